@@ -1,0 +1,2 @@
+//! The command line of cri-event-conformance.
+fn main() {}
