@@ -1,1 +1,5 @@
 //! Conformance tests for the CRI event stream.
+
+pub mod case;
+pub mod history;
+pub mod outcome;

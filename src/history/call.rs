@@ -1,0 +1,243 @@
+//! RPCs as data: what was asked and what came back. One `Request` is one unary call of the CRI.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    ContainerId, ContainerListing, ContainerStatus, ImageListing, Labels, PodUid, SandboxId,
+    SandboxListing, SandboxStatus,
+};
+
+/// One unary CRI call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Request {
+    /// `Version`.
+    Version,
+    /// `RunPodSandbox`.
+    RunSandbox(Arc<SandboxSpec>),
+    /// `StopPodSandbox`.
+    StopSandbox(SandboxId),
+    /// `RemovePodSandbox`.
+    RemoveSandbox(SandboxId),
+    /// `PodSandboxStatus`.
+    SandboxStatus(SandboxId),
+    /// `ListPodSandbox`, of those that carry all these labels.
+    ListSandboxes(Labels),
+    /// `CreateContainer`.
+    CreateContainer(Arc<ContainerSpec>),
+    /// `StartContainer`.
+    StartContainer(ContainerId),
+    /// `StopContainer`; the runtime counts the grace period in whole seconds.
+    StopContainer {
+        /// Which container.
+        container: ContainerId,
+        /// Time between the stop signal and the kill.
+        grace: Duration,
+    },
+    /// `RemoveContainer`.
+    RemoveContainer(ContainerId),
+    /// `ContainerStatus`.
+    ContainerStatus(ContainerId),
+    /// `ListContainers`.
+    ListContainers {
+        /// Only those of this sandbox.
+        sandbox: Option<SandboxId>,
+        /// Only those that carry all these labels.
+        labels: Labels,
+    },
+    /// `ImageStatus` of a reference.
+    ImageStatus(String),
+    /// `PullImage` of a reference.
+    PullImage(String),
+    /// `RemoveImage` of a reference.
+    RemoveImage(String),
+    /// `ListImages`.
+    ListImages,
+}
+
+impl Request {
+    /// The RPC's name in the CRI.
+    #[must_use]
+    pub fn method(&self) -> &'static str {
+        match self {
+            Self::Version => "Version",
+            Self::RunSandbox(_) => "RunPodSandbox",
+            Self::StopSandbox(_) => "StopPodSandbox",
+            Self::RemoveSandbox(_) => "RemovePodSandbox",
+            Self::SandboxStatus(_) => "PodSandboxStatus",
+            Self::ListSandboxes(_) => "ListPodSandbox",
+            Self::CreateContainer(_) => "CreateContainer",
+            Self::StartContainer(_) => "StartContainer",
+            Self::StopContainer { .. } => "StopContainer",
+            Self::RemoveContainer(_) => "RemoveContainer",
+            Self::ContainerStatus(_) => "ContainerStatus",
+            Self::ListContainers { .. } => "ListContainers",
+            Self::ImageStatus(_) => "ImageStatus",
+            Self::PullImage(_) => "PullImage",
+            Self::RemoveImage(_) => "RemoveImage",
+            Self::ListImages => "ListImages",
+        }
+    }
+}
+
+/// A sandbox to run, always on the host's network.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SandboxSpec {
+    /// The name by which the case calls it; part of the pod's name.
+    pub binding: String,
+    /// The pod's name.
+    pub name: String,
+    /// The pod's namespace.
+    pub namespace: String,
+    /// The pod's UID.
+    pub uid: PodUid,
+    /// How often the sandbox has been made anew for this pod.
+    pub attempt: u32,
+    /// Labels.
+    pub labels: Labels,
+    /// Annotations.
+    pub annotations: Labels,
+    /// The runtime handler; empty for the default one.
+    pub runtime_handler: String,
+}
+
+/// A container to create.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ContainerSpec {
+    /// The sandbox it shall live in.
+    pub sandbox: SandboxId,
+    /// How that sandbox was made; `CreateContainer` repeats it.
+    pub sandbox_spec: Arc<SandboxSpec>,
+    /// The name by which the case calls it, which is also its name in the pod.
+    pub binding: String,
+    /// 0, 1, 2 and so on when the same name is created again.
+    pub attempt: u32,
+    /// The image's reference.
+    pub image: String,
+    /// The whole command line.
+    pub command: Vec<String>,
+    /// The exit code that the command promises when nothing disturbs it.
+    pub declared_exit: Option<i32>,
+    /// Memory limit, without swap; none if absent.
+    pub memory_bytes: Option<u64>,
+    /// Labels.
+    pub labels: Labels,
+    /// Annotations.
+    pub annotations: Labels,
+}
+
+/// What a call returned.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Reply {
+    /// The call returns nothing.
+    Done,
+    /// Of `Version`.
+    Version(RuntimeVersion),
+    /// Of `RunPodSandbox`.
+    Sandbox(SandboxId),
+    /// Of `CreateContainer`.
+    Container(ContainerId),
+    /// Of `PodSandboxStatus`. Boxed, for it is rare and large.
+    SandboxStatus(Box<SandboxStatus>),
+    /// Of `ContainerStatus`. Boxed, for it is rare and large.
+    ContainerStatus(Box<ContainerStatus>),
+    /// Of `ListPodSandbox`.
+    Sandboxes(Vec<SandboxListing>),
+    /// Of `ListContainers`.
+    Containers(Vec<ContainerListing>),
+    /// Of `ImageStatus`: absent if the runtime does not have the image.
+    Image(Option<ImageListing>),
+    /// Of `PullImage`: the reference by which containers name the image.
+    Pulled(String),
+    /// Of `ListImages`.
+    Images(Vec<ImageListing>),
+}
+
+/// `runtime.v1.VersionResponse`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuntimeVersion {
+    /// Such as `containerd` or `cri-o`.
+    pub runtime_name: String,
+    /// Such as `2.1.9` or `v2.1.9`.
+    pub runtime_version: String,
+    /// Such as `v1`.
+    pub api_version: String,
+}
+
+/// Why a call failed, as gRPC tells it. The history's entries around it tell method and duration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallFault {
+    /// The gRPC status code.
+    pub code: StatusCode,
+    /// The runtime's words. Never matched on.
+    pub message: String,
+    /// The deadline that the call had.
+    pub deadline: Duration,
+}
+
+impl fmt::Display for CallFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)?;
+        if self.code == StatusCode::DEADLINE_EXCEEDED {
+            write!(f, " (deadline {:?})", self.deadline)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for CallFault {}
+
+/// A gRPC status code, by its number on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct StatusCode(pub i32);
+
+impl StatusCode {
+    /// The call did what it should.
+    pub const OK: Self = Self(0);
+    /// The caller went away.
+    pub const CANCELLED: Self = Self(1);
+    /// The deadline passed.
+    pub const DEADLINE_EXCEEDED: Self = Self(4);
+    /// There is no such object.
+    pub const NOT_FOUND: Self = Self(5);
+    /// The server does not have this method.
+    pub const UNIMPLEMENTED: Self = Self(12);
+    /// Nobody answers.
+    pub const UNAVAILABLE: Self = Self(14);
+
+    const NAMES: [&str; 17] = [
+        "OK",
+        "CANCELLED",
+        "UNKNOWN",
+        "INVALID_ARGUMENT",
+        "DEADLINE_EXCEEDED",
+        "NOT_FOUND",
+        "ALREADY_EXISTS",
+        "PERMISSION_DENIED",
+        "RESOURCE_EXHAUSTED",
+        "FAILED_PRECONDITION",
+        "ABORTED",
+        "OUT_OF_RANGE",
+        "UNIMPLEMENTED",
+        "INTERNAL",
+        "UNAVAILABLE",
+        "DATA_LOSS",
+        "UNAUTHENTICATED",
+    ];
+}
+
+impl fmt::Display for StatusCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = usize::try_from(self.0)
+            .ok()
+            .and_then(|index| Self::NAMES.get(index));
+        match name {
+            Some(name) => f.write_str(name),
+            None => write!(f, "CODE({})", self.0),
+        }
+    }
+}

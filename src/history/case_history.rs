@@ -1,0 +1,363 @@
+//! The part of a history that one case caused, folded entry by entry.
+//!
+//! An event belongs to a case if it names a pod UID that the case chose, or an id that the runtime
+//! gave to the case. A runtime may send an event before the call that caused it has returned, and
+//! may leave the UID out: such an event waits unclaimed until its id becomes known.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use super::{
+    Body, CallFault, CallId, CaseRun, ContainerId, ContainerSpec, Entry, Event, EventKind,
+    HostFact, HostInstant, PodUid, Reply, Request, SandboxSpec, Seq, SubscriptionId,
+};
+
+/// Events of unknown ids that are kept in the hope that a call will name them. More than this many
+/// at once come from foreign pods without a UID; the oldest is then let go.
+const UNCLAIMED_LIMIT: usize = 1_000;
+
+/// What one execution of one case did and saw.
+#[derive(Clone, Debug)]
+pub struct CaseHistory {
+    case: CaseRun,
+    entries: Vec<Arc<Entry>>,
+    calls: BTreeMap<CallId, Call>,
+    subjects: Vec<Subject>,
+    pods: BTreeSet<PodUid>,
+    unclaimed: VecDeque<Arc<Entry>>,
+    steps_ended: Option<Seq>,
+}
+
+/// A sandbox or a container of the case.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// Which of the two.
+    pub kind: SubjectKind,
+    /// Its id.
+    pub id: ContainerId,
+    /// The events that were about it, in order of arrival.
+    pub sightings: Vec<Sighting>,
+}
+
+/// What a subject is, and how it was asked for.
+#[derive(Clone, Debug)]
+pub enum SubjectKind {
+    /// A sandbox.
+    Sandbox(Arc<SandboxSpec>),
+    /// A container.
+    Container(Arc<ContainerSpec>),
+    /// Known by its events alone: no call of the case has returned this id (yet).
+    Stray,
+}
+
+/// The arrival of one event.
+#[derive(Clone, Debug)]
+pub struct Sighting {
+    entry: Arc<Entry>,
+}
+
+/// One RPC of the case.
+#[derive(Clone, Debug)]
+pub struct Call {
+    began: Arc<Entry>,
+    ended: Option<Arc<Entry>>,
+}
+
+impl CaseHistory {
+    /// The empty history of one execution of a case.
+    #[must_use]
+    pub fn new(case: CaseRun) -> Self {
+        Self {
+            case,
+            entries: Vec::new(),
+            calls: BTreeMap::new(),
+            subjects: Vec::new(),
+            pods: BTreeSet::new(),
+            unclaimed: VecDeque::new(),
+            steps_ended: None,
+        }
+    }
+
+    /// Which execution this is the history of.
+    #[must_use]
+    pub fn case(&self) -> CaseRun {
+        self.case
+    }
+
+    /// The entries that belong to the case, in order.
+    #[must_use]
+    pub fn entries(&self) -> &[Arc<Entry>] {
+        &self.entries
+    }
+
+    /// The case's sandboxes and containers, in the order in which they were first heard of.
+    #[must_use]
+    pub fn subjects(&self) -> &[Subject] {
+        &self.subjects
+    }
+
+    /// Every sandbox or container that the case calls by this name.
+    pub fn named<'a>(&'a self, binding: &'a str) -> impl Iterator<Item = &'a Subject> {
+        self.subjects
+            .iter()
+            .filter(move |subject| subject.binding() == Some(binding))
+    }
+
+    /// The case's calls, in the order in which they were sent.
+    pub fn calls(&self) -> impl DoubleEndedIterator<Item = &Call> {
+        self.calls.values()
+    }
+
+    /// The UIDs that the case gave to its pods.
+    #[must_use]
+    pub fn pods(&self) -> &BTreeSet<PodUid> {
+        &self.pods
+    }
+
+    /// Where the case's own steps ended and its teardown began; absent until then.
+    #[must_use]
+    pub fn steps_ended(&self) -> Option<Seq> {
+        self.steps_ended
+    }
+
+    /// Whether an entry stands before the teardown.
+    #[must_use]
+    pub fn within_steps(&self, seq: Seq) -> bool {
+        self.steps_ended.is_none_or(|end| seq < end)
+    }
+
+    /// The facts that were read from the kernel, in order.
+    pub fn facts(&self) -> impl Iterator<Item = HostFact> {
+        self.entries.iter().filter_map(|entry| match entry.body {
+            Body::Fact { fact, .. } => Some(fact),
+            _ => None,
+        })
+    }
+
+    /// Takes in the next entry of the run's history, if it concerns this case.
+    pub fn push(&mut self, entry: &Arc<Entry>) {
+        match &entry.body {
+            Body::CaseBegan { case, .. }
+            | Body::CaseEnded { case }
+            | Body::Waited { case, .. }
+            | Body::Fact { case, .. } => {
+                if *case == self.case {
+                    self.entries.push(entry.clone());
+                }
+            }
+            Body::StepsEnded { case } => {
+                if *case == self.case {
+                    self.steps_ended = Some(entry.seq);
+                    self.entries.push(entry.clone());
+                }
+            }
+            Body::CallBegan {
+                call,
+                case,
+                request,
+            } => {
+                if *case == Some(self.case) {
+                    self.call_began(*call, request, entry);
+                }
+            }
+            Body::CallEnded { call, result } => self.call_ended(*call, result, entry),
+            Body::Event { event, .. } => self.saw(event, entry),
+            Body::SubscriptionOpened { .. }
+            | Body::SubscriptionProven { .. }
+            | Body::SubscriptionEnded { .. } => self.entries.push(entry.clone()),
+            Body::RunBegan(_) => {}
+        }
+    }
+
+    fn call_began(&mut self, call: CallId, request: &Request, entry: &Arc<Entry>) {
+        if let Request::RunSandbox(spec) = request {
+            self.pods.insert(spec.uid.clone());
+        }
+        self.calls.insert(
+            call,
+            Call {
+                began: entry.clone(),
+                ended: None,
+            },
+        );
+        self.entries.push(entry.clone());
+    }
+
+    fn call_ended(&mut self, id: CallId, result: &Result<Reply, CallFault>, entry: &Arc<Entry>) {
+        let Some(call) = self.calls.get_mut(&id) else {
+            return;
+        };
+        call.ended = Some(entry.clone());
+        let named = match (call.request(), result) {
+            (Request::RunSandbox(spec), Ok(Reply::Sandbox(id))) => {
+                Some((ContainerId::from(id), SubjectKind::Sandbox(spec.clone())))
+            }
+            (Request::CreateContainer(spec), Ok(Reply::Container(id))) => {
+                Some((id.clone(), SubjectKind::Container(spec.clone())))
+            }
+            _ => None,
+        };
+        self.entries.push(entry.clone());
+        if let Some((id, kind)) = named {
+            self.subject(&id).kind = kind;
+            self.claim(&id);
+        }
+    }
+
+    fn saw(&mut self, event: &Event, entry: &Arc<Entry>) {
+        let known = self
+            .subjects
+            .iter()
+            .any(|subject| subject.id == event.container);
+        let ours = known || event.pod_uid().is_some_and(|uid| self.pods.contains(uid));
+        if ours {
+            self.subject(&event.container).sightings.push(Sighting {
+                entry: entry.clone(),
+            });
+            self.entries.push(entry.clone());
+        } else if event.pod_uid().is_none_or(|uid| uid.as_str().is_empty()) {
+            if self.unclaimed.len() == UNCLAIMED_LIMIT {
+                self.unclaimed.pop_front();
+            }
+            self.unclaimed.push_back(entry.clone());
+        }
+    }
+
+    /// Moves what waited for this id to its subject.
+    fn claim(&mut self, id: &ContainerId) {
+        let is_claimed = |entry: &Arc<Entry>| match &entry.body {
+            Body::Event { event, .. } => event.container == *id,
+            _ => false,
+        };
+        let claimed: Vec<_> = self
+            .unclaimed
+            .iter()
+            .filter(|e| is_claimed(e))
+            .cloned()
+            .collect();
+        if claimed.is_empty() {
+            return;
+        }
+        self.unclaimed.retain(|entry| !is_claimed(entry));
+        self.entries.extend(claimed.iter().cloned());
+        self.entries.sort_by_key(|entry| entry.seq);
+        let subject = self.subject(id);
+        subject
+            .sightings
+            .extend(claimed.into_iter().map(|entry| Sighting { entry }));
+        subject.sightings.sort_by_key(Sighting::seq);
+    }
+
+    fn subject(&mut self, id: &ContainerId) -> &mut Subject {
+        let place = self.subjects.iter().position(|subject| subject.id == *id);
+        let place = place.unwrap_or_else(|| {
+            let kind = SubjectKind::Stray;
+            self.subjects.push(Subject {
+                kind,
+                id: id.clone(),
+                sightings: Vec::new(),
+            });
+            self.subjects.len() - 1
+        });
+        &mut self.subjects[place]
+    }
+}
+
+impl Subject {
+    /// What the case calls it; absent for a stray.
+    #[must_use]
+    pub fn binding(&self) -> Option<&str> {
+        match &self.kind {
+            SubjectKind::Sandbox(spec) => Some(&spec.binding),
+            SubjectKind::Container(spec) => Some(&spec.binding),
+            SubjectKind::Stray => None,
+        }
+    }
+
+    /// A short name for people: `c`, `c#17` for the 17th of that name, or the id of a stray.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match &self.kind {
+            SubjectKind::Container(spec) if spec.attempt > 0 => {
+                format!("{}#{}", spec.binding, spec.attempt)
+            }
+            _ => self.binding().unwrap_or(self.id.as_str()).to_owned(),
+        }
+    }
+
+    /// The first arrival of an event of this kind.
+    #[must_use]
+    pub fn first(&self, kind: EventKind) -> Option<&Sighting> {
+        self.sightings
+            .iter()
+            .find(|sighting| sighting.event().kind == kind)
+    }
+}
+
+impl Sighting {
+    /// The event.
+    #[must_use]
+    pub fn event(&self) -> &Event {
+        self.parts().1
+    }
+
+    /// The stream on which it arrived.
+    #[must_use]
+    pub fn subscription(&self) -> SubscriptionId {
+        self.parts().0
+    }
+
+    /// Its place in the history.
+    #[must_use]
+    pub fn seq(&self) -> Seq {
+        self.entry.seq
+    }
+
+    /// When it arrived.
+    #[must_use]
+    pub fn at(&self) -> HostInstant {
+        self.entry.at
+    }
+
+    fn parts(&self) -> (SubscriptionId, &Event) {
+        match &self.entry.body {
+            Body::Event {
+                subscription,
+                event,
+            } => (*subscription, event),
+            _ => unreachable!("a sighting is only ever made of an event's entry"),
+        }
+    }
+}
+
+impl Call {
+    /// What was asked.
+    #[must_use]
+    pub fn request(&self) -> &Request {
+        match &self.began.body {
+            Body::CallBegan { request, .. } => request,
+            _ => unreachable!("a call is only ever made of a CallBegan entry"),
+        }
+    }
+
+    /// What came back; absent while the call is under way.
+    #[must_use]
+    pub fn result(&self) -> Option<&Result<Reply, CallFault>> {
+        match &self.ended.as_ref()?.body {
+            Body::CallEnded { result, .. } => Some(result),
+            _ => None,
+        }
+    }
+
+    /// Where the call began.
+    #[must_use]
+    pub fn began(&self) -> &Entry {
+        &self.began
+    }
+
+    /// Where it returned; absent while it is under way.
+    #[must_use]
+    pub fn ended(&self) -> Option<&Entry> {
+        self.ended.as_deref()
+    }
+}

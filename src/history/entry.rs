@@ -1,0 +1,136 @@
+//! One thing that a run saw or did, and when.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    CallFault, CallId, CaseRun, Event, HostInstant, Reply, Request, RunId, RuntimeVersion, Seq,
+    SubscriptionId,
+};
+
+/// One line of the history.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its place.
+    pub seq: Seq,
+    /// When it was recorded, which for an event is when it arrived.
+    pub at: HostInstant,
+    /// What it is.
+    pub body: Body,
+}
+
+/// What an entry records.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Body {
+    /// The first entry of every history.
+    RunBegan(RunInfo),
+    /// A case starts.
+    CaseBegan {
+        /// Which execution.
+        case: CaseRun,
+        /// The case's id, such as `ORD-01`.
+        id: String,
+        /// The case's whole YAML, so that the history can be judged without the suite's files.
+        definition: String,
+    },
+    /// The case's own steps are over and what they caused has arrived; what follows is teardown.
+    StepsEnded {
+        /// Which execution.
+        case: CaseRun,
+    },
+    /// The case and its teardown are over.
+    CaseEnded {
+        /// Which execution.
+        case: CaseRun,
+    },
+    /// A call is about to be sent.
+    CallBegan {
+        /// Which call.
+        call: CallId,
+        /// The case that calls; none for the run's own calls.
+        case: Option<CaseRun>,
+        /// What is asked.
+        request: Request,
+    },
+    /// A call has returned.
+    CallEnded {
+        /// Which call.
+        call: CallId,
+        /// What it returned.
+        result: Result<Reply, CallFault>,
+    },
+    /// A stream was asked for. That proves nothing yet.
+    SubscriptionOpened {
+        /// Which stream.
+        subscription: SubscriptionId,
+    },
+    /// An event that this run caused after the opening has arrived: the stream is live.
+    SubscriptionProven {
+        /// Which stream.
+        subscription: SubscriptionId,
+    },
+    /// A stream has ended.
+    SubscriptionEnded {
+        /// Which stream.
+        subscription: SubscriptionId,
+        /// How it ended.
+        end: StreamEnd,
+    },
+    /// An event has arrived.
+    Event {
+        /// On which stream.
+        subscription: SubscriptionId,
+        /// The event.
+        event: Event,
+    },
+    /// A case has waited for something.
+    Waited {
+        /// Which execution.
+        case: CaseRun,
+        /// For what, as a phrase: `STOPPED of c`.
+        wanted: String,
+        /// Whether it came in time.
+        met: bool,
+        /// The longest that the wait was allowed to take.
+        bound: Duration,
+    },
+    /// A fact read from this host's kernel for a case.
+    Fact {
+        /// Which execution.
+        case: CaseRun,
+        /// What was read.
+        fact: HostFact,
+    },
+}
+
+/// What a history is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// The run.
+    pub run: RunId,
+    /// Version and commit of this suite.
+    pub suite: String,
+    /// The runtime's endpoint.
+    pub endpoint: String,
+    /// What the runtime calls itself.
+    pub runtime: RuntimeVersion,
+}
+
+/// How a stream ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StreamEnd {
+    /// We gave it up.
+    Cancelled,
+    /// The runtime ended it with status OK.
+    Closed,
+    /// It broke.
+    Failed(CallFault),
+}
+
+/// What the kernel says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum HostFact {
+    /// How many processes the whole host's OOM killer has killed since boot.
+    OomKills(u64),
+}

@@ -1,0 +1,115 @@
+//! Identifiers and instants, each a type of its own so that none is taken for another.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub String);
+
+        impl $name {
+            /// The identifier as text, exactly as the runtime or the run wrote it.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.to_owned())
+            }
+        }
+    };
+}
+
+text_id!(
+    /// What the runtime calls a sandbox.
+    SandboxId
+);
+text_id!(
+    /// What the runtime calls a container. A sandbox's own events carry its sandbox id here.
+    ContainerId
+);
+text_id!(
+    /// `metadata.uid` of a pod, chosen by this run.
+    PodUid
+);
+text_id!(
+    /// One run of the suite: a UUID, also the value of the label that marks what the run made.
+    RunId
+);
+
+impl From<&SandboxId> for ContainerId {
+    fn from(id: &SandboxId) -> Self {
+        Self(id.0.clone())
+    }
+}
+
+macro_rules! number_id {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(
+            Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
+        #[serde(transparent)]
+        pub struct $name(pub $inner);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+number_id!(
+    /// Place of an entry in the history: 0, 1, 2 and so on without a hole.
+    Seq(u64)
+);
+number_id!(
+    /// One RPC, from its call to its return.
+    CallId(u64)
+);
+number_id!(
+    /// One execution of one case. A case that is repeated has several.
+    CaseRun(u32)
+);
+number_id!(
+    /// One `GetContainerEvents` stream, from its opening to its end.
+    SubscriptionId(u32)
+);
+number_id!(
+    /// A time that the runtime reports, in nanoseconds since 1970 by the runtime's clock. 0 means
+    /// "not set".
+    RuntimeNanos(i64)
+);
+
+/// A moment on this host, by both clocks. Only the monotonic one orders; the other one compares
+/// with what a runtime on the same host reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct HostInstant {
+    /// `CLOCK_MONOTONIC`, in nanoseconds.
+    pub monotonic_ns: u64,
+    /// `CLOCK_REALTIME`, in nanoseconds since 1970.
+    pub realtime_ns: i64,
+}
+
+impl HostInstant {
+    /// How long after `earlier` this moment is, by the monotonic clock; zero if it is not.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.monotonic_ns.saturating_sub(earlier.monotonic_ns))
+    }
+}

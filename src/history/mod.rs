@@ -1,0 +1,22 @@
+//! The record of all that a run saw and did: append-only, typed, and the only thing that verdicts
+//! are made of. Pure data: this module knows no clock, no file and no network.
+//!
+//! Start with [`Entry`]; [`CaseHistory`] is the part of a history that one case caused.
+
+mod call;
+mod case_history;
+mod entry;
+mod ids;
+mod status;
+
+pub use call::{CallFault, ContainerSpec, Reply, Request, RuntimeVersion, SandboxSpec, StatusCode};
+pub use case_history::{Call, CaseHistory, Sighting, Subject, SubjectKind};
+pub use entry::{Body, Entry, HostFact, RunInfo, StreamEnd};
+pub use ids::{
+    CallId, CaseRun, ContainerId, HostInstant, PodUid, RunId, RuntimeNanos, SandboxId, Seq,
+    SubscriptionId,
+};
+pub use status::{
+    ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event, EventKind,
+    ImageListing, Labels, SandboxListing, SandboxMetadata, SandboxState, SandboxStatus,
+};

@@ -1,0 +1,235 @@
+//! What a runtime says of its sandboxes and containers: events, statuses and listings, in our own
+//! types. Field names and units are the CRI's; an unknown enum value is kept as its number.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ContainerId, PodUid, RuntimeNanos, SandboxId};
+
+/// Labels or annotations.
+pub type Labels = BTreeMap<String, String>;
+
+/// `runtime.v1.ContainerEventType`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EventKind {
+    /// `CONTAINER_CREATED_EVENT`.
+    Created,
+    /// `CONTAINER_STARTED_EVENT`.
+    Started,
+    /// `CONTAINER_STOPPED_EVENT`.
+    Stopped,
+    /// `CONTAINER_DELETED_EVENT`.
+    Deleted,
+    /// A number that the CRI does not define.
+    Unknown(i32),
+}
+
+impl fmt::Display for EventKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Created => f.write_str("CREATED"),
+            Self::Started => f.write_str("STARTED"),
+            Self::Stopped => f.write_str("STOPPED"),
+            Self::Deleted => f.write_str("DELETED"),
+            Self::Unknown(number) => write!(f, "UNKNOWN({number})"),
+        }
+    }
+}
+
+/// `runtime.v1.PodSandboxState`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SandboxState {
+    /// `SANDBOX_READY`.
+    Ready,
+    /// `SANDBOX_NOTREADY`.
+    NotReady,
+    /// A number that the CRI does not define.
+    Unknown(i32),
+}
+
+impl fmt::Display for SandboxState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ready => f.write_str("READY"),
+            Self::NotReady => f.write_str("NOTREADY"),
+            Self::Unknown(number) => write!(f, "UNKNOWN({number})"),
+        }
+    }
+}
+
+/// `runtime.v1.ContainerState`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ContainerState {
+    /// `CONTAINER_CREATED`.
+    Created,
+    /// `CONTAINER_RUNNING`.
+    Running,
+    /// `CONTAINER_EXITED`.
+    Exited,
+    /// `CONTAINER_UNKNOWN`, or a number that the CRI does not define.
+    Unknown(i32),
+}
+
+impl fmt::Display for ContainerState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Created => f.write_str("CREATED"),
+            Self::Running => f.write_str("RUNNING"),
+            Self::Exited => f.write_str("EXITED"),
+            Self::Unknown(number) => write!(f, "UNKNOWN({number})"),
+        }
+    }
+}
+
+/// `runtime.v1.ContainerEventResponse`: one message of the event stream.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// The container that the event is about; for a sandbox's own event, the sandbox's id.
+    pub container: ContainerId,
+    /// What happened to it.
+    pub kind: EventKind,
+    /// When the runtime made the event.
+    pub created_at: RuntimeNanos,
+    /// The sandbox at that time. Absent is a defect that kubelets stumble over.
+    pub sandbox: Option<SandboxStatus>,
+    /// All containers of the sandbox at that time.
+    pub containers: Vec<ContainerStatus>,
+}
+
+impl Event {
+    /// The event's own container in its snapshot.
+    #[must_use]
+    pub fn own_status(&self) -> Option<&ContainerStatus> {
+        self.containers
+            .iter()
+            .find(|status| status.id == self.container)
+    }
+
+    /// The pod's UID, if the event tells it.
+    #[must_use]
+    pub fn pod_uid(&self) -> Option<&PodUid> {
+        self.sandbox
+            .as_ref()?
+            .metadata
+            .as_ref()
+            .map(|metadata| &metadata.uid)
+    }
+}
+
+/// `runtime.v1.PodSandboxMetadata`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SandboxMetadata {
+    /// The pod's name.
+    pub name: String,
+    /// The pod's UID.
+    pub uid: PodUid,
+    /// The pod's namespace.
+    pub namespace: String,
+    /// How often the sandbox has been made anew for this pod.
+    pub attempt: u32,
+}
+
+/// `runtime.v1.PodSandboxStatus`, as far as rules read it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SandboxStatus {
+    /// The sandbox's id.
+    pub id: SandboxId,
+    /// Which pod it belongs to.
+    pub metadata: Option<SandboxMetadata>,
+    /// Ready or not.
+    pub state: SandboxState,
+    /// When it was made.
+    pub created_at: RuntimeNanos,
+    /// The pod's addresses, the primary one first; empty on the host network.
+    pub ips: Vec<String>,
+    /// Its labels.
+    pub labels: Labels,
+    /// Its annotations.
+    pub annotations: Labels,
+    /// The runtime handler that runs it; empty for the default one.
+    pub runtime_handler: String,
+}
+
+/// `runtime.v1.ContainerMetadata`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContainerMetadata {
+    /// The container's name in its pod.
+    pub name: String,
+    /// How often the container has been made anew.
+    pub attempt: u32,
+}
+
+/// `runtime.v1.ContainerStatus`, as far as rules read it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ContainerStatus {
+    /// The container's id.
+    pub id: ContainerId,
+    /// Its name and attempt.
+    pub metadata: Option<ContainerMetadata>,
+    /// Its state.
+    pub state: ContainerState,
+    /// When it was created.
+    pub created_at: RuntimeNanos,
+    /// When it was started; 0 before.
+    pub started_at: RuntimeNanos,
+    /// When it exited; 0 before.
+    pub finished_at: RuntimeNanos,
+    /// How it exited; meaningful once `finished_at` is set.
+    pub exit_code: i32,
+    /// The image as the user named it; absent where the runtime sent none.
+    pub image: Option<String>,
+    /// The image as the runtime resolved it.
+    pub image_ref: String,
+    /// A word for why it is in this state, such as `OOMKilled`.
+    pub reason: String,
+    /// A sentence for why it is in this state.
+    pub message: String,
+    /// Its labels.
+    pub labels: Labels,
+    /// Its annotations.
+    pub annotations: Labels,
+}
+
+/// `runtime.v1.PodSandbox`: one line of `ListPodSandbox`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SandboxListing {
+    /// The sandbox's id.
+    pub id: SandboxId,
+    /// Which pod it belongs to.
+    pub metadata: Option<SandboxMetadata>,
+    /// Ready or not.
+    pub state: SandboxState,
+    /// When it was made.
+    pub created_at: RuntimeNanos,
+    /// Its labels.
+    pub labels: Labels,
+}
+
+/// `runtime.v1.Container`: one line of `ListContainers`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ContainerListing {
+    /// The container's id.
+    pub id: ContainerId,
+    /// The sandbox it lives in.
+    pub sandbox: SandboxId,
+    /// Its name and attempt.
+    pub metadata: Option<ContainerMetadata>,
+    /// Its state.
+    pub state: ContainerState,
+    /// When it was created.
+    pub created_at: RuntimeNanos,
+    /// Its labels.
+    pub labels: Labels,
+}
+
+/// `runtime.v1.Image`: an image that the runtime has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImageListing {
+    /// The image's id.
+    pub id: String,
+    /// Every `name:tag` by which it is known.
+    pub tags: Vec<String>,
+}

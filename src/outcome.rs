@@ -1,0 +1,145 @@
+//! What is said about a run: the verdict of every case and invariant, with its evidence. The
+//! oracle and the runner make these; reports print them. Pure data.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::history::{Entry, HostInstant, RunInfo, Seq};
+
+/// How binding a requirement is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// Recorded for information.
+    May,
+    /// Broken, it is reported as advice and fails nothing.
+    Should,
+    /// Broken, the case fails.
+    #[default]
+    Must,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::May => "may",
+            Self::Should => "should",
+            Self::Must => "must",
+        })
+    }
+}
+
+/// The one word on a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Every expectation held.
+    Pass,
+    /// The runtime broke a rule.
+    Fail,
+    /// The runtime broke a rule, as the expectation file says it does.
+    Known,
+    /// An expectation file lists the case as failing, and it passed.
+    UnexpectedPass,
+    /// We could not decide: a call failed, the runtime was lost, the run was interrupted.
+    Error,
+    /// Not run, for a reason that is told.
+    Skip,
+    /// The situation that the case is about did not arise.
+    Inconclusive,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Known => "known",
+            Self::UnexpectedPass => "unexpected pass",
+            Self::Error => "error",
+            Self::Skip => "skip",
+            Self::Inconclusive => "inconclusive",
+        })
+    }
+}
+
+/// A rule was broken: by what, and what proves it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// The rule's id: an invariant such as `INV-02`, or the case's own id.
+    pub rule: String,
+    /// How binding it is.
+    pub level: Level,
+    /// What must hold, as a sentence.
+    pub sentence: String,
+    /// The sandbox or container concerned, by its name in the case and its id.
+    pub subject: String,
+    /// What should have been.
+    pub expected: String,
+    /// What was.
+    pub actual: String,
+    /// The entries that prove it, in order.
+    pub evidence: Vec<Seq>,
+}
+
+/// The end of one case, or of one invariant.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The catalogue's id, such as `ORD-01` or `INV-02`.
+    pub id: String,
+    /// The name by which it is listed, such as `order::four-events-in-order`.
+    pub name: String,
+    /// Which repetition of it, from 1; absent unless cases are repeated.
+    pub repetition: Option<u32>,
+    /// The claim that it checks, as a sentence.
+    pub title: String,
+    /// The word on it.
+    pub verdict: Verdict,
+    /// Why the verdict is not a plain pass or fail: the reason of a skip, an error, a known failure.
+    pub reason: Option<String>,
+    /// The broken rules that convict, in order of discovery.
+    pub violations: Vec<Violation>,
+    /// Broken rules of a lower level: worth knowing, no failure.
+    pub advice: Vec<Violation>,
+    /// What could not be cleaned up, one sentence each.
+    pub leftovers: Vec<String>,
+    /// The slice of the history that the evidence points into, in order.
+    pub evidence: Vec<Arc<Entry>>,
+    /// When it began.
+    pub began: HostInstant,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// All that is said about a run.
+#[derive(Clone, Debug)]
+pub struct RunReport {
+    /// Which run, suite, endpoint and runtime.
+    pub info: RunInfo,
+    /// When it began.
+    pub began: HostInstant,
+    /// How long it took.
+    pub duration: Duration,
+    /// The image that containers ran.
+    pub image: String,
+    /// One for each case and invariant, in the order of the plan.
+    pub outcomes: Vec<Outcome>,
+    /// What went wrong beside the cases, one sentence each: a lost history file, a leftover.
+    pub faults: Vec<String>,
+    /// Pods on the node that this run did not make, as counted at its start.
+    pub foreign_pods: usize,
+}
+
+impl RunReport {
+    /// How many outcomes have this verdict.
+    #[must_use]
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.outcomes
+            .iter()
+            .filter(|outcome| outcome.verdict == verdict)
+            .count()
+    }
+}
