@@ -243,10 +243,12 @@ instance_pids() {
 }
 
 all_killed() {
-  local pids
+  local pid pids
   mapfile -t pids < <(instance_pids)
   ((${#pids[@]})) || return 0
   kill -KILL "${pids[@]}" 2>/dev/null || true
+  # An exiting process has no mounts any more, but holds its cgroup.
+  for pid in "${pids[@]}"; do wait_until 10 gone "$pid" || break; done
   return 1
 }
 
