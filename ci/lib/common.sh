@@ -3,7 +3,7 @@
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 
-say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
+say() { printf '%s: %s\n' "ci/${0##*/}" "$*" >&2; }
 
 die() {
   say "$@"

@@ -145,7 +145,7 @@ make_runnable() {
     say "$name of Debian $suite does not run with this machine's libraries: giving it its own"
     fetch_libraries "$suite" "$package"
     bake_libraries "$ci_dir/$suite/libs" "$binary"
-    runs "$binary" || die "$binary still does not run: $("$binary" --version 2>&1 | head -1)"
+    runs "$binary" || die "$binary still does not run: $("$binary" --version 2>&1 | sed -n 1p)"
   done
 }
 
@@ -170,7 +170,7 @@ fetch_libraries() {
 
 bake_libraries() {
   local libs=$1 binary=$2 loader path
-  loader=$(find "$libs" -path '*-linux-gnu*/ld-linux*.so.*' | head -1)
+  loader=$(find "$libs" -path '*-linux-gnu*/ld-linux*.so.*' | sed -n 1p)
   path=$(find "$libs" -type d -path '*/lib/*-linux-gnu*' -prune -printf '%p:')
   "$loader" --library-path "$path" "$libs/usr/bin/patchelf" \
     --set-interpreter "$loader" --force-rpath --set-rpath "${path%:}" "$binary"

@@ -28,7 +28,7 @@ create_instance() {
   write_config >"$instance/config.toml"
   {
     "$(containerd_bin "$version" containerd)" --version
-    "$(oci_bin "$version" "$oci")" --version | head -1
+    "$(oci_bin "$version" "$oci")" --version | sed -n 1p  # head would end it with SIGPIPE
   } | sed 's/ *$//' >"$instance/versions"
 }
 
