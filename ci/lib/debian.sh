@@ -99,6 +99,7 @@ Acquire::Languages "none";
 APT::Architecture "$architecture";
 APT::Architectures "$architecture";
 APT::Sandbox::User "root";
+APT::Update::Error-Mode "any";
 Dir::Etc::main "/dev/null";
 Dir::Etc::parts "/dev/null";
 Dir::Etc::sourcelist "$apt/sources.list";

@@ -122,6 +122,7 @@ start_holder() {
     if [[ -n $2 ]]; then umount "$2"; fi
     exec sleep infinity' holder "$mark" "$unmount" </dev/null >>"$instance/containerd.log" 2>&1 9>&- &
   echo $! >"$instance/holder.pid"
+  disown # Or bash would report its end.
   { wait_until 10 holder_settled && holder_alive; } ||
     die_with_log "cannot make a mount namespace (10 s)"
 }
@@ -157,6 +158,7 @@ start_daemon() {
     "$bin/containerd" --config "$instance/config.toml" \
     </dev/null >>"$instance/containerd.log" 2>&1 9>&- &
   echo $! >"$instance/containerd.pid"
+  disown
   { wait_until 60 cri_settled && daemon_alive; } ||
     die_with_log "containerd $version did not answer ListPodSandbox on $socket (60 s)"
 }
@@ -252,17 +254,28 @@ all_killed() {
   return 1
 }
 
-# The cgroups that runc was told to make, and those that orphaned containers are in.
+# The cgroups of its containers: of those that live, of those on containerd's record, and of those that
+# it no longer knows, as after a shim was killed; their ids are in the log.
 container_cgroups() {
-  local own pid
-  own=$(holder_cgroups)
+  local pid
   {
-    grep -rhoP --include=config.json '"cgroupsPath":"\K[^"]+' "$instance/state" 2>/dev/null
     for pid in $(instance_pids); do cut -d: -f3- "/proc/$pid/cgroup" 2>/dev/null; done
-  } | sort -u | grep -vxF -e / -e "$own" || true
+    grep -rhoP --include=config.json '"cgroupsPath":"\K[^"]+' "$instance/state" 2>/dev/null
+    cgroups_in_log
+  } | sort -u | grep -vxF -e / -f <(own_cgroups) || true
 }
 
-holder_cgroups() { cut -d: -f3- "/proc/$(cat "$instance/holder.pid" 2>/dev/null || echo self)/cgroup" | sort -u; }
+cgroups_in_log() {
+  local root
+  for root in $(cgroup_roots); do
+    find "$root" -type d -regextype egrep -regex '.*/[0-9a-f]{64}' -printf '/%P\n'
+  done | grep -F -f <(grep -ohE "[0-9a-f]{64}" "$instance/containerd.log" 2>/dev/null | sort -u)
+}
+
+# Those in which the machine started us: not to be removed.
+own_cgroups() {
+  cut -d: -f3- "/proc/$(cat "$instance/holder.pid" 2>/dev/null || echo self)/cgroup" 2>/dev/null | sort -u
+}
 
 cgroup_roots() {
   if [[ $(stat -fc %T /sys/fs/cgroup) == cgroup2fs ]]; then
@@ -281,11 +294,12 @@ thaw() {
   done
 }
 
-# Removes them, and then their parents as far as these are empty.
+# Removes them, and then their parents as far as these are empty. k8s.io is the parent that containerd
+# itself uses.
 remove_cgroups() {
   local root path
   for root in $(cgroup_roots); do
-    for path in $1; do
+    for path in $1 /k8s.io/any; do
       [[ ! -d $root$path ]] || find "$root$path" -depth -type d -exec rmdir {} + || true
       while path=${path%/*} && [[ -n $path ]]; do
         rmdir "$root$path" 2>/dev/null || break
