@@ -1,1 +1,3 @@
 //! Conformance tests for the CRI event stream.
+
+pub mod workload;
