@@ -1,6 +1,8 @@
-//! Builds what the crate embeds: the workload program, and the commit for `--version`.
+//! Builds what the crate embeds: the workload program, the cases, and the commit for `--version`.
 
 use std::env;
+use std::fmt::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,8 +11,10 @@ fn main() {
     let manifest_dir = path_from("CARGO_MANIFEST_DIR");
     let out_dir = path_from("OUT_DIR");
     println!("cargo::rustc-env=GIT_COMMIT={}", git_commit(&manifest_dir));
-    if let Err(problem) = build_workload(&manifest_dir, &out_dir) {
-        println!("cargo::error={problem}");
+    for step in [build_workload, embed_cases] {
+        if let Err(problem) = step(&manifest_dir, &out_dir) {
+            println!("cargo::error={problem}");
+        }
     }
 }
 
@@ -69,6 +73,43 @@ fn build_workload(manifest_dir: &Path, out_dir: &Path) -> Result<(), String> {
             "run the Rust compiler for fixtures/workload.rs: {error}"
         )),
     }
+}
+
+/// Writes `cases.rs`: a slice of the path and the text of each `cases/<area>/<name>.yaml`.
+fn embed_cases(manifest_dir: &Path, out_dir: &Path) -> Result<(), String> {
+    println!("cargo::rerun-if-changed=cases");
+    let mut list = String::from("&[\n");
+    for area in sorted_entries(&manifest_dir.join("cases"))? {
+        if !area.is_dir() {
+            continue;
+        }
+        for file in sorted_entries(&area)? {
+            if file
+                .extension()
+                .is_some_and(|extension| extension == "yaml")
+            {
+                let name = file.strip_prefix(manifest_dir).unwrap_or(&file);
+                let (name, file) = (name.display().to_string(), file.display().to_string());
+                writeln!(list, "    ({name:?}, include_str!({file:?})),")
+                    .map_err(|error| format!("list {name}: {error}"))?;
+            }
+        }
+    }
+    list.push_str("]\n");
+    let target = out_dir.join("cases.rs");
+    fs::write(&target, list).map_err(|error| format!("write {}: {error}", target.display()))
+}
+
+fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut entries = fs::read_dir(folder)
+        .and_then(|entries| {
+            entries
+                .map(|entry| entry.map(|entry| entry.path()))
+                .collect::<Result<Vec<_>, _>>()
+        })
+        .map_err(|error| format!("list {}: {error}", folder.display()))?;
+    entries.sort();
+    Ok(entries)
 }
 
 /// The commit that is built, or `unknown` where this is not the root of a Git working tree, such
