@@ -3,3 +3,4 @@
 pub mod case;
 pub mod history;
 pub mod outcome;
+pub mod report;
