@@ -3,4 +3,5 @@
 pub mod case;
 pub mod history;
 pub mod outcome;
+pub mod report;
 pub mod workload;

@@ -114,6 +114,31 @@ pub struct Outcome {
     pub duration: Duration,
 }
 
+impl Outcome {
+    /// The name by which people and reports know it: `order::four-events-in-order#2`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match self.repetition {
+            Some(repetition) => format!("{}#{repetition}", self.name),
+            None => self.name.clone(),
+        }
+    }
+
+    /// What its name begins with: `order` of `order::four-events-in-order`.
+    #[must_use]
+    pub fn area(&self) -> &str {
+        self.name
+            .split_once("::")
+            .map_or(&self.name, |(area, _)| area)
+    }
+
+    /// Whether it is an invariant, which judges all of the run, and not a case.
+    #[must_use]
+    pub fn is_invariant(&self) -> bool {
+        self.id.starts_with("INV-")
+    }
+}
+
 /// All that is said about a run.
 #[derive(Clone, Debug)]
 pub struct RunReport {

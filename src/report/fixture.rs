@@ -1,0 +1,348 @@
+//! One fixed run with awkward content, for the tests of all reports.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::history::{
+    Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerSpec, ContainerState,
+    ContainerStatus, Entry, Event, EventKind, HostFact, HostInstant, PodUid, Reply, Request, RunId,
+    RunInfo, RuntimeNanos, RuntimeVersion, SandboxId, SandboxSpec, SandboxState, SandboxStatus,
+    Seq, StatusCode, StreamEnd, SubscriptionId,
+};
+use crate::outcome::{Level, Outcome, RunReport, Verdict, Violation};
+
+pub(super) const POD: &str = "b7c1d2e3f4a5968778695a4b3c2d1e0f";
+pub(super) const C: &str = "3f2a9c81d0e4b7651122334455667788";
+const STRANGER: &str = "99ffee\u{1b}[31mddccbbaa";
+const START_NS: i64 = 1_795_193_560_000_000_000;
+
+/// What a runtime may say that a terminal, an XML parser or a reader does not take well.
+pub(super) const AWKWARD: &str =
+    "\u{1b}[31mred\u{1b}[0m \u{0}\u{1} ]]> <b>&amp;\"'\r\nnext\u{fffe} \u{202e}🦀";
+
+/// The moment `ms` milliseconds after the start of the run.
+pub(super) fn at(ms: u32) -> HostInstant {
+    HostInstant {
+        monotonic_ns: 5_000_000_000 + u64::from(ms) * 1_000_000,
+        realtime_ns: START_NS + i64::from(ms) * 1_000_000,
+    }
+}
+
+pub(super) fn info() -> RunInfo {
+    RunInfo {
+        run: RunId::from("0f6a1c1e-3f0b-4b52-9a25-6f2f3c1d7e11"),
+        suite: "0.1.0 (abcdef0)".to_owned(),
+        endpoint: "unix:///run/containerd/containerd.sock".to_owned(),
+        runtime: RuntimeVersion {
+            runtime_name: "containerd".to_owned(),
+            runtime_version: "2.1.9".to_owned(),
+            api_version: "v1".to_owned(),
+        },
+    }
+}
+
+/// A history of one case in which every kind of entry occurs.
+pub(super) fn entries() -> Vec<Arc<Entry>> {
+    let case = CaseRun(3);
+    let subscription = SubscriptionId(1);
+    let call = CallId;
+    let began = |number, request| Body::CallBegan {
+        call: call(number),
+        case: Some(case),
+        request,
+    };
+    let ended = |number, result| Body::CallEnded {
+        call: call(number),
+        result,
+    };
+    let event = |event| Body::Event {
+        subscription,
+        event,
+    };
+    let bodies = vec![
+        (0, Body::RunBegan(info())),
+        (1, Body::SubscriptionOpened { subscription }),
+        (9, Body::SubscriptionProven { subscription }),
+        (
+            10,
+            Body::CaseBegan {
+                case,
+                id: "ORD-01".to_owned(),
+                definition: "title: not shown\n".to_owned(),
+            },
+        ),
+        (11, began(1, Request::RunSandbox(sandbox_spec()))),
+        (98, event(sandbox_event(EventKind::Created, 97))),
+        (112, ended(1, Ok(Reply::Sandbox(SandboxId::from(POD))))),
+        (113, began(2, Request::CreateContainer(container_spec()))),
+        (120, ended(2, Ok(Reply::Container(ContainerId::from(C))))),
+        (121, began(3, Request::StartContainer(ContainerId::from(C)))),
+        (150, event(container_event(EventKind::Stopped, 149))),
+        (151, event(container_event(EventKind::Started, 150))),
+        (156, ended(3, Ok(Reply::Done))),
+        (157, began(4, relist())),
+        (
+            158,
+            ended(
+                4,
+                Ok(Reply::Containers(vec![listing(C), listing(STRANGER)])),
+            ),
+        ),
+        (
+            159,
+            began(
+                5,
+                Request::StopContainer {
+                    container: ContainerId::from(C),
+                    grace: Duration::from_secs(2),
+                },
+            ),
+        ),
+        (4_159, ended(5, Err(fault(StatusCode::DEADLINE_EXCEEDED)))),
+        (4_160, event(stray_event())),
+        (
+            9_160,
+            Body::Waited {
+                case,
+                wanted: "DELETED of c".to_owned(),
+                met: false,
+                bound: Duration::from_secs(5),
+            },
+        ),
+        (
+            9_161,
+            Body::Fact {
+                case,
+                fact: HostFact::OomKills(7),
+            },
+        ),
+        (9_162, Body::StepsEnded { case }),
+        (9_163, Body::CaseEnded { case }),
+        (
+            9_164,
+            Body::SubscriptionEnded {
+                subscription,
+                end: StreamEnd::Failed(fault(StatusCode::UNAVAILABLE)),
+            },
+        ),
+    ];
+    let entry = |(seq, (ms, body))| {
+        Arc::new(Entry {
+            seq: Seq(seq),
+            at: at(ms),
+            body,
+        })
+    };
+    (0..).zip(bodies).map(entry).collect()
+}
+
+/// A run in which every verdict occurs.
+pub(super) fn fixture() -> RunReport {
+    let outcomes = vec![
+        outcome("SBX-01", "sandbox::four-events", Verdict::Pass),
+        failed(),
+        Outcome {
+            reason: Some(AWKWARD.to_owned()),
+            evidence: entries(),
+            leftovers: vec![format!("container {C}: {AWKWARD}")],
+            ..outcome("STP-02", "stop::stop-grace-is-kept", Verdict::Error)
+        },
+        Outcome {
+            reason: Some("needs memory-limit, which this host does not offer".to_owned()),
+            ..outcome("OOM-01", "oom::oom-kill-says-so", Verdict::Skip)
+        },
+        Outcome {
+            reason: Some("no OOM kill was counted".to_owned()),
+            ..outcome("OOM-02", "oom::oom-of-a-child", Verdict::Inconclusive)
+        },
+        Outcome {
+            reason: Some("containerd#12418".to_owned()),
+            violations: vec![violation(AWKWARD)],
+            evidence: entries(),
+            ..outcome("SBX-04", "sandbox::deleted-tells-the-pod", Verdict::Known)
+        },
+        Outcome {
+            repetition: Some(2),
+            reason: Some("cri-o#9738".to_owned()),
+            ..outcome(
+                "ORD-02",
+                "order::started-before-stopped",
+                Verdict::UnexpectedPass,
+            )
+        },
+        Outcome {
+            advice: vec![Violation {
+                rule: "INV-07".to_owned(),
+                level: Level::Should,
+                evidence: vec![Seq(17), Seq(99)],
+                ..violation("a lag of 3.2 s")
+            }],
+            evidence: entries(),
+            ..outcome("INV-07", "invariant::events-are-prompt", Verdict::Pass)
+        },
+    ];
+    RunReport {
+        info: info(),
+        began: at(0),
+        duration: Duration::from_millis(9_170),
+        image: "127.0.0.1:5000/workload:1".to_owned(),
+        outcomes,
+        faults: vec!["the history could not be written: no space left on device".to_owned()],
+        foreign_pods: 2,
+    }
+}
+
+pub(super) fn outcome(id: &str, name: &str, verdict: Verdict) -> Outcome {
+    Outcome {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        repetition: None,
+        title: "A container's events arrive in the order of its life.".to_owned(),
+        verdict,
+        reason: None,
+        violations: Vec::new(),
+        advice: Vec::new(),
+        leftovers: Vec::new(),
+        evidence: Vec::new(),
+        began: at(0),
+        duration: Duration::from_millis(1_234),
+    }
+}
+
+/// A failure by two broken rules.
+pub(super) fn failed() -> Outcome {
+    let second = Violation {
+        rule: "INV-02".to_owned(),
+        evidence: Vec::new(),
+        ..violation(AWKWARD)
+    };
+    Outcome {
+        violations: vec![violation("CREATED, STOPPED, STARTED"), second],
+        evidence: entries(),
+        ..outcome("ORD-01", "order::four-events-in-order", Verdict::Fail)
+    }
+}
+
+pub(super) fn violation(actual: &str) -> Violation {
+    Violation {
+        rule: "ORD-01".to_owned(),
+        level: Level::Must,
+        sentence: "The events of a container arrive in the order CREATED, STARTED, STOPPED and \
+                   DELETED, each of them once, whatever else the node is doing meanwhile."
+            .to_owned(),
+        subject: "c (3f2a9c81d0e4b)".to_owned(),
+        expected: "CREATED, STARTED, STOPPED".to_owned(),
+        actual: actual.to_owned(),
+        evidence: vec![Seq(10), Seq(11)],
+    }
+}
+
+fn sandbox_spec() -> Arc<SandboxSpec> {
+    Arc::new(SandboxSpec {
+        binding: "pod".to_owned(),
+        name: "conformance-pod".to_owned(),
+        uid: PodUid::from("uid-1"),
+        ..SandboxSpec::default()
+    })
+}
+
+fn container_spec() -> Arc<ContainerSpec> {
+    Arc::new(ContainerSpec {
+        sandbox: SandboxId::from(POD),
+        sandbox_spec: sandbox_spec(),
+        binding: "c".to_owned(),
+        ..ContainerSpec::default()
+    })
+}
+
+fn sandbox_event(kind: EventKind, ms: u32) -> Event {
+    Event {
+        container: ContainerId::from(POD),
+        kind,
+        created_at: RuntimeNanos(at(ms).realtime_ns),
+        sandbox: Some(sandbox_status()),
+        containers: Vec::new(),
+    }
+}
+
+fn container_event(kind: EventKind, ms: u32) -> Event {
+    Event {
+        container: ContainerId::from(C),
+        containers: vec![status(C, ContainerState::Running, ""), exited()],
+        ..sandbox_event(kind, ms)
+    }
+}
+
+fn stray_event() -> Event {
+    Event {
+        container: ContainerId::from(STRANGER),
+        kind: EventKind::Unknown(9),
+        created_at: RuntimeNanos(0),
+        sandbox: None,
+        containers: vec![status("", ContainerState::Unknown(3), AWKWARD); 9],
+    }
+}
+
+fn sandbox_status() -> SandboxStatus {
+    SandboxStatus {
+        id: SandboxId::from(POD),
+        metadata: None,
+        state: SandboxState::Ready,
+        created_at: RuntimeNanos(START_NS),
+        ips: Vec::new(),
+        labels: [].into(),
+        annotations: [].into(),
+        runtime_handler: String::new(),
+    }
+}
+
+fn exited() -> ContainerStatus {
+    ContainerStatus {
+        exit_code: 137,
+        ..status("d0d0d0d0d0d0d0d0d0", ContainerState::Exited, "OOMKilled")
+    }
+}
+
+fn status(id: &str, state: ContainerState, reason: &str) -> ContainerStatus {
+    ContainerStatus {
+        id: ContainerId::from(id),
+        metadata: None,
+        state,
+        created_at: RuntimeNanos(START_NS),
+        started_at: RuntimeNanos(0),
+        finished_at: RuntimeNanos(0),
+        exit_code: 0,
+        image: None,
+        image_ref: String::new(),
+        reason: reason.to_owned(),
+        message: String::new(),
+        labels: [].into(),
+        annotations: [].into(),
+    }
+}
+
+fn relist() -> Request {
+    Request::ListContainers {
+        sandbox: Some(SandboxId::from(POD)),
+        labels: [].into(),
+    }
+}
+
+fn listing(id: &str) -> ContainerListing {
+    ContainerListing {
+        id: ContainerId::from(id),
+        sandbox: SandboxId::from(POD),
+        metadata: None,
+        state: ContainerState::Running,
+        created_at: RuntimeNanos(START_NS),
+        labels: [].into(),
+    }
+}
+
+fn fault(code: StatusCode) -> CallFault {
+    CallFault {
+        code,
+        message: AWKWARD.to_owned(),
+        deadline: Duration::from_secs(4),
+    }
+}

@@ -1,0 +1,122 @@
+//! Text from elsewhere, made fit to be shown on one line of a terminal.
+//!
+//! Whatever passes through here holds no character that moves the cursor, changes a colour, starts
+//! a line or turns the reading direction.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// As many characters of an id as `crictl` shows.
+const SHORT_ID: usize = 13;
+
+/// The text with every character escaped that would do something other than appear: control
+/// characters, line and paragraph separators, and marks that turn the reading direction.
+#[must_use]
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_unprintable) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        if is_unprintable(character) {
+            safe.extend(character.escape_default());
+        } else {
+            safe.push(character);
+        }
+    }
+    Cow::Owned(safe)
+}
+
+/// The beginning of an id, as `crictl` shows it.
+#[must_use]
+pub fn short_id(id: &str) -> String {
+    printable(&id.chars().take(SHORT_ID).collect::<String>()).into_owned()
+}
+
+/// The printable text, of which at most `limit` characters are kept; an ellipsis tells of a cut.
+pub(super) fn cut(text: &str, limit: usize) -> String {
+    // What is thrown away need not be escaped first: a runtime may send megabytes.
+    let end = text
+        .char_indices()
+        .nth(limit)
+        .map_or(text.len(), |(at, _)| at);
+    let safe = printable(&text[..end]);
+    if end == text.len() && safe.chars().count() <= limit {
+        return safe.into_owned();
+    }
+    let mut kept: String = safe.chars().take(limit.saturating_sub(1)).collect();
+    kept.push('…');
+    kept
+}
+
+/// Appends `text`, broken between words at `width` columns; lines after the first are indented.
+/// A word longer than a line stays whole.
+pub(super) fn wrap(to: &mut String, text: &str, width: usize, indent: usize) {
+    let safe = printable(text);
+    let mut column = to.chars().rev().take_while(|c| *c != '\n').count();
+    for (nth, word) in safe.split(' ').enumerate() {
+        let length = word.chars().count();
+        if nth > 0 && column + 1 + length > width {
+            let _ = write!(to, "\n{:indent$}", "");
+            column = indent;
+        } else if nth > 0 {
+            to.push(' ');
+            column += 1;
+        }
+        to.push_str(word);
+        column += length;
+    }
+}
+
+fn is_unprintable(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{61c}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cut, printable, short_id, wrap};
+
+    #[test]
+    fn plain_text_stays_as_it_is() {
+        assert_eq!(
+            printable("exit 137 – köttbullar 🦀"),
+            "exit 137 – köttbullar 🦀"
+        );
+    }
+
+    #[test]
+    fn what_drives_a_terminal_is_escaped() {
+        assert_eq!(
+            printable("\u{1b}[31mred\u{7}\r\n\u{9b}\u{202e}"),
+            r"\u{1b}[31mred\u{7}\r\n\u{9b}\u{202e}"
+        );
+    }
+
+    #[test]
+    fn an_id_is_cut_as_crictl_cuts_it() {
+        assert_eq!(short_id("3f2a9c81d0e4b7651"), "3f2a9c81d0e4b");
+        assert_eq!(short_id("3f2a"), "3f2a");
+        assert_eq!(short_id("🦀\n"), "🦀\\n");
+    }
+
+    #[test]
+    fn a_cut_keeps_the_limit_and_is_told() {
+        assert_eq!(cut("abcdef", 6), "abcdef");
+        assert_eq!(cut("abcdefg", 6), "abcde…");
+        assert_eq!(cut("ab\ncdefg", 6), "ab\\nc…");
+        assert_eq!(cut("\n\n\n", 4), "\\n\\…");
+        assert_eq!(cut("", 4), "");
+    }
+
+    #[test]
+    fn long_text_is_broken_between_words() {
+        let mut text = "  key  ".to_owned();
+        wrap(&mut text, "one two three unbreakable-as-it-is four", 16, 7);
+        assert_eq!(
+            text,
+            "  key  one two\n       three\n       unbreakable-as-it-is\n       four"
+        );
+    }
+}

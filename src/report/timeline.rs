@@ -1,0 +1,416 @@
+//! History entries as lines of text, for people: where in the history, when, what.
+//!
+//! ```text
+//!      #41     +1.203  rpc     StartContainer c (3f2a9c81d0e4b) → ok in 35.1 ms
+//! >    #42     +1.204  event   STARTED c  pod READY  [c RUNNING, d EXITED 0]  lag 0.6 ms
+//! ```
+//!
+//! One entry is one line. The second column counts seconds by the monotonic clock. The third is the
+//! lane: `rpc` for calls that change something, `relist` for those that only look, `event`, and
+//! `stream`, `wait`, `fact`, `case` and `run` for the rest. Names are those of the case, as soon as
+//! any of the entries ties an id to a name; other ids are cut as `crictl` cuts them. Text holds no
+//! colours and no control characters.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::history::{
+    Body, CallFault, CallId, CaseRun, ContainerState, ContainerStatus, Entry, Event, HostFact,
+    HostInstant, Reply, Request, RunInfo, SandboxStatus, Seq, StreamEnd, SubscriptionId,
+};
+
+use super::calendar::{rfc3339, signed_span, span};
+use super::printable::{cut, printable, short_id};
+
+/// Characters kept of a message, a reference or any other text that a runtime chose.
+const MESSAGE: usize = 80;
+
+/// Characters kept of a reason; the CRI means it to be one word.
+const REASON: usize = 24;
+
+/// Items kept of a list of containers or sandboxes.
+const ITEMS: usize = 6;
+
+/// The entries as lines; those in `marked` begin with `>`.
+#[must_use]
+pub fn timeline<'a, I>(start: HostInstant, entries: I, marked: &[Seq]) -> Vec<String>
+where
+    I: IntoIterator<Item = &'a Entry> + Clone,
+{
+    let timeline = Timeline::new(start, entries.clone());
+    let line = |entry: &Entry| timeline.line(entry, marked.contains(&entry.seq));
+    entries.into_iter().map(line).collect()
+}
+
+/// What must be known of a history before its lines can be read easily: names and calls.
+#[derive(Clone, Debug)]
+pub struct Timeline<'a> {
+    start: HostInstant,
+    calls: BTreeMap<CallId, Begun<'a>>,
+    names: BTreeMap<&'a str, String>,
+    cases: BTreeSet<CaseRun>,
+    streams: BTreeSet<SubscriptionId>,
+}
+
+/// A call that began.
+#[derive(Clone, Copy, Debug)]
+struct Begun<'a> {
+    at: HostInstant,
+    case: Option<CaseRun>,
+    request: &'a Request,
+}
+
+impl<'a> Timeline<'a> {
+    /// Learns names and calls from entries. Times will be counted from `start`.
+    #[must_use]
+    pub fn new(start: HostInstant, entries: impl IntoIterator<Item = &'a Entry>) -> Self {
+        let mut timeline = Self {
+            start,
+            calls: BTreeMap::new(),
+            names: BTreeMap::new(),
+            cases: BTreeSet::new(),
+            streams: BTreeSet::new(),
+        };
+        let mut named = Vec::new();
+        for entry in entries {
+            timeline.learn(entry, &mut named);
+        }
+        // Only now is it known whether the names of several cases must be told apart.
+        for (id, name, case) in named {
+            let name = timeline.qualified(name, case);
+            timeline.names.insert(id, name);
+        }
+        timeline
+    }
+
+    /// The entry as one line, without a line break.
+    #[must_use]
+    pub fn line(&self, entry: &Entry, marked: bool) -> String {
+        let mark = if marked { '>' } else { ' ' };
+        let seq = format!("#{}", entry.seq);
+        let at = format!("+{:.3}", entry.at.since(self.start).as_secs_f64());
+        let (lane, text) = self.describe(entry);
+        format!("{mark} {seq:>6} {at:>10}  {lane:<6}  {text}")
+    }
+
+    fn learn(&mut self, entry: &'a Entry, named: &mut Vec<(&'a str, String, Option<CaseRun>)>) {
+        match &entry.body {
+            Body::CallBegan {
+                call,
+                case,
+                request,
+            } => {
+                let begun = Begun {
+                    at: entry.at,
+                    case: *case,
+                    request,
+                };
+                self.calls.insert(*call, begun);
+                self.cases.extend(*case);
+                if let Request::CreateContainer(spec) = request {
+                    let name = spec.sandbox_spec.binding.clone();
+                    named.push((spec.sandbox.as_str(), name, *case));
+                }
+            }
+            Body::CallEnded {
+                call,
+                result: Ok(reply),
+            } => {
+                let begun = self.calls.get(call);
+                named.extend(begun.and_then(|begun| begun.names(reply)));
+            }
+            Body::CaseBegan { case, .. } => {
+                self.cases.insert(*case);
+            }
+            Body::Event { subscription, .. } | Body::SubscriptionOpened { subscription } => {
+                self.streams.insert(*subscription);
+            }
+            Body::RunBegan(_)
+            | Body::StepsEnded { .. }
+            | Body::CaseEnded { .. }
+            | Body::CallEnded { .. }
+            | Body::SubscriptionProven { .. }
+            | Body::SubscriptionEnded { .. }
+            | Body::Waited { .. }
+            | Body::Fact { .. } => {}
+        }
+    }
+
+    fn describe(&self, entry: &Entry) -> (&'static str, String) {
+        match &entry.body {
+            Body::RunBegan(info) => ("run", run_began(info, entry.at)),
+            Body::CaseBegan { case, id, .. } => {
+                ("case", format!("{case} begins: {}", cut(id, MESSAGE)))
+            }
+            Body::StepsEnded { case } => (
+                "case",
+                format!("{case} has ended its steps; teardown begins"),
+            ),
+            Body::CaseEnded { case } => ("case", format!("{case} ends")),
+            Body::CallBegan {
+                call,
+                case,
+                request,
+            } => {
+                let request_text = self.request(request, *case);
+                (lane(request), format!("{request_text} called, call {call}"))
+            }
+            Body::CallEnded { call, result } => self.call_ended(*call, result, entry.at),
+            Body::SubscriptionOpened { subscription } => {
+                ("stream", format!("{subscription} asked for"))
+            }
+            Body::SubscriptionProven { subscription } => {
+                ("stream", format!("{subscription} proven live"))
+            }
+            Body::SubscriptionEnded { subscription, end } => {
+                ("stream", format!("{subscription} {}", stream_end(end)))
+            }
+            Body::Event {
+                subscription,
+                event,
+            } => {
+                let stream = if self.streams.len() > 1 {
+                    format!(", stream {subscription}")
+                } else {
+                    String::new()
+                };
+                ("event", format!("{}{stream}", self.event(event, entry.at)))
+            }
+            Body::Waited {
+                case,
+                wanted,
+                met,
+                bound,
+            } => {
+                let wanted = self.qualified(cut(wanted, MESSAGE), Some(*case));
+                let met = if *met { "came" } else { "did NOT come" };
+                let bound = humantime::format_duration(*bound);
+                ("wait", format!("for {wanted}: {met} within {bound}"))
+            }
+            Body::Fact {
+                fact: HostFact::OomKills(count),
+                ..
+            } => ("fact", format!("OOM kills of the host since boot: {count}")),
+        }
+    }
+
+    fn call_ended(
+        &self,
+        call: CallId,
+        result: &Result<Reply, CallFault>,
+        at: HostInstant,
+    ) -> (&'static str, String) {
+        let result = match result {
+            Ok(reply) => self.reply(reply),
+            Err(fault) => format!("failed with {}", cut(&fault.to_string(), MESSAGE)),
+        };
+        match self.calls.get(&call) {
+            Some(begun) => {
+                let request = self.request(begun.request, begun.case);
+                let took = span(at.since(begun.at));
+                (
+                    lane(begun.request),
+                    format!("{request} → {result} in {took}"),
+                )
+            }
+            None => ("rpc", format!("call {call} → {result}")),
+        }
+    }
+
+    fn request(&self, request: &Request, case: Option<CaseRun>) -> String {
+        let method = request.method();
+        match request {
+            Request::Version | Request::ListSandboxes(_) | Request::ListImages => method.to_owned(),
+            Request::RunSandbox(spec) => {
+                let name = self.qualified(cut(&spec.binding, MESSAGE), case);
+                format!("{method} {name}")
+            }
+            Request::StopSandbox(id) | Request::RemoveSandbox(id) | Request::SandboxStatus(id) => {
+                format!("{method} {}", self.name_and_id(id.as_str()))
+            }
+            Request::CreateContainer(spec) => {
+                let sandbox = self.name(spec.sandbox.as_str());
+                let name = self.qualified(attempted(&spec.binding, spec.attempt), case);
+                format!("{method} {name} in {sandbox}")
+            }
+            Request::StartContainer(id)
+            | Request::RemoveContainer(id)
+            | Request::ContainerStatus(id) => {
+                format!("{method} {}", self.name_and_id(id.as_str()))
+            }
+            Request::StopContainer { container, grace } => {
+                let container = self.name_and_id(container.as_str());
+                let grace = humantime::format_duration(*grace);
+                format!("{method} {container}, grace {grace}")
+            }
+            Request::ListContainers { sandbox, .. } => match sandbox {
+                Some(sandbox) => format!("{method} of {}", self.name(sandbox.as_str())),
+                None => method.to_owned(),
+            },
+            Request::ImageStatus(image)
+            | Request::PullImage(image)
+            | Request::RemoveImage(image) => format!("{method} {}", cut(image, MESSAGE)),
+        }
+    }
+
+    fn reply(&self, reply: &Reply) -> String {
+        match reply {
+            Reply::Done => "ok".to_owned(),
+            Reply::Version(version) => {
+                let name = cut(&version.runtime_name, MESSAGE);
+                format!("{name} {}", cut(&version.runtime_version, MESSAGE))
+            }
+            Reply::Sandbox(id) => short_id(id.as_str()),
+            Reply::Container(id) => short_id(id.as_str()),
+            Reply::SandboxStatus(status) => status.state.to_string(),
+            Reply::ContainerStatus(status) => container_state(status),
+            Reply::Sandboxes(sandboxes) => list(sandboxes, |listed| {
+                format!("{} {}", self.name(listed.id.as_str()), listed.state)
+            }),
+            Reply::Containers(containers) => list(containers, |listed| {
+                format!("{} {}", self.name(listed.id.as_str()), listed.state)
+            }),
+            Reply::Image(Some(image)) => format!("present, {}", short_id(&image.id)),
+            Reply::Image(None) => "absent".to_owned(),
+            Reply::Pulled(image) => format!("ok, {}", cut(image, MESSAGE)),
+            Reply::Images(images) => format!("{} images", images.len()),
+        }
+    }
+
+    fn event(&self, event: &Event, at: HostInstant) -> String {
+        let subject = self.name(event.container.as_str());
+        let sandbox = match &event.sandbox {
+            Some(SandboxStatus { id, state, .. }) => format!("{} {state}", self.name(id.as_str())),
+            None => "NO sandbox status".to_owned(),
+        };
+        let containers = list(&event.containers, |status| {
+            let name = self.name(status.id.as_str());
+            format!("{name} {}", container_state(status))
+        });
+        let lag = match event.created_at.0 {
+            0 => "created_at NOT set".to_owned(),
+            created => format!(
+                "lag {}",
+                signed_span(at.realtime_ns.saturating_sub(created))
+            ),
+        };
+        format!("{} {subject}  {sandbox}  {containers}  {lag}", event.kind)
+    }
+
+    /// What the case calls it, or the short id.
+    fn name(&self, id: &str) -> String {
+        match self.names.get(id) {
+            Some(name) => name.clone(),
+            None if id.is_empty() => "(no id)".to_owned(),
+            None => short_id(id),
+        }
+    }
+
+    /// What the case calls it and the short id.
+    fn name_and_id(&self, id: &str) -> String {
+        match self.names.get(id) {
+            Some(name) => format!("{name} ({})", short_id(id)),
+            None => self.name(id),
+        }
+    }
+
+    /// The name, with the number of its case if there are several cases.
+    fn qualified(&self, name: String, case: Option<CaseRun>) -> String {
+        match case {
+            Some(case) if self.cases.len() > 1 => format!("{name}@{case}"),
+            _ => name,
+        }
+    }
+}
+
+impl Begun<'_> {
+    /// The id that the reply gives to what the request names.
+    fn names<'r>(&self, reply: &'r Reply) -> Option<(&'r str, String, Option<CaseRun>)> {
+        match (self.request, reply) {
+            (Request::RunSandbox(spec), Reply::Sandbox(id)) => {
+                Some((id.as_str(), cut(&spec.binding, MESSAGE), self.case))
+            }
+            (Request::CreateContainer(spec), Reply::Container(id)) => Some((
+                id.as_str(),
+                attempted(&spec.binding, spec.attempt),
+                self.case,
+            )),
+            _ => None,
+        }
+    }
+}
+
+fn lane(request: &Request) -> &'static str {
+    match request {
+        Request::SandboxStatus(_)
+        | Request::ListSandboxes(_)
+        | Request::ContainerStatus(_)
+        | Request::ListContainers { .. } => "relist",
+        Request::Version
+        | Request::RunSandbox(_)
+        | Request::StopSandbox(_)
+        | Request::RemoveSandbox(_)
+        | Request::CreateContainer(_)
+        | Request::StartContainer(_)
+        | Request::StopContainer { .. }
+        | Request::RemoveContainer(_)
+        | Request::ImageStatus(_)
+        | Request::PullImage(_)
+        | Request::RemoveImage(_)
+        | Request::ListImages => "rpc",
+    }
+}
+
+fn run_began(info: &RunInfo, at: HostInstant) -> String {
+    format!(
+        "{} by {} against {} {} at {}, {}",
+        printable(info.run.as_str()),
+        cut(&info.suite, MESSAGE),
+        cut(&info.runtime.runtime_name, MESSAGE),
+        cut(&info.runtime.runtime_version, MESSAGE),
+        cut(&info.endpoint, MESSAGE),
+        rfc3339(at)
+    )
+}
+
+fn stream_end(end: &StreamEnd) -> String {
+    match end {
+        StreamEnd::Cancelled => "given up by us".to_owned(),
+        StreamEnd::Closed => "ended by the runtime with OK".to_owned(),
+        StreamEnd::Failed(fault) => format!("broke with {}", cut(&fault.to_string(), MESSAGE)),
+    }
+}
+
+/// `RUNNING`, `EXITED 137 OOMKilled`.
+fn container_state(status: &ContainerStatus) -> String {
+    let state = status.state;
+    let reason = cut(&status.reason, REASON);
+    let gap = if reason.is_empty() { "" } else { " " };
+    match state {
+        ContainerState::Exited => format!("{state} {}{gap}{reason}", status.exit_code),
+        ContainerState::Created | ContainerState::Running | ContainerState::Unknown(_) => {
+            format!("{state}{gap}{reason}")
+        }
+    }
+}
+
+/// The 17th container of a name is `c#17`, as `Subject::label` has it.
+fn attempted(binding: &str, attempt: u32) -> String {
+    let binding = cut(binding, MESSAGE);
+    if attempt > 0 {
+        format!("{binding}#{attempt}")
+    } else {
+        binding
+    }
+}
+
+fn list<T>(items: &[T], describe: impl Fn(&T) -> String) -> String {
+    let mut words: Vec<_> = items.iter().take(ITEMS).map(describe).collect();
+    if items.len() > ITEMS {
+        words.push(format!("and {} more", items.len() - ITEMS));
+    }
+    format!("[{}]", words.join(", "))
+}
+
+#[cfg(test)]
+#[expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
+mod tests;
