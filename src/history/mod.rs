@@ -5,13 +5,14 @@
 
 mod call;
 mod case_history;
+pub mod codec;
 mod entry;
 mod ids;
 mod status;
 
 pub use call::{CallFault, ContainerSpec, Reply, Request, RuntimeVersion, SandboxSpec, StatusCode};
 pub use case_history::{Call, CaseHistory, Sighting, Subject, SubjectKind};
-pub use entry::{Body, Entry, HostFact, RunInfo, StreamEnd};
+pub use entry::{Body, Entry, HostFact, RunInfo, StepsEnd, StreamEnd};
 pub use ids::{
     CallId, CaseRun, ContainerId, HostInstant, PodUid, RunId, RuntimeNanos, SandboxId, Seq,
     SubscriptionId,

@@ -9,4 +9,8 @@ pub mod image;
 pub mod program;
 
 pub use image::Image;
+
+/// The repository under which a run serves its image.
+pub const REPOSITORY: &str = "cri-event-conformance/workload";
+
 pub use program::{PROGRAM, Workload};

@@ -86,6 +86,7 @@ fn names_of_several_cases_and_streams_are_told_apart() {
             case: CaseRun(4),
             id: "X".to_owned(),
             definition: String::new(),
+            timeout_percent: 100,
         },
     );
     check(
