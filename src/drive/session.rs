@@ -42,12 +42,34 @@ pub struct SessionOptions {
     pub timeout_percent: u32,
 }
 
+/// Sends calls and records both their ends. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// The runtime.
+    pub client: Client,
+    /// The history.
+    pub recorder: Recorder,
+}
+
+impl Caller {
+    /// Sends a call for a case, or for the run itself, and records both its ends.
+    ///
+    /// # Errors
+    /// Whatever the runtime returned.
+    pub async fn call(&self, case: Option<CaseRun>, request: Request) -> Result<Reply, CallFault> {
+        let call = self.recorder.next_call();
+        self.recorder.record(Body::CallBegan { call, case, request: request.clone() });
+        let result = self.client.call(&request).await;
+        self.recorder.record(Body::CallEnded { call, result: result.clone() });
+        result
+    }
+}
+
 /// One run's hold on its runtime.
 #[derive(Debug)]
 pub struct Session {
     options: SessionOptions,
-    client: Client,
-    recorder: Recorder,
+    caller: Caller,
     stop: CancellationToken,
     stream: Mutex<Option<Subscription>>,
     marker_pod: Mutex<Option<(SandboxId, Arc<SandboxSpec>)>>,
@@ -113,14 +135,12 @@ impl Session {
     #[must_use]
     pub fn new(
         options: SessionOptions,
-        client: Client,
-        recorder: Recorder,
+        caller: Caller,
         stop: CancellationToken,
     ) -> Self {
         Self {
             options,
-            client,
-            recorder,
+            caller,
             stop,
             stream: Mutex::default(),
             marker_pod: Mutex::default(),
@@ -138,7 +158,7 @@ impl Session {
     /// Where all that happens is recorded.
     #[must_use]
     pub fn recorder(&self) -> &Recorder {
-        &self.recorder
+        &self.caller.recorder
     }
 
     /// Cancelled when the run shall stop.
@@ -167,18 +187,7 @@ impl Session {
     /// # Errors
     /// Whatever the runtime returned.
     pub async fn call(&self, case: Option<CaseRun>, request: Request) -> Result<Reply, CallFault> {
-        let call = self.recorder.next_call();
-        self.recorder.record(Body::CallBegan {
-            call,
-            case,
-            request: request.clone(),
-        });
-        let result = self.client.call(&request).await;
-        self.recorder.record(Body::CallEnded {
-            call,
-            result: result.clone(),
-        });
-        result
+        self.caller.call(case, request).await
     }
 
     /// A pod as the kubelet would describe it, with a UID of its own.
@@ -258,12 +267,12 @@ impl Session {
     }
 
     async fn open_proven(&self) -> Result<Subscription, StreamError> {
-        let mut reader = self.recorder.reader();
-        let subscription = Subscription::open(&self.options.endpoint, &self.recorder).await?;
+        let mut reader = self.caller.recorder.reader();
+        let subscription = Subscription::open(&self.options.endpoint, &self.caller.recorder).await?;
         self.pass_marker(&mut reader, subscription.id())
             .await
             .map_err(StreamError::at_opening)?;
-        self.recorder.record(Body::SubscriptionProven {
+        self.caller.recorder.record(Body::SubscriptionProven {
             subscription: subscription.id(),
         });
         Ok(subscription)
@@ -278,7 +287,7 @@ impl Session {
             Some(subscription) if subscription.is_open() => subscription.id(),
             _ => return Err(StreamError::Ended("it is no longer open".to_owned())),
         };
-        let mut reader = self.recorder.reader();
+        let mut reader = self.caller.recorder.reader();
         self.pass_marker(&mut reader, subscription).await
     }
 
