@@ -58,5 +58,5 @@ ensure_commands() {
 
 apt_install() {
   DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends \
-    -o DPkg::Lock::Timeout=120 "$@" </dev/null >&2
+    -o DPkg::Lock::Timeout=120 "$@" </dev/null >/dev/null
 }

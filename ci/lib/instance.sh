@@ -111,6 +111,17 @@ restrict_oom_score() {
   if (((0x$capabilities >> 24) & 1)); then echo false; else echo true; fi
 }
 
+# In a container, on cgroup v2, our own cgroup looks like the root of all, and may not have both processes
+# and children with controllers. So the processes move into one of its children, as Docker in Docker does.
+free_root_cgroup() {
+  local root=/sys/fs/cgroup pid
+  [[ -e $root/cgroup.type && -n $(<"$root/cgroup.procs") ]] || return 0
+  mkdir -p "$root/init"
+  while read -r pid; do
+    echo "$pid" >"$root/init/cgroup.procs" 2>/dev/null || true # Ended meanwhile.
+  done < <(cat "$root/cgroup.procs")
+}
+
 # start_holder: the namespace, with the mark as the source of its /run, by which its processes are found.
 start_holder() {
   local unmount=
