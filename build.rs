@@ -1,4 +1,5 @@
-//! Builds what the crate embeds: the workload program, the cases, and the commit for `--version`.
+//! Builds what the crate embeds: the workload program, the cases, the format of histories,
+//! and the commit for `--version`.
 
 use std::env;
 use std::fmt::Write as _;
@@ -11,7 +12,7 @@ fn main() {
     let manifest_dir = path_from("CARGO_MANIFEST_DIR");
     let out_dir = path_from("OUT_DIR");
     println!("cargo::rustc-env=GIT_COMMIT={}", git_commit(&manifest_dir));
-    for step in [build_workload, embed_cases] {
+    for step in [build_workload, embed_cases, compile_history_proto] {
         if let Err(problem) = step(&manifest_dir, &out_dir) {
             println!("cargo::error={problem}");
         }
@@ -73,6 +74,16 @@ fn build_workload(manifest_dir: &Path, out_dir: &Path) -> Result<(), String> {
             "run the Rust compiler for fixtures/workload.rs: {error}"
         )),
     }
+}
+
+/// `proto/history.proto` becomes a Rust module in `OUT_DIR`.
+fn compile_history_proto(manifest_dir: &Path, _out_dir: &Path) -> Result<(), String> {
+    println!("cargo::rerun-if-changed=proto/history.proto");
+    let folder = manifest_dir.join("proto");
+    prost_build::Config::new()
+        .btree_map(["."])
+        .compile_protos(&[folder.join("history.proto")], &[folder])
+        .map_err(|fault| format!("compile proto/history.proto: {fault}").replace('\n', " "))
 }
 
 /// Writes `cases.rs`: a slice of the path and the text of each `cases/<area>/<name>.yaml`.

@@ -9,5 +9,7 @@ mod session;
 mod sweep;
 
 pub use case_run::{CaseRunner, Executed, TeardownPolicy};
-pub use session::{Caller, NAMESPACE, PROCESS_LABEL, RUN_LABEL, Session, SessionOptions, StreamError};
+pub use session::{
+    Caller, NAMESPACE, PROCESS_LABEL, RUN_LABEL, Session, SessionOptions, StreamError,
+};
 pub use sweep::{Sweep, SweepError, foreign_pods, image_tag, sweep};

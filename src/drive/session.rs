@@ -58,9 +58,16 @@ impl Caller {
     /// Whatever the runtime returned.
     pub async fn call(&self, case: Option<CaseRun>, request: Request) -> Result<Reply, CallFault> {
         let call = self.recorder.next_call();
-        self.recorder.record(Body::CallBegan { call, case, request: request.clone() });
+        self.recorder.record(Body::CallBegan {
+            call,
+            case,
+            request: request.clone(),
+        });
         let result = self.client.call(&request).await;
-        self.recorder.record(Body::CallEnded { call, result: result.clone() });
+        self.recorder.record(Body::CallEnded {
+            call,
+            result: result.clone(),
+        });
         result
     }
 }
@@ -133,11 +140,7 @@ enum Seen {
 impl Session {
     /// A session on a runtime that answers. Nothing is made there yet.
     #[must_use]
-    pub fn new(
-        options: SessionOptions,
-        caller: Caller,
-        stop: CancellationToken,
-    ) -> Self {
+    pub fn new(options: SessionOptions, caller: Caller, stop: CancellationToken) -> Self {
         Self {
             options,
             caller,
@@ -268,7 +271,8 @@ impl Session {
 
     async fn open_proven(&self) -> Result<Subscription, StreamError> {
         let mut reader = self.caller.recorder.reader();
-        let subscription = Subscription::open(&self.options.endpoint, &self.caller.recorder).await?;
+        let subscription =
+            Subscription::open(&self.options.endpoint, &self.caller.recorder).await?;
         self.pass_marker(&mut reader, subscription.id())
             .await
             .map_err(StreamError::at_opening)?;

@@ -1,4 +1,195 @@
-//! stub
+//! Histories as bytes: the format of `proto/history.proto`, read and written.
+//!
+//! Encoding cannot fail. Decoding gives the entries up to the first byte that makes no sense, and
+//! a [`DecodeFault`] that says where it stands and what to do: a run that was killed leaves a
+//! history that is cut off, and its whole entries are as good as any. Pure; files are the
+//! caller's business.
+
+mod from_wire;
+#[cfg(test)]
+mod strategies;
+#[cfg(test)]
+mod tests;
+mod to_wire;
+
 use super::Entry;
-/// stub
-pub fn encode(_entry: &Entry, _out: &mut Vec<u8>) {}
+use super::wire;
+pub use super::wire::Malformed;
+
+/// The format's version that is written, and the only one that is read.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// The longest message that is read: 16 MiB, as long as a kubelet accepts from a runtime, and one
+/// more for what surrounds it. A damaged length cannot make the reader allocate more.
+pub const MESSAGE_LIMIT: usize = 17 << 20;
+
+/// Entries, and why they end before the bytes do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decoded {
+    /// The entries that could be read, in order.
+    pub entries: Vec<Entry>,
+    /// What stopped the reader; absent if it came to the end.
+    pub fault: Option<DecodeFault>,
+}
+
+/// Why a history cannot be read beyond some byte.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum DecodeFault {
+    /// The bytes end within a message, as they do when the writer was killed.
+    #[error(
+        "decode the history at byte {offset}: it ends within an entry; the entries before it are \
+         whole and can be used"
+    )]
+    Truncated {
+        /// Where the message begins.
+        offset: usize,
+    },
+    /// A message is longer than any that is ever written.
+    #[error(
+        "decode the history at byte {offset}: an entry of {length} bytes is longer than the limit \
+         of {MESSAGE_LIMIT}; the file is damaged from here on, or is no history"
+    )]
+    Oversized {
+        /// Where the message begins.
+        offset: usize,
+        /// How long it claims to be.
+        length: u64,
+    },
+    /// A message does not follow protobuf's rules.
+    #[error(
+        "decode the history at byte {offset}: the file is damaged from here on, or is no history"
+    )]
+    Malformed {
+        /// Where the message begins.
+        offset: usize,
+        /// What is wrong with it.
+        #[source]
+        source: Malformed,
+    },
+    /// A message lacks what its entry cannot do without.
+    #[error(
+        "decode the history at byte {offset}: an entry has no {what} that this version knows; a \
+         later version of the suite may read it"
+    )]
+    Incomplete {
+        /// Where the message begins.
+        offset: usize,
+        /// The field that is absent.
+        what: &'static str,
+    },
+    /// There is no first entry, or it does not tell of the run.
+    #[error("decode the history at byte 0: it does not begin as a history of this suite does")]
+    Headless,
+    /// The file is of another version of the format.
+    #[error(
+        "decode the history at byte {offset}: its format is version {version}, and this suite \
+         reads version {FORMAT_VERSION}; use the suite that recorded it"
+    )]
+    Version {
+        /// Where the message begins.
+        offset: usize,
+        /// The version that the file tells.
+        version: u32,
+    },
+}
+
+/// Appends one entry.
+pub fn encode(entry: &Entry, to: &mut Vec<u8>) {
+    wire::write(&to_wire::entry(entry), to);
+}
+
+/// Reads a whole history, as far as it can be read. No bytes are no entries, and no fault.
+#[must_use]
+pub fn decode(bytes: &[u8]) -> Decoded {
+    let mut decoder = Decoder::new(bytes);
+    let mut entries = Vec::new();
+    let fault = loop {
+        match decoder.next() {
+            Some(Ok(entry)) => entries.push(entry),
+            Some(Err(fault)) => break Some(fault),
+            None => break None,
+        }
+    };
+    Decoded { entries, fault }
+}
+
+/// Reads a history entry by entry. The first fault is the end.
+#[derive(Clone, Debug)]
+pub struct Decoder<'a> {
+    bytes: &'a [u8],
+    offset: usize,
+    first: bool,
+}
+
+impl<'a> Decoder<'a> {
+    /// Reads these bytes, which begin with the first entry of a history.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            bytes,
+            offset: 0,
+            first: true,
+        }
+    }
+
+    /// How many bytes have been read as entries.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    fn read(&mut self) -> Result<Entry, DecodeFault> {
+        let offset = self.offset;
+        let rest = &self.bytes[offset..];
+        let malformed = |source| DecodeFault::Malformed { offset, source };
+        let truncated = DecodeFault::Truncated { offset };
+        let (prefix, length) = wire::read_length(rest)
+            .map_err(malformed)?
+            .ok_or_else(|| truncated.clone())?;
+        let whole = usize::try_from(length)
+            .ok()
+            .filter(|length| *length <= MESSAGE_LIMIT)
+            .ok_or(DecodeFault::Oversized { offset, length })?;
+        let message = rest.get(prefix..prefix + whole).ok_or(truncated)?;
+        let message = wire::read(message).map_err(malformed)?;
+        self.check_head(&message)?;
+        let incomplete = |what| DecodeFault::Incomplete { offset, what };
+        let entry = from_wire::entry(message).map_err(|absent| incomplete(absent.0))?;
+        self.offset += prefix + whole;
+        self.first = false;
+        Ok(entry)
+    }
+
+    fn check_head(&self, message: &wire::Entry) -> Result<(), DecodeFault> {
+        match &message.body {
+            Some(wire::entry::Body::RunBegan(run)) if run.format_version != FORMAT_VERSION => {
+                Err(DecodeFault::Version {
+                    offset: self.offset,
+                    version: run.format_version,
+                })
+            }
+            Some(wire::entry::Body::RunBegan(_)) => Ok(()),
+            _ if self.first => Err(DecodeFault::Headless),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Iterator for Decoder<'_> {
+    type Item = Result<Entry, DecodeFault>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.offset == self.bytes.len() {
+            return None;
+        }
+        let mut result = self.read();
+        if let Err(fault) = &mut result {
+            self.bytes = &self.bytes[..self.offset];
+            // Whatever is wrong with the first entry: these are not the bytes of a history.
+            if self.first && !matches!(fault, DecodeFault::Version { .. }) {
+                *fault = DecodeFault::Headless;
+            }
+        }
+        Some(result)
+    }
+}

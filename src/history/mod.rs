@@ -1,7 +1,8 @@
 //! The record of all that a run saw and did: append-only, typed, and the only thing that verdicts
 //! are made of. Pure data: this module knows no clock, no file and no network.
 //!
-//! Start with [`Entry`]; [`CaseHistory`] is the part of a history that one case caused.
+//! Start with [`Entry`]; [`CaseHistory`] is the part of a history that one case caused, and
+//! [`codec`] turns a history to bytes and back.
 
 mod call;
 mod case_history;
@@ -9,6 +10,7 @@ pub mod codec;
 mod entry;
 mod ids;
 mod status;
+mod wire;
 
 pub use call::{CallFault, ContainerSpec, Reply, Request, RuntimeVersion, SandboxSpec, StatusCode};
 pub use case_history::{Call, CaseHistory, Sighting, Subject, SubjectKind};

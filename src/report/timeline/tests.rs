@@ -12,7 +12,8 @@ use crate::report::fixture::{at, entries};
 fn check(entries: &[Arc<Entry>], marked: &[Seq], expect: &Expect) {
     let lines = timeline(at(0), entries.iter().map(AsRef::as_ref), marked);
     assert!(lines.iter().all(|line| !line.contains(char::is_control)));
-    expect.assert_eq(&(lines.join("\n") + "\n"));
+    // The first line keeps `expect!` from taking the others' indentation for its own.
+    expect.assert_eq(&format!("lines:\n{}\n", lines.join("\n")));
 }
 
 #[test]
@@ -21,6 +22,7 @@ fn every_kind_of_entry_is_one_line() {
         &entries(),
         &[Seq(10)],
         &expect![[r#"
+            lines:
                   #0     +0.000  run     0f6a1c1e-3f0b-4b52-9a25-6f2f3c1d7e11 by 0.1.0 (abcdef0) against containerd 2.1.9 at unix:///run/containerd/containerd.sock, 2026-11-20T16:52:40.000Z
                   #1     +0.001  stream  1 asked for
                   #2     +0.009  stream  1 proven live
@@ -54,6 +56,7 @@ fn an_id_without_its_call_is_shown_short() {
         &entries()[10..13],
         &[],
         &expect![[r#"
+            lines:
                  #10     +0.150  event   STOPPED 3f2a9c81d0e4b  b7c1d2e3f4a59 READY  [3f2a9c81d0e4b RUNNING, d0d0d0d0d0d0d EXITED 137 OOMKilled]  lag 1.0 ms
                  #11     +0.151  event   STARTED 3f2a9c81d0e4b  b7c1d2e3f4a59 READY  [3f2a9c81d0e4b RUNNING, d0d0d0d0d0d0d EXITED 137 OOMKilled]  lag 1.0 ms
                  #12     +0.156  rpc     call 3 → ok
@@ -93,6 +96,7 @@ fn names_of_several_cases_and_streams_are_told_apart() {
         &entries[..13],
         &[],
         &expect![[r#"
+            lines:
                   #0     +0.000  case    2 ends
                   #1     +0.001  case    4 begins: X
                   #2     +0.009  stream  2 asked for

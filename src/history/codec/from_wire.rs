@@ -1,0 +1,314 @@
+//! From the types of the format to ours. It fails where a message lacks what its entry cannot do
+//! without.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::history::wire;
+use crate::history::{
+    Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
+    ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, HostInstant,
+    ImageListing, PodUid, Reply, Request, RunId, RunInfo, RuntimeNanos, RuntimeVersion, SandboxId,
+    SandboxListing, SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode,
+    StepsEnd, StreamEnd, SubscriptionId,
+};
+
+/// The field that a message lacks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Absent(pub(super) &'static str);
+
+pub(super) fn entry(entry: wire::Entry) -> Result<Entry, Absent> {
+    Ok(Entry {
+        seq: Seq(entry.seq),
+        at: HostInstant {
+            monotonic_ns: entry.monotonic_ns,
+            realtime_ns: entry.realtime_ns,
+        },
+        body: body(entry.body.ok_or(Absent("body"))?)?,
+    })
+}
+
+fn body(body: wire::entry::Body) -> Result<Body, Absent> {
+    use wire::entry::Body as From;
+    Ok(match body {
+        From::RunBegan(run) => Body::RunBegan(run_info(run)),
+        From::CaseBegan(began) => Body::CaseBegan {
+            case: CaseRun(began.case_run),
+            id: began.id,
+            definition: began.definition,
+            timeout_percent: began.timeout_percent,
+        },
+        From::StepsEnded(ended) => Body::StepsEnded {
+            case: CaseRun(ended.case_run),
+            end: steps_end(ended.end.ok_or(Absent("end of a case's steps"))?),
+        },
+        From::CaseEnded(mark) => Body::CaseEnded {
+            case: CaseRun(mark.case_run),
+        },
+        From::CallBegan(began) => Body::CallBegan {
+            call: CallId(began.call),
+            case: began.case_run.map(CaseRun),
+            request: request(began.request.ok_or(Absent("request"))?),
+        },
+        From::CallEnded(ended) => Body::CallEnded {
+            call: CallId(ended.call),
+            result: result(ended.result.ok_or(Absent("result"))?),
+        },
+        From::SubscriptionOpened(mark) => Body::SubscriptionOpened {
+            subscription: SubscriptionId(mark.subscription),
+        },
+        From::SubscriptionProven(mark) => Body::SubscriptionProven {
+            subscription: SubscriptionId(mark.subscription),
+        },
+        From::SubscriptionEnded(ended) => Body::SubscriptionEnded {
+            subscription: SubscriptionId(ended.subscription),
+            end: stream_end(ended.end.ok_or(Absent("end of a stream"))?),
+        },
+        From::Event(arrived) => Body::Event {
+            subscription: SubscriptionId(arrived.subscription),
+            event: event(arrived),
+        },
+        From::Waited(waited) => Body::Waited {
+            case: CaseRun(waited.case_run),
+            wanted: waited.wanted,
+            met: waited.met,
+            bound: Duration::from_nanos(waited.bound_ns),
+        },
+        From::Fact(fact) => Body::Fact {
+            case: CaseRun(fact.case_run),
+            fact: match fact.fact.ok_or(Absent("fact"))? {
+                wire::fact::Fact::OomKills(count) => HostFact::OomKills(count),
+            },
+        },
+    })
+}
+
+fn run_info(run: wire::RunBegan) -> RunInfo {
+    RunInfo {
+        run: RunId(run.run),
+        suite: run.suite,
+        endpoint: run.endpoint,
+        runtime: runtime_version(run.runtime.unwrap_or_default()),
+    }
+}
+
+fn request(request: wire::call_began::Request) -> Request {
+    use wire::call_began::Request as From;
+    match request {
+        From::Version(wire::Empty {}) => Request::Version,
+        From::RunSandbox(spec) => Request::RunSandbox(Arc::new(sandbox_spec(spec))),
+        From::StopSandbox(id) => Request::StopSandbox(SandboxId(id)),
+        From::RemoveSandbox(id) => Request::RemoveSandbox(SandboxId(id)),
+        From::SandboxStatus(id) => Request::SandboxStatus(SandboxId(id)),
+        From::ListSandboxes(list) => Request::ListSandboxes(list.labels),
+        From::CreateContainer(spec) => Request::CreateContainer(Arc::new(container_spec(spec))),
+        From::StartContainer(id) => Request::StartContainer(ContainerId(id)),
+        From::StopContainer(stop) => Request::StopContainer {
+            container: ContainerId(stop.container),
+            grace: Duration::from_nanos(stop.grace_ns),
+        },
+        From::RemoveContainer(id) => Request::RemoveContainer(ContainerId(id)),
+        From::ContainerStatus(id) => Request::ContainerStatus(ContainerId(id)),
+        From::ListContainers(list) => Request::ListContainers {
+            sandbox: list.sandbox.map(SandboxId),
+            labels: list.labels,
+        },
+        From::ImageStatus(image) => Request::ImageStatus(image),
+        From::PullImage(image) => Request::PullImage(image),
+        From::RemoveImage(image) => Request::RemoveImage(image),
+        From::ListImages(wire::Empty {}) => Request::ListImages,
+    }
+}
+
+fn result(result: wire::call_ended::Result) -> Result<Reply, CallFault> {
+    use wire::call_ended::Result as From;
+    Ok(match result {
+        From::Fault(fault) => return Err(call_fault(fault)),
+        From::Done(wire::Empty {}) => Reply::Done,
+        From::Version(version) => Reply::Version(runtime_version(version)),
+        From::Sandbox(id) => Reply::Sandbox(SandboxId(id)),
+        From::Container(id) => Reply::Container(ContainerId(id)),
+        From::SandboxStatus(status) => Reply::SandboxStatus(Box::new(sandbox_status(status))),
+        From::ContainerStatus(status) => Reply::ContainerStatus(Box::new(container_status(status))),
+        From::Sandboxes(list) => Reply::Sandboxes(each(list.items, sandbox_listing)),
+        From::Containers(list) => Reply::Containers(each(list.items, container_listing)),
+        From::Image(found) => Reply::Image(found.image.map(image_listing)),
+        From::Pulled(image) => Reply::Pulled(image),
+        From::Images(list) => Reply::Images(each(list.items, image_listing)),
+    })
+}
+
+fn steps_end(end: wire::steps_ended::End) -> StepsEnd {
+    use wire::steps_ended::End as From;
+    match end {
+        From::Complete(wire::Empty {}) => StepsEnd::Complete,
+        From::Unmet(wire::Empty {}) => StepsEnd::Unmet,
+        From::Inconclusive(reason) => StepsEnd::Inconclusive(reason),
+        From::Error(reason) => StepsEnd::Error(reason),
+    }
+}
+
+fn stream_end(end: wire::subscription_ended::End) -> StreamEnd {
+    use wire::subscription_ended::End as From;
+    match end {
+        From::Cancelled(wire::Empty {}) => StreamEnd::Cancelled,
+        From::Closed(wire::Empty {}) => StreamEnd::Closed,
+        From::Failed(fault) => StreamEnd::Failed(call_fault(fault)),
+    }
+}
+
+fn event(arrived: wire::EventArrived) -> Event {
+    Event {
+        container: ContainerId(arrived.container),
+        kind: match arrived.kind {
+            0 => EventKind::Created,
+            1 => EventKind::Started,
+            2 => EventKind::Stopped,
+            3 => EventKind::Deleted,
+            number => EventKind::Unknown(number),
+        },
+        created_at: RuntimeNanos(arrived.created_at),
+        sandbox: arrived.sandbox.map(sandbox_status),
+        containers: each(arrived.containers, container_status),
+    }
+}
+
+fn call_fault(fault: wire::CallFault) -> CallFault {
+    CallFault {
+        code: StatusCode(fault.code),
+        message: fault.message,
+        deadline: Duration::from_nanos(fault.deadline_ns),
+    }
+}
+
+fn sandbox_spec(spec: wire::SandboxSpec) -> SandboxSpec {
+    SandboxSpec {
+        binding: spec.binding,
+        name: spec.name,
+        namespace: spec.namespace,
+        uid: PodUid(spec.uid),
+        attempt: spec.attempt,
+        labels: spec.labels,
+        annotations: spec.annotations,
+        runtime_handler: spec.runtime_handler,
+    }
+}
+
+fn container_spec(spec: wire::ContainerSpec) -> ContainerSpec {
+    ContainerSpec {
+        sandbox: SandboxId(spec.sandbox),
+        sandbox_spec: Arc::new(sandbox_spec(spec.sandbox_spec.unwrap_or_default())),
+        binding: spec.binding,
+        attempt: spec.attempt,
+        image: spec.image,
+        command: spec.command,
+        declared_exit: spec.declared_exit,
+        memory_bytes: spec.memory_bytes,
+        labels: spec.labels,
+        annotations: spec.annotations,
+    }
+}
+
+fn runtime_version(version: wire::RuntimeVersion) -> RuntimeVersion {
+    RuntimeVersion {
+        runtime_name: version.runtime_name,
+        runtime_version: version.runtime_version,
+        api_version: version.api_version,
+    }
+}
+
+fn sandbox_metadata(metadata: wire::SandboxMetadata) -> SandboxMetadata {
+    SandboxMetadata {
+        name: metadata.name,
+        uid: PodUid(metadata.uid),
+        namespace: metadata.namespace,
+        attempt: metadata.attempt,
+    }
+}
+
+fn sandbox_status(status: wire::SandboxStatus) -> SandboxStatus {
+    SandboxStatus {
+        id: SandboxId(status.id),
+        metadata: status.metadata.map(sandbox_metadata),
+        state: sandbox_state(status.state),
+        created_at: RuntimeNanos(status.created_at),
+        ips: status.ips,
+        labels: status.labels,
+        annotations: status.annotations,
+        runtime_handler: status.runtime_handler,
+    }
+}
+
+fn container_metadata(metadata: wire::ContainerMetadata) -> ContainerMetadata {
+    ContainerMetadata {
+        name: metadata.name,
+        attempt: metadata.attempt,
+    }
+}
+
+fn container_status(status: wire::ContainerStatus) -> ContainerStatus {
+    ContainerStatus {
+        id: ContainerId(status.id),
+        metadata: status.metadata.map(container_metadata),
+        state: container_state(status.state),
+        created_at: RuntimeNanos(status.created_at),
+        started_at: RuntimeNanos(status.started_at),
+        finished_at: RuntimeNanos(status.finished_at),
+        exit_code: status.exit_code,
+        image: status.image,
+        image_ref: status.image_ref,
+        reason: status.reason,
+        message: status.message,
+        labels: status.labels,
+        annotations: status.annotations,
+    }
+}
+
+fn sandbox_listing(listing: wire::SandboxListing) -> SandboxListing {
+    SandboxListing {
+        id: SandboxId(listing.id),
+        metadata: listing.metadata.map(sandbox_metadata),
+        state: sandbox_state(listing.state),
+        created_at: RuntimeNanos(listing.created_at),
+        labels: listing.labels,
+    }
+}
+
+fn container_listing(listing: wire::ContainerListing) -> ContainerListing {
+    ContainerListing {
+        id: ContainerId(listing.id),
+        sandbox: SandboxId(listing.sandbox),
+        metadata: listing.metadata.map(container_metadata),
+        state: container_state(listing.state),
+        created_at: RuntimeNanos(listing.created_at),
+        labels: listing.labels,
+    }
+}
+
+fn image_listing(listing: wire::ImageListing) -> ImageListing {
+    ImageListing {
+        id: listing.id,
+        tags: listing.tags,
+    }
+}
+
+fn sandbox_state(number: i32) -> SandboxState {
+    match number {
+        0 => SandboxState::Ready,
+        1 => SandboxState::NotReady,
+        number => SandboxState::Unknown(number),
+    }
+}
+
+fn container_state(number: i32) -> ContainerState {
+    match number {
+        0 => ContainerState::Created,
+        1 => ContainerState::Running,
+        2 => ContainerState::Exited,
+        number => ContainerState::Unknown(number),
+    }
+}
+
+fn each<From, To>(items: Vec<From>, convert: impl Fn(From) -> To) -> Vec<To> {
+    items.into_iter().map(convert).collect()
+}

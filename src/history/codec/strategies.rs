@@ -1,0 +1,365 @@
+//! Arbitrary entries, for property tests. Every kind of body, request and reply can come up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::{Just, Strategy, any};
+use proptest::prop_oneof;
+
+use crate::history::{
+    Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
+    ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, HostInstant,
+    ImageListing, Labels, PodUid, Reply, Request, RunId, RunInfo, RuntimeNanos, RuntimeVersion,
+    SandboxId, SandboxListing, SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus, Seq,
+    StatusCode, StepsEnd, StreamEnd, SubscriptionId,
+};
+
+pub(super) fn entry() -> impl Strategy<Value = Entry> {
+    (any::<u64>(), any::<u64>(), any::<i64>(), body()).prop_map(
+        |(seq, monotonic_ns, realtime_ns, body)| Entry {
+            seq: Seq(seq),
+            at: HostInstant {
+                monotonic_ns,
+                realtime_ns,
+            },
+            body,
+        },
+    )
+}
+
+pub(super) fn run_info() -> impl Strategy<Value = RunInfo> {
+    (text(), text(), text(), runtime_version()).prop_map(|(run, suite, endpoint, runtime)| {
+        RunInfo {
+            run: RunId(run),
+            suite,
+            endpoint,
+            runtime,
+        }
+    })
+}
+
+fn body() -> impl Strategy<Value = Body> {
+    prop_oneof![
+        run_info().prop_map(Body::RunBegan),
+        (case(), text(), text(), any::<u32>()).prop_map(
+            |(case, id, definition, timeout_percent)| Body::CaseBegan {
+                case,
+                id,
+                definition,
+                timeout_percent,
+            }
+        ),
+        (case(), steps_end()).prop_map(|(case, end)| Body::StepsEnded { case, end }),
+        case().prop_map(|case| Body::CaseEnded { case }),
+        (any::<u64>(), option::of(case()), request()).prop_map(|(call, case, request)| {
+            Body::CallBegan {
+                call: CallId(call),
+                case,
+                request,
+            }
+        }),
+        (any::<u64>(), result()).prop_map(|(call, result)| Body::CallEnded {
+            call: CallId(call),
+            result
+        }),
+        stream().prop_map(|subscription| Body::SubscriptionOpened { subscription }),
+        stream().prop_map(|subscription| Body::SubscriptionProven { subscription }),
+        (stream(), stream_end())
+            .prop_map(|(subscription, end)| Body::SubscriptionEnded { subscription, end }),
+        (stream(), event()).prop_map(|(subscription, event)| Body::Event {
+            subscription,
+            event
+        }),
+        (case(), text(), any::<bool>(), duration()).prop_map(|(case, wanted, met, bound)| {
+            Body::Waited {
+                case,
+                wanted,
+                met,
+                bound,
+            }
+        }),
+        (case(), any::<u64>()).prop_map(|(case, count)| Body::Fact {
+            case,
+            fact: HostFact::OomKills(count)
+        }),
+    ]
+}
+
+fn request() -> impl Strategy<Value = Request> {
+    prop_oneof![
+        Just(Request::Version),
+        Just(Request::ListImages),
+        sandbox_spec().prop_map(|spec| Request::RunSandbox(Arc::new(spec))),
+        container_spec().prop_map(|spec| Request::CreateContainer(Arc::new(spec))),
+        sandbox().prop_map(Request::StopSandbox),
+        sandbox().prop_map(Request::RemoveSandbox),
+        sandbox().prop_map(Request::SandboxStatus),
+        labels().prop_map(Request::ListSandboxes),
+        container().prop_map(Request::StartContainer),
+        container().prop_map(Request::RemoveContainer),
+        container().prop_map(Request::ContainerStatus),
+        (container(), duration())
+            .prop_map(|(container, grace)| Request::StopContainer { container, grace }),
+        (option::of(sandbox()), labels())
+            .prop_map(|(sandbox, labels)| Request::ListContainers { sandbox, labels }),
+        text().prop_map(Request::ImageStatus),
+        text().prop_map(Request::PullImage),
+        text().prop_map(Request::RemoveImage),
+    ]
+}
+
+fn result() -> impl Strategy<Value = Result<Reply, CallFault>> {
+    prop_oneof![
+        call_fault().prop_map(Err),
+        Just(Ok(Reply::Done)),
+        runtime_version().prop_map(|version| Ok(Reply::Version(version))),
+        sandbox().prop_map(|id| Ok(Reply::Sandbox(id))),
+        container().prop_map(|id| Ok(Reply::Container(id))),
+        sandbox_status().prop_map(|status| Ok(Reply::SandboxStatus(Box::new(status)))),
+        container_status().prop_map(|status| Ok(Reply::ContainerStatus(Box::new(status)))),
+        vec(sandbox_listing(), 0..3).prop_map(|listed| Ok(Reply::Sandboxes(listed))),
+        vec(container_listing(), 0..3).prop_map(|listed| Ok(Reply::Containers(listed))),
+        option::of(image_listing()).prop_map(|image| Ok(Reply::Image(image))),
+        text().prop_map(|image| Ok(Reply::Pulled(image))),
+        vec(image_listing(), 0..3).prop_map(|listed| Ok(Reply::Images(listed))),
+    ]
+}
+
+fn steps_end() -> impl Strategy<Value = StepsEnd> {
+    prop_oneof![
+        Just(StepsEnd::Complete),
+        Just(StepsEnd::Unmet),
+        text().prop_map(StepsEnd::Inconclusive),
+        text().prop_map(StepsEnd::Error),
+    ]
+}
+
+fn stream_end() -> impl Strategy<Value = StreamEnd> {
+    prop_oneof![
+        Just(StreamEnd::Cancelled),
+        Just(StreamEnd::Closed),
+        call_fault().prop_map(StreamEnd::Failed),
+    ]
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let kind = prop_oneof![
+        Just(EventKind::Created),
+        Just(EventKind::Started),
+        Just(EventKind::Stopped),
+        Just(EventKind::Deleted),
+        undefined(4).prop_map(EventKind::Unknown),
+    ];
+    let sandbox = option::of(sandbox_status());
+    let containers = vec(container_status(), 0..3);
+    (container(), kind, time(), sandbox, containers).prop_map(
+        |(container, kind, created_at, sandbox, containers)| Event {
+            container,
+            kind,
+            created_at,
+            sandbox,
+            containers,
+        },
+    )
+}
+
+fn sandbox_spec() -> impl Strategy<Value = SandboxSpec> {
+    let names = (text(), text(), text(), text(), text());
+    (names, any::<u32>(), labels(), labels()).prop_map(
+        |((binding, name, namespace, uid, handler), attempt, labels, annotations)| SandboxSpec {
+            binding,
+            name,
+            namespace,
+            uid: PodUid(uid),
+            attempt,
+            labels,
+            annotations,
+            runtime_handler: handler,
+        },
+    )
+}
+
+fn container_spec() -> impl Strategy<Value = ContainerSpec> {
+    let place = (sandbox(), sandbox_spec(), text(), any::<u32>(), text());
+    let limits = (option::of(any::<i32>()), option::of(any::<u64>()));
+    (place, vec(text(), 0..3), limits, labels(), labels()).prop_map(
+        |((sandbox, sandbox_spec, binding, attempt, image), command, limits, labels, notes)| {
+            ContainerSpec {
+                sandbox,
+                sandbox_spec: Arc::new(sandbox_spec),
+                binding,
+                attempt,
+                image,
+                command,
+                declared_exit: limits.0,
+                memory_bytes: limits.1,
+                labels,
+                annotations: notes,
+            }
+        },
+    )
+}
+
+fn sandbox_status() -> impl Strategy<Value = SandboxStatus> {
+    let metadata = option::of(sandbox_metadata());
+    let what = (sandbox(), metadata, sandbox_state(), time());
+    (what, vec(text(), 0..3), labels(), labels(), text()).prop_map(
+        |((id, metadata, state, created_at), ips, labels, annotations, runtime_handler)| {
+            SandboxStatus {
+                id,
+                metadata,
+                state,
+                created_at,
+                ips,
+                labels,
+                annotations,
+                runtime_handler,
+            }
+        },
+    )
+}
+
+fn container_status() -> impl Strategy<Value = ContainerStatus> {
+    let metadata = option::of(container_metadata());
+    let what = (container(), metadata, container_state(), any::<i32>());
+    let times = (time(), time(), time());
+    let texts = (option::of(text()), text(), text(), text());
+    (what, times, texts, labels(), labels()).prop_map(
+        |(what, times, texts, labels, annotations)| ContainerStatus {
+            id: what.0,
+            metadata: what.1,
+            state: what.2,
+            created_at: times.0,
+            started_at: times.1,
+            finished_at: times.2,
+            exit_code: what.3,
+            image: texts.0,
+            image_ref: texts.1,
+            reason: texts.2,
+            message: texts.3,
+            labels,
+            annotations,
+        },
+    )
+}
+
+fn sandbox_listing() -> impl Strategy<Value = SandboxListing> {
+    let metadata = option::of(sandbox_metadata());
+    (sandbox(), metadata, sandbox_state(), time(), labels()).prop_map(
+        |(id, metadata, state, created_at, labels)| SandboxListing {
+            id,
+            metadata,
+            state,
+            created_at,
+            labels,
+        },
+    )
+}
+
+fn container_listing() -> impl Strategy<Value = ContainerListing> {
+    let metadata = option::of(container_metadata());
+    let ids = (container(), sandbox());
+    (ids, metadata, container_state(), time(), labels()).prop_map(
+        |((id, sandbox), metadata, state, created_at, labels)| ContainerListing {
+            id,
+            sandbox,
+            metadata,
+            state,
+            created_at,
+            labels,
+        },
+    )
+}
+
+fn image_listing() -> impl Strategy<Value = ImageListing> {
+    (text(), vec(text(), 0..3)).prop_map(|(id, tags)| ImageListing { id, tags })
+}
+
+fn sandbox_metadata() -> impl Strategy<Value = SandboxMetadata> {
+    (text(), text(), text(), any::<u32>()).prop_map(|(name, uid, namespace, attempt)| {
+        SandboxMetadata {
+            name,
+            uid: PodUid(uid),
+            namespace,
+            attempt,
+        }
+    })
+}
+
+fn container_metadata() -> impl Strategy<Value = ContainerMetadata> {
+    (text(), any::<u32>()).prop_map(|(name, attempt)| ContainerMetadata { name, attempt })
+}
+
+fn runtime_version() -> impl Strategy<Value = RuntimeVersion> {
+    (text(), text(), text()).prop_map(|(runtime_name, runtime_version, api_version)| {
+        RuntimeVersion {
+            runtime_name,
+            runtime_version,
+            api_version,
+        }
+    })
+}
+
+fn call_fault() -> impl Strategy<Value = CallFault> {
+    (any::<i32>(), text(), duration()).prop_map(|(code, message, deadline)| CallFault {
+        code: StatusCode(code),
+        message,
+        deadline,
+    })
+}
+
+fn sandbox_state() -> impl Strategy<Value = SandboxState> {
+    prop_oneof![
+        Just(SandboxState::Ready),
+        Just(SandboxState::NotReady),
+        undefined(2).prop_map(SandboxState::Unknown),
+    ]
+}
+
+fn container_state() -> impl Strategy<Value = ContainerState> {
+    prop_oneof![
+        Just(ContainerState::Created),
+        Just(ContainerState::Running),
+        Just(ContainerState::Exited),
+        undefined(3).prop_map(ContainerState::Unknown),
+    ]
+}
+
+/// A number of an enum that defines those from 0 to below `count`.
+fn undefined(count: i32) -> impl Strategy<Value = i32> {
+    prop_oneof![count..i32::MAX, i32::MIN..0]
+}
+
+fn case() -> impl Strategy<Value = CaseRun> {
+    any::<u32>().prop_map(CaseRun)
+}
+
+fn stream() -> impl Strategy<Value = SubscriptionId> {
+    any::<u32>().prop_map(SubscriptionId)
+}
+
+fn sandbox() -> impl Strategy<Value = SandboxId> {
+    text().prop_map(SandboxId)
+}
+
+fn container() -> impl Strategy<Value = ContainerId> {
+    text().prop_map(ContainerId)
+}
+
+fn time() -> impl Strategy<Value = RuntimeNanos> {
+    any::<i64>().prop_map(RuntimeNanos)
+}
+
+fn duration() -> impl Strategy<Value = Duration> {
+    any::<u64>().prop_map(Duration::from_nanos)
+}
+
+fn labels() -> impl Strategy<Value = Labels> {
+    btree_map(text(), text(), 0..3)
+}
+
+fn text() -> impl Strategy<Value = String> {
+    vec(any::<char>(), 0..6).prop_map(String::from_iter)
+}

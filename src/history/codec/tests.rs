@@ -1,0 +1,219 @@
+//! Whatever is written can be read, and damage costs no more than what it hits.
+
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::prelude::{ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, proptest};
+
+use super::strategies;
+use super::{DecodeFault, Decoder, FORMAT_VERSION, MESSAGE_LIMIT, decode, encode, to_wire};
+use crate::history::wire;
+use crate::history::{Body, CaseRun, Entry, HostInstant, Request, RunInfo, Seq};
+
+fn history() -> impl Strategy<Value = Vec<Entry>> {
+    (strategies::run_info(), vec(strategies::entry(), 0..8)).prop_map(|(info, rest)| {
+        let mut entries = vec![began(info)];
+        entries.extend(rest);
+        entries
+    })
+}
+
+fn began(info: RunInfo) -> Entry {
+    numbered(0, Body::RunBegan(info))
+}
+
+fn numbered(seq: u64, body: Body) -> Entry {
+    Entry {
+        seq: Seq(seq),
+        at: HostInstant {
+            monotonic_ns: seq * 1_000,
+            realtime_ns: -7,
+        },
+        body,
+    }
+}
+
+/// A small history and the offset at which each of its entries ends.
+fn small() -> (Vec<Entry>, Vec<u8>, Vec<usize>) {
+    let case = CaseRun(1);
+    let entries = vec![
+        began(RunInfo::default()),
+        numbered(
+            1,
+            Body::StepsEnded {
+                case,
+                end: crate::history::StepsEnd::Complete,
+            },
+        ),
+        numbered(
+            2,
+            Body::Waited {
+                case,
+                wanted: "STOPPED of c".repeat(12),
+                met: true,
+                bound: Duration::from_millis(1_500),
+            },
+        ),
+        numbered(3, Body::CaseEnded { case }),
+    ];
+    let mut bytes = Vec::new();
+    let mut ends = Vec::new();
+    for entry in &entries {
+        encode(entry, &mut bytes);
+        ends.push(bytes.len());
+    }
+    (entries, bytes, ends)
+}
+
+/// A message that begins at `offset` of an otherwise good history.
+fn followed_by(message: &[u8]) -> (Vec<u8>, usize) {
+    let (_, mut bytes, _) = small();
+    let offset = bytes.len();
+    bytes.extend_from_slice(message);
+    (bytes, offset)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_is_written_is_read_back(entries in history()) {
+        let mut bytes = Vec::new();
+        for entry in &entries {
+            encode(entry, &mut bytes);
+        }
+        let decoded = decode(&bytes);
+        prop_assert_eq!(decoded.fault, None);
+        prop_assert_eq!(decoded.entries, entries);
+    }
+
+    #[test]
+    fn no_bytes_upset_the_reader(bytes in vec(any::<u8>(), 0..200)) {
+        let decoded = decode(&bytes);
+        prop_assert!(decoded.fault.is_some() || bytes.is_empty() || !decoded.entries.is_empty());
+    }
+
+    #[test]
+    fn a_changed_byte_spares_what_stands_before_it(at in 0_usize..400, value in any::<u8>()) {
+        let (entries, mut bytes, ends) = small();
+        let at = at % bytes.len();
+        bytes[at] = value;
+        let whole = ends.iter().filter(|end| **end <= at).count();
+        prop_assert_eq!(&decode(&bytes).entries[..whole], &entries[..whole]);
+    }
+}
+
+#[test]
+fn a_cut_at_any_byte_leaves_the_whole_entries_before_it() {
+    let (entries, bytes, ends) = small();
+    for cut in 0..=bytes.len() {
+        let decoded = decode(&bytes[..cut]);
+        let whole = ends.iter().filter(|end| **end <= cut).count();
+        let offset = whole.checked_sub(1).map_or(0, |last| ends[last]);
+        let fault = match whole {
+            _ if cut == offset => None,
+            0 => Some(DecodeFault::Headless),
+            _ => Some(DecodeFault::Truncated { offset }),
+        };
+        assert_eq!(decoded.entries, entries[..whole], "cut at {cut}");
+        assert_eq!(decoded.fault, fault, "cut at {cut}");
+    }
+}
+
+#[test]
+fn unknown_fields_are_passed_over() {
+    let entry = numbered(4, Body::CaseEnded { case: CaseRun(9) });
+    let mut message = Vec::new();
+    wire::write(&to_wire::entry(&entry), &mut message);
+    // Field 1000, a string of 3 bytes.
+    message.extend([0xc2, 0x3e, 3, b'n', b'e', b'w']);
+    message[0] += 6;
+    let (bytes, _) = followed_by(&message);
+    let decoded = decode(&bytes);
+    assert_eq!(decoded.fault, None);
+    assert_eq!(decoded.entries.last(), Some(&entry));
+}
+
+#[test]
+fn an_entry_of_an_unknown_kind_is_not_skipped() {
+    let (bytes, offset) = followed_by(&[2, 8, 4]);
+    let what = "body";
+    let fault = DecodeFault::Incomplete { offset, what };
+    assert_eq!(decode(&bytes).fault, Some(fault.clone()));
+    assert_eq!(
+        fault.to_string(),
+        format!(
+            "decode the history at byte {offset}: an entry has no body that this version knows; a \
+             later version of the suite may read it"
+        )
+    );
+}
+
+#[test]
+fn a_damaged_length_is_not_believed() {
+    let (bytes, offset) = followed_by(&[0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]);
+    let length = (1 << 42) - 1;
+    assert_eq!(
+        decode(&bytes).fault,
+        Some(DecodeFault::Oversized { offset, length })
+    );
+    let (bytes, offset) = followed_by(&[0xff; 12]);
+    let fault = decode(&bytes).fault;
+    assert!(matches!(fault, Some(DecodeFault::Malformed { offset: at, .. }) if at == offset));
+}
+
+#[test]
+fn the_longest_message_that_a_runtime_may_send_can_be_read() {
+    let image = "i".repeat(16 << 20);
+    let entry = numbered(
+        1,
+        Body::CallBegan {
+            call: crate::history::CallId(1),
+            case: None,
+            request: Request::PullImage(image),
+        },
+    );
+    let mut bytes = Vec::new();
+    encode(&began(RunInfo::default()), &mut bytes);
+    encode(&entry, &mut bytes);
+    assert!(bytes.len() < MESSAGE_LIMIT);
+    assert_eq!(decode(&bytes).entries[1], entry);
+}
+
+#[test]
+fn what_is_no_history_is_told_at_once() {
+    let mut headless = Vec::new();
+    encode(
+        &numbered(0, Body::CaseEnded { case: CaseRun(1) }),
+        &mut headless,
+    );
+    for bytes in [b"{\"format\": 1}".as_slice(), b"\n\n", &headless] {
+        let decoded = decode(bytes);
+        assert_eq!(decoded.entries, []);
+        assert_eq!(decoded.fault, Some(DecodeFault::Headless));
+    }
+}
+
+#[test]
+fn another_version_is_refused() {
+    let mut message = to_wire::entry(&began(RunInfo::default()));
+    let version = FORMAT_VERSION + 1;
+    if let Some(wire::entry::Body::RunBegan(run)) = &mut message.body {
+        run.format_version = version;
+    }
+    let mut bytes = Vec::new();
+    wire::write(&message, &mut bytes);
+    assert_eq!(
+        decode(&bytes).fault,
+        Some(DecodeFault::Version { offset: 0, version })
+    );
+}
+
+#[test]
+fn the_reader_stops_at_the_first_fault() {
+    let (bytes, offset) = followed_by(&[2, 8, 4, 2, 8, 4]);
+    let mut decoder = Decoder::new(&bytes);
+    assert_eq!(decoder.by_ref().count(), 5);
+    assert_eq!(decoder.offset(), offset);
+    assert_eq!(decoder.next(), None);
+}

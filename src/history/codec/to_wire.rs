@@ -1,0 +1,344 @@
+//! From our types to those of the format. Every value has a place there, so nothing fails.
+
+use std::time::Duration;
+
+use crate::history::wire;
+use crate::history::{
+    Body, CallFault, CallId, CaseRun, ContainerListing, ContainerMetadata, ContainerSpec,
+    ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, ImageListing, Reply,
+    Request, RunInfo, RuntimeVersion, SandboxListing, SandboxMetadata, SandboxSpec, SandboxState,
+    SandboxStatus, StepsEnd, StreamEnd, SubscriptionId,
+};
+
+pub(super) fn entry(entry: &Entry) -> wire::Entry {
+    wire::Entry {
+        seq: entry.seq.0,
+        monotonic_ns: entry.at.monotonic_ns,
+        realtime_ns: entry.at.realtime_ns,
+        body: Some(body(&entry.body)),
+    }
+}
+
+fn body(body: &Body) -> wire::entry::Body {
+    use wire::entry::Body as To;
+    match body {
+        Body::RunBegan(info) => To::RunBegan(run_began(info)),
+        Body::CaseBegan {
+            case,
+            id,
+            definition,
+            timeout_percent,
+        } => To::CaseBegan(wire::CaseBegan {
+            case_run: case.0,
+            id: id.clone(),
+            definition: definition.clone(),
+            timeout_percent: *timeout_percent,
+        }),
+        Body::StepsEnded { case, end } => To::StepsEnded(wire::StepsEnded {
+            case_run: case.0,
+            end: Some(steps_end(end)),
+        }),
+        Body::CaseEnded { case } => To::CaseEnded(case_mark(*case)),
+        Body::CallBegan {
+            call,
+            case,
+            request,
+        } => To::CallBegan(call_began(*call, *case, request)),
+        Body::CallEnded { call, result } => To::CallEnded(call_ended(*call, result)),
+        Body::SubscriptionOpened { subscription } => {
+            To::SubscriptionOpened(subscription_mark(*subscription))
+        }
+        Body::SubscriptionProven { subscription } => {
+            To::SubscriptionProven(subscription_mark(*subscription))
+        }
+        Body::SubscriptionEnded { subscription, end } => {
+            To::SubscriptionEnded(subscription_ended(*subscription, end))
+        }
+        Body::Event {
+            subscription,
+            event,
+        } => To::Event(event_arrived(*subscription, event)),
+        Body::Waited {
+            case,
+            wanted,
+            met,
+            bound,
+        } => To::Waited(wire::Waited {
+            case_run: case.0,
+            wanted: wanted.clone(),
+            met: *met,
+            bound_ns: nanos(*bound),
+        }),
+        Body::Fact { case, fact } => To::Fact(wire::Fact {
+            case_run: case.0,
+            fact: Some(match fact {
+                HostFact::OomKills(count) => wire::fact::Fact::OomKills(*count),
+            }),
+        }),
+    }
+}
+
+fn run_began(info: &RunInfo) -> wire::RunBegan {
+    wire::RunBegan {
+        format_version: super::FORMAT_VERSION,
+        run: info.run.0.clone(),
+        suite: info.suite.clone(),
+        endpoint: info.endpoint.clone(),
+        runtime: Some(runtime_version(&info.runtime)),
+    }
+}
+
+fn case_mark(case: CaseRun) -> wire::CaseMark {
+    wire::CaseMark { case_run: case.0 }
+}
+
+fn call_began(call: CallId, case: Option<CaseRun>, request: &Request) -> wire::CallBegan {
+    use wire::call_began::Request as To;
+    let request = match request {
+        Request::Version => To::Version(wire::Empty {}),
+        Request::RunSandbox(spec) => To::RunSandbox(sandbox_spec(spec)),
+        Request::StopSandbox(id) => To::StopSandbox(id.0.clone()),
+        Request::RemoveSandbox(id) => To::RemoveSandbox(id.0.clone()),
+        Request::SandboxStatus(id) => To::SandboxStatus(id.0.clone()),
+        Request::ListSandboxes(labels) => To::ListSandboxes(wire::ListSandboxes {
+            labels: labels.clone(),
+        }),
+        Request::CreateContainer(spec) => To::CreateContainer(container_spec(spec)),
+        Request::StartContainer(id) => To::StartContainer(id.0.clone()),
+        Request::StopContainer { container, grace } => To::StopContainer(wire::StopContainer {
+            container: container.0.clone(),
+            grace_ns: nanos(*grace),
+        }),
+        Request::RemoveContainer(id) => To::RemoveContainer(id.0.clone()),
+        Request::ContainerStatus(id) => To::ContainerStatus(id.0.clone()),
+        Request::ListContainers { sandbox, labels } => To::ListContainers(wire::ListContainers {
+            sandbox: sandbox.as_ref().map(|sandbox| sandbox.0.clone()),
+            labels: labels.clone(),
+        }),
+        Request::ImageStatus(image) => To::ImageStatus(image.clone()),
+        Request::PullImage(image) => To::PullImage(image.clone()),
+        Request::RemoveImage(image) => To::RemoveImage(image.clone()),
+        Request::ListImages => To::ListImages(wire::Empty {}),
+    };
+    wire::CallBegan {
+        call: call.0,
+        case_run: case.map(|case| case.0),
+        request: Some(request),
+    }
+}
+
+fn steps_end(end: &StepsEnd) -> wire::steps_ended::End {
+    use wire::steps_ended::End as To;
+    match end {
+        StepsEnd::Complete => To::Complete(wire::Empty {}),
+        StepsEnd::Unmet => To::Unmet(wire::Empty {}),
+        StepsEnd::Inconclusive(reason) => To::Inconclusive(reason.clone()),
+        StepsEnd::Error(reason) => To::Error(reason.clone()),
+    }
+}
+
+fn call_ended(call: CallId, result: &Result<Reply, CallFault>) -> wire::CallEnded {
+    use wire::call_ended::Result as To;
+    let result = match result {
+        Err(fault) => To::Fault(call_fault(fault)),
+        Ok(Reply::Done) => To::Done(wire::Empty {}),
+        Ok(Reply::Version(version)) => To::Version(runtime_version(version)),
+        Ok(Reply::Sandbox(id)) => To::Sandbox(id.0.clone()),
+        Ok(Reply::Container(id)) => To::Container(id.0.clone()),
+        Ok(Reply::SandboxStatus(status)) => To::SandboxStatus(sandbox_status(status)),
+        Ok(Reply::ContainerStatus(status)) => To::ContainerStatus(container_status(status)),
+        Ok(Reply::Sandboxes(listed)) => To::Sandboxes(wire::SandboxListings {
+            items: listed.iter().map(sandbox_listing).collect(),
+        }),
+        Ok(Reply::Containers(listed)) => To::Containers(wire::ContainerListings {
+            items: listed.iter().map(container_listing).collect(),
+        }),
+        Ok(Reply::Image(image)) => To::Image(wire::ImageFound {
+            image: image.as_ref().map(image_listing),
+        }),
+        Ok(Reply::Pulled(image)) => To::Pulled(image.clone()),
+        Ok(Reply::Images(listed)) => To::Images(wire::ImageListings {
+            items: listed.iter().map(image_listing).collect(),
+        }),
+    };
+    wire::CallEnded {
+        call: call.0,
+        result: Some(result),
+    }
+}
+
+fn subscription_mark(subscription: SubscriptionId) -> wire::Subscription {
+    wire::Subscription {
+        subscription: subscription.0,
+    }
+}
+
+fn subscription_ended(subscription: SubscriptionId, end: &StreamEnd) -> wire::SubscriptionEnded {
+    use wire::subscription_ended::End as To;
+    wire::SubscriptionEnded {
+        subscription: subscription.0,
+        end: Some(match end {
+            StreamEnd::Cancelled => To::Cancelled(wire::Empty {}),
+            StreamEnd::Closed => To::Closed(wire::Empty {}),
+            StreamEnd::Failed(fault) => To::Failed(call_fault(fault)),
+        }),
+    }
+}
+
+fn event_arrived(subscription: SubscriptionId, event: &Event) -> wire::EventArrived {
+    wire::EventArrived {
+        subscription: subscription.0,
+        container: event.container.0.clone(),
+        kind: match event.kind {
+            EventKind::Created => 0,
+            EventKind::Started => 1,
+            EventKind::Stopped => 2,
+            EventKind::Deleted => 3,
+            EventKind::Unknown(number) => number,
+        },
+        created_at: event.created_at.0,
+        sandbox: event.sandbox.as_ref().map(sandbox_status),
+        containers: event.containers.iter().map(container_status).collect(),
+    }
+}
+
+fn call_fault(fault: &CallFault) -> wire::CallFault {
+    wire::CallFault {
+        code: fault.code.0,
+        message: fault.message.clone(),
+        deadline_ns: nanos(fault.deadline),
+    }
+}
+
+fn sandbox_spec(spec: &SandboxSpec) -> wire::SandboxSpec {
+    wire::SandboxSpec {
+        binding: spec.binding.clone(),
+        name: spec.name.clone(),
+        namespace: spec.namespace.clone(),
+        uid: spec.uid.0.clone(),
+        attempt: spec.attempt,
+        labels: spec.labels.clone(),
+        annotations: spec.annotations.clone(),
+        runtime_handler: spec.runtime_handler.clone(),
+    }
+}
+
+fn container_spec(spec: &ContainerSpec) -> wire::ContainerSpec {
+    wire::ContainerSpec {
+        sandbox: spec.sandbox.0.clone(),
+        sandbox_spec: Some(sandbox_spec(&spec.sandbox_spec)),
+        binding: spec.binding.clone(),
+        attempt: spec.attempt,
+        image: spec.image.clone(),
+        command: spec.command.clone(),
+        declared_exit: spec.declared_exit,
+        memory_bytes: spec.memory_bytes,
+        labels: spec.labels.clone(),
+        annotations: spec.annotations.clone(),
+    }
+}
+
+fn runtime_version(version: &RuntimeVersion) -> wire::RuntimeVersion {
+    wire::RuntimeVersion {
+        runtime_name: version.runtime_name.clone(),
+        runtime_version: version.runtime_version.clone(),
+        api_version: version.api_version.clone(),
+    }
+}
+
+fn sandbox_metadata(metadata: &SandboxMetadata) -> wire::SandboxMetadata {
+    wire::SandboxMetadata {
+        name: metadata.name.clone(),
+        uid: metadata.uid.0.clone(),
+        namespace: metadata.namespace.clone(),
+        attempt: metadata.attempt,
+    }
+}
+
+fn sandbox_status(status: &SandboxStatus) -> wire::SandboxStatus {
+    wire::SandboxStatus {
+        id: status.id.0.clone(),
+        metadata: status.metadata.as_ref().map(sandbox_metadata),
+        state: sandbox_state(status.state),
+        created_at: status.created_at.0,
+        ips: status.ips.clone(),
+        labels: status.labels.clone(),
+        annotations: status.annotations.clone(),
+        runtime_handler: status.runtime_handler.clone(),
+    }
+}
+
+fn container_metadata(metadata: &ContainerMetadata) -> wire::ContainerMetadata {
+    wire::ContainerMetadata {
+        name: metadata.name.clone(),
+        attempt: metadata.attempt,
+    }
+}
+
+fn container_status(status: &ContainerStatus) -> wire::ContainerStatus {
+    wire::ContainerStatus {
+        id: status.id.0.clone(),
+        metadata: status.metadata.as_ref().map(container_metadata),
+        state: container_state(status.state),
+        created_at: status.created_at.0,
+        started_at: status.started_at.0,
+        finished_at: status.finished_at.0,
+        exit_code: status.exit_code,
+        image: status.image.clone(),
+        image_ref: status.image_ref.clone(),
+        reason: status.reason.clone(),
+        message: status.message.clone(),
+        labels: status.labels.clone(),
+        annotations: status.annotations.clone(),
+    }
+}
+
+fn sandbox_listing(listing: &SandboxListing) -> wire::SandboxListing {
+    wire::SandboxListing {
+        id: listing.id.0.clone(),
+        metadata: listing.metadata.as_ref().map(sandbox_metadata),
+        state: sandbox_state(listing.state),
+        created_at: listing.created_at.0,
+        labels: listing.labels.clone(),
+    }
+}
+
+fn container_listing(listing: &ContainerListing) -> wire::ContainerListing {
+    wire::ContainerListing {
+        id: listing.id.0.clone(),
+        sandbox: listing.sandbox.0.clone(),
+        metadata: listing.metadata.as_ref().map(container_metadata),
+        state: container_state(listing.state),
+        created_at: listing.created_at.0,
+        labels: listing.labels.clone(),
+    }
+}
+
+fn image_listing(listing: &ImageListing) -> wire::ImageListing {
+    wire::ImageListing {
+        id: listing.id.clone(),
+        tags: listing.tags.clone(),
+    }
+}
+
+fn sandbox_state(state: SandboxState) -> i32 {
+    match state {
+        SandboxState::Ready => 0,
+        SandboxState::NotReady => 1,
+        SandboxState::Unknown(number) => number,
+    }
+}
+
+fn container_state(state: ContainerState) -> i32 {
+    match state {
+        ContainerState::Created => 0,
+        ContainerState::Running => 1,
+        ContainerState::Exited => 2,
+        ContainerState::Unknown(number) => number,
+    }
+}
+
+/// Durations here are deadlines and grace periods; one of more than 584 years is written as that.
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
