@@ -1,0 +1,320 @@
+//! Executing a plan: which cases run at once, what becomes of each, and what the invariants say of
+//! all of them.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OnceCell, RwLock, Semaphore, watch};
+
+use super::known::Known;
+use super::status::Status;
+use crate::case::Need;
+use crate::drive::{CaseRunner, Executed, Session, TeardownPolicy};
+use crate::history::{CaseHistory, Entry, Request, SandboxId, Seq, StatusCode};
+use crate::oracle::{self, INVARIANTS, Invariant, Undecided, WholeRun};
+use crate::outcome::{Level, Outcome, Verdict, Violation};
+use crate::plan::Planned;
+use crate::recorder::Reader;
+use crate::{host, limits};
+
+/// The most violations of one invariant that are told in full.
+const TOLD_VIOLATIONS: usize = 5;
+/// The most history entries that are shown with one outcome.
+const EVIDENCE_ENTRIES: usize = 60;
+
+/// A plan being executed.
+#[derive(Debug)]
+pub(super) struct Execution {
+    session: Arc<Session>,
+    known: Known,
+    fail_fast: bool,
+    teardown: TeardownPolicy,
+    gate: Gate,
+    status: Arc<Status>,
+    to_do: watch::Sender<usize>,
+    failed: AtomicBool,
+    lost: OnceLock<String>,
+    outcomes: Mutex<BTreeMap<usize, Outcome>>,
+    found: Mutex<Vec<Found>>,
+    kept: Mutex<Vec<SandboxId>>,
+    whole_run: OnceCell<Vec<Violation>>,
+    reading: Mutex<(Reader, WholeRun)>,
+}
+
+/// An invariant's violation, and what shows it.
+#[derive(Debug)]
+struct Found {
+    violation: Violation,
+    evidence: Vec<Arc<Entry>>,
+}
+
+/// How a plan shall be executed.
+#[derive(Debug)]
+pub(super) struct ExecutionOptions {
+    pub(super) known: Known,
+    pub(super) fail_fast: bool,
+    pub(super) teardown: TeardownPolicy,
+    pub(super) threads: usize,
+    pub(super) cases: usize,
+}
+
+/// Lets so many cases run at once, and some only alone.
+#[derive(Debug)]
+struct Gate {
+    places: Semaphore,
+    alone: RwLock<()>,
+}
+
+impl Execution {
+    pub(super) fn new(
+        session: Arc<Session>,
+        options: ExecutionOptions,
+        status: Arc<Status>,
+    ) -> Arc<Self> {
+        let reader = session.recorder().reader();
+        Arc::new(Self {
+            session,
+            known: options.known,
+            fail_fast: options.fail_fast,
+            teardown: options.teardown,
+            gate: Gate { places: Semaphore::new(options.threads), alone: RwLock::new(()) },
+            status,
+            to_do: watch::Sender::new(options.cases),
+            failed: AtomicBool::new(false),
+            lost: OnceLock::new(),
+            outcomes: Mutex::default(),
+            found: Mutex::default(),
+            kept: Mutex::default(),
+            whole_run: OnceCell::new(),
+            reading: Mutex::new((reader, WholeRun::default())),
+        })
+    }
+
+    /// Executes the case at a place of the plan as soon as there is room for it.
+    pub(super) async fn case(&self, place: usize, planned: &Planned) -> Outcome {
+        let outcome = if planned.case.exclusive {
+            let _alone = self.gate.alone.write().await;
+            self.admitted(place, planned).await
+        } else {
+            let _beside = self.gate.alone.read().await;
+            let _place = self.gate.places.acquire().await;
+            self.admitted(place, planned).await
+        };
+        self.take_whole_run();
+        lock(&self.outcomes).insert(place, outcome.clone());
+        self.status.end(place);
+        self.to_do.send_modify(|to_do| *to_do -= 1);
+        outcome
+    }
+
+    async fn admitted(&self, place: usize, planned: &Planned) -> Outcome {
+        let mut outcome = blank(planned);
+        if let Some((verdict, reason)) = self.reason_not_to_run(planned) {
+            (outcome.verdict, outcome.reason) = (verdict, Some(reason));
+            return outcome;
+        }
+        let runner = CaseRunner::new(self.session.clone(), planned.case.clone());
+        self.status.begin(place, &planned.case.id, &runner);
+        let executed = runner.execute(self.teardown).await;
+        self.settle(&mut outcome, planned, executed);
+        if outcome.verdict == Verdict::Error {
+            self.look_for_runtime(&outcome).await;
+        }
+        if matches!(outcome.verdict, Verdict::Fail | Verdict::Error | Verdict::UnexpectedPass) {
+            self.failed.store(true, Ordering::Relaxed);
+        }
+        outcome
+    }
+
+    fn reason_not_to_run(&self, planned: &Planned) -> Option<(Verdict, String)> {
+        if let Some(lost) = self.lost.get() {
+            return Some((Verdict::Error, format!("not run: {lost}")));
+        }
+        if self.session.stop().is_cancelled() {
+            return Some((Verdict::Skip, "not run: the run was interrupted".to_owned()));
+        }
+        if self.fail_fast && self.failed.load(Ordering::Relaxed) {
+            return Some((Verdict::Skip, "not run: --fail-fast, and a case has failed".to_owned()));
+        }
+        if planned.case.needs.contains(&Need::MemoryLimit) {
+            let fault = host::oom_kills().err()?;
+            let reason = format!("the kernel's count of OOM kills cannot be read: {fault}");
+            return Some((Verdict::Skip, reason));
+        }
+        None
+    }
+
+    /// Fills in what the oracle says of an executed case.
+    fn settle(&self, outcome: &mut Outcome, planned: &Planned, executed: Executed) {
+        let history = &executed.history;
+        let judgement = oracle::judge(&planned.case, history);
+        outcome.duration = host::elapsed(outcome.began);
+        outcome.leftovers = executed.leftovers;
+        (outcome.verdict, outcome.reason) = match judgement.undecided {
+            Some(Undecided::Error(reason)) => (Verdict::Error, Some(reason)),
+            Some(Undecided::Inconclusive(reason)) => (Verdict::Inconclusive, Some(reason)),
+            None if judgement.violations.is_empty() => (Verdict::Pass, None),
+            None => (Verdict::Fail, None),
+        };
+        outcome.violations = judgement.violations;
+        outcome.advice = judgement.advice;
+        outcome.evidence = slice(history, outcome.violations.iter().chain(&outcome.advice));
+        self.known.apply(outcome);
+        lock(&self.kept).extend(executed.kept);
+        let found = oracle::invariants(history).into_iter().map(|mut violation| {
+            violation.subject = format!("{} in {}", violation.subject, planned.case.id);
+            let evidence = slice(history, [&violation]);
+            Found { violation, evidence }
+        });
+        lock(&self.found).extend(found);
+    }
+
+    /// After an error, finds out whether the runtime is still there.
+    async fn look_for_runtime(&self, outcome: &Outcome) {
+        let answer = self.session.call(None, Request::Version).await;
+        if let Err(fault) = answer
+            && [StatusCode::UNAVAILABLE, StatusCode::DEADLINE_EXCEEDED].contains(&fault.code)
+        {
+            // Whoever finds it first tells it.
+            let _ = self.lost.set(format!("the runtime was lost during {}: {fault}", outcome.id));
+        }
+    }
+
+    /// Judges an invariant on all histories, once every case has ended and a quiet window is over.
+    pub(super) async fn invariant(&self, place: usize, invariant: &Invariant) -> Outcome {
+        let mut to_do = self.to_do.subscribe();
+        // The sender lives as long as `self`.
+        let _ = to_do.wait_for(|to_do| *to_do == 0).await;
+        let late = self.whole_run.get_or_init(|| self.listen_for_late_events()).await;
+        let found = lock(&self.found);
+        let told = found.iter().map(|found| (found.violation.clone(), &found.evidence[..]));
+        let late = late.iter().map(|violation| (violation.clone(), &[][..]));
+        let all: Vec<_> =
+            told.chain(late).filter(|(violation, _)| violation.rule == invariant.id).collect();
+        let mut outcome = blank_invariant(invariant);
+        outcome.verdict = if all.is_empty() { Verdict::Pass } else { Verdict::Fail };
+        if all.len() > TOLD_VIOLATIONS {
+            outcome.reason =
+                Some(format!("{} times in all; the first {TOLD_VIOLATIONS} are told", all.len()));
+        }
+        for (violation, evidence) in all.into_iter().take(TOLD_VIOLATIONS) {
+            outcome.violations.push(violation);
+            outcome.evidence.extend(evidence.iter().cloned());
+        }
+        outcome.evidence.sort_by_key(|entry| entry.seq);
+        outcome.evidence.dedup_by_key(|entry| entry.seq);
+        outcome.duration = host::elapsed(outcome.began);
+        drop(found);
+        let ran = lock(&self.outcomes).values().any(|outcome| outcome.verdict != Verdict::Skip);
+        if !ran {
+            outcome.verdict = Verdict::Skip;
+            outcome.reason = Some("no case ran".to_owned());
+        }
+        self.known.apply(&mut outcome);
+        lock(&self.outcomes).insert(place, outcome.clone());
+        outcome
+    }
+
+    async fn listen_for_late_events(&self) -> Vec<Violation> {
+        let window = self.session.stretched(limits::QUIET_WINDOW);
+        self.status.doing(&format!("listening {window:?} for events that come too late"));
+        let quiet = self.session.stop().cancelled();
+        // Nothing to wait for but the absence of events: the window is the condition.
+        let _ = tokio::time::timeout(window, quiet).await;
+        self.take_whole_run();
+        let told: Vec<Violation> =
+            lock(&self.found).iter().map(|found| found.violation.clone()).collect();
+        lock(&self.reading).1.violations(&told)
+    }
+
+    /// Lets the whole-run rules see what has been recorded.
+    fn take_whole_run(&self) {
+        let mut reading = lock(&self.reading);
+        let (reader, whole_run) = &mut *reading;
+        if let Ok(entries) = reader.drain() {
+            entries.iter().for_each(|entry| whole_run.push(entry));
+        }
+    }
+
+    /// The outcomes in the order of the plan, and the sandboxes that were kept.
+    pub(super) fn finish(&self) -> (Vec<Outcome>, Vec<SandboxId>) {
+        let outcomes = std::mem::take(&mut *lock(&self.outcomes)).into_values().collect();
+        (outcomes, std::mem::take(&mut *lock(&self.kept)))
+    }
+}
+
+/// The entries that show what these violations are about, the proof before the context.
+fn slice<'a>(
+    history: &CaseHistory,
+    violations: impl IntoIterator<Item = &'a Violation>,
+) -> Vec<Arc<Entry>> {
+    let violations: Vec<&Violation> = violations.into_iter().take(TOLD_VIOLATIONS).collect();
+    let mut seqs: Vec<Seq> = violations.iter().flat_map(|v| v.evidence.clone()).collect();
+    for violation in violations {
+        seqs.extend(oracle::context(history, violation));
+    }
+    let mut kept = std::collections::BTreeSet::new();
+    for seq in seqs {
+        if kept.len() < EVIDENCE_ENTRIES {
+            kept.insert(seq);
+        }
+    }
+    history.entries().iter().filter(|entry| kept.contains(&entry.seq)).cloned().collect()
+}
+
+fn blank(planned: &Planned) -> Outcome {
+    let case = &planned.case;
+    Outcome {
+        id: case.id.clone(),
+        name: case.name.clone(),
+        repetition: planned.repetition,
+        title: case.title.clone(),
+        verdict: Verdict::Error,
+        reason: None,
+        violations: Vec::new(),
+        advice: Vec::new(),
+        leftovers: Vec::new(),
+        evidence: Vec::new(),
+        began: host::now(),
+        duration: Duration::ZERO,
+    }
+}
+
+fn blank_invariant(invariant: &Invariant) -> Outcome {
+    Outcome {
+        id: invariant.id.to_owned(),
+        name: invariant.name.to_owned(),
+        repetition: None,
+        title: invariant.sentence.to_owned(),
+        verdict: Verdict::Pass,
+        reason: None,
+        violations: Vec::new(),
+        advice: Vec::new(),
+        leftovers: Vec::new(),
+        evidence: Vec::new(),
+        began: host::now(),
+        duration: Duration::ZERO,
+    }
+}
+
+/// The ids of all cases and invariants that an expectation file may list.
+pub(super) fn ids<'a>(
+    cases: impl Iterator<Item = &'a str> + Clone,
+) -> impl Iterator<Item = &'a str> + Clone {
+    cases.chain(INVARIANTS.iter().map(|invariant| invariant.id))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether an invariant's level convicts: all that there are do, for some consumer.
+const _: () = {
+    let mut place = 0;
+    while place < INVARIANTS.len() {
+        assert!(matches!(INVARIANTS[place].levels.cache, Level::Must));
+        place += 1;
+    }
+};

@@ -1,0 +1,94 @@
+//! Being told to stop: by Ctrl-C, by SIGTERM, or by an output that nobody reads any more.
+
+use std::io::{self, Write};
+use std::panic;
+use std::sync::{Arc, OnceLock};
+use std::thread::ThreadId;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::Exit;
+use crate::history::RunInfo;
+
+/// Which signal, if any, has stopped the run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Interrupts {
+    first: Arc<OnceLock<&'static str>>,
+}
+
+impl Interrupts {
+    pub(super) fn signal(&self) -> Option<&'static str> {
+        self.first.get().copied()
+    }
+}
+
+/// From now on the first signal stops the run, which then cleans up, and the second ends the
+/// process at once.
+///
+/// # Errors
+/// If the system does not let us listen for signals.
+pub(super) fn watch(stop: &CancellationToken, info: &RunInfo) -> io::Result<Interrupts> {
+    let interrupts = Interrupts::default();
+    let mut signals = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let (stop, run, first) = (stop.clone(), info.run.clone(), interrupts.first.clone());
+    tokio::spawn(async move {
+        let name = next(&mut signals).await;
+        // The cell is set here alone.
+        let _ = first.set(name);
+        stop.cancel();
+        say(&format!("\n{name}: stopping, and removing what the run made; again to leave at once"));
+        next(&mut signals).await;
+        say(&format!(
+            "left at once; remove what the run made with: cri-event-conformance cleanup --run-id \
+             {run}"
+        ));
+        std::process::exit(Exit::Undecided as i32);
+    });
+    Ok(interrupts)
+}
+
+async fn next((interrupt, terminate): &mut (Signal, Signal)) -> &'static str {
+    tokio::select! {
+        _ = interrupt.recv() => "SIGINT",
+        _ = terminate.recv() => "SIGTERM",
+    }
+}
+
+fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+type Hook = Box<dyn Fn(&panic::PanicHookInfo<'_>) + Send + Sync>;
+
+/// While this lives, a panic of this thread, which only prints, stops the run without a word.
+pub(super) struct LostOutput {
+    previous: Arc<OnceLock<Hook>>,
+}
+
+/// libtest-mimic panics when it cannot print: then nobody reads, as after `| head`.
+pub(super) fn stop_on_lost_output(stop: &CancellationToken) -> LostOutput {
+    let printing: ThreadId = std::thread::current().id();
+    let previous: Arc<OnceLock<Hook>> = Arc::default();
+    let _ = previous.set(panic::take_hook());
+    let (stop, others) = (stop.clone(), previous.clone());
+    panic::set_hook(Box::new(move |info| {
+        if std::thread::current().id() == printing {
+            stop.cancel();
+        } else if let Some(hook) = others.get() {
+            hook(info);
+        }
+    }));
+    LostOutput { previous }
+}
+
+impl Drop for LostOutput {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            drop(panic::take_hook());
+            if let Some(previous) = Arc::get_mut(&mut self.previous).and_then(OnceLock::take) {
+                panic::set_hook(previous);
+            }
+        }
+    }
+}

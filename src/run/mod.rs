@@ -1,0 +1,373 @@
+//! A run from its options to its exit code: select, prepare, execute, clean up, report.
+//!
+//! Nothing is printed but through `console` and the closing summary, and nothing is left at the
+//! runtime, however the run ends.
+
+mod console;
+mod execution;
+mod exit;
+mod interrupt;
+mod known;
+mod listing;
+mod outputs;
+mod prepare;
+mod status;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+
+use crate::case::{Case, load};
+use crate::cri::Endpoint;
+use crate::drive::{self, Caller, TeardownPolicy};
+use crate::history::{RunInfo, SandboxId, StatusCode};
+use crate::oracle::INVARIANTS;
+use crate::outcome::RunReport;
+use crate::plan::{Planned, Selection};
+use crate::{host, limits, report};
+
+use console::Presentation;
+use execution::{Execution, ExecutionOptions};
+pub use exit::{EXIT_CODES, Exit};
+pub use known::{Known, KnownError, KnownFailure};
+pub use outputs::OutputError;
+use outputs::Outputs;
+pub use prepare::{PrepareError, imported_name};
+use status::Status;
+
+/// How the console shows a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// A line for each case.
+    #[default]
+    Pretty,
+    /// A character for each case.
+    Terse,
+    /// libtest's JSON events.
+    Json,
+}
+
+/// Whether the console is coloured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Which runtime to talk to.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The runtime service.
+    pub runtime: Endpoint,
+    /// The image service.
+    pub images: Endpoint,
+    /// The deadline of each call.
+    pub deadline: Duration,
+}
+
+/// What to run and how.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// The runtime.
+    pub target: Target,
+    /// The cases that are wanted.
+    pub selection: Selection,
+    /// How many cases may run at once.
+    pub threads: usize,
+    /// How the console shows the run.
+    pub format: Format,
+    /// Whether it is coloured.
+    pub color: Color,
+    /// Where to write a JUnit report.
+    pub junit: Option<PathBuf>,
+    /// Where to write a JSON report.
+    pub json: Option<PathBuf>,
+    /// Where to write the history.
+    pub history: Option<PathBuf>,
+    /// The failures that are known of this runtime.
+    pub expectations: Option<PathBuf>,
+    /// The image to run instead of the suite's own.
+    pub image: Option<String>,
+    /// The runtime handler; empty for the default one.
+    pub runtime_handler: String,
+    /// By how many percent bounds on time are stretched: 100 for not at all.
+    pub timeout_percent: u32,
+    /// Start no further case once one has failed.
+    pub fail_fast: bool,
+    /// What to do with the pods of a failed case.
+    pub teardown: TeardownPolicy,
+}
+
+/// Why a run came to no report.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The cases cannot be read.
+    #[error(transparent)]
+    Cases(#[from] load::LoadError),
+    /// Nothing is selected.
+    #[error("no case matches {0}; `--list` shows all there are")]
+    NothingSelected(String),
+    /// The expectation file cannot be used.
+    #[error(transparent)]
+    Known(#[from] KnownError),
+    /// A report could not be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// No case can run.
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
+    /// The system refused what any program needs.
+    #[error("start: {0}")]
+    System(#[from] io::Error),
+}
+
+impl RunError {
+    /// The exit code that tells it.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Cases(_) | Self::Known(_) | Self::Output(_) => Exit::Usage,
+            Self::NothingSelected(_) => Exit::NothingRan,
+            Self::Prepare(_) | Self::System(_) => Exit::Undecided,
+        }
+    }
+}
+
+/// The cases from a file or folder, or those that are built in.
+///
+/// # Errors
+/// If they cannot be read, or one of them is invalid.
+pub fn read_cases(path: Option<&std::path::Path>) -> Result<Vec<Case>, load::LoadError> {
+    match path {
+        Some(path) => load::from_path(path),
+        None => Ok(load::embedded()?),
+    }
+}
+
+/// Prints the selected cases, without touching a runtime.
+///
+/// # Errors
+/// If none is selected, or the output is closed.
+pub fn list(
+    cases: Vec<Case>,
+    selection: &Selection,
+    format: Format,
+    out: &mut dyn Write,
+) -> Result<(), RunError> {
+    let planned = plan(cases, selection)?;
+    Ok(listing::write(&planned, format, out)?)
+}
+
+fn plan(cases: Vec<Case>, selection: &Selection) -> Result<Vec<Planned>, RunError> {
+    let planned = selection.plan(cases);
+    if planned.is_empty() {
+        let quoted = |filters: &[String]| {
+            filters.iter().map(|filter| format!("`{filter}`")).collect::<Vec<_>>().join(" or ")
+        };
+        let mut wanted = match &selection.filters[..] {
+            [] => "the selection".to_owned(),
+            filters => quoted(filters),
+        };
+        if !selection.skip.is_empty() {
+            wanted = format!("{wanted} without {}", quoted(&selection.skip));
+        }
+        return Err(RunError::NothingSelected(wanted));
+    }
+    Ok(planned)
+}
+
+/// Runs the selected cases and returns how it went.
+///
+/// # Errors
+/// If it came to no report.
+pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
+    let known = match &options.expectations {
+        Some(path) => {
+            Known::read(path, execution::ids(cases.iter().map(|case| case.id.as_str())))?
+        }
+        None => Known::default(),
+    };
+    let planned = plan(cases, &options.selection)?;
+    let mut outputs = Outputs::open(
+        options.junit.as_deref(),
+        options.json.as_deref(),
+        options.history.as_deref(),
+    )?;
+    let runtime = Runtime::new()?;
+    let history = outputs.history.take();
+    match run_plan(options, known, planned, &runtime, history) {
+        Ok(report) => conclude(options, outputs, &report),
+        Err(fault) => {
+            outputs.discard();
+            Err(fault)
+        }
+    }
+}
+
+fn run_plan(
+    options: &RunOptions,
+    known: Known,
+    planned: Vec<Planned>,
+    runtime: &Runtime,
+    history: Option<std::fs::File>,
+) -> Result<RunReport, RunError> {
+    let began = host::now();
+    let stop = CancellationToken::new();
+    let connected = runtime.block_on(prepare::connect(options, history));
+    let (caller, info, history) = connected.map_err(PrepareError::from)?;
+    let interrupts = runtime.block_on(async { interrupt::watch(&stop, &info) })?;
+    let prepared = runtime.block_on(prepare::prepare(options, &caller, &info, stop.clone()));
+    let (session, foreign_pods) = match prepared {
+        Ok(prepared) => prepared,
+        Err(fault) => {
+            let faults = runtime.block_on(clean_up(&caller, &info, &[]));
+            faults.iter().for_each(|fault| tracing::warn!("{fault}"));
+            return Err(fault.into());
+        }
+    };
+    announce(options, &info, session.options().image.as_str(), foreign_pods);
+    let image = session.options().image.clone();
+    let pretty = options.format == Format::Pretty;
+    let status = Arc::new(Status::new(planned.len(), pretty));
+    let execution_options = ExecutionOptions {
+        known,
+        fail_fast: options.fail_fast,
+        teardown: options.teardown,
+        threads: options.threads,
+        cases: planned.len(),
+    };
+    let execution = Execution::new(Arc::new(session), execution_options, status.clone());
+    let drawing = runtime.spawn(status.clone().draw());
+    let lost = present(options, planned, &execution, runtime, &stop);
+    status.doing("removing what the run made");
+    let (outcomes, kept) = execution.finish();
+    drop(execution);
+    let mut faults = runtime.block_on(clean_up(&caller, &info, &kept));
+    drawing.abort();
+    status.finish();
+    if lost {
+        faults.push("the output was closed before the run's end".to_owned());
+    } else if let Some(signal) = interrupts.signal() {
+        faults.push(format!("interrupted by {signal}"));
+    }
+    if let Some(history) = history
+        && let Err(fault) = runtime.block_on(history.finish())
+    {
+        faults.push(format!("the history could not be written whole: {fault}"));
+    }
+    if !kept.is_empty() {
+        let ids: Vec<&str> = kept.iter().map(SandboxId::as_str).collect();
+        let run = &info.run;
+        eprintln_quietly(&format!(
+            "kept for a look: sandbox {}\nremove with: cri-event-conformance cleanup --run-id {run}",
+            ids.join(", ")
+        ));
+    }
+    Ok(RunReport {
+        info,
+        began,
+        duration: host::elapsed(began),
+        image,
+        outcomes,
+        faults,
+        foreign_pods,
+    })
+}
+
+/// Executes the plan; returns whether the output was closed meanwhile.
+fn present(
+    options: &RunOptions,
+    planned: Vec<Planned>,
+    execution: &Arc<Execution>,
+    runtime: &Runtime,
+    stop: &CancellationToken,
+) -> bool {
+    let selection = &options.selection;
+    let invariants = INVARIANTS.iter();
+    let invariants = invariants.filter(|invariant| !selection.skips(invariant.id, invariant.name));
+    let presentation = Presentation {
+        format: options.format,
+        color: options.color,
+        threads: options.threads,
+        planned,
+        invariants: invariants.collect(),
+    };
+    let _hook = interrupt::stop_on_lost_output(stop);
+    console::present(presentation, execution, runtime.handle()).is_err()
+}
+
+/// Says what is about to be tested.
+fn announce(options: &RunOptions, info: &RunInfo, image: &str, foreign_pods: usize) {
+    let runtime = &info.runtime;
+    eprintln_quietly(&format!(
+        "testing {} {} at {}\nimage {image}\nrun {}",
+        report::printable(&runtime.runtime_name),
+        report::printable(&runtime.runtime_version),
+        options.target.runtime,
+        info.run
+    ));
+    if foreign_pods > 0 {
+        eprintln_quietly(&format!(
+            "{foreign_pods} pods of others are on this node; they are left alone. If they are a \
+             kubelet's, stop it first: it removes pods that it does not know, as the suite's are"
+        ));
+    }
+}
+
+/// Removes all that the run made; returns what could not be, and how to remove it later.
+async fn clean_up(caller: &Caller, info: &RunInfo, keep: &[SandboxId]) -> Vec<String> {
+    let began = host::now();
+    let mut pause = tokio::time::interval(Duration::from_millis(250));
+    let hint = format!("cri-event-conformance cleanup --run-id {}", info.run);
+    loop {
+        match drive::sweep(&caller.client, Some(&info.run), keep).await {
+            Ok(sweep) if sweep.failures.is_empty() => return Vec::new(),
+            Ok(sweep) => {
+                let failures = sweep.failures.iter();
+                return failures.map(|fault| format!("not removed: {fault}; try {hint}")).collect();
+            }
+            // A runtime that restarts comes back; nothing tells when, but that it answers.
+            Err(fault)
+                if fault.fault.code == StatusCode::UNAVAILABLE
+                    && host::elapsed(began) < limits::RUNTIME_RETURN =>
+            {
+                pause.tick().await;
+            }
+            Err(fault) => return vec![format!("not cleaned up: {fault}; try {hint}")],
+        }
+    }
+}
+
+/// Prints the summary, writes the reports, and returns the run's exit code.
+fn conclude(options: &RunOptions, outputs: Outputs, report: &RunReport) -> Result<Exit, RunError> {
+    let written = outputs.write(report)?;
+    let mut summary = report::summary(report);
+    for line in written {
+        summary.push_str(&line);
+        summary.push('\n');
+    }
+    if let Some(history) = &options.history {
+        summary.push_str(&format!("history: {}\n", history.display()));
+    }
+    if options.format == Format::Json {
+        eprintln_quietly(summary.trim_end());
+    } else {
+        // A reader that is gone has been told of in the report.
+        let _ = io::stdout().write_all(summary.as_bytes());
+    }
+    Ok(Exit::of(report))
+}
+
+/// Prints to the error stream; if nobody reads it, nothing is lost.
+fn eprintln_quietly(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}

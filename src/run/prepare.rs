@@ -1,0 +1,140 @@
+//! What comes before the first case: a runtime that answers, the image, and a live event stream.
+
+use std::fs::File;
+
+use tokio_util::sync::CancellationToken;
+
+use super::RunOptions;
+use crate::cri::{Client, ConnectError};
+use crate::drive::{self, Caller, Session, SessionOptions, StreamError, SweepError};
+use crate::history::{Body, CallFault, Reply, Request, RunId, RunInfo};
+use crate::recorder::{HistoryFile, Recorder};
+use crate::workload::{self, Image, Registry};
+
+/// Why no case can run.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// The runtime cannot be reached.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The runtime cannot tell what it has.
+    #[error("ask the runtime for its pods: {0}")]
+    List(#[from] SweepError),
+    /// The user's image is not to be had.
+    #[error("pull {reference}: {fault}")]
+    Image {
+        /// The image.
+        reference: String,
+        /// What the runtime returned.
+        fault: CallFault,
+    },
+    /// Our own image is not to be had.
+    #[error(
+        "the runtime cannot pull the suite's image from this host's loopback interface: {fault}\n\
+         Import it instead, and run again:\n  \
+         cri-event-conformance image --output workload.tar\n  \
+         ctr --namespace k8s.io images import workload.tar    (or: skopeo, podman load)\n\
+         or name an image that holds the workload program with --image"
+    )]
+    OwnImage {
+        /// What the runtime returned.
+        fault: CallFault,
+    },
+    /// The loopback registry cannot be opened.
+    #[error("serve the suite's image on the loopback interface: {0}")]
+    Registry(std::io::Error),
+    /// The event stream is not to be had.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+}
+
+/// A run that is ready for its first case.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) session: Session,
+    pub(super) info: RunInfo,
+    pub(super) foreign_pods: usize,
+    pub(super) history: Option<HistoryFile>,
+}
+
+/// The name under which `image` writes the suite's image for an import by hand.
+#[must_use]
+pub fn imported_name() -> String {
+    let digest = Image::build(&std::collections::BTreeMap::new()).id().replace("sha256:", "");
+    format!("localhost/{}:{}", workload::REPOSITORY, &digest[..12])
+}
+
+/// A connection for a run, with its own id, and the history that both fill.
+pub(super) async fn connect(
+    options: &RunOptions,
+    history: Option<File>,
+) -> Result<(Caller, RunInfo, Option<HistoryFile>), ConnectError> {
+    let target = &options.target;
+    let client = Client::connect(&target.runtime, &target.images, target.deadline).await?;
+    let recorder = Recorder::new();
+    let history = history.map(|file| HistoryFile::begin(&recorder, file));
+    let info = RunInfo {
+        run: RunId(uuid::Uuid::new_v4().to_string()),
+        suite: crate::VERSION.to_owned(),
+        endpoint: target.runtime.to_string(),
+        runtime: client.version().clone(),
+    };
+    recorder.record(Body::RunBegan(info.clone()));
+    Ok((Caller { client, recorder }, info, history))
+}
+
+/// Makes the image and the event stream available. What this leaves at the runtime when it fails is
+/// the caller's to sweep.
+pub(super) async fn prepare(
+    options: &RunOptions,
+    caller: &Caller,
+    info: &RunInfo,
+    stop: CancellationToken,
+) -> Result<(Session, usize), PrepareError> {
+    let foreign_pods = drive::foreign_pods(&caller.client).await?;
+    let image = image(options, caller, &info.run).await?;
+    let session_options = SessionOptions {
+        run: info.run.clone(),
+        endpoint: options.target.runtime.clone(),
+        image,
+        runtime_handler: options.runtime_handler.clone(),
+        timeout_percent: options.timeout_percent,
+    };
+    let session = Session::new(session_options, caller.clone(), stop);
+    session.ensure_stream().await?;
+    Ok((session, foreign_pods))
+}
+
+/// The reference of an image that the runtime has.
+async fn image(
+    options: &RunOptions,
+    caller: &Caller,
+    run: &RunId,
+) -> Result<String, PrepareError> {
+    if let Some(given) = &options.image {
+        if !has_image(caller, given).await {
+            let pulled = caller.call(None, Request::PullImage(given.clone())).await;
+            pulled.map_err(|fault| PrepareError::Image { reference: given.clone(), fault })?;
+        }
+        return Ok(given.clone());
+    }
+    let imported = imported_name();
+    if has_image(caller, &imported).await {
+        return Ok(imported);
+    }
+    // Its label makes it an image of this run alone: removing it takes no other run's image away.
+    let labels = drive::run_labels(run);
+    let tag = drive::image_tag(run);
+    let registry = Registry::serve(Image::build(&labels), workload::REPOSITORY, &tag).await;
+    let registry = registry.map_err(PrepareError::Registry)?;
+    let reference = registry.reference();
+    let pulled = caller.call(None, Request::PullImage(reference.clone())).await;
+    pulled.map_err(|fault| PrepareError::OwnImage { fault })?;
+    Ok(reference)
+}
+
+async fn has_image(caller: &Caller, reference: &str) -> bool {
+    let status = caller.call(None, Request::ImageStatus(reference.to_owned())).await;
+    matches!(status, Ok(Reply::Image(Some(_))))
+}
+
