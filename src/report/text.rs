@@ -31,6 +31,13 @@ pub fn failure(outcome: &Outcome) -> String {
     text
 }
 
+/// The same with every violation in full, for reports that are read later.
+pub(super) fn failure_in_full(outcome: &Outcome) -> String {
+    let mut text = String::new();
+    let _ = write_outcome(&mut text, outcome, usize::MAX);
+    text
+}
+
 /// The closing lines of a run: what ran, the count of each verdict, and one line for everything
 /// that a reader must look at.
 #[must_use]
