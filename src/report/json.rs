@@ -34,7 +34,7 @@ use serde::Serialize;
 use crate::outcome::{Outcome, RunReport, Verdict, Violation};
 
 use super::calendar::rfc3339;
-use super::evidence::evidence;
+use super::evidence::Evidence;
 
 /// The version of the format.
 pub const FORMAT: u32 = 1;
@@ -145,9 +145,10 @@ impl Totals {
 
 impl<'a> Judged<'a> {
     fn of(outcome: &'a Outcome) -> Self {
+        let evidence = Evidence::of(outcome);
         let broken = |violation: &'a Violation| Broken {
             violation,
-            timeline: evidence(outcome, violation),
+            timeline: evidence.lines(violation),
         };
         Self {
             id: &outcome.id,

@@ -138,6 +138,8 @@ mod tests {
     use std::time::Duration;
 
     use expect_test::expect_file;
+    use proptest::collection::vec;
+    use proptest::prelude::{ProptestConfig, any, prop_assert, proptest};
     use roxmltree::{Document, Node};
 
     use super::write;
@@ -233,6 +235,22 @@ mod tests {
             .expect("faults are told");
         let clean = "red  ]]> <b>&amp;\"'\nnext \u{202e}🦀".repeat(3);
         assert_eq!(text(faults), format!("{clean}\n]]]>]]>"));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_text_at_all_can_break_the_document(chars in vec(any::<char>(), 0..40)) {
+            let text: String = chars.into_iter().collect();
+            let mut report = fixture();
+            report.info.runtime.runtime_name.clone_from(&text);
+            report.outcomes.truncate(1);
+            report.outcomes[0].name.clone_from(&text);
+            report.faults = vec![text];
+            let xml = render(&report);
+            prop_assert!(Document::parse(&xml).is_ok(), "{}", xml);
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ mod text;
 mod timeline;
 mod xml;
 
-pub use evidence::evidence;
+pub use evidence::Evidence;
 pub use printable::{printable, short_id};
 pub use text::{failure, summary};
 pub use timeline::{Timeline, timeline};
