@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{
     Body, CallFault, CallId, CaseRun, ContainerId, ContainerSpec, Entry, Event, EventKind,
-    HostFact, HostInstant, PodUid, Reply, Request, SandboxSpec, Seq, SubscriptionId,
+    HostFact, HostInstant, PodUid, Reply, Request, SandboxSpec, Seq, StepsEnd, SubscriptionId,
 };
 
 /// Events of unknown ids that are kept in the hope that a call will name them. More than this many
@@ -25,7 +26,7 @@ pub struct CaseHistory {
     subjects: Vec<Subject>,
     pods: BTreeSet<PodUid>,
     unclaimed: VecDeque<Arc<Entry>>,
-    steps_ended: Option<Seq>,
+    steps_ended: Option<(Seq, StepsEnd)>,
 }
 
 /// A sandbox or a container of the case.
@@ -114,16 +115,28 @@ impl CaseHistory {
         &self.pods
     }
 
-    /// Where the case's own steps ended and its teardown began; absent until then.
+    /// A bound on time, stretched as the run was told to.
     #[must_use]
-    pub fn steps_ended(&self) -> Option<Seq> {
-        self.steps_ended
+    pub fn stretched(&self, bound: Duration) -> Duration {
+        let percent = self.entries.iter().find_map(|entry| match entry.body {
+            Body::CaseBegan {
+                timeout_percent, ..
+            } => Some(timeout_percent),
+            _ => None,
+        });
+        bound * percent.unwrap_or(100) / 100
+    }
+
+    /// How far the case's own steps came; absent until its teardown begins.
+    #[must_use]
+    pub fn steps_end(&self) -> Option<&StepsEnd> {
+        self.steps_ended.as_ref().map(|(_, end)| end)
     }
 
     /// Whether an entry stands before the teardown.
     #[must_use]
     pub fn within_steps(&self, seq: Seq) -> bool {
-        self.steps_ended.is_none_or(|end| seq < end)
+        self.steps_ended.as_ref().is_none_or(|(end, _)| seq < *end)
     }
 
     /// The facts that were read from the kernel, in order.
@@ -145,9 +158,9 @@ impl CaseHistory {
                     self.entries.push(entry.clone());
                 }
             }
-            Body::StepsEnded { case } => {
+            Body::StepsEnded { case, end } => {
                 if *case == self.case {
-                    self.steps_ended = Some(entry.seq);
+                    self.steps_ended = Some((entry.seq, end.clone()));
                     self.entries.push(entry.clone());
                 }
             }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CallFault, CallId, CaseRun, Event, HostInstant, Reply, Request, RunId, RuntimeVersion, Seq,
-    SubscriptionId,
+    CallFault, CallId, CaseRun, Event, HostInstant, Labels, Reply, Request, RunId, RuntimeVersion,
+    Seq, SubscriptionId,
 };
 
 /// One line of the history.
@@ -18,6 +18,38 @@ pub struct Entry {
     pub at: HostInstant,
     /// What it is.
     pub body: Body,
+}
+
+impl Entry {
+    /// Roughly how much memory the entry holds, in bytes: enough to bound a history by.
+    #[must_use]
+    pub fn approximate_bytes(&self) -> usize {
+        const ENTRY: usize = 512;
+        const STATUS: usize = 512;
+        let Body::Event { event, .. } = &self.body else {
+            return ENTRY;
+        };
+        let sandbox = event
+            .sandbox
+            .iter()
+            .map(|status| weight(&status.labels, &status.annotations));
+        let containers = event.containers.iter().map(|status| {
+            weight(&status.labels, &status.annotations) + status.reason.len() + status.message.len()
+        });
+        ENTRY
+            + sandbox
+                .chain(containers)
+                .map(|bytes| STATUS + bytes)
+                .sum::<usize>()
+    }
+}
+
+fn weight(labels: &Labels, annotations: &Labels) -> usize {
+    labels
+        .iter()
+        .chain(annotations)
+        .map(|(key, value)| 64 + key.len() + value.len())
+        .sum()
 }
 
 /// What an entry records.
@@ -33,11 +65,15 @@ pub enum Body {
         id: String,
         /// The case's whole YAML, so that the history can be judged without the suite's files.
         definition: String,
+        /// By how many percent bounds on time are stretched: 100 for not at all.
+        timeout_percent: u32,
     },
     /// The case's own steps are over and what they caused has arrived; what follows is teardown.
     StepsEnded {
         /// Which execution.
         case: CaseRun,
+        /// How far they came.
+        end: StepsEnd,
     },
     /// The case and its teardown are over.
     CaseEnded {
@@ -115,6 +151,19 @@ pub struct RunInfo {
     pub endpoint: String,
     /// What the runtime calls itself.
     pub runtime: RuntimeVersion,
+}
+
+/// How far a case's steps came.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StepsEnd {
+    /// To their end: the expectations can be judged.
+    Complete,
+    /// The last wait was in vain: something required did not come in time.
+    Unmet,
+    /// The situation did not arise, for this reason.
+    Inconclusive(String),
+    /// A step could not be done, for this reason.
+    Error(String),
 }
 
 /// How a stream ended.

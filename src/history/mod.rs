@@ -14,7 +14,7 @@ mod wire;
 
 pub use call::{CallFault, ContainerSpec, Reply, Request, RuntimeVersion, SandboxSpec, StatusCode};
 pub use case_history::{Call, CaseHistory, Sighting, Subject, SubjectKind};
-pub use entry::{Body, Entry, HostFact, RunInfo, StreamEnd};
+pub use entry::{Body, Entry, HostFact, RunInfo, StepsEnd, StreamEnd};
 pub use ids::{
     CallId, CaseRun, ContainerId, HostInstant, PodUid, RunId, RuntimeNanos, SandboxId, Seq,
     SubscriptionId,

@@ -69,6 +69,7 @@ pub(super) fn entries() -> Vec<Arc<Entry>> {
                 case,
                 id: "ORD-01".to_owned(),
                 definition: "title: not shown\n".to_owned(),
+                timeout_percent: 100,
             },
         ),
         (11, began(1, Request::RunSandbox(sandbox_spec()))),
@@ -116,7 +117,13 @@ pub(super) fn entries() -> Vec<Arc<Entry>> {
                 fact: HostFact::OomKills(7),
             },
         ),
-        (9_162, Body::StepsEnded { case }),
+        (
+            9_162,
+            Body::StepsEnded {
+                case,
+                end: crate::history::StepsEnd::Complete,
+            },
+        ),
         (9_163, Body::CaseEnded { case }),
         (
             9_164,

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::history::{
     Body, CallFault, CallId, CaseRun, ContainerState, ContainerStatus, Entry, Event, HostFact,
-    HostInstant, Reply, Request, RunInfo, SandboxStatus, Seq, StreamEnd, SubscriptionId,
+    HostInstant, Reply, Request, RunInfo, SandboxStatus, Seq, StepsEnd, StreamEnd, SubscriptionId,
 };
 
 use super::calendar::{rfc3339, signed_span, span};
@@ -141,9 +141,9 @@ impl<'a> Timeline<'a> {
             Body::CaseBegan { case, id, .. } => {
                 ("case", format!("{case} begins: {}", cut(id, MESSAGE)))
             }
-            Body::StepsEnded { case } => (
+            Body::StepsEnded { case, end } => (
                 "case",
-                format!("{case} has ended its steps; teardown begins"),
+                format!("{case} {}; teardown begins", steps_end(end)),
             ),
             Body::CaseEnded { case } => ("case", format!("{case} ends")),
             Body::CallBegan {
@@ -370,6 +370,15 @@ fn run_began(info: &RunInfo, at: HostInstant) -> String {
         cut(&info.endpoint, MESSAGE),
         rfc3339(at)
     )
+}
+
+fn steps_end(end: &StepsEnd) -> String {
+    match end {
+        StepsEnd::Complete => "has done its steps".to_owned(),
+        StepsEnd::Unmet => "has waited in vain".to_owned(),
+        StepsEnd::Inconclusive(reason) => format!("proves nothing: {}", cut(reason, MESSAGE)),
+        StepsEnd::Error(reason) => format!("cannot go on: {}", cut(reason, MESSAGE)),
+    }
 }
 
 fn stream_end(end: &StreamEnd) -> String {

@@ -10,7 +10,7 @@ use crate::history::{
     ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, HostInstant,
     ImageListing, PodUid, Reply, Request, RunId, RunInfo, RuntimeNanos, RuntimeVersion, SandboxId,
     SandboxListing, SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode,
-    StreamEnd, SubscriptionId,
+    StepsEnd, StreamEnd, SubscriptionId,
 };
 
 /// The field that a message lacks.
@@ -36,9 +36,11 @@ fn body(body: wire::entry::Body) -> Result<Body, Absent> {
             case: CaseRun(began.case_run),
             id: began.id,
             definition: began.definition,
+            timeout_percent: began.timeout_percent,
         },
-        From::StepsEnded(mark) => Body::StepsEnded {
-            case: CaseRun(mark.case_run),
+        From::StepsEnded(ended) => Body::StepsEnded {
+            case: CaseRun(ended.case_run),
+            end: steps_end(ended.end.ok_or(Absent("end of a case's steps"))?),
         },
         From::CaseEnded(mark) => Body::CaseEnded {
             case: CaseRun(mark.case_run),
@@ -134,6 +136,16 @@ fn result(result: wire::call_ended::Result) -> Result<Reply, CallFault> {
         From::Pulled(image) => Reply::Pulled(image),
         From::Images(list) => Reply::Images(each(list.items, image_listing)),
     })
+}
+
+fn steps_end(end: wire::steps_ended::End) -> StepsEnd {
+    use wire::steps_ended::End as From;
+    match end {
+        From::Complete(wire::Empty {}) => StepsEnd::Complete,
+        From::Unmet(wire::Empty {}) => StepsEnd::Unmet,
+        From::Inconclusive(reason) => StepsEnd::Inconclusive(reason),
+        From::Error(reason) => StepsEnd::Error(reason),
+    }
 }
 
 fn stream_end(end: wire::subscription_ended::End) -> StreamEnd {

@@ -13,7 +13,7 @@ use crate::history::{
     ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, HostInstant,
     ImageListing, Labels, PodUid, Reply, Request, RunId, RunInfo, RuntimeNanos, RuntimeVersion,
     SandboxId, SandboxListing, SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus, Seq,
-    StatusCode, StreamEnd, SubscriptionId,
+    StatusCode, StepsEnd, StreamEnd, SubscriptionId,
 };
 
 pub(super) fn entry() -> impl Strategy<Value = Entry> {
@@ -43,12 +43,15 @@ pub(super) fn run_info() -> impl Strategy<Value = RunInfo> {
 fn body() -> impl Strategy<Value = Body> {
     prop_oneof![
         run_info().prop_map(Body::RunBegan),
-        (case(), text(), text()).prop_map(|(case, id, definition)| Body::CaseBegan {
-            case,
-            id,
-            definition
-        }),
-        case().prop_map(|case| Body::StepsEnded { case }),
+        (case(), text(), text(), any::<u32>()).prop_map(
+            |(case, id, definition, timeout_percent)| Body::CaseBegan {
+                case,
+                id,
+                definition,
+                timeout_percent,
+            }
+        ),
+        (case(), steps_end()).prop_map(|(case, end)| Body::StepsEnded { case, end }),
         case().prop_map(|case| Body::CaseEnded { case }),
         (any::<u64>(), option::of(case()), request()).prop_map(|(call, case, request)| {
             Body::CallBegan {
@@ -121,6 +124,15 @@ fn result() -> impl Strategy<Value = Result<Reply, CallFault>> {
         option::of(image_listing()).prop_map(|image| Ok(Reply::Image(image))),
         text().prop_map(|image| Ok(Reply::Pulled(image))),
         vec(image_listing(), 0..3).prop_map(|listed| Ok(Reply::Images(listed))),
+    ]
+}
+
+fn steps_end() -> impl Strategy<Value = StepsEnd> {
+    prop_oneof![
+        Just(StepsEnd::Complete),
+        Just(StepsEnd::Unmet),
+        text().prop_map(StepsEnd::Inconclusive),
+        text().prop_map(StepsEnd::Error),
     ]
 }
 

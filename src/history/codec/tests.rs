@@ -38,7 +38,13 @@ fn small() -> (Vec<Entry>, Vec<u8>, Vec<usize>) {
     let case = CaseRun(1);
     let entries = vec![
         began(RunInfo::default()),
-        numbered(1, Body::StepsEnded { case }),
+        numbered(
+            1,
+            Body::StepsEnded {
+                case,
+                end: crate::history::StepsEnd::Complete,
+            },
+        ),
         numbered(
             2,
             Body::Waited {

@@ -7,7 +7,7 @@ use crate::history::{
     Body, CallFault, CallId, CaseRun, ContainerListing, ContainerMetadata, ContainerSpec,
     ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, ImageListing, Reply,
     Request, RunInfo, RuntimeVersion, SandboxListing, SandboxMetadata, SandboxSpec, SandboxState,
-    SandboxStatus, StreamEnd, SubscriptionId,
+    SandboxStatus, StepsEnd, StreamEnd, SubscriptionId,
 };
 
 pub(super) fn entry(entry: &Entry) -> wire::Entry {
@@ -27,12 +27,17 @@ fn body(body: &Body) -> wire::entry::Body {
             case,
             id,
             definition,
+            timeout_percent,
         } => To::CaseBegan(wire::CaseBegan {
             case_run: case.0,
             id: id.clone(),
             definition: definition.clone(),
+            timeout_percent: *timeout_percent,
         }),
-        Body::StepsEnded { case } => To::StepsEnded(case_mark(*case)),
+        Body::StepsEnded { case, end } => To::StepsEnded(wire::StepsEnded {
+            case_run: case.0,
+            end: Some(steps_end(end)),
+        }),
         Body::CaseEnded { case } => To::CaseEnded(case_mark(*case)),
         Body::CallBegan {
             call,
@@ -119,6 +124,16 @@ fn call_began(call: CallId, case: Option<CaseRun>, request: &Request) -> wire::C
         call: call.0,
         case_run: case.map(|case| case.0),
         request: Some(request),
+    }
+}
+
+fn steps_end(end: &StepsEnd) -> wire::steps_ended::End {
+    use wire::steps_ended::End as To;
+    match end {
+        StepsEnd::Complete => To::Complete(wire::Empty {}),
+        StepsEnd::Unmet => To::Unmet(wire::Empty {}),
+        StepsEnd::Inconclusive(reason) => To::Inconclusive(reason.clone()),
+        StepsEnd::Error(reason) => To::Error(reason.clone()),
     }
 }
 

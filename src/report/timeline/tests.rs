@@ -43,7 +43,7 @@ fn every_kind_of_entry_is_one_line() {
                  #17     +4.160  event   UNKNOWN(9) 99ffee\u{1b}[31mdd  NO sandbox status  [(no id) UNKNOWN(3) \u{1b}[31mred\u{1b}[0m …, (no id) UNKNOWN(3) \u{1b}[31mred\u{1b}[0m …, (no id) UNKNOWN(3) \u{1b}[31mred\u{1b}[0m …, (no id) UNKNOWN(3) \u{1b}[31mred\u{1b}[0m …, (no id) UNKNOWN(3) \u{1b}[31mred\u{1b}[0m …, (no id) UNKNOWN(3) \u{1b}[31mred\u{1b}[0m …, and 3 more]  created_at NOT set
                  #18     +9.160  wait    for DELETED of c: did NOT come within 5s
                  #19     +9.161  fact    OOM kills of the host since boot: 7
-                 #20     +9.162  case    3 has ended its steps; teardown begins
+                 #20     +9.162  case    3 has done its steps; teardown begins
                  #21     +9.163  case    3 ends
                  #22     +9.164  stream  1 broke with UNAVAILABLE: \u{1b}[31mred\u{1b}[0m \u{0}\u{1} ]]> <b>&amp;"'\r\nnext\u{fffe} \…
         "#]],
@@ -89,6 +89,7 @@ fn names_of_several_cases_and_streams_are_told_apart() {
             case: CaseRun(4),
             id: "X".to_owned(),
             definition: String::new(),
+            timeout_percent: 100,
         },
     );
     check(

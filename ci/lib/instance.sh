@@ -1,0 +1,326 @@
+# shellcheck shell=bash
+# One private containerd. use_instance sets the variables that the other functions work on:
+# name, instance (its directory), version, oci, socket.
+#
+# Its processes share a mount namespace with a /run of its own: shims put their sockets in
+# /run/containerd whatever the configuration says, and so nothing of it shows on the machine. A "holder"
+# process keeps the namespace while containerd restarts. The CRI socket lies outside /run, for clients.
+
+sandbox_image=localhost/pause:test
+
+use_instance() {
+  name=$1
+  instance=$ci_dir/instances/$1
+  version=$(cat "$instance/version" 2>/dev/null || true)
+  oci=$(cat "$instance/oci-runtime" 2>/dev/null || true)
+  socket=$(cat "$instance/socket" 2>/dev/null || true)
+  mark=cri-ci:$instance
+}
+
+# create_instance VERSION OCI_RUNTIME: a fresh one, with no container and no image.
+create_instance() {
+  mkdir -p "$instance"/{root,state,cni,opt}
+  echo "$1" >"$instance/version"
+  echo "$2" >"$instance/oci-runtime"
+  socket_path >"$instance/socket"
+  : >"$instance/containerd.log"
+  use_instance "$name"
+  write_config >"$instance/config.toml"
+  {
+    "$(containerd_bin "$version" containerd)" --version
+    "$(oci_bin "$version" "$oci")" --version | sed -n 1p  # head would end it with SIGPIPE
+  } | sed 's/ *$//' >"$instance/versions"
+}
+
+# A Unix socket's path has at most 107 bytes; containerd also makes one with .ttrpc appended.
+socket_path() {
+  local path=$instance/c.sock
+  ((${#path} + 6 <= 107)) || path=$(mktemp -d /tmp/cri-ci.XXXXXX)/c.sock
+  echo "$path"
+}
+
+write_config() {
+  local runtime=cri.v1.runtime
+  ((${version%%.*} >= 2)) || runtime=grpc.v1.cri
+  cat <<TOML
+$(config_head)
+
+[plugins."io.containerd.$runtime".cni]
+  conf_dir = "$instance/cni"  # Empty: pods on the host's network need no plugin.
+
+[plugins."io.containerd.$runtime".containerd]
+  default_runtime_name = "$oci"
+
+[plugins."io.containerd.$runtime".containerd.runtimes.$oci]
+  runtime_type = "io.containerd.runc.v2"
+
+[plugins."io.containerd.$runtime".containerd.runtimes.$oci.options]
+  BinaryName = "$(oci_bin "$version" "$oci")"
+  Root = "$instance/oci"
+  SystemdCgroup = false
+TOML
+}
+
+# The head ends inside the table of the CRI's runtime settings: up to containerd 1.7 it is that of
+# the whole CRI plugin, and a table may not be opened twice.
+config_head() {
+  cat <<TOML
+version = $((${version%%.*} >= 2 ? 3 : 2))
+root = "$instance/root"
+state = "$instance/state"
+imports = []
+$(nri_setting)
+
+[grpc]
+  address = "$socket"
+
+[ttrpc]
+  address = "$socket.ttrpc"
+
+[plugins."io.containerd.internal.v1.opt"]
+  path = "$instance/opt"
+
+[plugins."io.containerd.grpc.v1.cri"]
+  stream_server_address = "127.0.0.1"
+  stream_server_port = "0"
+$(sandbox_image_setting)
+  restrict_oom_score_adj = $(restrict_oom_score)
+  disable_apparmor = true  # It would load a profile into the machine's kernel.
+TOML
+}
+
+# NRI is on by default since 2.0, with a socket at a fixed place.
+nri_setting() {
+  ((${version%%.*} < 2)) || echo 'disabled_plugins = ["io.containerd.nri.v1.nri"]'
+}
+
+sandbox_image_setting() {
+  if ((${version%%.*} < 2)); then
+    echo "  sandbox_image = \"$sandbox_image\""
+  else
+    printf '\n[plugins."%s".pinned_images]\n  sandbox = "%s"\n\n[plugins."%s"]\n' \
+      io.containerd.cri.v1.images "$sandbox_image" io.containerd.cri.v1.runtime
+  fi
+}
+
+# Sandboxes ask for oom_score_adj -998, as they should; but where CAP_SYS_RESOURCE (bit 24) is
+# missing, the kernel refuses it and no sandbox starts, unless containerd limits itself.
+restrict_oom_score() {
+  local capabilities
+  capabilities=$(awk '/^CapEff:/ { print $2 }' /proc/self/status)
+  if (((0x$capabilities >> 24) & 1)); then echo false; else echo true; fi
+}
+
+# In a container, on cgroup v2, our own cgroup looks like the root of all, and may not have both processes
+# and children with controllers. So the processes move into one of its children, as Docker in Docker does.
+free_root_cgroup() {
+  local root=/sys/fs/cgroup pid
+  [[ -e $root/cgroup.type && -n $(<"$root/cgroup.procs") ]] || return 0
+  mkdir -p "$root/init"
+  while read -r pid; do
+    echo "$pid" >"$root/init/cgroup.procs" 2>/dev/null || true # Ended meanwhile.
+  done < <(cat "$root/cgroup.procs")
+}
+
+# start_holder: the namespace, with the mark as the source of its /run, by which its processes are found.
+start_holder() {
+  local unmount=
+  [[ $oci != crun ]] || unmount=$(hybrid_mount)
+  # shellcheck disable=SC2016 # Expanded by the inner shell.
+  setsid unshare --mount --propagation slave bash -ec '
+    mount -t tmpfs -o mode=755 "$1" /run
+    mkdir /run/lock
+    if [[ -n $2 ]]; then umount "$2"; fi
+    exec sleep infinity' holder "$mark" "$unmount" </dev/null >>"$instance/containerd.log" 2>&1 9>&- &
+  echo $! >"$instance/holder.pid"
+  disown # Or bash would report its end.
+  { wait_until 10 holder_settled && holder_alive; } ||
+    die_with_log "cannot make a mount namespace (10 s)"
+}
+
+# crun refuses cgroup v1 with a v2 hierarchy beside it; without the latter it uses v1.
+hybrid_mount() {
+  [[ $(stat -fc %T /sys/fs/cgroup) == cgroup2fs ]] ||
+    awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts
+}
+
+# The holder becomes sleep when all is mounted.
+holder_settled() {
+  local pid
+  pid=$(<"$instance/holder.pid")
+  gone "$pid" || [[ $(cat "/proc/$pid/comm") == sleep ]]
+}
+
+# The mark guards against a pid that now belongs to somebody else.
+holder_alive() {
+  local pid
+  pid=$(cat "$instance/holder.pid" 2>/dev/null) &&
+    alive "$pid" && grep -qF " $mark " "/proc/$pid/mountinfo"
+}
+
+in_instance() { nsenter --mount --target "$(<"$instance/holder.pid")" "$@"; }
+
+start_daemon() {
+  local bin
+  bin=$(dirname "$(containerd_bin "$version" containerd)")
+  rm -f "$socket" "$socket.ttrpc"
+  # Neither setsid nor nsenter forks here, so $! is containerd's own pid.
+  PATH=$bin:$PATH setsid nsenter --mount --target "$(<"$instance/holder.pid")" \
+    "$bin/containerd" --config "$instance/config.toml" \
+    </dev/null >>"$instance/containerd.log" 2>&1 9>&- &
+  echo $! >"$instance/containerd.pid"
+  disown
+  { wait_until 60 cri_settled && daemon_alive; } ||
+    die_with_log "containerd $version did not answer ListPodSandbox on $socket (60 s)"
+}
+
+daemon_alive() {
+  local pid
+  pid=$(cat "$instance/containerd.pid" 2>/dev/null) && alive "$pid" &&
+    tr '\0' '\n' <"/proc/$pid/cmdline" | grep -xF "$instance/config.toml" >/dev/null
+}
+
+# containerd answers "ctr version", and has loaded all its plugins, before its CRI has recovered its
+# state and serves; so ask the CRI itself.
+cri_settled() {
+  gone "$(<"$instance/containerd.pid")" ||
+    cri_list RuntimeService/ListPodSandbox | grep -a 'grpc-status: 0' >/dev/null
+}
+
+# cri_list METHOD: a gRPC call with an empty request, which is a frame of five zero bytes.
+cri_list() {
+  printf '\0\0\0\0\0' | curl --silent --include --max-time 10 --http2-prior-knowledge \
+    --unix-socket "$socket" -H 'Content-Type: application/grpc' -H 'TE: trailers' \
+    --data-binary @- "http://cri/runtime.v1.$1"
+}
+
+import_sandbox_image() {
+  local tar=${CRI_CI_SANDBOX_IMAGE:-$instance/sandbox-image.tar} ctr
+  [[ -n ${CRI_CI_SANDBOX_IMAGE:-} ]] || make_sandbox_image "$tar"
+  [[ -r $tar ]] || die "cannot read the sandbox image $tar (named by CRI_CI_SANDBOX_IMAGE)"
+  ctr=$(containerd_bin "$version" ctr)
+  in_instance "$ctr" -a "$socket" -n k8s.io images import "$(realpath "$tar")" \
+    >>"$instance/containerd.log" 2>&1 ||
+    die_with_log "ctr cannot import the sandbox image $tar"
+  # The CRI learns of it by an event.
+  wait_until 10 cri_has_sandbox_image ||
+    die_with_log "the CRI does not list $sandbox_image after importing $tar (10 s)"
+}
+
+cri_has_sandbox_image() { cri_list ImageService/ListImages | grep -aF "$sandbox_image" >/dev/null; }
+
+# The project's own image, so that no registry is needed: its default command pauses for ever.
+make_sandbox_image() {
+  cargo run --release --quiet --manifest-path "$repo/Cargo.toml" -- \
+    image --format docker-archive --tag "$sandbox_image" --output "$1" ||
+    die "cannot make the sandbox image (cargo's reason is above)"
+}
+
+# stop_daemon SIGNAL: containerd alone. Shims and containers go on.
+stop_daemon() {
+  local pid
+  daemon_alive || return 0
+  pid=$(<"$instance/containerd.pid")
+  kill -"$1" "$pid"
+  # A bare return would, in a trap on EXIT, return the script's exit code.
+  wait_until 15 gone "$pid" && return 0
+  say "containerd $pid has not ended 15 s after SIG$1: killing it"
+  kill -KILL "$pid"
+  wait_until 5 gone "$pid" || die "containerd $pid cannot be killed"
+}
+
+# stop_instance: ends all its processes, with which its namespace and mounts go; then its cgroups, and
+# its data. The log and the configuration stay, for those who ask what happened.
+stop_instance() {
+  local cgroups
+  stop_daemon TERM
+  cgroups=$(container_cgroups)
+  thaw "$cgroups"
+  wait_until 15 all_killed ||
+    die "processes of $name still live after SIGKILL (15 s): $(instance_pids | tr '\n' ' ')"
+  remove_cgroups "$cgroups"
+  rm -rf --one-file-system "$instance"/{root,state,oci,opt,cni,holder.pid,containerd.pid,sandbox-image.tar}
+  remove_socket
+}
+
+remove_socket() {
+  [[ -n $socket ]] || return 0
+  rm -f "$socket" "$socket.ttrpc" "$instance/socket"
+  [[ $socket == "$instance"/* ]] || rmdir "$(dirname "$socket")" 2>/dev/null || true
+}
+
+# Every process of the instance is in its marked namespace (shims, too) or has its root in one of its
+# snapshots (containers, even those whose shim was killed).
+instance_pids() {
+  grep -lF -e " $mark " -e "$instance/root/" /proc/[0-9]*/mountinfo 2>/dev/null | cut -d/ -f3 || true
+}
+
+all_killed() {
+  local pid pids
+  mapfile -t pids < <(instance_pids)
+  ((${#pids[@]})) || return 0
+  kill -KILL "${pids[@]}" 2>/dev/null || true
+  # An exiting process has no mounts any more, but holds its cgroup.
+  for pid in "${pids[@]}"; do wait_until 10 gone "$pid" || break; done
+  return 1
+}
+
+# The cgroups of its containers: of those that live, of those on containerd's record, and of those that
+# it no longer knows, as after a shim was killed; their ids are in the log.
+container_cgroups() {
+  local pid
+  {
+    for pid in $(instance_pids); do cut -d: -f3- "/proc/$pid/cgroup" 2>/dev/null; done
+    grep -rhoP --include=config.json '"cgroupsPath":"\K[^"]+' "$instance/state" 2>/dev/null
+    cgroups_in_log
+  } | sort -u | grep -vxF -e / -f <(own_cgroups) || true
+}
+
+cgroups_in_log() {
+  local root
+  for root in $(cgroup_roots); do
+    find "$root" -type d -regextype egrep -regex '.*/[0-9a-f]{64}' -printf '/%P\n'
+  done | grep -F -f <(grep -ohE "[0-9a-f]{64}" "$instance/containerd.log" 2>/dev/null | sort -u)
+}
+
+# Those in which the machine started us: not to be removed.
+own_cgroups() {
+  cut -d: -f3- "/proc/$(cat "$instance/holder.pid" 2>/dev/null || echo self)/cgroup" 2>/dev/null | sort -u
+}
+
+cgroup_roots() {
+  if [[ $(stat -fc %T /sys/fs/cgroup) == cgroup2fs ]]; then
+    echo /sys/fs/cgroup
+  else
+    awk '$3 == "cgroup" || $3 == "cgroup2" { print $2 }' /proc/mounts
+  fi
+}
+
+# On cgroup v1 a frozen process does not even take a SIGKILL.
+thaw() {
+  local path
+  for path in $1; do
+    [[ ! -e /sys/fs/cgroup/freezer$path/freezer.state ]] ||
+      echo THAWED >"/sys/fs/cgroup/freezer$path/freezer.state"
+  done
+}
+
+# Removes them, and then their parents as far as these are empty. k8s.io is the parent that containerd
+# itself uses.
+remove_cgroups() {
+  local root path
+  for root in $(cgroup_roots); do
+    for path in $1 /k8s.io/any; do
+      [[ ! -d $root$path ]] || find "$root$path" -depth -type d -exec rmdir {} + || true
+      while path=${path%/*} && [[ -n $path ]]; do
+        rmdir "$root$path" 2>/dev/null || break
+      done
+    done
+  done
+}
+
+die_with_log() {
+  say "$1. The end of $instance/containerd.log:"
+  tail -n 20 "$instance/containerd.log" >&2
+  exit 1
+}

@@ -1,0 +1,90 @@
+# shellcheck shell=bash
+# Building the suite, and running it against a runtime that ci/containerd provides.
+# A RUNTIME is named as its instance is: containerd-VERSION, with -crun for that OCI runtime.
+
+suite=$repo/target/release/cri-event-conformance
+ctl=$repo/ci/containerd
+ours=() # The runtimes that this script started, and stops.
+
+known_runtime() {
+  case $1 in
+    containerd-1.6 | containerd-1.7 | containerd-1.7-crun | containerd-2.1 | containerd-2.1-crun) ;;
+    *)
+      say "unknown runtime '$1': there are containerd-2.1, containerd-2.1-crun, containerd-1.7," \
+        "containerd-1.7-crun and containerd-1.6"
+      exit 2
+      ;;
+  esac
+}
+
+# containerd_do COMMAND RUNTIME [OPTION...]
+containerd_do() {
+  local command=$1 version=${2#containerd-} oci=runc
+  [[ $version != *-crun ]] || oci=crun
+  "$ctl" "$command" "${version%-crun}" --oci-runtime "$oci" "${@:3}"
+}
+
+ensure_build_tools() {
+  command -v cargo >/dev/null || die "there is no cargo: install Rust, see https://rustup.rs"
+  ensure_commands cc:build-essential protoc:protobuf-compiler \
+    dpkg-deb:dpkg unshare:util-linux flock:util-linux curl:curl
+}
+
+build_suite() { cargo build --release --quiet --manifest-path "$repo/Cargo.toml"; }
+
+# prepare RUNTIME...: downloads them while cargo builds, since both take their time.
+prepare() {
+  local runtime jobs=() job built=0
+  require_root
+  ensure_build_tools
+  for runtime; do
+    containerd_do get "$runtime" 2>/dev/null &
+    jobs+=($!)
+  done
+  build_suite || built=$?
+  # A download that failed is tried again, and its error shown, when the runtime is started.
+  for job in "${jobs[@]}"; do wait "$job" || true; done
+  return "$built"
+}
+
+# start_runtime RUNTIME: sets endpoint. One that was up already belongs to somebody else and stays up.
+start_runtime() {
+  "$ctl" list | grep "^$1"$'\tup' >/dev/null || ours+=("$1")
+  trap stop_runtimes EXIT
+  endpoint=$(containerd_do up "$1")
+}
+
+stop_runtimes() {
+  local runtime
+  for runtime in "${ours[@]}"; do
+    [[ ! -d ${CRI_CI_DIR:-$repo/target/ci/containerd}/instances/$runtime ]] ||
+      containerd_do down "$runtime" || true
+  done
+}
+
+# run_suite RUNTIME ENDPOINT ARGS...: returns the suite's exit code.
+run_suite() {
+  local out=$repo/target/conformance expectations=$repo/ci/expectations/$1.yaml options=()
+  [[ ! -e $expectations ]] || options=(--expectations "$expectations")
+  mkdir -p "$out"
+  await "$suite" --runtime-endpoint "$2" --junit "$out/junit.xml" --json "$out/report.json" \
+    --history "$out/history.binpb" "${options[@]}" "${@:3}"
+}
+
+# await COMMAND...: runs it, hands on the signals that stop us, and waits for its end in any case:
+# the suite removes its containers before it ends, and needs the runtime for that. It gets a process
+# group of its own (set -m), or Ctrl-C would reach it twice: from the terminal and from us.
+await() {
+  local pid code=0
+  set -m
+  "$@" &
+  pid=$!
+  set +m
+  trap 'kill -INT -- "-$pid" 2>/dev/null || true' INT
+  trap 'kill -TERM -- "-$pid" 2>/dev/null || true' TERM HUP
+  # A signal ends wait, but not the command.
+  while alive "$pid"; do wait "$pid" || true; done
+  wait "$pid" || code=$?
+  trap - INT TERM HUP
+  return "$code"
+}

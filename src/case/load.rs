@@ -1,0 +1,243 @@
+//! Reads cases: those that are compiled in, or the files that a user names. The only part of `case`
+//! that touches the file system.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::diagnose::{Diagnostic, Diagnostics, Problem};
+use super::locate::{Part, Segment};
+use super::parse::{Place, read};
+use super::{Case, limits};
+
+/// The path and the text of each case file of this repository.
+const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/cases.rs"));
+
+/// Why no cases could be read from a path.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The path leads nowhere, or to what may not be read.
+    #[error("read {}", path.display())]
+    Read {
+        /// The path.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There is no case file there.
+    #[error("find a case: no `.yaml` file in {}", path.display())]
+    Empty {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// There are more files than cases can be.
+    #[error("find the cases: more files than cases can be in {}", path.display())]
+    TooMany {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Some files are no cases.
+    #[error(transparent)]
+    Invalid(#[from] Diagnostics),
+}
+
+/// The cases of this repository, as they were when the program was built, ordered by id.
+///
+/// # Errors
+///
+/// If one of them is invalid, which this crate's own tests rule out.
+pub fn embedded() -> Result<Vec<Case>, Diagnostics> {
+    let mut reader = Reader::default();
+    for (path, text) in EMBEDDED {
+        reader.text(Path::new(path), Path::new(path), text);
+    }
+    reader.finish()
+}
+
+/// The case in a file, or the cases in a folder and those below it, ordered by id.
+///
+/// # Errors
+///
+/// If there are none, or not all of them are right.
+pub fn from_path(path: &Path) -> Result<Vec<Case>, LoadError> {
+    let mut walk = Walk::default();
+    let root = fs::metadata(path).map_err(|source| LoadError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    if root.is_dir() {
+        walk.folder(path, 0);
+    } else {
+        walk.files.push(path.to_owned());
+    }
+    let path = path.to_owned();
+    if walk.entries > limits::ENTRIES || walk.files.len() > limits::FILES {
+        return Err(LoadError::TooMany { path });
+    }
+    if walk.files.is_empty() && walk.found.is_empty() {
+        return Err(LoadError::Empty { path });
+    }
+    let mut reader = Reader {
+        found: walk.found,
+        ..Reader::default()
+    };
+    for file in &walk.files {
+        reader.file(file);
+    }
+    Ok(reader.finish()?)
+}
+
+/// The search for case files in a folder. Follows links, but enters no folder twice.
+#[derive(Default)]
+struct Walk {
+    files: Vec<PathBuf>,
+    found: Vec<Diagnostic>,
+    entries: usize,
+    entered: BTreeSet<PathBuf>,
+}
+
+impl Walk {
+    fn folder(&mut self, path: &Path, depth: usize) {
+        let listed = fs::canonicalize(path).and_then(|real| Ok((real, entries_of(path)?)));
+        let (real, entries) = match listed {
+            Ok(listed) => listed,
+            Err(fault) => return self.object(path, format!("cannot be listed: {fault}")),
+        };
+        if !self.entered.insert(real) {
+            return self.object(path, "links to a folder that has been read already");
+        }
+        if depth > limits::FOLDER_DEPTH {
+            return self.object(path, "is nested too deeply for a folder of cases");
+        }
+        for entry in entries {
+            self.entries += 1;
+            if self.entries > limits::ENTRIES {
+                return;
+            }
+            self.entry(entry, depth);
+        }
+    }
+
+    fn entry(&mut self, path: PathBuf, depth: usize) {
+        let extension = path.extension().and_then(OsStr::to_str);
+        match fs::metadata(&path) {
+            Ok(entry) if entry.is_dir() => self.folder(&path, depth + 1),
+            Ok(_) if extension == Some("yaml") => self.files.push(path),
+            Ok(_) if extension == Some("yml") => self.found.push(
+                Diagnostic::of_file(&path, "the file is not read, for cases end in `.yaml`")
+                    .with_help("rename it"),
+            ),
+            Ok(_) => {}
+            Err(fault) => self.object(&path, format!("cannot be read: {fault}")),
+        }
+    }
+
+    fn object(&mut self, path: &Path, message: impl Into<String>) {
+        self.found.push(Diagnostic::of_file(path, message));
+    }
+}
+
+/// What stands in a folder, in the order of names, without what is hidden.
+fn entries_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(folder)?.take(limits::ENTRIES + 1) {
+        let entry = entry?;
+        if !entry.file_name().as_encoded_bytes().starts_with(b".") {
+            entries.push(entry.path());
+        }
+    }
+    entries.sort();
+    Ok(entries)
+}
+
+/// Collects cases and all that is wrong with them.
+#[derive(Default)]
+struct Reader {
+    cases: Vec<Case>,
+    found: Vec<Diagnostic>,
+    ids: BTreeMap<String, PathBuf>,
+    names: BTreeMap<String, PathBuf>,
+}
+
+impl Reader {
+    fn file(&mut self, path: &Path) {
+        // `.` and `..` do not tell the area's name, the real path does.
+        let named = match path.parent().and_then(Path::file_name) {
+            Some(_) => Ok(path.to_owned()),
+            None => fs::canonicalize(path),
+        };
+        let text = named
+            .map_err(|fault| format!("cannot be read: {fault}"))
+            .and_then(|named| Ok((named, text_of(path)?)));
+        match text {
+            Ok((named, text)) => self.text(path, &named, &text),
+            Err(message) => self.found.push(Diagnostic::of_file(path, message)),
+        }
+    }
+
+    /// Takes the text of a file at `path`. `named` is a path to it that tells area and name.
+    fn text(&mut self, path: &Path, named: &Path, text: &str) {
+        let place = Place::of(named);
+        let reading = read(path, place, text);
+        match reading.case {
+            Ok(case) => self.cases.push(case),
+            Err(found) => self.found.extend(found),
+        }
+        let Some(id) = reading.id else {
+            return;
+        };
+        let name = place.to_string();
+        for (what, known, word) in [("id", &mut self.ids, id), ("name", &mut self.names, name)] {
+            if let Some(first) = known.get(&word) {
+                let problem = Problem {
+                    path: vec![Segment::Key("id")],
+                    part: Part::Value,
+                    message: format!("another case has the {what} `{word}` already"),
+                    help: Some(format!("the other one is {}", first.display())),
+                };
+                self.found.push(problem.locate(path, text));
+            } else {
+                known.insert(word, path.to_owned());
+            }
+        }
+    }
+
+    fn finish(mut self) -> Result<Vec<Case>, Diagnostics> {
+        Diagnostics::from_found(self.found)?;
+        self.cases.sort_by(|one, other| one.id.cmp(&other.id));
+        Ok(self.cases)
+    }
+}
+
+/// The text of a file, or why it cannot be a case.
+fn text_of(path: &Path) -> Result<String, String> {
+    let unread = |fault: io::Error| format!("cannot be read: {fault}");
+    // Asked before it is opened, for opening a pipe would wait for a writer.
+    let file = fs::metadata(path).map_err(unread)?;
+    if !file.is_file() {
+        return Err("is neither a file nor a folder".to_owned());
+    }
+    let too_long = |bytes| {
+        let limit = limits::FILE_BYTES;
+        format!("is too large for a case: {bytes} bytes, where {limit} are allowed")
+    };
+    if file.len() > limits::FILE_BYTES {
+        return Err(too_long(file.len().to_string()));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(limits::FILE_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(unread)?;
+    if bytes.len() as u64 > limits::FILE_BYTES {
+        return Err(too_long("more".to_owned()));
+    }
+    String::from_utf8(bytes).map_err(|fault| {
+        let at = fault.utf8_error().valid_up_to();
+        let (before, rest) = fault.as_bytes().split_at(at);
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let byte = rest.first().copied().unwrap_or_default();
+        format!("is not UTF-8: byte 0x{byte:02x} in line {line}")
+    })
+}

@@ -1,0 +1,371 @@
+//! Unary calls.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_cri::v1;
+use k8s_cri::v1::image_service_client::ImageServiceClient;
+use k8s_cri::v1::runtime_service_client::RuntimeServiceClient;
+use tonic::transport::Channel;
+
+use super::convert::{self, created, done};
+use super::endpoint::{Endpoint, SocketError};
+use crate::history::{CallFault, Reply, Request, RuntimeVersion, StatusCode};
+use crate::limits;
+
+/// A connection to a runtime and to its image service, for unary calls. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Client {
+    runtime: RuntimeServiceClient<Channel>,
+    images: ImageServiceClient<Channel>,
+    deadline: Duration,
+    version: Arc<RuntimeVersion>,
+}
+
+/// Why an endpoint cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// Its file is not a socket that we may use.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+    /// Nobody listens on the socket.
+    #[error("nobody listens on {endpoint}: {detail}; is the runtime running?")]
+    Refused {
+        /// The endpoint.
+        endpoint: Endpoint,
+        /// What the system said.
+        detail: String,
+    },
+    /// Somebody listens and says nothing.
+    #[error(
+        "{endpoint} takes connections but did not answer `Version` within {deadline:?}; \
+         is the runtime stuck, or is this another program's socket?"
+    )]
+    Silent {
+        /// The endpoint.
+        endpoint: Endpoint,
+        /// How long we waited.
+        deadline: Duration,
+    },
+    /// A gRPC server, but no CRI runtime.
+    #[error(
+        "{endpoint} does not offer the CRI (runtime.v1.RuntimeService): {fault}; \
+         if it is containerd, is its `cri` plugin disabled?"
+    )]
+    NotCri {
+        /// The endpoint.
+        endpoint: Endpoint,
+        /// What it answered.
+        fault: CallFault,
+    },
+    /// The runtime answered with an error, or something that is not gRPC did.
+    #[error("{endpoint} did not answer `Version` as a CRI runtime does: {fault}")]
+    Failed {
+        /// The endpoint.
+        endpoint: Endpoint,
+        /// What it answered.
+        fault: CallFault,
+    },
+}
+
+impl Client {
+    /// Connects to a runtime and asks for its version; `deadline` is that of every later call.
+    ///
+    /// # Errors
+    /// If the runtime cannot be reached or is none, with what is there instead.
+    pub async fn connect(
+        runtime: &Endpoint,
+        images: &Endpoint,
+        deadline: Duration,
+    ) -> Result<Self, ConnectError> {
+        let runtime_channel = channel(runtime).await?;
+        let images_channel = if images == runtime {
+            runtime_channel.clone()
+        } else {
+            channel(images).await?
+        };
+        let mut client = Self {
+            runtime: RuntimeServiceClient::new(runtime_channel)
+                .max_decoding_message_size(limits::MESSAGE_BYTES),
+            images: ImageServiceClient::new(images_channel)
+                .max_decoding_message_size(limits::MESSAGE_BYTES),
+            deadline,
+            version: Arc::default(),
+        };
+        let first = deadline.min(limits::CONNECT_DEADLINE);
+        match client.call_within(&Request::Version, first).await {
+            Ok(Reply::Version(version)) => client.version = Arc::new(version),
+            Ok(_) => unreachable!("`Version` is answered by a version"),
+            Err(fault) => return Err(diagnose(runtime, fault)),
+        }
+        Ok(client)
+    }
+
+    /// What the runtime calls itself.
+    #[must_use]
+    pub fn version(&self) -> &RuntimeVersion {
+        &self.version
+    }
+
+    /// Sends one call and waits for its return.
+    ///
+    /// # Errors
+    /// Whatever gRPC status the runtime returned, or `DEADLINE_EXCEEDED`. A stop's grace period is
+    /// added to its deadline.
+    pub async fn call(&self, request: &Request) -> Result<Reply, CallFault> {
+        let grace = match request {
+            Request::StopContainer { grace, .. } => *grace,
+            _ => Duration::ZERO,
+        };
+        self.call_within(request, self.deadline + grace).await
+    }
+
+    async fn call_within(&self, request: &Request, deadline: Duration) -> Result<Reply, CallFault> {
+        let answer = self.dispatch(request, deadline);
+        match tokio::time::timeout(deadline, answer).await {
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(status)) => Err(convert::fault(&status, deadline)),
+            Err(_) => Err(CallFault {
+                code: StatusCode::DEADLINE_EXCEEDED,
+                message: "no answer".to_owned(),
+                deadline,
+            }),
+        }
+    }
+
+    async fn dispatch(&self, request: &Request, within: Duration) -> Result<Reply, tonic::Status> {
+        let mut runtime = self.runtime.clone();
+        let reply = match request {
+            Request::Version => {
+                let ask = v1::VersionRequest {
+                    version: "v1".to_owned(),
+                };
+                convert::version(runtime.version(timed(ask, within)).await?.into_inner())
+            }
+            Request::RunSandbox(spec) => {
+                let ask = convert::run_sandbox(spec);
+                created(
+                    runtime
+                        .run_pod_sandbox(timed(ask, within))
+                        .await?
+                        .into_inner(),
+                )
+            }
+            Request::StopSandbox(id) => {
+                let ask = v1::StopPodSandboxRequest {
+                    pod_sandbox_id: id.0.clone(),
+                };
+                done(
+                    runtime
+                        .stop_pod_sandbox(timed(ask, within))
+                        .await?
+                        .into_inner(),
+                )
+            }
+            Request::RemoveSandbox(id) => {
+                let ask = v1::RemovePodSandboxRequest {
+                    pod_sandbox_id: id.0.clone(),
+                };
+                done(
+                    runtime
+                        .remove_pod_sandbox(timed(ask, within))
+                        .await?
+                        .into_inner(),
+                )
+            }
+            Request::SandboxStatus(id) => {
+                let ask = v1::PodSandboxStatusRequest {
+                    pod_sandbox_id: id.0.clone(),
+                    verbose: false,
+                };
+                let answer = runtime
+                    .pod_sandbox_status(timed(ask, within))
+                    .await?
+                    .into_inner();
+                convert::sandbox_status_reply(answer)?
+            }
+            Request::ListSandboxes(labels) => {
+                let ask = convert::list_sandboxes(labels);
+                convert::sandboxes(
+                    runtime
+                        .list_pod_sandbox(timed(ask, within))
+                        .await?
+                        .into_inner(),
+                )
+            }
+            Request::CreateContainer(_)
+            | Request::StartContainer(_)
+            | Request::StopContainer { .. }
+            | Request::RemoveContainer(_)
+            | Request::ContainerStatus(_)
+            | Request::ListContainers { .. } => self.dispatch_container(request, within).await?,
+            Request::ImageStatus(_)
+            | Request::PullImage(_)
+            | Request::RemoveImage(_)
+            | Request::ListImages => self.dispatch_image(request, within).await?,
+        };
+        Ok(reply)
+    }
+
+    async fn dispatch_container(
+        &self,
+        request: &Request,
+        within: Duration,
+    ) -> Result<Reply, tonic::Status> {
+        let mut runtime = self.runtime.clone();
+        let reply = match request {
+            Request::CreateContainer(spec) => {
+                let ask = convert::create_container(spec);
+                created(
+                    runtime
+                        .create_container(timed(ask, within))
+                        .await?
+                        .into_inner(),
+                )
+            }
+            Request::StartContainer(id) => {
+                let ask = v1::StartContainerRequest {
+                    container_id: id.0.clone(),
+                };
+                done(
+                    runtime
+                        .start_container(timed(ask, within))
+                        .await?
+                        .into_inner(),
+                )
+            }
+            Request::StopContainer { container, grace } => {
+                let timeout = i64::try_from(grace.as_secs()).unwrap_or(i64::MAX);
+                let ask = v1::StopContainerRequest {
+                    container_id: container.0.clone(),
+                    timeout,
+                };
+                done(
+                    runtime
+                        .stop_container(timed(ask, within))
+                        .await?
+                        .into_inner(),
+                )
+            }
+            Request::RemoveContainer(id) => {
+                let ask = v1::RemoveContainerRequest {
+                    container_id: id.0.clone(),
+                };
+                done(
+                    runtime
+                        .remove_container(timed(ask, within))
+                        .await?
+                        .into_inner(),
+                )
+            }
+            Request::ContainerStatus(id) => {
+                let ask = v1::ContainerStatusRequest {
+                    container_id: id.0.clone(),
+                    verbose: false,
+                };
+                let answer = runtime
+                    .container_status(timed(ask, within))
+                    .await?
+                    .into_inner();
+                convert::container_status_reply(answer)?
+            }
+            Request::ListContainers { sandbox, labels } => {
+                let ask = convert::list_containers(sandbox.as_ref(), labels);
+                convert::containers(
+                    runtime
+                        .list_containers(timed(ask, within))
+                        .await?
+                        .into_inner(),
+                )
+            }
+            _ => unreachable!("`dispatch` sends only requests about containers here"),
+        };
+        Ok(reply)
+    }
+
+    async fn dispatch_image(
+        &self,
+        request: &Request,
+        within: Duration,
+    ) -> Result<Reply, tonic::Status> {
+        let mut images = self.images.clone();
+        let reply = match request {
+            Request::ImageStatus(reference) => {
+                let ask = v1::ImageStatusRequest {
+                    image: Some(convert::image_spec(reference)),
+                    verbose: false,
+                };
+                convert::image(images.image_status(timed(ask, within)).await?.into_inner())
+            }
+            Request::PullImage(reference) => {
+                let ask = v1::PullImageRequest {
+                    image: Some(convert::image_spec(reference)),
+                    auth: None,
+                    sandbox_config: None,
+                };
+                Reply::Pulled(
+                    images
+                        .pull_image(timed(ask, within))
+                        .await?
+                        .into_inner()
+                        .image_ref,
+                )
+            }
+            Request::RemoveImage(reference) => {
+                let ask = v1::RemoveImageRequest {
+                    image: Some(convert::image_spec(reference)),
+                };
+                done(images.remove_image(timed(ask, within)).await?.into_inner())
+            }
+            Request::ListImages => {
+                let ask = v1::ListImagesRequest { filter: None };
+                convert::images(images.list_images(timed(ask, within)).await?.into_inner())
+            }
+            _ => unreachable!("`dispatch` sends only requests about images here"),
+        };
+        Ok(reply)
+    }
+}
+
+/// A request that tells the runtime how long we shall wait, as the kubelet's do.
+fn timed<T>(message: T, within: Duration) -> tonic::Request<T> {
+    let mut request = tonic::Request::new(message);
+    request.set_timeout(within);
+    request
+}
+
+/// Opens a connection of its own to an endpoint.
+pub(super) async fn channel(endpoint: &Endpoint) -> Result<Channel, ConnectError> {
+    endpoint.check()?;
+    let refused = |fault: tonic::transport::Error| ConnectError::Refused {
+        endpoint: endpoint.clone(),
+        detail: innermost(&fault),
+    };
+    tonic::transport::Endpoint::from_shared(endpoint.to_string())
+        .map_err(refused)?
+        .connect_timeout(limits::CONNECT_DEADLINE)
+        .connect()
+        .await
+        .map_err(refused)
+}
+
+fn diagnose(endpoint: &Endpoint, fault: CallFault) -> ConnectError {
+    let endpoint = endpoint.clone();
+    match fault.code {
+        StatusCode::DEADLINE_EXCEEDED => ConnectError::Silent {
+            endpoint,
+            deadline: fault.deadline,
+        },
+        StatusCode::UNIMPLEMENTED => ConnectError::NotCri { endpoint, fault },
+        _ => ConnectError::Failed { endpoint, fault },
+    }
+}
+
+/// The cause at the bottom: `No such file or directory` rather than `transport error`.
+pub(super) fn innermost(fault: &dyn std::error::Error) -> String {
+    let mut deepest = fault;
+    while let Some(source) = deepest.source() {
+        deepest = source;
+    }
+    deepest.to_string()
+}

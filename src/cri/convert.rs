@@ -1,0 +1,322 @@
+//! Between the CRI's messages and our own types. Nothing is judged here: what a runtime leaves out
+//! stays left out, what it garbles stays garbled.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_cri::v1;
+
+use super::client::innermost;
+use crate::history::{
+    CallFault, ContainerId, ContainerListing, ContainerMetadata, ContainerSpec, ContainerState,
+    ContainerStatus, Event, EventKind, ImageListing, Labels, PodUid, Reply, RuntimeNanos,
+    RuntimeVersion, SandboxId, SandboxListing, SandboxMetadata, SandboxSpec, SandboxState,
+    SandboxStatus, StatusCode,
+};
+
+/// An answer that names what was made.
+pub(super) trait Created {
+    fn reply(self) -> Reply;
+}
+
+impl Created for v1::RunPodSandboxResponse {
+    fn reply(self) -> Reply {
+        Reply::Sandbox(SandboxId(self.pod_sandbox_id))
+    }
+}
+
+impl Created for v1::CreateContainerResponse {
+    fn reply(self) -> Reply {
+        Reply::Container(ContainerId(self.container_id))
+    }
+}
+
+pub(super) fn created(answer: impl Created) -> Reply {
+    answer.reply()
+}
+
+/// An answer that says nothing but "done".
+pub(super) fn done<T>(_answer: T) -> Reply {
+    Reply::Done
+}
+
+pub(super) fn fault(status: &tonic::Status, deadline: Duration) -> CallFault {
+    // A broken transport hides its cause behind "transport error"; tell the cause.
+    let message = match std::error::Error::source(status) {
+        Some(source) => format!("{}: {}", status.message(), innermost(source)),
+        None => status.message().to_owned(),
+    };
+    CallFault {
+        code: StatusCode(status.code() as i32),
+        message,
+        deadline,
+    }
+}
+
+pub(super) fn event(message: v1::ContainerEventResponse) -> Event {
+    Event {
+        container: ContainerId(message.container_id),
+        kind: match message.container_event_type {
+            0 => EventKind::Created,
+            1 => EventKind::Started,
+            2 => EventKind::Stopped,
+            3 => EventKind::Deleted,
+            number => EventKind::Unknown(number),
+        },
+        created_at: RuntimeNanos(message.created_at),
+        sandbox: message.pod_sandbox_status.map(sandbox_status),
+        containers: message
+            .containers_statuses
+            .into_iter()
+            .map(container_status)
+            .collect(),
+    }
+}
+
+pub(super) fn version(answer: v1::VersionResponse) -> Reply {
+    Reply::Version(RuntimeVersion {
+        runtime_name: answer.runtime_name,
+        runtime_version: answer.runtime_version,
+        api_version: answer.runtime_api_version,
+    })
+}
+
+pub(super) fn sandbox_status_reply(
+    answer: v1::PodSandboxStatusResponse,
+) -> Result<Reply, tonic::Status> {
+    let status = answer.status.ok_or_else(|| empty("PodSandboxStatus"))?;
+    Ok(Reply::SandboxStatus(Box::new(sandbox_status(status))))
+}
+
+pub(super) fn container_status_reply(
+    answer: v1::ContainerStatusResponse,
+) -> Result<Reply, tonic::Status> {
+    let status = answer.status.ok_or_else(|| empty("ContainerStatus"))?;
+    Ok(Reply::ContainerStatus(Box::new(container_status(status))))
+}
+
+fn empty(method: &str) -> tonic::Status {
+    tonic::Status::data_loss(format!(
+        "the runtime answered {method} with OK and without a status"
+    ))
+}
+
+fn sandbox_status(status: v1::PodSandboxStatus) -> SandboxStatus {
+    let network = status.network.unwrap_or_default();
+    let addresses = std::iter::once(network.ip)
+        .chain(network.additional_ips.into_iter().map(|address| address.ip));
+    SandboxStatus {
+        id: SandboxId(status.id),
+        metadata: status.metadata.map(sandbox_metadata),
+        state: sandbox_state(status.state),
+        created_at: RuntimeNanos(status.created_at),
+        ips: addresses.filter(|address| !address.is_empty()).collect(),
+        labels: labels(status.labels),
+        annotations: labels(status.annotations),
+        runtime_handler: status.runtime_handler,
+    }
+}
+
+fn container_status(status: v1::ContainerStatus) -> ContainerStatus {
+    ContainerStatus {
+        id: ContainerId(status.id),
+        metadata: status.metadata.map(container_metadata),
+        state: container_state(status.state),
+        created_at: RuntimeNanos(status.created_at),
+        started_at: RuntimeNanos(status.started_at),
+        finished_at: RuntimeNanos(status.finished_at),
+        exit_code: status.exit_code,
+        image: status.image.map(|image| image.image),
+        image_ref: status.image_ref,
+        reason: status.reason,
+        message: status.message,
+        labels: labels(status.labels),
+        annotations: labels(status.annotations),
+    }
+}
+
+pub(super) fn sandboxes(answer: v1::ListPodSandboxResponse) -> Reply {
+    let listing = |item: v1::PodSandbox| SandboxListing {
+        id: SandboxId(item.id),
+        metadata: item.metadata.map(sandbox_metadata),
+        state: sandbox_state(item.state),
+        created_at: RuntimeNanos(item.created_at),
+        labels: labels(item.labels),
+    };
+    Reply::Sandboxes(answer.items.into_iter().map(listing).collect())
+}
+
+pub(super) fn containers(answer: v1::ListContainersResponse) -> Reply {
+    let listing = |item: v1::Container| ContainerListing {
+        id: ContainerId(item.id),
+        sandbox: SandboxId(item.pod_sandbox_id),
+        metadata: item.metadata.map(container_metadata),
+        state: container_state(item.state),
+        created_at: RuntimeNanos(item.created_at),
+        labels: labels(item.labels),
+    };
+    Reply::Containers(answer.containers.into_iter().map(listing).collect())
+}
+
+pub(super) fn image(answer: v1::ImageStatusResponse) -> Reply {
+    Reply::Image(answer.image.map(image_listing))
+}
+
+pub(super) fn images(answer: v1::ListImagesResponse) -> Reply {
+    Reply::Images(answer.images.into_iter().map(image_listing).collect())
+}
+
+fn image_listing(image: v1::Image) -> ImageListing {
+    ImageListing {
+        id: image.id,
+        tags: image.repo_tags,
+    }
+}
+
+fn sandbox_metadata(metadata: v1::PodSandboxMetadata) -> SandboxMetadata {
+    SandboxMetadata {
+        name: metadata.name,
+        uid: PodUid(metadata.uid),
+        namespace: metadata.namespace,
+        attempt: metadata.attempt,
+    }
+}
+
+fn container_metadata(metadata: v1::ContainerMetadata) -> ContainerMetadata {
+    ContainerMetadata {
+        name: metadata.name,
+        attempt: metadata.attempt,
+    }
+}
+
+fn sandbox_state(number: i32) -> SandboxState {
+    match number {
+        0 => SandboxState::Ready,
+        1 => SandboxState::NotReady,
+        number => SandboxState::Unknown(number),
+    }
+}
+
+fn container_state(number: i32) -> ContainerState {
+    match number {
+        0 => ContainerState::Created,
+        1 => ContainerState::Running,
+        2 => ContainerState::Exited,
+        number => ContainerState::Unknown(number),
+    }
+}
+
+fn labels(map: HashMap<String, String>) -> Labels {
+    map.into_iter().collect()
+}
+
+fn to_map(labels: &Labels) -> HashMap<String, String> {
+    labels
+        .iter()
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}
+
+pub(super) fn list_sandboxes(labels: &Labels) -> v1::ListPodSandboxRequest {
+    let filter = v1::PodSandboxFilter {
+        label_selector: to_map(labels),
+        ..Default::default()
+    };
+    v1::ListPodSandboxRequest {
+        filter: Some(filter),
+    }
+}
+
+pub(super) fn list_containers(
+    sandbox: Option<&SandboxId>,
+    labels: &Labels,
+) -> v1::ListContainersRequest {
+    let filter = v1::ContainerFilter {
+        pod_sandbox_id: sandbox.map(|id| id.0.clone()).unwrap_or_default(),
+        label_selector: to_map(labels),
+        ..Default::default()
+    };
+    v1::ListContainersRequest {
+        filter: Some(filter),
+    }
+}
+
+/// An image by its reference. CRI-O wants the user's own words beside it.
+pub(super) fn image_spec(reference: &str) -> v1::ImageSpec {
+    v1::ImageSpec {
+        image: reference.to_owned(),
+        user_specified_image: reference.to_owned(),
+        ..Default::default()
+    }
+}
+
+pub(super) fn run_sandbox(spec: &Arc<SandboxSpec>) -> v1::RunPodSandboxRequest {
+    v1::RunPodSandboxRequest {
+        config: Some(sandbox_config(spec)),
+        runtime_handler: spec.runtime_handler.clone(),
+    }
+}
+
+fn sandbox_config(spec: &SandboxSpec) -> v1::PodSandboxConfig {
+    v1::PodSandboxConfig {
+        metadata: Some(v1::PodSandboxMetadata {
+            name: spec.name.clone(),
+            uid: spec.uid.0.clone(),
+            namespace: spec.namespace.clone(),
+            attempt: spec.attempt,
+        }),
+        labels: to_map(&spec.labels),
+        annotations: to_map(&spec.annotations),
+        linux: Some(v1::LinuxPodSandboxConfig {
+            security_context: Some(v1::LinuxSandboxSecurityContext {
+                namespace_options: Some(namespaces()),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+/// The host's network, so that no CNI is needed; a PID namespace for each container.
+fn namespaces() -> v1::NamespaceOption {
+    v1::NamespaceOption {
+        network: v1::NamespaceMode::Node as i32,
+        pid: v1::NamespaceMode::Container as i32,
+        ..Default::default()
+    }
+}
+
+pub(super) fn create_container(spec: &Arc<ContainerSpec>) -> v1::CreateContainerRequest {
+    let limit = spec
+        .memory_bytes
+        .map_or(0, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
+    v1::CreateContainerRequest {
+        pod_sandbox_id: spec.sandbox.0.clone(),
+        config: Some(v1::ContainerConfig {
+            metadata: Some(v1::ContainerMetadata {
+                name: spec.binding.clone(),
+                attempt: spec.attempt,
+            }),
+            image: Some(image_spec(&spec.image)),
+            command: spec.command.clone(),
+            labels: to_map(&spec.labels),
+            annotations: to_map(&spec.annotations),
+            linux: Some(v1::LinuxContainerConfig {
+                resources: Some(v1::LinuxContainerResources {
+                    memory_limit_in_bytes: limit,
+                    // Equal to the limit: no swap, so that the limit is one.
+                    memory_swap_limit_in_bytes: limit,
+                    ..Default::default()
+                }),
+                security_context: Some(v1::LinuxContainerSecurityContext {
+                    namespace_options: Some(namespaces()),
+                    ..Default::default()
+                }),
+            }),
+            ..Default::default()
+        }),
+        sandbox_config: Some(sandbox_config(&spec.sandbox_spec)),
+    }
+}

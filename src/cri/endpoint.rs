@@ -1,0 +1,175 @@
+//! Where a runtime listens: `unix:///path`, or the path alone as crictl takes it.
+
+use std::fmt;
+use std::io;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// The path of a runtime's socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    path: PathBuf,
+}
+
+/// Text that names no endpoint.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointError {
+    /// Nothing at all.
+    #[error("the endpoint is empty; write it as unix:///run/containerd/containerd.sock")]
+    Empty,
+    /// Not an absolute path.
+    #[error("`{0}` is not an absolute path; write it as unix:///run/containerd/containerd.sock")]
+    NotAbsolute(String),
+    /// A scheme other than `unix`.
+    #[error(
+        "the scheme of `{0}` is not supported: a CRI runtime is reached through a unix socket, \
+         such as unix:///run/containerd/containerd.sock"
+    )]
+    Scheme(String),
+    /// Longer than a socket's address can be.
+    #[error("`{0}` is longer than the 107 bytes that a unix socket's path may have")]
+    TooLong(String),
+}
+
+/// Why nobody can be reached at an endpoint, as far as its file shows.
+#[derive(Debug, thiserror::Error)]
+pub enum SocketError {
+    /// There is nothing.
+    #[error("there is no socket {0}; is the runtime running, and is this its endpoint?")]
+    Missing(PathBuf),
+    /// There is something else.
+    #[error("{0} is a {1}, not a socket; give the runtime's socket itself")]
+    NotASocket(PathBuf, &'static str),
+    /// Not ours to look at or connect to.
+    #[error("permission to use {0} is denied; run as root, or as a user of the socket's group")]
+    Denied(PathBuf),
+    /// Anything else that the system said.
+    #[error("cannot use {0}: {1}")]
+    Other(PathBuf, #[source] io::Error),
+}
+
+impl Endpoint {
+    /// The socket's path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Looks whether the path leads to a socket that may be connected to.
+    ///
+    /// # Errors
+    /// If it does not, with what stands there instead.
+    pub fn check(&self) -> Result<(), SocketError> {
+        let path = || self.path.clone();
+        let meta = std::fs::metadata(&self.path).map_err(|fault| self.fault(fault))?;
+        let kind = meta.file_type();
+        if kind.is_dir() {
+            return Err(SocketError::NotASocket(path(), "directory"));
+        }
+        if !kind.is_socket() {
+            return Err(SocketError::NotASocket(path(), "file of another kind"));
+        }
+        rustix::fs::access(&self.path, rustix::fs::Access::WRITE_OK)
+            .map_err(|fault| self.fault(fault.into()))
+    }
+
+    fn fault(&self, fault: io::Error) -> SocketError {
+        let path = self.path.clone();
+        match fault.kind() {
+            io::ErrorKind::NotFound => SocketError::Missing(path),
+            io::ErrorKind::PermissionDenied => SocketError::Denied(path),
+            _ => SocketError::Other(path, fault),
+        }
+    }
+}
+
+impl FromStr for Endpoint {
+    type Err = EndpointError;
+
+    fn from_str(text: &str) -> Result<Self, EndpointError> {
+        const LONGEST: usize = 107;
+        let path = match text.split_once(':') {
+            Some(("unix", rest)) => rest.strip_prefix("//").unwrap_or(rest),
+            Some((scheme, _)) if !scheme.contains('/') => {
+                return Err(EndpointError::Scheme(text.to_owned()));
+            }
+            _ => text,
+        };
+        if path.is_empty() {
+            return Err(EndpointError::Empty);
+        }
+        if !path.starts_with('/') {
+            return Err(EndpointError::NotAbsolute(text.to_owned()));
+        }
+        if path.len() > LONGEST {
+            return Err(EndpointError::TooLong(text.to_owned()));
+        }
+        Ok(Self {
+            path: PathBuf::from(path),
+        })
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unix://{}", self.path.display())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: &str) {
+        let got = match text.parse::<Endpoint>() {
+            Ok(endpoint) => endpoint.to_string(),
+            Err(fault) => format!("{fault:?}"),
+        };
+        assert_eq!(got, expect);
+    }
+
+    #[test]
+    fn the_forms_that_crictl_takes_are_taken() {
+        check("unix:///run/c.sock", "unix:///run/c.sock");
+        check("unix:/run/c.sock", "unix:///run/c.sock");
+        check("/run/c.sock", "unix:///run/c.sock");
+    }
+
+    #[test]
+    fn what_is_no_endpoint_is_refused_with_a_reason() {
+        check("", "Empty");
+        check("unix://", "Empty");
+        check("run/c.sock", r#"NotAbsolute("run/c.sock")"#);
+        check("unix://run/c.sock", r#"NotAbsolute("unix://run/c.sock")"#);
+        check("tcp://127.0.0.1:1", r#"Scheme("tcp://127.0.0.1:1")"#);
+        check("npipe:////./pipe/x", r#"Scheme("npipe:////./pipe/x")"#);
+        assert!(matches!(
+            format!("/{}", "x".repeat(200)).parse::<Endpoint>(),
+            Err(EndpointError::TooLong(_))
+        ));
+    }
+
+    #[test]
+    fn what_stands_in_the_sockets_place_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let endpoint = |path: &Path| path.to_str().unwrap().parse::<Endpoint>().unwrap();
+        let missing = folder.path().join("missing");
+        assert!(matches!(
+            endpoint(&missing).check(),
+            Err(SocketError::Missing(_))
+        ));
+        let in_the_way = endpoint(folder.path()).check();
+        assert!(matches!(
+            in_the_way,
+            Err(SocketError::NotASocket(_, "directory"))
+        ));
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert!(matches!(
+            endpoint(&file).check(),
+            Err(SocketError::NotASocket(..))
+        ));
+    }
+}

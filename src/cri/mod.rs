@@ -1,0 +1,14 @@
+//! Talking to a runtime: the only module that knows gRPC and the CRI's messages.
+//!
+//! Everything else asks a [`Client`] for a `Request` and gets a `Reply`, or opens a
+//! [`Subscription`] whose events go straight into the recorder. Every call has a deadline, every
+//! message a largest size, and every subscription a connection of its own.
+
+mod client;
+mod convert;
+mod endpoint;
+mod subscription;
+
+pub use client::{Client, ConnectError};
+pub use endpoint::{Endpoint, EndpointError, SocketError};
+pub use subscription::Subscription;

@@ -1,0 +1,467 @@
+//! One execution of one case: its steps, the wait for what they cause, and the teardown.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+
+use super::scope::Scope;
+use super::session::{Session, StreamError};
+use crate::case::{
+    AwaitStep, Case, CreateStep, Need, RepeatStep, SandboxStep, StartStep, Step, StopStep,
+};
+use crate::history::{
+    Body, CallFault, CaseHistory, CaseRun, ContainerId, Entry, EventKind, HostFact, Reply, Request,
+    SandboxId, StepsEnd,
+};
+use crate::oracle;
+use crate::recorder::{Overrun, Reader};
+use crate::{host, limits};
+
+/// Whether a case's pods are removed when its verdict is not a pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TeardownPolicy {
+    /// Always.
+    #[default]
+    Remove,
+    /// Only after a pass; otherwise they stay for a look.
+    KeepFailed,
+}
+
+/// Executes one case.
+#[derive(Debug)]
+pub struct CaseRunner {
+    session: Arc<Session>,
+    case: Arc<Case>,
+    run: CaseRun,
+    view: Mutex<View>,
+    attempts: Mutex<BTreeMap<String, u32>>,
+}
+
+/// What one execution of a case came to.
+#[derive(Debug)]
+pub struct Executed {
+    /// All that the case did and saw.
+    pub history: CaseHistory,
+    /// What could not be removed, one sentence each.
+    pub leftovers: Vec<String>,
+    /// Sandboxes that were left for a look.
+    pub kept: Vec<SandboxId>,
+}
+
+/// What this execution has seen so far.
+#[derive(Debug)]
+struct View {
+    reader: Reader,
+    history: CaseHistory,
+    overrun: bool,
+}
+
+/// Why the steps did not come to their end.
+#[derive(Debug)]
+enum Abort {
+    Unmet,
+    Inconclusive(String),
+    Error(String),
+}
+
+type Steps<'a> = Pin<Box<dyn Future<Output = Result<(), Abort>> + Send + 'a>>;
+
+impl CaseRunner {
+    /// A case about to be executed in a session.
+    #[must_use]
+    pub fn new(session: Arc<Session>, case: Arc<Case>) -> Arc<Self> {
+        let recorder = session.recorder();
+        let run = recorder.next_case();
+        let view = View {
+            reader: recorder.reader(),
+            history: CaseHistory::new(run),
+            overrun: false,
+        };
+        Arc::new(Self {
+            session,
+            case,
+            run,
+            view: Mutex::new(view),
+            attempts: Mutex::default(),
+        })
+    }
+
+    /// Does the steps, waits for what they cause, and tears down.
+    pub async fn execute(self: Arc<Self>, teardown: TeardownPolicy) -> Executed {
+        self.session.recorder().record(Body::CaseBegan {
+            case: self.run,
+            id: self.case.id.clone(),
+            definition: self.case.definition.clone(),
+            timeout_percent: self.session.options().timeout_percent,
+        });
+        // In a task of its own, so that a panic of ours ends the steps and not the teardown.
+        let steps = tokio::spawn(self.clone().do_all());
+        let end = steps
+            .await
+            .unwrap_or_else(|fault| StepsEnd::Error(format!("the suite itself failed: {fault}")));
+        let complete = end == StepsEnd::Complete;
+        self.session.recorder().record(Body::StepsEnded {
+            case: self.run,
+            end,
+        });
+        let passed = complete
+            && oracle::judge(&self.case, &self.seen())
+                .violations
+                .is_empty();
+        let (mut leftovers, mut kept) = (Vec::new(), Vec::new());
+        if passed || teardown == TeardownPolicy::Remove {
+            leftovers = self.tear_down().await;
+        } else {
+            kept = sandboxes_left(&self.seen());
+        }
+        self.session
+            .recorder()
+            .record(Body::CaseEnded { case: self.run });
+        Executed {
+            history: self.seen(),
+            leftovers,
+            kept,
+        }
+    }
+
+    async fn do_all(self: Arc<Self>) -> StepsEnd {
+        match self.try_all().await {
+            Ok(()) => StepsEnd::Complete,
+            Err(Abort::Unmet) => StepsEnd::Unmet,
+            Err(Abort::Inconclusive(reason)) => StepsEnd::Inconclusive(reason),
+            Err(Abort::Error(reason)) => StepsEnd::Error(reason),
+        }
+    }
+
+    async fn try_all(self: &Arc<Self>) -> Result<(), Abort> {
+        self.session.ensure_stream().await?;
+        self.read_kernel()?;
+        let mut scope = Scope::default();
+        self.clone().steps(&self.case.steps, &mut scope).await?;
+        let bound = self.session.stretched(limits::EVENT_WAIT);
+        self.wait_until(bound, |history| {
+            oracle::pending(&self.case, history).is_none()
+        })
+        .await?;
+        self.session.barrier().await?;
+        self.read_kernel()
+    }
+
+    fn steps<'a>(self: Arc<Self>, steps: &'a [Step], scope: &'a mut Scope) -> Steps<'a> {
+        Box::pin(async move {
+            for step in steps {
+                if self.session.stop().is_cancelled() {
+                    return Err(Abort::Error("interrupted".to_owned()));
+                }
+                self.step(step, scope).await?;
+            }
+            Ok(())
+        })
+    }
+
+    async fn step(self: &Arc<Self>, step: &Step, scope: &mut Scope) -> Result<(), Abort> {
+        match step {
+            Step::Sandbox(step) => self.run_sandbox(step, scope).await,
+            Step::Create(step) => self.create(step, scope).await,
+            Step::Start(step) => self.start(step, scope).await,
+            Step::Stop(StopStep { container, grace }) => {
+                let container = bound_container(scope, container)?;
+                self.must(Request::StopContainer {
+                    container,
+                    grace: *grace,
+                })
+                .await
+                .map(drop)
+            }
+            Step::Remove(step) => {
+                let container = bound_container(scope, &step.container)?;
+                self.must(Request::RemoveContainer(container))
+                    .await
+                    .map(drop)
+            }
+            Step::StopSandbox(step) => {
+                let sandbox = bound_sandbox(scope, &step.sandbox)?;
+                self.must(Request::StopSandbox(sandbox)).await.map(drop)
+            }
+            Step::RemoveSandbox(step) => {
+                let sandbox = bound_sandbox(scope, &step.sandbox)?;
+                self.must(Request::RemoveSandbox(sandbox)).await.map(drop)
+            }
+            Step::Await(step) => self.await_event(step, scope).await,
+            Step::Relist(step) => self.relist(bound_sandbox(scope, &step.sandbox)?).await,
+            Step::Resubscribe(_) => Ok(self.session.resubscribe().await?),
+            Step::Repeat(step) => self.repeat(step, scope).await,
+        }
+    }
+
+    async fn run_sandbox(&self, step: &SandboxStep, scope: &mut Scope) -> Result<(), Abort> {
+        let spec = self.session.sandbox_spec(&step.binding, &self.case.id);
+        let reply = self.must(Request::RunSandbox(spec.clone())).await?;
+        if let Reply::Sandbox(id) = reply {
+            scope.bind_sandbox(&step.binding, id, spec);
+        }
+        Ok(())
+    }
+
+    async fn create(&self, step: &CreateStep, scope: &mut Scope) -> Result<(), Abort> {
+        let pod = scope
+            .sandbox(&step.sandbox)
+            .ok_or_else(|| unbound(&step.sandbox))?;
+        let attempt = self.next_attempt(&step.binding);
+        let workload = scope.workload(&step.workload);
+        let mut spec =
+            self.session
+                .container_spec((&pod.0, &pod.1), &step.binding, attempt, &workload);
+        spec.memory_bytes = step.memory_mib.map(|mib| u64::from(mib) << 20);
+        let request = Request::CreateContainer(Arc::new(spec));
+        let reply = match self.call(request).await {
+            Err(fault) if step.may_fail => {
+                return Err(Abort::Inconclusive(format!(
+                    "the runtime refuses `{}` already at CreateContainer: {fault}",
+                    step.binding
+                )));
+            }
+            reply => reply.map_err(|fault| failed("CreateContainer", &fault))?,
+        };
+        if let Reply::Container(id) = reply {
+            scope.bind_container(&step.binding, id);
+        }
+        Ok(())
+    }
+
+    async fn start(&self, step: &StartStep, scope: &Scope) -> Result<(), Abort> {
+        let container = bound_container(scope, &step.container)?;
+        match self.call(Request::StartContainer(container)).await {
+            Ok(_) if step.fails => Err(Abort::Inconclusive(format!(
+                "StartContainer of `{}` was meant to fail and succeeded",
+                step.container
+            ))),
+            Err(fault) if !step.fails => Err(failed("StartContainer", &fault)),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    async fn relist(&self, sandbox: SandboxId) -> Result<(), Abort> {
+        let labels = self.session.labels();
+        let request = Request::ListContainers {
+            sandbox: Some(sandbox),
+            labels,
+        };
+        if let Reply::Containers(listed) = self.must(request).await? {
+            for container in listed {
+                // Gone meanwhile is no fault: the list and the statuses are two moments.
+                let _ = self.call(Request::ContainerStatus(container.id)).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn repeat(self: &Arc<Self>, step: &RepeatStep, scope: &Scope) -> Result<(), Abort> {
+        let rounds = match step.times {
+            Some(times) => times as usize,
+            None => step.items.len(),
+        };
+        let next = AtomicUsize::new(0);
+        let next = Arc::new(next);
+        let mut workers = JoinSet::new();
+        for _ in 0..step.workers.max(1) {
+            let (this, next) = (self.clone(), next.clone());
+            let (step, scope) = (step.clone(), scope.clone());
+            workers.spawn(async move { this.rounds(&step, &scope, &next, rounds).await });
+        }
+        while let Some(ended) = workers.join_next().await {
+            ended.map_err(|fault| Abort::Error(format!("the suite itself failed: {fault}")))??;
+        }
+        Ok(())
+    }
+
+    async fn rounds(
+        self: Arc<Self>,
+        step: &RepeatStep,
+        scope: &Scope,
+        next: &AtomicUsize,
+        rounds: usize,
+    ) -> Result<(), Abort> {
+        loop {
+            let round = next.fetch_add(1, Ordering::Relaxed);
+            if round >= rounds {
+                return Ok(());
+            }
+            let mut scope = scope.clone().with_item(step.items.get(round).copied());
+            self.clone().steps(&step.steps, &mut scope).await?;
+        }
+    }
+
+    async fn await_event(&self, step: &AwaitStep, scope: &Scope) -> Result<(), Abort> {
+        let id = scope.subject(&step.of).ok_or_else(|| unbound(&step.of))?;
+        let bound = self
+            .session
+            .stretched(step.within.unwrap_or(limits::EVENT_WAIT));
+        let wanted = format!("{} of {} ({id})", step.event, step.of);
+        let met = self
+            .wait_until(bound, |history| has_seen(history, &id, step.event))
+            .await?;
+        self.session.recorder().record(Body::Waited {
+            case: self.run,
+            wanted,
+            met,
+            bound,
+        });
+        if met { Ok(()) } else { Err(Abort::Unmet) }
+    }
+
+    /// Waits until a condition of the history holds; returns whether it did within the bound.
+    async fn wait_until(
+        &self,
+        bound: Duration,
+        condition: impl Fn(&CaseHistory) -> bool,
+    ) -> Result<bool, Abort> {
+        let mut changes = self.session.recorder().changes();
+        let deadline = tokio::time::Instant::now() + bound;
+        loop {
+            if condition(&self.view()?.history) {
+                return Ok(true);
+            }
+            tokio::select! {
+                () = changes.next() => {}
+                () = tokio::time::sleep_until(deadline) => return Ok(false),
+                () = self.session.stop().cancelled() => {
+                    return Err(Abort::Error("interrupted".to_owned()));
+                }
+            }
+        }
+    }
+
+    /// Reads what the case's situation is told by, before the steps and after them.
+    fn read_kernel(&self) -> Result<(), Abort> {
+        if self.case.needs.contains(&Need::MemoryLimit) {
+            let kills = host::oom_kills().map_err(|fault| {
+                Abort::Inconclusive(format!("the kernel's count of OOM kills: {fault}"))
+            })?;
+            let fact = HostFact::OomKills(kills);
+            self.session.recorder().record(Body::Fact {
+                case: self.run,
+                fact,
+            });
+        }
+        Ok(())
+    }
+
+    async fn call(&self, request: Request) -> Result<Reply, CallFault> {
+        self.session.call(Some(self.run), request).await
+    }
+
+    async fn must(&self, request: Request) -> Result<Reply, Abort> {
+        let method = request.method();
+        self.call(request)
+            .await
+            .map_err(|fault| failed(method, &fault))
+    }
+
+    fn next_attempt(&self, binding: &str) -> u32 {
+        let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = attempts.entry(binding.to_owned()).or_default();
+        *next += 1;
+        *next - 1
+    }
+
+    /// Stops and removes every sandbox of the case that has not been removed.
+    async fn tear_down(&self) -> Vec<String> {
+        let mut leftovers = Vec::new();
+        for sandbox in sandboxes_left(&self.seen()) {
+            // A failed stop is told by the removal, which tries the same.
+            let _ = self.call(Request::StopSandbox(sandbox.clone())).await;
+            if let Err(fault) = self.call(Request::RemoveSandbox(sandbox.clone())).await {
+                leftovers.push(format!("sandbox {sandbox}: RemovePodSandbox: {fault}"));
+            }
+        }
+        if leftovers.is_empty() {
+            // What the teardown causes belongs to this case; wait for it, whatever comes.
+            let _ = self.session.barrier().await;
+        }
+        leftovers
+    }
+
+    /// What has been seen up to now.
+    fn seen(&self) -> CaseHistory {
+        let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = view.refresh();
+        view.history.clone()
+    }
+
+    fn view(&self) -> Result<MutexGuard<'_, View>, Abort> {
+        let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        view.refresh()
+            .map_err(|fault| Abort::Error(fault.to_string()))?;
+        Ok(view)
+    }
+
+    /// What the case waits for now, for people.
+    #[must_use]
+    pub fn waiting_for(&self) -> Option<String> {
+        let view = self.view.try_lock().ok()?;
+        oracle::pending(&self.case, &view.history)
+    }
+}
+
+impl View {
+    fn refresh(&mut self) -> Result<(), Overrun> {
+        if self.overrun {
+            return Err(Overrun);
+        }
+        let news: Result<Vec<Arc<Entry>>, Overrun> = self.reader.drain();
+        self.overrun = news.is_err();
+        for entry in news? {
+            self.history.push(&entry);
+        }
+        Ok(())
+    }
+}
+
+impl From<StreamError> for Abort {
+    fn from(fault: StreamError) -> Self {
+        Self::Error(fault.to_string())
+    }
+}
+
+fn failed(method: &str, fault: &CallFault) -> Abort {
+    Abort::Error(format!("{method} failed: {fault}"))
+}
+
+fn unbound(name: &str) -> Abort {
+    Abort::Error(format!("`{name}` was never made"))
+}
+
+fn bound_container(scope: &Scope, name: &str) -> Result<ContainerId, Abort> {
+    scope.container(name).cloned().ok_or_else(|| unbound(name))
+}
+
+fn bound_sandbox(scope: &Scope, name: &str) -> Result<SandboxId, Abort> {
+    scope
+        .sandbox(name)
+        .map(|(id, _)| id.clone())
+        .ok_or_else(|| unbound(name))
+}
+
+fn has_seen(history: &CaseHistory, id: &ContainerId, kind: EventKind) -> bool {
+    let subject = history.subjects().iter().find(|subject| subject.id == *id);
+    subject.is_some_and(|subject| subject.first(kind).is_some())
+}
+
+/// The sandboxes that a successful call made and no successful call removed.
+fn sandboxes_left(history: &CaseHistory) -> Vec<SandboxId> {
+    let mut left = Vec::new();
+    for call in history.calls() {
+        match (call.request(), call.result()) {
+            (Request::RunSandbox(_), Some(Ok(Reply::Sandbox(id)))) => left.push(id.clone()),
+            (Request::RemoveSandbox(id), Some(Ok(_))) => left.retain(|left| left != id),
+            _ => {}
+        }
+    }
+    left
+}

@@ -1,0 +1,15 @@
+//! Doing what a case says, on a runtime, and cleaning up after it.
+//!
+//! The driver decides nothing about the runtime: it sends calls, waits on conditions of the history
+//! with a bound, and leaves the verdict to the oracle. Nothing that it starts outlives the case.
+
+mod case_run;
+mod scope;
+mod session;
+mod sweep;
+
+pub use case_run::{CaseRunner, Executed, TeardownPolicy};
+pub use session::{
+    Caller, NAMESPACE, PROCESS_LABEL, RUN_LABEL, Session, SessionOptions, StreamError,
+};
+pub use sweep::{Sweep, SweepError, foreign_pods, image_tag, sweep};

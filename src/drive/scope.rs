@@ -1,0 +1,68 @@
+//! What the names of a case stand for while its steps are done.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::case::{EatSpec, ExitSpec, Number, WorkloadSpec};
+use crate::history::{ContainerId, SandboxId, SandboxSpec};
+use crate::workload::Workload;
+
+/// The names that one line of execution sees: a round of a `repeat` has a copy of its own.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scope {
+    sandboxes: BTreeMap<String, (SandboxId, Arc<SandboxSpec>)>,
+    containers: BTreeMap<String, ContainerId>,
+    item: Option<u8>,
+}
+
+impl Scope {
+    pub(super) fn with_item(mut self, item: Option<u8>) -> Self {
+        self.item = item.or(self.item);
+        self
+    }
+
+    pub(super) fn bind_sandbox(&mut self, name: &str, id: SandboxId, spec: Arc<SandboxSpec>) {
+        self.sandboxes.insert(name.to_owned(), (id, spec));
+    }
+
+    pub(super) fn bind_container(&mut self, name: &str, id: ContainerId) {
+        self.containers.insert(name.to_owned(), id);
+    }
+
+    pub(super) fn sandbox(&self, name: &str) -> Option<&(SandboxId, Arc<SandboxSpec>)> {
+        self.sandboxes.get(name)
+    }
+
+    pub(super) fn container(&self, name: &str) -> Option<&ContainerId> {
+        self.containers.get(name)
+    }
+
+    /// The id that events about this name carry.
+    pub(super) fn subject(&self, name: &str) -> Option<ContainerId> {
+        let container = self.container(name).cloned();
+        container.or_else(|| self.sandbox(name).map(|(id, _)| ContainerId::from(id)))
+    }
+
+    pub(super) fn workload(&self, spec: &WorkloadSpec) -> Workload {
+        match spec {
+            WorkloadSpec::Exit(ExitSpec { code, after }) => Workload::Exit {
+                code: self.number(*code),
+                after: *after,
+            },
+            WorkloadSpec::Obey => Workload::Obey,
+            WorkloadSpec::Ignore => Workload::Ignore,
+            WorkloadSpec::Eat(EatSpec { mib, after }) => Workload::Eat {
+                mebibytes: *mib,
+                after: *after,
+            },
+            WorkloadSpec::Missing => Workload::Missing,
+        }
+    }
+
+    fn number(&self, number: Number) -> u8 {
+        match number {
+            Number::Given(number) => number,
+            Number::Item => self.item.unwrap_or_default(),
+        }
+    }
+}

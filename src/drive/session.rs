@@ -1,0 +1,433 @@
+//! What all cases of a run share: the runtime, the event stream, and a marker pod.
+//!
+//! All cases read one stream. A marker is a container that is created and removed in the marker
+//! pod for its event alone: once that has arrived, the stream is live, and whatever the runtime
+//! sent before it has arrived too.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::cri::{Client, ConnectError, Endpoint, Subscription};
+use crate::history::{
+    Body, CallFault, CaseRun, ContainerId, ContainerSpec, Entry, Labels, PodUid, Reply, Request,
+    RunId, SandboxId, SandboxSpec, StatusCode, StreamEnd, SubscriptionId,
+};
+use crate::recorder::{Overrun, Reader, Recorder};
+use crate::workload::Workload;
+use crate::{host, limits};
+
+/// The label that every sandbox and container of a run carries; its value is the run's id.
+pub const RUN_LABEL: &str = "cri-event-conformance/run-id";
+/// The label that names the process of the run.
+pub const PROCESS_LABEL: &str = "cri-event-conformance/process";
+/// The namespace of every pod that the suite makes.
+pub const NAMESPACE: &str = "cri-event-conformance";
+
+/// How a run talks to its runtime.
+#[derive(Clone, Debug)]
+pub struct SessionOptions {
+    /// The run.
+    pub run: RunId,
+    /// Where the runtime listens.
+    pub endpoint: Endpoint,
+    /// The reference of the image that containers run.
+    pub image: String,
+    /// The runtime handler; empty for the default one.
+    pub runtime_handler: String,
+    /// By how many percent bounds on time are stretched: 100 for not at all.
+    pub timeout_percent: u32,
+}
+
+/// Sends calls and records both their ends. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// The runtime.
+    pub client: Client,
+    /// The history.
+    pub recorder: Recorder,
+}
+
+impl Caller {
+    /// Sends a call for a case, or for the run itself, and records both its ends.
+    ///
+    /// # Errors
+    /// Whatever the runtime returned.
+    pub async fn call(&self, case: Option<CaseRun>, request: Request) -> Result<Reply, CallFault> {
+        let call = self.recorder.next_call();
+        self.recorder.record(Body::CallBegan {
+            call,
+            case,
+            request: request.clone(),
+        });
+        let result = self.client.call(&request).await;
+        self.recorder.record(Body::CallEnded {
+            call,
+            result: result.clone(),
+        });
+        result
+    }
+}
+
+/// One run's hold on its runtime.
+#[derive(Debug)]
+pub struct Session {
+    options: SessionOptions,
+    caller: Caller,
+    stop: CancellationToken,
+    stream: Mutex<Option<Subscription>>,
+    marker_pod: Mutex<Option<(SandboxId, Arc<SandboxSpec>)>>,
+    markers: AtomicU32,
+    process: String,
+}
+
+/// Why the event stream cannot be relied on.
+#[derive(Debug, thiserror::Error)]
+pub enum StreamError {
+    /// No connection.
+    #[error("open the event stream: {0}")]
+    Connect(#[from] ConnectError),
+    /// The marker pod cannot be made, or no marker in it.
+    #[error("{method} for the marker that proves the event stream: {fault}")]
+    Marker {
+        /// The call.
+        method: &'static str,
+        /// What it returned.
+        fault: CallFault,
+    },
+    /// The runtime does not have the call.
+    #[error(
+        "the runtime has no event stream: it answered GetContainerEvents with UNIMPLEMENTED ({0}). \
+         containerd has it since 1.7, CRI-O since 1.26"
+    )]
+    Unimplemented(String),
+    /// The runtime ended the stream with OK before it sent anything.
+    #[error(
+        "container events are switched off: the runtime ended the event stream with OK, without \
+         an event. For CRI-O set `enable_pod_events = true` under [crio.runtime] and restart it"
+    )]
+    Disabled,
+    /// The runtime ended the stream with OK.
+    #[error("the runtime ended the event stream, with status OK")]
+    Closed,
+    /// The stream broke.
+    #[error("the event stream ended: {0}")]
+    Ended(String),
+    /// The stream is open and silent.
+    #[error(
+        "no event has come within {0:?} though containers were created meanwhile: the event stream \
+         is open and silent"
+    )]
+    Silent(Duration),
+    /// The history overflowed.
+    #[error(transparent)]
+    Overrun(#[from] Overrun),
+    /// The run was told to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// What a wait saw.
+enum Seen {
+    Marker,
+    End(StreamEnd),
+    Nothing,
+}
+
+impl Session {
+    /// A session on a runtime that answers. Nothing is made there yet.
+    #[must_use]
+    pub fn new(options: SessionOptions, caller: Caller, stop: CancellationToken) -> Self {
+        Self {
+            options,
+            caller,
+            stop,
+            stream: Mutex::default(),
+            marker_pod: Mutex::default(),
+            markers: AtomicU32::new(0),
+            process: host::this_process(),
+        }
+    }
+
+    /// How this session talks to its runtime.
+    #[must_use]
+    pub fn options(&self) -> &SessionOptions {
+        &self.options
+    }
+
+    /// Where all that happens is recorded.
+    #[must_use]
+    pub fn recorder(&self) -> &Recorder {
+        &self.caller.recorder
+    }
+
+    /// Cancelled when the run shall stop.
+    #[must_use]
+    pub fn stop(&self) -> &CancellationToken {
+        &self.stop
+    }
+
+    /// A bound on time, stretched as the user wished.
+    #[must_use]
+    pub fn stretched(&self, bound: Duration) -> Duration {
+        bound * self.options.timeout_percent / 100
+    }
+
+    /// The labels that mark what this run makes.
+    #[must_use]
+    pub fn labels(&self) -> Labels {
+        Labels::from([
+            (RUN_LABEL.to_owned(), self.options.run.0.clone()),
+            (PROCESS_LABEL.to_owned(), self.process.clone()),
+        ])
+    }
+
+    /// Sends a call for a case, or for the run itself, and records both its ends.
+    ///
+    /// # Errors
+    /// Whatever the runtime returned.
+    pub async fn call(&self, case: Option<CaseRun>, request: Request) -> Result<Reply, CallFault> {
+        self.caller.call(case, request).await
+    }
+
+    /// A pod as the kubelet would describe it, with a UID of its own.
+    #[must_use]
+    pub fn sandbox_spec(&self, binding: &str, owner: &str) -> Arc<SandboxSpec> {
+        let uid = uuid::Uuid::new_v4().to_string();
+        let name = format!("{}-{binding}-{}", owner.to_lowercase(), &uid[..8]);
+        let mut labels = self.labels();
+        labels.insert("io.kubernetes.pod.name".to_owned(), name.clone());
+        labels.insert(
+            "io.kubernetes.pod.namespace".to_owned(),
+            NAMESPACE.to_owned(),
+        );
+        labels.insert("io.kubernetes.pod.uid".to_owned(), uid.clone());
+        Arc::new(SandboxSpec {
+            binding: binding.to_owned(),
+            name,
+            namespace: NAMESPACE.to_owned(),
+            uid: PodUid(uid),
+            attempt: 0,
+            labels,
+            annotations: Labels::new(),
+            runtime_handler: self.options.runtime_handler.clone(),
+        })
+    }
+
+    /// A container as the kubelet would describe it.
+    #[must_use]
+    pub fn container_spec(
+        &self,
+        (sandbox, sandbox_spec): (&SandboxId, &Arc<SandboxSpec>),
+        binding: &str,
+        attempt: u32,
+        workload: &Workload,
+    ) -> ContainerSpec {
+        let mut labels = sandbox_spec.labels.clone();
+        labels.insert(
+            "io.kubernetes.container.name".to_owned(),
+            binding.to_owned(),
+        );
+        ContainerSpec {
+            sandbox: sandbox.clone(),
+            sandbox_spec: sandbox_spec.clone(),
+            binding: binding.to_owned(),
+            attempt,
+            image: self.options.image.clone(),
+            command: workload.command(),
+            declared_exit: workload.declared_exit(),
+            memory_bytes: None,
+            labels,
+            annotations: Labels::new(),
+        }
+    }
+
+    /// Makes sure that the event stream is open and live.
+    ///
+    /// # Errors
+    /// If it cannot be, with the reason that a user can act on.
+    pub async fn ensure_stream(&self) -> Result<(), StreamError> {
+        let mut stream = self.stream.lock().await;
+        if stream.as_ref().is_some_and(Subscription::is_open) {
+            return Ok(());
+        }
+        *stream = Some(self.open_proven().await?);
+        Ok(())
+    }
+
+    /// Gives up the event stream and opens a new one, live when this returns.
+    ///
+    /// # Errors
+    /// If the new one cannot be opened or proven.
+    pub async fn resubscribe(&self) -> Result<(), StreamError> {
+        let mut stream = self.stream.lock().await;
+        stream.take();
+        *stream = Some(self.open_proven().await?);
+        Ok(())
+    }
+
+    async fn open_proven(&self) -> Result<Subscription, StreamError> {
+        let mut reader = self.caller.recorder.reader();
+        let subscription =
+            Subscription::open(&self.options.endpoint, &self.caller.recorder).await?;
+        self.pass_marker(&mut reader, subscription.id())
+            .await
+            .map_err(StreamError::at_opening)?;
+        self.caller.recorder.record(Body::SubscriptionProven {
+            subscription: subscription.id(),
+        });
+        Ok(subscription)
+    }
+
+    /// Returns once everything that the runtime sent before this call has arrived.
+    ///
+    /// # Errors
+    /// If the stream has ended or fallen silent.
+    pub async fn barrier(&self) -> Result<(), StreamError> {
+        let subscription = match &*self.stream.lock().await {
+            Some(subscription) if subscription.is_open() => subscription.id(),
+            _ => return Err(StreamError::Ended("it is no longer open".to_owned())),
+        };
+        let mut reader = self.caller.recorder.reader();
+        self.pass_marker(&mut reader, subscription).await
+    }
+
+    /// Sends markers until the event of one of them arrives on the subscription.
+    async fn pass_marker(
+        &self,
+        reader: &mut Reader,
+        subscription: SubscriptionId,
+    ) -> Result<(), StreamError> {
+        let bound = self.stretched(limits::EVENT_WAIT);
+        let began = host::now();
+        let mut sent = Vec::new();
+        while host::elapsed(began) < bound {
+            match self.send_marker().await {
+                Ok(marker) => sent.push(marker),
+                // The stream's own end says more than the marker's trouble.
+                Err(fault) => match seen(&reader.drain()?, subscription, &sent) {
+                    Seen::End(end) => return Err(stream_ended(&end)),
+                    Seen::Marker | Seen::Nothing => return Err(fault),
+                },
+            }
+            let wait = self.stretched(limits::MARKER_WAIT);
+            match self
+                .wait_for_marker(reader, subscription, &sent, wait)
+                .await?
+            {
+                Seen::Marker => return Ok(()),
+                Seen::End(end) => return Err(stream_ended(&end)),
+                Seen::Nothing => {}
+            }
+        }
+        Err(StreamError::Silent(bound))
+    }
+
+    async fn wait_for_marker(
+        &self,
+        reader: &mut Reader,
+        subscription: SubscriptionId,
+        sent: &[ContainerId],
+        wait: Duration,
+    ) -> Result<Seen, StreamError> {
+        let deadline = tokio::time::Instant::now() + wait;
+        loop {
+            let news = seen(&reader.drain()?, subscription, sent);
+            if !matches!(news, Seen::Nothing) {
+                return Ok(news);
+            }
+            tokio::select! {
+                () = reader.changed() => {}
+                () = tokio::time::sleep_until(deadline) => return Ok(Seen::Nothing),
+            }
+        }
+    }
+
+    /// Creates and removes a container in the marker pod.
+    async fn send_marker(&self) -> Result<ContainerId, StreamError> {
+        let (sandbox, spec) = self.marker_pod().await?;
+        let attempt = self.markers.fetch_add(1, Ordering::Relaxed);
+        let spec = self.container_spec((&sandbox, &spec), "marker", attempt, &Workload::Obey);
+        let created = self
+            .call(None, Request::CreateContainer(Arc::new(spec)))
+            .await;
+        let id = match created {
+            Ok(Reply::Container(id)) => id,
+            Ok(_) => unreachable!("CreateContainer is answered by a container"),
+            Err(fault) => {
+                return Err(StreamError::Marker {
+                    method: "CreateContainer",
+                    fault,
+                });
+            }
+        };
+        match self.call(None, Request::RemoveContainer(id.clone())).await {
+            Ok(_) => Ok(id),
+            Err(fault) => Err(StreamError::Marker {
+                method: "RemoveContainer",
+                fault,
+            }),
+        }
+    }
+
+    async fn marker_pod(&self) -> Result<(SandboxId, Arc<SandboxSpec>), StreamError> {
+        let mut pod = self.marker_pod.lock().await;
+        if let Some(pod) = &*pod {
+            return Ok(pod.clone());
+        }
+        let spec = self.sandbox_spec("marker", "run");
+        match self.call(None, Request::RunSandbox(spec.clone())).await {
+            Ok(Reply::Sandbox(id)) => Ok(pod.insert((id, spec)).clone()),
+            Ok(_) => unreachable!("RunPodSandbox is answered by a sandbox"),
+            Err(fault) => Err(StreamError::Marker {
+                method: "RunPodSandbox",
+                fault,
+            }),
+        }
+    }
+}
+
+impl StreamError {
+    /// What it means when a stream ends with OK before it has brought anything.
+    fn at_opening(self) -> Self {
+        match self {
+            Self::Closed => Self::Disabled,
+            other => other,
+        }
+    }
+}
+
+fn stream_ended(end: &StreamEnd) -> StreamError {
+    match end {
+        StreamEnd::Closed => StreamError::Closed,
+        StreamEnd::Cancelled => StreamError::Interrupted,
+        StreamEnd::Failed(fault) if fault.code == StatusCode::UNIMPLEMENTED => {
+            StreamError::Unimplemented(fault.message.clone())
+        }
+        StreamEnd::Failed(fault) => StreamError::Ended(fault.to_string()),
+    }
+}
+
+/// Whether these entries hold a marker's event, or the subscription's end.
+fn seen(entries: &[Arc<Entry>], on: SubscriptionId, sent: &[ContainerId]) -> Seen {
+    for entry in entries {
+        match &entry.body {
+            Body::Event {
+                subscription,
+                event,
+            } if *subscription == on => {
+                if sent.contains(&event.container) {
+                    return Seen::Marker;
+                }
+            }
+            Body::SubscriptionEnded { subscription, end } if *subscription == on => {
+                return Seen::End(end.clone());
+            }
+            _ => {}
+        }
+    }
+    Seen::Nothing
+}

@@ -1,0 +1,135 @@
+//! Removing what runs have left behind, found by the label that every run puts on what it makes.
+
+use std::collections::BTreeSet;
+
+use super::session::{PROCESS_LABEL, RUN_LABEL};
+use crate::cri::Client;
+use crate::history::{CallFault, Labels, Reply, Request, RunId, SandboxId, SandboxListing};
+use crate::host;
+use crate::workload;
+
+/// What a sweep found and did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sweep {
+    /// Ids of the sandboxes that were removed, with their containers.
+    pub sandboxes: Vec<String>,
+    /// References of the images that were removed.
+    pub images: Vec<String>,
+    /// Runs that still go on, and were left alone.
+    pub alive: BTreeSet<String>,
+    /// What could not be removed, one sentence each.
+    pub failures: Vec<String>,
+}
+
+/// The runtime could not be asked.
+#[derive(Debug, thiserror::Error)]
+#[error("{method}: {fault}")]
+pub struct SweepError {
+    method: &'static str,
+    fault: CallFault,
+}
+
+/// Removes the sandboxes and images of one run, or of all runs that no longer go on; but not the
+/// sandboxes to keep, nor then the image that they use.
+///
+/// # Errors
+/// If the runtime cannot list what it has. What it cannot remove is told in the result.
+pub async fn sweep(
+    client: &Client,
+    run: Option<&RunId>,
+    keep: &[SandboxId],
+) -> Result<Sweep, SweepError> {
+    let mut done = Sweep::default();
+    for sandbox in listed(client, run).await? {
+        if keep.contains(&sandbox.id) {
+            continue;
+        }
+        let Some(owner) = sandbox.labels.get(RUN_LABEL) else {
+            continue;
+        };
+        let process = sandbox.labels.get(PROCESS_LABEL);
+        if run.is_none() && process.is_some_and(|process| host::is_alive(process)) {
+            done.alive.insert(owner.clone());
+            continue;
+        }
+        let id = &sandbox.id;
+        // A failed stop is told by the removal, which tries the same.
+        let _ = client.call(&Request::StopSandbox(id.clone())).await;
+        match client.call(&Request::RemoveSandbox(id.clone())).await {
+            Ok(_) => done.sandboxes.push(id.0.clone()),
+            Err(fault) => done.failures.push(format!("sandbox {id}: {fault}")),
+        }
+    }
+    if keep.is_empty() {
+        sweep_images(client, run, &mut done).await?;
+    }
+    Ok(done)
+}
+
+async fn listed(client: &Client, run: Option<&RunId>) -> Result<Vec<SandboxListing>, SweepError> {
+    let mut labels = Labels::new();
+    if let Some(run) = run {
+        labels.insert(RUN_LABEL.to_owned(), run.0.clone());
+    }
+    match ask(client, Request::ListSandboxes(labels)).await? {
+        Reply::Sandboxes(listed) => Ok(listed),
+        _ => Ok(Vec::new()),
+    }
+}
+
+async fn sweep_images(
+    client: &Client,
+    run: Option<&RunId>,
+    done: &mut Sweep,
+) -> Result<(), SweepError> {
+    let Reply::Images(images) = ask(client, Request::ListImages).await? else {
+        return Ok(());
+    };
+    for tag in images.iter().flat_map(|image| &image.tags) {
+        let Some((owner, process)) = owner_of_image(tag) else {
+            continue;
+        };
+        let ours = run.map_or_else(|| !host::is_alive(process), |run| run.0 == owner);
+        if !ours {
+            continue;
+        }
+        match client.call(&Request::RemoveImage(tag.clone())).await {
+            Ok(_) => done.images.push(tag.clone()),
+            Err(fault) => done.failures.push(format!("image {tag}: {fault}")),
+        }
+    }
+    Ok(())
+}
+
+/// The tag of the image that a run serves, which tells whose it is.
+#[must_use]
+pub fn image_tag(run: &RunId) -> String {
+    format!("{run}.{}", host::this_process())
+}
+
+/// The run and the process of a reference that ends in [`image_tag`].
+fn owner_of_image(reference: &str) -> Option<(&str, &str)> {
+    let (repository, tag) = reference.rsplit_once(':')?;
+    let ours = repository.starts_with("127.0.0.1:") && repository.ends_with(workload::REPOSITORY);
+    if ours { tag.split_once('.') } else { None }
+}
+
+/// How many sandboxes on the node no run of this suite has made.
+///
+/// # Errors
+/// If the runtime cannot list what it has.
+pub async fn foreign_pods(client: &Client) -> Result<usize, SweepError> {
+    let listed = listed(client, None).await?;
+    Ok(listed
+        .iter()
+        .filter(|sandbox| !sandbox.labels.contains_key(RUN_LABEL))
+        .count())
+}
+
+async fn ask(client: &Client, request: Request) -> Result<Reply, SweepError> {
+    let method = request.method();
+    client
+        .call(&request)
+        .await
+        .map_err(|fault| SweepError { method, fault })
+}

@@ -1,0 +1,95 @@
+//! What the suite asks of the host it runs on: the clocks, and facts that the kernel tells.
+//!
+//! The only module that reads a clock or the kernel's files.
+
+use std::io;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::history::HostInstant;
+
+/// The present moment by both clocks.
+#[must_use]
+pub fn now() -> HostInstant {
+    let monotonic = clock_gettime(ClockId::Monotonic);
+    let realtime = clock_gettime(ClockId::Realtime);
+    let monotonic = i128::from(monotonic.tv_sec) * 1_000_000_000 + i128::from(monotonic.tv_nsec);
+    let realtime = i128::from(realtime.tv_sec) * 1_000_000_000 + i128::from(realtime.tv_nsec);
+    HostInstant {
+        monotonic_ns: u64::try_from(monotonic).unwrap_or(0),
+        realtime_ns: i64::try_from(realtime).unwrap_or(i64::MAX),
+    }
+}
+
+/// How many processes the host's OOM killer has killed since boot, in all cgroups.
+///
+/// # Errors
+/// If `/proc/vmstat` cannot be read or lacks the count, as under some sandboxed kernels.
+pub fn oom_kills() -> io::Result<u64> {
+    let vmstat = std::fs::read_to_string("/proc/vmstat")?;
+    vmstat
+        .lines()
+        .find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "/proc/vmstat has no oom_kill line"))
+}
+
+/// Which process this is, in a way that outlives its number: pid and start time.
+#[must_use]
+pub fn this_process() -> String {
+    let pid = std::process::id();
+    format!("{pid}-{}", start_ticks(pid).unwrap_or(0))
+}
+
+/// Whether the process that [`this_process`] named still runs on this host.
+#[must_use]
+pub fn is_alive(process: &str) -> bool {
+    let Some((pid, ticks)) = process.split_once('-') else {
+        return false;
+    };
+    let (Ok(pid), Ok(ticks)) = (pid.parse(), ticks.parse::<u64>()) else {
+        return false;
+    };
+    start_ticks(pid) == Some(ticks)
+}
+
+/// Field 22 of `/proc/PID/stat`; none for a process that is gone or a zombie.
+fn start_ticks(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(") ")?;
+    if fields.starts_with('Z') {
+        return None;
+    }
+    fields.split(' ').nth(19)?.parse().ok()
+}
+
+/// A span of the monotonic clock that began at a moment.
+#[must_use]
+pub fn elapsed(began: HostInstant) -> Duration {
+    now().since(began)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_clocks_run() {
+        let before = now();
+        let after = now();
+        assert!(after.monotonic_ns >= before.monotonic_ns);
+        assert!(before.realtime_ns > 1_700_000_000_000_000_000);
+    }
+
+    #[test]
+    fn a_process_is_known_by_its_start_and_not_by_its_number_alone() {
+        assert!(is_alive(&this_process()));
+        assert!(!is_alive(&format!("{}-1", std::process::id())));
+        assert!(!is_alive("nonsense"));
+    }
+
+    #[test]
+    fn the_kernel_counts_oom_kills() {
+        assert!(oom_kills().is_ok());
+    }
+}

@@ -1,0 +1,40 @@
+//! Every bound of the suite in one place, each with its reason.
+
+use std::time::Duration;
+
+/// The longest that an event may be on its way, and the longest that a runtime may take to show a
+/// change: containerd's own event test waits as long. Scaled by `--timeout-scale`.
+pub const EVENT_WAIT: Duration = Duration::from_secs(10);
+
+/// The deadline of an RPC unless `--timeout` sets another. The slowest call of a conformant runtime
+/// on a loaded node, `RunPodSandbox`, was measured at 2.6 s.
+pub const CALL_DEADLINE: Duration = Duration::from_secs(30);
+
+/// How long the first call may take before the endpoint counts as silent.
+pub const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+
+/// How long a marker's event may take before another marker is sent to prove a subscription: one
+/// that was not yet effective for the first may be for the next.
+pub const MARKER_WAIT: Duration = Duration::from_millis(250);
+
+/// How long the whole run listens at its end for events that come too late or twice.
+pub const QUIET_WINDOW: Duration = Duration::from_secs(2);
+
+/// How long a lost runtime may take to come back before clean-up gives up on it.
+pub const RUNTIME_RETURN: Duration = Duration::from_secs(30);
+
+/// The largest message that is accepted; the kubelet's client accepts as much.
+pub const MESSAGE_BYTES: usize = 16 << 20;
+
+/// Entries that may wait for their slowest reader. A case that blocks in a call for 30 s meanwhile
+/// sees at most 1,000 entries a second from its neighbours.
+pub const HISTORY_ENTRIES: usize = 100_000;
+
+/// Bytes that may wait for their slowest reader.
+pub const HISTORY_BYTES: usize = 256 << 20;
+
+/// The most cases that may run at once.
+pub const TEST_THREADS: usize = 64;
+
+/// The most repetitions of the whole plan.
+pub const REPETITIONS: u32 = 1_000;

@@ -1,0 +1,508 @@
+//! What a case expects of what its steps caused.
+//!
+//! Each check is assessed for each sandbox or container of its name, as holding, broken, or still to
+//! come. A driver waits while something is to come; the judge takes that for broken.
+
+use std::time::Duration;
+
+use super::{entries_about, name_of};
+use crate::case::{
+    CallEdge, Case, Check, EventRef, ExitCode, Expectation, OrderCheck, StatusCheck, TimingCheck,
+};
+use crate::history::{
+    Body, Call, CaseHistory, ContainerId, ContainerListing, ContainerState, Entry, EventKind,
+    Reply, Request, Seq, Sighting, Subject, SubjectKind,
+};
+use crate::outcome::{Level, Violation};
+
+/// What a history says of one check on one subject.
+enum Finding {
+    Holds,
+    /// Something that the check needs has not come yet.
+    Pending {
+        awaited: String,
+        evidence: Vec<Seq>,
+    },
+    Broken {
+        expected: String,
+        actual: String,
+        evidence: Vec<Seq>,
+    },
+}
+
+use Finding::{Broken, Holds, Pending};
+
+/// What the case's binding expectations still wait for, as a phrase: `STOPPED of c`.
+#[must_use]
+pub fn pending(case: &Case, history: &CaseHistory) -> Option<String> {
+    let binding = case
+        .expect
+        .iter()
+        .filter(|expectation| expectation.level == Level::Must);
+    binding
+        .flat_map(|expectation| findings(&expectation.check, history))
+        .find_map(|(subject, finding)| match finding {
+            Pending { awaited, .. } => Some(format!("{awaited} of {}", subject.label())),
+            Holds | Broken { .. } => None,
+        })
+}
+
+/// The broken expectations of a case whose steps are over.
+pub(super) fn check(case: &Case, history: &CaseHistory) -> Vec<Violation> {
+    case.expect
+        .iter()
+        .flat_map(|expectation| broken(case, expectation, history))
+        .collect()
+}
+
+fn broken(case: &Case, expectation: &Expectation, history: &CaseHistory) -> Vec<Violation> {
+    let Expectation { level, check } = expectation;
+    let violation = |subject: String, expected, actual, evidence| Violation {
+        rule: case.id.clone(),
+        level: *level,
+        sentence: case.title.clone(),
+        subject,
+        expected,
+        actual,
+        evidence,
+    };
+    let name = name_in(check);
+    if history.named(name).next().is_none() {
+        let actual = "the case made none, so that nothing could be checked".to_owned();
+        return vec![violation(
+            name.to_owned(),
+            format!("`{name}`"),
+            actual,
+            Vec::new(),
+        )];
+    }
+    let findings = findings(check, history).into_iter();
+    let broken = findings.filter_map(|(subject, finding)| match finding {
+        Holds => None,
+        Pending { awaited, evidence } => {
+            let actual = "it has not come".to_owned();
+            Some(violation(name_of(subject), awaited, actual, evidence))
+        }
+        Broken {
+            expected,
+            actual,
+            evidence,
+        } => Some(violation(name_of(subject), expected, actual, evidence)),
+    });
+    broken.collect()
+}
+
+/// The name whose subjects a check looks at.
+fn name_in(check: &Check) -> &str {
+    match check {
+        Check::Events(check) => &check.of,
+        Check::Includes(check) => &check.of,
+        Check::Never(check) => &check.of,
+        Check::Status(check) => &check.of,
+        Check::Timing(check) => &check.of,
+        Check::Order(check) => &check.first.of,
+        Check::NoRepeats(name)
+        | Check::SandboxStatus(name)
+        | Check::OwnStatus(name)
+        | Check::Announced(name) => &name.of,
+    }
+}
+
+fn findings<'a>(check: &Check, history: &'a CaseHistory) -> Vec<(&'a Subject, Finding)> {
+    let named = history
+        .subjects()
+        .iter()
+        .filter(|s| s.binding() == Some(name_in(check)));
+    named
+        .map(|subject| (subject, assess(check, history, subject)))
+        .collect()
+}
+
+fn assess(check: &Check, history: &CaseHistory, subject: &Subject) -> Finding {
+    let events = Events { history, subject };
+    match check {
+        Check::Events(check) => events.are_exactly(&check.exactly),
+        Check::Includes(check) => events.include(&check.in_order),
+        Check::Never(check) => events.lack(check.event),
+        Check::NoRepeats(_) => events.do_not_repeat(),
+        Check::Status(check) => events.have_status(check),
+        Check::SandboxStatus(_) => events.each(sandbox_status),
+        Check::OwnStatus(_) => events.each(own_status),
+        Check::Timing(check) => events.come_in_time(check),
+        Check::Order(OrderCheck { first, then }) => events.come_before(first, then),
+        Check::Announced(_) => events.announce_the_relist(),
+    }
+}
+
+/// The events about one subject that came before the teardown.
+struct Events<'a> {
+    history: &'a CaseHistory,
+    subject: &'a Subject,
+}
+
+impl<'a> Events<'a> {
+    fn all(&self) -> impl Iterator<Item = &'a Sighting> {
+        let history = self.history;
+        self.subject
+            .sightings
+            .iter()
+            .filter(move |seen| history.within_steps(seen.seq()))
+    }
+
+    fn kinds(&self) -> Vec<EventKind> {
+        self.all().map(|sighting| sighting.event().kind).collect()
+    }
+
+    fn first(&self, kind: EventKind) -> Option<&'a Sighting> {
+        self.all().find(|sighting| sighting.event().kind == kind)
+    }
+
+    fn awaited(&self, kind: EventKind) -> Finding {
+        let evidence = entries_about(self.history, self.subject);
+        Pending {
+            awaited: kind.to_string(),
+            evidence,
+        }
+    }
+
+    fn broken(&self, expected: impl Into<String>, actual: impl Into<String>) -> Finding {
+        let evidence = self.all().map(Sighting::seq).collect();
+        Broken {
+            expected: expected.into(),
+            actual: actual.into(),
+            evidence,
+        }
+    }
+
+    fn are_exactly(&self, exactly: &[EventKind]) -> Finding {
+        let kinds = self.kinds();
+        if kinds == exactly {
+            Holds
+        } else if exactly.starts_with(&kinds) {
+            self.awaited(exactly[kinds.len()])
+        } else {
+            self.broken(listed(exactly), listed(&kinds))
+        }
+    }
+
+    fn include(&self, in_order: &[EventKind]) -> Finding {
+        let kinds = self.kinds();
+        if let Some(missing) = in_order.iter().find(|kind| !kinds.contains(kind)) {
+            return self.awaited(*missing);
+        }
+        let mut rest = kinds.iter();
+        let in_place = in_order.iter().all(|kind| rest.any(|seen| seen == kind));
+        if in_place {
+            Holds
+        } else {
+            self.broken(
+                format!("{}, in this order", listed(in_order)),
+                listed(&kinds),
+            )
+        }
+    }
+
+    fn lack(&self, kind: EventKind) -> Finding {
+        match self.first(kind) {
+            None => Holds,
+            Some(_) => self.broken(format!("no {kind}"), listed(&self.kinds())),
+        }
+    }
+
+    fn do_not_repeat(&self) -> Finding {
+        let kinds = self.kinds();
+        let repeated = kinds
+            .iter()
+            .enumerate()
+            .find(|(place, kind)| kinds[..*place].contains(kind));
+        match repeated {
+            None => Holds,
+            Some((_, kind)) => self.broken(format!("{kind} once"), listed(&kinds)),
+        }
+    }
+
+    fn have_status(&self, check: &StatusCheck) -> Finding {
+        let kind = check.event;
+        let Some(sighting) = self.first(kind) else {
+            return self.awaited(kind);
+        };
+        let evidence = vec![sighting.seq()];
+        let Some(status) = sighting.event().own_status() else {
+            let expected = format!("the container's own status in {kind}");
+            return Broken {
+                expected,
+                actual: "it is not there".to_owned(),
+                evidence,
+            };
+        };
+        let code = status.exit_code;
+        let wanted = match check.exit_code {
+            None => None,
+            Some(ExitCode::Is(wanted)) => (code != wanted).then(|| wanted.to_string()),
+            Some(ExitCode::Not(other)) => (code == other).then(|| format!("any but {other}")),
+            Some(ExitCode::Declared) => {
+                let declared = declared_exit(self.subject);
+                declared
+                    .filter(|declared| *declared != code)
+                    .map(|code| code.to_string())
+            }
+        };
+        if let Some(wanted) = wanted {
+            let expected = format!("exit code {wanted} in {kind}");
+            let actual = format!("exit code {code}, reason `{}`", status.reason);
+            return Broken {
+                expected,
+                actual,
+                evidence,
+            };
+        }
+        if check.reason.is_empty() || check.reason.contains(&status.reason) {
+            return Holds;
+        }
+        let expected = format!("reason `{}` in {kind}", check.reason.join("` or `"));
+        let actual = format!("reason `{}`, exit code {code}", status.reason);
+        Broken {
+            expected,
+            actual,
+            evidence,
+        }
+    }
+
+    fn each(&self, check: fn(&Subject, &Sighting) -> Option<(String, String)>) -> Finding {
+        let broken = self.all().find_map(|sighting| {
+            let (expected, actual) = check(self.subject, sighting)?;
+            Some(Broken {
+                expected,
+                actual,
+                evidence: vec![sighting.seq()],
+            })
+        });
+        broken.unwrap_or(Holds)
+    }
+
+    fn come_in_time(&self, check: &TimingCheck) -> Finding {
+        let Some(sighting) = self.first(check.event) else {
+            return self.awaited(check.event);
+        };
+        let Some(edge) = edge(check.after, self.history, self.subject) else {
+            return Holds;
+        };
+        let evidence = vec![edge.seq.min(sighting.seq()), edge.seq.max(sighting.seq())];
+        let late = sighting.at().since(edge.at);
+        let early = edge.at.since(sighting.at());
+        let actual = if early > Duration::ZERO {
+            format!("{early:?} before {}", edge_name(check.after))
+        } else {
+            format!("{late:?} after {}", edge_name(check.after))
+        };
+        let event = check.event;
+        let at_most = check.at_most.map(|bound| self.history.stretched(bound));
+        if let Some(bound) = at_most.filter(|bound| late > *bound) {
+            return Broken {
+                expected: format!("{event} within {bound:?}"),
+                actual,
+                evidence,
+            };
+        }
+        if let Some(bound) = check.at_least.filter(|bound| late < *bound) {
+            let expected = format!("{event} not before {bound:?} have passed");
+            return Broken {
+                expected,
+                actual,
+                evidence,
+            };
+        }
+        Holds
+    }
+
+    fn come_before(&self, first: &EventRef, then: &EventRef) -> Finding {
+        let Some(sighting) = self.first(first.event) else {
+            return self.awaited(first.event);
+        };
+        for subject in self.history.named(&then.of) {
+            let others = Events {
+                history: self.history,
+                subject,
+            };
+            let Some(other) = others.first(then.event) else {
+                let awaited = format!("{} of {} after that", then.event, subject.label());
+                return Pending {
+                    awaited,
+                    evidence: vec![sighting.seq()],
+                };
+            };
+            if other.seq() < sighting.seq() {
+                let expected = format!("{} before {} of {}", first.event, then.event, then.of);
+                let actual = "it came later".to_owned();
+                return Broken {
+                    expected,
+                    actual,
+                    evidence: vec![other.seq(), sighting.seq()],
+                };
+            }
+        }
+        Holds
+    }
+
+    fn announce_the_relist(&self) -> Finding {
+        let Some((entry, listing)) = last_relist(self.history, self.subject) else {
+            return Holds;
+        };
+        let (shown, needed) = match listing.map(|listing| listing.state) {
+            None => ("does not show it", EventKind::Deleted),
+            Some(ContainerState::Created) => ("shows it CREATED", EventKind::Created),
+            Some(ContainerState::Running) => ("shows it RUNNING", EventKind::Started),
+            Some(ContainerState::Exited) => ("shows it EXITED", EventKind::Stopped),
+            Some(ContainerState::Unknown(_)) => return Holds,
+        };
+        if self.first(needed).is_some() {
+            return Holds;
+        }
+        let mut evidence = entries_about(self.history, self.subject);
+        evidence.push(entry.seq);
+        evidence.sort_unstable();
+        evidence.dedup();
+        Pending {
+            awaited: format!("{needed}, for the relist {shown}"),
+            evidence,
+        }
+    }
+}
+
+fn sandbox_status(subject: &Subject, sighting: &Sighting) -> Option<(String, String)> {
+    let event = sighting.event();
+    let uid = match &subject.kind {
+        SubjectKind::Sandbox(spec) => &spec.uid,
+        SubjectKind::Container(spec) => &spec.sandbox_spec.uid,
+        SubjectKind::Stray => return None,
+    };
+    let actual = match (&event.sandbox, event.pod_uid()) {
+        (None, _) => "none".to_owned(),
+        (Some(_), None) => "one without metadata".to_owned(),
+        (Some(_), Some(told)) if told == uid => return None,
+        (Some(_), Some(told)) => format!("the UID `{told}`"),
+    };
+    Some((
+        format!("a sandbox status with the UID `{uid}` in {}", event.kind),
+        actual,
+    ))
+}
+
+fn own_status(_: &Subject, sighting: &Sighting) -> Option<(String, String)> {
+    let event = sighting.event();
+    let times = event
+        .containers
+        .iter()
+        .filter(|status| status.id == event.container)
+        .count();
+    let wanted = usize::from(event.kind != EventKind::Deleted);
+    (times != wanted).then(|| {
+        let expected = format!("{wanted} status of the container in {}", event.kind);
+        (
+            expected,
+            format!("{times}, among {} statuses", event.containers.len()),
+        )
+    })
+}
+
+fn listed(kinds: &[EventKind]) -> String {
+    if kinds.is_empty() {
+        return "no event".to_owned();
+    }
+    kinds
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+fn declared_exit(subject: &Subject) -> Option<i32> {
+    match &subject.kind {
+        SubjectKind::Container(spec) => spec.declared_exit,
+        SubjectKind::Sandbox(_) | SubjectKind::Stray => None,
+    }
+}
+
+/// Whether a call is about this subject.
+pub(super) fn is_about(call: &Call, subject: &Subject) -> bool {
+    let id = &subject.id;
+    match (call.request(), call.result()) {
+        (
+            Request::StartContainer(on)
+            | Request::RemoveContainer(on)
+            | Request::ContainerStatus(on)
+            | Request::StopContainer { container: on, .. },
+            _,
+        ) => on == id,
+        (Request::StopSandbox(on) | Request::RemoveSandbox(on) | Request::SandboxStatus(on), _) => {
+            ContainerId::from(on) == *id
+        }
+        (Request::RunSandbox(_), Some(Ok(Reply::Sandbox(made)))) => ContainerId::from(made) == *id,
+        (Request::CreateContainer(_), Some(Ok(Reply::Container(made)))) => made == id,
+        _ => false,
+    }
+}
+
+/// The end of the latest such call on the subject, before the teardown.
+fn edge<'a>(edge: CallEdge, history: &'a CaseHistory, subject: &Subject) -> Option<&'a Entry> {
+    let fits = |call: &&Call| {
+        let right = matches!(
+            (edge, call.request()),
+            (CallEdge::SandboxReturned, Request::RunSandbox(_))
+                | (CallEdge::StartReturned, Request::StartContainer(_))
+                | (
+                    CallEdge::StopCalled | CallEdge::StopReturned,
+                    Request::StopContainer { .. }
+                )
+                | (CallEdge::StopSandboxCalled, Request::StopSandbox(_))
+        );
+        right && history.within_steps(call.began().seq) && is_about(call, subject)
+    };
+    let call = history.calls().rev().find(fits)?;
+    match edge {
+        CallEdge::SandboxReturned | CallEdge::StartReturned | CallEdge::StopReturned => {
+            call.ended()
+        }
+        CallEdge::StopCalled | CallEdge::StopSandboxCalled => Some(call.began()),
+    }
+}
+
+fn edge_name(edge: CallEdge) -> &'static str {
+    match edge {
+        CallEdge::SandboxReturned => "RunPodSandbox returned",
+        CallEdge::StartReturned => "StartContainer returned",
+        CallEdge::StopCalled => "StopContainer was called",
+        CallEdge::StopReturned => "StopContainer returned",
+        CallEdge::StopSandboxCalled => "StopPodSandbox was called",
+    }
+}
+
+/// The latest list of the subject's sandbox before the teardown, and the subject's line in it.
+fn last_relist<'a>(
+    history: &'a CaseHistory,
+    subject: &Subject,
+) -> Option<(&'a Entry, Option<&'a ContainerListing>)> {
+    let SubjectKind::Container(spec) = &subject.kind else {
+        return None;
+    };
+    history.calls().rev().find_map(|call| {
+        let Request::ListContainers {
+            sandbox: Some(of), ..
+        } = call.request()
+        else {
+            return None;
+        };
+        let entry = call
+            .ended()
+            .filter(|entry| history.within_steps(entry.seq))?;
+        let Body::CallEnded {
+            result: Ok(Reply::Containers(listed)),
+            ..
+        } = &entry.body
+        else {
+            return None;
+        };
+        let listing = listed.iter().find(|listing| listing.id == subject.id);
+        (*of == spec.sandbox).then_some((entry, listing))
+    })
+}

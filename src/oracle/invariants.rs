@@ -1,0 +1,400 @@
+//! The rules that hold on every history, whatever the case.
+
+use std::collections::BTreeMap;
+
+use super::{entries_about, name_of};
+use crate::case::Levels;
+use crate::history::{
+    CaseHistory, ContainerId, ContainerState, ContainerStatus, EventKind, PodUid, Seq, Sighting,
+    Subject, SubjectKind, SubscriptionId,
+};
+use crate::outcome::{Level, Violation};
+
+/// A rule that every history must keep.
+#[derive(Clone, Copy, Debug)]
+pub struct Invariant {
+    /// Its id in the catalogue.
+    pub id: &'static str,
+    /// The name under which it is listed.
+    pub name: &'static str,
+    /// What must hold, as a sentence.
+    pub sentence: &'static str,
+    /// Where the requirement comes from.
+    pub source: &'static str,
+    /// How binding it is, for whom.
+    pub levels: Levels,
+    check: fn(&Invariant, &CaseHistory) -> Vec<Violation>,
+}
+
+const MUST_SHOULD: Levels = Levels {
+    cache: Level::Must,
+    hint: Level::Should,
+};
+const MUST_MUST: Levels = Levels {
+    cache: Level::Must,
+    hint: Level::Must,
+};
+const MUST_MAY: Levels = Levels {
+    cache: Level::Must,
+    hint: Level::May,
+};
+
+/// All of them, by their ids.
+pub const INVARIANTS: &[Invariant] = &[
+    Invariant {
+        id: "INV-01",
+        name: "invariant::events-in-order",
+        sentence: "The events of a container come in the order CREATED, STARTED, STOPPED, DELETED, \
+                   and none after DELETED.",
+        source: "KEP-3386, Runtime Service Changes; cri-o#9738",
+        levels: MUST_SHOULD,
+        check: events_in_order,
+    },
+    Invariant {
+        id: "INV-02",
+        name: "invariant::each-event-once",
+        sentence: "A stream brings each event of a container at most once.",
+        source: "cri-o#6625, cri-o#6631, containerd#4769",
+        levels: MUST_SHOULD,
+        check: each_event_once,
+    },
+    Invariant {
+        id: "INV-03",
+        name: "invariant::known-type-and-whole-id",
+        sentence: "An event has a type that the CRI defines and the whole id of its container.",
+        source: "CRI api.proto, ContainerEventResponse",
+        levels: MUST_MUST,
+        check: known_type_and_whole_id,
+    },
+    Invariant {
+        id: "INV-04",
+        name: "invariant::created-at-is-now-in-nanoseconds",
+        sentence: "created_at is a time in nanoseconds, not before the case and not after the \
+                   event's arrival.",
+        source: "CRI api.proto, ContainerEventResponse.created_at; cri-o#8580",
+        levels: MUST_SHOULD,
+        check: created_at_is_now,
+    },
+    Invariant {
+        id: "INV-05",
+        name: "invariant::created-at-never-goes-back",
+        sentence: "created_at never decreases from one event of a container to the next.",
+        source: "kubelet 1.26 to 1.36, pod cache: an older time is dropped",
+        levels: MUST_SHOULD,
+        check: created_at_never_goes_back,
+    },
+    Invariant {
+        id: "INV-06",
+        name: "invariant::sandbox-with-the-pods-uid",
+        sentence: "Every event tells the sandbox's status, with the UID given at RunPodSandbox.",
+        source: "kubelet evented.go ignores an event without it; KEP-3386 2026; kubernetes#114371",
+        levels: MUST_MUST,
+        check: sandbox_with_uid,
+    },
+    Invariant {
+        id: "INV-07",
+        name: "invariant::no-empty-status",
+        sentence: "Every container status in an event has an id, metadata, an image and a creation \
+                   time.",
+        source: "cri-o#9663: a kubelet crashes on a status without an image",
+        levels: MUST_SHOULD,
+        check: no_empty_status,
+    },
+    Invariant {
+        id: "INV-08",
+        name: "invariant::status-not-older-than-its-event",
+        sentence: "In an event, the status of its own container is not older than the event says, \
+                   and is absent from DELETED.",
+        source: "kubelet evented.go, GeneratePodStatus",
+        levels: MUST_MAY,
+        check: status_not_older,
+    },
+];
+
+/// Checks every invariant on a case's history; at most one violation for each rule and subject.
+#[must_use]
+pub fn invariants(history: &CaseHistory) -> Vec<Violation> {
+    INVARIANTS
+        .iter()
+        .flat_map(|invariant| (invariant.check)(invariant, history))
+        .collect()
+}
+
+impl Invariant {
+    /// The invariant's violation by a subject, proven by these of its events.
+    fn broken<'a>(
+        &self,
+        subject: &Subject,
+        expected: impl Into<String>,
+        actual: impl Into<String>,
+        proof: impl IntoIterator<Item = &'a Sighting>,
+    ) -> Violation {
+        Violation {
+            rule: self.id.to_owned(),
+            level: self.levels.cache,
+            sentence: self.sentence.to_owned(),
+            subject: name_of(subject),
+            expected: expected.into(),
+            actual: actual.into(),
+            evidence: proof.into_iter().map(Sighting::seq).collect(),
+        }
+    }
+
+    /// Applies a check to each event; the first finding of each subject counts.
+    fn on_each_event(
+        &self,
+        history: &CaseHistory,
+        check: impl Fn(&Subject, &Sighting) -> Option<(String, String)>,
+    ) -> Vec<Violation> {
+        let first = |subject: &Subject| {
+            subject.sightings.iter().find_map(|sighting| {
+                let (expected, actual) = check(subject, sighting)?;
+                Some(self.broken(subject, expected, actual, [sighting]))
+            })
+        };
+        history.subjects().iter().filter_map(first).collect()
+    }
+
+    /// Applies a check to each two successive events that one stream brought about a subject.
+    fn on_each_pair(
+        &self,
+        history: &CaseHistory,
+        check: impl Fn(&Sighting, &Sighting) -> Option<(String, String)>,
+    ) -> Vec<Violation> {
+        let first = |subject: &Subject| {
+            by_stream(subject).into_values().find_map(|sightings| {
+                sightings.windows(2).find_map(|pair| {
+                    let (expected, actual) = check(pair[0], pair[1])?;
+                    Some(self.broken(subject, expected, actual, [pair[0], pair[1]]))
+                })
+            })
+        };
+        history.subjects().iter().filter_map(first).collect()
+    }
+}
+
+/// A runtime may repeat events to a new subscriber, so each stream is judged by itself.
+fn by_stream(subject: &Subject) -> BTreeMap<SubscriptionId, Vec<&Sighting>> {
+    let mut streams = BTreeMap::<_, Vec<_>>::new();
+    for sighting in &subject.sightings {
+        streams
+            .entry(sighting.subscription())
+            .or_default()
+            .push(sighting);
+    }
+    streams
+}
+
+/// The place of an event in a container's life.
+pub(super) fn rank(kind: EventKind) -> Option<u8> {
+    match kind {
+        EventKind::Created => Some(0),
+        EventKind::Started => Some(1),
+        EventKind::Stopped => Some(2),
+        EventKind::Deleted => Some(3),
+        EventKind::Unknown(_) => None,
+    }
+}
+
+fn events_in_order(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    rule.on_each_pair(history, |earlier, later| {
+        let (before, after) = (earlier.event().kind, later.event().kind);
+        (rank(before)? > rank(after)?).then(|| {
+            (
+                format!("{after} before {before}"),
+                format!("{after} after {before}"),
+            )
+        })
+    })
+}
+
+fn each_event_once(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let first = |subject: &Subject| {
+        by_stream(subject).into_values().find_map(|sightings| {
+            let mut seen = BTreeMap::new();
+            sightings.into_iter().find_map(|sighting| {
+                let kind = sighting.event().kind;
+                let earlier: &Sighting = seen.insert(kind, sighting)?;
+                let expected = format!("one {kind} event");
+                let actual = format!("{kind} again after {:?}", sighting.at().since(earlier.at()));
+                Some(rule.broken(subject, expected, actual, [earlier, sighting]))
+            })
+        })
+    };
+    history.subjects().iter().filter_map(first).collect()
+}
+
+fn known_type_and_whole_id(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let known: Vec<&ContainerId> = history
+        .subjects()
+        .iter()
+        .filter(|subject| !matches!(subject.kind, SubjectKind::Stray))
+        .map(|subject| &subject.id)
+        .collect();
+    rule.on_each_event(history, |subject, sighting| {
+        let event = sighting.event();
+        let id = event.container.as_str();
+        if let EventKind::Unknown(number) = event.kind {
+            return Some(("a type from 0 to 3".to_owned(), format!("type {number}")));
+        }
+        if id.is_empty() {
+            return Some(("a container id".to_owned(), "an empty one".to_owned()));
+        }
+        if !matches!(subject.kind, SubjectKind::Stray) {
+            return None;
+        }
+        let whole = known.iter().find(|whole| whole.as_str().starts_with(id))?;
+        Some((
+            format!("the whole id {whole}"),
+            format!("the shortened id {id}"),
+        ))
+    })
+}
+
+fn created_at_is_now(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    /// The clocks of a runtime and of the suite are the same host's; this is for its adjustments.
+    const SLACK_NS: i64 = 1_000_000_000;
+    let Some(began) = history.entries().first().map(|entry| entry.at.realtime_ns) else {
+        return Vec::new();
+    };
+    rule.on_each_event(history, |_, sighting| {
+        let at = sighting.event().created_at.0;
+        let (earliest, latest) = (began - SLACK_NS, sighting.at().realtime_ns + SLACK_NS);
+        (at < earliest || at > latest).then(|| {
+            let expected = format!("created_at from {earliest} to {latest}");
+            (expected, format!("{at}{}", unit_hint(at, latest)))
+        })
+    })
+}
+
+/// Which unit a time seems to be in, if not nanoseconds.
+fn unit_hint(at: i64, now_ns: i64) -> &'static str {
+    const UNITS: [(i64, &str); 3] = [
+        (1_000_000_000, ", which looks like seconds"),
+        (1_000_000, ", which looks like milliseconds"),
+        (1_000, ", which looks like microseconds"),
+    ];
+    if at == 0 {
+        return ", which means not set";
+    }
+    let close = |factor: i64| {
+        at.checked_mul(factor)
+            .is_some_and(|ns| (ns - now_ns).abs() < DAY_NS)
+    };
+    UNITS
+        .iter()
+        .find(|(factor, _)| close(*factor))
+        .map_or("", |(_, hint)| hint)
+}
+
+const DAY_NS: i64 = 86_400_000_000_000;
+
+fn created_at_never_goes_back(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    rule.on_each_pair(history, |earlier, later| {
+        let (before, after) = (earlier.event().created_at.0, later.event().created_at.0);
+        (after < before).then(|| {
+            let expected = format!("created_at of {before} or later");
+            (
+                expected,
+                format!("{after}, which is {} ns earlier", before - after),
+            )
+        })
+    })
+}
+
+fn pod_uid(subject: &Subject) -> Option<&PodUid> {
+    match &subject.kind {
+        SubjectKind::Sandbox(spec) => Some(&spec.uid),
+        SubjectKind::Container(spec) => Some(&spec.sandbox_spec.uid),
+        SubjectKind::Stray => None,
+    }
+}
+
+fn sandbox_with_uid(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    rule.on_each_event(history, |subject, sighting| {
+        let event = sighting.event();
+        let Some(uid) = pod_uid(subject) else {
+            // A stray was found by the UID it tells; one without would not be here.
+            return None;
+        };
+        let actual = match (&event.sandbox, event.pod_uid()) {
+            (None, _) => format!("no pod_sandbox_status in {}", event.kind),
+            (Some(_), None) => format!("no metadata in the pod_sandbox_status of {}", event.kind),
+            (Some(_), Some(told)) if told != uid => {
+                format!("the UID `{told}` in {}", event.kind)
+            }
+            (Some(_), Some(_)) => return None,
+        };
+        Some((format!("pod_sandbox_status with the UID `{uid}`"), actual))
+    })
+}
+
+fn no_empty_status(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    rule.on_each_event(history, |_, sighting| {
+        let event = sighting.event();
+        event
+            .containers
+            .iter()
+            .enumerate()
+            .find_map(|(place, status)| {
+                let lacking = lacking(status)?;
+                let expected = "an id, metadata, an image and created_at in each status".to_owned();
+                Some((
+                    expected,
+                    format!("status {place} of {} has {lacking}", event.kind),
+                ))
+            })
+    })
+}
+
+fn lacking(status: &ContainerStatus) -> Option<&'static str> {
+    if status.id.as_str().is_empty() {
+        Some("no id")
+    } else if status.metadata.is_none() {
+        Some("no metadata")
+    } else if status.image.is_none() {
+        Some("no image")
+    } else if status.created_at.0 == 0 {
+        Some("no created_at")
+    } else {
+        None
+    }
+}
+
+fn status_not_older(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    rule.on_each_event(history, |_, sighting| {
+        let event = sighting.event();
+        let status = event.own_status()?;
+        let expected = match (event.kind, status.state) {
+            (EventKind::Deleted, _) => "no status of it in DELETED",
+            (EventKind::Stopped, ContainerState::Exited)
+            | (EventKind::Started, ContainerState::Running | ContainerState::Exited)
+            | (
+                EventKind::Created,
+                ContainerState::Created | ContainerState::Running | ContainerState::Exited,
+            )
+            | (EventKind::Unknown(_), _) => return None,
+            (EventKind::Stopped, _) => "EXITED in STOPPED",
+            (EventKind::Started, _) => "RUNNING or EXITED in STARTED",
+            (EventKind::Created, _) => "CREATED, RUNNING or EXITED in CREATED",
+        };
+        Some((
+            expected.to_owned(),
+            format!("{} in {}", status.state, event.kind),
+        ))
+    })
+}
+
+/// The entries that show what a violation is about: its proof, and what else is known of the
+/// subject.
+#[must_use]
+pub fn context(history: &CaseHistory, violation: &Violation) -> Vec<Seq> {
+    let about = |subject: &&Subject| violation.subject.contains(subject.id.as_str());
+    let mut entries = violation.evidence.clone();
+    for subject in history.subjects().iter().filter(about) {
+        entries.extend(entries_about(history, subject));
+    }
+    entries.sort_unstable();
+    entries.dedup();
+    entries
+}

@@ -1,0 +1,119 @@
+//! What a history proves: the invariants that hold on every history, and the expectations of the
+//! case that caused it. Pure: a verdict can be recomputed from a recorded history at any time.
+//!
+//! [`judge`] convicts by the case's own expectations, [`invariants`] by the rules of
+//! [`INVARIANTS`], [`WholeRun`] by what comes only after a case was judged. [`pending`] tells what is still to come, for a driver that waits.
+
+mod expectations;
+mod invariants;
+mod situation;
+mod whole_run;
+
+pub use expectations::pending;
+pub use invariants::{INVARIANTS, Invariant, context, invariants};
+pub use whole_run::WholeRun;
+
+use crate::case::Case;
+use crate::history::{Body, CaseHistory, Seq, Sighting, StepsEnd, Subject};
+use crate::outcome::{Level, Violation};
+
+/// What a history says about its case.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judgement {
+    /// Broken expectations that convict.
+    pub violations: Vec<Violation>,
+    /// Broken expectations of a lower level.
+    pub advice: Vec<Violation>,
+    /// Why the case proves nothing, if it does not.
+    pub undecided: Option<Undecided>,
+}
+
+/// Why a case proves nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undecided {
+    /// A step could not be done.
+    Error(String),
+    /// The situation did not arise.
+    Inconclusive(String),
+}
+
+/// Judges a case by its expectations, on what its steps caused.
+#[must_use]
+pub fn judge(case: &Case, history: &CaseHistory) -> Judgement {
+    let mut judgement = Judgement::default();
+    match history.steps_end() {
+        Some(StepsEnd::Complete) => {
+            for violation in expectations::check(case, history) {
+                match violation.level {
+                    Level::Must => judgement.violations.push(violation),
+                    Level::Should | Level::May => judgement.advice.push(violation),
+                }
+            }
+            judgement.undecided = situation::missing(case, history).map(Undecided::Inconclusive);
+        }
+        Some(StepsEnd::Unmet) => judgement.violations.extend(unmet_wait(case, history)),
+        Some(StepsEnd::Inconclusive(reason)) => {
+            judgement.undecided = Some(Undecided::Inconclusive(reason.clone()));
+        }
+        Some(StepsEnd::Error(reason)) => {
+            judgement.undecided = Some(Undecided::Error(reason.clone()));
+        }
+        None => {
+            let reason = "the history ends before the case's steps do".to_owned();
+            judgement.undecided = Some(Undecided::Error(reason));
+        }
+    }
+    if judgement.undecided.is_some() {
+        // Whatever was broken was broken in another situation than the case is about.
+        judgement.violations.clear();
+        judgement.advice.clear();
+    }
+    judgement
+}
+
+/// The step that waited in vain.
+fn unmet_wait(case: &Case, history: &CaseHistory) -> Option<Violation> {
+    history
+        .entries()
+        .iter()
+        .rev()
+        .find_map(|entry| match &entry.body {
+            Body::Waited {
+                wanted,
+                met: false,
+                bound,
+                ..
+            } => Some(Violation {
+                rule: case.id.clone(),
+                level: Level::Must,
+                sentence: "Each awaited event arrives in time.".to_owned(),
+                subject: wanted.clone(),
+                expected: format!("{wanted} within {bound:?}"),
+                actual: format!("it did not come within {bound:?}"),
+                evidence: vec![entry.seq],
+            }),
+            _ => None,
+        })
+}
+
+/// The entries about a subject: its calls and its events, the material of most evidence.
+fn entries_about(history: &CaseHistory, subject: &Subject) -> Vec<Seq> {
+    let calls = history
+        .calls()
+        .filter(|call| expectations::is_about(call, subject));
+    let calls = calls.flat_map(|call| [Some(call.began().seq), call.ended().map(|end| end.seq)]);
+    let mut entries: Vec<Seq> = calls.flatten().collect();
+    entries.extend(subject.sightings.iter().map(Sighting::seq));
+    entries.sort_unstable();
+    entries
+}
+
+/// How a subject is named in a violation.
+fn name_of(subject: &Subject) -> String {
+    let label = subject.label();
+    if label == subject.id.as_str() {
+        label
+    } else {
+        format!("{label} ({})", subject.id)
+    }
+}

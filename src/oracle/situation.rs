@@ -1,0 +1,20 @@
+//! Whether the situation that a case is about has arisen.
+
+use crate::case::{Case, Situation};
+use crate::history::{CaseHistory, HostFact};
+
+/// Why the case proves nothing, if its situation did not arise.
+pub(super) fn missing(case: &Case, history: &CaseHistory) -> Option<String> {
+    match case.provokes? {
+        Situation::OomKill => {
+            let kills: Vec<u64> = history
+                .facts()
+                .map(|HostFact::OomKills(kills)| kills)
+                .collect();
+            let (first, last) = (kills.first()?, kills.last()?);
+            (last <= first).then(|| {
+                format!("the kernel's count of OOM kills stayed at {first}: nothing was killed")
+            })
+        }
+    }
+}

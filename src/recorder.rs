@@ -1,0 +1,354 @@
+//! The live end of the history: one recorder takes entries in, any number of readers take them out
+//! at their own pace.
+//!
+//! Recording is a short lock and never waits for a reader, so that it cannot delay the reading of an
+//! event stream. What every reader has taken is let go; a reader that falls behind by more than the
+//! limits loses its place and is told so.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use crate::history::{Body, CallId, CaseRun, Entry, Seq, SubscriptionId, codec};
+use crate::{host, limits};
+
+/// Takes entries in. Cheap to clone; all clones record into the same history.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    window: Mutex<Window>,
+    length: watch::Sender<u64>,
+    calls: AtomicU64,
+    cases: AtomicU32,
+    subscriptions: AtomicU32,
+}
+
+/// The entries that some reader has not taken yet.
+#[derive(Debug, Default)]
+struct Window {
+    first: u64,
+    entries: VecDeque<Arc<Entry>>,
+    bytes: usize,
+    readers: BTreeMap<u64, Place>,
+    next_reader: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    At(u64),
+    Lost,
+}
+
+/// Takes entries out, from the one recorded next when it was made.
+#[derive(Debug)]
+pub struct Reader {
+    shared: Arc<Shared>,
+    id: u64,
+    length: watch::Receiver<u64>,
+}
+
+/// Tells when something is recorded.
+#[derive(Debug)]
+pub struct Changes {
+    length: watch::Receiver<u64>,
+}
+
+/// A reader fell behind by more than the history's limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "more than {} entries or {} MiB of history were recorded before they could be read",
+    limits::HISTORY_ENTRIES,
+    limits::HISTORY_BYTES >> 20
+)]
+pub struct Overrun;
+
+impl Default for Recorder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Recorder {
+    /// A recorder with an empty history.
+    #[must_use]
+    pub fn new() -> Self {
+        let shared = Shared {
+            window: Mutex::default(),
+            length: watch::Sender::new(0),
+            calls: AtomicU64::new(0),
+            cases: AtomicU32::new(0),
+            subscriptions: AtomicU32::new(0),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// Appends an entry and tells the readers.
+    pub fn record(&self, body: Body) -> Arc<Entry> {
+        let mut window = self.shared.window();
+        let seq = window.end();
+        // The clock is read under the lock: the order of entries is the order of their times.
+        let entry = Arc::new(Entry {
+            seq: Seq(seq),
+            at: host::now(),
+            body,
+        });
+        window.push(entry.clone());
+        drop(window);
+        self.shared.length.send_replace(seq + 1);
+        entry
+    }
+
+    /// A reader of what is recorded from now on.
+    #[must_use]
+    pub fn reader(&self) -> Reader {
+        let length = self.shared.length.subscribe();
+        let mut window = self.shared.window();
+        let id = window.next_reader;
+        window.next_reader += 1;
+        let place = Place::At(window.end());
+        window.readers.insert(id, place);
+        Reader {
+            shared: self.shared.clone(),
+            id,
+            length,
+        }
+    }
+
+    /// Tells when something is recorded from now on.
+    #[must_use]
+    pub fn changes(&self) -> Changes {
+        Changes {
+            length: self.shared.length.subscribe(),
+        }
+    }
+
+    /// A number for a call.
+    #[must_use]
+    pub fn next_call(&self) -> CallId {
+        CallId(self.shared.calls.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// A number for an execution of a case.
+    #[must_use]
+    pub fn next_case(&self) -> CaseRun {
+        CaseRun(self.shared.cases.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// A number for a subscription.
+    #[must_use]
+    pub fn next_subscription(&self) -> SubscriptionId {
+        SubscriptionId(self.shared.subscriptions.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl Shared {
+    fn window(&self) -> MutexGuard<'_, Window> {
+        self.window.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Window {
+    fn end(&self) -> u64 {
+        self.first + self.entries.len() as u64
+    }
+
+    fn push(&mut self, entry: Arc<Entry>) {
+        if self
+            .readers
+            .values()
+            .any(|place| matches!(place, Place::At(_)))
+        {
+            self.bytes += entry.approximate_bytes();
+            self.entries.push_back(entry);
+        } else {
+            self.first += 1;
+        }
+        while self.entries.len() > limits::HISTORY_ENTRIES || self.bytes > limits::HISTORY_BYTES {
+            self.pop();
+            for place in self.readers.values_mut() {
+                if matches!(place, Place::At(next) if *next < self.first) {
+                    *place = Place::Lost;
+                }
+            }
+        }
+    }
+
+    fn pop(&mut self) {
+        if let Some(entry) = self.entries.pop_front() {
+            self.bytes -= entry.approximate_bytes();
+            self.first += 1;
+        }
+    }
+
+    /// Lets go of what every reader has taken.
+    fn trim(&mut self) {
+        let places = self.readers.values().filter_map(|place| match place {
+            Place::At(next) => Some(*next),
+            Place::Lost => None,
+        });
+        let keep = places.min().unwrap_or(self.end());
+        while self.first < keep {
+            self.pop();
+        }
+    }
+}
+
+impl Reader {
+    /// Takes out what has been recorded since the last time.
+    ///
+    /// # Errors
+    /// If this reader fell behind so far that entries were let go.
+    pub fn drain(&mut self) -> Result<Vec<Arc<Entry>>, Overrun> {
+        self.length.mark_unchanged();
+        let mut window = self.shared.window();
+        let end = window.end();
+        let place = window.readers.insert(self.id, Place::At(end));
+        let Some(Place::At(next)) = place else {
+            window.readers.insert(self.id, Place::Lost);
+            return Err(Overrun);
+        };
+        let skip = usize::try_from(next - window.first).unwrap_or(usize::MAX);
+        let taken = window.entries.iter().skip(skip).cloned().collect();
+        window.trim();
+        Ok(taken)
+    }
+
+    /// Waits until something has been recorded since the last [`Reader::drain`].
+    pub async fn changed(&mut self) {
+        // An error would mean that the recorder is gone, which `shared` rules out.
+        let _ = self.length.changed().await;
+    }
+}
+
+impl Changes {
+    /// Waits until something has been recorded since the last time.
+    pub async fn next(&mut self) {
+        // An error means that the recorder is gone: then nothing more will come.
+        if self.length.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let mut window = self.shared.window();
+        window.readers.remove(&self.id);
+        window.trim();
+    }
+}
+
+/// Writes a history to a file as it grows, in a task of its own. See `proto/history.proto`.
+#[derive(Debug)]
+pub struct HistoryFile {
+    task: tokio::task::JoinHandle<io::Result<()>>,
+    finish: tokio::sync::oneshot::Sender<()>,
+}
+
+impl HistoryFile {
+    /// Begins to write to a file all that is recorded from now on.
+    #[must_use]
+    pub fn begin(recorder: &Recorder, file: File) -> Self {
+        let (finish, finished) = tokio::sync::oneshot::channel();
+        let task = tokio::spawn(write_entries(recorder.reader(), file, finished));
+        Self { task, finish }
+    }
+
+    /// Writes the rest and closes the file.
+    ///
+    /// # Errors
+    /// If any write failed, or the writer fell behind the limits.
+    pub async fn finish(self) -> io::Result<()> {
+        let _ = self.finish.send(());
+        self.task.await.map_err(io::Error::other)?
+    }
+}
+
+async fn write_entries(
+    mut reader: Reader,
+    file: File,
+    mut finished: tokio::sync::oneshot::Receiver<()>,
+) -> io::Result<()> {
+    let mut out = BufWriter::new(file);
+    let mut bytes = Vec::new();
+    loop {
+        let last = tokio::select! {
+            () = reader.changed() => false,
+            _ = &mut finished => true,
+        };
+        for entry in reader.drain().map_err(io::Error::other)? {
+            bytes.clear();
+            codec::encode(&entry, &mut bytes);
+            // Blocking, but short: these are a few kilobytes into the page cache.
+            out.write_all(&bytes)?;
+        }
+        if last {
+            return out.flush();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark() -> Body {
+        Body::CaseEnded { case: CaseRun(0) }
+    }
+
+    #[test]
+    fn a_reader_sees_what_came_after_it_once_and_in_order() {
+        let recorder = Recorder::new();
+        recorder.record(mark());
+        let mut reader = recorder.reader();
+        recorder.record(mark());
+        recorder.record(mark());
+        let seen: Vec<_> = reader
+            .drain()
+            .unwrap()
+            .iter()
+            .map(|entry| entry.seq.0)
+            .collect();
+        assert_eq!(seen, [1, 2]);
+        assert!(reader.drain().unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_every_reader_has_taken_is_let_go() {
+        let recorder = Recorder::new();
+        let (mut fast, mut slow) = (recorder.reader(), recorder.reader());
+        recorder.record(mark());
+        fast.drain().unwrap();
+        assert_eq!(recorder.shared.window().entries.len(), 1);
+        slow.drain().unwrap();
+        assert_eq!(recorder.shared.window().entries.len(), 0);
+        recorder.record(mark());
+        drop(slow);
+        assert_eq!(fast.drain().unwrap().len(), 1);
+        assert_eq!(recorder.shared.window().bytes, 0);
+    }
+
+    #[test]
+    fn a_reader_that_falls_behind_the_limit_is_told_and_the_others_are_not_harmed() {
+        let recorder = Recorder::new();
+        let (mut slow, mut fast) = (recorder.reader(), recorder.reader());
+        for _ in 0..=limits::HISTORY_ENTRIES {
+            recorder.record(mark());
+            fast.drain().unwrap();
+        }
+        assert_eq!(slow.drain(), Err(Overrun));
+        recorder.record(mark());
+        assert_eq!(slow.drain(), Err(Overrun));
+        assert_eq!(fast.drain().unwrap().len(), 1);
+    }
+}

@@ -1,0 +1,54 @@
+//! How a run ends, as its caller sees it.
+
+use std::process::ExitCode;
+
+use crate::outcome::{RunReport, Verdict};
+
+/// The exit codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Every case that ran passed, or failed as the expectation file says.
+    Conformant = 0,
+    /// The runtime broke a rule, or passed what the expectation file lists as failing.
+    NonConformant = 1,
+    /// The command line or a case file is wrong. Nothing was run.
+    Usage = 2,
+    /// We could not decide: the runtime cannot be reached or was lost, the run was interrupted.
+    Undecided = 3,
+    /// No case ran: the selection is empty, or every case was skipped.
+    NothingRan = 4,
+}
+
+/// The exit codes as `--help` prints them.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+  0  conformant: every case passed, or failed as --expectations says
+  1  non-conformant: the runtime broke a rule (or an expected failure passed)
+  2  wrong usage, or a wrong case file; nothing was run
+  3  undecided: the runtime could not be reached or was lost, or the run was interrupted
+  4  nothing ran: no case was selected, or all were skipped";
+
+impl Exit {
+    /// The exit of a finished run. A broken rule outweighs trouble of our own.
+    #[must_use]
+    pub fn of(report: &RunReport) -> Self {
+        let any = |verdict| report.count(verdict) > 0;
+        let cases = report.outcomes.iter().filter(|outcome| !outcome.is_invariant());
+        let ran = cases.filter(|outcome| outcome.verdict != Verdict::Skip).count();
+        if any(Verdict::Fail) || any(Verdict::UnexpectedPass) {
+            Self::NonConformant
+        } else if any(Verdict::Error) || !report.faults.is_empty() {
+            Self::Undecided
+        } else if ran == 0 {
+            Self::NothingRan
+        } else {
+            Self::Conformant
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}

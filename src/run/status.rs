@@ -1,0 +1,132 @@
+//! The line on a terminal that tells what runs now, and what it waits for.
+//!
+//! It is drawn on the error stream, and cleared before a case's own line is printed. Elsewhere than
+//! on a terminal there is none.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::drive::CaseRunner;
+use crate::history::HostInstant;
+use crate::host;
+
+/// How often the line is drawn.
+const TICK: Duration = Duration::from_millis(250);
+/// After this long, a case is said to wait for what it waits for.
+const LONG: Duration = Duration::from_secs(2);
+
+/// What runs now.
+#[derive(Debug)]
+pub(super) struct Status {
+    state: Mutex<State>,
+    shown: bool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    running: BTreeMap<usize, Running>,
+    done: usize,
+    all: usize,
+    drawn: bool,
+    /// What the run itself does now, when no case runs.
+    doing: Option<String>,
+    /// When a case ended last: its line is being printed.
+    ended: HostInstant,
+}
+
+#[derive(Debug)]
+struct Running {
+    id: String,
+    began: HostInstant,
+    runner: Arc<CaseRunner>,
+}
+
+impl Status {
+    pub(super) fn new(all: usize, wanted: bool) -> Self {
+        let shown = wanted && std::io::stderr().is_terminal();
+        Self { state: Mutex::new(State { all, ..State::default() }), shown }
+    }
+
+    pub(super) fn begin(&self, index: usize, id: &str, runner: &Arc<CaseRunner>) {
+        let running = Running { id: id.to_owned(), began: host::now(), runner: runner.clone() };
+        self.state().running.insert(index, running);
+    }
+
+    pub(super) fn end(&self, index: usize) {
+        let mut state = self.state();
+        state.running.remove(&index);
+        state.done += 1;
+        state.ended = host::now();
+        state.clear();
+    }
+
+    pub(super) fn doing(&self, what: &str) {
+        self.state().doing = Some(what.to_owned());
+    }
+
+    /// Clears the line for good: what is printed next stands alone.
+    pub(super) fn finish(&self) {
+        let mut state = self.state();
+        state.running.clear();
+        state.doing = None;
+        state.clear();
+    }
+
+    /// Draws the line now and then, until aborted.
+    pub(super) async fn draw(self: Arc<Self>) {
+        if !self.shown {
+            return;
+        }
+        let mut tick = tokio::time::interval(TICK);
+        loop {
+            tick.tick().await;
+            let mut state = self.state();
+            if host::elapsed(state.ended) > TICK {
+                state.draw();
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn draw(&mut self) {
+        let line = self.line();
+        if line.is_empty() {
+            return;
+        }
+        let stderr = std::io::stderr();
+        let width = rustix::termios::tcgetwinsize(&stderr).map_or(80, |size| size.ws_col);
+        let cut: String = line.chars().take(usize::from(width).saturating_sub(1)).collect();
+        // A terminal that is gone is no reason to stop.
+        let _ = write!(stderr.lock(), "\r\x1b[2K{cut}\r");
+        self.drawn = true;
+    }
+
+    fn clear(&mut self) {
+        if std::mem::take(&mut self.drawn) {
+            let _ = write!(std::io::stderr().lock(), "\r\x1b[2K");
+        }
+    }
+
+    fn line(&self) -> String {
+        let Some(longest) = self.running.values().min_by_key(|running| running.began) else {
+            return self.doing.clone().unwrap_or_default();
+        };
+        let names = self.running.values().map(|running| {
+            format!("{} {}s", running.id, host::elapsed(running.began).as_secs())
+        });
+        let names: Vec<String> = names.collect();
+        let waits = (host::elapsed(longest.began) > LONG)
+            .then(|| longest.runner.waiting_for())
+            .flatten()
+            .map(|wanted| format!("; {} waits for {wanted}", longest.id))
+            .unwrap_or_default();
+        format!("{}/{} done, running: {}{waits}", self.done, self.all, names.join(", "))
+    }
+}

@@ -1,0 +1,372 @@
+//! An OCI image with the workload program as its only file, made in memory.
+//!
+//! The module knows the formats of images and archives, and nothing of runtimes. The bytes follow
+//! from the labels and the architecture alone: two builds of the same labels are the same image,
+//! and images of different labels have different ids.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tar::{EntryType, Header};
+
+use super::program::{PROGRAM, PROGRAM_PATH};
+
+/// The media type of an image's manifest.
+pub const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
+const CONFIG_TYPE: &str = "application/vnd.oci.image.config.v1+json";
+const LAYER_TYPE: &str = "application/vnd.oci.image.layer.v1.tar";
+const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
+
+/// The directories that runtimes mount something on, with their modes.
+const DIRECTORIES: [(&str, u32); 5] = [
+    ("dev/", 0o755),
+    ("etc/", 0o755),
+    ("proc/", 0o755),
+    ("sys/", 0o755),
+    ("tmp/", 0o1777),
+];
+
+/// Content with the digest that names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blob {
+    /// `sha256:` and the digest in hexadecimal.
+    digest: String,
+    bytes: Vec<u8>,
+}
+
+impl Blob {
+    fn new(bytes: Vec<u8>) -> Self {
+        let mut digest = "sha256:".to_owned();
+        for byte in Sha256::digest(&bytes) {
+            write!(digest, "{byte:02x}").expect("a String takes every write");
+        }
+        Self { digest, bytes }
+    }
+
+    fn json(value: &Value) -> Self {
+        Self::new(value.to_string().into_bytes())
+    }
+
+    /// The digest, `sha256:` and 64 hexadecimal digits.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// The content.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn hex(&self) -> &str {
+        self.digest.trim_start_matches("sha256:")
+    }
+
+    fn descriptor(&self, media_type: &str) -> Value {
+        json!({ "mediaType": media_type, "digest": self.digest, "size": self.bytes.len() })
+    }
+}
+
+/// An image of the workload program.
+///
+/// Its entry point is the program without an argument, which is what the init of a sandbox needs:
+/// the image serves as a runtime's sandbox image too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    layer: Blob,
+    config: Blob,
+    manifest: Blob,
+}
+
+impl Image {
+    /// Makes the image with these labels.
+    #[must_use]
+    pub fn build(labels: &BTreeMap<String, String>) -> Self {
+        let layer = Blob::new(layer());
+        let config = Blob::json(&json!({
+            "created": "1970-01-01T00:00:00Z",
+            "architecture": architecture(),
+            "os": "linux",
+            "config": { "Entrypoint": [PROGRAM_PATH], "WorkingDir": "/", "Labels": labels },
+            "rootfs": { "type": "layers", "diff_ids": [layer.digest] },
+            "history": [{
+                "created": "1970-01-01T00:00:00Z",
+                "created_by": concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")),
+            }],
+        }));
+        let manifest = Blob::json(&json!({
+            "schemaVersion": 2,
+            "mediaType": MANIFEST_TYPE,
+            "config": config.descriptor(CONFIG_TYPE),
+            "layers": [layer.descriptor(LAYER_TYPE)],
+        }));
+        Self {
+            layer,
+            config,
+            manifest,
+        }
+    }
+
+    /// The image's id, as a runtime reports it: the digest of its configuration.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        self.config.digest()
+    }
+
+    /// The digest of the manifest, which a reference by digest names.
+    #[must_use]
+    pub fn manifest_digest(&self) -> &str {
+        self.manifest.digest()
+    }
+
+    /// The manifest.
+    #[must_use]
+    pub fn manifest(&self) -> &Blob {
+        &self.manifest
+    }
+
+    /// What the manifest names: the configuration and the layer.
+    #[must_use]
+    pub fn blobs(&self) -> [&Blob; 2] {
+        [&self.config, &self.layer]
+    }
+
+    /// Writes the image as `docker save` does. Each tag is a full reference, such as
+    /// `localhost/name:tag`.
+    ///
+    /// # Errors
+    ///
+    /// What writing to `out` fails with.
+    pub fn write_docker_archive(&self, tags: &[String], out: impl Write) -> io::Result<()> {
+        let config_path = format!("{}.json", self.config.hex());
+        let layer_path = format!("{}/layer.tar", self.layer.hex());
+        let manifest = json!([{ "Config": config_path, "RepoTags": tags, "Layers": [layer_path] }]);
+        let mut archive = Archive::new(out);
+        archive.file("manifest.json", 0o644, manifest.to_string().as_bytes())?;
+        archive.file(&config_path, 0o644, self.config.bytes())?;
+        archive.directory(&format!("{}/", self.layer.hex()), 0o755)?;
+        archive.file(&layer_path, 0o644, self.layer.bytes())?;
+        archive.finish()
+    }
+
+    /// Writes the image as an archive of the OCI image layout. Each tag is a full reference, such
+    /// as `localhost/name:tag`; without any the image has no name in the archive.
+    ///
+    /// # Errors
+    ///
+    /// What writing to `out` fails with.
+    pub fn write_oci_archive(&self, tags: &[String], out: impl Write) -> io::Result<()> {
+        let index = json!({
+            "schemaVersion": 2,
+            "mediaType": INDEX_TYPE,
+            "manifests": self.index_entries(tags),
+        });
+        let mut archive = Archive::new(out);
+        archive.file("oci-layout", 0o644, br#"{"imageLayoutVersion":"1.0.0"}"#)?;
+        archive.file("index.json", 0o644, index.to_string().as_bytes())?;
+        archive.directory("blobs/", 0o755)?;
+        archive.directory("blobs/sha256/", 0o755)?;
+        for blob in [&self.manifest, &self.config, &self.layer] {
+            archive.file(&format!("blobs/sha256/{}", blob.hex()), 0o644, blob.bytes())?;
+        }
+        archive.finish()
+    }
+
+    /// One descriptor of the manifest per tag, since an annotation holds one name. The first of
+    /// them is containerd's, with the full name; the other is the tag alone, as the format says.
+    fn index_entries(&self, tags: &[String]) -> Vec<Value> {
+        let mut entry = self.manifest.descriptor(MANIFEST_TYPE);
+        entry["platform"] = json!({ "architecture": architecture(), "os": "linux" });
+        if tags.is_empty() {
+            return vec![entry];
+        }
+        let named = tags.iter().map(|tag| {
+            let mut entry = entry.clone();
+            let short = tag.rsplit_once(':').map_or("latest", |(_, short)| short);
+            entry["annotations"] = json!({
+                "io.containerd.image.name": tag,
+                "org.opencontainers.image.ref.name": short,
+            });
+            entry
+        });
+        named.collect()
+    }
+}
+
+/// The file system of the image, uncompressed.
+fn layer() -> Vec<u8> {
+    let mut archive = Archive::new(Vec::new());
+    let mut write = || {
+        for (path, mode) in DIRECTORIES {
+            archive.directory(path, mode)?;
+        }
+        archive.file(PROGRAM_PATH.trim_start_matches('/'), 0o755, PROGRAM)
+    };
+    write()
+        .and_then(|()| archive.0.into_inner())
+        .expect("a Vec takes every write")
+}
+
+/// The architecture that this program was built for, by its name in the Go language.
+fn architecture() -> &'static str {
+    if cfg!(target_arch = "aarch64") {
+        "arm64"
+    } else {
+        "amd64"
+    }
+}
+
+/// A tar archive of entries that belong to root and have no time.
+struct Archive<W: Write>(tar::Builder<W>);
+
+impl<W: Write> Archive<W> {
+    fn new(out: W) -> Self {
+        Self(tar::Builder::new(out))
+    }
+
+    fn file(&mut self, path: &str, mode: u32, bytes: &[u8]) -> io::Result<()> {
+        self.entry(EntryType::Regular, path, mode, bytes)
+    }
+
+    fn directory(&mut self, path: &str, mode: u32) -> io::Result<()> {
+        self.entry(EntryType::Directory, path, mode, &[])
+    }
+
+    fn entry(&mut self, kind: EntryType, path: &str, mode: u32, bytes: &[u8]) -> io::Result<()> {
+        let mut header = Header::new_ustar();
+        header.set_entry_type(kind);
+        header.set_mode(mode);
+        header.set_uid(0);
+        header.set_gid(0);
+        header.set_mtime(0);
+        header.set_size(bytes.len() as u64);
+        self.0.append_data(&mut header, path, bytes)
+    }
+
+    fn finish(self) -> io::Result<()> {
+        self.0.into_inner()?.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    fn image() -> Image {
+        Image::build(&BTreeMap::from([("run".to_owned(), "7".to_owned())]))
+    }
+
+    fn unpack(archive: &[u8]) -> BTreeMap<String, Vec<u8>> {
+        let mut files = BTreeMap::new();
+        for entry in tar::Archive::new(archive).entries().unwrap() {
+            let mut entry = entry.unwrap();
+            let path = entry.path().unwrap().display().to_string();
+            let mut bytes = Vec::new();
+            entry.read_to_end(&mut bytes).unwrap();
+            files.insert(path, bytes);
+        }
+        files
+    }
+
+    fn parse(bytes: &[u8]) -> Value {
+        serde_json::from_slice(bytes).unwrap()
+    }
+
+    fn digest(bytes: &[u8]) -> String {
+        Blob::new(bytes.to_vec()).digest
+    }
+
+    #[test]
+    fn a_digest_is_sha256_in_hexadecimal() {
+        let empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(digest(b""), empty);
+    }
+
+    #[test]
+    fn an_image_follows_from_its_labels() {
+        assert_eq!(image(), image());
+        let other = Image::build(&BTreeMap::new());
+        assert_ne!(image().id(), other.id());
+        assert_ne!(image().manifest_digest(), other.manifest_digest());
+    }
+
+    #[test]
+    fn the_layer_holds_the_program_for_root_to_run() {
+        let layer = layer();
+        let mut archive = tar::Archive::new(layer.as_slice());
+        let entries: Vec<_> = archive.entries().unwrap().map(Result::unwrap).collect();
+        for entry in &entries {
+            let header = entry.header();
+            assert_eq!(
+                (
+                    header.uid().unwrap(),
+                    header.gid().unwrap(),
+                    header.mtime().unwrap()
+                ),
+                (0, 0, 0)
+            );
+        }
+        let program = entries.last().unwrap();
+        assert_eq!(program.path().unwrap().to_str(), Some("workload"));
+        assert_eq!(program.header().mode().unwrap(), 0o755);
+        assert_eq!(unpack(&layer)["workload"], PROGRAM);
+    }
+
+    #[test]
+    fn the_docker_archive_is_complete() {
+        let tags = ["localhost/a:1".to_owned(), "localhost/b:2".to_owned()];
+        let mut archive = Vec::new();
+        image().write_docker_archive(&tags, &mut archive).unwrap();
+        let files = unpack(&archive);
+        let manifest = &parse(&files["manifest.json"])[0];
+        assert_eq!(manifest["RepoTags"], json!(tags));
+        let config = &files[manifest["Config"].as_str().unwrap()];
+        assert_eq!(digest(config), image().id());
+        let config = parse(config);
+        assert_eq!(config["config"]["Labels"], json!({ "run": "7" }));
+        let layer = &files[manifest["Layers"][0].as_str().unwrap()];
+        assert_eq!(config["rootfs"]["diff_ids"], json!([digest(layer)]));
+    }
+
+    #[test]
+    fn the_oci_archive_is_complete() {
+        let tags = ["localhost:5000/a:1".to_owned(), "localhost/b:2".to_owned()];
+        let mut archive = Vec::new();
+        image().write_oci_archive(&tags, &mut archive).unwrap();
+        let files = unpack(&archive);
+        let blob = |descriptor: &Value| {
+            let name = descriptor["digest"].as_str().unwrap();
+            let bytes = &files[&format!("blobs/{}", name.replace(':', "/"))];
+            assert_eq!(digest(bytes), name);
+            assert_eq!(descriptor["size"], bytes.len());
+            bytes
+        };
+        let index = parse(&files["index.json"]);
+        let annotations = &index["manifests"][0]["annotations"];
+        assert_eq!(annotations["io.containerd.image.name"], tags[0]);
+        assert_eq!(annotations["org.opencontainers.image.ref.name"], "1");
+        assert_eq!(
+            index["manifests"][1]["annotations"]["io.containerd.image.name"],
+            tags[1]
+        );
+        assert_eq!(index["manifests"][0]["digest"], image().manifest_digest());
+        let manifest = parse(blob(&index["manifests"][0]));
+        assert_eq!(manifest["config"]["digest"], image().id());
+        let config = parse(blob(&manifest["config"]));
+        let layer = blob(&manifest["layers"][0]);
+        assert_eq!(config["rootfs"]["diff_ids"], json!([digest(layer)]));
+    }
+
+    #[test]
+    fn an_archive_without_a_tag_has_one_nameless_image() {
+        let entries = image().index_entries(&[]);
+        assert_eq!(entries.len(), 1);
+        assert_eq!(entries[0].get("annotations"), None);
+    }
+}

@@ -1,0 +1,203 @@
+//! The modes of the workload program, as types.
+//!
+//! `fixtures/workload.rs` is the program itself and says what each mode does. This module must not
+//! know how a container is made. Every command that it gives is one that the program understands,
+//! but for [`Workload::Missing`].
+
+use std::time::Duration;
+
+/// The program: a static executable of Linux for the architecture of this build.
+pub const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/workload"));
+
+/// Where the program lies in the image.
+pub const PROGRAM_PATH: &str = "/workload";
+
+/// What a container is to do with its life.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Workload {
+    /// Reaps children for ever, as the init of a sandbox; a SIGTERM ends it with code 0.
+    Pause,
+    /// Exits with `code` after a time, or with 143 when a SIGTERM comes first.
+    Exit {
+        /// The exit code.
+        code: u8,
+        /// How long it runs.
+        after: Duration,
+    },
+    /// Waits for a SIGTERM, then exits with code 0 at once.
+    Obey,
+    /// Ignores every signal but SIGKILL, which alone ends it.
+    Ignore,
+    /// Dies by a signal after a time.
+    ///
+    /// As the init of a container only the signals of faults can do it: SIGILL, SIGTRAP, SIGBUS,
+    /// SIGSEGV and, on `x86_64`, SIGFPE. For any other it then exits with code 99.
+    Die {
+        /// The number of the signal, from 1 to 64.
+        signal: u8,
+        /// How long it runs.
+        after: Duration,
+    },
+    /// Touches memory after a time, to be killed for it; if it is not, it exits with code 98.
+    Eat {
+        /// How much memory it touches.
+        mebibytes: u32,
+        /// How long it runs before that.
+        after: Duration,
+    },
+    /// Has a child that eats memory, outlives it, and exits with `code`; with 98 if the child was
+    /// not killed.
+    ChildEat {
+        /// How much memory the child touches.
+        mebibytes: u32,
+        /// How long the child runs before that.
+        after: Duration,
+        /// How long the parent runs after the child's death.
+        then: Duration,
+        /// The exit code of the parent.
+        code: u8,
+    },
+    /// Leaves zombies to the init of its pid namespace, then does as [`Workload::Obey`].
+    Zombies {
+        /// How many.
+        count: u32,
+    },
+    /// Writes a line to its standard output and exits with code 0.
+    Write {
+        /// The line, without its end.
+        text: String,
+    },
+    /// A command that the image does not have: the start of the container fails.
+    Missing,
+}
+
+impl Workload {
+    /// The whole command line, beginning with the path of the program.
+    #[must_use]
+    pub fn command(&self) -> Vec<String> {
+        let ms = |time: &Duration| time.as_millis().to_string();
+        let (mode, arguments) = match self {
+            Self::Pause => ("pause", vec![]),
+            Self::Exit { code, after } => ("exit", vec![code.to_string(), ms(after)]),
+            Self::Obey => ("obey", vec![]),
+            Self::Ignore => ("ignore", vec![]),
+            Self::Die { signal, after } => ("die", vec![signal.to_string(), ms(after)]),
+            Self::Eat { mebibytes, after } => ("eat", vec![mebibytes.to_string(), ms(after)]),
+            Self::ChildEat {
+                mebibytes,
+                after,
+                then,
+                code,
+            } => (
+                "child-eat",
+                vec![mebibytes.to_string(), ms(after), ms(then), code.to_string()],
+            ),
+            Self::Zombies { count } => ("zombies", vec![count.to_string()]),
+            Self::Write { text } => ("write", vec![text.clone()]),
+            Self::Missing => return vec!["/missing".to_owned()],
+        };
+        [PROGRAM_PATH, mode]
+            .map(str::to_owned)
+            .into_iter()
+            .chain(arguments)
+            .collect()
+    }
+
+    /// The exit code that the program promises when it is left alone, as a runtime reports it:
+    /// 128 + the signal for a death by a signal.
+    #[must_use]
+    pub fn declared_exit(&self) -> Option<i32> {
+        match self {
+            Self::Exit { code, .. } | Self::ChildEat { code, .. } => Some(i32::from(*code)),
+            Self::Die { signal, .. } => Some(128 + i32::from(*signal)),
+            Self::Write { .. } => Some(0),
+            Self::Pause
+            | Self::Obey
+            | Self::Ignore
+            | Self::Eat { .. }
+            | Self::Zombies { .. }
+            | Self::Missing => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[track_caller]
+    fn check(workload: &Workload, command: &str, declared_exit: Option<i32>) {
+        assert_eq!(workload.command().join(" "), command);
+        assert_eq!(workload.declared_exit(), declared_exit);
+    }
+
+    #[test]
+    fn each_workload_has_its_command_and_promise() {
+        check(&Workload::Pause, "/workload pause", None);
+        check(
+            &Workload::Exit {
+                code: 42,
+                after: SECOND,
+            },
+            "/workload exit 42 1000",
+            Some(42),
+        );
+        check(&Workload::Obey, "/workload obey", None);
+        check(&Workload::Ignore, "/workload ignore", None);
+        check(
+            &Workload::Die {
+                signal: 11,
+                after: SECOND,
+            },
+            "/workload die 11 1000",
+            Some(139),
+        );
+        check(
+            &Workload::Eat {
+                mebibytes: 64,
+                after: SECOND,
+            },
+            "/workload eat 64 1000",
+            None,
+        );
+        let child_eat = Workload::ChildEat {
+            mebibytes: 64,
+            after: SECOND,
+            then: SECOND * 2,
+            code: 5,
+        };
+        check(&child_eat, "/workload child-eat 64 1000 2000 5", Some(5));
+        check(&Workload::Zombies { count: 3 }, "/workload zombies 3", None);
+        check(
+            &Workload::Write {
+                text: "a line".into(),
+            },
+            "/workload write a line",
+            Some(0),
+        );
+        check(&Workload::Missing, "/missing", None);
+    }
+
+    #[test]
+    fn a_text_is_one_argument() {
+        let command = Workload::Write {
+            text: "a  line".into(),
+        }
+        .command();
+        assert_eq!(command, ["/workload", "write", "a  line"]);
+    }
+
+    #[test]
+    fn the_program_is_a_small_static_executable() {
+        assert!(PROGRAM.starts_with(b"\x7fELF\x02"), "a 64-bit ELF file");
+        assert!(PROGRAM.len() < 200 << 10, "{} bytes", PROGRAM.len());
+        let interpreter = b"ld-linux";
+        assert!(
+            !PROGRAM
+                .windows(interpreter.len())
+                .any(|window| window == interpreter)
+        );
+    }
+}
