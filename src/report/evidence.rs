@@ -1,7 +1,10 @@
 //! The few lines of a history that prove a violation, with a little of what stands around them.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 
+use crate::history::{Entry, Seq};
 use crate::outcome::{Outcome, Violation};
 
 use super::timeline::Timeline;
@@ -13,39 +16,68 @@ const CONTEXT: usize = 2;
 /// each; forty are two screens, and the recorded history has the rest.
 const LINES: usize = 40;
 
-/// The timeline around a violation's evidence, where `>` marks the evidence itself. Empty if the
-/// violation points to nothing.
-#[must_use]
-pub fn evidence(outcome: &Outcome, violation: &Violation) -> Vec<String> {
-    let entries = || outcome.evidence.iter().map(AsRef::as_ref);
-    let timeline = Timeline::new(outcome.began, entries());
-    let marked = |index: usize| violation.evidence.contains(&outcome.evidence[index].seq);
-    let mut lines = Vec::new();
-    let mut budget = LINES;
-    let mut shown_until = 0;
-    for window in windows(outcome.evidence.len(), marked) {
-        let window = window.start..window.end.min(window.start + budget);
-        if window.is_empty() {
-            break;
+/// What shows the evidence of an outcome's violations.
+#[derive(Clone, Debug)]
+pub struct Evidence<'a> {
+    entries: &'a [Arc<Entry>],
+    timeline: Timeline<'a>,
+}
+
+impl<'a> Evidence<'a> {
+    /// Learns the names in the slice of the history that the outcome holds.
+    #[must_use]
+    pub fn of(outcome: &'a Outcome) -> Self {
+        let entries = &outcome.evidence;
+        Self {
+            entries,
+            timeline: Timeline::new(outcome.began, entries.iter().map(AsRef::as_ref)),
         }
-        budget -= window.len();
-        lines.extend(left_out(window.start - shown_until));
-        shown_until = window.end;
-        let window = window.map(|index| timeline.line(&outcome.evidence[index], marked(index)));
-        lines.extend(window);
     }
-    if !lines.is_empty() {
-        lines.extend(left_out(outcome.evidence.len() - shown_until));
+
+    /// The timeline around a violation's evidence, where `>` marks the evidence itself. Empty if
+    /// the violation points to nothing.
+    #[must_use]
+    pub fn lines(&self, violation: &Violation) -> Vec<String> {
+        let place = |seq: &Seq| self.entries.binary_search_by_key(seq, |entry| entry.seq);
+        let (held, absent): (Vec<_>, Vec<_>) = violation
+            .evidence
+            .iter()
+            .partition(|seq| place(seq).is_ok());
+        let marked: BTreeSet<_> = held.into_iter().filter_map(|seq| place(seq).ok()).collect();
+        let mut lines = self.stretches(&marked);
+        lines.extend(told(&absent));
+        lines
     }
-    lines.extend(absent(outcome, violation));
-    lines
+
+    fn stretches(&self, marked: &BTreeSet<usize>) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut budget = LINES;
+        let mut shown_until = 0;
+        for window in windows(self.entries.len(), marked) {
+            let window = window.start..window.end.min(window.start + budget);
+            if window.is_empty() {
+                break;
+            }
+            budget -= window.len();
+            lines.extend(left_out(window.start - shown_until));
+            shown_until = window.end;
+            lines.extend(window.map(|at| {
+                let entry: &Entry = &self.entries[at];
+                self.timeline.line(entry, marked.contains(&at))
+            }));
+        }
+        if !lines.is_empty() {
+            lines.extend(left_out(self.entries.len() - shown_until));
+        }
+        lines
+    }
 }
 
 /// The stretches of entries to show: each marked one with its context, joined where they touch.
-fn windows(count: usize, marked: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
+fn windows(count: usize, marked: &BTreeSet<usize>) -> Vec<Range<usize>> {
     let mut windows: Vec<Range<usize>> = Vec::new();
-    for index in (0..count).filter(|index| marked(*index)) {
-        let window = index.saturating_sub(CONTEXT)..(index + CONTEXT + 1).min(count);
+    for at in marked {
+        let window = at.saturating_sub(CONTEXT)..(at + CONTEXT + 1).min(count);
         match windows.last_mut() {
             // A gap of one line would be replaced by a line that says so.
             Some(last) if window.start <= last.end + 1 => last.end = window.end,
@@ -60,13 +92,20 @@ fn left_out(count: usize) -> Option<String> {
 }
 
 /// Evidence that the slice of the history does not hold is told, lest proof be lost in silence.
-fn absent(outcome: &Outcome, violation: &Violation) -> Option<String> {
-    let held = |seq| outcome.evidence.iter().any(|entry| entry.seq == seq);
-    let absent = violation.evidence.iter().filter(|seq| !held(**seq));
-    let absent: Vec<_> = absent.take(CONTEXT).map(|seq| format!("#{seq}")).collect();
-    (!absent.is_empty()).then(|| {
-        let absent = absent.join(", ");
-        format!("       see also {absent} in the recorded history")
+fn told(absent: &[&Seq]) -> Option<String> {
+    let named: Vec<_> = absent
+        .iter()
+        .take(CONTEXT)
+        .map(|seq| format!("#{seq}"))
+        .collect();
+    let more = if absent.len() > CONTEXT {
+        " and others"
+    } else {
+        ""
+    };
+    (!named.is_empty()).then(|| {
+        let named = named.join(", ");
+        format!("       see also {named}{more} in the recorded history")
     })
 }
 
@@ -74,15 +113,18 @@ fn absent(outcome: &Outcome, violation: &Violation) -> Option<String> {
 mod tests {
     use expect_test::{Expect, expect};
 
-    use super::evidence;
-    use crate::history::Seq;
+    use std::sync::Arc;
+
+    use super::Evidence;
+    use crate::history::{Entry, Seq};
     use crate::report::fixture::{failed, violation};
 
     #[track_caller]
     fn check(seqs: &[u64], expect: &Expect) {
         let mut violation = violation("");
         violation.evidence = seqs.iter().copied().map(Seq).collect();
-        let lines = evidence(&failed(), &violation);
+        let outcome = failed();
+        let lines = Evidence::of(&outcome).lines(&violation);
         let starts = lines
             .iter()
             .map(|line| line.chars().take(8).collect::<String>());
@@ -120,13 +162,22 @@ mod tests {
     #[test]
     fn one_violation_cannot_flood_the_screen() {
         let mut outcome = failed();
-        outcome.evidence = std::iter::repeat_n(outcome.evidence, 10)
-            .flatten()
-            .collect();
+        let copy = |seq| {
+            let entry = Entry::clone(&outcome.evidence[0]);
+            let seq = Seq(seq);
+            Arc::new(Entry { seq, ..entry })
+        };
+        outcome.evidence = (0..230).map(copy).collect();
         let mut violation = violation("");
-        violation.evidence = (0..23).map(Seq).collect();
-        let lines = evidence(&outcome, &violation);
-        assert_eq!(lines.len(), super::LINES + 1);
-        assert_eq!(lines.last().expect("41 lines"), "       … 190 entries");
+        violation.evidence = (0..1_000).map(Seq).collect();
+        let lines = Evidence::of(&outcome).lines(&violation);
+        assert_eq!(lines.len(), super::LINES + 2);
+        assert_eq!(
+            lines[super::LINES..],
+            [
+                "       … 190 entries",
+                "       see also #230, #231 and others in the recorded history"
+            ]
+        );
     }
 }

@@ -1,19 +1,23 @@
-//! What a person or a machine is told about a run: a timeline and console text.
+//! What a person or a machine is told about a run: a timeline, console text, `JUnit` XML
+//! and JSON.
 //!
 //! Each report is a pure function of a [`RunReport`](crate::outcome::RunReport) or of history
 //! entries; where the bytes go is the caller's business. Text that a runtime sent is escaped before
-//! it is shown, see [`printable`]: no report lets a runtime drive a terminal or break a document.
+//! it is shown, see [`printable()`]: no report lets a runtime drive a terminal or break a document.
 //! This module knows nothing of rules, of files and of clocks.
 
 mod calendar;
 mod evidence;
 #[cfg(test)]
 mod fixture;
+pub mod json;
+pub mod junit;
 mod printable;
 mod text;
 mod timeline;
+mod xml;
 
-pub use evidence::evidence;
+pub use evidence::Evidence;
 pub use printable::{printable, short_id};
 pub use text::{failure, summary};
 pub use timeline::{Timeline, timeline};

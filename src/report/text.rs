@@ -9,7 +9,7 @@ use std::fmt::{self, Write};
 use crate::outcome::{Level, Outcome, RunReport, Verdict, Violation};
 
 use super::calendar::span;
-use super::evidence::evidence;
+use super::evidence::Evidence;
 use super::printable::{cut, printable, wrap};
 
 /// Columns that text is wrapped at.
@@ -17,6 +17,12 @@ const WIDTH: usize = 96;
 
 /// Violations of one outcome that are shown in full. The reports in files have all of them.
 const IN_FULL: usize = 5;
+
+/// Characters kept of a value in the details. A runtime's message may have megabytes.
+const VALUE: usize = 2_000;
+
+/// Lines of one kind in the closing lines, such as failed outcomes.
+const LISTED: usize = 50;
 
 /// Characters kept of a reason in the closing lines, where each outcome has one line.
 const REASON: usize = 200;
@@ -28,6 +34,13 @@ pub fn failure(outcome: &Outcome) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = write_outcome(&mut text, outcome, IN_FULL);
+    text
+}
+
+/// The same with every violation in full, for reports that are read later.
+pub(super) fn failure_in_full(outcome: &Outcome) -> String {
+    let mut text = String::new();
+    let _ = write_outcome(&mut text, outcome, usize::MAX);
     text
 }
 
@@ -86,10 +99,11 @@ fn write_outcome(text: &mut String, outcome: &Outcome, in_full: usize) -> fmt::R
         Some(reason) => field(text, judgement(outcome.verdict), reason, 0),
         None => writeln!(text, "{}", judgement(outcome.verdict))?,
     }
-    write_violations(text, outcome, &outcome.violations, in_full)?;
+    let evidence = Evidence::of(outcome);
+    write_violations(text, &evidence, &outcome.violations, in_full)?;
     if !outcome.advice.is_empty() {
         writeln!(text, "\nadvice, which fails nothing:")?;
-        write_violations(text, outcome, &outcome.advice, in_full)?;
+        write_violations(text, &evidence, &outcome.advice, in_full)?;
     }
     for leftover in &outcome.leftovers {
         field(text, "left over", leftover, 0);
@@ -99,13 +113,13 @@ fn write_outcome(text: &mut String, outcome: &Outcome, in_full: usize) -> fmt::R
 
 fn write_violations(
     text: &mut String,
-    outcome: &Outcome,
+    evidence: &Evidence<'_>,
     violations: &[Violation],
     in_full: usize,
 ) -> fmt::Result {
     for violation in violations.iter().take(in_full) {
         text.push('\n');
-        write_violation(text, outcome, violation)?;
+        write_violation(text, evidence, violation)?;
     }
     if violations.len() > in_full {
         let more = violations.len() - in_full;
@@ -114,7 +128,11 @@ fn write_violations(
     Ok(())
 }
 
-fn write_violation(text: &mut String, outcome: &Outcome, violation: &Violation) -> fmt::Result {
+fn write_violation(
+    text: &mut String,
+    evidence: &Evidence<'_>,
+    violation: &Violation,
+) -> fmt::Result {
     let level = match violation.level {
         Level::Must => "MUST",
         Level::Should => "SHOULD",
@@ -128,7 +146,7 @@ fn write_violation(text: &mut String, outcome: &Outcome, violation: &Violation) 
     field(text, "subject", &violation.subject, 8);
     field(text, "expected", &violation.expected, 8);
     field(text, "actual", &violation.actual, 8);
-    for line in evidence(outcome, violation) {
+    for line in evidence.lines(violation) {
         writeln!(text, "{line}")?;
     }
     Ok(())
@@ -144,8 +162,7 @@ fn field(text: &mut String, key: &str, value: &str, align: usize) {
         let _ = write!(text, "{key}: ");
         2
     };
-    wrap(text, value, WIDTH, indent);
-    text.push('\n');
+    line(text, &cut(value, VALUE), indent);
 }
 
 fn write_summary(text: &mut String, report: &RunReport) -> fmt::Result {
@@ -168,21 +185,22 @@ fn write_summary(text: &mut String, report: &RunReport) -> fmt::Result {
         Verdict::Known,
         Verdict::Skip,
     ] {
-        write_all_of(text, report, verdict);
+        let outcomes = report.outcomes.iter();
+        let those = outcomes.filter(|outcome| outcome.verdict == verdict);
+        listed(text, those.map(in_one_line));
     }
-    for outcome in &report.outcomes {
-        for leftover in &outcome.leftovers {
-            let leftover = cut(leftover, REASON);
-            line(
-                text,
-                &format!("  left over by {}: {leftover}", outcome.label()),
-                4,
-            );
-        }
-    }
-    for fault in &report.faults {
-        line(text, &format!("  fault: {}", cut(fault, REASON)), 4);
-    }
+    let leftovers = report.outcomes.iter().flat_map(|outcome| {
+        let label = outcome.label();
+        let told =
+            move |leftover: &String| format!("  left over by {label}: {}", cut(leftover, REASON));
+        outcome.leftovers.iter().map(told)
+    });
+    listed(text, leftovers);
+    let faults = report.faults.iter();
+    listed(
+        text,
+        faults.map(|fault| format!("  fault: {}", cut(fault, REASON))),
+    );
     if report.foreign_pods > 0 {
         let pods = counted(report.foreign_pods, "pod", "pods");
         writeln!(text, "  {pods} of others on the node, left alone")?;
@@ -190,30 +208,29 @@ fn write_summary(text: &mut String, report: &RunReport) -> fmt::Result {
     Ok(())
 }
 
-/// One line for each outcome with this verdict.
-fn write_all_of(text: &mut String, report: &RunReport, verdict: Verdict) {
-    for outcome in report
-        .outcomes
-        .iter()
-        .filter(|outcome| outcome.verdict == verdict)
-    {
-        let (id, label) = (printable(&outcome.id), outcome.label());
-        let cause = match verdict {
-            Verdict::UnexpectedPass => {
-                let reason = outcome.reason.as_deref().unwrap_or("without a reason");
-                format!(
-                    "listed as failing ({}); strike it off the list",
-                    cut(reason, REASON)
-                )
-            }
-            Verdict::Pass
-            | Verdict::Fail
-            | Verdict::Known
-            | Verdict::Error
-            | Verdict::Skip
-            | Verdict::Inconclusive => cause(outcome),
-        };
-        line(text, &format!("  {verdict}: {id} {label}: {cause}"), 4);
+/// What the closing lines say of an outcome.
+fn in_one_line(outcome: &Outcome) -> String {
+    let (verdict, id, label) = (outcome.verdict, printable(&outcome.id), outcome.label());
+    let cause = cause(outcome);
+    if verdict == Verdict::UnexpectedPass {
+        format!("  {verdict}: {id} {label}: listed as failing ({cause}); strike it off the list")
+    } else {
+        format!("  {verdict}: {id} {label}: {cause}")
+    }
+}
+
+/// One paragraph each, up to a limit.
+fn listed(text: &mut String, items: impl Iterator<Item = String>) {
+    let mut more = 0_usize;
+    for (nth, item) in items.enumerate() {
+        if nth < LISTED {
+            line(text, &item, 4);
+        } else {
+            more += 1;
+        }
+    }
+    if more > 0 {
+        line(text, &format!("  … {more} more like these"), 4);
     }
 }
 
@@ -320,6 +337,26 @@ mod tests {
             .collect();
         let summary = summary(&report);
         assert!(summary.contains("1 case, run 3 times, and 0 invariants: 3 passed, 0 failed in"));
+    }
+
+    #[test]
+    fn a_node_where_all_fails_is_summed_up_on_two_screens() {
+        let mut report = fixture();
+        report.outcomes = vec![failed(); 10_000];
+        let summary = summary(&report);
+        assert!(
+            summary.contains("\n  … 9950 more like these\n"),
+            "{summary}"
+        );
+        assert!(summary.lines().count() < 120, "{summary}");
+    }
+
+    #[test]
+    fn a_message_of_megabytes_is_cut() {
+        let mut outcome = failed();
+        outcome.violations = vec![violation(&"word ".repeat(1_000_000))];
+        outcome.reason = Some("word ".repeat(1_000_000));
+        assert!(failure(&outcome).len() < 8_000);
     }
 
     #[test]

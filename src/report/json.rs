@@ -1,0 +1,233 @@
+//! The report for machines: one JSON object.
+//!
+//! `format` is 1. Within it, fields are only ever added; a reader ignores those it does not know.
+//!
+//! | field          | what it holds                                                           |
+//! |----------------|-------------------------------------------------------------------------|
+//! | `format`       | the version of this format                                              |
+//! | `run`          | the run's UUID, with which everything that it made was labelled         |
+//! | `suite`        | version and commit of the suite                                         |
+//! | `endpoint`     | the runtime's endpoint                                                  |
+//! | `runtime`      | `name`, `version` and `api_version`, as the runtime tells them          |
+//! | `image`        | the image that containers ran                                           |
+//! | `began`        | when, in UTC, as RFC 3339 has it                                        |
+//! | `duration_s`   | how long the run took, in seconds                                       |
+//! | `foreign_pods` | how many pods the node had that the run did not make                    |
+//! | `totals`       | how many outcomes there are of each verdict; every verdict is there     |
+//! | `outcomes`     | the cases and invariants, in the order of the plan                      |
+//! | `faults`       | what went wrong beside the cases, one sentence each                     |
+//!
+//! An outcome has `id`, `name`, `repetition` (from 1; null unless cases are repeated), `title`,
+//! `verdict`, `reason` (null for a plain pass or fail), `began`, `duration_s`, `violations` (which
+//! convict), `advice` (which does not) and `leftovers`. Verdicts are `pass`, `fail`, `known`,
+//! `unexpected-pass`, `error`, `skip` and `inconclusive`; as keys of `totals` with an underscore.
+//!
+//! A violation has `rule`, `level` (`must`, `should` or `may`), `sentence`, `subject`, `expected`,
+//! `actual`, `evidence` (places in the recorded history) and `timeline`: the lines that a person is
+//! shown, where `>` marks the evidence. Texts of the runtime stand as it sent them, apart from the
+//! timeline, where they are escaped and cut.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::outcome::{Outcome, RunReport, Verdict, Violation};
+
+use super::calendar::rfc3339;
+use super::evidence::Evidence;
+
+/// The version of the format.
+pub const FORMAT: u32 = 1;
+
+/// Writes the report as one JSON object, indented.
+///
+/// # Errors
+///
+/// Only those of the writer.
+pub fn write(report: &RunReport, mut out: impl Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut out, &Document::of(report))?;
+    writeln!(out)
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    format: u32,
+    run: &'a str,
+    suite: &'a str,
+    endpoint: &'a str,
+    runtime: Runtime<'a>,
+    image: &'a str,
+    began: String,
+    duration_s: f64,
+    foreign_pods: usize,
+    totals: Totals,
+    outcomes: Vec<Judged<'a>>,
+    faults: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Runtime<'a> {
+    name: &'a str,
+    version: &'a str,
+    api_version: &'a str,
+}
+
+#[derive(Serialize)]
+struct Totals {
+    pass: usize,
+    fail: usize,
+    known: usize,
+    unexpected_pass: usize,
+    error: usize,
+    skip: usize,
+    inconclusive: usize,
+}
+
+#[derive(Serialize)]
+struct Judged<'a> {
+    id: &'a str,
+    name: &'a str,
+    repetition: Option<u32>,
+    title: &'a str,
+    verdict: Verdict,
+    reason: Option<&'a str>,
+    began: String,
+    duration_s: f64,
+    violations: Vec<Broken<'a>>,
+    advice: Vec<Broken<'a>>,
+    leftovers: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Broken<'a> {
+    #[serde(flatten)]
+    violation: &'a Violation,
+    timeline: Vec<String>,
+}
+
+impl<'a> Document<'a> {
+    fn of(report: &'a RunReport) -> Self {
+        let runtime = &report.info.runtime;
+        Self {
+            format: FORMAT,
+            run: report.info.run.as_str(),
+            suite: &report.info.suite,
+            endpoint: &report.info.endpoint,
+            runtime: Runtime {
+                name: &runtime.runtime_name,
+                version: &runtime.runtime_version,
+                api_version: &runtime.api_version,
+            },
+            image: &report.image,
+            began: rfc3339(report.began),
+            duration_s: report.duration.as_secs_f64(),
+            foreign_pods: report.foreign_pods,
+            totals: Totals::of(report),
+            outcomes: report.outcomes.iter().map(Judged::of).collect(),
+            faults: &report.faults,
+        }
+    }
+}
+
+impl Totals {
+    fn of(report: &RunReport) -> Self {
+        Self {
+            pass: report.count(Verdict::Pass),
+            fail: report.count(Verdict::Fail),
+            known: report.count(Verdict::Known),
+            unexpected_pass: report.count(Verdict::UnexpectedPass),
+            error: report.count(Verdict::Error),
+            skip: report.count(Verdict::Skip),
+            inconclusive: report.count(Verdict::Inconclusive),
+        }
+    }
+}
+
+impl<'a> Judged<'a> {
+    fn of(outcome: &'a Outcome) -> Self {
+        let evidence = Evidence::of(outcome);
+        let broken = |violation: &'a Violation| Broken {
+            violation,
+            timeline: evidence.lines(violation),
+        };
+        Self {
+            id: &outcome.id,
+            name: &outcome.name,
+            repetition: outcome.repetition,
+            title: &outcome.title,
+            verdict: outcome.verdict,
+            reason: outcome.reason.as_deref(),
+            began: rfc3339(outcome.began),
+            duration_s: outcome.duration.as_secs_f64(),
+            violations: outcome.violations.iter().map(broken).collect(),
+            advice: outcome.advice.iter().map(broken).collect(),
+            leftovers: &outcome.leftovers,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect_file;
+    use serde_json::{Value, json};
+
+    use super::write;
+    use crate::outcome::{Outcome, RunReport, Verdict};
+    use crate::report::fixture::{AWKWARD, fixture, outcome, violation};
+
+    fn render(report: &RunReport) -> String {
+        let mut bytes = Vec::new();
+        write(report, &mut bytes).expect("a vector takes everything");
+        String::from_utf8(bytes).expect("JSON is written as UTF-8")
+    }
+
+    fn parse(text: &str) -> Value {
+        serde_json::from_str(text).expect("valid JSON")
+    }
+
+    #[test]
+    fn the_report_is_as_it_was() {
+        expect_file!["../../fixtures/reports/report.json"].assert_eq(&render(&fixture()));
+    }
+
+    #[test]
+    fn every_verdict_is_counted() {
+        let report = parse(&render(&fixture()));
+        let totals = json!({
+            "pass": 2, "fail": 1, "known": 1, "unexpected_pass": 1, "error": 1, "skip": 1,
+            "inconclusive": 1,
+        });
+        assert_eq!(report["totals"], totals);
+        assert_eq!(report["format"], 1);
+        assert_eq!(report["outcomes"][6]["verdict"], "unexpected-pass");
+    }
+
+    #[test]
+    fn awkward_text_arrives_whole() {
+        let report = parse(&render(&fixture()));
+        assert_eq!(report["outcomes"][1]["violations"][1]["actual"], AWKWARD);
+        assert_eq!(report["outcomes"][2]["reason"], AWKWARD);
+    }
+
+    #[test]
+    fn ten_thousand_cases_are_all_there() {
+        let mut report = fixture();
+        let many = Outcome {
+            violations: vec![violation(AWKWARD)],
+            ..outcome("ORD-01", "order::many", Verdict::Fail)
+        };
+        report.outcomes = vec![many; 10_000];
+        let report = parse(&render(&report));
+        assert_eq!(report["outcomes"].as_array().map(Vec::len), Some(10_000));
+    }
+
+    #[test]
+    fn an_empty_run_is_a_report_too() {
+        let mut report = fixture();
+        report.outcomes.clear();
+        report.faults.clear();
+        let report = parse(&render(&report));
+        assert_eq!(report["outcomes"], json!([]));
+        assert_eq!(report["faults"], json!([]));
+    }
+}

@@ -1,0 +1,280 @@
+//! The report that CI systems read: `JUnit` XML.
+//!
+//! One `testsuite`, named after the runtime, holds one `testcase` per outcome: `classname` is
+//! `cri-event-conformance.<area>`, which Jenkins shows as a package and its class, and `name` is
+//! the outcome's own with its repetition; GitLab tells tests apart by both. The verdicts become:
+//!
+//! | verdict         | element   | `type`                                     |
+//! |-----------------|-----------|--------------------------------------------|
+//! | pass            | none      |                                            |
+//! | fail            | `failure` | ids of the broken rules                    |
+//! | unexpected pass | `failure` | `unexpected-pass`: the list of known failures is out of date |
+//! | error           | `error`   | `undecided`                                |
+//! | skip            | `skipped` | `skip`                                     |
+//! | inconclusive    | `skipped` | `inconclusive`                             |
+//! | known           | `skipped` | `known`                                    |
+//!
+//! `message` is one line; everything else stands in the element's text, or in `system-out` where
+//! the element has none. All text has gone through `report::xml`, so that no runtime can make
+//! the document ill-formed. Only this module knows the `junit-report` crate, and `calendar`
+//! what it exports of `time`.
+
+use std::io::{self, Write};
+
+use junit_report::{Duration, Report, TestCase, TestResult, TestSuite};
+
+use crate::outcome::{Outcome, RunReport, Verdict, Violation};
+
+use super::calendar::utc;
+use super::text::{cause, failure_in_full};
+use super::xml::{attribute, cdata};
+
+const SUITE: &str = "cri-event-conformance";
+
+/// Writes the report as a whole XML document.
+///
+/// # Errors
+///
+/// Only those of the writer.
+pub fn write(report: &RunReport, mut out: impl Write) -> io::Result<()> {
+    let mut document = Report::new();
+    document.add_testsuite(suite(report));
+    // Into memory first: the crate would wrap what the writer says, and hide a broken pipe.
+    let mut xml = Vec::new();
+    document.write_xml(&mut xml).map_err(io::Error::other)?;
+    xml.push(b'\n');
+    out.write_all(&xml)
+}
+
+fn suite(report: &RunReport) -> TestSuite {
+    let runtime = &report.info.runtime;
+    let name = format!("{} {}", runtime.runtime_name, runtime.runtime_version);
+    let mut suite = TestSuite::new(&attribute(&name));
+    SUITE.clone_into(&mut suite.package);
+    suite.timestamp = utc(report.began);
+    suite.testcases = report.outcomes.iter().map(testcase).collect();
+    suite.system_out = Some(cdata(&format!(
+        "run {}\nsuite {}\nendpoint {}\nimage {}\n",
+        report.info.run, report.info.suite, report.info.endpoint, report.image,
+    )));
+    if !report.faults.is_empty() {
+        suite.system_err = Some(cdata(&report.faults.join("\n")));
+    }
+    suite
+}
+
+fn testcase(outcome: &Outcome) -> TestCase {
+    let result = result(outcome);
+    // An element's text is written for failures and errors alone.
+    let needs_output = match result {
+        TestResult::Failure { .. } | TestResult::Error { .. } => false,
+        TestResult::Skipped | TestResult::SkippedWithCause { .. } | TestResult::Success => {
+            !outcome.violations.is_empty()
+                || !outcome.advice.is_empty()
+                || !outcome.leftovers.is_empty()
+        }
+    };
+    TestCase {
+        name: attribute(&outcome.label()),
+        time: time(outcome),
+        result,
+        classname: Some(attribute(&format!("{SUITE}.{}", outcome.area()))),
+        filepath: None,
+        system_out: needs_output.then(|| cdata(&failure_in_full(outcome))),
+        system_err: None,
+    }
+}
+
+fn result(outcome: &Outcome) -> TestResult {
+    let skipped = |type_: &str| TestResult::SkippedWithCause {
+        type_: type_.to_owned(),
+        message: attribute(&format!("{type_}: {}", cause(outcome))),
+        cause: None,
+    };
+    let failure = |type_: &str, message: &str| TestResult::Failure {
+        type_: attribute(type_),
+        message: attribute(message),
+        cause: Some(cdata(&failure_in_full(outcome))),
+    };
+    match outcome.verdict {
+        Verdict::Pass => TestResult::Success,
+        Verdict::Fail => failure(&rules(&outcome.violations), &cause(outcome)),
+        Verdict::UnexpectedPass => {
+            let message = format!("passed, though listed as failing: {}", cause(outcome));
+            failure("unexpected-pass", &message)
+        }
+        Verdict::Error => TestResult::Error {
+            type_: "undecided".to_owned(),
+            message: attribute(&cause(outcome)),
+            cause: Some(cdata(&failure_in_full(outcome))),
+        },
+        Verdict::Skip => skipped("skip"),
+        Verdict::Inconclusive => skipped("inconclusive"),
+        Verdict::Known => skipped("known"),
+    }
+}
+
+/// How long it took; what is longer than the crate can add up counts as nothing.
+fn time(outcome: &Outcome) -> Duration {
+    Duration::try_from(outcome.duration)
+        .ok()
+        .filter(|time| *time < Duration::weeks(1_000))
+        .unwrap_or_default()
+}
+
+/// The ids of the broken rules, each once, in order of discovery.
+fn rules(violations: &[Violation]) -> String {
+    let mut rules: Vec<&str> = Vec::new();
+    for violation in violations {
+        if !rules.contains(&violation.rule.as_str()) {
+            rules.push(&violation.rule);
+        }
+    }
+    rules.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use expect_test::expect_file;
+    use proptest::collection::vec;
+    use proptest::prelude::{ProptestConfig, any, prop_assert, proptest};
+    use roxmltree::{Document, Node};
+
+    use super::write;
+    use crate::outcome::{Outcome, RunReport, Verdict};
+    use crate::report::fixture::{AWKWARD, failed, fixture, outcome, violation};
+
+    fn render(report: &RunReport) -> String {
+        let mut bytes = Vec::new();
+        write(report, &mut bytes).expect("a vector takes everything");
+        String::from_utf8(bytes).expect("XML is written as UTF-8")
+    }
+
+    fn count(document: &Document<'_>, tag: &str) -> usize {
+        let is_tag = |node: &Node<'_, '_>| node.has_tag_name(tag);
+        document.descendants().filter(is_tag).count()
+    }
+
+    fn element<'a>(document: &'a Document<'_>, case: &str, tag: &str) -> Node<'a, 'a> {
+        let named = |node: &Node<'_, '_>| node.attribute("name") == Some(case);
+        let case = document
+            .descendants()
+            .find(named)
+            .expect("the case is listed");
+        let tagged = |node: &Node<'_, '_>| node.has_tag_name(tag);
+        case.children().find(tagged).expect("it has the element")
+    }
+
+    fn text(node: Node<'_, '_>) -> String {
+        node.children().filter_map(|child| child.text()).collect()
+    }
+
+    #[test]
+    fn the_report_is_as_it_was() {
+        let pretty = render(&fixture()).replace("><test", ">\n<test");
+        expect_file!["../../fixtures/reports/junit.xml"].assert_eq(&pretty);
+    }
+
+    #[test]
+    fn every_verdict_becomes_its_element() {
+        let xml = render(&fixture());
+        let document = Document::parse(&xml).expect("well-formed");
+        let suite = document
+            .root_element()
+            .first_element_child()
+            .expect("a suite");
+        assert_eq!(suite.attribute("name"), Some("containerd 2.1.9"));
+        assert_eq!(suite.attribute("tests"), Some("8"));
+        assert_eq!(suite.attribute("failures"), Some("2"));
+        assert_eq!(suite.attribute("errors"), Some("1"));
+        assert_eq!(suite.attribute("timestamp"), Some("2026-11-20T16:52:40Z"));
+        assert_eq!(count(&document, "testcase"), 8);
+        assert_eq!(count(&document, "skipped"), 3);
+        let failure = element(&document, "order::four-events-in-order", "failure");
+        assert_eq!(failure.attribute("type"), Some("ORD-01 INV-02"));
+        let known = element(&document, "sandbox::deleted-tells-the-pod", "skipped");
+        assert_eq!(known.attribute("message"), Some("known: containerd#12418"));
+        let pass = element(&document, "order::started-before-stopped#2", "failure");
+        assert_eq!(pass.attribute("type"), Some("unexpected-pass"));
+    }
+
+    #[test]
+    fn awkward_text_arrives_whole() {
+        let xml = render(&fixture());
+        let document = Document::parse(&xml).expect("well-formed");
+        let failure = element(&document, "order::four-events-in-order", "failure");
+        let body = text(failure);
+        assert!(
+            body.contains(r#"]]> <b>&amp;"'\r\nnext\u{fffe} \u{202e}🦀"#),
+            "{body}"
+        );
+        assert!(
+            body.contains(">    #10     +0.150  event   STOPPED c"),
+            "{body}"
+        );
+        let error = element(&document, "stop::stop-grace-is-kept", "error");
+        let message = error.attribute("message").expect("a message");
+        assert!(message.contains("]]> <b>&amp;\"'"), "{message}");
+    }
+
+    #[test]
+    fn raw_text_of_a_runtime_cannot_break_the_document() {
+        let mut report = fixture();
+        AWKWARD.clone_into(&mut report.info.runtime.runtime_name);
+        AWKWARD.clone_into(&mut report.info.endpoint);
+        AWKWARD.clone_into(&mut report.outcomes[0].name);
+        report.faults = vec![AWKWARD.repeat(3), "]]]>]]>".to_owned()];
+        let xml = render(&report);
+        let document = Document::parse(&xml).expect("well-formed");
+        let is_fault = |node: &Node<'_, '_>| node.has_tag_name("system-err");
+        let faults = document
+            .descendants()
+            .find(is_fault)
+            .expect("faults are told");
+        let clean = "red  ]]> <b>&amp;\"'\nnext \u{202e}🦀".repeat(3);
+        assert_eq!(text(faults), format!("{clean}\n]]]>]]>"));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_text_at_all_can_break_the_document(chars in vec(any::<char>(), 0..40)) {
+            let text: String = chars.into_iter().collect();
+            let mut report = fixture();
+            report.info.runtime.runtime_name.clone_from(&text);
+            report.outcomes.truncate(1);
+            report.outcomes[0].name.clone_from(&text);
+            report.faults = vec![text];
+            let xml = render(&report);
+            prop_assert!(Document::parse(&xml).is_ok(), "{}", xml);
+        }
+    }
+
+    #[test]
+    fn ten_thousand_cases_are_all_there() {
+        let mut report = fixture();
+        report.outcomes = (0..10_000)
+            .map(|number| Outcome {
+                repetition: Some(number),
+                duration: Duration::from_secs(u64::MAX / 4),
+                violations: vec![violation(AWKWARD)],
+                ..outcome("ORD-01", "order::many", Verdict::Fail)
+            })
+            .collect();
+        let xml = render(&report);
+        let document = Document::parse(&xml).expect("well-formed");
+        assert_eq!(count(&document, "failure"), 10_000);
+    }
+
+    #[test]
+    fn all_violations_of_a_case_are_told() {
+        let mut report = fixture();
+        report.outcomes = vec![failed()];
+        report.outcomes[0].violations = vec![violation("of many"); 40];
+        let xml = render(&report);
+        assert_eq!(xml.matches("  actual    of many").count(), 40);
+    }
+}
