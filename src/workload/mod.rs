@@ -1,12 +1,13 @@
 //! What the containers run, and how a runtime gets it.
 //!
 //! [`program`] is one tiny static file with a mode for every way in which a container can live and
-//! die, [`image`] makes an OCI image of it, and `registry` serves that image to `PullImage` from
+//! die, [`image`] makes an OCI image of it, and [`registry`] serves that image to `PullImage` from
 //! the loopback interface. No network, no shell and no foreign image are needed. This module knows
 //! nothing of the CRI, and every byte of an image follows from its labels and the architecture.
 
 pub mod image;
 pub mod program;
+pub mod registry;
 
 pub use image::Image;
 
@@ -14,3 +15,4 @@ pub use image::Image;
 pub const REPOSITORY: &str = "cri-event-conformance/workload";
 
 pub use program::{PROGRAM, Workload};
+pub use registry::Registry;

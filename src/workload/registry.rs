@@ -1,0 +1,516 @@
+//! A registry of one image on the loopback interface, for `PullImage`.
+//!
+//! It serves the read-only part of the OCI distribution protocol, over plain HTTP, which runtimes
+//! accept from 127.0.0.1. It must not know who pulls. Whatever a client does, it holds no more than
+//! [`CONNECTIONS`] connections, none of them longer than [`CONNECTION_LIFETIME`], and all of them
+//! end when the [`Registry`] is dropped.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{Method, StatusCode, Uri};
+use axum::response::Response;
+use axum::serve::Listener;
+use serde_json::json;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::image::{Image, MANIFEST_TYPE};
+
+/// How many connections are open at once; a client beyond them waits. A runtime pulling one image
+/// needs two or three.
+pub const CONNECTIONS: usize = 32;
+
+/// How long one connection may last. The whole image is a few kilobytes, and a client opens a new
+/// connection when it finds its old one closed.
+pub const CONNECTION_LIFETIME: Duration = Duration::from_secs(30);
+
+/// How long to wait after a connection could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+
+/// The first byte of a TLS handshake.
+const TLS_HANDSHAKE: u8 = 0x16;
+
+/// The answer to a TLS handshake. containerd 2 tries HTTPS first and falls back to plain HTTP only
+/// when an HTTP response comes back; it takes a closed connection for a failure.
+const PLAIN_HTTP_ONLY: &[u8] =
+    b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+/// A running registry; it ends with this value.
+#[derive(Debug)]
+pub struct Registry {
+    address: SocketAddr,
+    name: String,
+    _connections: DropGuard,
+    _server: JoinSet<io::Result<()>>,
+}
+
+impl Registry {
+    /// Serves the image as `repository:tag`, and by its digest, on a port that is free.
+    ///
+    /// # Errors
+    ///
+    /// What binding a port fails with.
+    ///
+    /// # Panics
+    ///
+    /// Outside a Tokio runtime.
+    pub async fn serve(image: Image, repository: &str, tag: &str) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?;
+        let stop = CancellationToken::new();
+        let door = Door::new(listener, stop.clone());
+        let listener = PlainListener {
+            door,
+            arriving: JoinSet::new(),
+        };
+        let shelf = Shelf {
+            image,
+            repository: repository.to_owned(),
+            tag: tag.to_owned(),
+        };
+        let router = Router::new().fallback(answer).with_state(Arc::new(shelf));
+        let mut server = JoinSet::new();
+        server.spawn(axum::serve(listener, router).into_future());
+        Ok(Self {
+            address,
+            name: format!("{repository}:{tag}"),
+            _connections: stop.drop_guard(),
+            _server: server,
+        })
+    }
+
+    /// Where the registry listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The reference to pull: `127.0.0.1:PORT/REPOSITORY:TAG`.
+    #[must_use]
+    pub fn reference(&self) -> String {
+        format!("{}/{}", self.address, self.name)
+    }
+}
+
+/// What the registry has.
+struct Shelf {
+    image: Image,
+    repository: String,
+    tag: String,
+}
+
+/// Something that was asked for: its media type, its digest and its bytes.
+type Found<'a> = (&'static str, &'a str, &'a [u8]);
+
+impl Shelf {
+    /// Finds what the path names, or the distribution protocol's code for its absence.
+    fn find(&self, path: &str) -> Result<Found<'_>, &'static str> {
+        let path = path.strip_prefix("/v2/").ok_or("UNSUPPORTED")?;
+        let path = path
+            .strip_prefix(&self.repository)
+            .and_then(|path| path.strip_prefix('/'))
+            .ok_or("NAME_UNKNOWN")?;
+        if let Some(reference) = path.strip_prefix("manifests/") {
+            let manifest = self.image.manifest();
+            return [&self.tag, manifest.digest()]
+                .contains(&reference)
+                .then_some((MANIFEST_TYPE, manifest.digest(), manifest.bytes()))
+                .ok_or("MANIFEST_UNKNOWN");
+        }
+        let digest = path.strip_prefix("blobs/").ok_or("UNSUPPORTED")?;
+        let blob = self
+            .image
+            .blobs()
+            .into_iter()
+            .find(|blob| blob.digest() == digest);
+        let blob = blob.ok_or("BLOB_UNKNOWN")?;
+        Ok(("application/octet-stream", blob.digest(), blob.bytes()))
+    }
+}
+
+async fn answer(
+    State(shelf): State<Arc<Shelf>>,
+    method: Method,
+    uri: Uri,
+) -> Result<Response, Infallible> {
+    let response = Response::builder().header("Docker-Distribution-Api-Version", "registry/2.0");
+    let (response, body) = if ![Method::GET, Method::HEAD].contains(&method) {
+        let response = response
+            .status(StatusCode::METHOD_NOT_ALLOWED)
+            .header(ALLOW, "GET, HEAD");
+        (
+            response.header(CONTENT_TYPE, "application/json"),
+            error_body("UNSUPPORTED"),
+        )
+    } else if ["/v2", "/v2/"].contains(&uri.path()) {
+        (
+            response.header(CONTENT_TYPE, "application/json"),
+            b"{}".to_vec(),
+        )
+    } else {
+        match shelf.find(uri.path()) {
+            Ok((media_type, digest, bytes)) => (
+                response
+                    .header(CONTENT_TYPE, media_type)
+                    .header("Docker-Content-Digest", digest),
+                bytes.to_vec(),
+            ),
+            Err(code) => (
+                response
+                    .status(StatusCode::NOT_FOUND)
+                    .header(CONTENT_TYPE, "application/json"),
+                error_body(code),
+            ),
+        }
+    };
+    // The length is told in an answer to HEAD too, where the body is left out.
+    let length = body.len();
+    let body = if method == Method::HEAD {
+        Body::empty()
+    } else {
+        Body::from(body)
+    };
+    Ok(response
+        .header(CONTENT_LENGTH, length)
+        .body(body)
+        .expect("every header is valid"))
+}
+
+/// An error in the distribution protocol's form.
+fn error_body(code: &str) -> Vec<u8> {
+    json!({ "errors": [{ "code": code, "message": "this registry has one image" }] })
+        .to_string()
+        .into_bytes()
+}
+
+/// Accepts connections and yields those that speak plain HTTP.
+///
+/// Each connection's first byte is awaited in a task of its own, so that a silent client delays
+/// nobody. The tasks are part of this value and end with it.
+struct PlainListener {
+    door: Door,
+    arriving: JoinSet<Option<(Connection, SocketAddr)>>,
+}
+
+impl Listener for PlainListener {
+    type Io = Connection;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Connection, SocketAddr) {
+        loop {
+            tokio::select! {
+                Some(arrived) = self.arriving.join_next() => {
+                    if let Ok(Some(connection)) = arrived {
+                        return connection;
+                    }
+                }
+                (connection, peer) = self.door.enter() => {
+                    self.arriving.spawn(async move { Some((connection.plain().await?, peer)) });
+                }
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.door.listener.local_addr()
+    }
+}
+
+/// Where connections come in, as many as there are slots.
+struct Door {
+    listener: TcpListener,
+    slots: Arc<Semaphore>,
+    stop: CancellationToken,
+}
+
+impl Door {
+    fn new(listener: TcpListener, stop: CancellationToken) -> Self {
+        Self {
+            listener,
+            slots: Arc::new(Semaphore::new(CONNECTIONS)),
+            stop,
+        }
+    }
+
+    async fn enter(&self) -> (Connection, SocketAddr) {
+        let slot = Arc::clone(&self.slots).acquire_owned().await;
+        let slot = slot.expect("nobody closes the semaphore");
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, peer)) => return (Connection::new(stream, slot, &self.stop), peer),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection to the registry");
+                    // Most likely the process is out of file descriptors for a while. Without the
+                    // pause this would be a busy loop.
+                    let _ = timeout(ACCEPT_PAUSE, self.stop.cancelled()).await;
+                }
+            }
+        }
+    }
+}
+
+/// A client's connection. It occupies a slot, and fails once its time is up or the registry gone.
+struct Connection {
+    stream: TcpStream,
+    end: Pin<Box<dyn Future<Output = ()> + Send>>,
+    _slot: OwnedSemaphorePermit,
+}
+
+impl Connection {
+    fn new(stream: TcpStream, slot: OwnedSemaphorePermit, stop: &CancellationToken) -> Self {
+        let stopped = stop.clone().cancelled_owned();
+        let end = Box::pin(async move {
+            let _ = timeout(CONNECTION_LIFETIME, stopped).await;
+        });
+        Self {
+            stream,
+            end,
+            _slot: slot,
+        }
+    }
+
+    /// Looks at the first byte without taking it. A client that would speak TLS is told not to.
+    async fn plain(mut self) -> Option<Self> {
+        let mut first = [0];
+        let peeked = tokio::select! {
+            peeked = self.stream.peek(&mut first) => peeked.ok()?,
+            () = &mut self.end => return None,
+        };
+        if peeked == 0 {
+            return None;
+        }
+        if first == [TLS_HANDSHAKE] {
+            self.refuse_tls().await.ok()?;
+            return None;
+        }
+        Some(self)
+    }
+
+    /// Answers, and then reads what the client sent: closing a socket with unread bytes would reset
+    /// the connection, and the client might lose the answer.
+    async fn refuse_tls(&mut self) -> io::Result<()> {
+        self.write_all(PLAIN_HTTP_ONLY).await?;
+        self.shutdown().await?;
+        tokio::io::copy(self, &mut tokio::io::sink()).await?;
+        Ok(())
+    }
+
+    fn poll_end(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        match self.end.as_mut().poll(context) {
+            Poll::Ready(()) => Err(io::ErrorKind::TimedOut.into()),
+            Poll::Pending => Ok(()),
+        }
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.poll_end(context)?;
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_end(context)?;
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    const HELLO: &[u8] = b"GET /v2/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+
+    fn image() -> Image {
+        Image::build(&BTreeMap::new())
+    }
+
+    /// What the registry of this image answers to these bytes, until it closes the connection.
+    async fn exchange(registry: &Registry, request: &[u8]) -> String {
+        let mut stream = TcpStream::connect(registry.address()).await.unwrap();
+        stream.write_all(request).await.unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.unwrap();
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    async fn registry() -> Registry {
+        Registry::serve(image(), "suite/workload", "test")
+            .await
+            .unwrap()
+    }
+
+    /// Checks the status of the answer and that it has the lines and the end.
+    #[track_caller]
+    fn check(answer: &str, status: u16, lines: &[&str], end: &str) {
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{answer}"
+        );
+        for line in lines {
+            assert!(
+                answer.contains(&format!("\r\n{line}\r\n")),
+                "{line} in {answer}"
+            );
+        }
+        assert!(answer.ends_with(end), "{answer}");
+    }
+
+    async fn request(method: &str, path: &str) -> String {
+        let request = format!("{method} {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        exchange(&registry().await, request.as_bytes()).await
+    }
+
+    #[tokio::test]
+    async fn the_protocol_is_announced() {
+        check(&request("GET", "/v2/").await, 200, &[], "\r\n\r\n{}");
+    }
+
+    #[tokio::test]
+    async fn the_manifest_is_served_by_tag_and_by_digest() {
+        let image = image();
+        let manifest = str::from_utf8(image.manifest().bytes()).unwrap();
+        let lines = [
+            format!("content-type: {MANIFEST_TYPE}"),
+            format!("content-length: {}", manifest.len()),
+            format!("docker-content-digest: {}", image.manifest_digest()),
+        ];
+        let lines = lines.each_ref().map(String::as_str);
+        for reference in ["test", image.manifest_digest()] {
+            let path = format!("/v2/suite/workload/manifests/{reference}");
+            check(&request("GET", &path).await, 200, &lines, manifest);
+            check(&request("HEAD", &path).await, 200, &lines, "\r\n\r\n");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_blobs_are_served() {
+        for blob in image().blobs() {
+            let path = format!("/v2/suite/workload/blobs/{}", blob.digest());
+            let length = format!("content-length: {}", blob.bytes().len());
+            let answer = request("GET", &path).await;
+            check(
+                &answer,
+                200,
+                &[&length],
+                &String::from_utf8_lossy(blob.bytes()),
+            );
+            check(&request("HEAD", &path).await, 200, &[&length], "\r\n\r\n");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_not_there_is_an_error_of_the_protocol() {
+        for (path, code) in [
+            ("/", "UNSUPPORTED"),
+            ("/v2/suite/workload/tags/list", "UNSUPPORTED"),
+            ("/v2/suite/other/manifests/test", "NAME_UNKNOWN"),
+            ("/v2/suite/workload/manifests/latest", "MANIFEST_UNKNOWN"),
+            ("/v2/suite/workload/blobs/sha256:00", "BLOB_UNKNOWN"),
+        ] {
+            let answer = request("GET", path).await;
+            check(&answer, 404, &["content-type: application/json"], "}]}");
+            assert!(answer.contains(code), "{code} in {answer}");
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_can_be_written() {
+        let answer = request("POST", "/v2/suite/workload/blobs/uploads/").await;
+        check(&answer, 405, &["allow: GET, HEAD"], "}]}");
+    }
+
+    #[tokio::test]
+    async fn a_tls_handshake_is_answered_in_http() {
+        let answer = exchange(&registry().await, b"\x16\x03\x01\x00\x05hello").await;
+        check(&answer, 400, &["Connection: close"], "\r\n\r\n");
+    }
+
+    #[tokio::test]
+    async fn silent_clients_delay_nobody() {
+        let registry = registry().await;
+        let mut silent = Vec::new();
+        for _ in 1..CONNECTIONS {
+            silent.push(TcpStream::connect(registry.address()).await.unwrap());
+        }
+        let answer = exchange(&registry, HELLO).await;
+        check(&answer, 200, &[], "{}");
+    }
+
+    #[tokio::test]
+    async fn a_client_beyond_the_limit_waits_for_a_slot() {
+        let registry = registry().await;
+        let mut silent = Vec::new();
+        for _ in 0..CONNECTIONS {
+            silent.push(TcpStream::connect(registry.address()).await.unwrap());
+        }
+        let mut exchange = Box::pin(exchange(&registry, HELLO));
+        assert!(
+            timeout(Duration::from_millis(100), &mut exchange)
+                .await
+                .is_err()
+        );
+        silent.pop();
+        check(&exchange.await, 200, &[], "{}");
+    }
+
+    #[tokio::test]
+    async fn dropping_it_ends_the_server_and_its_connections() {
+        let registry = registry().await;
+        let address = registry.address();
+        let mut open = TcpStream::connect(address).await.unwrap();
+        open.write_all(b"GET /v2/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            .await
+            .unwrap();
+        assert!(open.read(&mut [0; 1024]).await.unwrap() > 0);
+        drop(registry);
+        assert_eq!(open.read(&mut [0; 1024]).await.unwrap_or(0), 0);
+        assert!(TcpStream::connect(address).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn the_reference_names_the_address() {
+        let registry = registry().await;
+        let port = registry.address().port();
+        assert_eq!(
+            registry.reference(),
+            format!("127.0.0.1:{port}/suite/workload:test")
+        );
+    }
+}

@@ -1,0 +1,213 @@
+//! The workload program, run as it is on this machine: each mode does what it promises.
+//!
+//! Here it is an ordinary process. As the init of a container it is seen in conformance runs.
+
+#![expect(clippy::unwrap_used, reason = "all of this is a test, its helpers too")]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use cri_event_conformance::workload::{PROGRAM, Workload};
+use rustix::process::{Pid, Signal, kill_process};
+
+const NOW: Duration = Duration::ZERO;
+const LONG: Duration = Duration::from_secs(60);
+
+/// How often to look whether a process got where it goes, which takes it well under a millisecond;
+/// one look takes about ten microseconds.
+const LOOKS: u32 = 200_000;
+
+/// The program as a file, written once before any test runs it: executing a file that another
+/// thread has open for writing, or a fork of this process, fails with ETXTBSY.
+static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("workload");
+    let fresh = path.with_extension(std::process::id().to_string());
+    fs::write(&fresh, PROGRAM).unwrap();
+    fs::set_permissions(&fresh, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::rename(&fresh, &path).unwrap();
+    path
+});
+
+fn spawn(args: &[String]) -> Child {
+    let mut command = Command::new(&*FILE);
+    command
+        .args(args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn start(workload: &Workload) -> Child {
+    spawn(&workload.command()[1..])
+}
+
+/// Waits until the process sleeps, when a signal can no longer come too early: it never does before
+/// it has blocked SIGTERM, which until then has its default action.
+fn settle(child: &Child) {
+    let stat = format!("/proc/{}/stat", child.id());
+    let sleeps = || fs::read_to_string(&stat).unwrap().contains(") S ");
+    assert!((0..LOOKS).any(|_| sleeps()), "it waits for a signal");
+}
+
+fn send(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+fn end(mut child: Child) -> ExitStatus {
+    child.wait().unwrap()
+}
+
+/// The promise as a parent on this machine sees it: a signal, or an exit code.
+#[track_caller]
+fn keeps_its_promise(workload: &Workload) {
+    let status = end(start(workload));
+    let code = status.code().or(status.signal().map(|signal| 128 + signal));
+    assert_eq!(code, workload.declared_exit(), "{workload:?}: {status}");
+}
+
+#[track_caller]
+fn is_misused(args: &[&str]) {
+    let args: Vec<_> = args.iter().map(|&arg| arg.to_owned()).collect();
+    let output = spawn(&args).wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(97), "{args:?}");
+    assert!(output.stderr.starts_with(b"usage: workload "), "{args:?}");
+}
+
+#[test]
+fn exit_codes_are_as_declared() {
+    for code in [0, 1, 42, 255] {
+        keeps_its_promise(&Workload::Exit { code, after: NOW });
+    }
+    keeps_its_promise(&Workload::Exit {
+        code: 3,
+        after: Duration::from_millis(20),
+    });
+}
+
+#[test]
+fn sigterm_ends_a_wait_early() {
+    let child = start(&Workload::Exit {
+        code: 0,
+        after: LONG,
+    });
+    settle(&child);
+    send(&child, Signal::TERM);
+    assert_eq!(end(child).code(), Some(143));
+}
+
+#[test]
+fn obey_pause_and_zombies_exit_on_sigterm() {
+    for workload in [
+        Workload::Obey,
+        Workload::Pause,
+        Workload::Zombies { count: 2 },
+    ] {
+        let child = start(&workload);
+        settle(&child);
+        send(&child, Signal::TERM);
+        assert_eq!(end(child).code(), Some(0), "{workload:?}");
+    }
+}
+
+#[test]
+fn ignore_ends_by_sigkill_alone() {
+    let child = start(&Workload::Ignore);
+    settle(&child);
+    for signal in [
+        Signal::TERM,
+        Signal::INT,
+        Signal::HUP,
+        Signal::USR1,
+        Signal::QUIT,
+    ] {
+        send(&child, signal);
+    }
+    send(&child, Signal::KILL);
+    assert_eq!(end(child).signal(), Some(9));
+}
+
+#[test]
+fn die_dies_by_the_signal() {
+    for signal in [1, 2, 4, 5, 6, 7, 8, 9, 11, 13, 15, 31, 34, 64] {
+        keeps_its_promise(&Workload::Die { signal, after: NOW });
+    }
+}
+
+#[test]
+fn a_signal_that_does_not_kill_is_not_pretended() {
+    let harmless = Workload::Die {
+        signal: 17,
+        after: NOW,
+    };
+    assert_eq!(end(start(&harmless)).code(), Some(99));
+}
+
+#[test]
+fn an_eater_that_nobody_kills_says_so() {
+    let eat = Workload::Eat {
+        mebibytes: 4,
+        after: NOW,
+    };
+    assert_eq!(end(start(&eat)).code(), Some(98));
+    let child_eat = Workload::ChildEat {
+        mebibytes: 4,
+        after: NOW,
+        then: NOW,
+        code: 5,
+    };
+    assert_eq!(end(start(&child_eat)).code(), Some(98));
+}
+
+#[test]
+fn the_parent_outlives_a_killed_eater() {
+    let workload = Workload::ChildEat {
+        mebibytes: 1,
+        after: LONG,
+        then: NOW,
+        code: 5,
+    };
+    let child = start(&workload);
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    let eater = || fs::read_to_string(&children).unwrap().trim().parse().ok();
+    let eater: i32 = (0..LOOKS).find_map(|_| eater()).expect("it has a child");
+    kill_process(Pid::from_raw(eater).unwrap(), Signal::KILL).unwrap();
+    assert_eq!(end(child).code(), workload.declared_exit());
+}
+
+#[test]
+fn write_writes_a_line() {
+    let mut child = start(&Workload::Write {
+        text: "a  line".to_owned(),
+    });
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert_eq!((line.as_str(), end(child).code()), ("a  line\n", Some(0)));
+    let output = spawn(&["write", "two", "words"].map(str::to_owned))
+        .wait_with_output()
+        .unwrap();
+    assert_eq!(output.stdout, b"two words\n");
+}
+
+#[test]
+fn wrong_arguments_are_a_misuse() {
+    is_misused(&["nonsense"]);
+    is_misused(&["exit"]);
+    is_misused(&["exit", "256"]);
+    is_misused(&["exit", "-1"]);
+    is_misused(&["exit", "1", "2", "3"]);
+    is_misused(&["exit", "1", ""]);
+    is_misused(&["die", "65"]);
+    is_misused(&["eat"]);
+    is_misused(&["child-eat", "1", "2", "3"]);
+    is_misused(&["obey", "me"]);
+    is_misused(&["pause", "x"]);
+}
