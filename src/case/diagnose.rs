@@ -149,6 +149,19 @@ impl Problem {
     }
 }
 
+/// Problems at their places in the file's text, from its beginning to its end.
+pub(super) fn locate_all(problems: Vec<Problem>, file: &Path, text: &str) -> Vec<Diagnostic> {
+    let located = problems
+        .into_iter()
+        .map(|problem| problem.locate(file, text));
+    let mut located: Vec<_> = located.collect();
+    located.sort_by_key(|found| {
+        let position = found.position.as_ref();
+        position.map(|position| (position.line, position.column))
+    });
+    located
+}
+
 /// What the YAML parser, or the type of a value, objects to.
 pub(super) fn of_yaml(file: &Path, text: &str, fault: &serde_yaml::Error) -> Diagnostic {
     let location = fault.location();

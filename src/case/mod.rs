@@ -6,10 +6,10 @@
 mod diagnose;
 mod duration;
 mod event;
-#[expect(dead_code, reason = "`validate` is still to come")]
+#[cfg(test)]
+mod golden;
 mod limits;
 pub mod load;
-#[cfg_attr(not(test), expect(dead_code, reason = "`validate` is still to come"))]
 mod locate;
 mod number;
 mod parse;
@@ -400,7 +400,7 @@ pub struct TimingCheck {
 }
 
 /// One end of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CallEdge {
     /// `RunPodSandbox` returned.

@@ -82,10 +82,7 @@ pub(super) fn read(path: &Path, place: Place<'_>, text: &str) -> Reading {
         case: if problems.is_empty() {
             Ok(file.into_case(place, text))
         } else {
-            Err(problems
-                .into_iter()
-                .map(|problem| problem.locate(path, text))
-                .collect())
+            Err(diagnose::locate_all(problems, path, text))
         },
     }
 }

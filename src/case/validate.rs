@@ -1,18 +1,21 @@
-//! What makes a case right, beyond the types of its values.
+//! What makes a case right, beyond the types of its values. Pure; finds all problems, not only the
+//! first, and names each by its path in the file.
+
+mod expectations;
+mod findings;
+mod header;
+mod names;
+mod steps;
 
 use super::diagnose::Problem;
 use super::parse::{CaseFile, Place};
+use findings::Findings;
 
 /// All that is wrong with a case.
-pub(super) fn validate(_: &CaseFile, _: Place<'_>) -> Vec<Problem> {
-    Vec::new()
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn every_case_of_the_repository_is_right() {
-        let cases = crate::case::load::embedded().unwrap_or_else(|found| panic!("{found}"));
-        assert_eq!(cases.len(), 20);
-    }
+pub(super) fn validate(file: &CaseFile, place: Place<'_>) -> Vec<Problem> {
+    let mut found = Findings::default();
+    header::check(file, place, &mut found);
+    let names = steps::check(file, &mut found);
+    expectations::check(file, &names, &mut found);
+    found.into_problems()
 }

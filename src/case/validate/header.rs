@@ -1,0 +1,148 @@
+//! What a case says of itself: id, title, sources and place.
+
+use super::findings::Findings;
+use crate::case::diagnose::did_you_mean;
+use crate::case::parse::{CaseFile, Place};
+use crate::case::{Need, Situation};
+
+/// The catalogue's areas: what ids begin with, and the folder for it.
+const AREAS: &[(&str, &str)] = &[
+    ("FEA", "feature"),
+    ("STR", "stream"),
+    ("ORD", "order"),
+    ("CMP", "completeness"),
+    ("SNP", "snapshot"),
+    ("REL", "relist"),
+    ("TIM", "time"),
+    ("REC", "reconnect"),
+    ("RST", "restart"),
+    ("SHM", "monitor"),
+    ("OOM", "oom"),
+    ("EXT", "exit"),
+    ("STP", "stop"),
+    ("SBX", "sandbox"),
+    ("MUL", "several"),
+    ("FLR", "failure"),
+    ("NEG", "negative"),
+    ("CKP", "checkpoint"),
+    ("SCL", "scale"),
+    ("LEK", "leak"),
+];
+
+pub(super) fn check(file: &CaseFile, place: Place<'_>, found: &mut Findings) {
+    check_id(&file.id, place, found);
+    check_texts(file, found);
+    if file.provokes == Some(Situation::OomKill) && !file.needs.contains(&Need::MemoryLimit) {
+        found
+            .object_to(
+                "provokes",
+                "an OOM kill needs memory limits that are enforced",
+            )
+            .advise("add `needs: [memory-limit]`");
+    }
+}
+
+fn check_id(id: &str, place: Place<'_>, found: &mut Findings) {
+    if !is_kebab(place.name) {
+        found
+            .object_to("id", format!("a case cannot be named `{}`", place.name))
+            .advise("name the file with small letters, digits and hyphens");
+    }
+    if !is_id(id) {
+        found
+            .object_to("id", format!("`{id}` is no id"))
+            .advise("an id is an area, a hyphen and two digits, such as `ORD-01`");
+        return;
+    }
+    let prefix = &id[..3];
+    match AREAS.iter().find(|(known, _)| *known == prefix) {
+        Some((_, folder)) if *folder == place.area => {}
+        Some((_, folder)) => found
+            .object_to(
+                "id",
+                format!("`{id}` is no id for a case in `{}`", place.area),
+            )
+            .advise(format!("put the file into a folder `{folder}`")),
+        None => {
+            let known = AREAS.iter().map(|(prefix, _)| *prefix);
+            let help = did_you_mean(prefix, known.clone()).unwrap_or_else(|| {
+                format!("the areas are {}", known.collect::<Vec<_>>().join(", "))
+            });
+            found
+                .object_to("id", format!("there is no area `{prefix}`"))
+                .advise(help);
+        }
+    }
+}
+
+fn check_texts(file: &CaseFile, found: &mut Findings) {
+    if !file.title.ends_with('.') || file.title.trim().contains('\n') {
+        found
+            .object_to("title", "a title is one sentence, which ends with a period")
+            .advise("say what a conformant runtime does");
+    }
+    if file.why.trim().is_empty() {
+        found
+            .object_to("why", "nothing says why this matters")
+            .advise("say who is harmed by a runtime that fails here, and how");
+    }
+    if file.sources.is_empty() {
+        found
+            .object_to("sources", "nothing says where the requirement comes from")
+            .advise("name the part of the CRI or the KEP, or the bug that it was learnt from");
+    }
+    for (index, source) in file.sources.iter().enumerate() {
+        if source.trim().is_empty() {
+            found.object_to_element("sources", index, "this source names nothing");
+        }
+    }
+}
+
+/// Three capital letters, a hyphen, two digits, and perhaps a small letter.
+fn is_id(id: &str) -> bool {
+    let bytes = id.as_bytes();
+    let shape = match bytes {
+        [area @ .., b'-', _, _] | [area @ .., b'-', _, _, b'a'..=b'z'] => area,
+        _ => return false,
+    };
+    let digits = &bytes[shape.len() + 1..shape.len() + 3];
+    shape.len() == 3
+        && shape.iter().all(u8::is_ascii_uppercase)
+        && digits.iter().all(u8::is_ascii_digit)
+}
+
+/// Words of small letters and digits with hyphens between them.
+pub(super) fn is_kebab(name: &str) -> bool {
+    let is_word = |word: &str| {
+        let mut bytes = word.bytes();
+        !word.is_empty() && bytes.all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    };
+    name.split('-').all(is_word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_has_three_letters_two_digits_and_perhaps_one_letter() {
+        for id in ["ORD-01", "OOM-99", "ORD-01a"] {
+            assert!(is_id(id), "{id}");
+        }
+        for id in [
+            "", "ORD", "ORD-1", "ORD-001", "ord-01", "ORDE-01", "ORD-01A", "ORD-0a", "ÖRD-01",
+        ] {
+            assert!(!is_id(id), "{id}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_words_with_hyphens() {
+        for name in ["c", "pod-1", "exit-without-a-call"] {
+            assert!(is_kebab(name), "{name}");
+        }
+        for name in ["", "-", "a--b", "a-", "A", "a_b", "ä"] {
+            assert!(!is_kebab(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What the names of a case stand for, where they may be used, and which calls are made on them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::findings::Findings;
+use crate::case::CallEdge;
+use crate::case::diagnose::did_you_mean;
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind<'a> {
+    Sandbox,
+    Container {
+        /// The sandbox it lives in.
+        sandbox: &'a str,
+        /// Whether its workload says with which code it will exit.
+        declares_exit: bool,
+    },
+}
+
+/// What may stand at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Sandbox,
+    Container,
+    Either,
+}
+
+/// The names of a case.
+#[derive(Default)]
+pub(super) struct Names<'a> {
+    bound: BTreeMap<&'a str, Binding<'a>>,
+    calls: BTreeSet<(&'a str, CallEdge)>,
+    relisted: BTreeSet<&'a str>,
+}
+
+struct Binding<'a> {
+    kind: Kind<'a>,
+    /// The `repeat` steps around it, from the outermost.
+    rounds: Vec<usize>,
+}
+
+impl<'a> Names<'a> {
+    /// Lets a name stand for something from here on, within the `repeat` steps around.
+    pub(super) fn bind(
+        &mut self,
+        name: &'a str,
+        kind: Kind<'a>,
+        rounds: &[usize],
+        found: &mut Findings,
+    ) {
+        use super::header::is_kebab;
+        use crate::case::limits;
+
+        if !is_kebab(name) || name.len() > limits::NAME_CHARS {
+            let most = limits::NAME_CHARS;
+            found
+                .object_to("as", format!("`{name}` is no name"))
+                .advise(format!(
+                    "a name has small letters, digits and hyphens, and at most {most} of them"
+                ));
+        }
+        if self.bound.contains_key(name) {
+            found
+                .object_to("as", format!("the name `{name}` is taken already"))
+                .advise("a name stands for one thing in the whole case");
+            return;
+        }
+        let rounds = rounds.to_owned();
+        self.bound.insert(name, Binding { kind, rounds });
+    }
+
+    /// What the name under `key` stands for in a step within these `repeat` steps.
+    pub(super) fn in_step(
+        &self,
+        (key, name): (&'static str, &str),
+        wanted: Wanted,
+        rounds: &[usize],
+        found: &mut Findings,
+    ) -> Option<Kind<'a>> {
+        let binding = self.resolve((key, name), wanted, found)?;
+        if rounds.starts_with(&binding.rounds) {
+            return Some(binding.kind);
+        }
+        found
+            .object_to(
+                key,
+                format!("`{name}` is made anew in each round of a `repeat`, and no step after it can mean one of them"),
+            )
+            .advise("move the step into the `repeat`");
+        None
+    }
+
+    /// What the name under `key` stands for in an expectation.
+    pub(super) fn in_expectation(
+        &self,
+        (key, name): (&'static str, &str),
+        wanted: Wanted,
+        found: &mut Findings,
+    ) -> Option<Kind<'a>> {
+        Some(self.resolve((key, name), wanted, found)?.kind)
+    }
+
+    /// Notes that a step makes a call on what the name stands for.
+    pub(super) fn called(&mut self, name: &'a str, edges: &[CallEdge]) {
+        self.calls.extend(edges.iter().map(|edge| (name, *edge)));
+    }
+
+    /// Whether a step makes such a call.
+    pub(super) fn is_called(&self, name: &str, edge: CallEdge) -> bool {
+        self.calls.contains(&(name, edge))
+    }
+
+    /// Notes that a step lists a sandbox's containers.
+    pub(super) fn relisted(&mut self, sandbox: &'a str) {
+        self.relisted.insert(sandbox);
+    }
+
+    /// Whether a step lists a sandbox's containers.
+    pub(super) fn is_relisted(&self, sandbox: &str) -> bool {
+        self.relisted.contains(sandbox)
+    }
+
+    fn resolve(
+        &self,
+        (key, name): (&'static str, &str),
+        wanted: Wanted,
+        found: &mut Findings,
+    ) -> Option<&Binding<'a>> {
+        let Some(binding) = self.bound.get(name) else {
+            let known = self
+                .bound
+                .iter()
+                .filter(|(_, known)| wanted.admits(known.kind));
+            let help = did_you_mean(name, known.map(|(name, _)| *name))
+                .unwrap_or_else(|| wanted.way_to_bind(name));
+            found
+                .object_to(
+                    key,
+                    format!("no {} is called `{name}` so far", wanted.noun()),
+                )
+                .advise(help);
+            return None;
+        };
+        if wanted.admits(binding.kind) {
+            return Some(binding);
+        }
+        let (is, needed) = (binding.kind.noun(), wanted.noun());
+        found.object_to(
+            key,
+            format!("`{name}` is a {is}, where a {needed} is needed"),
+        );
+        None
+    }
+}
+
+impl Kind<'_> {
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Sandbox => "sandbox",
+            Self::Container { .. } => "container",
+        }
+    }
+}
+
+impl Wanted {
+    fn admits(self, kind: Kind<'_>) -> bool {
+        match kind {
+            Kind::Sandbox => self != Self::Container,
+            Kind::Container { .. } => self != Self::Sandbox,
+        }
+    }
+
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Sandbox => "sandbox",
+            Self::Container => "container",
+            Self::Either => "sandbox or container",
+        }
+    }
+
+    fn way_to_bind(self, name: &str) -> String {
+        match self {
+            Self::Sandbox => format!("run it in an earlier step: `- sandbox: {{as: {name}}}`"),
+            Self::Container | Self::Either => {
+                format!("create it in an earlier step: `- create: {{as: {name}, in: …}}`")
+            }
+        }
+    }
+}

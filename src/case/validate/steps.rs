@@ -1,0 +1,321 @@
+//! Whether the steps of a case make sense, in the order in which they are taken.
+
+use std::time::Duration;
+
+use super::findings::Findings;
+use super::names::{Kind, Names, Wanted};
+use crate::case::parse::CaseFile;
+use crate::case::{
+    AwaitStep, CallEdge, CreateStep, EatSpec, ExitSpec, Need, Number, RepeatStep, Step, StopStep,
+    WorkloadSpec, limits,
+};
+
+/// Checks the steps and tells what the names in them stand for.
+pub(super) fn check<'a>(file: &'a CaseFile, found: &mut Findings) -> Names<'a> {
+    let mut walk = Walk {
+        file,
+        found,
+        names: Names::default(),
+        rounds: Vec::new(),
+        repeats: 0,
+        written: 0,
+        taken: 0,
+    };
+    walk.steps(&file.steps, Round::default());
+    walk.count();
+    walk.names
+}
+
+struct Walk<'a, 'f> {
+    file: &'a CaseFile,
+    found: &'f mut Findings,
+    names: Names<'a>,
+    /// The numbers of the `repeat` steps around, from the outermost.
+    rounds: Vec<usize>,
+    repeats: usize,
+    written: usize,
+    taken: u64,
+}
+
+/// What surrounds a step.
+#[derive(Clone, Copy)]
+struct Round {
+    /// How often it is taken.
+    times: u64,
+    /// Whether `item` means something.
+    has_item: bool,
+    /// Whether other rounds may be under way meanwhile.
+    parallel: bool,
+}
+
+impl Default for Round {
+    fn default() -> Self {
+        Self {
+            times: 1,
+            has_item: false,
+            parallel: false,
+        }
+    }
+}
+
+impl<'a> Walk<'a, '_> {
+    fn steps(&mut self, steps: &'a [Step], round: Round) {
+        self.found.enter("steps");
+        if steps.is_empty() {
+            self.found.object("there is nothing to do");
+        }
+        for (index, step) in steps.iter().enumerate() {
+            self.written += 1;
+            self.found.enter_element(index);
+            self.found.enter(keyword(step));
+            self.step(step, round);
+            self.found.leave();
+            self.found.leave();
+        }
+        self.found.leave();
+    }
+
+    fn step(&mut self, step: &'a Step, round: Round) {
+        if !matches!(step, Step::Repeat(_)) {
+            self.taken = self.taken.saturating_add(round.times);
+        }
+        match step {
+            Step::Sandbox(step) => {
+                let Self {
+                    names,
+                    found,
+                    rounds,
+                    ..
+                } = self;
+                names.bind(&step.binding, Kind::Sandbox, rounds, found);
+                self.names
+                    .called(&step.binding, &[CallEdge::SandboxReturned]);
+            }
+            Step::Create(step) => self.create(step, round),
+            Step::Start(step) => {
+                self.container(&step.container, &[CallEdge::StartReturned]);
+            }
+            Step::Stop(step) => self.stop(step),
+            Step::Remove(step) => self.container(&step.container, &[]),
+            Step::StopSandbox(step) => {
+                self.resolve(("sandbox", &step.sandbox), Wanted::Sandbox);
+                self.names
+                    .called(&step.sandbox, &[CallEdge::StopSandboxCalled]);
+            }
+            Step::RemoveSandbox(step) => {
+                self.resolve(("sandbox", &step.sandbox), Wanted::Sandbox);
+            }
+            Step::Await(step) => self.wait(step),
+            Step::Relist(step) => {
+                self.resolve(("sandbox", &step.sandbox), Wanted::Sandbox);
+                self.names.relisted(&step.sandbox);
+            }
+            Step::Resubscribe(_) => self.resubscribe(round),
+            Step::Repeat(step) => self.repeat(step, round),
+        }
+    }
+
+    fn resolve(&mut self, name: (&'static str, &str), wanted: Wanted) {
+        let Self {
+            names,
+            found,
+            rounds,
+            ..
+        } = self;
+        names.in_step(name, wanted, rounds, found);
+    }
+
+    fn container(&mut self, name: &'a str, edges: &[CallEdge]) {
+        self.resolve(("container", name), Wanted::Container);
+        self.names.called(name, edges);
+    }
+
+    fn create(&mut self, step: &'a CreateStep, round: Round) {
+        self.resolve(("in", &step.sandbox), Wanted::Sandbox);
+        let kind = Kind::Container {
+            sandbox: &step.sandbox,
+            declares_exit: matches!(step.workload, WorkloadSpec::Exit(_)),
+        };
+        let Self {
+            names,
+            found,
+            rounds,
+            ..
+        } = self;
+        names.bind(&step.binding, kind, rounds, found);
+        self.memory(step);
+        self.found.enter("workload");
+        match &step.workload {
+            WorkloadSpec::Exit(exit) => self.exit(exit, round),
+            WorkloadSpec::Eat(eat) => self.eat(eat, step.memory_mib),
+            WorkloadSpec::Obey | WorkloadSpec::Ignore | WorkloadSpec::Missing => {}
+        }
+        self.found.leave();
+    }
+
+    fn memory(&mut self, step: &CreateStep) {
+        let Some(mib) = step.memory_mib else {
+            return;
+        };
+        let most = limits::MEMORY_MIB;
+        if !(1..=most).contains(&mib) {
+            let message = format!("a memory limit is from 1 to {most} MiB");
+            self.found.object_to("memory-mib", message);
+        }
+        if !self.file.needs.contains(&Need::MemoryLimit) {
+            self.found
+                .object_to(
+                    "memory-mib",
+                    "the case does not say that it needs memory limits",
+                )
+                .advise("add `needs: [memory-limit]`");
+        }
+    }
+
+    fn exit(&mut self, exit: &ExitSpec, round: Round) {
+        self.found.enter("exit");
+        if exit.code == Number::Item && !round.has_item {
+            self.found
+                .object_to("code", "`item` stands for nothing here")
+                .advise("it is the item whose turn it is in a `repeat` with `items`");
+        }
+        self.span("after", Some(exit.after));
+        self.found.leave();
+    }
+
+    fn eat(&mut self, eat: &EatSpec, limit: Option<u32>) {
+        self.found.enter("eat");
+        let most = limits::MEMORY_MIB;
+        if eat.mib > most {
+            let message = format!("no container may use more than {most} MiB");
+            self.found.object_to("mib", message);
+        }
+        if limit.is_none_or(|limit| limit >= eat.mib) {
+            self.found
+                .object_to("mib", "nothing limits the memory to less than this")
+                .advise("add a lower `memory-mib` to the container");
+        }
+        self.span("after", Some(eat.after));
+        self.found.leave();
+    }
+
+    fn stop(&mut self, step: &'a StopStep) {
+        self.container(
+            &step.container,
+            &[CallEdge::StopCalled, CallEdge::StopReturned],
+        );
+        if step.grace.subsec_nanos() != 0 || step.grace > limits::GRACE {
+            let most = limits::GRACE.as_secs();
+            self.found
+                .object_to(
+                    "grace",
+                    format!("a grace period is from 0 to {most} whole seconds"),
+                )
+                .advise("the CRI counts it in seconds");
+        }
+    }
+
+    fn wait(&mut self, step: &AwaitStep) {
+        self.resolve(("of", &step.of), Wanted::Either);
+        self.span("within", step.within);
+        if step.within.is_some_and(|within| within.is_zero()) {
+            self.found
+                .object_to("within", "no event arrives within no time");
+        }
+    }
+
+    fn span(&mut self, key: &'static str, span: Option<Duration>) {
+        if span.is_some_and(|span| span > limits::SPAN) {
+            let most = humantime::format_duration(limits::SPAN);
+            self.found
+                .object_to(key, format!("nothing may take longer than {most}"));
+        }
+    }
+
+    fn resubscribe(&mut self, round: Round) {
+        if !self.file.exclusive {
+            self.found
+                .object("other cases would miss the events of this moment")
+                .advise("add `exclusive: true` to the case");
+        }
+        if round.parallel {
+            self.found
+                .object("other rounds would miss the events of this moment")
+                .advise("leave `workers` out of the `repeat`");
+        }
+    }
+
+    fn repeat(&mut self, step: &'a RepeatStep, round: Round) {
+        let times = match (step.times, step.items.len()) {
+            (Some(times), 0) => times,
+            (None, items @ 1..) => u32::try_from(items).unwrap_or(u32::MAX),
+            (Some(_), 1..) | (None, 0) => {
+                self.found
+                    .object("a `repeat` has either `times` or `items`");
+                1
+            }
+        };
+        let most = limits::ROUNDS;
+        if !(1..=most).contains(&times) {
+            let key = if step.times.is_some() {
+                "times"
+            } else {
+                "items"
+            };
+            self.found
+                .object_to(key, format!("a `repeat` has from 1 to {most} rounds"));
+        }
+        let most = limits::WORKERS;
+        if !(1..=most).contains(&step.workers) {
+            self.found
+                .object_to("workers", format!("there are from 1 to {most} workers"));
+        }
+        let most = limits::NESTING;
+        if self.rounds.len() == most {
+            self.found
+                .object(format!("a `repeat` stands in at most {} others", most - 1));
+        }
+        self.repeats += 1;
+        self.rounds.push(self.repeats);
+        let inner = Round {
+            times: round.times.saturating_mul(u64::from(times)),
+            has_item: round.has_item || !step.items.is_empty(),
+            parallel: round.parallel || step.workers > 1,
+        };
+        self.steps(&step.steps, inner);
+        self.rounds.pop();
+    }
+
+    fn count(&mut self) {
+        self.found.enter("steps");
+        if self.written > limits::STEPS_WRITTEN {
+            let (written, most) = (self.written, limits::STEPS_WRITTEN);
+            self.found.object(format!(
+                "{written} steps are too many for one case; {most} may be written"
+            ));
+        }
+        if self.taken > limits::STEPS_TAKEN {
+            let (taken, most) = (self.taken, limits::STEPS_TAKEN);
+            self.found.object(format!(
+                "with all rounds the case would take {taken} steps, where {most} are allowed"
+            ));
+        }
+        self.found.leave();
+    }
+}
+
+fn keyword(step: &Step) -> &'static str {
+    match step {
+        Step::Sandbox(_) => "sandbox",
+        Step::Create(_) => "create",
+        Step::Start(_) => "start",
+        Step::Stop(_) => "stop",
+        Step::Remove(_) => "remove",
+        Step::StopSandbox(_) => "stop-sandbox",
+        Step::RemoveSandbox(_) => "remove-sandbox",
+        Step::Await(_) => "await",
+        Step::Relist(_) => "relist",
+        Step::Resubscribe(_) => "resubscribe",
+        Step::Repeat(_) => "repeat",
+    }
+}
