@@ -1,2 +1,23 @@
 //! The command line of cri-event-conformance.
-fn main() {}
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::Parser;
+use cri_event_conformance::cli::{self, Cli};
+
+fn main() -> ExitCode {
+    // RUST_LOG tells what the suite itself does; by default only what goes wrong.
+    tracing_subscriber::fmt()
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::builder()
+                .with_default_directive(tracing_subscriber::filter::LevelFilter::WARN.into())
+                .from_env_lossy(),
+        )
+        .with_writer(io::stderr)
+        .init();
+    match cli::execute(&Cli::parse()) {
+        Ok(exit) => exit.into(),
+        Err(fault) => fault.report_to(&mut io::stderr()),
+    }
+}

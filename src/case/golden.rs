@@ -118,19 +118,24 @@ fn check_folder(folder: &Path, expected: &Expect) {
 
 #[test]
 fn duplicate_ids() {
-    check_folder(&fixture("duplicate-ids"), &expect![[r#"
+    check_folder(
+        &fixture("duplicate-ids"),
+        &expect![[r#"
         error: another case has the id `ORD-01` already
          --> order/second.yaml:1:5
           |
         1 | id: ORD-01
           |     ^^^^^^
           |
-          = help: the other one is order/first.yaml"#]]);
+          = help: the other one is order/first.yaml"#]],
+    );
 }
 
 #[test]
 fn several_files_with_several_problems() {
-    check_folder(&fixture("several-files"), &expect![[r#"
+    check_folder(
+        &fixture("several-files"),
+        &expect![[r#"
         error: the file is not read, for cases end in `.yaml`
         --> stop/another.yml
          = help: rename it
@@ -157,16 +162,20 @@ fn several_files_with_several_problems() {
         9 |   - start: {container: d}
           |                        ^
           |
-          = help: did you mean `c`?"#]]);
+          = help: did you mean `c`?"#]],
+    );
 }
 
 #[test]
 fn a_file_that_is_too_large_is_refused_by_its_size() {
     let folder = tempfile::tempdir().expect("a folder");
     write(&folder, "order/large.yaml", &vec![b'#'; 10 << 20]);
-    check_folder(folder.path(), &expect![[r#"
+    check_folder(
+        folder.path(),
+        &expect![[r#"
         error: is too large for a case: 10485760 bytes, where 65536 are allowed
-        --> order/large.yaml"#]]);
+        --> order/large.yaml"#]],
+    );
 }
 
 #[test]
@@ -177,9 +186,12 @@ fn a_file_that_is_not_utf_8_is_refused() {
         "order/latin-1.yaml",
         b"id: ORD-01\ntitle: na\xefve\n",
     );
-    check_folder(folder.path(), &expect![[r#"
+    check_folder(
+        folder.path(),
+        &expect![[r#"
         error: is not UTF-8: byte 0xef in line 2
-        --> order/latin-1.yaml"#]]);
+        --> order/latin-1.yaml"#]],
+    );
 }
 
 #[test]
@@ -206,7 +218,9 @@ fn links_that_lead_in_circles_are_refused() {
     symlink("..", folder.path().join("order/back")).expect("a link");
     symlink("itself.yaml", folder.path().join("order/itself.yaml")).expect("a link");
     symlink("gone.yaml", folder.path().join("order/nowhere.yaml")).expect("a link");
-    check_folder(folder.path(), &expect![[r#"
+    check_folder(
+        folder.path(),
+        &expect![[r#"
         error: links to a folder that has been read already
         --> order/back
 
@@ -214,7 +228,8 @@ fn links_that_lead_in_circles_are_refused() {
         --> order/itself.yaml
 
         error: cannot be read: No such file or directory (os error 2)
-        --> order/nowhere.yaml"#]]);
+        --> order/nowhere.yaml"#]],
+    );
 }
 
 #[test]
@@ -230,9 +245,12 @@ fn a_pipe_is_refused_without_waiting_for_a_writer() {
         0,
     )
     .expect("a pipe");
-    check_folder(folder.path(), &expect![[r#"
+    check_folder(
+        folder.path(),
+        &expect![[r#"
         error: is neither a file nor a folder
-        --> order/pipe.yaml"#]]);
+        --> order/pipe.yaml"#]],
+    );
 }
 
 #[test]

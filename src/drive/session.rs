@@ -27,6 +27,15 @@ pub const PROCESS_LABEL: &str = "cri-event-conformance/process";
 /// The namespace of every pod that the suite makes.
 pub const NAMESPACE: &str = "cri-event-conformance";
 
+/// The labels that mark what a run makes.
+#[must_use]
+pub fn run_labels(run: &RunId) -> Labels {
+    Labels::from([
+        (RUN_LABEL.to_owned(), run.0.clone()),
+        (PROCESS_LABEL.to_owned(), host::this_process()),
+    ])
+}
+
 /// How a run talks to its runtime.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
@@ -81,7 +90,7 @@ pub struct Session {
     stream: Mutex<Option<Subscription>>,
     marker_pod: Mutex<Option<(SandboxId, Arc<SandboxSpec>)>>,
     markers: AtomicU32,
-    process: String,
+    labels: Labels,
 }
 
 /// Why the event stream cannot be relied on.
@@ -142,13 +151,13 @@ impl Session {
     #[must_use]
     pub fn new(options: SessionOptions, caller: Caller, stop: CancellationToken) -> Self {
         Self {
+            labels: run_labels(&options.run),
             options,
             caller,
             stop,
             stream: Mutex::default(),
             marker_pod: Mutex::default(),
             markers: AtomicU32::new(0),
-            process: host::this_process(),
         }
     }
 
@@ -179,10 +188,7 @@ impl Session {
     /// The labels that mark what this run makes.
     #[must_use]
     pub fn labels(&self) -> Labels {
-        Labels::from([
-            (RUN_LABEL.to_owned(), self.options.run.0.clone()),
-            (PROCESS_LABEL.to_owned(), self.process.clone()),
-        ])
+        self.labels.clone()
     }
 
     /// Sends a call for a case, or for the run itself, and records both its ends.

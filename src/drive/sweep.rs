@@ -25,8 +25,10 @@ pub struct Sweep {
 #[derive(Debug, thiserror::Error)]
 #[error("{method}: {fault}")]
 pub struct SweepError {
-    method: &'static str,
-    fault: CallFault,
+    /// The call.
+    pub method: &'static str,
+    /// What it returned.
+    pub fault: CallFault,
 }
 
 /// Removes the sandboxes and images of one run, or of all runs that no longer go on; but not the

@@ -37,7 +37,13 @@ pub(super) fn present(
     execution: &Arc<Execution>,
     handle: &Handle,
 ) -> Result<(), OutputLost> {
-    let Presentation { format, color, threads, planned, invariants } = presentation;
+    let Presentation {
+        format,
+        color,
+        threads,
+        planned,
+        invariants,
+    } = presentation;
     // One thread for each place, and one more: on a single thread libtest-mimic would print half
     // a line before a case and the rest after it. The execution keeps the number of cases.
     let arguments = Arguments {
@@ -60,7 +66,10 @@ pub(super) fn present(
         let (execution, handle) = (execution.clone(), handle.clone());
         let name = match planned.repetition {
             Some(repetition) => {
-                format!("{}#{repetition}", label(&planned.case.id, &planned.case.name))
+                format!(
+                    "{}#{repetition}",
+                    label(&planned.case.id, &planned.case.name)
+                )
             }
             None => label(&planned.case.id, &planned.case.name),
         };
@@ -85,11 +94,15 @@ fn completion(outcome: &Outcome) -> Result<Completion, Failed> {
     let reason = || outcome.reason.clone().unwrap_or_default();
     match outcome.verdict {
         Verdict::Pass => Ok(Completion::Completed),
-        Verdict::Known => Ok(Completion::ignored_with(format!("known failure: {}", reason()))),
+        Verdict::Known => Ok(Completion::ignored_with(format!(
+            "known failure: {}",
+            reason()
+        ))),
         Verdict::Skip => Ok(Completion::ignored_with(reason())),
-        Verdict::Inconclusive => {
-            Ok(Completion::ignored_with(format!("inconclusive: {}", reason())))
-        }
+        Verdict::Inconclusive => Ok(Completion::ignored_with(format!(
+            "inconclusive: {}",
+            reason()
+        ))),
         Verdict::Fail | Verdict::Error | Verdict::UnexpectedPass => {
             Err(Failed::from(report::failure(outcome)))
         }

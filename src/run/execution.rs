@@ -79,7 +79,10 @@ impl Execution {
             known: options.known,
             fail_fast: options.fail_fast,
             teardown: options.teardown,
-            gate: Gate { places: Semaphore::new(options.threads), alone: RwLock::new(()) },
+            gate: Gate {
+                places: Semaphore::new(options.threads),
+                alone: RwLock::new(()),
+            },
             status,
             to_do: watch::Sender::new(options.cases),
             failed: AtomicBool::new(false),
@@ -122,7 +125,10 @@ impl Execution {
         if outcome.verdict == Verdict::Error {
             self.look_for_runtime(&outcome).await;
         }
-        if matches!(outcome.verdict, Verdict::Fail | Verdict::Error | Verdict::UnexpectedPass) {
+        if matches!(
+            outcome.verdict,
+            Verdict::Fail | Verdict::Error | Verdict::UnexpectedPass
+        ) {
             self.failed.store(true, Ordering::Relaxed);
         }
         outcome
@@ -136,7 +142,10 @@ impl Execution {
             return Some((Verdict::Skip, "not run: the run was interrupted".to_owned()));
         }
         if self.fail_fast && self.failed.load(Ordering::Relaxed) {
-            return Some((Verdict::Skip, "not run: --fail-fast, and a case has failed".to_owned()));
+            return Some((
+                Verdict::Skip,
+                "not run: --fail-fast, and a case has failed".to_owned(),
+            ));
         }
         if planned.case.needs.contains(&Need::MemoryLimit) {
             let fault = host::oom_kills().err()?;
@@ -163,11 +172,16 @@ impl Execution {
         outcome.evidence = slice(history, outcome.violations.iter().chain(&outcome.advice));
         self.known.apply(outcome);
         lock(&self.kept).extend(executed.kept);
-        let found = oracle::invariants(history).into_iter().map(|mut violation| {
-            violation.subject = format!("{} in {}", violation.subject, planned.case.id);
-            let evidence = slice(history, [&violation]);
-            Found { violation, evidence }
-        });
+        let found = oracle::invariants(history)
+            .into_iter()
+            .map(|mut violation| {
+                violation.subject = format!("{} in {}", violation.subject, planned.case.id);
+                let evidence = slice(history, [&violation]);
+                Found {
+                    violation,
+                    evidence,
+                }
+            });
         lock(&self.found).extend(found);
     }
 
@@ -178,7 +192,10 @@ impl Execution {
             && [StatusCode::UNAVAILABLE, StatusCode::DEADLINE_EXCEEDED].contains(&fault.code)
         {
             // Whoever finds it first tells it.
-            let _ = self.lost.set(format!("the runtime was lost during {}: {fault}", outcome.id));
+            let _ = self.lost.set(format!(
+                "the runtime was lost during {}: {fault}",
+                outcome.id
+            ));
         }
     }
 
@@ -187,17 +204,30 @@ impl Execution {
         let mut to_do = self.to_do.subscribe();
         // The sender lives as long as `self`.
         let _ = to_do.wait_for(|to_do| *to_do == 0).await;
-        let late = self.whole_run.get_or_init(|| self.listen_for_late_events()).await;
+        let late = self
+            .whole_run
+            .get_or_init(|| self.listen_for_late_events())
+            .await;
         let found = lock(&self.found);
-        let told = found.iter().map(|found| (found.violation.clone(), &found.evidence[..]));
+        let told = found
+            .iter()
+            .map(|found| (found.violation.clone(), &found.evidence[..]));
         let late = late.iter().map(|violation| (violation.clone(), &[][..]));
-        let all: Vec<_> =
-            told.chain(late).filter(|(violation, _)| violation.rule == invariant.id).collect();
+        let all: Vec<_> = told
+            .chain(late)
+            .filter(|(violation, _)| violation.rule == invariant.id)
+            .collect();
         let mut outcome = blank_invariant(invariant);
-        outcome.verdict = if all.is_empty() { Verdict::Pass } else { Verdict::Fail };
+        outcome.verdict = if all.is_empty() {
+            Verdict::Pass
+        } else {
+            Verdict::Fail
+        };
         if all.len() > TOLD_VIOLATIONS {
-            outcome.reason =
-                Some(format!("{} times in all; the first {TOLD_VIOLATIONS} are told", all.len()));
+            outcome.reason = Some(format!(
+                "{} times in all; the first {TOLD_VIOLATIONS} are told",
+                all.len()
+            ));
         }
         for (violation, evidence) in all.into_iter().take(TOLD_VIOLATIONS) {
             outcome.violations.push(violation);
@@ -207,7 +237,9 @@ impl Execution {
         outcome.evidence.dedup_by_key(|entry| entry.seq);
         outcome.duration = host::elapsed(outcome.began);
         drop(found);
-        let ran = lock(&self.outcomes).values().any(|outcome| outcome.verdict != Verdict::Skip);
+        let ran = lock(&self.outcomes)
+            .values()
+            .any(|outcome| outcome.verdict != Verdict::Skip);
         if !ran {
             outcome.verdict = Verdict::Skip;
             outcome.reason = Some("no case ran".to_owned());
@@ -219,13 +251,17 @@ impl Execution {
 
     async fn listen_for_late_events(&self) -> Vec<Violation> {
         let window = self.session.stretched(limits::QUIET_WINDOW);
-        self.status.doing(&format!("listening {window:?} for events that come too late"));
+        self.status.doing(&format!(
+            "listening {window:?} for events that come too late"
+        ));
         let quiet = self.session.stop().cancelled();
         // Nothing to wait for but the absence of events: the window is the condition.
         let _ = tokio::time::timeout(window, quiet).await;
         self.take_whole_run();
-        let told: Vec<Violation> =
-            lock(&self.found).iter().map(|found| found.violation.clone()).collect();
+        let told: Vec<Violation> = lock(&self.found)
+            .iter()
+            .map(|found| found.violation.clone())
+            .collect();
         lock(&self.reading).1.violations(&told)
     }
 
@@ -240,7 +276,9 @@ impl Execution {
 
     /// The outcomes in the order of the plan, and the sandboxes that were kept.
     pub(super) fn finish(&self) -> (Vec<Outcome>, Vec<SandboxId>) {
-        let outcomes = std::mem::take(&mut *lock(&self.outcomes)).into_values().collect();
+        let outcomes = std::mem::take(&mut *lock(&self.outcomes))
+            .into_values()
+            .collect();
         (outcomes, std::mem::take(&mut *lock(&self.kept)))
     }
 }
@@ -261,7 +299,12 @@ fn slice<'a>(
             kept.insert(seq);
         }
     }
-    history.entries().iter().filter(|entry| kept.contains(&entry.seq)).cloned().collect()
+    history
+        .entries()
+        .iter()
+        .filter(|entry| kept.contains(&entry.seq))
+        .cloned()
+        .collect()
 }
 
 fn blank(planned: &Planned) -> Outcome {

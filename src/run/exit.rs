@@ -33,8 +33,13 @@ impl Exit {
     #[must_use]
     pub fn of(report: &RunReport) -> Self {
         let any = |verdict| report.count(verdict) > 0;
-        let cases = report.outcomes.iter().filter(|outcome| !outcome.is_invariant());
-        let ran = cases.filter(|outcome| outcome.verdict != Verdict::Skip).count();
+        let cases = report
+            .outcomes
+            .iter()
+            .filter(|outcome| !outcome.is_invariant());
+        let ran = cases
+            .filter(|outcome| outcome.verdict != Verdict::Skip)
+            .count();
         if any(Verdict::Fail) || any(Verdict::UnexpectedPass) {
             Self::NonConformant
         } else if any(Verdict::Error) || !report.faults.is_empty() {

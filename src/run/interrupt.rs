@@ -30,14 +30,19 @@ impl Interrupts {
 /// If the system does not let us listen for signals.
 pub(super) fn watch(stop: &CancellationToken, info: &RunInfo) -> io::Result<Interrupts> {
     let interrupts = Interrupts::default();
-    let mut signals = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut signals = (
+        signal(SignalKind::interrupt())?,
+        signal(SignalKind::terminate())?,
+    );
     let (stop, run, first) = (stop.clone(), info.run.clone(), interrupts.first.clone());
     tokio::spawn(async move {
         let name = next(&mut signals).await;
         // The cell is set here alone.
         let _ = first.set(name);
         stop.cancel();
-        say(&format!("\n{name}: stopping, and removing what the run made; again to leave at once"));
+        say(&format!(
+            "\n{name}: stopping, and removing what the run made; again to leave at once"
+        ));
         next(&mut signals).await;
         say(&format!(
             "left at once; remove what the run made with: cri-event-conformance cleanup --run-id \

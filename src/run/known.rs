@@ -74,27 +74,38 @@ impl Known {
         path: &Path,
         ids: impl Iterator<Item = &'a str> + Clone,
     ) -> Result<Self, KnownError> {
-        let read = |fault| KnownError::Read { path: path.to_owned(), fault };
+        let read = |fault| KnownError::Read {
+            path: path.to_owned(),
+            fault,
+        };
         if std::fs::metadata(path).map_err(read)?.len() > LARGEST_BYTES {
             return Err(read(std::io::Error::other("it is larger than 1 MiB")));
         }
         let text = std::fs::read_to_string(path).map_err(read)?;
         let parsed: Result<Self, _> = serde_yaml::from_str(&text);
-        let mut known =
-            parsed.map_err(|fault| KnownError::Parse { path: path.to_owned(), fault })?;
+        let mut known = parsed.map_err(|fault| KnownError::Parse {
+            path: path.to_owned(),
+            fault,
+        })?;
         known.path = path.to_owned();
-        let unknown = known.known.iter().find(|entry| !ids.clone().any(|id| id == entry.case));
+        let unknown = known
+            .known
+            .iter()
+            .find(|entry| !ids.clone().any(|id| id == entry.case));
         match unknown {
-            Some(entry) => {
-                Err(KnownError::Unknown { path: path.to_owned(), id: entry.case.clone() })
-            }
+            Some(entry) => Err(KnownError::Unknown {
+                path: path.to_owned(),
+                id: entry.case.clone(),
+            }),
             None => Ok(known),
         }
     }
 
     /// Takes a listed failure for known, and a listed case that passed for unexpected.
     pub fn apply(&self, outcome: &mut Outcome) {
-        let Some(entry) = self.known.iter().find(|entry| entry.case == outcome.id) else { return };
+        let Some(entry) = self.known.iter().find(|entry| entry.case == outcome.id) else {
+            return;
+        };
         match outcome.verdict {
             Verdict::Fail => {
                 outcome.verdict = Verdict::Known;

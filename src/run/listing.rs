@@ -22,7 +22,9 @@ struct Line<'a> {
 /// One line a case; `json` is one array.
 pub(super) fn write(planned: &[Planned], format: Format, out: &mut dyn Write) -> io::Result<()> {
     // Repetitions are one case.
-    let cases = planned.iter().filter(|planned| planned.repetition.unwrap_or(1) == 1);
+    let cases = planned
+        .iter()
+        .filter(|planned| planned.repetition.unwrap_or(1) == 1);
     let mut cases: Vec<_> = cases.map(|planned| &planned.case).collect();
     cases.sort_by(|a, b| a.id.cmp(&b.id));
     match format {

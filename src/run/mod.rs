@@ -171,7 +171,11 @@ fn plan(cases: Vec<Case>, selection: &Selection) -> Result<Vec<Planned>, RunErro
     let planned = selection.plan(cases);
     if planned.is_empty() {
         let quoted = |filters: &[String]| {
-            filters.iter().map(|filter| format!("`{filter}`")).collect::<Vec<_>>().join(" or ")
+            filters
+                .iter()
+                .map(|filter| format!("`{filter}`"))
+                .collect::<Vec<_>>()
+                .join(" or ")
         };
         let mut wanted = match &selection.filters[..] {
             [] => "the selection".to_owned(),
@@ -191,9 +195,10 @@ fn plan(cases: Vec<Case>, selection: &Selection) -> Result<Vec<Planned>, RunErro
 /// If it came to no report.
 pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
     let known = match &options.expectations {
-        Some(path) => {
-            Known::read(path, execution::ids(cases.iter().map(|case| case.id.as_str())))?
-        }
+        Some(path) => Known::read(
+            path,
+            execution::ids(cases.iter().map(|case| case.id.as_str())),
+        )?,
         None => Known::default(),
     };
     let planned = plan(cases, &options.selection)?;
@@ -234,7 +239,12 @@ fn run_plan(
             return Err(fault.into());
         }
     };
-    announce(options, &info, session.options().image.as_str(), foreign_pods);
+    announce(
+        options,
+        &info,
+        session.options().image.as_str(),
+        foreign_pods,
+    );
     let image = session.options().image.clone();
     let pretty = options.format == Format::Pretty;
     let status = Arc::new(Status::new(planned.len(), pretty));
@@ -333,7 +343,9 @@ async fn clean_up(caller: &Caller, info: &RunInfo, keep: &[SandboxId]) -> Vec<St
             Ok(sweep) if sweep.failures.is_empty() => return Vec::new(),
             Ok(sweep) => {
                 let failures = sweep.failures.iter();
-                return failures.map(|fault| format!("not removed: {fault}; try {hint}")).collect();
+                return failures
+                    .map(|fault| format!("not removed: {fault}; try {hint}"))
+                    .collect();
             }
             // A runtime that restarts comes back; nothing tells when, but that it answers.
             Err(fault)

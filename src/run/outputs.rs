@@ -53,8 +53,11 @@ impl Outputs {
     pub(super) fn write(self, report: &RunReport) -> Result<Vec<String>, OutputError> {
         let mut written = Vec::new();
         for (draft, write) in [
-            (self.junit, report::junit as fn(&RunReport, &mut dyn Write) -> io::Result<()>),
-            (self.json, report::json),
+            (
+                self.junit,
+                junit as fn(&RunReport, &mut dyn Write) -> io::Result<()>,
+            ),
+            (self.json, json),
         ] {
             let Some(draft) = draft else { continue };
             written.push(format!("{}: {}", draft.what, draft.path.display()));
@@ -74,13 +77,29 @@ impl Outputs {
     }
 }
 
+fn junit(report: &RunReport, out: &mut dyn Write) -> io::Result<()> {
+    report::junit::write(report, out)
+}
+
+fn json(report: &RunReport, out: &mut dyn Write) -> io::Result<()> {
+    report::json::write(report, out)
+}
+
 fn create_history(path: &Path) -> Result<File, OutputError> {
-    File::create(path).map_err(|fault| OutputError { what: "history", path: path.to_owned(), fault })
+    File::create(path).map_err(|fault| OutputError {
+        what: "history",
+        path: path.to_owned(),
+        fault,
+    })
 }
 
 impl Draft {
     fn open(what: &'static str, path: &Path) -> Result<Self, OutputError> {
-        let failed = |fault| OutputError { what, path: path.to_owned(), fault };
+        let failed = |fault| OutputError {
+            what,
+            path: path.to_owned(),
+            fault,
+        };
         let special = match fs::metadata(path) {
             Ok(meta) if meta.is_dir() => {
                 return Err(failed(io::Error::other("it is a directory; name a file")));
@@ -90,20 +109,35 @@ impl Draft {
         };
         if special {
             let file = File::options().write(true).open(path).map_err(failed)?;
-            return Ok(Self { what, path: path.to_owned(), file, beside: None });
+            return Ok(Self {
+                what,
+                path: path.to_owned(),
+                file,
+                beside: None,
+            });
         }
         let mut beside = path.to_owned().into_os_string();
         beside.push(format!(".{}.part", std::process::id()));
         let beside = PathBuf::from(beside);
         let file = File::create(&beside).map_err(failed)?;
-        Ok(Self { what, path: path.to_owned(), file, beside: Some(beside) })
+        Ok(Self {
+            what,
+            path: path.to_owned(),
+            file,
+            beside: Some(beside),
+        })
     }
 
     fn complete(
         self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), OutputError> {
-        let Self { what, path, file, beside } = self;
+        let Self {
+            what,
+            path,
+            file,
+            beside,
+        } = self;
         let mut out = BufWriter::new(file);
         let written = write(&mut out).and_then(|()| out.flush());
         let moved = written.and_then(|()| match &beside {

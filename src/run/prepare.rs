@@ -60,7 +60,9 @@ pub(super) struct Prepared {
 /// The name under which `image` writes the suite's image for an import by hand.
 #[must_use]
 pub fn imported_name() -> String {
-    let digest = Image::build(&std::collections::BTreeMap::new()).id().replace("sha256:", "");
+    let digest = Image::build(&std::collections::BTreeMap::new())
+        .id()
+        .replace("sha256:", "");
     format!("localhost/{}:{}", workload::REPOSITORY, &digest[..12])
 }
 
@@ -106,15 +108,14 @@ pub(super) async fn prepare(
 }
 
 /// The reference of an image that the runtime has.
-async fn image(
-    options: &RunOptions,
-    caller: &Caller,
-    run: &RunId,
-) -> Result<String, PrepareError> {
+async fn image(options: &RunOptions, caller: &Caller, run: &RunId) -> Result<String, PrepareError> {
     if let Some(given) = &options.image {
         if !has_image(caller, given).await {
             let pulled = caller.call(None, Request::PullImage(given.clone())).await;
-            pulled.map_err(|fault| PrepareError::Image { reference: given.clone(), fault })?;
+            pulled.map_err(|fault| PrepareError::Image {
+                reference: given.clone(),
+                fault,
+            })?;
         }
         return Ok(given.clone());
     }
@@ -128,13 +129,16 @@ async fn image(
     let registry = Registry::serve(Image::build(&labels), workload::REPOSITORY, &tag).await;
     let registry = registry.map_err(PrepareError::Registry)?;
     let reference = registry.reference();
-    let pulled = caller.call(None, Request::PullImage(reference.clone())).await;
+    let pulled = caller
+        .call(None, Request::PullImage(reference.clone()))
+        .await;
     pulled.map_err(|fault| PrepareError::OwnImage { fault })?;
     Ok(reference)
 }
 
 async fn has_image(caller: &Caller, reference: &str) -> bool {
-    let status = caller.call(None, Request::ImageStatus(reference.to_owned())).await;
+    let status = caller
+        .call(None, Request::ImageStatus(reference.to_owned()))
+        .await;
     matches!(status, Ok(Reply::Image(Some(_))))
 }
-

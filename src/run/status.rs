@@ -46,11 +46,21 @@ struct Running {
 impl Status {
     pub(super) fn new(all: usize, wanted: bool) -> Self {
         let shown = wanted && std::io::stderr().is_terminal();
-        Self { state: Mutex::new(State { all, ..State::default() }), shown }
+        Self {
+            state: Mutex::new(State {
+                all,
+                ..State::default()
+            }),
+            shown,
+        }
     }
 
     pub(super) fn begin(&self, index: usize, id: &str, runner: &Arc<CaseRunner>) {
-        let running = Running { id: id.to_owned(), began: host::now(), runner: runner.clone() };
+        let running = Running {
+            id: id.to_owned(),
+            began: host::now(),
+            runner: runner.clone(),
+        };
         self.state().running.insert(index, running);
     }
 
@@ -102,7 +112,10 @@ impl State {
         }
         let stderr = std::io::stderr();
         let width = rustix::termios::tcgetwinsize(&stderr).map_or(80, |size| size.ws_col);
-        let cut: String = line.chars().take(usize::from(width).saturating_sub(1)).collect();
+        let cut: String = line
+            .chars()
+            .take(usize::from(width).saturating_sub(1))
+            .collect();
         // A terminal that is gone is no reason to stop.
         let _ = write!(stderr.lock(), "\r\x1b[2K{cut}\r");
         self.drawn = true;
@@ -118,15 +131,21 @@ impl State {
         let Some(longest) = self.running.values().min_by_key(|running| running.began) else {
             return self.doing.clone().unwrap_or_default();
         };
-        let names = self.running.values().map(|running| {
-            format!("{} {}s", running.id, host::elapsed(running.began).as_secs())
-        });
+        let names = self
+            .running
+            .values()
+            .map(|running| format!("{} {}s", running.id, host::elapsed(running.began).as_secs()));
         let names: Vec<String> = names.collect();
         let waits = (host::elapsed(longest.began) > LONG)
             .then(|| longest.runner.waiting_for())
             .flatten()
             .map(|wanted| format!("; {} waits for {wanted}", longest.id))
             .unwrap_or_default();
-        format!("{}/{} done, running: {}{waits}", self.done, self.all, names.join(", "))
+        format!(
+            "{}/{} done, running: {}{waits}",
+            self.done,
+            self.all,
+            names.join(", ")
+        )
     }
 }

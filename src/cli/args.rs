@@ -1,0 +1,279 @@
+//! The options, as clap reads them. Names and environment variables are those of crictl and
+//! critest where they have the same meaning, and libtest's for selecting and printing.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::limits;
+use crate::run::EXIT_CODES;
+
+/// Conformance tests for a container runtime's event stream, the CRI's GetContainerEvents.
+///
+/// Runs the cases whose id or name contains a FILTER, or all, against a real runtime.
+/// Needs access to the runtime's socket; makes host-network pods of its own, and removes them.
+#[derive(Debug, Parser)]
+#[command(
+    name = "cri-event-conformance",
+    version = crate::VERSION,
+    after_help = EXIT_CODES,
+    subcommand_negates_reqs = true,
+    disable_help_subcommand = true,
+    max_term_width = 100
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub(super) command: Option<Command>,
+    #[command(flatten)]
+    pub(super) connection: ConnectionArgs,
+    #[command(flatten)]
+    pub(super) run: RunArgs,
+}
+
+/// What to do instead of running cases.
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Remove what runs have left at the runtime: pods, containers, images
+    Cleanup {
+        /// Only those of this run, even if it still goes on
+        #[arg(long, value_name = "ID")]
+        run_id: Option<String>,
+    },
+    /// Write the image that containers run, to import where it cannot be pulled
+    Image {
+        /// The file to write
+        #[arg(long, short, value_name = "FILE")]
+        output: PathBuf,
+        /// The archive's format
+        #[arg(long, value_enum, default_value_t = ArchiveFormat::OciArchive)]
+        format: ArchiveFormat,
+        /// A name for the image; may be repeated [default: the name that a run looks for]
+        #[arg(long, value_name = "REF")]
+        tag: Vec<String>,
+    },
+    /// Show a recorded history as a timeline
+    Show {
+        /// A file that --history wrote
+        history: PathBuf,
+    },
+    /// Measure the suite itself
+    Bench {
+        #[command(subcommand)]
+        what: BenchCommand,
+    },
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum BenchCommand {
+    /// How much longer a run takes than its bare RPCs, sent back to back at the same concurrency
+    Overhead,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ArchiveFormat {
+    /// For ctr, skopeo, podman
+    OciArchive,
+    /// For ctr, docker, podman
+    DockerArchive,
+}
+
+/// How to reach the runtime.
+#[derive(Debug, Args)]
+pub(super) struct ConnectionArgs {
+    /// The runtime's socket, such as unix:///run/containerd/containerd.sock
+    /// [default: from --config, else the first usual one that is there]
+    #[arg(
+        long,
+        short,
+        global = true,
+        value_name = "ENDPOINT",
+        env = "CONTAINER_RUNTIME_ENDPOINT",
+        help_heading = "Runtime"
+    )]
+    pub(super) runtime_endpoint: Option<String>,
+    /// The image service's socket [default: the runtime's]
+    #[arg(
+        long,
+        short,
+        global = true,
+        value_name = "ENDPOINT",
+        env = "IMAGE_SERVICE_ENDPOINT",
+        help_heading = "Runtime"
+    )]
+    pub(super) image_endpoint: Option<String>,
+    /// The deadline of each call, such as 30s; a bare number is seconds [default: 30s]
+    #[arg(long, short, global = true, value_parser = duration, help_heading = "Runtime")]
+    pub(super) timeout: Option<Duration>,
+    /// crictl's configuration file [default: /etc/crictl.yaml, if it is there]
+    #[arg(
+        long,
+        short,
+        global = true,
+        value_name = "FILE",
+        env = "CRI_CONFIG_FILE",
+        help_heading = "Runtime"
+    )]
+    pub(super) config: Option<PathBuf>,
+}
+
+/// What to run and how to tell it.
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    /// Run only cases whose id or name contains one of these, such as ORD-01 or order::
+    #[arg(value_name = "FILTER")]
+    pub(super) filter: Vec<String>,
+    /// List the selected cases and stop; no runtime is needed
+    #[arg(long, help_heading = "Selection")]
+    pub(super) list: bool,
+    /// Filters are whole ids or names
+    #[arg(long, help_heading = "Selection")]
+    pub(super) exact: bool,
+    /// Leave out cases and invariants that match; may be repeated
+    #[arg(long, value_name = "FILTER", help_heading = "Selection")]
+    pub(super) skip: Vec<String>,
+    /// Read cases from a file or folder instead of the built-in ones
+    #[arg(long, value_name = "PATH", help_heading = "Selection")]
+    pub(super) cases: Option<PathBuf>,
+    /// Run each case so many times
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::REPETITIONS)),
+        help_heading = "Execution"
+    )]
+    pub(super) repeat: u32,
+    /// How many cases may run at once [default: twice the processors, at most 8]
+    #[arg(long, value_name = "N", value_parser = threads, help_heading = "Execution")]
+    pub(super) test_threads: Option<usize>,
+    /// Start no further case once one has failed
+    #[arg(long, help_heading = "Execution")]
+    pub(super) fail_fast: bool,
+    /// Leave the pods of failed cases for a look
+    #[arg(long, help_heading = "Execution")]
+    pub(super) keep: bool,
+    /// Stretch every bound on time by this factor, for slow machines
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = percent,
+          help_heading = "Execution")]
+    pub(super) timeout_scale: u32,
+    /// Run this image, which must hold the workload program, instead of the suite's own
+    #[arg(long, value_name = "REF", help_heading = "Execution")]
+    pub(super) image: Option<String>,
+    /// The runtime handler (RuntimeClass handler) to run pods with
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "",
+        hide_default_value = true,
+        help_heading = "Execution"
+    )]
+    pub(super) runtime_handler: String,
+    /// Failures that are known of this runtime: a YAML file of case, reason and link
+    #[arg(long, value_name = "FILE", help_heading = "Verdict")]
+    pub(super) expectations: Option<PathBuf>,
+    /// How to print results
+    #[arg(long, value_enum, default_value_t = FormatArg::Pretty, help_heading = "Output")]
+    pub(super) format: FormatArg,
+    /// When to colour them; NO_COLOR is obeyed
+    #[arg(long, value_enum, default_value_t = ColorArg::Auto, help_heading = "Output")]
+    pub(super) color: ColorArg,
+    /// Write a JUnit XML report
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) junit: Option<PathBuf>,
+    /// Write a JSON report
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) json: Option<PathBuf>,
+    /// Write all that was seen and done, for `show`
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) history: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum FormatArg {
+    /// A line for each case
+    Pretty,
+    /// A character for each case
+    Terse,
+    /// libtest's JSON events
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ColorArg {
+    Auto,
+    Always,
+    Never,
+}
+
+/// `30s`, `1m 30s`, or `30` as crictl takes it.
+fn duration(text: &str) -> Result<Duration, String> {
+    const LONGEST: Duration = Duration::from_secs(3600);
+    let parsed = match text.parse() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => humantime::parse_duration(text)
+            .map_err(|fault| format!("{fault}; write it as 30s, or as a number of seconds"))?,
+    };
+    if parsed.is_zero() || parsed > LONGEST {
+        return Err("it must be more than nothing and at most an hour".to_owned());
+    }
+    Ok(parsed)
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(threads) if (1..=limits::TEST_THREADS).contains(&threads) => Ok(threads),
+        _ => Err(format!("it must be from 1 to {}", limits::TEST_THREADS)),
+    }
+}
+
+/// A factor such as `2` or `0.5`, in percent.
+fn percent(text: &str) -> Result<u32, String> {
+    let parsed = text
+        .parse::<f64>()
+        .ok()
+        .filter(|factor| (0.1..=100.0).contains(factor));
+    let factor = parsed.ok_or("it must be a number from 0.1 to 100")?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "from 10 to 10,000, by the filter above"
+    )]
+    let percent = (factor * 100.0).round() as u32;
+    Ok(percent)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_are_seconds_or_have_a_unit() {
+        assert_eq!(duration("2"), Ok(Duration::from_secs(2)));
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert!(duration("0").is_err());
+        assert!(duration("2 hours").is_err());
+        assert!(duration("soon").is_err());
+    }
+
+    #[test]
+    fn factors_are_bounded() {
+        assert_eq!(percent("1"), Ok(100));
+        assert_eq!(percent("0.5"), Ok(50));
+        assert!(percent("0").is_err());
+        assert!(percent("NaN").is_err());
+        assert!(percent("1000").is_err());
+    }
+}

@@ -1,0 +1,221 @@
+//! The commands, each in terms of the library.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::Path;
+
+use clap::CommandFactory;
+use tokio::runtime::Runtime;
+
+use super::args::{ArchiveFormat, BenchCommand, Cli, ColorArg, Command, FormatArg, RunArgs};
+use super::{Fault, chain, target};
+use crate::cri::Client;
+use crate::drive::{self, TeardownPolicy};
+use crate::history::{RunId, codec};
+use crate::plan::Selection;
+use crate::run::{self, Color, Exit, Format, RunOptions, imported_name};
+use crate::workload::Image;
+use crate::{report, run::Target};
+
+/// A larger history is not shown: it would not fit into memory.
+const LARGEST_HISTORY: u64 = 2 << 30;
+
+pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
+    match &cli.command {
+        None => run_cases(cli),
+        Some(Command::Cleanup { run_id }) => {
+            let run = run_id.as_deref().map(RunId::from);
+            cleanup(&connected(cli)?, run.as_ref())
+        }
+        Some(Command::Image {
+            output,
+            format,
+            tag,
+        }) => image(output, *format, tag),
+        Some(Command::Show { history }) => show(history),
+        Some(Command::Bench {
+            what: BenchCommand::Overhead,
+        }) => {
+            let cases = run::read_cases(cli.run.cases.as_deref()).map_err(run::RunError::from)?;
+            let options = options(&cli.run, connected(cli)?);
+            let _ = (options, cases);
+            Err(Fault::new(Exit::Usage, "not yet"))
+        }
+        Some(Command::Completions { shell }) => {
+            let mut script = Vec::new();
+            clap_complete::generate(
+                *shell,
+                &mut Cli::command(),
+                "cri-event-conformance",
+                &mut script,
+            );
+            print(&script)
+        }
+    }
+}
+
+fn run_cases(cli: &Cli) -> Result<Exit, Fault> {
+    let args = &cli.run;
+    let cases = run::read_cases(args.cases.as_deref()).map_err(run::RunError::from)?;
+    if args.list {
+        let mut listed = Vec::new();
+        run::list(cases, &selection(args), format(args.format), &mut listed)?;
+        return print(&listed);
+    }
+    Ok(run::run(&options(args, connected(cli)?), cases)?)
+}
+
+/// The runtime that the user means, told if it was guessed.
+fn connected(cli: &Cli) -> Result<Target, Fault> {
+    let (target, note) = target::resolve(&cli.connection)?;
+    if let Some(note) = note {
+        let _ = writeln!(io::stderr(), "{note}");
+    }
+    Ok(target)
+}
+
+fn selection(args: &RunArgs) -> Selection {
+    Selection {
+        filters: args.filter.clone(),
+        skip: args.skip.clone(),
+        exact: args.exact,
+        repeat: args.repeat,
+    }
+}
+
+fn format(format: FormatArg) -> Format {
+    match format {
+        FormatArg::Pretty => Format::Pretty,
+        FormatArg::Terse => Format::Terse,
+        FormatArg::Json => Format::Json,
+    }
+}
+
+fn options(args: &RunArgs, target: Target) -> RunOptions {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    RunOptions {
+        target,
+        selection: selection(args),
+        threads: args.test_threads.unwrap_or((2 * processors).min(8)),
+        format: format(args.format),
+        color: match args.color {
+            ColorArg::Auto => Color::Auto,
+            ColorArg::Always => Color::Always,
+            ColorArg::Never => Color::Never,
+        },
+        junit: args.junit.clone(),
+        json: args.json.clone(),
+        history: args.history.clone(),
+        expectations: args.expectations.clone(),
+        image: args.image.clone(),
+        runtime_handler: args.runtime_handler.clone(),
+        timeout_percent: args.timeout_scale,
+        fail_fast: args.fail_fast,
+        teardown: if args.keep {
+            TeardownPolicy::KeepFailed
+        } else {
+            TeardownPolicy::Remove
+        },
+    }
+}
+
+fn cleanup(target: &Target, run: Option<&RunId>) -> Result<Exit, Fault> {
+    let undecided = |fault: &dyn std::error::Error| {
+        Fault::new(Exit::Undecided, format!("error: {}", chain(fault)))
+    };
+    let runtime = Runtime::new().map_err(|fault| undecided(&fault))?;
+    let swept = runtime.block_on(async {
+        let client = Client::connect(&target.runtime, &target.images, target.deadline).await;
+        let client = client.map_err(|fault| undecided(&fault))?;
+        drive::sweep(&client, run, &[])
+            .await
+            .map_err(|fault| undecided(&fault))
+    })?;
+    let mut said = String::new();
+    for (what, removed) in [("sandbox", &swept.sandboxes), ("image", &swept.images)] {
+        removed
+            .iter()
+            .for_each(|id| said.push_str(&format!("removed {what} {id}\n")));
+    }
+    for run in &swept.alive {
+        said.push_str(&format!(
+            "left alone: run {run} still goes on; --run-id {run} removes it\n"
+        ));
+    }
+    if said.is_empty() && swept.failures.is_empty() {
+        said.push_str("nothing to remove\n");
+    }
+    print(said.as_bytes())?;
+    match &swept.failures[..] {
+        [] => Ok(Exit::Conformant),
+        failures => Err(Fault::new(
+            Exit::Undecided,
+            format!("error: not removed:\n  {}", failures.join("\n  ")),
+        )),
+    }
+}
+
+fn image(output: &Path, format: ArchiveFormat, tags: &[String]) -> Result<Exit, Fault> {
+    let tags = if tags.is_empty() {
+        vec![imported_name()]
+    } else {
+        tags.to_owned()
+    };
+    let image = Image::build(&BTreeMap::new());
+    let written = File::create(output).and_then(|file| {
+        let mut out = BufWriter::new(file);
+        match format {
+            ArchiveFormat::OciArchive => image.write_oci_archive(&tags, &mut out)?,
+            ArchiveFormat::DockerArchive => image.write_docker_archive(&tags, &mut out)?,
+        }
+        out.flush()
+    });
+    let failed = |fault: io::Error| {
+        let message = format!("error: write the image to {}: {fault}", output.display());
+        Fault::new(Exit::Usage, message)
+    };
+    written.map_err(failed)?;
+    print(format!("{}: {}\n", output.display(), tags.join(", ")).as_bytes())
+}
+
+fn show(path: &Path) -> Result<Exit, Fault> {
+    let failed = |fault: &dyn std::fmt::Display| {
+        Fault::new(
+            Exit::Usage,
+            format!("error: read the history {}: {fault}", path.display()),
+        )
+    };
+    let file = File::open(path).map_err(|fault| failed(&fault))?;
+    let mut bytes = Vec::new();
+    let read = file.take(LARGEST_HISTORY + 1).read_to_end(&mut bytes);
+    read.map_err(|fault| failed(&fault))?;
+    if bytes.len() as u64 > LARGEST_HISTORY {
+        return Err(failed(&"it is larger than 2 GiB"));
+    }
+    let decoded = codec::decode(&bytes);
+    if let Some(first) = decoded.entries.first() {
+        let lines = report::timeline(first.at, decoded.entries.iter(), &[]);
+        let mut text = lines.join("\n");
+        text.push('\n');
+        print(text.as_bytes())?;
+    }
+    match (decoded.fault, decoded.entries.is_empty()) {
+        (Some(fault), _) => Err(failed(&chain(&fault))),
+        (None, true) => Err(failed(&"it is empty")),
+        (None, false) => Ok(Exit::Conformant),
+    }
+}
+
+/// Prints to the output; a reader that has gone, as after `| head`, has seen enough.
+fn print(text: &[u8]) -> Result<Exit, Fault> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text).and_then(|()| out.flush()) {
+        Ok(()) => Ok(Exit::Conformant),
+        Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Conformant),
+        Err(fault) => Err(Fault::new(
+            Exit::Undecided,
+            format!("error: print: {fault}"),
+        )),
+    }
+}

@@ -1,0 +1,79 @@
+//! Which runtime to talk to: the flag, else the environment, else the configuration file, else the
+//! first of the usual sockets that is there.
+
+use crate::cri::Endpoint;
+use crate::limits;
+use crate::run::{Exit, Target};
+
+use super::Fault;
+use super::args::ConnectionArgs;
+use super::config::Config;
+
+/// In crictl's order.
+const USUAL: [&str; 3] = [
+    "unix:///run/containerd/containerd.sock",
+    "unix:///run/crio/crio.sock",
+    "unix:///var/run/cri-dockerd.sock",
+];
+
+/// The target, and a line that says how it was chosen if the user did not.
+pub(super) fn resolve(args: &ConnectionArgs) -> Result<(Target, Option<String>), Fault> {
+    let usage = |fault: String| Fault::new(Exit::Usage, format!("error: {fault}"));
+    let config = Config::read(args.config.as_deref()).map_err(|fault| usage(fault.to_string()))?;
+    // An empty variable is one that is not set, as for crictl.
+    let told = |flag: &Option<String>, file: &str| {
+        let flag = flag.clone().filter(|text| !text.is_empty());
+        flag.or_else(|| Some(file.to_owned()).filter(|text| !text.is_empty()))
+    };
+    let parse = |text: &str| {
+        text.parse::<Endpoint>()
+            .map_err(|fault| usage(format!("the runtime endpoint: {fault}")))
+    };
+    let (runtime, note) = match told(&args.runtime_endpoint, &config.runtime_endpoint) {
+        Some(text) => (parse(&text)?, None),
+        None => {
+            let found = usual()?;
+            let note = format!("no endpoint was given; found {found}");
+            (found, Some(note))
+        }
+    };
+    let images = match told(&args.image_endpoint, &config.image_endpoint) {
+        Some(text) => text
+            .parse::<Endpoint>()
+            .map_err(|fault| usage(format!("the image endpoint: {fault}")))?,
+        None => runtime.clone(),
+    };
+    let deadline = args
+        .timeout
+        .or(config.timeout())
+        .unwrap_or(limits::CALL_DEADLINE);
+    Ok((
+        Target {
+            runtime,
+            images,
+            deadline,
+        },
+        note,
+    ))
+}
+
+/// The first of the usual sockets that may be used.
+fn usual() -> Result<Endpoint, Fault> {
+    let mut tried = String::new();
+    for text in USUAL {
+        let Ok(endpoint) = text.parse::<Endpoint>() else {
+            continue;
+        };
+        match endpoint.check() {
+            Ok(()) => return Ok(endpoint),
+            Err(fault) => tried.push_str(&format!("\n  {fault}")),
+        }
+    }
+    Err(Fault::new(
+        Exit::Undecided,
+        format!(
+            "error: no runtime endpoint was given, and none of the usual ones can be used:{tried}\n\
+             name it with --runtime-endpoint or CONTAINER_RUNTIME_ENDPOINT"
+        ),
+    ))
+}
