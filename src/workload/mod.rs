@@ -6,6 +6,7 @@
 //! nothing of the CRI, and every byte of an image follows from its labels and the architecture.
 
 pub mod image;
+mod listener;
 pub mod program;
 pub mod registry;
 

@@ -1,17 +1,13 @@
 //! A registry of one image on the loopback interface, for `PullImage`.
 //!
 //! It serves the read-only part of the OCI distribution protocol, over plain HTTP, which runtimes
-//! accept from 127.0.0.1. It must not know who pulls. Whatever a client does, it holds no more than
-//! [`CONNECTIONS`] connections, none of them longer than [`CONNECTION_LIFETIME`], and all of them
-//! end when the [`Registry`] is dropped.
+//! accept from 127.0.0.1. It must not know who pulls. Its connections are few and short, whatever a
+//! client does, and all of them end when the [`Registry`] is dropped.
 
 use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -19,35 +15,13 @@ use axum::extract::State;
 use axum::http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::Response;
-use axum::serve::Listener;
 use serde_json::json;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::image::{Image, MANIFEST_TYPE};
-
-/// How many connections are open at once; a client beyond them waits. A runtime pulling one image
-/// needs two or three.
-pub const CONNECTIONS: usize = 32;
-
-/// How long one connection may last. The whole image is a few kilobytes, and a client opens a new
-/// connection when it finds its old one closed.
-pub const CONNECTION_LIFETIME: Duration = Duration::from_secs(30);
-
-/// How long to wait after a connection could not be accepted.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
-
-/// The first byte of a TLS handshake.
-const TLS_HANDSHAKE: u8 = 0x16;
-
-/// The answer to a TLS handshake. containerd 2 tries HTTPS first and falls back to plain HTTP only
-/// when an HTTP response comes back; it takes a closed connection for a failure.
-const PLAIN_HTTP_ONLY: &[u8] =
-    b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+use super::listener::PlainListener;
 
 /// A running registry; it ends with this value.
 #[derive(Debug)]
@@ -72,11 +46,7 @@ impl Registry {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         let stop = CancellationToken::new();
-        let door = Door::new(listener, stop.clone());
-        let listener = PlainListener {
-            door,
-            arriving: JoinSet::new(),
-        };
+        let listener = PlainListener::new(listener, stop.clone());
         let shelf = Shelf {
             image,
             repository: repository.to_owned(),
@@ -197,162 +167,17 @@ fn error_body(code: &str) -> Vec<u8> {
         .into_bytes()
 }
 
-/// Accepts connections and yields those that speak plain HTTP.
-///
-/// Each connection's first byte is awaited in a task of its own, so that a silent client delays
-/// nobody. The tasks are part of this value and end with it.
-struct PlainListener {
-    door: Door,
-    arriving: JoinSet<Option<(Connection, SocketAddr)>>,
-}
-
-impl Listener for PlainListener {
-    type Io = Connection;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Connection, SocketAddr) {
-        loop {
-            tokio::select! {
-                Some(arrived) = self.arriving.join_next() => {
-                    if let Ok(Some(connection)) = arrived {
-                        return connection;
-                    }
-                }
-                (connection, peer) = self.door.enter() => {
-                    self.arriving.spawn(async move { Some((connection.plain().await?, peer)) });
-                }
-            }
-        }
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.door.listener.local_addr()
-    }
-}
-
-/// Where connections come in, as many as there are slots.
-struct Door {
-    listener: TcpListener,
-    slots: Arc<Semaphore>,
-    stop: CancellationToken,
-}
-
-impl Door {
-    fn new(listener: TcpListener, stop: CancellationToken) -> Self {
-        Self {
-            listener,
-            slots: Arc::new(Semaphore::new(CONNECTIONS)),
-            stop,
-        }
-    }
-
-    async fn enter(&self) -> (Connection, SocketAddr) {
-        let slot = Arc::clone(&self.slots).acquire_owned().await;
-        let slot = slot.expect("nobody closes the semaphore");
-        loop {
-            match self.listener.accept().await {
-                Ok((stream, peer)) => return (Connection::new(stream, slot, &self.stop), peer),
-                Err(error) => {
-                    tracing::warn!(%error, "cannot accept a connection to the registry");
-                    // Most likely the process is out of file descriptors for a while. Without the
-                    // pause this would be a busy loop.
-                    let _ = timeout(ACCEPT_PAUSE, self.stop.cancelled()).await;
-                }
-            }
-        }
-    }
-}
-
-/// A client's connection. It occupies a slot, and fails once its time is up or the registry gone.
-struct Connection {
-    stream: TcpStream,
-    end: Pin<Box<dyn Future<Output = ()> + Send>>,
-    _slot: OwnedSemaphorePermit,
-}
-
-impl Connection {
-    fn new(stream: TcpStream, slot: OwnedSemaphorePermit, stop: &CancellationToken) -> Self {
-        let stopped = stop.clone().cancelled_owned();
-        let end = Box::pin(async move {
-            let _ = timeout(CONNECTION_LIFETIME, stopped).await;
-        });
-        Self {
-            stream,
-            end,
-            _slot: slot,
-        }
-    }
-
-    /// Looks at the first byte without taking it. A client that would speak TLS is told not to.
-    async fn plain(mut self) -> Option<Self> {
-        let mut first = [0];
-        let peeked = tokio::select! {
-            peeked = self.stream.peek(&mut first) => peeked.ok()?,
-            () = &mut self.end => return None,
-        };
-        if peeked == 0 {
-            return None;
-        }
-        if first == [TLS_HANDSHAKE] {
-            self.refuse_tls().await.ok()?;
-            return None;
-        }
-        Some(self)
-    }
-
-    /// Answers, and then reads what the client sent: closing a socket with unread bytes would reset
-    /// the connection, and the client might lose the answer.
-    async fn refuse_tls(&mut self) -> io::Result<()> {
-        self.write_all(PLAIN_HTTP_ONLY).await?;
-        self.shutdown().await?;
-        tokio::io::copy(self, &mut tokio::io::sink()).await?;
-        Ok(())
-    }
-
-    fn poll_end(&mut self, context: &mut Context<'_>) -> io::Result<()> {
-        match self.end.as_mut().poll(context) {
-            Poll::Ready(()) => Err(io::ErrorKind::TimedOut.into()),
-            Poll::Pending => Ok(()),
-        }
-    }
-}
-
-impl AsyncRead for Connection {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        self.poll_end(context)?;
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for Connection {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        self.poll_end(context)?;
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use tokio::io::AsyncReadExt;
+    use std::time::Duration;
 
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+    use tokio::time::timeout;
+
+    use super::super::listener::CONNECTIONS;
     use super::*;
 
     const HELLO: &[u8] = b"GET /v2/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
