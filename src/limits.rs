@@ -17,8 +17,16 @@ pub const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 /// that was not yet effective for the first may be for the next.
 pub const MARKER_WAIT: Duration = Duration::from_millis(250);
 
-/// How long the whole run listens at its end for events that come too late or twice.
+/// How long at most a run listens at its end for events that come too late or twice: twice the
+/// kubelet's relist period.
 pub const QUIET_WINDOW: Duration = Duration::from_secs(2);
+
+/// How long it listens at least.
+pub const SHORTEST_QUIET_WINDOW: Duration = Duration::from_millis(50);
+
+/// Between the two, it listens for this part of the time that the cases took, so that a run of one
+/// short case ends at once.
+pub const QUIET_PART: u32 = 20;
 
 /// How long a lost runtime may take to come back before clean-up gives up on it.
 pub const RUNTIME_RETURN: Duration = Duration::from_secs(30);

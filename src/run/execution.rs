@@ -12,7 +12,7 @@ use super::known::Known;
 use super::status::Status;
 use crate::case::Need;
 use crate::drive::{CaseRunner, Executed, Session, TeardownPolicy};
-use crate::history::{CaseHistory, Entry, Request, SandboxId, Seq, StatusCode};
+use crate::history::{CaseHistory, Entry, HostInstant, Request, SandboxId, Seq, StatusCode};
 use crate::oracle::{self, INVARIANTS, Invariant, Undecided, WholeRun};
 use crate::outcome::{Level, Outcome, Verdict, Violation};
 use crate::plan::Planned;
@@ -41,6 +41,7 @@ pub(super) struct Execution {
     kept: Mutex<Vec<SandboxId>>,
     whole_run: OnceCell<Vec<Violation>>,
     reading: Mutex<(Reader, WholeRun)>,
+    began: HostInstant,
 }
 
 /// An invariant's violation, and what shows it.
@@ -92,6 +93,7 @@ impl Execution {
             kept: Mutex::default(),
             whole_run: OnceCell::new(),
             reading: Mutex::new((reader, WholeRun::default())),
+            began: host::now(),
         })
     }
 
@@ -250,7 +252,9 @@ impl Execution {
     }
 
     async fn listen_for_late_events(&self) -> Vec<Violation> {
-        let window = self.session.stretched(limits::QUIET_WINDOW);
+        let part = host::elapsed(self.began) / limits::QUIET_PART;
+        let window = part.clamp(limits::SHORTEST_QUIET_WINDOW, limits::QUIET_WINDOW);
+        let window = self.session.stretched(window);
         self.status.doing(&format!(
             "listening {window:?} for events that come too late"
         ));

@@ -48,15 +48,6 @@ pub enum PrepareError {
     Stream(#[from] StreamError),
 }
 
-/// A run that is ready for its first case.
-#[derive(Debug)]
-pub(super) struct Prepared {
-    pub(super) session: Session,
-    pub(super) info: RunInfo,
-    pub(super) foreign_pods: usize,
-    pub(super) history: Option<HistoryFile>,
-}
-
 /// The name under which `image` writes the suite's image for an import by hand.
 #[must_use]
 pub fn imported_name() -> String {
