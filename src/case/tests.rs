@@ -1,5 +1,10 @@
 //! Every way in which case files can be wrong, and what is then said.
 
+#![expect(
+    clippy::needless_raw_string_hashes,
+    reason = "expect-test writes them so"
+)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -58,22 +63,28 @@ bad_cases! {
     bad_id
     bad_indentation
     bad_name
-    billion_laughs_in_a_list
     billion_laughs
+    billion_laughs_in_a_list
     bound_twice
+    duration_as_a_number
     empty
+    empty_repeat
+    exit_code_as_a_number
     expects_nothing
     expects_what_cannot_fail
     item_in_a_repeat_with_times
     item_outside_of_a_repeat
     key_given_twice
+    keyword_alone
     memory_limit_above_the_appetite
-    missing_key_in_a_step
     missing_key
-    no_keyword
+    missing_key_in_a_step
+    need_without_a_list
     no_reasons
     not_a_mapping
     not_only_ascii
+    null_steps
+    number_for_a_step
     only_a_comment
     oom_without_memory_limits
     repeat_out_of_bounds
@@ -104,8 +115,9 @@ bad_cases! {
     unknown_workload
     used_after_its_repeat
     used_before_bound
-    wrong_type_of_number
+    very_many_problems
     wrong_type
+    wrong_type_of_number
 }
 
 /// Reads a folder and compares what is found, with the folder's own path left out.
@@ -118,55 +130,64 @@ fn check_folder(folder: &Path, expected: &Expect) {
 
 #[test]
 fn duplicate_ids() {
-    check_folder(&fixture("duplicate-ids"), &expect![[r#"
+    check_folder(
+        &fixture("duplicate-ids"),
+        &expect![[r#"
         error: another case has the id `ORD-01` already
          --> order/second.yaml:1:5
           |
         1 | id: ORD-01
           |     ^^^^^^
           |
-          = help: the other one is order/first.yaml"#]]);
+          = help: the other one is order/first.yaml"#]],
+    );
 }
 
 #[test]
 fn several_files_with_several_problems() {
-    check_folder(&fixture("several-files"), &expect![[r#"
-        error: the file is not read, for cases end in `.yaml`
-        --> stop/another.yml
-         = help: rename it
+    check_folder(
+        &fixture("several-files"),
+        &expect![[r#"
+            error: the file is not read, for cases end in `.yaml`
+            --> stop/another.yml
+             = help: rename it
 
-        error: unknown variant `strat`
-         --> order/one.yaml:9:5
-          |
-        9 |   - strat: {container: c}
-          |     ^^^^^
-          |
-          = help: did you mean `start`?
+            error: unknown word `strat`
+             --> order/one.yaml:9:5
+              |
+            9 |   - strat: {container: c}
+              |     ^^^^^
+              |
+              = help: did you mean `start`?
 
-        error: no sandbox is called `pot` so far
-         --> stop/two.yaml:8:25
-          |
-        8 |   - create: {as: c, in: pot, workload: obey}
-          |                         ^^^
-          |
-          = help: did you mean `pod`?
+            error: no sandbox is called `pot` so far
+             --> stop/two.yaml:8:25
+              |
+            8 |   - create: {as: c, in: pot, workload: obey}
+              |                         ^^^
+              |
+              = help: did you mean `pod`?
 
-        error: no container is called `d` so far
-         --> stop/two.yaml:9:24
-          |
-        9 |   - start: {container: d}
-          |                        ^
-          |
-          = help: did you mean `c`?"#]]);
+            error: no container is called `d` so far
+             --> stop/two.yaml:9:24
+              |
+            9 |   - start: {container: d}
+              |                        ^
+              |
+              = help: did you mean `c`?"#]],
+    );
 }
 
 #[test]
 fn a_file_that_is_too_large_is_refused_by_its_size() {
     let folder = tempfile::tempdir().expect("a folder");
     write(&folder, "order/large.yaml", &vec![b'#'; 10 << 20]);
-    check_folder(folder.path(), &expect![[r#"
-        error: is too large for a case: 10485760 bytes, where 65536 are allowed
-        --> order/large.yaml"#]]);
+    check_folder(
+        folder.path(),
+        &expect![[r#"
+            error: the file is too large for a case: 10485760 bytes, where 65536 are allowed
+            --> order/large.yaml"#]],
+    );
 }
 
 #[test]
@@ -177,9 +198,12 @@ fn a_file_that_is_not_utf_8_is_refused() {
         "order/latin-1.yaml",
         b"id: ORD-01\ntitle: na\xefve\n",
     );
-    check_folder(folder.path(), &expect![[r#"
-        error: is not UTF-8: byte 0xef in line 2
-        --> order/latin-1.yaml"#]]);
+    check_folder(
+        folder.path(),
+        &expect![[r#"
+            error: the file is not UTF-8: byte 0xef in line 2
+            --> order/latin-1.yaml"#]],
+    );
 }
 
 #[test]
@@ -206,15 +230,18 @@ fn links_that_lead_in_circles_are_refused() {
     symlink("..", folder.path().join("order/back")).expect("a link");
     symlink("itself.yaml", folder.path().join("order/itself.yaml")).expect("a link");
     symlink("gone.yaml", folder.path().join("order/nowhere.yaml")).expect("a link");
-    check_folder(folder.path(), &expect![[r#"
-        error: links to a folder that has been read already
-        --> order/back
+    check_folder(
+        folder.path(),
+        &expect![[r#"
+            error: the link leads to a folder that has been read already
+            --> order/back
 
-        error: cannot be read: Too many levels of symbolic links (os error 40)
-        --> order/itself.yaml
+            error: this cannot be read: Too many levels of symbolic links (os error 40)
+            --> order/itself.yaml
 
-        error: cannot be read: No such file or directory (os error 2)
-        --> order/nowhere.yaml"#]]);
+            error: this cannot be read: No such file or directory (os error 2)
+            --> order/nowhere.yaml"#]],
+    );
 }
 
 #[test]
@@ -230,9 +257,12 @@ fn a_pipe_is_refused_without_waiting_for_a_writer() {
         0,
     )
     .expect("a pipe");
-    check_folder(folder.path(), &expect![[r#"
-        error: is neither a file nor a folder
-        --> order/pipe.yaml"#]]);
+    check_folder(
+        folder.path(),
+        &expect![[r#"
+            error: this is neither a file nor a folder
+            --> order/pipe.yaml"#]],
+    );
 }
 
 #[test]
@@ -250,6 +280,15 @@ fn one_file_can_be_read_by_its_path() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/stop/obeyed.yaml");
     let cases = load::from_path(&path).unwrap_or_else(|found| panic!("{found}"));
     assert_eq!(cases[0].name, "stop::obeyed");
+}
+
+#[test]
+fn the_example_of_the_readme_is_right() {
+    let text = include_str!("../../cases/README.md");
+    let (_, rest) = text.split_once("```yaml\n").expect("it has an example");
+    let (example, _) = rest.split_once("```").expect("which ends");
+    let case = parse(Path::new("sandbox/example.yaml"), example);
+    assert_eq!(case.map(|case| case.steps.len()), Ok(3));
 }
 
 #[test]
