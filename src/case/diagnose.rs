@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
+use super::limits;
 use super::locate::{Part, Segment, locate, locate_repeated_key, token};
 
 /// One problem of one case file.
@@ -151,36 +152,39 @@ impl Problem {
 
 /// Problems at their places in the file's text, from its beginning to its end.
 pub(super) fn locate_all(problems: Vec<Problem>, file: &Path, text: &str) -> Vec<Diagnostic> {
-    let located = problems
-        .into_iter()
-        .map(|problem| problem.locate(file, text));
-    let mut located: Vec<_> = located.collect();
+    let untold = problems.len().saturating_sub(limits::PROBLEMS);
+    let told = problems.into_iter().take(limits::PROBLEMS);
+    let mut located: Vec<_> = told.map(|problem| problem.locate(file, text)).collect();
     located.sort_by_key(|found| {
         let position = found.position.as_ref();
         position.map(|position| (position.line, position.column))
     });
+    if untold > 0 {
+        located.push(Diagnostic::of_file(
+            file,
+            format!("there are {untold} more problems"),
+        ));
+    }
     located
 }
 
 /// What the YAML parser, or the type of a value, objects to.
 pub(super) fn of_yaml(file: &Path, text: &str, fault: &serde_yaml::Error) -> Diagnostic {
-    let location = fault.location();
-    let repeated_key = locate_repeated_key(text);
-    let mut span = location.map(|at| token(text, at.line(), at.column()));
-    let mut message = without_place(&fault.to_string());
-    if message.contains("duplicate") && repeated_key.is_some() {
-        span = repeated_key;
+    let message = without_place(&fault.to_string());
+    let mut span = fault
+        .location()
+        .map(|at| token(text, at.line(), at.column()));
+    if message.starts_with("duplicate ") {
+        span = locate_repeated_key(text).or(span);
     }
-    if let Some(field) = message.strip_prefix("duplicate field ") {
-        message = format!("{field} is given twice");
-    }
-    let tab = span
-        .as_ref()
-        .is_some_and(|span| text[span.start..].starts_with('\t'));
-    let help = if tab {
-        Some("indent with spaces; YAML does not allow tabs there".to_owned())
+    let at_tab = |span: &Range<usize>| text[span.start..].starts_with('\t');
+    let (message, help) = if span.as_ref().is_some_and(at_tab) {
+        (
+            message,
+            Some("indent with spaces; YAML does not allow tabs there".to_owned()),
+        )
     } else {
-        help_with_word(&mut message)
+        in_words_of_a_case(&message)
     };
     Diagnostic {
         file: file.to_owned(),
@@ -208,24 +212,45 @@ fn without_place(message: &str) -> String {
     }
 }
 
-/// Takes the list of known words out of a message on an unknown one, and helps with it.
-fn help_with_word(message: &mut String) -> Option<String> {
-    let (fault, list) = message.split_once(", expected ")?;
-    if !fault.starts_with("unknown ") {
-        return None;
+/// A message and help in the words of whoever writes a case, for serde's own words are those of
+/// Rust's types.
+fn in_words_of_a_case(message: &str) -> (String, Option<String>) {
+    if message.contains("expected newtype variant") {
+        let message = "this keyword needs to be told more".to_owned();
+        return (
+            message,
+            Some("write a mapping behind it, `keyword: {…}`".to_owned()),
+        );
     }
-    let word = fault.split('`').nth(1)?;
-    let known: Vec<&str> = list.split('`').skip(1).step_by(2).collect();
-    let help = did_you_mean(word, known.iter().copied()).unwrap_or_else(|| {
-        let list = list.trim_start_matches("one of ");
-        format!(
-            "expected {}{list}",
-            if known.len() > 2 { "one of " } else { "" }
-        )
-    });
-    let fault = fault.to_owned();
-    *message = fault;
-    Some(help)
+    if message.contains("expected map with a single key") {
+        let message = "an item of this list has one keyword".to_owned();
+        return (message, Some("begin another item with `- `".to_owned()));
+    }
+    let renamed = [
+        ("unknown field ", "unknown key "),
+        ("missing field ", "missing key "),
+        ("unknown variant ", "unknown word "),
+    ];
+    for (theirs, ours) in renamed {
+        if let Some(rest) = message.strip_prefix(theirs) {
+            return with_known_words(ours, rest);
+        }
+    }
+    match message.strip_prefix("duplicate field ") {
+        Some(key) => (format!("the key {key} is given twice"), None),
+        None => (message.to_owned(), None),
+    }
+}
+
+/// Splits "`wrong`, expected one of `this`, `that`" into a message and help.
+fn with_known_words(objection: &str, rest: &str) -> (String, Option<String>) {
+    let Some((word, list)) = rest.split_once(", expected ") else {
+        return (format!("{objection}{rest}"), None);
+    };
+    let known = list.split('`').skip(1).step_by(2);
+    let help = did_you_mean(word.trim_matches('`'), known);
+    let help = help.unwrap_or_else(|| format!("expected {list}"));
+    (format!("{objection}{word}"), Some(help))
 }
 
 /// Advice to use the known word that is nearest to an unknown one, if one is near.

@@ -1,23 +1,43 @@
 //! Durations as people write them: `50ms`, `2s`, `1m 30s`.
 
+use std::fmt;
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer, Serializer, de::Error};
+use serde::de::{Deserializer, Error, Visitor};
+use serde::ser::Serializer;
 
 pub(super) fn serialize<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(&humantime::format_duration(*duration))
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-    let text = String::deserialize(from)?;
-    humantime::parse_duration(&text)
-        .map_err(|fault| D::Error::custom(format!("`{text}` is no duration such as `2s`: {fault}")))
+    from.deserialize_str(Words)
+}
+
+/// Objects to a word while it is visited, so that the error has the word's position.
+struct Words;
+
+impl Visitor<'_> for Words {
+    type Value = Duration;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a duration such as `300ms`, `2s` or `1m 30s`")
+    }
+
+    fn visit_str<E: Error>(self, words: &str) -> Result<Duration, E> {
+        humantime::parse_duration(words).map_err(|_| {
+            E::custom(format_args!(
+                "`{words}` is no duration such as `300ms`, `2s` or `1m 30s`"
+            ))
+        })
+    }
 }
 
 /// The same for an optional field.
 pub(super) mod option {
     use super::{Deserializer, Duration, Serializer};
 
+    #[expect(clippy::ref_option, reason = "serde calls it so")]
     pub(in crate::case) fn serialize<S: Serializer>(
         duration: &Option<Duration>,
         to: S,

@@ -40,3 +40,6 @@ pub(super) const MEMORY_MIB: u32 = 1_024;
 
 /// A name becomes part of a pod's or container's name.
 pub(super) const NAME_CHARS: usize = 40;
+
+/// Problems of one file that are told. Each costs another parse of the file to find its place.
+pub(super) const PROBLEMS: usize = 100;

@@ -103,13 +103,18 @@ impl Walk {
         let listed = fs::canonicalize(path).and_then(|real| Ok((real, entries_of(path)?)));
         let (real, entries) = match listed {
             Ok(listed) => listed,
-            Err(fault) => return self.object(path, format!("cannot be listed: {fault}")),
+            Err(fault) => {
+                return self.object(path, format!("the folder cannot be listed: {fault}"));
+            }
         };
         if !self.entered.insert(real) {
-            return self.object(path, "links to a folder that has been read already");
+            return self.object(
+                path,
+                "the link leads to a folder that has been read already",
+            );
         }
         if depth > limits::FOLDER_DEPTH {
-            return self.object(path, "is nested too deeply for a folder of cases");
+            return self.object(path, "the folder lies too deep for a folder of cases");
         }
         for entry in entries {
             self.entries += 1;
@@ -130,7 +135,7 @@ impl Walk {
                     .with_help("rename it"),
             ),
             Ok(_) => {}
-            Err(fault) => self.object(&path, format!("cannot be read: {fault}")),
+            Err(fault) => self.object(&path, format!("this cannot be read: {fault}")),
         }
     }
 
@@ -169,7 +174,7 @@ impl Reader {
             None => fs::canonicalize(path),
         };
         let text = named
-            .map_err(|fault| format!("cannot be read: {fault}"))
+            .map_err(|fault| format!("the file cannot be read: {fault}"))
             .and_then(|named| Ok((named, text_of(path)?)));
         match text {
             Ok((named, text)) => self.text(path, &named, &text),
@@ -213,15 +218,15 @@ impl Reader {
 
 /// The text of a file, or why it cannot be a case.
 fn text_of(path: &Path) -> Result<String, String> {
-    let unread = |fault: io::Error| format!("cannot be read: {fault}");
+    let unread = |fault: io::Error| format!("the file cannot be read: {fault}");
     // Asked before it is opened, for opening a pipe would wait for a writer.
     let file = fs::metadata(path).map_err(unread)?;
     if !file.is_file() {
-        return Err("is neither a file nor a folder".to_owned());
+        return Err("this is neither a file nor a folder".to_owned());
     }
     let too_long = |bytes| {
         let limit = limits::FILE_BYTES;
-        format!("is too large for a case: {bytes} bytes, where {limit} are allowed")
+        format!("the file is too large for a case: {bytes} bytes, where {limit} are allowed")
     };
     if file.len() > limits::FILE_BYTES {
         return Err(too_long(file.len().to_string()));
@@ -236,8 +241,8 @@ fn text_of(path: &Path) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|fault| {
         let at = fault.utf8_error().valid_up_to();
         let (before, rest) = fault.as_bytes().split_at(at);
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let line = before.split(|byte| *byte == b'\n').count();
         let byte = rest.first().copied().unwrap_or_default();
-        format!("is not UTF-8: byte 0x{byte:02x} in line {line}")
+        format!("the file is not UTF-8: byte 0x{byte:02x} in line {line}")
     })
 }

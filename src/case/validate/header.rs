@@ -100,15 +100,14 @@ fn check_texts(file: &CaseFile, found: &mut Findings) {
 
 /// Three capital letters, a hyphen, two digits, and perhaps a small letter.
 fn is_id(id: &str) -> bool {
-    let bytes = id.as_bytes();
-    let shape = match bytes {
-        [area @ .., b'-', _, _] | [area @ .., b'-', _, _, b'a'..=b'z'] => area,
-        _ => return false,
+    let ([area @ .., b'-', tens, ones] | [area @ .., b'-', tens, ones, b'a'..=b'z']) =
+        id.as_bytes()
+    else {
+        return false;
     };
-    let digits = &bytes[shape.len() + 1..shape.len() + 3];
-    shape.len() == 3
-        && shape.iter().all(u8::is_ascii_uppercase)
-        && digits.iter().all(u8::is_ascii_digit)
+    area.len() == 3
+        && area.iter().all(u8::is_ascii_uppercase)
+        && [tens, ones].iter().all(|digit| digit.is_ascii_digit())
 }
 
 /// Words of small letters and digits with hyphens between them.

@@ -1,5 +1,10 @@
 //! Every way in which case files can be wrong, and what is then said.
 
+#![expect(
+    clippy::needless_raw_string_hashes,
+    reason = "expect-test writes them so"
+)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -58,22 +63,28 @@ bad_cases! {
     bad_id
     bad_indentation
     bad_name
-    billion_laughs_in_a_list
     billion_laughs
+    billion_laughs_in_a_list
     bound_twice
+    duration_as_a_number
     empty
+    empty_repeat
+    exit_code_as_a_number
     expects_nothing
     expects_what_cannot_fail
     item_in_a_repeat_with_times
     item_outside_of_a_repeat
     key_given_twice
+    keyword_alone
     memory_limit_above_the_appetite
-    missing_key_in_a_step
     missing_key
-    no_keyword
+    missing_key_in_a_step
+    need_without_a_list
     no_reasons
     not_a_mapping
     not_only_ascii
+    null_steps
+    number_for_a_step
     only_a_comment
     oom_without_memory_limits
     repeat_out_of_bounds
@@ -104,8 +115,9 @@ bad_cases! {
     unknown_workload
     used_after_its_repeat
     used_before_bound
-    wrong_type_of_number
+    very_many_problems
     wrong_type
+    wrong_type_of_number
 }
 
 /// Reads a folder and compares what is found, with the folder's own path left out.
@@ -136,33 +148,33 @@ fn several_files_with_several_problems() {
     check_folder(
         &fixture("several-files"),
         &expect![[r#"
-        error: the file is not read, for cases end in `.yaml`
-        --> stop/another.yml
-         = help: rename it
+            error: the file is not read, for cases end in `.yaml`
+            --> stop/another.yml
+             = help: rename it
 
-        error: unknown variant `strat`
-         --> order/one.yaml:9:5
-          |
-        9 |   - strat: {container: c}
-          |     ^^^^^
-          |
-          = help: did you mean `start`?
+            error: unknown word `strat`
+             --> order/one.yaml:9:5
+              |
+            9 |   - strat: {container: c}
+              |     ^^^^^
+              |
+              = help: did you mean `start`?
 
-        error: no sandbox is called `pot` so far
-         --> stop/two.yaml:8:25
-          |
-        8 |   - create: {as: c, in: pot, workload: obey}
-          |                         ^^^
-          |
-          = help: did you mean `pod`?
+            error: no sandbox is called `pot` so far
+             --> stop/two.yaml:8:25
+              |
+            8 |   - create: {as: c, in: pot, workload: obey}
+              |                         ^^^
+              |
+              = help: did you mean `pod`?
 
-        error: no container is called `d` so far
-         --> stop/two.yaml:9:24
-          |
-        9 |   - start: {container: d}
-          |                        ^
-          |
-          = help: did you mean `c`?"#]],
+            error: no container is called `d` so far
+             --> stop/two.yaml:9:24
+              |
+            9 |   - start: {container: d}
+              |                        ^
+              |
+              = help: did you mean `c`?"#]],
     );
 }
 
@@ -173,8 +185,8 @@ fn a_file_that_is_too_large_is_refused_by_its_size() {
     check_folder(
         folder.path(),
         &expect![[r#"
-        error: is too large for a case: 10485760 bytes, where 65536 are allowed
-        --> order/large.yaml"#]],
+            error: the file is too large for a case: 10485760 bytes, where 65536 are allowed
+            --> order/large.yaml"#]],
     );
 }
 
@@ -189,8 +201,8 @@ fn a_file_that_is_not_utf_8_is_refused() {
     check_folder(
         folder.path(),
         &expect![[r#"
-        error: is not UTF-8: byte 0xef in line 2
-        --> order/latin-1.yaml"#]],
+            error: the file is not UTF-8: byte 0xef in line 2
+            --> order/latin-1.yaml"#]],
     );
 }
 
@@ -221,14 +233,14 @@ fn links_that_lead_in_circles_are_refused() {
     check_folder(
         folder.path(),
         &expect![[r#"
-        error: links to a folder that has been read already
-        --> order/back
+            error: the link leads to a folder that has been read already
+            --> order/back
 
-        error: cannot be read: Too many levels of symbolic links (os error 40)
-        --> order/itself.yaml
+            error: this cannot be read: Too many levels of symbolic links (os error 40)
+            --> order/itself.yaml
 
-        error: cannot be read: No such file or directory (os error 2)
-        --> order/nowhere.yaml"#]],
+            error: this cannot be read: No such file or directory (os error 2)
+            --> order/nowhere.yaml"#]],
     );
 }
 
@@ -248,8 +260,8 @@ fn a_pipe_is_refused_without_waiting_for_a_writer() {
     check_folder(
         folder.path(),
         &expect![[r#"
-        error: is neither a file nor a folder
-        --> order/pipe.yaml"#]],
+            error: this is neither a file nor a folder
+            --> order/pipe.yaml"#]],
     );
 }
 
@@ -268,6 +280,60 @@ fn one_file_can_be_read_by_its_path() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/stop/obeyed.yaml");
     let cases = load::from_path(&path).unwrap_or_else(|found| panic!("{found}"));
     assert_eq!(cases[0].name, "stop::obeyed");
+}
+
+#[test]
+fn the_example_of_the_readme_is_right() {
+    let text = include_str!("../../cases/README.md");
+    let (_, rest) = text.split_once("```yaml\n").expect("it has an example");
+    let (example, _) = rest.split_once("```").expect("which ends");
+    let case = parse(Path::new("sandbox/example.yaml"), example);
+    assert_eq!(case.map(|case| case.steps.len()), Ok(3));
+}
+
+/// The code at the beginning of each row of a section's table.
+fn rows(section: &str) -> Vec<&str> {
+    let text = include_str!("../../cases/README.md");
+    let (_, rest) = text.split_once(section).expect("it has the section");
+    let section = rest.split("\n## ").next().unwrap_or_default();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+    rows.filter_map(|row| row.split('`').next()).collect()
+}
+
+/// A case with one more step, workload or check than it needs.
+#[track_caller]
+fn check_case_with(step: &str, workload: &str, check: &str) {
+    let text = format!(
+        "id: ORD-01\ntitle: A claim.\nwhy: Someone is harmed.\nsources: [the CRI]\n\
+         levels: {{cache: must, hint: may}}\nneeds: [memory-limit]\nexclusive: true\nsteps:\n  \
+         - sandbox: {{as: pod}}\n  - create: {{as: c, in: pod, workload: {{exit: {{code: 0}}}}}}\n  \
+         - create: {{as: d, in: pod, memory-mib: 16, workload: {workload}}}\n  \
+         - stop: {{container: c, grace: 0s}}\n  - {step}\nexpect:\n  - {check}\n"
+    );
+    parse(Path::new("order/row.yaml"), &text)
+        .map_err(rendered)
+        .unwrap_or_else(|found| panic!("{found}"));
+}
+
+#[test]
+fn the_vocabulary_of_the_readme_is_right() {
+    let (step, workload, check) = (
+        "relist: {sandbox: pod}",
+        "obey",
+        "never: {of: c, event: deleted}",
+    );
+    let (steps, workloads, checks) = (rows("## Steps"), rows("## Workloads"), rows("## Expect"));
+    assert_eq!((steps.len(), workloads.len(), checks.len()), (12, 5, 10));
+    for words in steps {
+        let step = words.replace("as: ", "as: another-").replace('…', step);
+        check_case_with(&step, workload, check);
+    }
+    for workload in workloads {
+        check_case_with(step, workload, check);
+    }
+    for check in checks {
+        check_case_with(step, workload, check);
+    }
 }
 
 #[test]

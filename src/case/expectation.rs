@@ -1,0 +1,202 @@
+//! What must be seen once the steps of a case are over.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{duration, event};
+use crate::history::EventKind;
+use crate::outcome::Level;
+
+/// Something that must be seen once the steps are over, and how binding that is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Expectation {
+    /// How binding it is.
+    pub level: Level,
+    /// What must be seen.
+    pub check: Check,
+}
+
+/// What must be seen. Where a name stands for several containers, each of them is checked; a name
+/// that stands for none breaks the expectation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(
+    rename_all = "kebab-case",
+    expecting = "a check such as `never: {of: c, event: deleted}`"
+)]
+pub enum Check {
+    /// Exactly these events, in this order.
+    Events(EventsCheck),
+    /// These events, in this order; others may stand before, between and after them.
+    Includes(IncludesCheck),
+    /// No such event.
+    Never(EventRef),
+    /// No event comes twice.
+    NoRepeats(NameRef),
+    /// What an event's snapshot says of its own container.
+    Status(StatusCheck),
+    /// Every event carries the status of its sandbox, with the UID that the case gave to the pod.
+    SandboxStatus(NameRef),
+    /// Every event's snapshot shows the event's own container exactly once, and DELETED's does not.
+    OwnStatus(NameRef),
+    /// When an event arrives, measured from a call.
+    Timing(TimingCheck),
+    /// One event arrives before another.
+    Order(OrderCheck),
+    /// Whatever the last relist shows has been announced by an event: EXITED by STOPPED, absence by
+    /// DELETED.
+    Announced(NameRef),
+}
+
+/// Exactly these events, in this order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "events such as `{of: c, exactly: [created, started]}`"
+)]
+pub struct EventsCheck {
+    /// The sandbox or container.
+    pub of: String,
+    /// The events.
+    #[serde(deserialize_with = "event::list")]
+    pub exactly: Vec<EventKind>,
+}
+
+/// These events, in this order; others may stand before, between and after them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "events such as `{of: c, in-order: [started, stopped]}`"
+)]
+pub struct IncludesCheck {
+    /// The sandbox or container.
+    pub of: String,
+    /// The events.
+    #[serde(deserialize_with = "event::list")]
+    pub in_order: Vec<EventKind>,
+}
+
+/// A sandbox's or container's event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "an event such as `{of: c, event: started}`"
+)]
+pub struct EventRef {
+    /// The sandbox or container.
+    pub of: String,
+    /// The event.
+    #[serde(deserialize_with = "event::one")]
+    pub event: EventKind,
+}
+
+/// A sandbox or container.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a sandbox or container such as `{of: c}`"
+)]
+pub struct NameRef {
+    /// Its name.
+    pub of: String,
+}
+
+/// What an event's snapshot says of its own container. At least one thing must be asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a status such as `{of: c, event: stopped, exit-code: {is: 0}}`"
+)]
+pub struct StatusCheck {
+    /// The container.
+    pub of: String,
+    /// The event whose snapshot is read.
+    #[serde(deserialize_with = "event::one")]
+    pub event: EventKind,
+    /// The exit code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<ExitCode>,
+    /// The reason, one of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reason: Vec<String>,
+}
+
+/// An exit code to expect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    rename_all = "kebab-case",
+    expecting = "an exit code: `{is: 0}`, `{not: 137}` or `declared`"
+)]
+pub enum ExitCode {
+    /// This one.
+    Is(i32),
+    /// Any but this one.
+    Not(i32),
+    /// The one that the container's workload declares.
+    Declared,
+}
+
+/// When an event arrives, measured from the latest such call on the same sandbox or container.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a time such as `{of: c, event: stopped, after: stop-called, at-most: 2s}`"
+)]
+pub struct TimingCheck {
+    /// The sandbox or container.
+    pub of: String,
+    /// The event.
+    #[serde(deserialize_with = "event::one")]
+    pub event: EventKind,
+    /// From which end of which call.
+    pub after: CallEdge,
+    /// Not earlier than this.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub at_least: Option<Duration>,
+    /// Not later than this; a negative span, earlier than the edge, always passes.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub at_most: Option<Duration>,
+}
+
+/// One end of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(
+    rename_all = "kebab-case",
+    expecting = "an end of a call such as `stop-returned`"
+)]
+pub enum CallEdge {
+    /// `RunPodSandbox` returned.
+    SandboxReturned,
+    /// `StartContainer` returned.
+    StartReturned,
+    /// `StopContainer` was called.
+    StopCalled,
+    /// `StopContainer` returned.
+    StopReturned,
+    /// `StopPodSandbox` was called.
+    StopSandboxCalled,
+}
+
+/// One event arrives before another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "two events such as `{first: {of: c, event: stopped}, then: {of: pod, event: stopped}}`"
+)]
+pub struct OrderCheck {
+    /// This one, of every sandbox or container of the name, comes first.
+    pub first: EventRef,
+    /// This one comes later.
+    pub then: EventRef,
+}

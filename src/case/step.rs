@@ -1,0 +1,230 @@
+//! What a case does: its steps, and what the containers run in them.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{duration, event};
+use crate::history::EventKind;
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(
+    rename_all = "kebab-case",
+    expecting = "a step such as `sandbox: {as: pod}`"
+)]
+pub enum Step {
+    /// Run a sandbox.
+    Sandbox(SandboxStep),
+    /// Create a container.
+    Create(CreateStep),
+    /// Start a container.
+    Start(StartStep),
+    /// Stop a container: the stop signal, and after the grace period the kill.
+    Stop(StopStep),
+    /// Remove a container.
+    Remove(ContainerStep),
+    /// Stop a sandbox.
+    StopSandbox(SandboxRef),
+    /// Remove a sandbox.
+    RemoveSandbox(SandboxRef),
+    /// Wait until an event has arrived.
+    Await(AwaitStep),
+    /// List a sandbox's containers and read the status of each.
+    Relist(SandboxRef),
+    /// Give up the event stream and open a new one, proven live before the next step.
+    Resubscribe(Resubscribe),
+    /// Do some steps several times.
+    Repeat(RepeatStep),
+}
+
+/// Run a sandbox.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a name such as `{as: pod}`")]
+pub struct SandboxStep {
+    /// The name for it.
+    #[serde(rename = "as")]
+    pub binding: String,
+}
+
+/// Create a container.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a container such as `{as: c, in: pod, workload: obey}`"
+)]
+pub struct CreateStep {
+    /// The name for it.
+    #[serde(rename = "as")]
+    pub binding: String,
+    /// The sandbox to create it in.
+    #[serde(rename = "in")]
+    pub sandbox: String,
+    /// What it shall do.
+    pub workload: WorkloadSpec,
+    /// Memory limit in MiB, without swap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_mib: Option<u32>,
+    /// A runtime may refuse this already here. The case is then inconclusive.
+    #[serde(default)]
+    pub may_fail: bool,
+}
+
+/// What a container does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(
+    rename_all = "kebab-case",
+    expecting = "a workload: `obey`, `ignore`, `missing`, `{exit: …}` or `{eat: …}`"
+)]
+pub enum WorkloadSpec {
+    /// Exit by itself.
+    Exit(ExitSpec),
+    /// Run until SIGTERM, then exit 0 at once.
+    Obey,
+    /// Ignore SIGTERM and run until killed.
+    Ignore,
+    /// Use memory beyond any limit.
+    Eat(EatSpec),
+    /// A program that the image does not have.
+    Missing,
+}
+
+/// Exit by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "an exit such as `{code: 42, after: 300ms}`"
+)]
+pub struct ExitSpec {
+    /// With which code.
+    pub code: Number,
+    /// How long after the start.
+    #[serde(default, with = "duration")]
+    pub after: Duration,
+}
+
+/// Use memory beyond any limit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "an appetite such as `{mib: 64, after: 500ms}`"
+)]
+pub struct EatSpec {
+    /// How many MiB to touch.
+    pub mib: u32,
+    /// How long after the start. A runtime watches for OOM kills only a little after it has started
+    /// the container, so that an instant one tests something else.
+    #[serde(with = "duration")]
+    pub after: Duration,
+}
+
+/// A number, or the current item of the `repeat` around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Number {
+    /// This number.
+    Given(u8),
+    /// The item whose turn it is.
+    Item,
+}
+
+/// Start a container.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a container such as `{container: c}`"
+)]
+pub struct StartStep {
+    /// Which container.
+    pub container: String,
+    /// The start must fail. If it succeeds, the case is inconclusive.
+    #[serde(default)]
+    pub fails: bool,
+}
+
+/// Stop a container.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a container and a grace period such as `{container: c, grace: 2s}`"
+)]
+pub struct StopStep {
+    /// Which container.
+    pub container: String,
+    /// Time between the stop signal and the kill; whole seconds.
+    #[serde(with = "duration")]
+    pub grace: Duration,
+}
+
+/// A container by its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a container such as `{container: c}`"
+)]
+pub struct ContainerStep {
+    /// Which container.
+    pub container: String,
+}
+
+/// A sandbox by its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a sandbox such as `{sandbox: pod}`")]
+pub struct SandboxRef {
+    /// Which sandbox.
+    pub sandbox: String,
+}
+
+/// Wait until an event has arrived. That it does is a requirement of the case.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "an event such as `{of: c, event: started}`"
+)]
+pub struct AwaitStep {
+    /// The sandbox or container that the event is about.
+    pub of: String,
+    /// Which event.
+    #[serde(deserialize_with = "event::one")]
+    pub event: EventKind,
+    /// The longest time that a conformant runtime may take; the run's event time-out if absent.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub within: Option<Duration>,
+}
+
+/// Give up the event stream and open a new one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "nothing, as in `resubscribe: {}`")]
+pub struct Resubscribe {}
+
+/// Do some steps several times. Names bound inside are bound anew each time; no later step can use
+/// them, and in an expectation they stand for those of all rounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a mapping with `times` or `items`, and `steps`"
+)]
+pub struct RepeatStep {
+    /// How often. Either this or `items`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<u32>,
+    /// Once for each of these; `item` stands for it where a step takes a number, the innermost one
+    /// where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<u8>,
+    /// How many rounds may be under way at once.
+    #[serde(default = "one")]
+    pub workers: u32,
+    /// What to do in each round.
+    pub steps: Vec<Step>,
+}
+
+fn one() -> u32 {
+    1
+}
