@@ -121,7 +121,8 @@ impl Client {
     }
 
     async fn call_within(&self, request: &Request, deadline: Duration) -> Result<Reply, CallFault> {
-        let answer = self.dispatch(request, deadline);
+        // Boxed, for the messages of all calls make it a large future.
+        let answer = Box::pin(self.dispatch(request, deadline));
         match tokio::time::timeout(deadline, answer).await {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(status)) => Err(convert::fault(&status, deadline)),
