@@ -134,14 +134,11 @@ fn cleanup(target: &Target, run: Option<&RunId>) -> Result<Exit, Fault> {
     })?;
     let mut said = String::new();
     for (what, removed) in [("sandbox", &swept.sandboxes), ("image", &swept.images)] {
-        removed
-            .iter()
-            .for_each(|id| said.push_str(&format!("removed {what} {id}\n")));
+        said.extend(removed.iter().map(|id| format!("removed {what} {id}\n")));
     }
     for run in &swept.alive {
-        said.push_str(&format!(
-            "left alone: run {run} still goes on; --run-id {run} removes it\n"
-        ));
+        let line = format!("left alone: run {run} still goes on; --run-id {run} removes it\n");
+        said.push_str(&line);
     }
     if said.is_empty() && swept.failures.is_empty() {
         said.push_str("nothing to remove\n");
