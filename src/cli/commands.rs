@@ -39,8 +39,11 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         }) => {
             let cases = run::read_cases(cli.run.cases.as_deref()).map_err(run::RunError::from)?;
             let options = options(&cli.run, connected(cli)?);
-            let _ = (options, cases);
-            Err(Fault::new(Exit::Usage, "not yet"))
+            Ok(run::bench_overhead(
+                &options,
+                cases,
+                &mut io::stdout().lock(),
+            )?)
         }
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();

@@ -3,6 +3,7 @@
 //! Nothing is printed but through `console` and the closing summary, and nothing is left at the
 //! runtime, however the run ends.
 
+mod bench;
 mod console;
 mod execution;
 mod exit;
@@ -31,6 +32,7 @@ use crate::outcome::RunReport;
 use crate::plan::{Planned, Selection};
 use crate::{host, limits, report};
 
+pub use bench::bench_overhead;
 use console::Presentation;
 use execution::{Execution, ExecutionOptions};
 pub use exit::{EXIT_CODES, Exit};
