@@ -345,7 +345,7 @@ impl<'a> Events<'a> {
     }
 
     fn announce_the_relist(&self) -> Finding {
-        let Some((entry, listing)) = last_relist(self.history, self.subject) else {
+        let Some((relist, listing)) = last_relist(self.history, self.subject) else {
             return Holds;
         };
         let (shown, needed) = match listing.map(|listing| listing.state) {
@@ -359,7 +359,7 @@ impl<'a> Events<'a> {
             return Holds;
         }
         let mut evidence = entries_about(self.history, self.subject);
-        evidence.push(entry.seq);
+        evidence.extend(relist);
         evidence.sort_unstable();
         evidence.dedup();
         Pending {
@@ -481,7 +481,7 @@ fn edge_name(edge: CallEdge) -> &'static str {
 fn last_relist<'a>(
     history: &'a CaseHistory,
     subject: &Subject,
-) -> Option<(&'a Entry, Option<&'a ContainerListing>)> {
+) -> Option<([Seq; 2], Option<&'a ContainerListing>)> {
     let SubjectKind::Container(spec) = &subject.kind else {
         return None;
     };
@@ -503,6 +503,6 @@ fn last_relist<'a>(
             return None;
         };
         let listing = listed.iter().find(|listing| listing.id == subject.id);
-        (*of == spec.sandbox).then_some((entry, listing))
+        (*of == spec.sandbox).then_some(([call.began().seq, entry.seq], listing))
     })
 }
