@@ -1,7 +1,7 @@
 //! Executing a plan: which cases run at once, what becomes of each, and what the invariants say of
 //! all of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -161,7 +161,12 @@ impl Execution {
         outcome.violations = judgement.violations;
         outcome.advice = judgement.advice;
         outcome.evidence = slice(history, outcome.violations.iter().chain(&outcome.advice));
-        self.known.apply(outcome, &BTreeSet::new());
+        let seen = outcome
+            .violations
+            .iter()
+            .map(|violation| violation.actual.clone())
+            .collect();
+        self.known.apply(outcome, &seen);
         lock(&self.kept).extend(executed.kept);
         lock(&self.found).take_in(&planned.case.id, history);
     }
@@ -189,7 +194,7 @@ impl Execution {
             .get_or_init(|| self.listen_for_late_events())
             .await;
         let mut outcome = blank_invariant(invariant);
-        let broken_in = lock(&self.found).tell(invariant.id, &mut outcome);
+        let seen = lock(&self.found).tell(invariant.id, &mut outcome);
         outcome.duration = host::elapsed(outcome.began);
         let ran = lock(&self.outcomes)
             .values()
@@ -198,7 +203,7 @@ impl Execution {
             outcome.verdict = Verdict::Skip;
             outcome.reason = Some("no case ran".to_owned());
         }
-        self.known.apply(&mut outcome, &broken_in);
+        self.known.apply(&mut outcome, &seen);
         lock(&self.outcomes).insert(place, outcome.clone());
         outcome
     }

@@ -20,8 +20,6 @@ pub(super) struct Findings {
 
 #[derive(Debug)]
 struct Found {
-    /// The case in whose history it was found; the container, where its case had ended.
-    place: String,
     violation: Violation,
     evidence: Vec<Arc<Entry>>,
 }
@@ -42,7 +40,6 @@ impl Findings {
             };
             violation.subject = format!("{} in {case}", violation.subject);
             self.found.push(Found {
-                place: case.to_owned(),
                 violation,
                 evidence,
             });
@@ -60,14 +57,13 @@ impl Findings {
             .violations(&told)
             .into_iter()
             .map(|violation| Found {
-                place: violation.subject.clone(),
                 violation,
                 evidence: Vec::new(),
             });
         self.found.extend(late);
     }
 
-    /// Tells in an invariant's outcome what has been found; returns where it was.
+    /// Tells in an invariant's outcome what has been found; returns what was seen.
     pub(super) fn tell(&self, invariant: &str, outcome: &mut Outcome) -> BTreeSet<String> {
         let found = || {
             self.found
@@ -89,7 +85,9 @@ impl Findings {
         }
         outcome.evidence.sort_by_key(|entry| entry.seq);
         outcome.evidence.dedup_by_key(|entry| entry.seq);
-        found().map(|found| found.place.clone()).collect()
+        found()
+            .map(|found| found.violation.actual.clone())
+            .collect()
     }
 }
 

@@ -35,9 +35,10 @@ pub struct KnownFailure {
     /// A race: it fails in some runs and passes in others, and both are as expected.
     #[serde(default)]
     pub sometimes: bool,
-    /// For an invariant: the cases in whose histories it breaks; in all if none is named.
+    /// What the failure says was seen; any other failure of the case is no known one. All are, if
+    /// this is absent.
     #[serde(default)]
-    pub only_in: Vec<String>,
+    pub actual: Option<String>,
 }
 
 /// Why an expectation file cannot be used.
@@ -54,7 +55,7 @@ pub enum KnownError {
     /// It is not what it should be.
     #[error(
         "the expectation file {path}: {fault}; each entry under `known:` has `case`, `reason` \
-         and `link`, and may have `sometimes` and `only-in`"
+         and `link`, and may have `sometimes` and `actual`"
     )]
     Parse {
         /// The file.
@@ -91,17 +92,15 @@ impl Known {
             path: path(),
             fault,
         })?;
-        let listed = known
+        let unknown = known
             .known
             .iter()
-            .flat_map(|entry| entry.only_in.iter().chain([&entry.case]));
-        for id in listed {
-            if !ids.contains(id.as_str()) {
-                return Err(KnownError::Unknown {
-                    path: path(),
-                    id: id.clone(),
-                });
-            }
+            .find(|entry| !ids.contains(entry.case.as_str()));
+        if let Some(entry) = unknown {
+            return Err(KnownError::Unknown {
+                path: path(),
+                id: entry.case.clone(),
+            });
         }
         Ok(Self {
             path: path(),
@@ -109,20 +108,22 @@ impl Known {
         })
     }
 
-    /// Takes a listed failure for known, and a listed case that passed for unexpected. For an
-    /// invariant, `broken_in` are the cases in whose histories it is broken.
-    pub fn apply(&self, outcome: &mut Outcome, broken_in: &BTreeSet<String>) {
+    /// Takes a listed failure for known, and a listed case that passed for unexpected. `seen` is what
+    /// all its violations say was seen.
+    pub fn apply(&self, outcome: &mut Outcome, seen: &BTreeSet<String>) {
         let Some(entry) = self.known.iter().find(|entry| entry.case == outcome.id) else {
             return;
         };
         let KnownFailure {
             reason,
             link,
-            only_in,
+            actual,
             sometimes,
             ..
         } = entry;
-        let covered = only_in.is_empty() || broken_in.iter().all(|case| only_in.contains(case));
+        let covered = actual
+            .as_ref()
+            .is_none_or(|actual| seen.iter().all(|seen| seen == actual));
         match outcome.verdict {
             Verdict::Fail if covered => {
                 outcome.verdict = Verdict::Known;
