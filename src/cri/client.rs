@@ -8,7 +8,7 @@ use k8s_cri::v1::image_service_client::ImageServiceClient;
 use k8s_cri::v1::runtime_service_client::RuntimeServiceClient;
 use tonic::transport::Channel;
 
-use super::convert::{self, created, done};
+use super::convert::{self, created, done, innermost};
 use super::endpoint::{Endpoint, SocketError};
 use crate::history::{CallFault, Reply, Request, RuntimeVersion, StatusCode};
 use crate::limits;
@@ -360,13 +360,4 @@ fn diagnose(endpoint: &Endpoint, fault: CallFault) -> ConnectError {
         StatusCode::UNIMPLEMENTED => ConnectError::NotCri { endpoint, fault },
         _ => ConnectError::Failed { endpoint, fault },
     }
-}
-
-/// The cause at the bottom: `No such file or directory` rather than `transport error`.
-pub(super) fn innermost(fault: &dyn std::error::Error) -> String {
-    let mut deepest = fault;
-    while let Some(source) = deepest.source() {
-        deepest = source;
-    }
-    deepest.to_string()
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use k8s_cri::v1;
 
-use super::client::innermost;
 use crate::history::{
     CallFault, ContainerId, ContainerListing, ContainerMetadata, ContainerSpec, ContainerState,
     ContainerStatus, Event, EventKind, ImageListing, Labels, PodUid, Reply, RuntimeNanos,
@@ -319,4 +318,13 @@ pub(super) fn create_container(spec: &Arc<ContainerSpec>) -> v1::CreateContainer
         }),
         sandbox_config: Some(sandbox_config(&spec.sandbox_spec)),
     }
+}
+
+/// The cause at the bottom: `No such file or directory` rather than `transport error`.
+pub(super) fn innermost(fault: &dyn std::error::Error) -> String {
+    let mut deepest = fault;
+    while let Some(source) = deepest.source() {
+        deepest = source;
+    }
+    deepest.to_string()
 }
