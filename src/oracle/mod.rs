@@ -6,6 +6,8 @@
 
 mod expectations;
 mod invariants;
+#[cfg(test)]
+mod script;
 mod situation;
 mod whole_run;
 
