@@ -1,6 +1,9 @@
 //! The invariants that can still break after a case was judged: a late repetition, an event after
 //! DELETED. Of each container of the run only the kinds of its events are kept.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::invariants::{INVARIANTS, Invariant, rank};
