@@ -7,8 +7,6 @@ mod calls;
 #[cfg(test)]
 pub(super) mod tests;
 
-use std::time::Duration;
-
 use super::{entries_about, name_of};
 use crate::case::{
     Case, Check, EventRef, ExitCode, Expectation, OrderCheck, StatusCheck, TimingCheck,

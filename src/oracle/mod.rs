@@ -55,13 +55,13 @@ pub fn judge(case: &Case, history: &CaseHistory) -> Judgement {
             }
             judgement.undecided = situation::missing(case, history).map(Undecided::Inconclusive);
         }
-        Some(StepsEnd::Unmet) => match unmet_wait(case, history) {
-            Some(violation) => judgement.violations.push(violation),
-            None => {
+        Some(StepsEnd::Unmet) => {
+            judgement.violations.extend(unmet_wait(case, history));
+            if judgement.violations.is_empty() {
                 let reason = "the history does not tell which wait was in vain".to_owned();
                 judgement.undecided = Some(Undecided::Error(reason));
             }
-        },
+        }
         Some(StepsEnd::Inconclusive(reason)) => {
             judgement.undecided = Some(Undecided::Inconclusive(reason.clone()));
         }

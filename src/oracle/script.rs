@@ -258,27 +258,27 @@ impl Script {
     }
 
     fn reply(&self, request: &Request, extras: &Extras<'_>) -> Reply {
-        match request {
-            Request::RunSandbox(spec) => Reply::Sandbox(SandboxId(self.id_of(&spec.binding).0)),
-            Request::CreateContainer(spec) => {
-                let name = format!("{}#{}", spec.binding, spec.attempt);
-                Reply::Container(self.id_of(&name))
-            }
-            Request::ListContainers { sandbox, .. } => {
-                let sandbox = sandbox.clone().expect("scripts list one sandbox");
-                let pairs = extras.0.iter().filter_map(|word| word.split_once('='));
-                let listing = |(name, word): (&str, &str)| ContainerListing {
-                    id: self.id_of(name),
-                    sandbox: sandbox.clone(),
-                    metadata: None,
-                    state: state(word),
-                    created_at: RuntimeNanos(BEGAN_NS),
-                    labels: Labels::new(),
-                };
-                Reply::Containers(pairs.map(listing).collect())
-            }
-            _ => Reply::Done,
+        if let Request::RunSandbox(spec) = request {
+            return Reply::Sandbox(SandboxId(self.id_of(&spec.binding).0));
         }
+        if let Request::CreateContainer(spec) = request {
+            let name = format!("{}#{}", spec.binding, spec.attempt);
+            return Reply::Container(self.id_of(&name));
+        }
+        let Request::ListContainers { sandbox, .. } = request else {
+            return Reply::Done;
+        };
+        let sandbox = sandbox.clone().expect("scripts list one sandbox");
+        let pairs = extras.0.iter().filter_map(|word| word.split_once('='));
+        let listing = |(name, word): (&str, &str)| ContainerListing {
+            id: self.id_of(name),
+            sandbox: sandbox.clone(),
+            metadata: None,
+            state: state(word),
+            created_at: RuntimeNanos(BEGAN_NS),
+            labels: Labels::new(),
+        };
+        Reply::Containers(pairs.map(listing).collect())
     }
 
     /// Events: `CREATED`, `STARTED`, `STOPPED`, `DELETED`, `TYPE=9`. Of the event: `on=2` (stream),

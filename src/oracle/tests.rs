@@ -1,5 +1,11 @@
 //! What is made of a case by how its steps ended, and what is shown beside a proof.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::needless_raw_string_hashes,
+    reason = "this is how expect-test is used"
+)]
+
 use expect_test::{Expect, expect};
 
 use super::expectations::tests::case;

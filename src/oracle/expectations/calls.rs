@@ -17,7 +17,15 @@ pub(in crate::oracle) fn is_about(call: &Call, subject: &Subject) -> bool {
         Request::StopSandbox(on) | Request::RemoveSandbox(on) | Request::SandboxStatus(on) => {
             ContainerId::from(on) == *id
         }
-        _ => makes(call, subject),
+        Request::Version
+        | Request::RunSandbox(_)
+        | Request::ListSandboxes(_)
+        | Request::CreateContainer(_)
+        | Request::ListContainers { .. }
+        | Request::ImageStatus(_)
+        | Request::PullImage(_)
+        | Request::RemoveImage(_)
+        | Request::ListImages => makes(call, subject),
     }
 }
 

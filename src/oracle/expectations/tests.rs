@@ -1,6 +1,12 @@
 //! For each check, histories on which it holds, is broken, or is still waiting. Long, because a
 //! table of histories reads best when it is whole.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::needless_raw_string_hashes,
+    reason = "this is how expect-test is used"
+)]
+
 use expect_test::{Expect, expect};
 use serde_yaml::with::singleton_map_recursive;
 

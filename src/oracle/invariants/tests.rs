@@ -1,6 +1,12 @@
 //! For each invariant, histories that break it and their nearest neighbours that do not. Long,
 //! because a table of histories reads best when it is whole.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::needless_raw_string_hashes,
+    reason = "this is how expect-test is used"
+)]
+
 use expect_test::{Expect, expect};
 
 use super::invariants;

@@ -1,5 +1,11 @@
 //! What comes after a case was judged, and what is not told a second time.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::needless_raw_string_hashes,
+    reason = "this is how expect-test is used"
+)]
+
 use expect_test::{Expect, expect};
 
 use super::WholeRun;
