@@ -1,4 +1,58 @@
-//! Conformance tests for the CRI event stream.
+//! Conformance tests for the CRI event stream, `GetContainerEvents`, against real runtimes.
+//!
+//! # One idea carries it
+//!
+//! Everything that a run does and sees goes into one append-only [`history`]: each call and its
+//! return, each event and its arrival, each fact read from the kernel. Everything that is said about
+//! a run is a pure function of that history. So a failure can be shown as a timeline, a verdict can
+//! be made again from a recorded file, and a broken runtime can be imitated by editing a history.
+//!
+//! ```text
+//! cases/*.yaml ─► case ─► plan ─► run ─► drive ─► cri ─► the runtime
+//!                                         │ ▲      │
+//!                            host, workload │      ▼
+//!                                         recorder ─► history ─► oracle ─► outcome ─► report
+//! ```
+//!
+//! # Where things are
+//!
+//! | module | what it does | knows |
+//! |---|---|---|
+//! | [`history`] | the record: [`history::Entry`], and [`history::CaseHistory`], the part of one case | nothing |
+//! | [`outcome`] | verdicts and their evidence | history |
+//! | [`case`] | a case as data: parse, validate, diagnose YAML | history, outcome |
+//! | [`plan`] | which cases run, in what order | case |
+//! | [`oracle`] | what a history proves: expectations of a case, invariants of every history | case, history, outcome |
+//! | [`report`] | an outcome as text, JUnit, JSON; a history as a timeline | history, outcome |
+//! | [`host`] | clocks and kernel facts | history |
+//! | [`workload`] | the program that containers run, its image, a loopback registry | nothing |
+//! | [`recorder`] | the history while it grows: one writer's end, many readers | history, host |
+//! | [`cri`] | unary calls and subscriptions; alone knows gRPC | history, recorder |
+//! | [`drive`] | does a case's steps, waits, tears down | all above |
+//! | [`run`] | select, prepare, execute, clean up, report | all above |
+//! | [`cli`] | the command line | run |
+//!
+//! # Invariants
+//!
+//! * `history`, `outcome`, `plan`, `oracle` and `report` do no I/O and read no clock. Time is data.
+//! * gRPC appears in `cri` alone, and protobuf there and in the history's codec.
+//! * Arrows of the table point one way; `tests/tidy.rs` holds all of this.
+//! * No Rust code knows a case by its name. What a case can say is in `case`, what it does is in
+//!   `drive::CaseRunner`, what it must have seen is in `oracle`.
+//! * Every wait has a condition, a bound and a reason; the bounds are in [`limits`].
+//! * A violation convicts only with the entries that prove it.
+//!
+//! # Where to start reading
+//!
+//! `cases/order/created-started-stopped-deleted.yaml`, then [`drive::CaseRunner`], which does it,
+//! then [`oracle::judge`], which judges it. [`run::run`] is the whole of a run.
+//!
+//! # A new case, a new check, a new invariant
+//!
+//! A case is a file under `cases/`; see `cases/README.md`. A new kind of step is a variant of
+//! [`case::Step`] and an arm in `drive::CaseRunner`; a new kind of expectation a variant of
+//! [`case::Check`] and an arm in `oracle::expectations`. An invariant is an element of
+//! [`oracle::INVARIANTS`]. Each comes with a history that breaks it and one beside it that does not.
 
 pub mod case;
 pub mod cli;

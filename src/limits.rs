@@ -24,9 +24,9 @@ pub const QUIET_WINDOW: Duration = Duration::from_secs(2);
 /// How long it listens at least.
 pub const SHORTEST_QUIET_WINDOW: Duration = Duration::from_millis(50);
 
-/// Between the two, it listens for this part of the time that the cases took, so that a run of one
-/// short case ends at once.
-pub const QUIET_PART: u32 = 20;
+/// Between the two, it listens for this part of the time that the cases took: all but the last
+/// cases have been listened to long after their end, and a run of one short case ends at once.
+pub const QUIET_PART: u32 = 50;
 
 /// How long a lost runtime may take to come back before clean-up gives up on it.
 pub const RUNTIME_RETURN: Duration = Duration::from_secs(30);

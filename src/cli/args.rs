@@ -1,6 +1,11 @@
 //! The options, as clap reads them. Names and environment variables are those of crictl and
 //! critest where they have the same meaning, and libtest's for selecting and printing.
 
+#![expect(
+    clippy::doc_markdown,
+    reason = "doc comments are help texts here, shown as they stand"
+)]
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -124,6 +129,10 @@ pub(super) struct ConnectionArgs {
 
 /// What to run and how to tell it.
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of its own on the command line"
+)]
 pub(super) struct RunArgs {
     /// Run only cases whose id or name contains one of these, such as ORD-01 or order::
     #[arg(value_name = "FILTER")]

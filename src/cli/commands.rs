@@ -39,8 +39,11 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         }) => {
             let cases = run::read_cases(cli.run.cases.as_deref()).map_err(run::RunError::from)?;
             let options = options(&cli.run, connected(cli)?);
-            let _ = (options, cases);
-            Err(Fault::new(Exit::Usage, "not yet"))
+            Ok(run::bench_overhead(
+                &options,
+                cases,
+                &mut io::stdout().lock(),
+            )?)
         }
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
@@ -134,14 +137,11 @@ fn cleanup(target: &Target, run: Option<&RunId>) -> Result<Exit, Fault> {
     })?;
     let mut said = String::new();
     for (what, removed) in [("sandbox", &swept.sandboxes), ("image", &swept.images)] {
-        removed
-            .iter()
-            .for_each(|id| said.push_str(&format!("removed {what} {id}\n")));
+        said.extend(removed.iter().map(|id| format!("removed {what} {id}\n")));
     }
     for run in &swept.alive {
-        said.push_str(&format!(
-            "left alone: run {run} still goes on; --run-id {run} removes it\n"
-        ));
+        let line = format!("left alone: run {run} still goes on; --run-id {run} removes it\n");
+        said.push_str(&line);
     }
     if said.is_empty() && swept.failures.is_empty() {
         said.push_str("nothing to remove\n");

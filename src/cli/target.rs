@@ -29,13 +29,13 @@ pub(super) fn resolve(args: &ConnectionArgs) -> Result<(Target, Option<String>),
         text.parse::<Endpoint>()
             .map_err(|fault| usage(format!("the runtime endpoint: {fault}")))
     };
-    let (runtime, note) = match told(&args.runtime_endpoint, &config.runtime_endpoint) {
-        Some(text) => (parse(&text)?, None),
-        None => {
-            let found = usual()?;
-            let note = format!("no endpoint was given; found {found}");
-            (found, Some(note))
-        }
+    let (runtime, note) = if let Some(text) = told(&args.runtime_endpoint, &config.runtime_endpoint)
+    {
+        (parse(&text)?, None)
+    } else {
+        let found = usual()?;
+        let note = format!("no endpoint was given; found {found}");
+        (found, Some(note))
     };
     let images = match told(&args.image_endpoint, &config.image_endpoint) {
         Some(text) => text
@@ -59,16 +59,17 @@ pub(super) fn resolve(args: &ConnectionArgs) -> Result<(Target, Option<String>),
 
 /// The first of the usual sockets that may be used.
 fn usual() -> Result<Endpoint, Fault> {
-    let mut tried = String::new();
+    let mut tried = Vec::new();
     for text in USUAL {
         let Ok(endpoint) = text.parse::<Endpoint>() else {
             continue;
         };
         match endpoint.check() {
             Ok(()) => return Ok(endpoint),
-            Err(fault) => tried.push_str(&format!("\n  {fault}")),
+            Err(fault) => tried.push(format!("\n  {fault}")),
         }
     }
+    let tried = tried.concat();
     Err(Fault::new(
         Exit::Undecided,
         format!(

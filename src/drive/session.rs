@@ -419,21 +419,15 @@ fn stream_ended(end: &StreamEnd) -> StreamError {
 
 /// Whether these entries hold a marker's event, or the subscription's end.
 fn seen(entries: &[Arc<Entry>], on: SubscriptionId, sent: &[ContainerId]) -> Seen {
-    for entry in entries {
-        match &entry.body {
-            Body::Event {
-                subscription,
-                event,
-            } if *subscription == on => {
-                if sent.contains(&event.container) {
-                    return Seen::Marker;
-                }
-            }
-            Body::SubscriptionEnded { subscription, end } if *subscription == on => {
-                return Seen::End(end.clone());
-            }
-            _ => {}
+    let news = entries.iter().find_map(|entry| match &entry.body {
+        Body::Event {
+            subscription,
+            event,
+        } if *subscription == on => sent.contains(&event.container).then_some(Seen::Marker),
+        Body::SubscriptionEnded { subscription, end } if *subscription == on => {
+            Some(Seen::End(end.clone()))
         }
-    }
-    Seen::Nothing
+        _ => None,
+    });
+    news.unwrap_or(Seen::Nothing)
 }

@@ -109,6 +109,7 @@ impl CaseHistory {
     }
 
     /// The case's calls, in the order in which they were sent.
+    #[must_use]
     pub fn calls(&self) -> impl DoubleEndedIterator<Item = &Call> {
         self.calls.values()
     }

@@ -368,7 +368,7 @@ impl<'a> Events<'a> {
     }
 
     fn announce_the_relist(&self) -> Finding {
-        let Some((entry, listing)) = last_relist(self.history, self.subject) else {
+        let Some((relist, listing)) = last_relist(self.history, self.subject) else {
             return Holds;
         };
         let (shown, needed) = match listing.map(|listing| listing.state) {
@@ -382,7 +382,7 @@ impl<'a> Events<'a> {
             return Holds;
         }
         let mut evidence = entries_about(self.history, self.subject);
-        evidence.push(entry.seq);
+        evidence.extend(relist);
         evidence.sort_unstable();
         evidence.dedup();
         Pending {

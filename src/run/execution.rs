@@ -8,21 +8,17 @@ use std::time::Duration;
 
 use tokio::sync::{OnceCell, RwLock, Semaphore, watch};
 
+use super::findings::{Findings, slice};
 use super::known::Known;
 use super::status::Status;
 use crate::case::Need;
 use crate::drive::{CaseRunner, Executed, Session, TeardownPolicy};
-use crate::history::{CaseHistory, Entry, HostInstant, Request, SandboxId, Seq, StatusCode};
+use crate::history::{HostInstant, Request, SandboxId, StatusCode};
 use crate::oracle::{self, INVARIANTS, Invariant, Undecided, WholeRun};
-use crate::outcome::{Level, Outcome, Verdict, Violation};
+use crate::outcome::{Level, Outcome, Verdict};
 use crate::plan::Planned;
 use crate::recorder::Reader;
 use crate::{host, limits};
-
-/// The most violations of one invariant that are told in full.
-const TOLD_VIOLATIONS: usize = 5;
-/// The most history entries that are shown with one outcome.
-const EVIDENCE_ENTRIES: usize = 60;
 
 /// A plan being executed.
 #[derive(Debug)]
@@ -37,18 +33,11 @@ pub(super) struct Execution {
     failed: AtomicBool,
     lost: OnceLock<String>,
     outcomes: Mutex<BTreeMap<usize, Outcome>>,
-    found: Mutex<Vec<Found>>,
+    found: Mutex<Findings>,
     kept: Mutex<Vec<SandboxId>>,
-    whole_run: OnceCell<Vec<Violation>>,
+    whole_run: OnceCell<()>,
     reading: Mutex<(Reader, WholeRun)>,
     began: HostInstant,
-}
-
-/// An invariant's violation, and what shows it.
-#[derive(Debug)]
-struct Found {
-    violation: Violation,
-    evidence: Vec<Arc<Entry>>,
 }
 
 /// How a plan shall be executed.
@@ -172,19 +161,14 @@ impl Execution {
         outcome.violations = judgement.violations;
         outcome.advice = judgement.advice;
         outcome.evidence = slice(history, outcome.violations.iter().chain(&outcome.advice));
-        self.known.apply(outcome);
+        let seen = outcome
+            .violations
+            .iter()
+            .map(|violation| violation.actual.clone())
+            .collect();
+        self.known.apply(outcome, &seen);
         lock(&self.kept).extend(executed.kept);
-        let found = oracle::invariants(history)
-            .into_iter()
-            .map(|mut violation| {
-                violation.subject = format!("{} in {}", violation.subject, planned.case.id);
-                let evidence = slice(history, [&violation]);
-                Found {
-                    violation,
-                    evidence,
-                }
-            });
-        lock(&self.found).extend(found);
+        lock(&self.found).take_in(&planned.case.id, history);
     }
 
     /// After an error, finds out whether the runtime is still there.
@@ -206,39 +190,12 @@ impl Execution {
         let mut to_do = self.to_do.subscribe();
         // The sender lives as long as `self`.
         let _ = to_do.wait_for(|to_do| *to_do == 0).await;
-        let late = self
-            .whole_run
+        self.whole_run
             .get_or_init(|| self.listen_for_late_events())
             .await;
-        let found = lock(&self.found);
-        let told = found
-            .iter()
-            .map(|found| (found.violation.clone(), &found.evidence[..]));
-        let late = late.iter().map(|violation| (violation.clone(), &[][..]));
-        let all: Vec<_> = told
-            .chain(late)
-            .filter(|(violation, _)| violation.rule == invariant.id)
-            .collect();
         let mut outcome = blank_invariant(invariant);
-        outcome.verdict = if all.is_empty() {
-            Verdict::Pass
-        } else {
-            Verdict::Fail
-        };
-        if all.len() > TOLD_VIOLATIONS {
-            outcome.reason = Some(format!(
-                "{} times in all; the first {TOLD_VIOLATIONS} are told",
-                all.len()
-            ));
-        }
-        for (violation, evidence) in all.into_iter().take(TOLD_VIOLATIONS) {
-            outcome.violations.push(violation);
-            outcome.evidence.extend(evidence.iter().cloned());
-        }
-        outcome.evidence.sort_by_key(|entry| entry.seq);
-        outcome.evidence.dedup_by_key(|entry| entry.seq);
+        let seen = lock(&self.found).tell(invariant.id, &mut outcome);
         outcome.duration = host::elapsed(outcome.began);
-        drop(found);
         let ran = lock(&self.outcomes)
             .values()
             .any(|outcome| outcome.verdict != Verdict::Skip);
@@ -246,27 +203,21 @@ impl Execution {
             outcome.verdict = Verdict::Skip;
             outcome.reason = Some("no case ran".to_owned());
         }
-        self.known.apply(&mut outcome);
+        self.known.apply(&mut outcome, &seen);
         lock(&self.outcomes).insert(place, outcome.clone());
         outcome
     }
 
-    async fn listen_for_late_events(&self) -> Vec<Violation> {
+    async fn listen_for_late_events(&self) {
         let part = host::elapsed(self.began) / limits::QUIET_PART;
         let window = part.clamp(limits::SHORTEST_QUIET_WINDOW, limits::QUIET_WINDOW);
         let window = self.session.stretched(window);
-        self.status.doing(&format!(
-            "listening {window:?} for events that come too late"
-        ));
-        let quiet = self.session.stop().cancelled();
+        self.status.doing("listening for events that come too late");
+        let stopped = self.session.stop().cancelled();
         // Nothing to wait for but the absence of events: the window is the condition.
-        let _ = tokio::time::timeout(window, quiet).await;
+        let _ = tokio::time::timeout(window, stopped).await;
         self.take_whole_run();
-        let told: Vec<Violation> = lock(&self.found)
-            .iter()
-            .map(|found| found.violation.clone())
-            .collect();
-        lock(&self.reading).1.violations(&told)
+        lock(&self.found).take_in_late(&lock(&self.reading).1);
     }
 
     /// Lets the whole-run rules see what has been recorded.
@@ -274,7 +225,9 @@ impl Execution {
         let mut reading = lock(&self.reading);
         let (reader, whole_run) = &mut *reading;
         if let Ok(entries) = reader.drain() {
-            entries.iter().for_each(|entry| whole_run.push(entry));
+            for entry in &entries {
+                whole_run.push(entry);
+            }
         }
     }
 
@@ -285,30 +238,6 @@ impl Execution {
             .collect();
         (outcomes, std::mem::take(&mut *lock(&self.kept)))
     }
-}
-
-/// The entries that show what these violations are about, the proof before the context.
-fn slice<'a>(
-    history: &CaseHistory,
-    violations: impl IntoIterator<Item = &'a Violation>,
-) -> Vec<Arc<Entry>> {
-    let violations: Vec<&Violation> = violations.into_iter().take(TOLD_VIOLATIONS).collect();
-    let mut seqs: Vec<Seq> = violations.iter().flat_map(|v| v.evidence.clone()).collect();
-    for violation in violations {
-        seqs.extend(oracle::context(history, violation));
-    }
-    let mut kept = std::collections::BTreeSet::new();
-    for seq in seqs {
-        if kept.len() < EVIDENCE_ENTRIES {
-            kept.insert(seq);
-        }
-    }
-    history
-        .entries()
-        .iter()
-        .filter(|entry| kept.contains(&entry.seq))
-        .cloned()
-        .collect()
 }
 
 fn blank(planned: &Planned) -> Outcome {
@@ -344,13 +273,6 @@ fn blank_invariant(invariant: &Invariant) -> Outcome {
         began: host::now(),
         duration: Duration::ZERO,
     }
-}
-
-/// The ids of all cases and invariants that an expectation file may list.
-pub(super) fn ids<'a>(
-    cases: impl Iterator<Item = &'a str> + Clone,
-) -> impl Iterator<Item = &'a str> + Clone {
-    cases.chain(INVARIANTS.iter().map(|invariant| invariant.id))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,5 +1,6 @@
 //! Expectation files: the failures that are known of a runtime, each with its reason and evidence.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -23,7 +24,7 @@ pub struct Known {
 
 /// One known failure.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct KnownFailure {
     /// The id of the case or invariant that fails.
     pub case: String,
@@ -31,6 +32,13 @@ pub struct KnownFailure {
     pub reason: String,
     /// Where more is told of it: an issue, or the runtime's source.
     pub link: String,
+    /// A race: it fails in some runs and passes in others, and both are as expected.
+    #[serde(default)]
+    pub sometimes: bool,
+    /// What the failure says was seen; any other failure of the case is no known one. All are, if
+    /// this is absent.
+    #[serde(default)]
+    pub actual: Option<String>,
 }
 
 /// Why an expectation file cannot be used.
@@ -46,8 +54,8 @@ pub enum KnownError {
     },
     /// It is not what it should be.
     #[error(
-        "the expectation file {path}: {fault}; each entry under `known:` has `case`, `reason` and \
-         `link`"
+        "the expectation file {path}: {fault}; each entry under `known:` has `case`, `reason` \
+         and `link`, and may have `sometimes` and `actual`"
     )]
     Parse {
         /// The file.
@@ -70,56 +78,67 @@ impl Known {
     ///
     /// # Errors
     /// If it cannot be read, is malformed, or lists an id that does not exist.
-    pub fn read<'a>(
-        path: &Path,
-        ids: impl Iterator<Item = &'a str> + Clone,
-    ) -> Result<Self, KnownError> {
+    pub fn read(path: &Path, ids: &BTreeSet<&str>) -> Result<Self, KnownError> {
+        let path = || path.to_owned();
         let read = |fault| KnownError::Read {
-            path: path.to_owned(),
+            path: path(),
             fault,
         };
-        if std::fs::metadata(path).map_err(read)?.len() > LARGEST_BYTES {
+        if std::fs::metadata(path()).map_err(read)?.len() > LARGEST_BYTES {
             return Err(read(std::io::Error::other("it is larger than 1 MiB")));
         }
-        let text = std::fs::read_to_string(path).map_err(read)?;
-        let parsed: Result<Self, _> = serde_yaml::from_str(&text);
-        let mut known = parsed.map_err(|fault| KnownError::Parse {
-            path: path.to_owned(),
+        let text = std::fs::read_to_string(path()).map_err(read)?;
+        let known: Self = serde_yaml::from_str(&text).map_err(|fault| KnownError::Parse {
+            path: path(),
             fault,
         })?;
-        known.path = path.to_owned();
         let unknown = known
             .known
             .iter()
-            .find(|entry| !ids.clone().any(|id| id == entry.case));
-        match unknown {
-            Some(entry) => Err(KnownError::Unknown {
-                path: path.to_owned(),
+            .find(|entry| !ids.contains(entry.case.as_str()));
+        if let Some(entry) = unknown {
+            return Err(KnownError::Unknown {
+                path: path(),
                 id: entry.case.clone(),
-            }),
-            None => Ok(known),
+            });
         }
+        Ok(Self {
+            path: path(),
+            ..known
+        })
     }
 
-    /// Takes a listed failure for known, and a listed case that passed for unexpected.
-    pub fn apply(&self, outcome: &mut Outcome) {
+    /// Takes a listed failure for known, and a listed case that passed for unexpected. `seen` is what
+    /// all its violations say was seen.
+    pub fn apply(&self, outcome: &mut Outcome, seen: &BTreeSet<String>) {
         let Some(entry) = self.known.iter().find(|entry| entry.case == outcome.id) else {
             return;
         };
+        let KnownFailure {
+            reason,
+            link,
+            actual,
+            sometimes,
+            ..
+        } = entry;
+        let covered = actual
+            .as_ref()
+            .is_none_or(|actual| seen.iter().all(|seen| seen == actual));
         match outcome.verdict {
-            Verdict::Fail => {
+            Verdict::Fail if covered => {
                 outcome.verdict = Verdict::Known;
-                outcome.reason = Some(format!("{} ({})", entry.reason, entry.link));
+                outcome.reason = Some(format!("{reason} ({link})"));
             }
-            Verdict::Pass => {
+            Verdict::Pass if !sometimes => {
                 outcome.verdict = Verdict::UnexpectedPass;
                 outcome.reason = Some(format!(
-                    "{} lists it as failing: {}; if it is mended, remove the entry",
+                    "{} lists it as failing: {reason}; if it is mended, remove the entry",
                     self.path.display(),
-                    entry.reason
                 ));
             }
-            Verdict::Known
+            Verdict::Fail
+            | Verdict::Pass
+            | Verdict::Known
             | Verdict::UnexpectedPass
             | Verdict::Error
             | Verdict::Skip

@@ -3,9 +3,11 @@
 //! Nothing is printed but through `console` and the closing summary, and nothing is left at the
 //! runtime, however the run ends.
 
+mod bench;
 mod console;
 mod execution;
 mod exit;
+mod findings;
 mod interrupt;
 mod known;
 mod listing;
@@ -30,6 +32,7 @@ use crate::outcome::RunReport;
 use crate::plan::{Planned, Selection};
 use crate::{host, limits, report};
 
+pub use bench::bench_overhead;
 use console::Presentation;
 use execution::{Execution, ExecutionOptions};
 pub use exit::{EXIT_CODES, Exit};
@@ -195,10 +198,11 @@ fn plan(cases: Vec<Case>, selection: &Selection) -> Result<Vec<Planned>, RunErro
 /// If it came to no report.
 pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
     let known = match &options.expectations {
-        Some(path) => Known::read(
-            path,
-            execution::ids(cases.iter().map(|case| case.id.as_str())),
-        )?,
+        Some(path) => {
+            let invariants = INVARIANTS.iter().map(|invariant| invariant.id);
+            let ids = cases.iter().map(|case| case.id.as_str()).chain(invariants);
+            Known::read(path, &ids.collect())?
+        }
         None => Known::default(),
     };
     let planned = plan(cases, &options.selection)?;
@@ -235,7 +239,9 @@ fn run_plan(
         Ok(prepared) => prepared,
         Err(fault) => {
             let faults = runtime.block_on(clean_up(&caller, &info, &[]));
-            faults.iter().for_each(|fault| tracing::warn!("{fault}"));
+            for fault in faults {
+                tracing::warn!("{fault}");
+            }
             return Err(fault.into());
         }
     };
@@ -368,7 +374,7 @@ fn conclude(options: &RunOptions, outputs: Outputs, report: &RunReport) -> Resul
         summary.push('\n');
     }
     if let Some(history) = &options.history {
-        summary.push_str(&format!("history: {}\n", history.display()));
+        summary.extend(["history: ", &history.display().to_string(), "\n"]);
     }
     if options.format == Format::Json {
         eprintln_quietly(summary.trim_end());

@@ -99,7 +99,11 @@ pub(super) async fn prepare(
 }
 
 /// The reference of an image that the runtime has.
-async fn image(options: &RunOptions, caller: &Caller, run: &RunId) -> Result<String, PrepareError> {
+pub(super) async fn image(
+    options: &RunOptions,
+    caller: &Caller,
+    run: &RunId,
+) -> Result<String, PrepareError> {
     if let Some(given) = &options.image {
         if !has_image(caller, given).await {
             let pulled = caller.call(None, Request::PullImage(given.clone())).await;

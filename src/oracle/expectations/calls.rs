@@ -2,7 +2,7 @@
 
 use crate::case::CallEdge;
 use crate::history::{
-    Body, Call, CaseHistory, ContainerId, ContainerListing, Entry, Reply, Request, Subject,
+    Body, Call, CaseHistory, ContainerId, ContainerListing, Entry, Reply, Request, Seq, Subject,
     SubjectKind,
 };
 
@@ -81,7 +81,7 @@ pub(super) fn edge_name(edge: CallEdge) -> &'static str {
 pub(super) fn last_relist<'a>(
     history: &'a CaseHistory,
     subject: &Subject,
-) -> Option<(&'a Entry, Option<&'a ContainerListing>)> {
+) -> Option<([Seq; 2], Option<&'a ContainerListing>)> {
     let SubjectKind::Container(spec) = &subject.kind else {
         return None;
     };
@@ -105,6 +105,6 @@ pub(super) fn last_relist<'a>(
             return None;
         };
         let listing = listed.iter().find(|listing| listing.id == subject.id);
-        (*of == spec.sandbox).then_some((entry, listing))
+        (*of == spec.sandbox).then_some(([call.began().seq, entry.seq], listing))
     })
 }

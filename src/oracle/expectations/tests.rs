@@ -621,7 +621,7 @@ fn an_exit_that_the_relist_shows_is_announced() {
         "pod run; c create; c STARTED; pod relist c=exited; end",
         expect![[r#"
             waits for STOPPED, for the relist shows it EXITED of c
-            ORD-01 at #3 #4 #5 #7: c (c.0.beef): expected STOPPED, for the relist shows it EXITED: it has not come
+            ORD-01 at #3 #4 #5 #6 #7: c (c.0.beef): expected STOPPED, for the relist shows it EXITED: it has not come
         "#]],
     );
 }
@@ -638,7 +638,7 @@ fn an_absence_that_the_relist_shows_is_announced() {
         "pod run; c create; pod relist d=exited; c STOPPED; end",
         expect![[r#"
             waits for DELETED, for the relist does not show it of c
-            ORD-01 at #3 #4 #6 #7: c (c.0.beef): expected DELETED, for the relist does not show it: it has not come
+            ORD-01 at #3 #4 #5 #6 #7: c (c.0.beef): expected DELETED, for the relist does not show it: it has not come
         "#]],
     );
 }
@@ -655,7 +655,7 @@ fn a_start_that_the_relist_shows_is_announced() {
         "pod run; c create; pod relist c=running; c CREATED; end",
         expect![[r#"
             waits for STARTED, for the relist shows it RUNNING of c
-            ORD-01 at #3 #4 #6 #7: c (c.0.beef): expected STARTED, for the relist shows it RUNNING: it has not come
+            ORD-01 at #3 #4 #5 #6 #7: c (c.0.beef): expected STARTED, for the relist shows it RUNNING: it has not come
         "#]],
     );
     check(
@@ -663,7 +663,7 @@ fn a_start_that_the_relist_shows_is_announced() {
         "pod run; c create; pod relist c=created; c STARTED; end",
         expect![[r#"
             waits for CREATED, for the relist shows it CREATED of c
-            ORD-01 at #3 #4 #6 #7: c (c.0.beef): expected CREATED, for the relist shows it CREATED: it has not come
+            ORD-01 at #3 #4 #5 #6 #7: c (c.0.beef): expected CREATED, for the relist shows it CREATED: it has not come
         "#]],
     );
 }
