@@ -2,7 +2,8 @@
 //!
 //! An event belongs to a case if it names a pod UID that the case chose, or an id that the runtime
 //! gave to the case. A runtime may send an event before the call that caused it has returned, and
-//! may leave the UID out: such an event waits unclaimed until its id becomes known.
+//! may leave the UID out or tell a wrong one: while a call is under way that can name the id, such
+//! an event waits unclaimed.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use super::{
 };
 
 /// Events of unknown ids that are kept in the hope that a call will name them. More than this many
-/// at once come from foreign pods without a UID; the oldest is then let go.
+/// at once come from other cases and foreign pods; the oldest is then let go.
 const UNCLAIMED_LIMIT: usize = 1_000;
 
 /// What one execution of one case did and saw.
@@ -25,6 +26,8 @@ pub struct CaseHistory {
     calls: BTreeMap<CallId, Call>,
     subjects: Vec<Subject>,
     pods: BTreeSet<PodUid>,
+    /// How many calls are under way that will return an id.
+    making: usize,
     unclaimed: VecDeque<Arc<Entry>>,
     steps_ended: Option<(Seq, StepsEnd)>,
 }
@@ -74,6 +77,7 @@ impl CaseHistory {
             calls: BTreeMap::new(),
             subjects: Vec::new(),
             pods: BTreeSet::new(),
+            making: 0,
             unclaimed: VecDeque::new(),
             steps_ended: None,
         }
@@ -114,6 +118,15 @@ impl CaseHistory {
     #[must_use]
     pub fn pods(&self) -> &BTreeSet<PodUid> {
         &self.pods
+    }
+
+    /// When the case began; absent where its history has lost its beginning.
+    #[must_use]
+    pub fn began(&self) -> Option<HostInstant> {
+        self.entries.iter().find_map(|entry| match entry.body {
+            Body::CaseBegan { .. } => Some(entry.at),
+            _ => None,
+        })
     }
 
     /// A bound on time, stretched as the run was told to.
@@ -187,6 +200,7 @@ impl CaseHistory {
         if let Request::RunSandbox(spec) = request {
             self.pods.insert(spec.uid.clone());
         }
+        self.making += usize::from(makes(request));
         self.calls.insert(
             call,
             Call {
@@ -201,7 +215,9 @@ impl CaseHistory {
         let Some(call) = self.calls.get_mut(&id) else {
             return;
         };
-        call.ended = Some(entry.clone());
+        if call.ended.replace(entry.clone()).is_none() {
+            self.making -= usize::from(makes(call.request()));
+        }
         let named = match (call.request(), result) {
             (Request::RunSandbox(spec), Ok(Reply::Sandbox(id))) => {
                 Some((ContainerId::from(id), SubjectKind::Sandbox(spec.clone())))
@@ -216,6 +232,9 @@ impl CaseHistory {
             self.subject(&id).kind = kind;
             self.claim(&id);
         }
+        if self.making == 0 {
+            self.unclaimed.clear();
+        }
     }
 
     fn saw(&mut self, event: &Event, entry: &Arc<Entry>) {
@@ -229,7 +248,7 @@ impl CaseHistory {
                 entry: entry.clone(),
             });
             self.entries.push(entry.clone());
-        } else if event.pod_uid().is_none_or(|uid| uid.as_str().is_empty()) {
+        } else if self.making > 0 {
             if self.unclaimed.len() == UNCLAIMED_LIMIT {
                 self.unclaimed.pop_front();
             }
@@ -275,6 +294,14 @@ impl CaseHistory {
         });
         &mut self.subjects[place]
     }
+}
+
+/// Whether a call returns the id of something new.
+fn makes(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::RunSandbox(_) | Request::CreateContainer(_)
+    )
 }
 
 impl Subject {

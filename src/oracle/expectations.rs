@@ -3,17 +3,18 @@
 //! Each check is assessed for each sandbox or container of its name, as holding, broken, or still to
 //! come. A driver waits while something is to come; the judge takes that for broken.
 
-use std::time::Duration;
+mod calls;
+#[cfg(test)]
+pub(super) mod tests;
 
 use super::{entries_about, name_of};
 use crate::case::{
-    CallEdge, Case, Check, EventRef, ExitCode, Expectation, OrderCheck, StatusCheck, TimingCheck,
+    Case, Check, EventRef, ExitCode, Expectation, OrderCheck, StatusCheck, TimingCheck,
 };
-use crate::history::{
-    Body, Call, CaseHistory, ContainerId, ContainerListing, ContainerState, Entry, EventKind,
-    Reply, Request, Seq, Sighting, Subject, SubjectKind,
-};
+use crate::history::{CaseHistory, ContainerState, EventKind, Seq, Sighting, Subject, SubjectKind};
 use crate::outcome::{Level, Violation};
+pub(super) use calls::is_about;
+use calls::{edge, edge_name, last_relist};
 
 /// What a history says of one check on one subject.
 enum Finding {
@@ -66,8 +67,8 @@ fn broken(case: &Case, expectation: &Expectation, history: &CaseHistory) -> Vec<
         actual,
         evidence,
     };
-    let name = name_in(check);
-    if history.named(name).next().is_none() {
+    let mut names = names_in(check).into_iter();
+    if let Some(name) = names.find(|name| history.named(name).next().is_none()) {
         let actual = "the case made none, so that nothing could be checked".to_owned();
         return vec![violation(
             name.to_owned(),
@@ -92,7 +93,16 @@ fn broken(case: &Case, expectation: &Expectation, history: &CaseHistory) -> Vec<
     broken.collect()
 }
 
-/// The name whose subjects a check looks at.
+/// The names that a check looks at.
+fn names_in(check: &Check) -> Vec<&str> {
+    let mut names = vec![name_in(check)];
+    if let Check::Order(OrderCheck { then, .. }) = check {
+        names.push(&then.of);
+    }
+    names
+}
+
+/// The name whose subjects a check assesses.
 fn name_in(check: &Check) -> &str {
     match check {
         Check::Events(check) => &check.of,
@@ -149,8 +159,20 @@ impl<'a> Events<'a> {
             .filter(move |seen| history.within_steps(seen.seq()))
     }
 
+    /// What happened. A replay to a new subscriber tells of nothing new.
     fn kinds(&self) -> Vec<EventKind> {
-        self.all().map(|sighting| sighting.event().kind).collect()
+        let told: Vec<_> = self.all().collect();
+        let is_replay = |later: &Sighting, earlier: &&Sighting| {
+            let (again, first) = (later.event(), earlier.event());
+            earlier.subscription() != later.subscription()
+                && (again.kind, again.created_at) == (first.kind, first.created_at)
+        };
+        let news = told.iter().enumerate().filter(|(place, later)| {
+            !told[..*place]
+                .iter()
+                .any(|earlier| is_replay(later, earlier))
+        });
+        news.map(|(_, sighting)| sighting.event().kind).collect()
     }
 
     fn first(&self, kind: EventKind) -> Option<&'a Sighting> {
@@ -290,7 +312,8 @@ impl<'a> Events<'a> {
         let evidence = vec![edge.seq.min(sighting.seq()), edge.seq.max(sighting.seq())];
         let late = sighting.at().since(edge.at);
         let early = edge.at.since(sighting.at());
-        let actual = if early > Duration::ZERO {
+        let too_early = edge.seq > sighting.seq();
+        let actual = if too_early {
             format!("{early:?} before {}", edge_name(check.after))
         } else {
             format!("{late:?} after {}", edge_name(check.after))
@@ -304,7 +327,7 @@ impl<'a> Events<'a> {
                 evidence,
             };
         }
-        if let Some(bound) = check.at_least.filter(|bound| late < *bound) {
+        if let Some(bound) = check.at_least.filter(|bound| too_early || late < *bound) {
             let expected = format!("{event} not before {bound:?} have passed");
             return Broken {
                 expected,
@@ -421,88 +444,4 @@ fn declared_exit(subject: &Subject) -> Option<i32> {
         SubjectKind::Container(spec) => spec.declared_exit,
         SubjectKind::Sandbox(_) | SubjectKind::Stray => None,
     }
-}
-
-/// Whether a call is about this subject.
-pub(super) fn is_about(call: &Call, subject: &Subject) -> bool {
-    let id = &subject.id;
-    match (call.request(), call.result()) {
-        (
-            Request::StartContainer(on)
-            | Request::RemoveContainer(on)
-            | Request::ContainerStatus(on)
-            | Request::StopContainer { container: on, .. },
-            _,
-        ) => on == id,
-        (Request::StopSandbox(on) | Request::RemoveSandbox(on) | Request::SandboxStatus(on), _) => {
-            ContainerId::from(on) == *id
-        }
-        (Request::RunSandbox(_), Some(Ok(Reply::Sandbox(made)))) => ContainerId::from(made) == *id,
-        (Request::CreateContainer(_), Some(Ok(Reply::Container(made)))) => made == id,
-        _ => false,
-    }
-}
-
-/// The end of the latest such call on the subject, before the teardown.
-fn edge<'a>(edge: CallEdge, history: &'a CaseHistory, subject: &Subject) -> Option<&'a Entry> {
-    let fits = |call: &&Call| {
-        let right = matches!(
-            (edge, call.request()),
-            (CallEdge::SandboxReturned, Request::RunSandbox(_))
-                | (CallEdge::StartReturned, Request::StartContainer(_))
-                | (
-                    CallEdge::StopCalled | CallEdge::StopReturned,
-                    Request::StopContainer { .. }
-                )
-                | (CallEdge::StopSandboxCalled, Request::StopSandbox(_))
-        );
-        right && history.within_steps(call.began().seq) && is_about(call, subject)
-    };
-    let call = history.calls().rev().find(fits)?;
-    match edge {
-        CallEdge::SandboxReturned | CallEdge::StartReturned | CallEdge::StopReturned => {
-            call.ended()
-        }
-        CallEdge::StopCalled | CallEdge::StopSandboxCalled => Some(call.began()),
-    }
-}
-
-fn edge_name(edge: CallEdge) -> &'static str {
-    match edge {
-        CallEdge::SandboxReturned => "RunPodSandbox returned",
-        CallEdge::StartReturned => "StartContainer returned",
-        CallEdge::StopCalled => "StopContainer was called",
-        CallEdge::StopReturned => "StopContainer returned",
-        CallEdge::StopSandboxCalled => "StopPodSandbox was called",
-    }
-}
-
-/// The latest list of the subject's sandbox before the teardown, and the subject's line in it.
-fn last_relist<'a>(
-    history: &'a CaseHistory,
-    subject: &Subject,
-) -> Option<([Seq; 2], Option<&'a ContainerListing>)> {
-    let SubjectKind::Container(spec) = &subject.kind else {
-        return None;
-    };
-    history.calls().rev().find_map(|call| {
-        let Request::ListContainers {
-            sandbox: Some(of), ..
-        } = call.request()
-        else {
-            return None;
-        };
-        let entry = call
-            .ended()
-            .filter(|entry| history.within_steps(entry.seq))?;
-        let Body::CallEnded {
-            result: Ok(Reply::Containers(listed)),
-            ..
-        } = &entry.body
-        else {
-            return None;
-        };
-        let listing = listed.iter().find(|listing| listing.id == subject.id);
-        (*of == spec.sandbox).then_some(([call.began().seq, entry.seq], listing))
-    })
 }

@@ -1,5 +1,8 @@
 //! The rules that hold on every history, whatever the case.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use super::{entries_about, name_of};
@@ -155,14 +158,17 @@ impl Invariant {
         history.subjects().iter().filter_map(first).collect()
     }
 
-    /// Applies a check to each two successive events that one stream brought about a subject.
+    /// Applies a check to each two successive events of those that one stream brought about a
+    /// subject and that count.
     fn on_each_pair(
         &self,
         history: &CaseHistory,
+        counts: impl Fn(&Sighting) -> bool,
         check: impl Fn(&Sighting, &Sighting) -> Option<(String, String)>,
     ) -> Vec<Violation> {
         let first = |subject: &Subject| {
-            by_stream(subject).into_values().find_map(|sightings| {
+            by_stream(subject).into_values().find_map(|mut sightings| {
+                sightings.retain(|sighting| counts(sighting));
                 sightings.windows(2).find_map(|pair| {
                     let (expected, actual) = check(pair[0], pair[1])?;
                     Some(self.broken(subject, expected, actual, [pair[0], pair[1]]))
@@ -197,7 +203,8 @@ pub(super) fn rank(kind: EventKind) -> Option<u8> {
 }
 
 fn events_in_order(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    rule.on_each_pair(history, |earlier, later| {
+    let ranked = |sighting: &Sighting| rank(sighting.event().kind).is_some();
+    rule.on_each_pair(history, ranked, |earlier, later| {
         let (before, after) = (earlier.event().kind, later.event().kind);
         (rank(before)? > rank(after)?).then(|| {
             (
@@ -254,7 +261,7 @@ fn known_type_and_whole_id(rule: &Invariant, history: &CaseHistory) -> Vec<Viola
 fn created_at_is_now(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     /// The clocks of a runtime and of the suite are the same host's; this is for its adjustments.
     const SLACK_NS: i64 = 1_000_000_000;
-    let Some(began) = history.entries().first().map(|entry| entry.at.realtime_ns) else {
+    let Some(began) = history.began().map(|at| at.realtime_ns) else {
         return Vec::new();
     };
     rule.on_each_event(history, |_, sighting| {
@@ -279,7 +286,7 @@ fn unit_hint(at: i64, now_ns: i64) -> &'static str {
     }
     let close = |factor: i64| {
         at.checked_mul(factor)
-            .is_some_and(|ns| (ns - now_ns).abs() < DAY_NS)
+            .is_some_and(|ns| ns.abs_diff(now_ns) < DAY_NS)
     };
     UNITS
         .iter()
@@ -287,19 +294,23 @@ fn unit_hint(at: i64, now_ns: i64) -> &'static str {
         .map_or("", |(_, hint)| hint)
 }
 
-const DAY_NS: i64 = 86_400_000_000_000;
+const DAY_NS: u64 = 86_400_000_000_000;
 
 fn created_at_never_goes_back(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    rule.on_each_pair(history, |earlier, later| {
-        let (before, after) = (earlier.event().created_at.0, later.event().created_at.0);
-        (after < before).then(|| {
-            let expected = format!("created_at of {before} or later");
-            (
-                expected,
-                format!("{after}, which is {} ns earlier", before - after),
-            )
-        })
-    })
+    rule.on_each_pair(
+        history,
+        |_| true,
+        |earlier, later| {
+            let (before, after) = (earlier.event().created_at.0, later.event().created_at.0);
+            (after < before).then(|| {
+                let expected = format!("created_at of {before} or later");
+                (
+                    expected,
+                    format!("{after}, which is {} ns earlier", before.abs_diff(after)),
+                )
+            })
+        },
+    )
 }
 
 fn pod_uid(subject: &Subject) -> Option<&PodUid> {

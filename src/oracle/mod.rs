@@ -6,7 +6,11 @@
 
 mod expectations;
 mod invariants;
+#[cfg(test)]
+mod script;
 mod situation;
+#[cfg(test)]
+mod tests;
 mod whole_run;
 
 pub use expectations::pending;
@@ -51,7 +55,13 @@ pub fn judge(case: &Case, history: &CaseHistory) -> Judgement {
             }
             judgement.undecided = situation::missing(case, history).map(Undecided::Inconclusive);
         }
-        Some(StepsEnd::Unmet) => judgement.violations.extend(unmet_wait(case, history)),
+        Some(StepsEnd::Unmet) => {
+            judgement.violations.extend(unmet_wait(case, history));
+            if judgement.violations.is_empty() {
+                let reason = "the history does not tell which wait was in vain".to_owned();
+                judgement.undecided = Some(Undecided::Error(reason));
+            }
+        }
         Some(StepsEnd::Inconclusive(reason)) => {
             judgement.undecided = Some(Undecided::Inconclusive(reason.clone()));
         }

@@ -11,10 +11,12 @@ pub(super) fn missing(case: &Case, history: &CaseHistory) -> Option<String> {
                 .facts()
                 .map(|HostFact::OomKills(kills)| kills)
                 .collect();
-            let (first, last) = (kills.first()?, kills.last()?);
-            (last <= first).then(|| {
-                format!("the kernel's count of OOM kills stayed at {first}: nothing was killed")
-            })
+            match kills[..] {
+                [first, .., last] => (last <= first).then(|| {
+                    format!("the kernel's count of OOM kills stayed at {first}: nothing was killed")
+                }),
+                [] | [_] => Some("the kernel's count of OOM kills was not read".to_owned()),
+            }
         }
     }
 }

@@ -1,6 +1,9 @@
 //! The invariants that can still break after a case was judged: a late repetition, an event after
 //! DELETED. Of each container of the run only the kinds of its events are kept.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::invariants::{INVARIANTS, Invariant, rank};
@@ -57,12 +60,12 @@ impl WholeRun {
     pub fn violations(&self, told: &[Violation]) -> Vec<Violation> {
         let mut found = Vec::new();
         for ((container, _), events) in &self.seen {
-            let violation = repeated(container, events).or_else(|| reordered(container, events));
-            found.extend(violation.filter(|found| {
-                let same = |told: &&Violation| {
+            let broken = [repeated(container, events), reordered(container, events)];
+            found.extend(broken.into_iter().flatten().find(|found| {
+                let same = |told: &Violation| {
                     told.rule == found.rule && told.subject.contains(container.as_str())
                 };
-                !told.iter().any(|told| same(&told))
+                !told.iter().any(same)
             }));
         }
         found
@@ -85,9 +88,13 @@ fn repeated(container: &ContainerId, events: &[Brief]) -> Option<Violation> {
 }
 
 fn reordered(container: &ContainerId, events: &[Brief]) -> Option<Violation> {
-    events.windows(2).find_map(|pair| {
-        let (earlier, later) = (&pair[0], &pair[1]);
-        if rank(earlier.kind)? <= rank(later.kind)? {
+    let ranked: Vec<_> = events
+        .iter()
+        .filter_map(|brief| Some((rank(brief.kind)?, brief)))
+        .collect();
+    ranked.windows(2).find_map(|pair| {
+        let [(before, earlier), (after, later)] = [pair[0], pair[1]];
+        if before <= after {
             return None;
         }
         let expected = format!("{} before {}", later.kind, earlier.kind);

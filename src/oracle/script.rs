@@ -1,0 +1,447 @@
+//! Histories as one line of text, so that a test shows what happened and nothing else.
+//!
+//! `pod run; c create; c CREATED; c start; c STARTED; c stop; c STOPPED exit=137; end`: calls are
+//! small words, events are large ones, and statements are parted by `;`. A name that begins with
+//! `pod` is a sandbox. The whole vocabulary stands at [`Script::statement`]. Entry #0 is the
+//! `CaseBegan`; a call is two entries, unless one of its ends is named by `begins` or `returns`;
+//! each entry comes 1 ms after the one before.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::history::{
+    Body, CallFault, CallId, CaseHistory, CaseRun, ContainerId, ContainerListing,
+    ContainerMetadata, ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind,
+    HostFact, HostInstant, Labels, PodUid, Reply, Request, RuntimeNanos, SandboxId,
+    SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode, StepsEnd,
+    SubscriptionId,
+};
+use crate::outcome::Violation;
+
+/// When the case begins, by the wall clock.
+const BEGAN_NS: i64 = 1_700_000_000_000_000_000;
+const CASE: CaseRun = CaseRun(1);
+
+/// What the case of a script has seen.
+#[track_caller]
+pub(super) fn history(script: &str) -> CaseHistory {
+    let mut history = CaseHistory::new(CASE);
+    for entry in entries(script) {
+        history.push(&Arc::new(entry));
+    }
+    history
+}
+
+/// The entries that a script stands for.
+#[track_caller]
+pub(super) fn entries(script: &str) -> Vec<Entry> {
+    let mut read = Script::default();
+    read.record(Body::CaseBegan {
+        case: CASE,
+        id: "ORD-01".to_owned(),
+        definition: String::new(),
+        timeout_percent: 100,
+    });
+    for statement in script.split(';').map(str::trim) {
+        read.statement(&statement.split_whitespace().collect::<Vec<_>>());
+    }
+    read.entries
+}
+
+/// Violations as lines: `INV-02 at #4 #6: c: expected one CREATED event: CREATED again`.
+pub(super) fn render<'a>(violations: impl IntoIterator<Item = &'a Violation>) -> String {
+    let line = |found: &Violation| {
+        let places: Vec<_> = found
+            .evidence
+            .iter()
+            .map(|seq| format!(" #{seq}"))
+            .collect();
+        let (rule, places, subject) = (&found.rule, places.concat(), &found.subject);
+        let (expected, actual) = (&found.expected, &found.actual);
+        format!("{rule} at{places}: {subject}: expected {expected}: {actual}\n")
+    };
+    violations.into_iter().map(line).collect()
+}
+
+#[derive(Default)]
+struct Script {
+    entries: Vec<Entry>,
+    pause: Duration,
+    calls: Vec<(String, Request)>,
+    sandboxes: BTreeMap<String, Arc<SandboxSpec>>,
+    containers: BTreeMap<String, Container>,
+    latest_pod: String,
+    attempts: BTreeMap<String, u32>,
+    stream: u32,
+}
+
+struct Container {
+    spec: Arc<ContainerSpec>,
+    shown: Option<ContainerStatus>,
+}
+
+/// The words after the first two of a statement: `exit=137`, `no-sandbox`.
+struct Extras<'a>(&'a [&'a str]);
+
+impl<'a> Extras<'a> {
+    fn has(&self, word: &str) -> bool {
+        self.0.contains(&word)
+    }
+
+    fn value(&self, key: &str) -> Option<&'a str> {
+        let pairs = self.0.iter().filter_map(|word| word.split_once('='));
+        pairs
+            .into_iter()
+            .find(|(found, _)| *found == key)
+            .map(|(_, value)| value)
+    }
+
+    fn number(&self, key: &str) -> Option<i32> {
+        self.value(key)
+            .map(|value| value.parse().expect("a number"))
+    }
+}
+
+impl Script {
+    #[track_caller]
+    fn statement(&mut self, words: &[&str]) {
+        match *words {
+            ["end"] => self.end(StepsEnd::Complete),
+            ["end", "unmet"] => self.end(StepsEnd::Unmet),
+            ["end", "error"] => self.end(StepsEnd::Error("interrupted".to_owned())),
+            ["end", "inconclusive"] => self.end(StepsEnd::Inconclusive("no race".to_owned())),
+            ["kills", number] => {
+                let kills = number.parse().expect("a number");
+                let fact = HostFact::OomKills(kills);
+                self.record(Body::Fact { case: CASE, fact });
+            }
+            ["wait", "in-vain", wanted] => self.record(Body::Waited {
+                case: CASE,
+                wanted: wanted.replace('_', " "),
+                met: false,
+                bound: Duration::from_secs(10),
+            }),
+            ["resubscribe"] => {
+                self.stream += 1;
+                let subscription = SubscriptionId(self.stream);
+                self.record(Body::SubscriptionOpened { subscription });
+            }
+            ["pass", time] => {
+                self.pause = humantime::parse_duration(time).expect("a time such as 2s");
+            }
+            [name, word, ref extras @ ..] if word.starts_with(char::is_uppercase) => {
+                self.event(name, word, &Extras(extras));
+            }
+            [name, word, ref extras @ ..] => self.call(name, word, &Extras(extras)),
+            _ => panic!("not a statement: {words:?}"),
+        }
+    }
+
+    fn record(&mut self, body: Body) {
+        let last = self.entries.last().map_or(0, |entry| entry.at.monotonic_ns);
+        let step = self.pause + Duration::from_millis(1);
+        self.pause = Duration::ZERO;
+        let monotonic_ns = last + u64::try_from(step.as_nanos()).expect("a short time");
+        let since_1970 = i64::try_from(monotonic_ns).expect("a short time");
+        self.entries.push(Entry {
+            seq: Seq(self.entries.len() as u64),
+            at: HostInstant {
+                monotonic_ns,
+                realtime_ns: BEGAN_NS + since_1970,
+            },
+            body,
+        });
+    }
+
+    fn end(&mut self, end: StepsEnd) {
+        self.record(Body::StepsEnded { case: CASE, end });
+    }
+
+    /// Calls: `run`, `create`, `start`, `stop`, `remove`, `relist`; with `begins`, `returns` or
+    /// `fails`; `create in=pod exit=42`; `relist c=exited d=gone`. `foreign` is another case's.
+    fn call(&mut self, name: &str, word: &str, extras: &Extras<'_>) {
+        let key = format!("{name} {word}");
+        if !extras.has("returns") {
+            let request = self.request(name, word, extras);
+            self.calls.push((key.clone(), request.clone()));
+            self.record(Body::CallBegan {
+                call: CallId(self.calls.len() as u64),
+                case: (!extras.has("foreign")).then_some(CASE),
+                request,
+            });
+        }
+        if extras.has("begins") {
+            return;
+        }
+        let place = self.calls.iter().rposition(|(began, _)| *began == key);
+        let place = place.unwrap_or_else(|| panic!("`{key}` never began"));
+        let result = if extras.has("fails") {
+            Err(CallFault {
+                code: StatusCode::UNAVAILABLE,
+                message: "gone".to_owned(),
+                deadline: Duration::from_secs(30),
+            })
+        } else {
+            Ok(self.reply(&self.calls[place].1, extras))
+        };
+        self.record(Body::CallEnded {
+            call: CallId(place as u64 + 1),
+            result,
+        });
+    }
+
+    fn request(&mut self, name: &str, word: &str, extras: &Extras<'_>) -> Request {
+        if word == "run" {
+            return Request::RunSandbox(self.new_sandbox(name));
+        } else if word == "create" {
+            return Request::CreateContainer(self.new_container(name, extras));
+        }
+        let id = self.id_of(name);
+        let sandbox = SandboxId(id.0.clone());
+        match (word, name.starts_with("pod")) {
+            ("stop", true) => Request::StopSandbox(sandbox),
+            ("remove", true) => Request::RemoveSandbox(sandbox),
+            ("relist", true) => Request::ListContainers {
+                sandbox: Some(sandbox),
+                labels: Labels::new(),
+            },
+            ("start", false) => Request::StartContainer(id),
+            ("stop", false) => Request::StopContainer {
+                container: id,
+                grace: Duration::from_secs(2),
+            },
+            ("remove", false) => Request::RemoveContainer(id),
+            _ => panic!("no such call: {name} {word}"),
+        }
+    }
+
+    fn new_sandbox(&mut self, name: &str) -> Arc<SandboxSpec> {
+        let spec = Arc::new(SandboxSpec {
+            binding: name.to_owned(),
+            uid: PodUid(format!("uid-of-{name}")),
+            ..SandboxSpec::default()
+        });
+        self.sandboxes.insert(name.to_owned(), spec.clone());
+        name.clone_into(&mut self.latest_pod);
+        spec
+    }
+
+    fn new_container(&mut self, name: &str, extras: &Extras<'_>) -> Arc<ContainerSpec> {
+        let pod = extras.value("in").unwrap_or(&self.latest_pod).to_owned();
+        let next = self.attempts.entry(name.to_owned()).or_default();
+        let attempt = *next;
+        *next += 1;
+        let spec = Arc::new(ContainerSpec {
+            sandbox: SandboxId(self.id_of(&pod).0),
+            sandbox_spec: self.sandboxes[&pod].clone(),
+            binding: name.to_owned(),
+            attempt,
+            declared_exit: extras.number("exit"),
+            ..ContainerSpec::default()
+        });
+        let made = Container {
+            spec: spec.clone(),
+            shown: None,
+        };
+        self.containers.insert(self.id_of(name).0, made);
+        spec
+    }
+
+    /// `c` is the latest one of that name, `c#0` the first.
+    fn id_of(&self, name: &str) -> ContainerId {
+        let (name, attempt) = match name.split_once('#') {
+            Some((name, attempt)) => (name, attempt.parse().expect("a number")),
+            None => (name, self.attempts.get(name).map_or(0, |next| next - 1)),
+        };
+        ContainerId(format!("{name}.{attempt}.beef"))
+    }
+
+    fn reply(&self, request: &Request, extras: &Extras<'_>) -> Reply {
+        if let Request::RunSandbox(spec) = request {
+            return Reply::Sandbox(SandboxId(self.id_of(&spec.binding).0));
+        }
+        if let Request::CreateContainer(spec) = request {
+            let name = format!("{}#{}", spec.binding, spec.attempt);
+            return Reply::Container(self.id_of(&name));
+        }
+        let Request::ListContainers { sandbox, .. } = request else {
+            return Reply::Done;
+        };
+        let sandbox = sandbox.clone().expect("scripts list one sandbox");
+        let pairs = extras.0.iter().filter_map(|word| word.split_once('='));
+        let listing = |(name, word): (&str, &str)| ContainerListing {
+            id: self.id_of(name),
+            sandbox: sandbox.clone(),
+            metadata: None,
+            state: state(word),
+            created_at: RuntimeNanos(BEGAN_NS),
+            labels: Labels::new(),
+        };
+        Reply::Containers(pairs.map(listing).collect())
+    }
+
+    /// Events: `CREATED`, `STARTED`, `STOPPED`, `DELETED`, `TYPE=9`. Of the event: `on=2` (stream),
+    /// `id=c.0` (another id), `at=0` (`created_at`; also `s`, `ms`, `us`, `first`, `last`, or a
+    /// shift such as `+2s`). Of its sandbox: `no-sandbox`, `no-metadata`, `uid=x`. Of its own
+    /// status: `exit=`, `reason=`, `state=`, `missing`, `twice`, `present`, and `status-lacks=` an
+    /// `id`, `metadata`, `image` or `time`.
+    fn event(&mut self, name: &str, word: &str, extras: &Extras<'_>) {
+        let id = self.id_of(name);
+        let kind = kind(word);
+        if let Some(container) = self.containers.get_mut(&id.0) {
+            container.show(&id, kind, extras);
+        }
+        let pod = match self.containers.get(&id.0) {
+            Some(container) => container.spec.sandbox_spec.binding.clone(),
+            None => name.to_owned(),
+        };
+        let mut shown: Vec<_> = self
+            .containers
+            .values()
+            .filter(|container| container.spec.sandbox_spec.binding == pod)
+            .filter_map(|container| container.shown.clone())
+            .filter(|status| status.id != id || !extras.has("missing"))
+            .collect();
+        let own = shown.iter().find(|status| status.id == id).cloned();
+        shown.extend(own.clone().filter(|_| extras.has("twice")));
+        for status in shown.iter_mut().filter(|status| status.id == id) {
+            lack(status, extras.value("status-lacks"));
+        }
+        let stream = extras
+            .number("on")
+            .map(|stream| u32::try_from(stream).expect("a stream"));
+        let event = Event {
+            container: extras.value("id").map_or(id, ContainerId::from),
+            kind,
+            created_at: RuntimeNanos(0),
+            sandbox: (!extras.has("no-sandbox")).then(|| self.sandbox_status(&pod, extras)),
+            containers: shown,
+        };
+        let subscription = SubscriptionId(stream.unwrap_or(self.stream));
+        self.record(Body::Event {
+            subscription,
+            event,
+        });
+        let recorded = self.entries.last_mut().expect("just recorded");
+        let now_ns = recorded.at.realtime_ns;
+        if let Body::Event { event, .. } = &mut recorded.body {
+            event.created_at = RuntimeNanos(created_at(extras.value("at"), now_ns));
+        }
+    }
+
+    fn sandbox_status(&self, pod: &str, extras: &Extras<'_>) -> SandboxStatus {
+        let uid = match (extras.value("uid"), self.sandboxes.get(pod)) {
+            (Some(uid), _) => PodUid::from(uid),
+            (None, Some(spec)) => spec.uid.clone(),
+            (None, None) => PodUid(format!("uid-of-foreign-{pod}")),
+        };
+        let metadata = SandboxMetadata {
+            uid,
+            ..SandboxMetadata::default()
+        };
+        SandboxStatus {
+            id: SandboxId(self.id_of(pod).0),
+            metadata: (!extras.has("no-metadata")).then_some(metadata),
+            state: SandboxState::Ready,
+            created_at: RuntimeNanos(BEGAN_NS),
+            ips: Vec::new(),
+            labels: Labels::new(),
+            annotations: Labels::new(),
+            runtime_handler: String::new(),
+        }
+    }
+}
+
+impl Container {
+    /// Brings what snapshots show of the container up to date with an event.
+    fn show(&mut self, id: &ContainerId, event: EventKind, extras: &Extras<'_>) {
+        if event == EventKind::Deleted && !extras.has("present") {
+            self.shown = None;
+            return;
+        }
+        let told = match event {
+            EventKind::Created => ContainerState::Created,
+            EventKind::Started => ContainerState::Running,
+            EventKind::Stopped | EventKind::Deleted | EventKind::Unknown(_) => {
+                ContainerState::Exited
+            }
+        };
+        let code = extras.number("exit").unwrap_or(0);
+        let usual = if code == 0 { "Completed" } else { "Error" };
+        let exited = told == ContainerState::Exited;
+        self.shown = Some(ContainerStatus {
+            id: id.clone(),
+            metadata: Some(ContainerMetadata::default()),
+            state: extras.value("state").map_or(told, state),
+            created_at: RuntimeNanos(BEGAN_NS),
+            started_at: RuntimeNanos(0),
+            finished_at: RuntimeNanos(0),
+            exit_code: code,
+            image: Some("workload".to_owned()),
+            image_ref: String::new(),
+            reason: extras
+                .value("reason")
+                .unwrap_or(if exited { usual } else { "" })
+                .to_owned(),
+            message: String::new(),
+            labels: Labels::new(),
+            annotations: Labels::new(),
+        });
+    }
+}
+
+fn kind(word: &str) -> EventKind {
+    match word {
+        "CREATED" => EventKind::Created,
+        "STARTED" => EventKind::Started,
+        "STOPPED" => EventKind::Stopped,
+        "DELETED" => EventKind::Deleted,
+        _ => {
+            let number = word.strip_prefix("TYPE=").expect("an event's word");
+            EventKind::Unknown(number.parse().expect("a number"))
+        }
+    }
+}
+
+fn state(word: &str) -> ContainerState {
+    match word {
+        "created" => ContainerState::Created,
+        "running" => ContainerState::Running,
+        "exited" => ContainerState::Exited,
+        "unknown" => ContainerState::Unknown(3),
+        _ => panic!("no state: {word}"),
+    }
+}
+
+fn lack(status: &mut ContainerStatus, what: Option<&str>) {
+    match what {
+        None => {}
+        Some("id") => status.id = ContainerId::default(),
+        Some("metadata") => status.metadata = None,
+        Some("image") => status.image = None,
+        Some("time") => status.created_at = RuntimeNanos(0),
+        Some(what) => panic!("no part of a status: {what}"),
+    }
+}
+
+fn created_at(word: Option<&str>, now_ns: i64) -> i64 {
+    let span = |text: &str| {
+        let span = humantime::parse_duration(text).expect("a time such as 2s");
+        i64::try_from(span.as_nanos()).expect("a short time")
+    };
+    match word {
+        None => now_ns,
+        Some("0") => 0,
+        Some("s") => now_ns / 1_000_000_000,
+        Some("ms") => now_ns / 1_000_000,
+        Some("us") => now_ns / 1_000,
+        Some("first") => i64::MIN,
+        Some("last") => i64::MAX,
+        Some(shift) => match shift.split_at(1) {
+            ("+", later) => now_ns + span(later),
+            ("-", earlier) => now_ns - span(earlier),
+            _ => panic!("no time: {shift}"),
+        },
+    }
+}

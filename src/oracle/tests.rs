@@ -1,0 +1,196 @@
+//! What is made of a case by how its steps ended, and what is shown beside a proof.
+
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::needless_raw_string_hashes,
+    reason = "this is how expect-test is used"
+)]
+
+use expect_test::{Expect, expect};
+
+use super::expectations::tests::case;
+use super::script::{history, render};
+use super::{Undecided, context, invariants, judge};
+use crate::case::Situation;
+use crate::outcome::Level;
+
+const STOPS: &str = "includes: {of: c, in-order: [stopped]}";
+const STOPPED: &str = "kills 7; pod run; c create; c STOPPED; kills 8";
+const RUNNING: &str = "kills 7; pod run; c create; c STARTED; kills 8";
+
+#[track_caller]
+fn check(level: Level, provokes: Option<Situation>, script: &str, expect: Expect) {
+    let mut case = case(level, STOPS);
+    case.provokes = provokes;
+    let judgement = judge(&case, &history(script));
+    let undecided = match &judgement.undecided {
+        None => String::new(),
+        Some(Undecided::Error(reason)) => format!("error: {reason}\n"),
+        Some(Undecided::Inconclusive(reason)) => format!("inconclusive: {reason}\n"),
+    };
+    let advice = render(&judgement.advice).replace("ORD-01", "advice");
+    expect.assert_eq(&(render(&judgement.violations) + &advice + &undecided));
+}
+
+#[test]
+fn a_complete_case_is_judged_by_its_expectations() {
+    check(Level::Must, None, &format!("{STOPPED}; end"), expect![]);
+    check(
+        Level::Must,
+        None,
+        &format!("{RUNNING}; end"),
+        expect![[r#"
+        ORD-01 at #4 #5 #6: c (c.0.beef): expected STOPPED: it has not come
+    "#]],
+    );
+}
+
+#[test]
+fn what_only_should_be_is_advice() {
+    check(
+        Level::Should,
+        None,
+        &format!("{RUNNING}; end"),
+        expect![[r#"
+        advice at #4 #5 #6: c (c.0.beef): expected STOPPED: it has not come
+    "#]],
+    );
+    check(
+        Level::May,
+        None,
+        &format!("{RUNNING}; end"),
+        expect![[r#"
+        advice at #4 #5 #6: c (c.0.beef): expected STOPPED: it has not come
+    "#]],
+    );
+}
+
+#[test]
+fn a_wait_in_vain_convicts_and_the_expectations_are_not_looked_at() {
+    let script = format!("{RUNNING}; wait in-vain STOPPED_of_c; end unmet");
+    check(
+        Level::Must,
+        None,
+        &script,
+        expect![[r#"
+        ORD-01 at #8: STOPPED of c: expected STOPPED of c within 10s: it did not come within 10s
+    "#]],
+    );
+}
+
+#[test]
+fn a_wait_in_vain_that_is_not_told_is_our_own_fault() {
+    check(
+        Level::Must,
+        None,
+        &format!("{STOPPED}; end unmet"),
+        expect![[r#"
+            error: the history does not tell which wait was in vain
+        "#]],
+    );
+}
+
+#[test]
+fn an_error_convicts_nobody() {
+    check(
+        Level::Must,
+        None,
+        &format!("{RUNNING}; end error"),
+        expect![[r#"
+            error: interrupted
+        "#]],
+    );
+}
+
+#[test]
+fn an_inconclusive_case_convicts_nobody() {
+    check(
+        Level::Must,
+        None,
+        &format!("{RUNNING}; end inconclusive"),
+        expect![[r#"
+            inconclusive: no race
+        "#]],
+    );
+}
+
+#[test]
+fn a_history_that_is_cut_off_convicts_nobody() {
+    check(
+        Level::Must,
+        None,
+        RUNNING,
+        expect![[r#"
+        error: the history ends before the case's steps do
+    "#]],
+    );
+}
+
+#[test]
+fn a_provoked_kill_makes_the_case_decisive() {
+    let situation = Some(Situation::OomKill);
+    check(
+        Level::Must,
+        situation,
+        &format!("{STOPPED}; end"),
+        expect![],
+    );
+    check(
+        Level::Must,
+        situation,
+        &format!("{RUNNING}; end"),
+        expect![[r#"
+            ORD-01 at #4 #5 #6: c (c.0.beef): expected STOPPED: it has not come
+        "#]],
+    );
+}
+
+#[test]
+fn without_the_provoked_kill_nothing_is_proven() {
+    let situation = Some(Situation::OomKill);
+    check(
+        Level::Must,
+        situation,
+        "kills 7; pod run; c create; kills 7; end",
+        expect![[r#"
+            inconclusive: the kernel's count of OOM kills stayed at 7: nothing was killed
+        "#]],
+    );
+}
+
+#[test]
+fn a_kill_that_nobody_counted_is_no_kill() {
+    let situation = Some(Situation::OomKill);
+    check(
+        Level::Must,
+        situation,
+        "pod run; c create; c STOPPED; end",
+        expect![[r#"
+            inconclusive: the kernel's count of OOM kills was not read
+        "#]],
+    );
+    check(
+        Level::Must,
+        situation,
+        "kills 7; pod run; c create; c STOPPED; end",
+        expect![[r#"
+            inconclusive: the kernel's count of OOM kills was not read
+        "#]],
+    );
+}
+
+#[test]
+fn a_proof_is_shown_with_all_that_is_known_of_its_subject() {
+    let script = "pod run; d create; c create; d CREATED; c CREATED; c CREATED; c start; pod stop";
+    let history = history(script);
+    let violations = invariants(&history);
+    let [violation] = &violations[..] else {
+        panic!("not one violation: {violations:?}");
+    };
+    let places: Vec<u64> = context(&history, violation)
+        .iter()
+        .map(|seq| seq.0)
+        .collect();
+    expect!["[Seq(8), Seq(9)] in [5, 6, 8, 9, 10, 11]"]
+        .assert_eq(&format!("{:?} in {places:?}", violation.evidence));
+}

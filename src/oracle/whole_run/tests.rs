@@ -1,0 +1,133 @@
+//! What comes after a case was judged, and what is not told a second time.
+
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::needless_raw_string_hashes,
+    reason = "this is how expect-test is used"
+)]
+
+use expect_test::{Expect, expect};
+
+use super::WholeRun;
+use crate::oracle::invariants;
+use crate::oracle::script::{entries, history, render};
+
+/// What the whole run says beyond what was told when the case had seen `judged`.
+#[track_caller]
+fn check(judged: &str, late: &str, expect: Expect) {
+    let told = invariants(&history(judged));
+    let mut whole_run = WholeRun::default();
+    for entry in entries(&format!("{judged}; {late}")) {
+        whole_run.push(&entry);
+    }
+    expect.assert_eq(&render(&whole_run.violations(&told)));
+}
+
+const LIFE: &str = "pod run; c create; c CREATED; c STOPPED; c DELETED; end";
+
+#[test]
+fn nothing_late_is_nothing_wrong() {
+    check(LIFE, "pass 1s", expect![]);
+}
+
+#[test]
+fn a_late_repetition_is_told() {
+    check(
+        LIFE,
+        "c DELETED",
+        expect![[r#"
+        INV-02 at #7 #9: c.0.beef: expected one DELETED event: DELETED and, 2ms later, DELETED, when its case had been judged
+    "#]],
+    );
+}
+
+#[test]
+fn a_late_repetition_without_a_sandbox_is_told() {
+    check(
+        LIFE,
+        "c DELETED no-sandbox",
+        expect![[r#"
+        INV-02 at #7 #9: c.0.beef: expected one DELETED event: DELETED and, 2ms later, DELETED, when its case had been judged
+    "#]],
+    );
+}
+
+#[test]
+fn a_late_event_out_of_order_is_told() {
+    check(
+        LIFE,
+        "pass 1s; c STARTED",
+        expect![[r#"
+        INV-01 at #7 #9: c.0.beef: expected STARTED before DELETED: DELETED and, 1.002s later, STARTED, when its case had been judged
+    "#]],
+    );
+}
+
+#[test]
+fn a_late_event_in_order_is_accepted() {
+    check(
+        "pod run; c create; c CREATED; end",
+        "c STOPPED; c DELETED",
+        expect![],
+    );
+}
+
+#[test]
+fn a_late_event_behind_an_unknown_type_is_told() {
+    check(
+        LIFE,
+        "c TYPE=9; c STARTED",
+        expect![[r#"
+        INV-01 at #7 #10: c.0.beef: expected STARTED before DELETED: DELETED and, 3ms later, STARTED, when its case had been judged
+    "#]],
+    );
+}
+
+#[test]
+fn what_a_case_has_told_is_not_told_again() {
+    check(
+        "pod run; c create; c STARTED; c STARTED; c CREATED; end",
+        "c CREATED",
+        expect![],
+    );
+}
+
+#[test]
+fn a_repetition_that_a_case_has_told_does_not_hide_a_late_disorder() {
+    check(
+        "pod run; c create; c CREATED; c CREATED; c DELETED; end",
+        "c STARTED",
+        expect![[r#"
+            INV-01 at #7 #9: c.0.beef: expected STARTED before DELETED: DELETED and, 2ms later, STARTED, when its case had been judged
+        "#]],
+    );
+}
+
+#[test]
+fn another_containers_violation_hides_nothing() {
+    check(
+        "pod run; c create; d create; c CREATED; c CREATED; d CREATED; end",
+        "d CREATED",
+        expect![[r#"
+            INV-02 at #9 #11: d.0.beef: expected one CREATED event: CREATED and, 2ms later, CREATED, when its case had been judged
+        "#]],
+    );
+}
+
+#[test]
+fn a_late_replay_to_a_new_subscriber_is_accepted() {
+    check(
+        LIFE,
+        "resubscribe; c CREATED; c STOPPED; c DELETED",
+        expect![],
+    );
+}
+
+#[test]
+fn foreign_pods_are_not_judged() {
+    check(
+        LIFE,
+        "foreign CREATED; foreign CREATED; foreign STOPPED no-sandbox",
+        expect![],
+    );
+}

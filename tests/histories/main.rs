@@ -1,0 +1,563 @@
+//! Recordings of real runtimes, judged again: the verdicts stay what they were, and every case and
+//! every invariant turns red when the recording is made wrong in one place.
+
+mod mutation;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fs, io};
+
+use cri_event_conformance::case::{Case, load, parse};
+use cri_event_conformance::history::{Body, CaseHistory, CaseRun, Entry, codec};
+use cri_event_conformance::oracle::{self, INVARIANTS, Undecided, WholeRun};
+use cri_event_conformance::outcome::Violation;
+use expect_test::expect_file;
+
+use mutation::mutate;
+
+/// What is to be made wrong so that a case fails by its own expectations. Each history is one in
+/// which the case passes.
+const CASES: &[(&str, &[&str])] = &[
+    (
+        "CMP-01",
+        &[
+            "drop CREATED of obedient",
+            "drop STARTED of killed",
+            "drop STOPPED of succeeding",
+            "drop DELETED of failing",
+            "repeat STOPPED of killed",
+        ],
+    ),
+    (
+        "CMP-02",
+        &[
+            "repeat STOPPED of c",
+            "repeat DELETED of c",
+            "repeat STOPPED of pod",
+            "repeat DELETED of pod",
+        ],
+    ),
+    ("CMP-05", &["drop STOPPED of c"]),
+    (
+        "CMP-08",
+        &[
+            "insert STARTED of c before DELETED",
+            "insert STOPPED of c before DELETED",
+            "drop DELETED of c",
+        ],
+    ),
+    (
+        "EXT-01",
+        &[
+            "set exit=255 STOPPED of success",
+            "set exit=0 STOPPED of failure#1",
+            "set own-status=none STOPPED of failure",
+            "drop STOPPED of failure#2",
+        ],
+    ),
+    ("FEA-01", &["drop STOPPED of c"]),
+    (
+        "FLR-02",
+        &["drop STOPPED of c", "insert STARTED of c before STOPPED"],
+    ),
+    (
+        "OOM-01",
+        &[
+            "set exit=0 STOPPED of hog",
+            "set reason=Error STOPPED of hog",
+            "set own-status=none STOPPED of hog",
+            "drop STOPPED of hog",
+        ],
+    ),
+    (
+        "ORD-01",
+        &[
+            "drop CREATED of c",
+            "drop STARTED of c",
+            "drop STOPPED of c",
+            "drop DELETED of c",
+            "repeat CREATED of c",
+            "repeat DELETED of c",
+            "swap CREATED STARTED of c",
+            "swap STARTED STOPPED of c",
+            "swap STOPPED DELETED of c",
+            "move STOPPED of c before StopContainer",
+            "set type=9 STARTED of c",
+            "set id=short STOPPED of c",
+        ],
+    ),
+    (
+        "ORD-05",
+        &["swap CREATED STARTED of c#1", "drop CREATED of c#2"],
+    ),
+    (
+        "ORD-06",
+        &["swap STOPPED DELETED of c#1", "drop STOPPED of c#2"],
+    ),
+    (
+        "REC-02",
+        &[
+            "drop CREATED of c",
+            "drop STARTED of c#1",
+            "drop DELETED of c#2",
+            "repeat STOPPED of c#1",
+        ],
+    ),
+    (
+        "SBX-01",
+        &[
+            "drop STARTED of pod",
+            "set sandbox=none STARTED of pod",
+            "set uid=other STARTED of pod",
+            "set id=short STARTED of pod",
+        ],
+    ),
+    (
+        "SBX-03",
+        &[
+            "drop STOPPED of obedient",
+            "drop STOPPED of stubborn",
+            "drop STOPPED of pod",
+            "repeat STOPPED of exited",
+        ],
+    ),
+    (
+        "SBX-04",
+        &[
+            "drop DELETED of exited",
+            "drop DELETED of running",
+            "drop DELETED of pod",
+            "move DELETED of exited behind DELETED of pod",
+            "move DELETED of running behind DELETED of pod",
+            "set sandbox=none DELETED of pod",
+        ],
+    ),
+    (
+        "SNP-01",
+        &[
+            "set sandbox=none CREATED of c",
+            "set metadata=none STARTED of c",
+            "set uid= STOPPED of c",
+            "set uid=other DELETED of c",
+            "set sandbox=none STOPPED of pod",
+            "drop STOPPED of c",
+            "drop STARTED of pod",
+        ],
+    ),
+    (
+        "SNP-04",
+        &[
+            "set own-status=none STARTED of c",
+            "set own-status=twice STOPPED of neighbour",
+            "set own-status=kept DELETED of c",
+            "drop CREATED of c",
+            "drop DELETED of neighbour",
+        ],
+    ),
+    (
+        "STP-01",
+        &[
+            "drop STOPPED of c",
+            "set exit=137 STOPPED of c",
+            "insert DELETED of c behind STOPPED",
+        ],
+    ),
+    (
+        "STP-02",
+        &[
+            "hasten STOPPED of c by 500ms",
+            "move STOPPED of c before StopContainer",
+            "delay STOPPED of c by 12s",
+            "set exit=0 STOPPED of c",
+            "drop STOPPED of c",
+        ],
+    ),
+    (
+        "STP-06",
+        &["swap STOPPED DELETED of c#1", "drop STOPPED of c#2"],
+    ),
+];
+
+/// What is to be made wrong in which case's history so that an invariant is broken.
+const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
+    (
+        "INV-01",
+        &[
+            ("ORD-01", "swap CREATED STARTED of c"),
+            ("ORD-01", "swap STOPPED DELETED of c"),
+            ("STP-01", "insert DELETED of c before STOPPED"),
+            ("SBX-04", "swap STARTED STOPPED of pod"),
+        ],
+    ),
+    (
+        "INV-02",
+        &[
+            ("ORD-01", "repeat STOPPED of c"),
+            ("SBX-04", "repeat DELETED of pod"),
+        ],
+    ),
+    (
+        "INV-03",
+        &[
+            ("ORD-01", "set type=9 STARTED of c"),
+            ("ORD-01", "set id=short STOPPED of c"),
+        ],
+    ),
+    (
+        "INV-04",
+        &[
+            ("ORD-01", "set created-at=seconds CREATED of c"),
+            ("ORD-01", "set created-at=zero STOPPED of c"),
+            ("ORD-01", "set created-at=later DELETED of c"),
+        ],
+    ),
+    (
+        "INV-05",
+        &[("ORD-01", "set created-at=earlier STOPPED of c")],
+    ),
+    (
+        "INV-06",
+        &[
+            ("ORD-01", "set sandbox=none STOPPED of c"),
+            ("ORD-01", "set metadata=none STOPPED of c"),
+            ("ORD-01", "set uid=other CREATED of c"),
+            ("SBX-04", "set sandbox=none DELETED of pod"),
+        ],
+    ),
+    ("INV-07", &[("ORD-01", "set image=none STARTED of c")]),
+    (
+        "INV-08",
+        &[
+            ("ORD-01", "set state=running STOPPED of c"),
+            ("ORD-01", "set state=created STARTED of c"),
+            ("ORD-01", "set own-status=kept DELETED of c"),
+        ],
+    ),
+];
+
+/// What comes close to being wrong, and is not: the case still passes, and every invariant holds.
+const NEIGHBOURS: &[(&str, &str)] = &[
+    ("CMP-05", "delay STOPPED of c by 3s"),
+    ("EXT-01", "set reason=Killed STOPPED of failure"),
+    ("EXT-01", "set reason=Fine STOPPED of success"),
+    ("ORD-05", "drop STOPPED of c#1"),
+    ("REC-02", "replay CREATED of c behind STARTED of c#1"),
+    ("SBX-01", "drop CREATED of pod"),
+    ("SBX-03", "move STOPPED of stubborn behind STOPPED of pod"),
+    ("SNP-01", "drop DELETED of pod"),
+    ("STP-01", "delay STOPPED of c by 1s"),
+    ("STP-02", "delay STOPPED of c by 9s"),
+];
+
+/// What a runtime must do otherwise for a case to pass that it fails.
+const REPAIRS: &[(&str, &str)] = &[("FLR-02", "insert STOPPED of c before DELETED")];
+
+/// What the oracle says of a whole history.
+struct Judged {
+    verdict: &'static str,
+    reason: Option<String>,
+    violations: Vec<Violation>,
+    advice: Vec<Violation>,
+    invariants: Vec<Violation>,
+}
+
+impl Judged {
+    /// The ids of the rules that are broken.
+    fn red(&self) -> BTreeSet<&str> {
+        let broken = self.violations.iter().chain(&self.invariants);
+        broken.map(|violation| violation.rule.as_str()).collect()
+    }
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/histories")
+}
+
+/// Every recording, by the name of its file.
+fn recordings() -> io::Result<Vec<(String, PathBuf)>> {
+    let mut found = Vec::new();
+    for folder in fs::read_dir(folder())? {
+        let folder = folder?.path();
+        for file in folder.read_dir().into_iter().flatten() {
+            let path = file?.path();
+            let stem = path.with_extension("");
+            let name = stem
+                .strip_prefix(self::folder())
+                .expect("it is below the folder");
+            found.push((name.display().to_string(), path));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[track_caller]
+fn read(path: &Path) -> Vec<Entry> {
+    let bytes = fs::read(path).unwrap_or_else(|fault| panic!("{}: {fault}", path.display()));
+    let decoded = codec::decode(&bytes);
+    assert_eq!(decoded.fault, None, "{}", path.display());
+    decoded.entries
+}
+
+/// A recorded history in which the case passes.
+#[track_caller]
+fn clean(id: &str) -> Vec<Entry> {
+    let mut entries = read(&folder().join(format!("containerd-2.1/{id}.binpb")));
+    for (_, repair) in REPAIRS.iter().filter(|(of, _)| *of == id) {
+        mutate(&mut entries, repair);
+    }
+    entries
+}
+
+#[track_caller]
+fn mutated(id: &str, words: &str) -> Judged {
+    let mut entries = clean(id);
+    mutate(&mut entries, words);
+    judge(&entries)
+}
+
+/// Judges the one case of a history by the definition that the history carries.
+#[track_caller]
+fn judge(entries: &[Entry]) -> Judged {
+    judge_as(&case_of(entries).1, entries)
+}
+
+/// Judges the one case of a history by this definition.
+#[track_caller]
+fn judge_as(case: &Case, entries: &[Entry]) -> Judged {
+    let (run, _) = case_of(entries);
+    let mut history = CaseHistory::new(run);
+    let mut whole_run = WholeRun::default();
+    for entry in entries {
+        history.push(&Arc::new(entry.clone()));
+        whole_run.push(entry);
+    }
+    let judgement = oracle::judge(case, &history);
+    let mut invariants = oracle::invariants(&history);
+    invariants.extend(whole_run.violations(&invariants));
+    let (verdict, reason) = match judgement.undecided {
+        Some(Undecided::Error(reason)) => ("error", Some(reason)),
+        Some(Undecided::Inconclusive(reason)) => ("inconclusive", Some(reason)),
+        None if judgement.violations.is_empty() => ("pass", None),
+        None => ("fail", None),
+    };
+    Judged {
+        verdict,
+        reason,
+        violations: judgement.violations,
+        advice: judgement.advice,
+        invariants,
+    }
+}
+
+#[track_caller]
+fn case_of(entries: &[Entry]) -> (CaseRun, Case) {
+    let began = entries
+        .iter()
+        .find(|entry| matches!(entry.body, Body::CaseBegan { .. }));
+    let Some(Body::CaseBegan {
+        case: run,
+        id,
+        definition,
+        ..
+    }) = began.map(|entry| &entry.body)
+    else {
+        panic!("no case began");
+    };
+    let cases = load::embedded().expect("the cases are valid");
+    let now = cases.iter().find(|case| case.id == *id);
+    let name = &now.unwrap_or_else(|| panic!("{id}: the case is gone")).name;
+    let path = format!("{}.yaml", name.replace("::", "/"));
+    let case = parse(Path::new(&path), definition);
+    (*run, case.expect("what was run was valid"))
+}
+
+fn told(kind: &str, violations: &[Violation]) -> String {
+    let line = |found: &Violation| {
+        let places: Vec<_> = found.evidence.iter().map(|seq| format!("#{seq}")).collect();
+        let (rule, places) = (&found.rule, places.join(" "));
+        // Ids differ from run to run, and the places tell which it is.
+        let subject = found.subject.split(" (").next().unwrap_or_default();
+        let (expected, actual) = (&found.expected, &found.actual);
+        format!("  {kind} {rule}, {subject} at {places}\n    {expected}\n    {actual}\n")
+    };
+    violations.iter().map(line).collect()
+}
+
+#[test]
+fn recorded_verdicts_stay() {
+    let mut golden = String::new();
+    for (name, path) in recordings().expect("the recordings can be listed") {
+        let judged = judge(&read(&path));
+        let reason = judged.reason.map(|reason| format!(", {reason}"));
+        golden += &[
+            &name,
+            ": ",
+            judged.verdict,
+            &reason.unwrap_or_default(),
+            "\n",
+        ]
+        .concat();
+        golden += &told("broken", &judged.violations);
+        golden += &told("broken", &judged.invariants);
+        golden += &told("advice", &judged.advice);
+    }
+    expect_file![folder().join("verdicts.txt")].assert_eq(&golden);
+}
+
+#[test]
+fn every_case_has_a_recording_in_which_it_passes() {
+    for (id, _) in CASES {
+        let judged = judge(&clean(id));
+        let red = told("broken", &judged.violations) + &told("broken", &judged.invariants);
+        assert_eq!((judged.verdict, red.as_str()), ("pass", ""), "{id}");
+    }
+}
+
+#[test]
+fn every_case_can_turn_red() {
+    for (id, mutations) in CASES {
+        for words in *mutations {
+            let judged = mutated(id, words);
+            assert_eq!(judged.verdict, "fail", "{id}: {words}");
+        }
+    }
+}
+
+#[test]
+fn every_invariant_can_turn_red() {
+    for (id, mutations) in INVARIANTS_BROKEN {
+        for (case, words) in *mutations {
+            assert!(
+                mutated(case, words).red().contains(id),
+                "{id}: {words} in {case}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_only_close_to_wrong_stays_green() {
+    for (id, words) in NEIGHBOURS {
+        let judged = mutated(id, words);
+        assert_eq!(
+            (judged.verdict, judged.red().len()),
+            ("pass", 0),
+            "{id}: {words}"
+        );
+    }
+}
+
+/// Looks at each expectation by itself, so that none hides behind another.
+#[test]
+fn every_expectation_can_turn_red() {
+    let mut green = Vec::new();
+    for (id, mutations) in CASES {
+        let (_, case) = case_of(&clean(id));
+        let neighbours = NEIGHBOURS.iter().filter(|(of, _)| of == id);
+        let words: Vec<_> = mutations
+            .iter()
+            .chain(neighbours.map(|(_, words)| words))
+            .collect();
+        for expectation in &case.expect {
+            let only = Case {
+                expect: vec![expectation.clone()],
+                ..case.clone()
+            };
+            let breaks = |words: &&&str| {
+                let mut entries = clean(id);
+                mutate(&mut entries, words);
+                let judged = judge_as(&only, &entries);
+                !judged.violations.is_empty() || !judged.advice.is_empty()
+            };
+            if !words.iter().any(breaks) {
+                green.push(format!("{id}: {:?}", expectation.check));
+            }
+        }
+    }
+    assert!(green.is_empty(), "no mutation breaks\n{}", green.join("\n"));
+}
+
+/// The coverage of the oracle: what each defect turns red, and that no rule is beyond any.
+#[test]
+fn each_defect_turns_red_what_it_should() {
+    let of_cases = CASES
+        .iter()
+        .flat_map(|(id, all)| all.iter().map(move |words| (*id, *words)));
+    let of_invariants = INVARIANTS_BROKEN
+        .iter()
+        .flat_map(|(_, all)| all.iter().copied());
+    let all: BTreeSet<(&str, &str)> = of_cases.chain(of_invariants).collect();
+    let line = |(id, words): &(&str, &str)| {
+        let judged = mutated(id, words);
+        let red: Vec<_> = judged.red().into_iter().collect();
+        format!("{id}  {words:<48}{}\n", red.join(" "))
+    };
+    let table: String = all.iter().map(line).collect();
+    expect_file![folder().join("mutations.txt")].assert_eq(&table);
+}
+
+#[test]
+fn every_case_and_invariant_has_a_mutation() {
+    let cases = load::embedded().expect("the cases are valid");
+    let there: Vec<_> = cases.iter().map(|case| case.id.as_str()).collect();
+    let tried: Vec<_> = CASES.iter().map(|(id, _)| *id).collect();
+    assert_eq!(there, tried, "each case has a line in CASES, in order");
+    let there: Vec<_> = INVARIANTS.iter().map(|invariant| invariant.id).collect();
+    let tried: Vec<_> = INVARIANTS_BROKEN.iter().map(|(id, _)| *id).collect();
+    assert_eq!(
+        there, tried,
+        "each invariant has a line in INVARIANTS_BROKEN, in order"
+    );
+    let empty = CASES.iter().filter(|(_, mutations)| mutations.is_empty());
+    let empty = empty.map(|(id, _)| *id);
+    let empty = empty.chain(
+        INVARIANTS_BROKEN
+            .iter()
+            .filter(|(_, all)| all.is_empty())
+            .map(|(id, _)| *id),
+    );
+    assert_eq!(
+        empty.collect::<Vec<_>>(),
+        Vec::<&str>::new(),
+        "without a mutation"
+    );
+}
+
+/// A recorded case may have fewer rounds than the real one; else it is the same.
+#[test]
+fn recordings_are_of_the_cases_as_they_are() {
+    let cases = load::embedded().expect("the cases are valid");
+    let claims = |text: &str| {
+        let is_round = |line: &&str| !line.contains("times:") && !line.contains("items:");
+        let lines = text.lines().skip_while(|line| !line.starts_with("levels:"));
+        lines
+            .filter(is_round)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    for (_, path) in recordings().expect("the recordings can be listed") {
+        let (_, recorded) = case_of(&read(&path));
+        let now = cases.iter().find(|case| case.id == recorded.id);
+        let now = now.unwrap_or_else(|| panic!("{}: the case is gone", recorded.id));
+        let hint = "the case has changed: record it again";
+        assert_eq!(
+            claims(&recorded.definition),
+            claims(&now.definition),
+            "{hint}"
+        );
+    }
+}
+
+#[test]
+fn a_history_that_is_cut_off_is_never_a_pass() {
+    for (id, _) in CASES {
+        let entries = clean(id);
+        let ended = entries
+            .iter()
+            .position(|entry| matches!(entry.body, Body::StepsEnded { .. }));
+        let judged = judge(&entries[..ended.expect("the steps ended")]);
+        assert_eq!(judged.verdict, "error", "{id}");
+    }
+}

@@ -1,0 +1,293 @@
+//! A history made wrong in one place, as a runtime with one defect would have caused it.
+//!
+//! The order of the entries is their order in the vector: places and times stay where they are, and
+//! what is recorded there moves.
+
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a mutation looks for one kind of entry and passes over all others"
+)]
+
+use std::time::Duration;
+
+use cri_event_conformance::history::{
+    Body, ContainerId, ContainerState, ContainerStatus, Entry, Event, EventKind, HostInstant,
+    PodUid, Reply, Request, RuntimeNanos, Seq, SubscriptionId,
+};
+
+/// Makes a history wrong in the way that some words describe, such as `drop STOPPED of c`, where
+/// `c#1` would be the second container of that name.
+pub(crate) fn mutate(entries: &mut Vec<Entry>, words: &str) {
+    let words: Vec<&str> = words.split_whitespace().collect();
+    match words[0] {
+        "drop" | "repeat" | "swap" => alter(entries, &words),
+        "move" => displace(entries, &words),
+        "insert" | "replay" => add(entries, &words),
+        "delay" | "hasten" => shift(entries, &words),
+        "set" => change(entries, &words),
+        _ => panic!("not a mutation: {words:?}"),
+    }
+    for (place, entry) in entries.iter_mut().enumerate() {
+        entry.seq = Seq(place as u64);
+    }
+}
+
+fn alter(entries: &mut Vec<Entry>, words: &[&str]) {
+    match *words {
+        ["drop", kind, "of", name] => {
+            let place = place(entries, kind, name);
+            entries.remove(place);
+        }
+        ["repeat", kind, "of", name] => {
+            let place = place(entries, kind, name);
+            entries.insert(place + 1, entries[place].clone());
+        }
+        ["swap", first, second, "of", name] => {
+            let (first, second) = (place(entries, first, name), place(entries, second, name));
+            let body = entries[first].body.clone();
+            entries[first].body = std::mem::replace(&mut entries[second].body, body);
+        }
+        _ => panic!("not a mutation: {words:?}"),
+    }
+}
+
+fn displace(entries: &mut Vec<Entry>, words: &[&str]) {
+    let ["move", kind, "of", name, ref whither @ ..] = *words else {
+        panic!("not a mutation: {words:?}");
+    };
+    let moved = entries.remove(place(entries, kind, name));
+    let (to, beside) = match *whither {
+        ["before", method] => {
+            let call = call(entries, method, name);
+            (call, call)
+        }
+        ["behind", other, "of", whose] => {
+            let place = place(entries, other, whose);
+            (place + 1, place)
+        }
+        _ => panic!("not a mutation: {words:?}"),
+    };
+    let at = entries[beside].at;
+    entries.insert(to, Entry { at, ..moved });
+}
+
+fn add(entries: &mut Vec<Entry>, words: &[&str]) {
+    let (to, made) = match *words {
+        ["insert", kind, "of", name, "before", other] => {
+            let to = place(entries, other, name);
+            (to, made_up(entries, to, kind, name))
+        }
+        ["insert", kind, "of", name, "behind", other] => {
+            let to = place(entries, other, name) + 1;
+            (to, made_up(entries, to, kind, name))
+        }
+        ["replay", kind, "of", name, "behind", other, "of", whose] => {
+            let mut replayed = entries[place(entries, kind, name)].clone();
+            let beside = place(entries, other, whose);
+            replayed.at = entries[beside].at;
+            *stream(&mut replayed) = *stream(&mut entries[beside]);
+            (beside + 1, replayed)
+        }
+        _ => panic!("not a mutation: {words:?}"),
+    };
+    entries.insert(to, made);
+}
+
+fn shift(entries: &mut [Entry], words: &[&str]) {
+    let [verb, kind, "of", name, "by", span] = *words else {
+        panic!("not a mutation: {words:?}");
+    };
+    let span = humantime::parse_duration(span).expect("a time such as 2s");
+    let shifted = if verb == "delay" { later } else { earlier };
+    let place = place(entries, kind, name);
+    for entry in &mut entries[place..] {
+        entry.at = shifted(entry.at, span);
+    }
+}
+
+fn change(entries: &mut [Entry], words: &[&str]) {
+    let ["set", change, kind, "of", name] = *words else {
+        panic!("not a mutation: {words:?}");
+    };
+    let place = place(entries, kind, name);
+    let lost = status_before(entries, place);
+    let (what, value) = change.split_once('=').expect("a change such as exit=0");
+    set(event(&mut entries[place]), lost, what, value);
+}
+
+/// Changes one thing that an event tells.
+fn set(event: &mut Event, lost: Option<ContainerStatus>, what: &str, value: &str) {
+    let number = || value.parse().expect("a number");
+    let id = event.container.clone();
+    match (what, value) {
+        ("type", _) => event.kind = EventKind::Unknown(number()),
+        ("id", "short") => event.container.0.truncate(13),
+        ("created-at", "seconds") => event.created_at.0 /= 1_000_000_000,
+        ("created-at", "zero") => event.created_at = RuntimeNanos(0),
+        ("created-at", "earlier") => event.created_at.0 -= 900_000_000,
+        ("created-at", "later") => event.created_at.0 += 2_000_000_000,
+        ("sandbox", "none") => event.sandbox = None,
+        ("metadata", "none") => {
+            event.sandbox.as_mut().expect("a sandbox").metadata = None;
+        }
+        ("uid", _) => {
+            let metadata = event
+                .sandbox
+                .as_mut()
+                .and_then(|sandbox| sandbox.metadata.as_mut());
+            metadata.expect("metadata").uid = PodUid::from(value);
+        }
+        ("own-status", "none") => event.containers.retain(|status| status.id != id),
+        ("own-status", "twice") => {
+            let own = event.own_status().expect("an own status").clone();
+            event.containers.push(own);
+        }
+        ("own-status", "kept") => event.containers.extend(lost),
+        ("exit", _) => own(event).exit_code = number(),
+        ("reason", _) => value.clone_into(&mut own(event).reason),
+        ("image", "none") => own(event).image = None,
+        ("state", "running") => own(event).state = ContainerState::Running,
+        ("state", "created") => own(event).state = ContainerState::Created,
+        _ => panic!("nothing to change: {what}={value}"),
+    }
+}
+
+fn own(event: &mut Event) -> &mut ContainerStatus {
+    let own = event
+        .containers
+        .iter_mut()
+        .find(|status| status.id == event.container);
+    own.expect("an own status")
+}
+
+/// The container's status as the last event about it before a place has shown it.
+fn status_before(entries: &mut [Entry], place: usize) -> Option<ContainerStatus> {
+    let id = event(&mut entries[place]).container.clone();
+    entries[..place]
+        .iter()
+        .rev()
+        .find_map(|entry| match &entry.body {
+            Body::Event { event, .. } if event.container == id => event.own_status().cloned(),
+            _ => None,
+        })
+}
+
+/// An event that the runtime never sent, made of the one before it.
+fn made_up(entries: &[Entry], to: usize, kind: &str, name: &str) -> Entry {
+    let id = id_of(entries, name);
+    let earlier = entries[..to].iter().rposition(|entry| is_about(entry, &id));
+    let mut made = entries[earlier.expect("an earlier event")].clone();
+    made.at = entries[to].at.min(entries[to - 1].at);
+    let event = event(&mut made);
+    event.kind = kind_of(kind);
+    match event.kind {
+        EventKind::Stopped => {
+            own(event).state = ContainerState::Exited;
+            own(event).exit_code = 128;
+        }
+        EventKind::Started => own(event).state = ContainerState::Running,
+        EventKind::Deleted => event.containers.retain(|status| status.id != id),
+        EventKind::Created | EventKind::Unknown(_) => {}
+    }
+    made
+}
+
+/// Where the first event of this kind about this name stands.
+fn place(entries: &[Entry], kind: &str, name: &str) -> usize {
+    let (id, kind) = (id_of(entries, name), kind_of(kind));
+    let found = entries.iter().position(|entry| match &entry.body {
+        Body::Event { event, .. } => event.container == id && event.kind == kind,
+        _ => false,
+    });
+    found.unwrap_or_else(|| panic!("no {kind} of {name}"))
+}
+
+fn is_about(entry: &Entry, id: &ContainerId) -> bool {
+    matches!(&entry.body, Body::Event { event, .. } if event.container == *id)
+}
+
+/// Where a call on this container begins.
+fn call(entries: &[Entry], method: &str, name: &str) -> usize {
+    let id = id_of(entries, name);
+    let is_on_it = |request: &Request| {
+        matches!(
+            request,
+            Request::StartContainer(on) | Request::StopContainer { container: on, .. } if *on == id
+        )
+    };
+    let found = entries.iter().position(|entry| {
+        matches!(&entry.body, Body::CallBegan { request, .. }
+            if request.method() == method && is_on_it(request))
+    });
+    found.unwrap_or_else(|| panic!("no {method} of {name}"))
+}
+
+/// The id that the runtime gave to what a case calls by this name: `c#1` is the second `c`.
+fn id_of(entries: &[Entry], name: &str) -> ContainerId {
+    let (binding, attempt) = match name.split_once('#') {
+        Some((binding, attempt)) => (binding, attempt.parse().expect("a number")),
+        None => (name, 0),
+    };
+    let makes_it = |request: &Request| match request {
+        Request::RunSandbox(spec) => spec.binding == binding,
+        Request::CreateContainer(spec) => spec.binding == binding && spec.attempt == attempt,
+        _ => false,
+    };
+    let call = entries.iter().find_map(|entry| match &entry.body {
+        Body::CallBegan { call, request, .. } => makes_it(request).then_some(*call),
+        _ => None,
+    });
+    let call = call.unwrap_or_else(|| panic!("nothing is called {name}"));
+    let made = entries.iter().find_map(|entry| match &entry.body {
+        Body::CallEnded {
+            call: ended,
+            result: Ok(Reply::Sandbox(id)),
+        } if *ended == call => Some(ContainerId::from(id)),
+        Body::CallEnded {
+            call: ended,
+            result: Ok(Reply::Container(id)),
+        } if *ended == call => Some(id.clone()),
+        _ => None,
+    });
+    made.unwrap_or_else(|| panic!("{name} was not made"))
+}
+
+fn event(entry: &mut Entry) -> &mut Event {
+    match &mut entry.body {
+        Body::Event { event, .. } => event,
+        other => panic!("not an event: {other:?}"),
+    }
+}
+
+fn stream(entry: &mut Entry) -> &mut SubscriptionId {
+    match &mut entry.body {
+        Body::Event { subscription, .. } => subscription,
+        other => panic!("not an event: {other:?}"),
+    }
+}
+
+fn kind_of(word: &str) -> EventKind {
+    match word {
+        "CREATED" => EventKind::Created,
+        "STARTED" => EventKind::Started,
+        "STOPPED" => EventKind::Stopped,
+        "DELETED" => EventKind::Deleted,
+        _ => panic!("no event: {word}"),
+    }
+}
+
+fn later(at: HostInstant, span: Duration) -> HostInstant {
+    let ns = u64::try_from(span.as_nanos()).expect("a short time");
+    HostInstant {
+        monotonic_ns: at.monotonic_ns + ns,
+        realtime_ns: at.realtime_ns + ns.cast_signed(),
+    }
+}
+
+fn earlier(at: HostInstant, span: Duration) -> HostInstant {
+    let ns = u64::try_from(span.as_nanos()).expect("a short time");
+    HostInstant {
+        monotonic_ns: at.monotonic_ns - ns,
+        realtime_ns: at.realtime_ns - ns.cast_signed(),
+    }
+}

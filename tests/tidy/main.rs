@@ -1,0 +1,331 @@
+//! What holds for the source code as a whole: who may use whom, how long things may be, and what
+//! stands nowhere. A rule that the code breaks with a reason has the reason beside it.
+
+mod source;
+
+use std::collections::BTreeSet;
+use std::fmt::Display;
+
+use cri_event_conformance::case::load;
+use cri_event_conformance::oracle::INVARIANTS;
+
+use source::{Source, sources, words};
+
+/// The modules, each with those that it may use. Only what stands above a module can be used by it:
+/// arrows never point up.
+const USES: &[(&str, &[&str])] = &[
+    ("history", &[]),
+    ("limits", &[]),
+    ("workload", &[]),
+    ("host", &["history"]),
+    ("outcome", &["history"]),
+    ("case", &["history", "outcome"]),
+    ("oracle", &["case", "history", "outcome"]),
+    ("plan", &["case"]),
+    ("report", &["history", "outcome"]),
+    ("recorder", &["history", "host", "limits"]),
+    ("cri", &["history", "limits", "recorder"]),
+    (
+        "drive",
+        &[
+            "case", "cri", "history", "host", "limits", "oracle", "recorder", "workload",
+        ],
+    ),
+    (
+        "run",
+        &[
+            "case", "cri", "drive", "history", "host", "limits", "oracle", "outcome", "plan",
+            "recorder", "report", "workload",
+        ],
+    ),
+    (
+        "cli",
+        &[
+            "case", "cri", "drive", "history", "limits", "outcome", "plan", "report", "run",
+            "workload",
+        ],
+    ),
+];
+
+/// Crates that only some files may name: what they offer is to be had in one place.
+const CRATES: &[(&str, &[&str])] = &[
+    ("k8s_cri", &["src/cri/"]),
+    ("tonic", &["src/cri/"]),
+    (
+        "prost",
+        &["src/cri/", "src/history/codec", "src/history/wire"],
+    ),
+    ("axum", &["src/workload/"]),
+    ("libtest_mimic", &["src/run/"]),
+    (
+        "rustix",
+        &["src/host/", "src/cri/endpoint.rs", "src/run/status.rs"],
+    ),
+    ("clap", &["src/cli/", "src/main.rs"]),
+];
+
+/// Modules without input and output: they take what they look at as data, time among it.
+const PURE: &[&str] = &["case", "history", "oracle", "outcome", "plan", "report"];
+
+/// The one part of them that reads files.
+const IMPURE: &str = "src/case/load.rs";
+
+/// Modules of the standard library that reach out of the process.
+const OUTSIDE: &[&str] = &["env", "fs", "net", "os", "process", "thread"];
+
+/// Names under which everything gathers that has no place.
+const NO_MODULES: &[&str] = &["common", "helpers", "misc", "util", "utils"];
+
+/// Where a case's id may stand in a text of the program.
+const EXAMPLES: &[(&str, &str)] = &[(
+    "src/case/validate/header.rs",
+    "shows what an id looks like to whoever wrote a wrong one",
+)];
+
+const MAIN_LINES: usize = 60;
+const FILE_LINES: usize = 500;
+const LONGEST_FILE: usize = 800;
+const FUNCTION_LINES: usize = 70;
+const COLUMNS: usize = 100;
+
+/// Fails with all findings, each with its place and what is wrong.
+#[track_caller]
+fn none(rule: &str, findings: Vec<String>) {
+    assert!(findings.is_empty(), "{rule}\n{}", findings.join("\n"));
+}
+
+fn finding(source: &Source, what: impl Display) -> String {
+    format!("{}: {what}", source.path)
+}
+
+fn product() -> Vec<Source> {
+    let mut sources = sources(&["src"]);
+    sources.retain(|source| !source.is_test);
+    sources
+}
+
+fn everything() -> Vec<Source> {
+    sources(&["src", "tests", "fixtures"])
+}
+
+#[test]
+fn arrows_never_point_up() {
+    for (place, (module, uses)) in USES.iter().enumerate() {
+        for used in *uses {
+            let above = USES[..place].iter().any(|(above, _)| above == used);
+            assert!(above, "`{used}` does not stand above `{module}`");
+        }
+    }
+}
+
+#[test]
+fn modules_use_only_what_they_may() {
+    let mut findings = Vec::new();
+    for source in product() {
+        let Some(top) = source.top() else { continue };
+        let Some((_, allowed)) = USES.iter().find(|(module, _)| *module == top) else {
+            findings.push(finding(&source, format!("`{top}` has no line in USES")));
+            continue;
+        };
+        for used in source.behind("crate", source.product(&source.code)) {
+            let is_module = USES.iter().any(|(module, _)| *module == used);
+            if is_module && used != top && !allowed.contains(&used.as_str()) {
+                findings.push(finding(&source, format!("`{top}` uses `{used}`")));
+            }
+        }
+        let is_root = source.module() == format!("src/{top}");
+        if is_root && words(source.product(&source.code)).any(|(_, word)| word == "super") {
+            findings.push(finding(
+                &source,
+                "reaches for siblings by `super`, not `crate`",
+            ));
+        }
+    }
+    none("A module uses only what stands below it.", findings);
+}
+
+#[test]
+fn crates_stay_where_they_belong() {
+    let mut findings = Vec::new();
+    for source in product() {
+        let code = source.product(&source.code);
+        let named: BTreeSet<&str> = words(code).map(|(_, word)| word).collect();
+        for (name, places) in CRATES {
+            let at_home = places.iter().any(|place| source.path.starts_with(place));
+            if named.contains(name) && !at_home {
+                findings.push(finding(&source, format!("names `{name}`")));
+            }
+        }
+    }
+    none("Some crates are named in one place only.", findings);
+}
+
+#[test]
+fn pure_modules_reach_for_nothing_outside() {
+    let mut findings = Vec::new();
+    for source in product() {
+        let is_pure = source.top().is_some_and(|top| PURE.contains(&top));
+        if !is_pure || source.path == IMPURE {
+            continue;
+        }
+        let code = source.product(&source.code);
+        let outside = source.behind("std", code);
+        let outside = outside.iter().map(String::as_str);
+        let outside = outside.filter(|module| OUTSIDE.contains(module));
+        let clocks = ["Instant", "SystemTime", "tokio", "println", "eprintln"];
+        let named = words(code).map(|(_, word)| word);
+        let named = named.filter(|word| clocks.contains(word));
+        findings.extend(outside.chain(named).map(|what| finding(&source, what)));
+    }
+    none(
+        "Pure modules know no clock, file, network or task.",
+        findings,
+    );
+}
+
+#[test]
+fn no_module_is_a_drawer() {
+    let mut findings = Vec::new();
+    for source in everything() {
+        let parts = source.module().split('/');
+        let drawers = parts.filter(|part| NO_MODULES.contains(part));
+        findings.extend(drawers.map(|part| finding(&source, part)));
+    }
+    none("A function lives with the type that it serves.", findings);
+}
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    let silent = |source: &Source| !source.text.starts_with("//! ");
+    let silent = everything().into_iter().filter(silent);
+    let findings = silent.map(|source| finding(&source, "does not begin with `//! `"));
+    none("Every file begins with what it is for.", findings.collect());
+}
+
+#[test]
+fn files_are_short_or_say_why_not() {
+    let mut findings = Vec::new();
+    for source in everything() {
+        let lines = source.text.lines().count();
+        let doc: String = source
+            .text
+            .lines()
+            .take_while(|line| line.starts_with("//!"))
+            .collect();
+        let limit = match source.path.as_str() {
+            "src/main.rs" => MAIN_LINES,
+            _ if doc.contains("Long") && doc.contains("because") => LONGEST_FILE,
+            _ => FILE_LINES,
+        };
+        if lines > limit {
+            findings.push(finding(&source, format!("{lines} lines, not {limit}")));
+        }
+    }
+    none(
+        "A longer file says `Long, because …` at its top, and even that has its limit.",
+        findings,
+    );
+}
+
+#[test]
+fn functions_fit_on_a_screen() {
+    let mut findings = Vec::new();
+    for source in everything() {
+        let long = source.functions().into_iter();
+        let long = long.filter(|(_, lines)| *lines > FUNCTION_LINES);
+        findings.extend(long.map(|(at, lines)| format!("{}:{at}: {lines} lines", source.path)));
+    }
+    none("A function has at most 70 lines.", findings);
+}
+
+/// What a test expects to be printed is as wide as it is.
+#[test]
+fn lines_fit_on_a_screen() {
+    let mut findings = Vec::new();
+    for source in everything() {
+        let both = source.text.lines().zip(source.code.lines());
+        for (number, (line, code)) in both.enumerate() {
+            let is_output = source.is_test && code.trim().is_empty();
+            if line.chars().count() > COLUMNS && !is_output {
+                findings.push(format!("{}:{}", source.path, number + 1));
+            }
+        }
+    }
+    none("A line has at most 100 columns.", findings);
+}
+
+#[test]
+fn no_test_is_left_out() {
+    let mut findings = Vec::new();
+    for source in everything() {
+        let named: BTreeSet<&str> = words(&source.code).map(|(_, word)| word).collect();
+        let left_out = ["ignore", "should_panic"];
+        let left_out = left_out
+            .iter()
+            .filter(|name| named.contains(*name) && source.code.contains(&format!("#[{name}")));
+        findings.extend(left_out.map(|name| finding(&source, name)));
+        let unfinished = ["todo!", "unimplemented!", "dbg!"].into_iter();
+        let unfinished = unfinished.filter(|name| source.code.contains(name));
+        findings.extend(unfinished.map(|name| finding(&source, name)));
+    }
+    none("No test is skipped, and nothing is left to do.", findings);
+}
+
+#[test]
+fn no_case_is_special_to_the_program() {
+    let cases = load::embedded().expect("the cases are valid");
+    let mut findings = Vec::new();
+    for source in product() {
+        if EXAMPLES.iter().any(|(path, _)| *path == source.path) {
+            continue;
+        }
+        let strings = source.product(&source.strings);
+        let ids = cases.iter().map(|case| case.id.as_str());
+        let named = ids.filter(|id| strings.contains(id));
+        findings.extend(named.map(|id| finding(&source, id)));
+        let rules = INVARIANTS.iter().map(|invariant| invariant.id);
+        let rules = rules.filter(|id| strings.contains(id) && source.top() != Some("oracle"));
+        findings.extend(rules.map(|id| finding(&source, id)));
+    }
+    none("The program knows no case by its id.", findings);
+}
+
+#[test]
+fn every_case_tells_where_its_rule_comes_from() {
+    let cases = load::embedded().expect("the cases are valid");
+    assert!(!cases.is_empty(), "no case is built in");
+    let rootless = cases.iter().filter(|case| case.sources.is_empty());
+    none(
+        "Every case is one rule, and has a source.",
+        rootless.map(|case| case.id.clone()).collect(),
+    );
+}
+
+/// The rules above see what they are meant to see.
+#[test]
+fn code_is_told_from_text() {
+    let all = everything();
+    let this = all
+        .iter()
+        .find(|source| source.path == "tests/tidy/main.rs");
+    let this = this.expect("this file is among the sources");
+    assert!(this.text.contains("A line has at most 100 columns."));
+    assert!(!this.code.contains("A line has at most 100 columns."));
+    assert!(this.strings.contains("A line has at most 100 columns."));
+    assert_eq!(this.text.lines().count(), this.code.lines().count());
+    let used = this.behind("cri_event_conformance", &this.code);
+    assert_eq!(
+        used,
+        BTreeSet::from(["case".to_owned(), "oracle".to_owned()])
+    );
+    let tests = all.iter().filter(|source| source.is_test);
+    let tests: Vec<&str> = tests.map(|source| source.path.as_str()).collect();
+    for path in [
+        "src/oracle/script.rs",
+        "src/report/fixture.rs",
+        "src/case/tests.rs",
+    ] {
+        assert!(tests.contains(&path), "{path} is not seen to be for tests");
+    }
+    assert!(!tests.contains(&"src/oracle/mod.rs"));
+}
