@@ -96,6 +96,10 @@ pub struct Outcome {
     pub repetition: Option<u32>,
     /// The claim that it checks, as a sentence.
     pub title: String,
+    /// Whom it harms if the claim does not hold; empty for an invariant, whose sources tell it.
+    pub why: String,
+    /// Where the requirement comes from.
+    pub sources: Vec<String>,
     /// The word on it.
     pub verdict: Verdict,
     /// Why the verdict is not a plain pass or fail: the reason of a skip, an error, a known failure.

@@ -205,6 +205,8 @@ pub(super) fn outcome(id: &str, name: &str, verdict: Verdict) -> Outcome {
         name: name.to_owned(),
         repetition: None,
         title: "A container's events arrive in the order of its life.".to_owned(),
+        why: "A kubelet takes the latest event for the truth.".to_owned(),
+        sources: vec!["KEP-3386".to_owned(), "cri-o/cri-o#9738".to_owned()],
         verdict,
         reason: None,
         violations: Vec::new(),

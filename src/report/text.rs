@@ -99,6 +99,13 @@ fn write_outcome(text: &mut String, outcome: &Outcome, in_full: usize) -> fmt::R
         Some(reason) => field(text, judgement(outcome.verdict), reason, 0),
         None => writeln!(text, "{}", judgement(outcome.verdict))?,
     }
+    let broken = !outcome.violations.is_empty() || !outcome.advice.is_empty();
+    if broken && !outcome.why.is_empty() {
+        field(text, "why it matters", &outcome.why, 0);
+    }
+    if broken && !outcome.sources.is_empty() {
+        field(text, "sources", &outcome.sources.join("; "), 0);
+    }
     let evidence = Evidence::of(outcome);
     write_violations(text, outcome, &evidence, &outcome.violations, in_full)?;
     if !outcome.advice.is_empty() {
@@ -152,10 +159,28 @@ fn write_violation(
     field(text, "subject", &violation.subject, 8);
     field(text, "expected", &violation.expected, 8);
     field(text, "actual", &violation.actual, 8);
+    if is_shown_already(outcome, violation) {
+        return writeln!(text, "  the timeline is the one above");
+    }
     for line in evidence.lines(violation) {
         writeln!(text, "{line}")?;
     }
     Ok(())
+}
+
+/// Whether this is advice that the same entries prove as one of the violations above it.
+fn is_shown_already(outcome: &Outcome, violation: &Violation) -> bool {
+    let is_advice = outcome
+        .advice
+        .iter()
+        .any(|advice| std::ptr::eq(advice, violation));
+    let shown = |seq| {
+        outcome
+            .violations
+            .iter()
+            .any(|shown| shown.evidence.contains(seq))
+    };
+    is_advice && !violation.evidence.is_empty() && violation.evidence.iter().all(shown)
 }
 
 /// `  key       value`, the value wrapped; the key is padded to `align` columns. Without alignment:
