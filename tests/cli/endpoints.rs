@@ -27,7 +27,7 @@ impl Served {
         thread::spawn(move || {
             listener
                 .incoming()
-                .for_each(|stream| answer(stream.unwrap()))
+                .for_each(|stream| answer(stream.unwrap()));
         });
         Self { folder }
     }
@@ -90,7 +90,7 @@ fn a_part_of_the_path_is_no_directory() {
 #[test]
 fn the_socket_is_not_ours_to_use() {
     let served = Served::new(drop);
-    fs::set_permissions(served.socket(), Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(served.socket(), Permissions::from_mode(0o000)).unwrap();
     let socket = served.socket();
     unprivileged(["ORD-01", "-r", socket.to_str().unwrap()])
         .run()
