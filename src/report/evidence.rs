@@ -28,9 +28,12 @@ impl<'a> Evidence<'a> {
     #[must_use]
     pub fn of(outcome: &'a Outcome) -> Self {
         let entries = &outcome.evidence;
+        // An invariant is judged after all that it is about.
+        let first = entries.first().map(|entry| entry.at);
+        let origin = outcome.began.min(first.unwrap_or(outcome.began));
         Self {
             entries,
-            timeline: Timeline::new(outcome.began, entries.iter().map(AsRef::as_ref)),
+            timeline: Timeline::new(origin, entries.iter().map(AsRef::as_ref)),
         }
     }
 
@@ -117,7 +120,7 @@ mod tests {
 
     use super::Evidence;
     use crate::history::{Entry, Seq};
-    use crate::report::fixture::{failed, violation};
+    use crate::report::fixture::{at, failed, violation};
 
     #[track_caller]
     fn check(seqs: &[u64], expect: &Expect) {
@@ -151,6 +154,19 @@ mod tests {
             &expect![
                 "      #0|      #1|>     #2|      #3|      #4|      #5|      #6|      #7|>     #8|      #9|     #10|       …|     #18|     #19|>    #20|     #21|     #22"
             ],
+        );
+    }
+
+    #[test]
+    fn the_evidence_of_an_invariant_is_told_apart_by_its_times() {
+        let mut outcome = failed();
+        outcome.began = at(60_000);
+        let mut violation = violation("");
+        violation.evidence = vec![Seq(20)];
+        let lines = Evidence::of(&outcome).lines(&violation);
+        assert!(
+            lines.iter().all(|line| !line.contains(" +0.000 ")),
+            "{lines:#?}"
         );
     }
 

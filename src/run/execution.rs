@@ -51,9 +51,10 @@ pub(super) struct ExecutionOptions {
     pub(super) cases: usize,
 }
 
-/// Lets so many cases run at once, and some only alone.
+/// Lets so many cases run at once, and some only alone, in the order of the plan.
 #[derive(Debug)]
 struct Gate {
+    turn: watch::Sender<usize>,
     places: Semaphore,
     alone: RwLock<()>,
 }
@@ -71,6 +72,7 @@ impl Execution {
             fail_fast: options.fail_fast,
             teardown: options.teardown,
             gate: Gate {
+                turn: watch::Sender::new(0),
                 places: Semaphore::new(options.threads),
                 alone: RwLock::new(()),
             },
@@ -103,12 +105,17 @@ impl Execution {
     }
 
     async fn waited(&self, place: usize, planned: &Planned) -> Outcome {
+        let turn = &self.gate.turn;
+        // The sender lives as long as `self`.
+        let _ = turn.subscribe().wait_for(|turn| *turn == place).await;
         let outcome = if planned.case.exclusive {
             let _alone = self.gate.alone.write().await;
+            turn.send_modify(|turn| *turn += 1);
             self.admitted(place, planned).await
         } else {
             let _beside = self.gate.alone.read().await;
             let _place = self.gate.places.acquire().await;
+            turn.send_modify(|turn| *turn += 1);
             self.admitted(place, planned).await
         };
         self.take_whole_run();

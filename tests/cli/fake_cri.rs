@@ -70,11 +70,11 @@ impl FakeCri {
         let incoming = UnixListenerStream::new(incoming.unwrap());
         let mut server = tonic::transport::Server::builder();
         let images = ImageServiceServer::from_arc(state.clone());
-        let router = match flaw {
-            Flaw::ImagesOnly => server.add_service(images),
-            _ => server
-                .add_service(images)
-                .add_service(RuntimeServiceServer::from_arc(state.clone())),
+        let router = if flaw == Flaw::ImagesOnly {
+            server.add_service(images)
+        } else {
+            let runtime = RuntimeServiceServer::from_arc(state.clone());
+            server.add_service(images).add_service(runtime)
         };
         runtime.spawn(router.serve_with_incoming(incoming));
         Self {

@@ -79,7 +79,9 @@ fn a_run_that_cannot_begin_leaves_no_file() {
     assert!(names(&folder).is_empty(), "{:?}", names(&folder));
     for (last, path) in [("--junit", "/"), ("--json", "/"), ("--history", "/")] {
         let others = files.chunks(2).filter(|pair| pair[0] != last).flatten();
-        let args = ["ORD-01", last, path].into_iter().chain(others.copied());
+        let args = ["ORD-01", "-r", "/no/such/socket", last, path]
+            .into_iter()
+            .chain(others.copied());
         suite(args)
             .inside(folder.path())
             .run()
@@ -197,7 +199,8 @@ fn a_wrong_expectation_file_is_told() {
             .run()
             .fails(2, &["error: ", path, told]);
     }
-    suite(["ORD-01", "--expectations", "/no/such/file"])
+    let missing = ["-r", "/no/such/socket", "--expectations", "/no/such/file"];
+    suite(missing)
         .run()
         .fails(2, &["/no/such/file", "No such file"]);
 }

@@ -1,0 +1,76 @@
+//! Runs of the built program against a real containerd: however one ends, nothing of it is left at
+//! the runtime, and a pod of somebody else is as it was.
+//!
+//! The runtimes come from `ci/test`, through the environment:
+//!
+//! * `CRI_TEST_ENDPOINT`: containerd 2.x, which is only asked for pods and images;
+//! * `CRI_TEST_CONTAINERD_CTL`: the path of `ci/containerd`, to start more of them for the tests that
+//!   restart one, or clean up all that is there;
+//! * `CRI_TEST_ENDPOINT_1_6`: containerd 1.6, which has no events.
+//!
+//! A test whose runtime is not there is shown as ignored, with the reason: it has not run, and must
+//! not look as if it had. For this the file has a `main` of its own.
+
+#![expect(clippy::unwrap_used, reason = "all of this is a test, its helpers too")]
+
+mod node;
+#[path = "../support/suite.rs"]
+#[expect(dead_code, reason = "the tests of the command line use the rest")]
+mod suite;
+mod tests;
+
+use libtest_mimic::{Arguments, Completion, Trial};
+
+/// What a test needs before it can run.
+#[derive(Clone, Copy, Debug)]
+enum Needs {
+    /// A containerd that others use, too.
+    Shared,
+    /// One of its own.
+    Own,
+    /// One without events.
+    Old,
+}
+
+type Test = (&'static str, Needs, fn(&node::Node));
+
+macro_rules! tests {
+    ($($needs:ident: $($name:ident)*;)*) => {
+        &[$($((stringify!($name), Needs::$needs, tests::$name),)*)*]
+    };
+}
+
+const TESTS: &[Test] = tests! {
+    Shared:
+        a_run_leaves_nothing_and_its_reports_agree
+        a_run_in_json_prints_nothing_but_json
+        sigint_ends_a_run_in_an_orderly_way
+        sigterm_ends_a_run_in_an_orderly_way
+        a_second_sigint_leaves_at_once_and_cleanup_does_the_rest
+        an_output_that_nobody_reads_ends_a_run_in_an_orderly_way
+        a_panic_in_a_case_is_an_error_of_that_case_alone
+        a_panic_in_judging_a_case_is_an_error_of_that_case_alone
+        a_kept_pod_stays_until_it_is_cleaned_up;
+    Own:
+        cleanup_removes_what_a_killed_run_left_and_no_run_that_goes_on
+        a_runtime_that_is_killed_and_comes_back_is_cleaned_up;
+    Old:
+        a_runtime_without_events_is_told_and_left_clean;
+};
+
+fn main() -> std::process::ExitCode {
+    let trials = TESTS.iter().map(|&(name, needs, test)| {
+        Trial::ignorable_test(name, move || {
+            Ok(match node::Node::find(needs, name) {
+                Ok(node) => {
+                    node.beside_a_pod_of_somebody_else(test);
+                    Completion::Completed
+                }
+                Err(missing) => {
+                    Completion::ignored_with(format!("not run: set {missing}; ci/test does"))
+                }
+            })
+        })
+    });
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
+}

@@ -1,0 +1,215 @@
+//! A real runtime as the tests see it: what is there, and what of it belongs to a run.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cri_event_conformance::cri::{Client, Endpoint};
+use cri_event_conformance::drive::{NAMESPACE, RUN_LABEL};
+use cri_event_conformance::history::{
+    ContainerState, Labels, PodUid, Reply, Request, SandboxId, SandboxListing, SandboxSpec,
+};
+use cri_event_conformance::workload;
+use tokio::runtime::Runtime;
+
+use crate::Needs;
+use crate::suite::{Running, Suite, suite};
+
+/// The longest that anything here is waited for.
+const BOUND: Duration = Duration::from_secs(20);
+/// How often the runtime is asked meanwhile.
+const TICK: Duration = Duration::from_millis(20);
+
+/// A runtime, and how to reach it.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) endpoint: String,
+    runtime: Runtime,
+    own: Option<Own>,
+}
+
+/// A containerd that was started for one test.
+#[derive(Debug)]
+struct Own {
+    ctl: PathBuf,
+    name: String,
+}
+
+impl Node {
+    /// The runtime that a test needs, or the variable that would name it.
+    pub(crate) fn find(needs: Needs, test: &str) -> Result<Self, &'static str> {
+        let variable = |name| std::env::var(name).map_err(|_| name);
+        let (endpoint, own) = match needs {
+            Needs::Shared => (variable("CRI_TEST_ENDPOINT")?, None),
+            Needs::Old => (variable("CRI_TEST_ENDPOINT_1_6")?, None),
+            Needs::Own => {
+                let ctl = PathBuf::from(variable("CRI_TEST_CONTAINERD_CTL")?);
+                let own = Own::up(ctl, test);
+                (own.0, Some(own.1))
+            }
+        };
+        Ok(Self {
+            endpoint,
+            runtime: Runtime::new().unwrap(),
+            own,
+        })
+    }
+
+    /// Runs a test beside a pod that no run has made, and sees that it is left as it was.
+    pub(crate) fn beside_a_pod_of_somebody_else(&self, test: fn(&Self)) {
+        let uid = uuid::Uuid::new_v4().to_string();
+        let spec = SandboxSpec {
+            binding: "foreign".to_owned(),
+            name: format!("foreign-{uid}"),
+            // Even in our namespace it is not ours: the label alone tells.
+            namespace: NAMESPACE.to_owned(),
+            uid: PodUid(uid),
+            labels: Labels::from([("app".to_owned(), "somebody-elses".to_owned())]),
+            ..SandboxSpec::default()
+        };
+        let Reply::Sandbox(id) = self.ask(&Request::RunSandbox(Arc::new(spec))) else {
+            unreachable!("RunPodSandbox is answered by a sandbox");
+        };
+        let before = self.sandbox(&id);
+        assert!(before.is_some());
+        let tested = catch_unwind(AssertUnwindSafe(|| test(self)));
+        let after = self.sandbox(&id);
+        self.ask(&Request::StopSandbox(id.clone()));
+        self.ask(&Request::RemoveSandbox(id));
+        tested.unwrap_or_else(|panic| resume_unwind(panic));
+        assert_eq!(after, before, "somebody else's pod");
+    }
+
+    /// The program with these arguments, at this runtime.
+    pub(crate) fn suite(&self, args: &[&str]) -> Suite {
+        suite(args.iter().chain(&["-r", &self.endpoint]))
+    }
+
+    /// Asks the runtime, on a connection of its own: it may have been restarted.
+    pub(crate) fn ask(&self, request: &Request) -> Reply {
+        let endpoint: Endpoint = self.endpoint.parse().unwrap();
+        let asked = async {
+            let client = Client::connect(&endpoint, &endpoint, BOUND).await.unwrap();
+            client.call(request).await.unwrap()
+        };
+        self.runtime.block_on(asked)
+    }
+
+    fn sandbox(&self, id: &SandboxId) -> Option<SandboxListing> {
+        self.sandboxes(Labels::new())
+            .into_iter()
+            .find(|sandbox| sandbox.id == *id)
+    }
+
+    fn sandboxes(&self, labels: Labels) -> Vec<SandboxListing> {
+        let Reply::Sandboxes(listed) = self.ask(&Request::ListSandboxes(labels)) else {
+            unreachable!("ListPodSandbox is answered by sandboxes");
+        };
+        listed
+    }
+
+    fn images(&self) -> Vec<String> {
+        let Reply::Images(images) = self.ask(&Request::ListImages) else {
+            unreachable!("ListImages is answered by images");
+        };
+        images.into_iter().flat_map(|image| image.tags).collect()
+    }
+
+    /// The sandboxes, containers and images of a run, each as a line.
+    pub(crate) fn left_of(&self, run: &str) -> Vec<String> {
+        let labels = BTreeMap::from([(RUN_LABEL.to_owned(), run.to_owned())]);
+        let sandboxes = self.sandboxes(labels.clone()).into_iter();
+        let mut left: Vec<_> = sandboxes
+            .map(|sandbox| format!("sandbox {}", sandbox.id))
+            .collect();
+        let request = Request::ListContainers {
+            sandbox: None,
+            labels,
+        };
+        if let Reply::Containers(containers) = self.ask(&request) {
+            left.extend(containers.iter().map(|c| format!("container {}", c.id)));
+        }
+        let images = self.images().into_iter().filter(|tag| tag.contains(run));
+        left.extend(images.map(|tag| format!("image {tag}")));
+        left
+    }
+
+    /// The sandboxes and images of all runs.
+    pub(crate) fn left_of_all(&self) -> Vec<String> {
+        let mut sandboxes = self.sandboxes(Labels::new());
+        sandboxes.retain(|sandbox| sandbox.labels.contains_key(RUN_LABEL));
+        let mut left: Vec<_> = sandboxes.into_iter().map(|sandbox| sandbox.id.0).collect();
+        let images = self.images().into_iter();
+        left.extend(images.filter(|tag| tag.contains(workload::REPOSITORY)));
+        left
+    }
+
+    /// Waits until a container of the run is running, and returns the run's id.
+    #[track_caller]
+    pub(crate) fn wait_for_a_container(&self, running: &Running) -> String {
+        let run = run_id(&running.wait_for("\nrun "));
+        let request = Request::ListContainers {
+            sandbox: None,
+            labels: BTreeMap::from([(RUN_LABEL.to_owned(), run.clone())]),
+        };
+        let is_running = |reply: &Reply| {
+            let Reply::Containers(listed) = reply else {
+                unreachable!("ListContainers is answered by containers");
+            };
+            let mut states = listed.iter().map(|container| container.state);
+            states.any(|state| state == ContainerState::Running)
+        };
+        let endpoint: Endpoint = self.endpoint.parse().unwrap();
+        let seen = async {
+            let client = Client::connect(&endpoint, &endpoint, BOUND).await.unwrap();
+            let mut tick = tokio::time::interval(TICK);
+            while !is_running(&client.call(&request).await.unwrap()) {
+                tick.tick().await;
+            }
+        };
+        let seen = self
+            .runtime
+            .block_on(async { tokio::time::timeout(BOUND, seen).await });
+        assert!(seen.is_ok(), "no container of run {run} came to run");
+        run
+    }
+
+    /// Kills the runtime's own process, not what it runs, and starts it again.
+    pub(crate) fn kill_and_restart(&self) {
+        let own = self.own.as_ref().unwrap();
+        own.command(&["restart", &own.name, "--signal", "KILL"]);
+    }
+}
+
+/// The id in what a run says of itself.
+#[track_caller]
+pub(crate) fn run_id(err: &str) -> String {
+    let id = err.lines().find_map(|line| line.strip_prefix("run "));
+    id.unwrap_or_else(|| panic!("no run is told:\n{err}"))
+        .to_owned()
+}
+
+impl Own {
+    fn up(ctl: PathBuf, test: &str) -> (String, Self) {
+        // The path of a socket is short.
+        let name = format!("{}-{}", &test[..8], std::process::id());
+        let own = Self { ctl, name };
+        let endpoint = own.command(&["up", "2.1", "--name", &own.name]);
+        (endpoint.trim().to_owned(), own)
+    }
+
+    fn command(&self, args: &[&str]) -> String {
+        let done = Command::new(&self.ctl).args(args).output().unwrap();
+        assert!(done.status.success(), "{args:?}: {done:?}");
+        String::from_utf8(done.stdout).unwrap()
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        self.command(&["down", &self.name, "--wipe"]);
+    }
+}

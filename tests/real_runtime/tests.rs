@@ -1,0 +1,290 @@
+//! The tests. Each gets a runtime, on which there is a pod of somebody else.
+//!
+//! None runs cases of many rounds: in one of some hundreds containerd reports DELETED before STOPPED,
+//! which is another matter.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::node::{Node, run_id};
+use crate::suite::Ended;
+
+/// A case whose container runs for two seconds after it was told to stop.
+const LONG_CASE: &str = "STP-02";
+/// One that comes after it.
+const NEXT_CASE: &str = "STP-06";
+/// A case that containerd fails: a container that could not start is never reported STOPPED.
+const FAILING_CASE: &str = "FLR-02";
+/// For cases that wait for what does not come.
+const SHORT_BOUNDS: [&str; 2] = ["--timeout-scale", "0.3"];
+/// An interrupted run ends once its calls have returned and its pods are removed.
+const ORDERLY: Duration = Duration::from_secs(10);
+const AT_ONCE: Duration = Duration::from_secs(1);
+
+#[track_caller]
+fn leaves_nothing(node: &Node, run: &str) {
+    assert!(node.left_of(run).is_empty(), "{:#?}", node.left_of(run));
+}
+
+#[track_caller]
+fn json(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// What a `JUnit` report counts: tests, failures, errors and skipped ones, by its attributes and by
+/// its elements, which must agree.
+#[track_caller]
+fn junit(path: &Path) -> [usize; 4] {
+    let text = fs::read_to_string(path).unwrap();
+    let document = roxmltree::Document::parse(&text).unwrap();
+    let count = |tag: &str| {
+        let nodes = document.descendants();
+        nodes.filter(|node| node.has_tag_name(tag)).count()
+    };
+    let mut nodes = document.descendants();
+    let suite = nodes.find(|node| node.has_tag_name("testsuite")).unwrap();
+    let told = |name: &str| suite.attribute(name).map(|number| number.parse().unwrap());
+    let counted = ["testcase", "failure", "error", "skipped"].map(count);
+    for (name, counted) in ["tests", "failures", "errors", "skipped"]
+        .iter()
+        .zip(counted)
+    {
+        assert!(
+            told(name).is_none_or(|told: usize| told == counted),
+            "{name}: {text}"
+        );
+    }
+    counted
+}
+
+pub(crate) fn a_run_leaves_nothing_and_its_reports_agree(node: &Node) {
+    let folder = tempfile::tempdir().unwrap();
+    let files = ["--junit", "j.xml", "--json", "r.json", "--history", "h"];
+    // One case fails, and for that the next one is skipped.
+    let cases = [FAILING_CASE, "ORD-01", "--fail-fast", "--test-threads", "1"];
+    let args = [&cases[..], &files, &SHORT_BOUNDS].concat();
+    let ended = node.suite(&args).inside(folder.path()).run().fails(1, &[]);
+    leaves_nothing(node, &run_id(&ended.err));
+    let report = json(&folder.path().join("r.json"));
+    let totals = &report["totals"];
+    assert_eq!((&totals["fail"], &totals["skip"]), (&1.into(), &1.into()));
+    let all = report["outcomes"].as_array().unwrap().len();
+    assert_eq!(junit(&folder.path().join("j.xml")), [all, 1, 0, 1]);
+    assert!(ended.out.contains("never STARTED"), "{ended:#?}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+    let shown = node
+        .suite(&["show", "h"])
+        .inside(folder.path())
+        .run()
+        .succeeds();
+    for lane in ["rpc ", "event ", "stream ", "relist "] {
+        assert!(shown.contains(lane), "{lane}: {shown}");
+    }
+}
+
+pub(crate) fn a_run_in_json_prints_nothing_but_json(node: &Node) {
+    let args = [FAILING_CASE, "SBX", "ORD-01", "--format", "json"];
+    let args = [&args[..], &SHORT_BOUNDS].concat();
+    let ended = node.suite(&args).run().fails(1, &["1 failed"]);
+    leaves_nothing(node, &run_id(&ended.err));
+    let lines = ended.out.lines().map(serde_json::from_str::<Value>);
+    let lines: Vec<_> = lines.map(Result::unwrap).collect();
+    let ends = lines.iter().filter(|line| {
+        line["type"] == "test" && (line["event"] == "ok" || line["event"] == "failed")
+    });
+    assert_eq!(lines[0]["test_count"], ends.count(), "{ended:#?}");
+}
+
+pub(crate) fn sigint_ends_a_run_in_an_orderly_way(node: &Node) {
+    is_orderly(node, Signal::INT, "SIGINT");
+}
+
+pub(crate) fn sigterm_ends_a_run_in_an_orderly_way(node: &Node) {
+    is_orderly(node, Signal::TERM, "SIGTERM");
+}
+
+fn is_orderly(node: &Node, signal: Signal, name: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let args = [
+        LONG_CASE,
+        NEXT_CASE,
+        "--test-threads",
+        "1",
+        "--junit",
+        "j.xml",
+        "--json",
+        "r.json",
+    ];
+    let running = node.suite(&args).inside(folder.path()).start();
+    let run = node.wait_for_a_container(&running);
+    running.send(signal);
+    let ended = running
+        .end_within(ORDERLY)
+        .fails(3, &[name, "again to leave at once"]);
+    leaves_nothing(node, &run);
+    assert!(
+        ended.out.contains(&format!("interrupted by {name}")),
+        "{ended:#?}"
+    );
+    let report = json(&folder.path().join("r.json"));
+    let totals = &report["totals"];
+    let [all, failures, errors, skipped] = junit(&folder.path().join("j.xml"));
+    assert_eq!(
+        failures, 0,
+        "an interrupted case convicts nobody: {ended:#?}"
+    );
+    assert_eq!(
+        (&totals["error"], &totals["skip"]),
+        (&errors.into(), &skipped.into())
+    );
+    assert_eq!(all, report["outcomes"].as_array().unwrap().len());
+    assert!(errors == 1 && skipped == 1, "{ended:#?}");
+}
+
+pub(crate) fn a_second_sigint_leaves_at_once_and_cleanup_does_the_rest(node: &Node) {
+    let folder = tempfile::tempdir().unwrap();
+    let args = [LONG_CASE, "--junit", "j.xml"];
+    let running = node.suite(&args).inside(folder.path()).start();
+    let run = node.wait_for_a_container(&running);
+    running.send(Signal::INT);
+    running.wait_for("again to leave at once");
+    running.send(Signal::INT);
+    let hint = format!("cri-event-conformance cleanup --run-id {run}");
+    running
+        .end_within(AT_ONCE)
+        .fails(3, &["left at once", &hint]);
+    assert!(!node.left_of(&run).is_empty());
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().count(),
+        0,
+        "no draft stays"
+    );
+    removes(&node.suite(&["cleanup", "--run-id", &run]).run().succeeds());
+    leaves_nothing(node, &run);
+    let again = node.suite(&["cleanup", "--run-id", &run]).run().succeeds();
+    assert_eq!(again, "nothing to remove\n");
+}
+
+#[track_caller]
+fn removes(told: &str) {
+    assert!(told.contains("removed sandbox "), "{told}");
+    assert!(told.contains("removed image "), "{told}");
+}
+
+pub(crate) fn an_output_that_nobody_reads_ends_a_run_in_an_orderly_way(node: &Node) {
+    for format in ["pretty", "terse", "json"] {
+        let args = ["ORD-01", "SBX", "--test-threads", "1", "--format", format];
+        let ended = node.suite(&args).run_for_a_line().fails(3, &[]);
+        leaves_nothing(node, &run_id(&ended.err));
+        let ended = node.suite(&args).run_unread().fails(3, &[]);
+        leaves_nothing(node, &run_id(&ended.err));
+    }
+}
+
+pub(crate) fn a_panic_in_a_case_is_an_error_of_that_case_alone(node: &Node) {
+    is_an_error_of_one_case(node, "--panic-in");
+}
+
+pub(crate) fn a_panic_in_judging_a_case_is_an_error_of_that_case_alone(node: &Node) {
+    is_an_error_of_one_case(node, "--panic-judging");
+}
+
+fn is_an_error_of_one_case(node: &Node, flag: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let args = [
+        "ORD-01", "SBX-01", "SBX-03", flag, "SBX-01", "--json", "r.json",
+    ];
+    let ended = node.suite(&args).inside(folder.path()).run();
+    assert_eq!(ended.code, 3, "{ended:#?}");
+    leaves_nothing(node, &run_id(&ended.err));
+    assert!(ended.out.contains("the suite itself failed"), "{ended:#?}");
+    let report = json(&folder.path().join("r.json"));
+    let outcomes = report["outcomes"].as_array().unwrap();
+    for outcome in outcomes {
+        let expected = if outcome["id"] == "SBX-01" {
+            "error"
+        } else {
+            "pass"
+        };
+        assert_eq!(outcome["verdict"], expected, "{outcome:#}");
+    }
+}
+
+pub(crate) fn a_kept_pod_stays_until_it_is_cleaned_up(node: &Node) {
+    let args = [&[FAILING_CASE, "ORD-01", "--keep"][..], &SHORT_BOUNDS].concat();
+    let ended = node
+        .suite(&args)
+        .run()
+        .fails(1, &["kept for a look: sandbox "]);
+    let run = run_id(&ended.err);
+    let hint = format!("cri-event-conformance cleanup --run-id {run}");
+    assert!(ended.err.contains(&hint), "{ended:#?}");
+    let left = node.left_of(&run);
+    let sandboxes = left.iter().filter(|line| line.starts_with("sandbox "));
+    assert_eq!(sandboxes.count(), 1, "{left:#?}");
+    removes(&node.suite(&["cleanup", "--run-id", &run]).run().succeeds());
+    leaves_nothing(node, &run);
+}
+
+pub(crate) fn cleanup_removes_what_a_killed_run_left_and_no_run_that_goes_on(node: &Node) {
+    let start = || node.suite(&[LONG_CASE]).start();
+    let (killed, live) = (start(), start());
+    let killed_run = node.wait_for_a_container(&killed);
+    killed.send(Signal::KILL);
+    assert_eq!(killed.end().code, 137);
+    let live_run = node.wait_for_a_container(&live);
+    let told = node.suite(&["cleanup"]).run().succeeds();
+    removes(&told);
+    assert!(
+        told.contains(&format!("left alone: run {live_run}")),
+        "{told}"
+    );
+    leaves_nothing(node, &killed_run);
+    passes(&live.end());
+    leaves_nothing(node, &live_run);
+    let again = node.suite(&["cleanup"]).run().succeeds();
+    assert_eq!(again, "nothing to remove\n");
+}
+
+#[track_caller]
+fn passes(ended: &Ended) {
+    assert_eq!(ended.code, 0, "{ended:#?}");
+}
+
+pub(crate) fn a_runtime_that_is_killed_and_comes_back_is_cleaned_up(node: &Node) {
+    let folder = tempfile::tempdir().unwrap();
+    let args = [
+        LONG_CASE,
+        NEXT_CASE,
+        "--test-threads",
+        "2",
+        "--json",
+        "r.json",
+    ];
+    let running = node.suite(&args).inside(folder.path()).start();
+    let run = node.wait_for_a_container(&running);
+    node.kill_and_restart();
+    let ended = running.end().fails(3, &[]);
+    leaves_nothing(node, &run);
+    let report = json(&folder.path().join("r.json"));
+    assert_eq!(
+        report["totals"]["fail"], 0,
+        "a lost runtime is convicted of nothing: {ended:#?}"
+    );
+    assert!(!ended.out.contains("not removed"), "{ended:#?}");
+}
+
+pub(crate) fn a_runtime_without_events_is_told_and_left_clean(node: &Node) {
+    let told = [
+        "UNIMPLEMENTED",
+        "no event stream",
+        "containerd has it since 1.7",
+    ];
+    let ended = node.suite(&["ORD-01"]).run().fails(3, &told);
+    assert_eq!(ended.out, "");
+    assert!(node.left_of_all().is_empty(), "{:#?}", node.left_of_all());
+}
