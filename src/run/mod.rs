@@ -280,14 +280,7 @@ fn run_plan(
     {
         faults.push(format!("the history could not be written whole: {fault}"));
     }
-    if !kept.is_empty() {
-        let ids: Vec<&str> = kept.iter().map(SandboxId::as_str).collect();
-        let run = &info.run;
-        eprintln_quietly(&format!(
-            "kept for a look: sandbox {}\nremove with: cri-event-conformance cleanup --run-id {run}",
-            ids.join(", ")
-        ));
-    }
+    tell_kept(&info, &kept);
     Ok(RunReport {
         info,
         began,
@@ -297,6 +290,19 @@ fn run_plan(
         faults,
         foreign_pods,
     })
+}
+
+/// Says what was left for a look, and how it goes away.
+fn tell_kept(info: &RunInfo, kept: &[SandboxId]) {
+    if kept.is_empty() {
+        return;
+    }
+    let ids: Vec<&str> = kept.iter().map(SandboxId::as_str).collect();
+    let run = &info.run;
+    eprintln_quietly(&format!(
+        "kept for a look: sandbox {}\nremove with: cri-event-conformance cleanup --run-id {run}",
+        ids.join(", ")
+    ));
 }
 
 /// Executes the plan; returns whether the output was closed meanwhile.
