@@ -28,7 +28,7 @@
 //! | [`host`] | clocks and kernel facts | history |
 //! | [`workload`] | the program that containers run, its image, a loopback registry | nothing |
 //! | [`recorder`] | the history while it grows: one writer's end, many readers | history, host |
-//! | [`cri`] | unary calls and subscriptions; alone knows gRPC | history, recorder |
+//! | [`cri`] | unary calls and subscriptions; alone knows gRPC | history, host, recorder |
 //! | [`drive`] | does a case's steps, waits, tears down | all above |
 //! | [`run`] | select, prepare, execute, clean up, report | all above |
 //! | [`cli`] | the command line | all above |

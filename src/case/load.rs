@@ -8,8 +8,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::diagnose::{Diagnostic, Diagnostics, Problem};
+use super::file::Place;
 use super::locate::{Part, Segment};
-use super::parse::{Place, read};
+use super::parse::read;
 use super::{Case, limits};
 
 /// The path and the text of each case file of this repository.

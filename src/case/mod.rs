@@ -8,6 +8,7 @@ mod diagnose;
 mod duration;
 mod event;
 mod expectation;
+mod file;
 mod limits;
 pub mod load;
 mod locate;

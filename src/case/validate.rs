@@ -8,7 +8,7 @@ mod names;
 mod steps;
 
 use super::diagnose::Problem;
-use super::parse::{CaseFile, Place};
+use super::file::{CaseFile, Place};
 use findings::Findings;
 
 /// All that is wrong with a case.

@@ -146,6 +146,12 @@ pub(super) struct RunArgs {
     /// Leave out cases and invariants that match; may be repeated
     #[arg(long, value_name = "FILTER", help_heading = "Selection")]
     pub(super) skip: Vec<String>,
+    /// Panic after the first step of this case; for the suite's own tests
+    #[arg(long, value_name = "ID", hide = true)]
+    pub(super) panic_in: Option<String>,
+    /// Panic when this case is judged; for the suite's own tests
+    #[arg(long, value_name = "ID", hide = true)]
+    pub(super) panic_judging: Option<String>,
     /// Read cases from a file or folder instead of the built-in ones
     #[arg(long, value_name = "PATH", help_heading = "Selection")]
     pub(super) cases: Option<PathBuf>,

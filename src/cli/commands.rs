@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 use super::args::{ArchiveFormat, BenchCommand, Cli, ColorArg, Command, FormatArg, RunArgs};
 use super::{Fault, chain, target};
 use crate::cri::Client;
-use crate::drive::{self, TeardownPolicy};
+use crate::drive::{self, Sabotage, TeardownPolicy};
 use crate::history::{RunId, codec};
 use crate::plan::Selection;
 use crate::run::{self, Color, Exit, Format, RunOptions, imported_name};
@@ -78,6 +78,17 @@ fn connected(cli: &Cli) -> Result<Target, Fault> {
     Ok(target)
 }
 
+impl Cli {
+    /// Makes what the user said of colours count for diagnostics, too.
+    pub(super) fn choose_color(&self) {
+        match self.run.color {
+            ColorArg::Auto => {}
+            ColorArg::Always => anstream::ColorChoice::Always.write_global(),
+            ColorArg::Never => anstream::ColorChoice::Never.write_global(),
+        }
+    }
+}
+
 fn selection(args: &RunArgs) -> Selection {
     Selection {
         filters: args.filter.clone(),
@@ -119,6 +130,10 @@ fn options(args: &RunArgs, target: Target) -> RunOptions {
             TeardownPolicy::KeepFailed
         } else {
             TeardownPolicy::Remove
+        },
+        sabotage: Sabotage {
+            steps_of: args.panic_in.clone(),
+            verdict_of: args.panic_judging.clone(),
         },
     }
 }

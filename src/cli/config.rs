@@ -13,7 +13,11 @@ const LARGEST_BYTES: u64 = 64 << 10;
 
 /// What the file says; other keys of crictl's mean nothing here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case", default)]
+#[serde(
+    rename_all = "kebab-case",
+    default,
+    expecting = "keys and values, such as `runtime-endpoint: unix:///run/containerd/containerd.sock`"
+)]
 pub(super) struct Config {
     pub(super) runtime_endpoint: String,
     pub(super) image_endpoint: String,

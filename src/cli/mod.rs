@@ -72,5 +72,6 @@ fn chain(fault: &dyn std::error::Error) -> String {
 /// # Errors
 /// If it cannot be done; the fault knows the exit code.
 pub fn execute(cli: &Cli) -> Result<Exit, Fault> {
+    cli.choose_color();
     commands::execute(cli)
 }

@@ -8,10 +8,10 @@ use k8s_cri::v1::image_service_client::ImageServiceClient;
 use k8s_cri::v1::runtime_service_client::RuntimeServiceClient;
 use tonic::transport::Channel;
 
-use super::convert::{self, created, done};
+use super::convert::{self, created, deepest, done};
 use super::endpoint::{Endpoint, SocketError};
 use crate::history::{CallFault, Reply, Request, RuntimeVersion, StatusCode};
-use crate::limits;
+use crate::{host, limits};
 
 /// A connection to a runtime and to its image service, for unary calls. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -59,7 +59,10 @@ pub enum ConnectError {
         fault: CallFault,
     },
     /// The runtime answered with an error, or something that is not gRPC did.
-    #[error("{endpoint} did not answer `Version` as a CRI runtime does: {fault}")]
+    #[error(
+        "{endpoint} did not answer `Version` as a CRI runtime does: {fault}; \
+         has the runtime just been started, or is this another program's socket?"
+    )]
     Failed {
         /// The endpoint.
         endpoint: Endpoint,
@@ -121,12 +124,16 @@ impl Client {
     }
 
     async fn call_within(&self, request: &Request, deadline: Duration) -> Result<Reply, CallFault> {
+        let began = host::now();
         // Boxed, for the messages of all calls make it a large future.
         let answer = Box::pin(self.dispatch(request, deadline));
         match tokio::time::timeout(deadline, answer).await {
             Ok(Ok(reply)) => Ok(reply),
-            Ok(Err(status)) => Err(convert::fault(&status, deadline)),
-            Err(_) => Err(CallFault {
+            Ok(Err(status)) if host::elapsed(began) < deadline => {
+                Err(convert::fault(&status, deadline))
+            }
+            // Our clock, tonic's and the runtime's run out at once; the last two say CANCELLED.
+            Ok(Err(_)) | Err(_) => Err(CallFault {
                 code: StatusCode::DEADLINE_EXCEEDED,
                 message: "no answer".to_owned(),
                 deadline,
@@ -338,16 +345,30 @@ fn timed<T>(message: T, within: Duration) -> tonic::Request<T> {
 /// Opens a connection of its own to an endpoint.
 pub(super) async fn channel(endpoint: &Endpoint) -> Result<Channel, ConnectError> {
     endpoint.check()?;
-    let refused = |fault: tonic::transport::Error| ConnectError::Refused {
-        endpoint: endpoint.clone(),
-        detail: innermost(&fault),
-    };
+    let refused = |fault: tonic::transport::Error| refused(endpoint, &fault);
     tonic::transport::Endpoint::from_shared(endpoint.to_string())
         .map_err(refused)?
         .connect_timeout(limits::CONNECT_DEADLINE)
         .connect()
         .await
         .map_err(refused)
+}
+
+/// Nobody listens, or somebody does and hangs up.
+fn refused(endpoint: &Endpoint, fault: &tonic::transport::Error) -> ConnectError {
+    let endpoint = endpoint.clone();
+    let cause = deepest(fault);
+    let kind = cause.downcast_ref().map(std::io::Error::kind);
+    if kind == Some(std::io::ErrorKind::ConnectionRefused) {
+        let detail = cause.to_string();
+        return ConnectError::Refused { endpoint, detail };
+    }
+    let fault = CallFault {
+        code: StatusCode::UNAVAILABLE,
+        message: cause.to_string(),
+        deadline: limits::CONNECT_DEADLINE,
+    };
+    ConnectError::Failed { endpoint, fault }
 }
 
 fn diagnose(endpoint: &Endpoint, fault: CallFault) -> ConnectError {
@@ -360,13 +381,4 @@ fn diagnose(endpoint: &Endpoint, fault: CallFault) -> ConnectError {
         StatusCode::UNIMPLEMENTED => ConnectError::NotCri { endpoint, fault },
         _ => ConnectError::Failed { endpoint, fault },
     }
-}
-
-/// The cause at the bottom: `No such file or directory` rather than `transport error`.
-pub(super) fn innermost(fault: &dyn std::error::Error) -> String {
-    let mut deepest = fault;
-    while let Some(source) = deepest.source() {
-        deepest = source;
-    }
-    deepest.to_string()
 }

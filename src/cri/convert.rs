@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use k8s_cri::v1;
 
-use super::client::innermost;
 use crate::history::{
     CallFault, ContainerId, ContainerListing, ContainerMetadata, ContainerSpec, ContainerState,
     ContainerStatus, Event, EventKind, ImageListing, Labels, PodUid, Reply, RuntimeNanos,
@@ -48,9 +47,19 @@ pub(super) fn fault(status: &tonic::Status, deadline: Duration) -> CallFault {
         None => status.message().to_owned(),
     };
     CallFault {
-        code: StatusCode(status.code() as i32),
+        code: code(status),
         message,
         deadline,
+    }
+}
+
+/// What the runtime answered; or that it did not, which tonic tells in many ways: `UNKNOWN`,
+/// `INTERNAL` and `CANCELLED` among them.
+fn code(status: &tonic::Status) -> StatusCode {
+    // Only what has not come from the runtime has a source.
+    match std::error::Error::source(status) {
+        None => StatusCode(status.code() as i32),
+        Some(_) => StatusCode::UNAVAILABLE,
     }
 }
 
@@ -318,5 +327,42 @@ pub(super) fn create_container(spec: &Arc<ContainerSpec>) -> v1::CreateContainer
             ..Default::default()
         }),
         sandbox_config: Some(sandbox_config(&spec.sandbox_spec)),
+    }
+}
+
+/// The cause at the bottom: `No such file or directory` rather than `transport error`.
+pub(super) fn innermost(fault: &Cause) -> String {
+    deepest(fault).to_string()
+}
+
+type Cause = dyn std::error::Error + 'static;
+
+pub(super) fn deepest(fault: &Cause) -> &Cause {
+    let mut deepest = fault;
+    while let Some(source) = deepest.source() {
+        deepest = source;
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(status: &tonic::Status, code: StatusCode) {
+        assert_eq!(fault(status, Duration::from_secs(1)).code, code);
+    }
+
+    #[test]
+    fn a_runtime_that_does_not_answer_is_told_from_one_that_refuses() {
+        use tonic::Status;
+        let broken = std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+        check(&Status::from_error(broken.into()), StatusCode::UNAVAILABLE);
+        check(
+            &Status::unimplemented("no such method"),
+            StatusCode::UNIMPLEMENTED,
+        );
+        check(&Status::cancelled("by the runtime"), StatusCode::CANCELLED);
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use super::scope::Scope;
-use super::session::{Session, StreamError};
+use super::session::{Sabotage, Session, StreamError};
 use crate::case::{
     AwaitStep, Case, CreateStep, Need, RepeatStep, SandboxStep, StartStep, Step, StopStep,
 };
@@ -159,6 +159,8 @@ impl CaseRunner {
                     return Err(Abort::Error("interrupted".to_owned()));
                 }
                 self.step(step, scope).await?;
+                let sabotage = &self.session.options().sabotage;
+                Sabotage::strike(sabotage.steps_of.as_deref(), &self.case.id);
             }
             Ok(())
         })

@@ -10,6 +10,7 @@ mod sweep;
 
 pub use case_run::{CaseRunner, Executed, TeardownPolicy};
 pub use session::{
-    Caller, NAMESPACE, PROCESS_LABEL, RUN_LABEL, Session, SessionOptions, StreamError, run_labels,
+    Caller, NAMESPACE, PROCESS_LABEL, RUN_LABEL, Sabotage, Session, SessionOptions, StreamError,
+    run_labels,
 };
 pub use sweep::{Sweep, SweepError, foreign_pods, image_tag, sweep};

@@ -49,6 +49,27 @@ pub struct SessionOptions {
     pub runtime_handler: String,
     /// By how many percent bounds on time are stretched: 100 for not at all.
     pub timeout_percent: u32,
+    /// Where this suite shall fail.
+    pub sabotage: Sabotage,
+}
+
+/// Cases in which this suite itself shall fail, for its own tests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sabotage {
+    /// Panic after the first step of this case.
+    pub steps_of: Option<String>,
+    /// Panic when this case is judged.
+    pub verdict_of: Option<String>,
+}
+
+impl Sabotage {
+    /// Panics if the case is the one.
+    ///
+    /// # Panics
+    /// As it was asked to.
+    pub fn strike(wanted: Option<&str>, case: &str) {
+        assert!(wanted != Some(case), "as the command line asked for");
+    }
 }
 
 /// Sends calls and records both their ends. Cheap to clone.
@@ -311,6 +332,9 @@ impl Session {
         let began = host::now();
         let mut sent = Vec::new();
         while host::elapsed(began) < bound {
+            if self.stop.is_cancelled() {
+                return Err(StreamError::Interrupted);
+            }
             match self.send_marker().await {
                 Ok(marker) => sent.push(marker),
                 // The stream's own end says more than the marker's trouble.
@@ -348,6 +372,7 @@ impl Session {
             tokio::select! {
                 () = reader.changed() => {}
                 () = tokio::time::sleep_until(deadline) => return Ok(Seen::Nothing),
+                () = self.stop.cancelled() => return Err(StreamError::Interrupted),
             }
         }
     }

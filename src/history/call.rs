@@ -200,6 +200,8 @@ impl StatusCode {
     pub const OK: Self = Self(0);
     /// The caller went away.
     pub const CANCELLED: Self = Self(1);
+    /// Nothing more is told.
+    pub const UNKNOWN: Self = Self(2);
     /// The deadline passed.
     pub const DEADLINE_EXCEEDED: Self = Self(4);
     /// There is no such object.

@@ -100,10 +100,10 @@ fn write_outcome(text: &mut String, outcome: &Outcome, in_full: usize) -> fmt::R
         None => writeln!(text, "{}", judgement(outcome.verdict))?,
     }
     let evidence = Evidence::of(outcome);
-    write_violations(text, &evidence, &outcome.violations, in_full)?;
+    write_violations(text, outcome, &evidence, &outcome.violations, in_full)?;
     if !outcome.advice.is_empty() {
         writeln!(text, "\nadvice, which fails nothing:")?;
-        write_violations(text, &evidence, &outcome.advice, in_full)?;
+        write_violations(text, outcome, &evidence, &outcome.advice, in_full)?;
     }
     for leftover in &outcome.leftovers {
         field(text, "left over", leftover, 0);
@@ -113,13 +113,14 @@ fn write_outcome(text: &mut String, outcome: &Outcome, in_full: usize) -> fmt::R
 
 fn write_violations(
     text: &mut String,
+    outcome: &Outcome,
     evidence: &Evidence<'_>,
     violations: &[Violation],
     in_full: usize,
 ) -> fmt::Result {
     for violation in violations.iter().take(in_full) {
         text.push('\n');
-        write_violation(text, evidence, violation)?;
+        write_violation(text, outcome, evidence, violation)?;
     }
     if violations.len() > in_full {
         let more = violations.len() - in_full;
@@ -130,6 +131,7 @@ fn write_violations(
 
 fn write_violation(
     text: &mut String,
+    outcome: &Outcome,
     evidence: &Evidence<'_>,
     violation: &Violation,
 ) -> fmt::Result {
@@ -141,7 +143,11 @@ fn write_violation(
     let start = text.len();
     write!(text, "{} {level}  ", printable(&violation.rule))?;
     let indent = text[start..].chars().count();
-    wrap(text, &violation.sentence, WIDTH, indent);
+    // The case's own claim stands above.
+    if violation.sentence != outcome.title {
+        wrap(text, &violation.sentence, WIDTH, indent);
+    }
+    text.truncate(text.trim_end().len());
     text.push('\n');
     field(text, "subject", &violation.subject, 8);
     field(text, "expected", &violation.expected, 8);
@@ -189,6 +195,12 @@ fn write_summary(text: &mut String, report: &RunReport) -> fmt::Result {
         let those = outcomes.filter(|outcome| outcome.verdict == verdict);
         listed(text, those.map(in_one_line));
     }
+    // That of a failed case stands with its failure.
+    let passed = report
+        .outcomes
+        .iter()
+        .filter(|outcome| outcome.verdict != Verdict::Fail);
+    listed(text, passed.flat_map(advice_in_one_line));
     let leftovers = report.outcomes.iter().flat_map(|outcome| {
         let label = outcome.label();
         let told =
@@ -217,6 +229,16 @@ fn in_one_line(outcome: &Outcome) -> String {
     } else {
         format!("  {verdict}: {id} {label}: {cause}")
     }
+}
+
+/// What the closing lines say of each piece of advice.
+fn advice_in_one_line(outcome: &Outcome) -> impl Iterator<Item = String> {
+    outcome.advice.iter().map(|advice| {
+        let (id, label) = (printable(&outcome.id), outcome.label());
+        let (expected, actual) = (cut(&advice.expected, REASON), cut(&advice.actual, REASON));
+        let subject = printable(&advice.subject);
+        format!("  advice: {id} {label}: {subject}: should be {expected}, but {actual}")
+    })
 }
 
 /// One paragraph each, up to a limit.

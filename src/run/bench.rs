@@ -5,7 +5,7 @@
 //! the calls themselves: no stream, no events, no markers, no verdicts.
 
 use std::collections::BTreeMap;
-use std::io::{Seek, Write};
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,15 +13,17 @@ use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::task::JoinSet;
 
+use super::outputs::Outputs;
 use super::{Exit, Known, RunError, RunOptions, plan, prepare, run_plan};
 use crate::case::Case;
 use crate::cri::Client;
-use crate::drive;
+use crate::drive::{self, Caller};
 use crate::history::{
     Body, CallId, CaseRun, ContainerId, ContainerSpec, Entry, Reply, Request, RunId, SandboxId,
     SandboxSpec, codec,
 };
 use crate::host;
+use crate::recorder::Recorder;
 
 /// The calls of one case, in the order in which they began.
 #[derive(Debug, Default)]
@@ -49,20 +51,18 @@ pub fn bench_overhead(
     out: &mut dyn Write,
 ) -> Result<Exit, RunError> {
     let planned = plan(cases, &options.selection)?;
-    let runtime = Runtime::new()?;
-    let mut file = tempfile()?;
     let alone: Vec<bool> = planned
         .iter()
         .map(|planned| planned.case.exclusive)
         .collect();
-    let report = run_plan(
-        options,
-        Known::default(),
-        planned,
-        &runtime,
-        Some(file.try_clone()?),
-    )?;
-    let entries = read(&mut file)?;
+    let path = std::env::temp_dir().join(format!("{}.binpb", uuid::Uuid::new_v4()));
+    let mut outputs = Outputs::open(None, None, Some(&path))?;
+    let report = run_plan(options, Known::default(), planned, &mut outputs);
+    let entries = std::fs::read(&path).map(|bytes| codec::decode(&bytes).entries);
+    // Gone already if the run did not begin.
+    let _ = std::fs::remove_file(&path);
+    let (report, entries) = (report?, entries?);
+    let runtime = Runtime::new()?;
     let scripts = scripts(&entries, &alone);
     let calls: usize = scripts.iter().map(|script| script.calls.len()).sum();
     let bare = runtime.block_on(bare_loop(options, scripts))?;
@@ -76,25 +76,6 @@ pub fn bench_overhead(
         options.threads
     )?;
     Ok(Exit::Conformant)
-}
-
-/// A file that is gone once it is closed.
-fn tempfile() -> std::io::Result<std::fs::File> {
-    let path = std::env::temp_dir().join(format!("{}.binpb", uuid::Uuid::new_v4()));
-    let file = std::fs::File::options()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .open(&path)?;
-    std::fs::remove_file(&path)?;
-    Ok(file)
-}
-
-fn read(file: &mut std::fs::File) -> std::io::Result<Vec<Entry>> {
-    let mut bytes = Vec::new();
-    file.rewind()?;
-    std::io::Read::read_to_end(file, &mut bytes)?;
-    Ok(codec::decode(&bytes).entries)
 }
 
 /// The cases' calls out of a history, in the order in which the cases began.
@@ -142,12 +123,14 @@ fn scripts(entries: &[Entry], alone: &[bool]) -> Vec<Script> {
 /// Sends the scripts' calls and returns how long they took.
 async fn bare_loop(options: &RunOptions, scripts: Vec<Script>) -> Result<Duration, RunError> {
     let target = &options.target;
-    let connect = || Client::connect(&target.runtime, &target.images, target.deadline);
-    let (caller, info, _) = prepare::connect(options, None)
-        .await
-        .map_err(prepare::PrepareError::from)?;
-    let image = prepare::image(options, &caller, &info.run).await?;
-    let client = connect().await.map_err(prepare::PrepareError::from)?;
+    let client = Client::connect(&target.runtime, &target.images, target.deadline).await;
+    let caller = Caller {
+        client: client.map_err(prepare::PrepareError::from)?,
+        recorder: Recorder::new(),
+    };
+    let client = caller.client.clone();
+    let run = RunId(uuid::Uuid::new_v4().to_string());
+    let image = prepare::image(options, &caller, &run).await?;
     let places = Arc::new(Semaphore::new(options.threads));
     let began = host::now();
     let (alone, beside): (Vec<Script>, Vec<Script>) =
@@ -155,7 +138,7 @@ async fn bare_loop(options: &RunOptions, scripts: Vec<Script>) -> Result<Duratio
     let mut running = JoinSet::new();
     for script in beside {
         let place = places.clone().acquire_owned().await;
-        let replay = Replay::new(client.clone(), info.run.clone(), image.clone());
+        let replay = Replay::new(client.clone(), run.clone(), image.clone());
         running.spawn(async move {
             replay.script(script).await;
             drop(place);
@@ -163,12 +146,12 @@ async fn bare_loop(options: &RunOptions, scripts: Vec<Script>) -> Result<Duratio
     }
     running.join_all().await;
     for script in alone {
-        Replay::new(client.clone(), info.run.clone(), image.clone())
+        Replay::new(client.clone(), run.clone(), image.clone())
             .script(script)
             .await;
     }
     let took = host::elapsed(began);
-    drive::sweep(&client, Some(&info.run), &[])
+    drive::sweep(&client, Some(&run), &[])
         .await
         .map_err(prepare::PrepareError::from)?;
     Ok(took)

@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{OnceCell, RwLock, Semaphore, watch};
+use tokio::task::JoinError;
 
 use super::findings::{Findings, slice};
 use super::known::Known;
 use super::status::Status;
 use crate::case::Need;
-use crate::drive::{CaseRunner, Executed, Session, TeardownPolicy};
+use crate::drive::{CaseRunner, Executed, Sabotage, Session, TeardownPolicy};
 use crate::history::{HostInstant, Request, SandboxId, StatusCode};
 use crate::oracle::{self, INVARIANTS, Invariant, Undecided, WholeRun};
 use crate::outcome::{Level, Outcome, Verdict};
@@ -87,7 +88,21 @@ impl Execution {
     }
 
     /// Executes the case at a place of the plan as soon as there is room for it.
-    pub(super) async fn case(&self, place: usize, planned: &Planned) -> Outcome {
+    pub(super) async fn case(self: &Arc<Self>, place: usize, planned: &Planned) -> Outcome {
+        let (this, plan) = (self.clone(), planned.clone());
+        // In a task of its own: a panic of ours is this case's error, and stops nothing else.
+        let task = tokio::spawn(async move { this.waited(place, &plan).await });
+        let outcome = task.await.unwrap_or_else(|fault| {
+            self.failed.store(true, Ordering::Relaxed);
+            failed_itself(blank(planned), &fault)
+        });
+        lock(&self.outcomes).insert(place, outcome.clone());
+        self.status.end(place);
+        self.to_do.send_modify(|to_do| *to_do -= 1);
+        outcome
+    }
+
+    async fn waited(&self, place: usize, planned: &Planned) -> Outcome {
         let outcome = if planned.case.exclusive {
             let _alone = self.gate.alone.write().await;
             self.admitted(place, planned).await
@@ -97,9 +112,6 @@ impl Execution {
             self.admitted(place, planned).await
         };
         self.take_whole_run();
-        lock(&self.outcomes).insert(place, outcome.clone());
-        self.status.end(place);
-        self.to_do.send_modify(|to_do| *to_do -= 1);
         outcome
     }
 
@@ -112,6 +124,8 @@ impl Execution {
         let runner = CaseRunner::new(self.session.clone(), planned.case.clone());
         self.status.begin(place, &planned.case.id, &runner);
         let executed = runner.execute(self.teardown).await;
+        let sabotage = &self.session.options().sabotage;
+        Sabotage::strike(sabotage.verdict_of.as_deref(), &planned.case.id);
         self.settle(&mut outcome, planned, executed);
         if outcome.verdict == Verdict::Error {
             self.look_for_runtime(&outcome).await;
@@ -186,7 +200,21 @@ impl Execution {
     }
 
     /// Judges an invariant on all histories, once every case has ended and a quiet window is over.
-    pub(super) async fn invariant(&self, place: usize, invariant: &Invariant) -> Outcome {
+    pub(super) async fn invariant(
+        self: &Arc<Self>,
+        place: usize,
+        invariant: &'static Invariant,
+    ) -> Outcome {
+        let this = self.clone();
+        let task = tokio::spawn(async move { this.judge_invariant(invariant).await });
+        let outcome = task
+            .await
+            .unwrap_or_else(|fault| failed_itself(blank_invariant(invariant), &fault));
+        lock(&self.outcomes).insert(place, outcome.clone());
+        outcome
+    }
+
+    async fn judge_invariant(&self, invariant: &Invariant) -> Outcome {
         let mut to_do = self.to_do.subscribe();
         // The sender lives as long as `self`.
         let _ = to_do.wait_for(|to_do| *to_do == 0).await;
@@ -204,7 +232,6 @@ impl Execution {
             outcome.reason = Some("no case ran".to_owned());
         }
         self.known.apply(&mut outcome, &seen);
-        lock(&self.outcomes).insert(place, outcome.clone());
         outcome
     }
 
@@ -256,6 +283,14 @@ fn blank(planned: &Planned) -> Outcome {
         began: host::now(),
         duration: Duration::ZERO,
     }
+}
+
+/// What is said when a panic of ours took the verdict's place.
+fn failed_itself(mut outcome: Outcome, fault: &JoinError) -> Outcome {
+    outcome.verdict = Verdict::Error;
+    outcome.reason = Some(format!("the suite itself failed: {fault}"));
+    outcome.duration = host::elapsed(outcome.began);
+    outcome
 }
 
 fn blank_invariant(invariant: &Invariant) -> Outcome {

@@ -2,14 +2,15 @@
 
 use std::io::{self, Write};
 use std::panic;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::thread::ThreadId;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::Exit;
-use crate::history::RunInfo;
+use super::{Exit, outputs};
+use crate::history::RunId;
 
 /// Which signal, if any, has stopped the run.
 #[derive(Clone, Debug, Default)]
@@ -24,17 +25,21 @@ impl Interrupts {
 }
 
 /// From now on the first signal stops the run, which then cleans up, and the second ends the
-/// process at once.
+/// process at once, without its unfinished files.
 ///
 /// # Errors
 /// If the system does not let us listen for signals.
-pub(super) fn watch(stop: &CancellationToken, info: &RunInfo) -> io::Result<Interrupts> {
+pub(super) fn watch(
+    stop: &CancellationToken,
+    run: &RunId,
+    unfinished: Vec<PathBuf>,
+) -> io::Result<Interrupts> {
     let interrupts = Interrupts::default();
     let mut signals = (
         signal(SignalKind::interrupt())?,
         signal(SignalKind::terminate())?,
     );
-    let (stop, run, first) = (stop.clone(), info.run.clone(), interrupts.first.clone());
+    let (stop, run, first) = (stop.clone(), run.clone(), interrupts.first.clone());
     tokio::spawn(async move {
         let name = next(&mut signals).await;
         // The cell is set here alone.
@@ -48,6 +53,7 @@ pub(super) fn watch(stop: &CancellationToken, info: &RunInfo) -> io::Result<Inte
             "left at once; remove what the run made with: cri-event-conformance cleanup --run-id \
              {run}"
         ));
+        outputs::remove(&unfinished);
         std::process::exit(Exit::Undecided as i32);
     });
     Ok(interrupts)

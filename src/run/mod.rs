@@ -25,11 +25,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::case::{Case, load};
 use crate::cri::Endpoint;
-use crate::drive::{self, Caller, TeardownPolicy};
-use crate::history::{RunInfo, SandboxId, StatusCode};
+use crate::drive::{self, Caller, Sabotage, TeardownPolicy};
+use crate::history::{RunId, RunInfo, SandboxId, StatusCode};
 use crate::oracle::INVARIANTS;
-use crate::outcome::RunReport;
+use crate::outcome::{Outcome, RunReport};
 use crate::plan::{Planned, Selection};
+use crate::recorder::HistoryFile;
 use crate::{host, limits, report};
 
 pub use bench::bench_overhead;
@@ -108,6 +109,8 @@ pub struct RunOptions {
     pub fail_fast: bool,
     /// What to do with the pods of a failed case.
     pub teardown: TeardownPolicy,
+    /// Where this suite shall fail, for its own tests.
+    pub sabotage: Sabotage,
 }
 
 /// Why a run came to no report.
@@ -211,9 +214,7 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
         options.json.as_deref(),
         options.history.as_deref(),
     )?;
-    let runtime = Runtime::new()?;
-    let history = outputs.history.take();
-    match run_plan(options, known, planned, &runtime, history) {
+    match run_plan(options, known, planned, &mut outputs) {
         Ok(report) => conclude(options, outputs, &report),
         Err(fault) => {
             outputs.discard();
@@ -226,32 +227,31 @@ fn run_plan(
     options: &RunOptions,
     known: Known,
     planned: Vec<Planned>,
-    runtime: &Runtime,
-    history: Option<std::fs::File>,
+    outputs: &mut Outputs,
 ) -> Result<RunReport, RunError> {
     let began = host::now();
+    let runtime = Runtime::new()?;
     let stop = CancellationToken::new();
-    let connected = runtime.block_on(prepare::connect(options, history));
-    let (caller, info, history) = connected.map_err(PrepareError::from)?;
-    let interrupts = runtime.block_on(async { interrupt::watch(&stop, &info) })?;
+    let run = RunId(uuid::Uuid::new_v4().to_string());
+    let unfinished = outputs.unfinished();
+    let interrupts = runtime.block_on(async { interrupt::watch(&stop, &run, unfinished) })?;
+    let connected = runtime.block_on(prepare::connect(options, run, outputs, &stop));
+    let (caller, info, history) = connected?;
+    let patience = limits::RUNTIME_RETURN * options.timeout_percent / 100;
     let prepared = runtime.block_on(prepare::prepare(options, &caller, &info, stop.clone()));
     let (session, foreign_pods) = match prepared {
         Ok(prepared) => prepared,
         Err(fault) => {
-            let faults = runtime.block_on(clean_up(&caller, &info, &[]));
+            let mut faults = runtime.block_on(clean_up(&caller, &info, &[], patience));
+            faults.extend(runtime.block_on(finish_history(history)));
             for fault in faults {
-                tracing::warn!("{fault}");
+                eprintln_quietly(&fault);
             }
             return Err(fault.into());
         }
     };
-    announce(
-        options,
-        &info,
-        session.options().image.as_str(),
-        foreign_pods,
-    );
     let image = session.options().image.clone();
+    announce(options, &info, &image, foreign_pods);
     let pretty = options.format == Format::Pretty;
     let status = Arc::new(Status::new(planned.len(), pretty));
     let execution_options = ExecutionOptions {
@@ -263,11 +263,14 @@ fn run_plan(
     };
     let execution = Execution::new(Arc::new(session), execution_options, status.clone());
     let drawing = runtime.spawn(status.clone().draw());
-    let lost = present(options, planned, &execution, runtime, &stop);
+    let lost = present(options, planned, &execution, &runtime, &stop);
     status.doing("removing what the run made");
-    let (outcomes, kept) = execution.finish();
+    let (mut outcomes, kept) = execution.finish();
     drop(execution);
-    let mut faults = runtime.block_on(clean_up(&caller, &info, &kept));
+    let mut faults = runtime.block_on(clean_up(&caller, &info, &kept, patience));
+    if faults.is_empty() {
+        tell_removed(&mut outcomes);
+    }
     drawing.abort();
     status.finish();
     if lost {
@@ -275,11 +278,7 @@ fn run_plan(
     } else if let Some(signal) = interrupts.signal() {
         faults.push(format!("interrupted by {signal}"));
     }
-    if let Some(history) = history
-        && let Err(fault) = runtime.block_on(history.finish())
-    {
-        faults.push(format!("the history could not be written whole: {fault}"));
-    }
+    faults.extend(runtime.block_on(finish_history(history)));
     tell_kept(&info, &kept);
     Ok(RunReport {
         info,
@@ -290,6 +289,14 @@ fn run_plan(
         faults,
         foreign_pods,
     })
+}
+
+/// Says of what a case could not remove that the run could.
+fn tell_removed(outcomes: &mut [Outcome]) {
+    let leftovers = outcomes
+        .iter_mut()
+        .flat_map(|outcome| &mut outcome.leftovers);
+    leftovers.for_each(|left| left.push_str("; removed at the end of the run"));
 }
 
 /// Says what was left for a look, and how it goes away.
@@ -345,8 +352,19 @@ fn announce(options: &RunOptions, info: &RunInfo, image: &str, foreign_pods: usi
     }
 }
 
+/// Writes the rest of the history; returns what is wrong with it.
+async fn finish_history(history: Option<HistoryFile>) -> Option<String> {
+    let fault = history?.finish().await.err()?;
+    Some(format!("the history could not be written whole: {fault}"))
+}
+
 /// Removes all that the run made; returns what could not be, and how to remove it later.
-async fn clean_up(caller: &Caller, info: &RunInfo, keep: &[SandboxId]) -> Vec<String> {
+async fn clean_up(
+    caller: &Caller,
+    info: &RunInfo,
+    keep: &[SandboxId],
+    patience: Duration,
+) -> Vec<String> {
     let began = host::now();
     let mut pause = tokio::time::interval(Duration::from_millis(250));
     let hint = format!("cri-event-conformance cleanup --run-id {}", info.run);
@@ -359,10 +377,11 @@ async fn clean_up(caller: &Caller, info: &RunInfo, keep: &[SandboxId]) -> Vec<St
                     .map(|fault| format!("not removed: {fault}; try {hint}"))
                     .collect();
             }
-            // A runtime that restarts comes back; nothing tells when, but that it answers.
+            // A runtime that restarts comes back; nothing tells when, but that it answers. Until
+            // then containerd 1.7 says UNKNOWN, "server is not initialized yet".
             Err(fault)
-                if fault.fault.code == StatusCode::UNAVAILABLE
-                    && host::elapsed(began) < limits::RUNTIME_RETURN =>
+                if [StatusCode::UNAVAILABLE, StatusCode::UNKNOWN].contains(&fault.fault.code)
+                    && host::elapsed(began) < patience =>
             {
                 pause.tick().await;
             }

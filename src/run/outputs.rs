@@ -22,7 +22,16 @@ pub struct OutputError {
 pub(super) struct Outputs {
     junit: Option<Draft>,
     json: Option<Draft>,
-    pub(super) history: Option<File>,
+    history: Option<NewHistory>,
+}
+
+/// A history's file before its run has begun: an older one at its place is still whole.
+#[derive(Debug)]
+struct NewHistory {
+    path: PathBuf,
+    file: File,
+    /// Whether there was none before.
+    made: bool,
 }
 
 /// A file that is written beside its place and moved there once it is complete.
@@ -41,12 +50,42 @@ impl Outputs {
         json: Option<&Path>,
         history: Option<&Path>,
     ) -> Result<Self, OutputError> {
+        let mut outputs = Self {
+            junit: None,
+            json: None,
+            history: None,
+        };
+        match outputs.open_each(junit, json, history) {
+            Ok(()) => Ok(outputs),
+            Err(fault) => {
+                outputs.discard();
+                Err(fault)
+            }
+        }
+    }
+
+    fn open_each(
+        &mut self,
+        junit: Option<&Path>,
+        json: Option<&Path>,
+        history: Option<&Path>,
+    ) -> Result<(), OutputError> {
         let open = |what, path: Option<&Path>| path.map(|path| Draft::open(what, path)).transpose();
-        Ok(Self {
-            junit: open("JUnit report", junit)?,
-            json: open("JSON report", json)?,
-            history: history.map(create_history).transpose()?,
-        })
+        self.junit = open("JUnit report", junit)?;
+        self.json = open("JSON report", json)?;
+        self.history = history.map(NewHistory::open).transpose()?;
+        Ok(())
+    }
+
+    /// The history's file, emptied for the run that now begins.
+    pub(super) fn begin_history(&mut self) -> Result<Option<File>, OutputError> {
+        self.history.take().map(NewHistory::begin).transpose()
+    }
+
+    /// The files that are of no use unless the run comes to a report.
+    pub(super) fn unfinished(&self) -> Vec<PathBuf> {
+        let drafts = [&self.junit, &self.json].into_iter().flatten();
+        drafts.filter_map(|draft| draft.beside.clone()).collect()
     }
 
     /// Writes the reports and says which.
@@ -68,12 +107,9 @@ impl Outputs {
 
     /// Removes what was begun, for a run that did not come to a report.
     pub(super) fn discard(self) {
-        for draft in [self.junit, self.json].into_iter().flatten() {
-            if let Some(beside) = draft.beside {
-                // Empty and ours; if it stays, it harms nobody.
-                let _ = fs::remove_file(beside);
-            }
-        }
+        let mut useless = self.unfinished();
+        useless.extend(self.history.filter(|new| new.made).map(|new| new.path));
+        remove(&useless);
     }
 }
 
@@ -85,12 +121,44 @@ fn json(report: &RunReport, out: &mut dyn Write) -> io::Result<()> {
     report::json::write(report, out)
 }
 
-fn create_history(path: &Path) -> Result<File, OutputError> {
-    File::create(path).map_err(|fault| OutputError {
-        what: "history",
-        path: path.to_owned(),
-        fault,
-    })
+/// Removes files that are empty and ours; if one stays, it harms nobody.
+pub(super) fn remove(files: &[PathBuf]) {
+    for file in files {
+        let _ = fs::remove_file(file);
+    }
+}
+
+impl NewHistory {
+    fn open(path: &Path) -> Result<Self, OutputError> {
+        let made = !path.exists();
+        let mut options = File::options();
+        options.write(true).create(true).truncate(false);
+        let file = options
+            .open(path)
+            .map_err(|fault| Self::fault(path, fault))?;
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            made,
+        })
+    }
+
+    fn begin(self) -> Result<File, OutputError> {
+        // A pipe or a device has no length to set.
+        if self.file.metadata().is_ok_and(|meta| meta.is_file()) {
+            let emptied = self.file.set_len(0);
+            emptied.map_err(|fault| Self::fault(&self.path, fault))?;
+        }
+        Ok(self.file)
+    }
+
+    fn fault(path: &Path, fault: io::Error) -> OutputError {
+        OutputError {
+            what: "history",
+            path: path.to_owned(),
+            fault,
+        }
+    }
 }
 
 impl Draft {

@@ -1,10 +1,9 @@
 //! What comes before the first case: a runtime that answers, the image, and a live event stream.
 
-use std::fs::File;
-
 use tokio_util::sync::CancellationToken;
 
-use super::RunOptions;
+use super::outputs::Outputs;
+use super::{RunError, RunOptions};
 use crate::cri::{Client, ConnectError};
 use crate::drive::{self, Caller, Session, SessionOptions, StreamError, SweepError};
 use crate::history::{Body, CallFault, Reply, Request, RunId, RunInfo};
@@ -46,6 +45,9 @@ pub enum PrepareError {
     /// The event stream is not to be had.
     #[error(transparent)]
     Stream(#[from] StreamError),
+    /// The run was told to stop.
+    #[error("interrupted")]
+    Interrupted,
 }
 
 /// The name under which `image` writes the suite's image for an import by hand.
@@ -57,17 +59,25 @@ pub fn imported_name() -> String {
     format!("localhost/{}:{}", workload::REPOSITORY, &digest[..12])
 }
 
-/// A connection for a run, with its own id, and the history that both fill.
+/// A connection for a run, and the history that both fill.
 pub(super) async fn connect(
     options: &RunOptions,
-    history: Option<File>,
-) -> Result<(Caller, RunInfo, Option<HistoryFile>), ConnectError> {
+    run: RunId,
+    outputs: &mut Outputs,
+    stop: &CancellationToken,
+) -> Result<(Caller, RunInfo, Option<HistoryFile>), RunError> {
     let target = &options.target;
-    let client = Client::connect(&target.runtime, &target.images, target.deadline).await?;
+    let connecting = Client::connect(&target.runtime, &target.images, target.deadline);
+    let client = tokio::select! {
+        connected = connecting => connected.map_err(PrepareError::from)?,
+        // Nothing has been made yet that could be left behind.
+        () = stop.cancelled() => return Err(PrepareError::Interrupted.into()),
+    };
     let recorder = Recorder::new();
+    let history = outputs.begin_history()?;
     let history = history.map(|file| HistoryFile::begin(&recorder, file));
     let info = RunInfo {
-        run: RunId(uuid::Uuid::new_v4().to_string()),
+        run,
         suite: crate::VERSION.to_owned(),
         endpoint: target.runtime.to_string(),
         runtime: client.version().clone(),
@@ -92,6 +102,7 @@ pub(super) async fn prepare(
         image,
         runtime_handler: options.runtime_handler.clone(),
         timeout_percent: options.timeout_percent,
+        sabotage: options.sabotage.clone(),
     };
     let session = Session::new(session_options, caller.clone(), stop);
     session.ensure_stream().await?;

@@ -24,7 +24,7 @@ const USES: &[(&str, &[&str])] = &[
     ("plan", &["case"]),
     ("report", &["history", "outcome"]),
     ("recorder", &["history", "host", "limits"]),
-    ("cri", &["history", "limits", "recorder"]),
+    ("cri", &["history", "host", "limits", "recorder"]),
     (
         "drive",
         &[

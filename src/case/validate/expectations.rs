@@ -2,7 +2,7 @@
 
 use super::findings::Findings;
 use super::names::{Kind, Names, Wanted};
-use crate::case::parse::CaseFile;
+use crate::case::file::CaseFile;
 use crate::case::{CallEdge, Check, ExitCode, OrderCheck, StatusCheck, TimingCheck, limits};
 use crate::history::EventKind;
 

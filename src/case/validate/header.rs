@@ -2,7 +2,7 @@
 
 use super::findings::Findings;
 use crate::case::diagnose::did_you_mean;
-use crate::case::parse::{CaseFile, Place};
+use crate::case::file::{CaseFile, Place};
 use crate::case::{Need, Situation};
 
 /// The catalogue's areas: what ids begin with, and the folder for it.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::findings::Findings;
 use super::names::{Kind, Names, Wanted};
-use crate::case::parse::CaseFile;
+use crate::case::file::CaseFile;
 use crate::case::{
     AwaitStep, CallEdge, CreateStep, EatSpec, ExitSpec, Need, Number, RepeatStep, Step, StopStep,
     WorkloadSpec, limits,

@@ -1,0 +1,174 @@
+//! Help, completions, the image, colours, and a reader that goes away.
+
+use std::fs;
+
+use crate::suite::suite;
+
+/// A case file with a mistake in it.
+const WRONG_CASE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/fixtures/bad-cases/typo-in-a-step.yaml"
+);
+
+#[test]
+fn help_tells_every_exit_code() {
+    let help = suite(["--help"]).run().succeeds();
+    for code in [
+        "0  conformant",
+        "1  non-conf",
+        "2  wrong",
+        "3  undec",
+        "4  nothing",
+    ] {
+        assert!(help.contains(code), "{code}: {help}");
+    }
+}
+
+#[test]
+fn help_does_not_tell_the_hooks_of_our_own_tests() {
+    assert!(!suite(["--help"]).run().succeeds().contains("panic"));
+}
+
+#[test]
+fn the_version_names_the_commit() {
+    let version = suite(["--version"]).run().succeeds();
+    assert!(version.contains(env!("CARGO_PKG_VERSION")), "{version}");
+    let (_, commit) = version.trim().split_once('(').unwrap();
+    let commit = commit.trim_end_matches([')']).trim_end_matches("-dirty");
+    let known = commit == "unknown" || commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+    assert!(known && commit.len() >= 7, "{version}");
+}
+
+#[test]
+fn wrong_usage_is_exit_code_2() {
+    for wrong in [
+        &["--no-such-flag"][..],
+        &["--test-threads", "0"],
+        &["--test-threads", "many"],
+        &["--repeat", "0"],
+        &["--timeout", "soon"],
+        &["--timeout-scale", "-1"],
+        &["--format", "xml"],
+        &["--color", "blue"],
+        &["--junit"],
+        &["show"],
+        &["completions", "tcl"],
+    ] {
+        let ended = suite(wrong).run().fails(2, &["error:", "--help"]);
+        assert_eq!(ended.out, "", "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_misspelt_flag_is_told_the_right_one() {
+    suite(["--junti", "x"]).run().fails(2, &["--junit"]);
+}
+
+#[test]
+fn completions_are_printed_for_each_shell() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = suite(["completions", shell]).run().succeeds();
+        assert!(script.contains("runtime-endpoint"), "{shell}");
+    }
+}
+
+#[test]
+fn the_image_is_written_in_both_formats_under_the_name_that_a_run_looks_for() {
+    let folder = tempfile::tempdir().unwrap();
+    for (format, index) in [
+        ("oci-archive", "index.json"),
+        ("docker-archive", "manifest.json"),
+    ] {
+        let path = folder.path().join(format);
+        let told = suite(
+            ["image", "--format", format, "--output"]
+                .map(Into::into)
+                .into_iter()
+                .chain([path.clone().into_os_string()]),
+        )
+        .run()
+        .succeeds();
+        assert!(
+            told.contains("localhost/cri-event-conformance/workload:"),
+            "{told}"
+        );
+        let mut archive = tar::Archive::new(fs::File::open(&path).unwrap());
+        let mut entries = archive.entries().unwrap();
+        let has_index = entries.any(|entry| entry.unwrap().path().unwrap().as_os_str() == index);
+        assert!(has_index, "{format}");
+    }
+}
+
+#[test]
+fn an_image_is_written_under_the_names_that_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let tags = ["--tag", "localhost/a:1", "--tag", "localhost/b:2"];
+    let told = suite(["image", "-o", "image.tar"].into_iter().chain(tags))
+        .inside(folder.path())
+        .run()
+        .succeeds();
+    assert_eq!(told, "image.tar: localhost/a:1, localhost/b:2\n");
+}
+
+#[test]
+fn an_image_that_cannot_be_written_is_told() {
+    let missing = "/no/such/folder/image.tar";
+    suite(["image", "-o", missing])
+        .run()
+        .fails(2, &[missing, "No such file"]);
+    suite(["image", "-o", "/"])
+        .run()
+        .fails(2, &["to /:", "directory"]);
+    suite(["image", "-o", "/dev/full"])
+        .run()
+        .fails(2, &["/dev/full", "No space left"]);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_fault() {
+    for args in [
+        &["--list"][..],
+        &["--list", "--format", "json"],
+        &["--list", "--format", "terse"],
+        &["--help"],
+        &["completions", "bash"],
+    ] {
+        suite(args).run_unread().succeeds();
+        suite(args).run_for_a_line().succeeds();
+    }
+}
+
+#[test]
+fn an_output_that_is_full_is_a_fault() {
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    suite(["--list"])
+        .out(full)
+        .run()
+        .fails(3, &["print", "No space left"]);
+}
+
+#[test]
+fn diagnostics_are_coloured_when_it_is_asked_for_and_only_then() {
+    const ESCAPE: char = '\x1b';
+    let list = |color: &[&'static str]| {
+        let args = ["--list", "--cases", WRONG_CASE].into_iter();
+        suite(args.chain(color.iter().copied()))
+    };
+    let always = list(&["--color", "always"]).run().fails(2, &["cuntainer"]);
+    assert!(always.err.contains(ESCAPE), "{always:#?}");
+    let always = list(&["--color", "always"]).env("NO_COLOR", "1").run();
+    assert!(
+        always.err.contains(ESCAPE),
+        "the flag is nearer than the variable: {always:#?}"
+    );
+    for plain in [
+        list(&[]),
+        list(&["--color", "auto"]),
+        list(&["--color", "never"]),
+        list(&["--color", "never"]).env("CLICOLOR_FORCE", "1"),
+        list(&[]).env("NO_COLOR", "1").env("CLICOLOR_FORCE", "1"),
+    ] {
+        let plain = plain.run().fails(2, &["cuntainer"]);
+        assert!(!plain.err.contains(ESCAPE), "{plain:#?}");
+    }
+}

@@ -1,0 +1,282 @@
+//! A CRI server that is no runtime: pods and containers are entries in a list, and its event stream
+//! is wrong in a way that a test chooses.
+
+use std::collections::BTreeMap;
+use std::future::{Future, pending};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use k8s_cri::v1::image_service_server::{ImageService, ImageServiceServer};
+use k8s_cri::v1::runtime_service_server::{RuntimeService, RuntimeServiceServer};
+use k8s_cri::v1::*;
+use tempfile::TempDir;
+use tokio::net::UnixListener;
+use tokio::runtime::Runtime;
+use tokio_stream::Stream;
+use tokio_stream::wrappers::UnixListenerStream;
+use tonic::{Request, Response, Status};
+
+/// A call takes far less, unless none comes.
+const BOUND: Duration = Duration::from_secs(20);
+
+/// What is wrong with the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    /// The event stream ends with OK at once, as CRI-O's does unless `enable_pod_events` is set.
+    EventsOff,
+    /// There is no event stream, as in containerd before 1.7.
+    NoEvents,
+    /// The event stream stays open, and nothing comes.
+    Silent,
+    /// `Version` is never answered.
+    Stuck,
+    /// There is an image service alone.
+    ImagesOnly,
+}
+
+/// A server that runs until it is dropped.
+#[derive(Debug)]
+pub(crate) struct FakeCri {
+    folder: TempDir,
+    state: Arc<State>,
+    calls: Receiver<&'static str>,
+    runtime: Option<Runtime>,
+}
+
+#[derive(Debug)]
+struct State {
+    flaw: Flaw,
+    sandboxes: Mutex<BTreeMap<String, PodSandbox>>,
+    calls: Sender<&'static str>,
+}
+
+type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<Response<T>, Status>> + Send + 'a>>;
+type Events = Pin<Box<dyn Stream<Item = Result<ContainerEventResponse, Status>> + Send>>;
+
+impl FakeCri {
+    pub(crate) fn start(flaw: Flaw) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (tell, calls) = mpsc::channel();
+        let state = Arc::new(State {
+            flaw,
+            sandboxes: Mutex::default(),
+            calls: tell,
+        });
+        let runtime = Runtime::new().unwrap();
+        let incoming = runtime.block_on(async { UnixListener::bind(folder.path().join("cri")) });
+        let incoming = UnixListenerStream::new(incoming.unwrap());
+        let mut server = tonic::transport::Server::builder();
+        let images = ImageServiceServer::from_arc(state.clone());
+        let router = match flaw {
+            Flaw::ImagesOnly => server.add_service(images),
+            _ => server
+                .add_service(images)
+                .add_service(RuntimeServiceServer::from_arc(state.clone())),
+        };
+        runtime.spawn(router.serve_with_incoming(incoming));
+        Self {
+            folder,
+            state,
+            calls,
+            runtime: Some(runtime),
+        }
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.folder.path().join("cri")
+    }
+
+    /// A folder for a test's files.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Waits until a method has been called.
+    #[track_caller]
+    pub(crate) fn wait_for(&self, method: &str) {
+        loop {
+            let called = self.calls.recv_timeout(BOUND);
+            if called.unwrap_or_else(|_| panic!("{method} was not called")) == method {
+                return;
+            }
+        }
+    }
+
+    /// How many sandboxes there are.
+    pub(crate) fn sandboxes(&self) -> usize {
+        self.state.sandboxes().len()
+    }
+
+    /// Ends the server; its socket stays, as after a crash.
+    pub(crate) fn crash(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Drop for FakeCri {
+    fn drop(&mut self) {
+        self.crash();
+    }
+}
+
+impl State {
+    fn sandboxes(&self) -> MutexGuard<'_, BTreeMap<String, PodSandbox>> {
+        self.sandboxes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn version(&self) -> Option<VersionResponse> {
+        let answers = self.flaw != Flaw::Stuck;
+        answers.then(|| VersionResponse {
+            version: "0.1.0".to_owned(),
+            runtime_name: "fake".to_owned(),
+            runtime_version: "1".to_owned(),
+            runtime_api_version: "v1".to_owned(),
+        })
+    }
+
+    fn run(&self, ask: RunPodSandboxRequest) -> RunPodSandboxResponse {
+        let config = ask.config.unwrap_or_default();
+        let id = config.metadata.clone().unwrap_or_default().uid;
+        let sandbox = PodSandbox {
+            id: id.clone(),
+            metadata: config.metadata,
+            labels: config.labels,
+            ..PodSandbox::default()
+        };
+        self.sandboxes().insert(id.clone(), sandbox);
+        RunPodSandboxResponse { pod_sandbox_id: id }
+    }
+
+    fn list(&self, ask: ListPodSandboxRequest) -> ListPodSandboxResponse {
+        let labels = ask.filter.unwrap_or_default().label_selector;
+        let carries = |sandbox: &PodSandbox| {
+            let mut labels = labels.iter();
+            labels.all(|(name, value)| sandbox.labels.get(name) == Some(value))
+        };
+        let mut items: Vec<_> = self.sandboxes().values().cloned().collect();
+        items.retain(carries);
+        ListPodSandboxResponse { items }
+    }
+
+    fn remove(&self, ask: &RemovePodSandboxRequest) -> RemovePodSandboxResponse {
+        self.sandboxes().remove(&ask.pod_sandbox_id);
+        RemovePodSandboxResponse {}
+    }
+}
+
+/// Methods as `async_trait` has them: those that answer something, and those that do not exist.
+macro_rules! methods {
+    (
+        answered: { $($name:ident($ask:ident) -> $answer:ident = $answered:expr;)* }
+        missing: { $($missing:ident($missing_ask:ident) -> $missing_answer:ident;)* }
+    ) => {
+        $(fn $name<'a, 'b>(&'a self, ask: Request<$ask>) -> Answer<'b, $answer>
+        where
+            'a: 'b,
+            Self: 'b,
+        {
+            let _ = self.calls.send(stringify!($name));
+            let answer: Option<$answer> = $answered(self, ask.into_inner());
+            Box::pin(async move {
+                match answer {
+                    Some(answer) => Ok(Response::new(answer)),
+                    None => pending().await,
+                }
+            })
+        })*
+        $(fn $missing<'a, 'b>(&'a self, _: Request<$missing_ask>) -> Answer<'b, $missing_answer>
+        where
+            'a: 'b,
+            Self: 'b,
+        {
+            Box::pin(async { Err(Status::unimplemented(stringify!($missing))) })
+        })*
+    };
+}
+
+impl RuntimeService for State {
+    methods! {
+        answered: {
+        version(VersionRequest) -> VersionResponse = |this: &Self, _| this.version();
+        run_pod_sandbox(RunPodSandboxRequest) -> RunPodSandboxResponse =
+            |this: &Self, ask| Some(this.run(ask));
+        stop_pod_sandbox(StopPodSandboxRequest) -> StopPodSandboxResponse =
+            |_, _| Some(StopPodSandboxResponse {});
+        remove_pod_sandbox(RemovePodSandboxRequest) -> RemovePodSandboxResponse =
+            |this: &Self, ask| Some(this.remove(&ask));
+        list_pod_sandbox(ListPodSandboxRequest) -> ListPodSandboxResponse =
+            |this: &Self, ask| Some(this.list(ask));
+        create_container(CreateContainerRequest) -> CreateContainerResponse =
+            |_, ask: CreateContainerRequest| Some(CreateContainerResponse {
+                container_id: format!("{}-c", ask.pod_sandbox_id),
+            });
+        remove_container(RemoveContainerRequest) -> RemoveContainerResponse =
+            |_, _| Some(RemoveContainerResponse {});
+        }
+        missing: {
+        pod_sandbox_status(PodSandboxStatusRequest) -> PodSandboxStatusResponse;
+        start_container(StartContainerRequest) -> StartContainerResponse;
+        stop_container(StopContainerRequest) -> StopContainerResponse;
+        list_containers(ListContainersRequest) -> ListContainersResponse;
+        container_status(ContainerStatusRequest) -> ContainerStatusResponse;
+        update_container_resources(UpdateContainerResourcesRequest)
+            -> UpdateContainerResourcesResponse;
+        reopen_container_log(ReopenContainerLogRequest) -> ReopenContainerLogResponse;
+        exec_sync(ExecSyncRequest) -> ExecSyncResponse;
+        exec(ExecRequest) -> ExecResponse;
+        attach(AttachRequest) -> AttachResponse;
+        port_forward(PortForwardRequest) -> PortForwardResponse;
+        container_stats(ContainerStatsRequest) -> ContainerStatsResponse;
+        list_container_stats(ListContainerStatsRequest) -> ListContainerStatsResponse;
+        pod_sandbox_stats(PodSandboxStatsRequest) -> PodSandboxStatsResponse;
+        list_pod_sandbox_stats(ListPodSandboxStatsRequest) -> ListPodSandboxStatsResponse;
+        update_runtime_config(UpdateRuntimeConfigRequest) -> UpdateRuntimeConfigResponse;
+        status(StatusRequest) -> StatusResponse;
+        checkpoint_container(CheckpointContainerRequest) -> CheckpointContainerResponse;
+        list_metric_descriptors(ListMetricDescriptorsRequest) -> ListMetricDescriptorsResponse;
+        list_pod_sandbox_metrics(ListPodSandboxMetricsRequest) -> ListPodSandboxMetricsResponse;
+        runtime_config(RuntimeConfigRequest) -> RuntimeConfigResponse;
+        }
+    }
+
+    type GetContainerEventsStream = Events;
+
+    fn get_container_events<'a, 'b>(&'a self, _: Request<GetEventsRequest>) -> Answer<'b, Events>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
+        let events: Result<Events, Status> = match self.flaw {
+            Flaw::EventsOff => Ok(Box::pin(tokio_stream::empty())),
+            Flaw::NoEvents | Flaw::ImagesOnly => Err(Status::unimplemented("no such method")),
+            Flaw::Silent | Flaw::Stuck => Ok(Box::pin(tokio_stream::pending())),
+        };
+        Box::pin(async move { events.map(Response::new) })
+    }
+}
+
+impl ImageService for State {
+    methods! {
+        answered: {
+        list_images(ListImagesRequest) -> ListImagesResponse =
+            |_, _| Some(ListImagesResponse::default());
+        image_status(ImageStatusRequest) -> ImageStatusResponse =
+            |_, _| Some(ImageStatusResponse {
+                image: Some(Image::default()),
+                ..ImageStatusResponse::default()
+            });
+        }
+        missing: {
+        pull_image(PullImageRequest) -> PullImageResponse;
+        remove_image(RemoveImageRequest) -> RemoveImageResponse;
+        image_fs_info(ImageFsInfoRequest) -> ImageFsInfoResponse;
+        }
+    }
+}

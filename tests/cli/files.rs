@@ -1,0 +1,248 @@
+//! The files that a user names: reports, cases, expectations, histories. What is wrong with one is
+//! told before anything runs, and leaves nothing behind.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::fake_cri::{FakeCri, Flaw};
+use crate::suite::{Ended, suite, unprivileged};
+
+fn fixture(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures/bad-cases")
+        .join(name);
+    path.to_str().unwrap().to_owned()
+}
+
+/// All that is in a folder.
+fn names(folder: &TempDir) -> Vec<String> {
+    let entries = fs::read_dir(folder.path()).unwrap();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// A run with a report at this path, at a runtime that is not there.
+fn report_to(option: &str, path: &str) -> Ended {
+    suite(["ORD-01", "-r", "/no/such/socket", option, path]).run()
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_told_before_the_runtime_is_looked_for() {
+    for (option, what) in [
+        ("--junit", "JUnit report"),
+        ("--json", "JSON report"),
+        ("--history", "history"),
+    ] {
+        report_to(option, "/no/such/folder/x")
+            .fails(2, &[what, "/no/such/folder/x", "No such file"]);
+        report_to(option, "/").fails(2, &[what, "to /:", "directory"]);
+        report_to(option, "").fails(2, &[]);
+    }
+}
+
+#[test]
+fn a_report_in_a_folder_that_is_not_ours_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("read-only");
+    fs::create_dir(&inner).unwrap();
+    let mut mode = fs::metadata(&inner).unwrap().permissions();
+    mode.set_readonly(true);
+    fs::set_permissions(&inner, mode).unwrap();
+    for option in ["--junit", "--json", "--history"] {
+        let path = inner.join("report");
+        unprivileged([
+            "ORD-01",
+            "-r",
+            "/no/such/socket",
+            option,
+            path.to_str().unwrap(),
+        ])
+        .run()
+        .fails(2, &[path.to_str().unwrap(), "Permission denied"]);
+    }
+}
+
+#[test]
+fn a_run_that_cannot_begin_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = ["--junit", "j.xml", "--json", "r.json", "--history", "h"];
+    let all = ["ORD-01", "-r", "/no/such/socket"].into_iter().chain(files);
+    suite(all)
+        .inside(folder.path())
+        .run()
+        .fails(3, &["no socket"]);
+    assert!(names(&folder).is_empty(), "{:?}", names(&folder));
+    for (last, path) in [("--junit", "/"), ("--json", "/"), ("--history", "/")] {
+        let others = files.chunks(2).filter(|pair| pair[0] != last).flatten();
+        let args = ["ORD-01", last, path].into_iter().chain(others.copied());
+        suite(args)
+            .inside(folder.path())
+            .run()
+            .fails(2, &["directory"]);
+        assert!(names(&folder).is_empty(), "{:?}", names(&folder));
+    }
+}
+
+#[test]
+fn a_run_that_cannot_begin_leaves_older_files_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["j.xml", "r.json", "h"] {
+        fs::write(folder.path().join(name), "older").unwrap();
+    }
+    let files = ["--junit", "j.xml", "--json", "r.json", "--history", "h"];
+    let all = ["ORD-01", "-r", "/no/such/socket"].into_iter().chain(files);
+    suite(all)
+        .inside(folder.path())
+        .run()
+        .fails(3, &["no socket"]);
+    assert_eq!(names(&folder), ["h", "j.xml", "r.json"]);
+    for name in names(&folder) {
+        let text = fs::read_to_string(folder.path().join(name)).unwrap();
+        assert_eq!(text, "older");
+    }
+}
+
+#[test]
+fn a_wrong_case_is_told_with_its_line_and_a_way_to_mend_it() {
+    for (file, told) in [
+        (
+            "typo-in-a-step.yaml",
+            &[
+                "`cuntainer`",
+                ".yaml:9:13",
+                "^^^^^^^^^",
+                "did you mean `container`?",
+            ][..],
+        ),
+        (
+            "unknown-key.yaml",
+            &["`flavour`", ".yaml:6:1", "^^^^^^^", "expected one of"],
+        ),
+        ("wrong-type.yaml", &["invalid type", ".yaml:7:14", "^^^"]),
+        (
+            "undefined-container.yaml",
+            &["`cc`", ".yaml:9:24", "^^", "did you mean `c`?"],
+        ),
+        ("two-documents.yaml", &["error:"]),
+        ("empty.yaml", &["error:"]),
+    ] {
+        let path = fixture(file);
+        let told: Vec<_> = told.iter().copied().chain([path.as_str()]).collect();
+        suite(["--list", "--cases", &path]).run().fails(2, &told);
+        let ended = suite(["--cases", &path, "-r", "/no/such/socket"]).run();
+        assert_eq!(ended.fails(2, &told).out, "");
+    }
+}
+
+#[test]
+fn all_wrong_cases_of_a_folder_are_told_at_once() {
+    let folder = fixture("several-files");
+    let ended = suite(["--list", "--cases", &folder]).run().fails(2, &[]);
+    assert!(ended.err.matches("error:").count() > 1, "{ended:#?}");
+}
+
+#[test]
+fn what_is_no_case_file_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let large = folder.path().join("large.yaml");
+    fs::File::create(&large)
+        .unwrap()
+        .set_len(10_000_000)
+        .unwrap();
+    let binary = folder.path().join("binary.yaml");
+    fs::write(&binary, [0xff, 0xfe, 0x00]).unwrap();
+    let empty = folder.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    for (path, told) in [
+        (large, "too large"),
+        (binary, "error:"),
+        (empty, "no `.yaml` file"),
+        (PathBuf::from("/no/such/cases"), "No such file"),
+        (PathBuf::from("/dev/zero"), "neither a file nor a folder"),
+    ] {
+        let path = path.to_str().unwrap();
+        suite(["--list", "--cases", path])
+            .run()
+            .fails(2, &[told, path]);
+    }
+}
+
+#[test]
+fn a_wrong_expectation_file_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("known.yaml");
+    let known = |entry: &str| format!("runtime: containerd\nknown:\n{entry}");
+    for (text, told) in [
+        (String::new(), "`case`, `reason` and `link`"),
+        ("known: yes\n".to_owned(), "line 1"),
+        (known("  - {case: ORD-01, reason: r}\n"), "link"),
+        (
+            known("  - {case: ORD-01, reason: r, link: l, color: c}\n"),
+            "color",
+        ),
+        (
+            known("  - {case: ORD-99, reason: r, link: l}\n"),
+            "`ORD-99`",
+        ),
+        ("#".repeat(2 << 20), "1 MiB"),
+    ] {
+        fs::write(&path, text).unwrap();
+        let path = path.to_str().unwrap();
+        suite(["ORD-01", "-r", "/no/such/socket", "--expectations", path])
+            .run()
+            .fails(2, &["error: ", path, told]);
+    }
+    suite(["ORD-01", "--expectations", "/no/such/file"])
+        .run()
+        .fails(2, &["/no/such/file", "No such file"]);
+}
+
+#[test]
+fn what_is_no_history_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let show = |path: &Path| suite([Path::new("show"), path]).run();
+    let missing = folder.path().join("missing");
+    show(&missing).fails(2, &[missing.to_str().unwrap(), "No such file"]);
+    show(folder.path()).fails(2, &["directory"]);
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    show(&file).fails(2, &[file.to_str().unwrap(), "empty"]);
+    for foreign in [
+        &b"<?xml version=\"1.0\"?>"[..],
+        &[0xff; 64],
+        &[0],
+        b"\x0a\xff\xff\xff\xff\x0f",
+    ] {
+        fs::write(&file, foreign).unwrap();
+        let ended = show(&file).fails(2, &[file.to_str().unwrap()]);
+        assert_eq!(ended.out, "");
+    }
+}
+
+#[test]
+fn a_history_that_was_cut_off_is_shown_as_far_as_it_goes() {
+    let fake = FakeCri::start(Flaw::EventsOff);
+    let (socket, path) = (fake.socket(), fake.folder().join("history"));
+    let run = [
+        "ORD-01",
+        "-r",
+        socket.to_str().unwrap(),
+        "--history",
+        path.to_str().unwrap(),
+    ];
+    suite(run).run().fails(3, &[]);
+    let show = || suite([Path::new("show"), &path]);
+    let whole = show().run().succeeds();
+    assert!(whole.contains("RunPodSandbox"), "{whole}");
+    show().run_unread().succeeds();
+    show().run_for_a_line().succeeds();
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    let cut = show().run().fails(2, &["within an entry", "can be used"]);
+    assert!(whole.starts_with(&cut.out) && !cut.out.is_empty());
+}

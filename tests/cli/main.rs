@@ -1,0 +1,13 @@
+//! The command line as its users meet it: the built program, without a runtime. What looks like one
+//! is a socket of the test's own, or a server that gets one thing wrong.
+
+#![expect(clippy::unwrap_used, reason = "all of this is a test, its helpers too")]
+
+mod commands;
+mod endpoints;
+mod fake_cri;
+mod files;
+mod preflight;
+mod selection;
+#[path = "../support/suite.rs"]
+mod suite;

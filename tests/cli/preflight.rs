@@ -1,0 +1,103 @@
+//! Runtimes whose event stream cannot be used: told by what to do about it, and nothing is left.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::fake_cri::{FakeCri, Flaw};
+use crate::suite::{Suite, suite};
+
+/// A run of one case at a fake, with short bounds.
+fn run_at(fake: &FakeCri, more: &[&str]) -> Suite {
+    run_with_bounds(fake, "0.1", more)
+}
+
+fn run_with_bounds(fake: &FakeCri, scale: &str, more: &[&str]) -> Suite {
+    let socket = fake.socket();
+    let socket = socket.to_str().unwrap();
+    let args = ["ORD-01", "--timeout-scale", scale, "-r", socket];
+    suite(args.iter().chain(more))
+}
+
+#[track_caller]
+fn is_told(flaw: Flaw, told: &[&str]) {
+    let fake = FakeCri::start(flaw);
+    for format in ["pretty", "terse", "json"] {
+        let ended = run_at(&fake, &["--format", format]).run().fails(3, told);
+        assert_eq!(ended.out, "", "no case is said to have run");
+        assert_eq!(fake.sandboxes(), 0, "{ended:#?}");
+    }
+}
+
+#[test]
+fn events_that_are_switched_off_are_told_with_the_option_that_switches_them_on() {
+    is_told(
+        Flaw::EventsOff,
+        &["switched off", "enable_pod_events = true", "[crio.runtime]"],
+    );
+}
+
+#[test]
+fn a_runtime_without_events_is_told_with_the_versions_that_have_them() {
+    is_told(
+        Flaw::NoEvents,
+        &[
+            "UNIMPLEMENTED",
+            "containerd has it since 1.7",
+            "CRI-O since 1.26",
+        ],
+    );
+}
+
+#[test]
+fn a_silent_stream_is_told_within_its_bound() {
+    is_told(Flaw::Silent, &["open and silent", "within 1s"]);
+}
+
+#[test]
+fn no_report_is_written_of_a_run_that_did_not_begin() {
+    let fake = FakeCri::start(Flaw::EventsOff);
+    let report = fake.folder().join("report");
+    let path = report.to_str().unwrap();
+    run_at(&fake, &["--junit", path]).run().fails(3, &[]);
+    assert_eq!(std::fs::read_dir(fake.folder()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_a_silent_stream_and_what_was_made_is_removed() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let fake = FakeCri::start(Flaw::Silent);
+        let running = run_with_bounds(&fake, "3", &[]).start();
+        fake.wait_for("create_container");
+        running.send(signal);
+        let ended = running.end_within(Duration::from_secs(5));
+        ended.fails(3, &["stopping, and removing", "interrupted"]);
+        assert_eq!(fake.sandboxes(), 0);
+    }
+}
+
+#[test]
+fn a_runtime_that_is_gone_for_good_is_waited_for_and_then_told_with_the_way_to_clean_up() {
+    let mut fake = FakeCri::start(Flaw::Silent);
+    let running = run_at(&fake, &[]).start();
+    fake.wait_for("create_container");
+    fake.crash();
+    let ended = running.end_within(Duration::from_secs(10));
+    ended.fails(
+        3,
+        &["not cleaned up", "cri-event-conformance cleanup --run-id "],
+    );
+}
+
+#[test]
+fn a_second_signal_leaves_at_once_and_tells_how_to_clean_up() {
+    let mut fake = FakeCri::start(Flaw::Silent);
+    let running = run_with_bounds(&fake, "10", &[]).start();
+    fake.wait_for("create_container");
+    fake.crash();
+    running.send(Signal::INT);
+    running.wait_for("again to leave at once");
+    running.send(Signal::INT);
+    let ended = running.end_within(Duration::from_secs(5));
+    ended.fails(3, &["left at once", "cleanup --run-id"]);
+}

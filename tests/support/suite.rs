@@ -1,0 +1,260 @@
+//! The built program as a process: started with a clean environment, its output captured, and its
+//! end awaited with a bound.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+
+/// Nothing that is tested may take as long, unless it hangs.
+const BOUND: Duration = Duration::from_secs(40);
+
+/// A command line of the program.
+#[derive(Debug)]
+pub(crate) struct Suite(Command);
+
+/// A process that has not been waited for.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pid: Pid,
+    out: Arc<Captured>,
+    err: Arc<Captured>,
+    status: Receiver<ExitStatus>,
+    over: bool,
+}
+
+/// How a process ended, and what it printed.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// The exit code; a shell's 128 + N for a signal's death.
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+#[derive(Debug, Default)]
+struct Captured {
+    text: Mutex<Text>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Text {
+    bytes: Vec<u8>,
+    closed: bool,
+}
+
+/// The program with these arguments, and nothing but `PATH` in its environment.
+pub(crate) fn suite<T: AsRef<OsStr>>(args: impl IntoIterator<Item = T>) -> Suite {
+    Suite::new(
+        Command::new(env!("CARGO_BIN_EXE_cri-event-conformance")),
+        args,
+    )
+}
+
+/// The same, without root's right to use what belongs to others.
+pub(crate) fn unprivileged<T: AsRef<OsStr>>(args: impl IntoIterator<Item = T>) -> Suite {
+    let program = env!("CARGO_BIN_EXE_cri-event-conformance");
+    if !geteuid().is_root() {
+        return suite(args);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set", "-all", "--inh-caps", "-all", program]);
+    Suite::new(command, args)
+}
+
+impl Suite {
+    fn new<T: AsRef<OsStr>>(mut command: Command, args: impl IntoIterator<Item = T>) -> Self {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        command
+            .args(args)
+            .env_clear()
+            .env("PATH", path)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        Self(command)
+    }
+
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.0.env(name, value);
+        self
+    }
+
+    pub(crate) fn inside(mut self, folder: &Path) -> Self {
+        self.0.current_dir(folder);
+        self
+    }
+
+    /// Lets it print into a file.
+    pub(crate) fn out(mut self, file: File) -> Self {
+        self.0.stdout(file);
+        self
+    }
+
+    /// Runs it to its end.
+    #[track_caller]
+    pub(crate) fn run(self) -> Ended {
+        self.start().end()
+    }
+
+    pub(crate) fn start(mut self) -> Running {
+        let mut child = self.0.spawn().unwrap();
+        let out = match child.stdout.take() {
+            Some(out) => capture(out),
+            None => capture(std::io::empty()),
+        };
+        Running::new(child, out)
+    }
+
+    /// Runs it with an output that nobody reads, as after `| head` has ended.
+    #[track_caller]
+    pub(crate) fn run_unread(mut self) -> Ended {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let child = self.0.stdout(writer).spawn().unwrap();
+        // Our own copy of the writing end goes with the command.
+        drop(self);
+        Running::new(child, capture(std::io::empty())).end()
+    }
+
+    /// Runs it as in `| head -1`.
+    #[track_caller]
+    pub(crate) fn run_for_a_line(mut self) -> Ended {
+        let mut child = self.0.spawn().unwrap();
+        let mut line = String::new();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut line).unwrap();
+        drop(out);
+        let mut ended = Running::new(child, capture(std::io::empty())).end();
+        ended.out = line;
+        ended
+    }
+}
+
+impl Running {
+    fn new(mut child: Child, out: Arc<Captured>) -> Self {
+        let pid = Pid::from_child(&child);
+        let err = capture(child.stderr.take().unwrap());
+        let (tell, status) = mpsc::channel();
+        thread::spawn(move || tell.send(child.wait().unwrap()));
+        Self {
+            pid,
+            out,
+            err,
+            status,
+            over: false,
+        }
+    }
+
+    /// Waits until the error stream holds this, and returns all that it holds then.
+    #[track_caller]
+    pub(crate) fn wait_for(&self, wanted: &str) -> String {
+        let err = self.err.wait_until(|text| text.contains(wanted));
+        assert!(err.contains(wanted), "no {wanted:?} came, but:\n{err}");
+        err
+    }
+
+    pub(crate) fn send(&self, signal: Signal) {
+        kill_process(self.pid, signal).unwrap();
+    }
+
+    #[track_caller]
+    pub(crate) fn end(self) -> Ended {
+        self.end_within(BOUND)
+    }
+
+    #[track_caller]
+    pub(crate) fn end_within(mut self, bound: Duration) -> Ended {
+        let status = self.status.recv_timeout(bound);
+        let Ok(status) = status else {
+            let err = self.err.wait_until(|_| true);
+            panic!("it still runs after {bound:?}; its error stream:\n{err}");
+        };
+        self.over = true;
+        let code = status.code().or(status.signal().map(|signal| 128 + signal));
+        Ended {
+            code: code.unwrap(),
+            out: self.out.wait_until(|_| false),
+            err: self.err.wait_until(|_| false),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.over {
+            // Gone already is as good.
+            let _ = kill_process(self.pid, Signal::KILL);
+        }
+    }
+}
+
+impl Ended {
+    /// Asserts the exit code, and that the error stream holds all of these.
+    #[track_caller]
+    pub(crate) fn fails(self, code: i32, told: &[&str]) -> Self {
+        assert_eq!(self.code, code, "{self:#?}");
+        for told in told {
+            assert!(
+                self.err.contains(told),
+                "it does not tell {told:?}: {self:#?}"
+            );
+        }
+        assert!(!self.err.contains("panicked"), "{self:#?}");
+        self
+    }
+
+    /// Asserts that all went well and that nothing was complained of; returns the output.
+    #[track_caller]
+    pub(crate) fn succeeds(self) -> String {
+        assert_eq!((self.code, self.err.as_str()), (0, ""), "{self:#?}");
+        self.out
+    }
+}
+
+impl Captured {
+    /// What has been captured once the condition holds, or nothing more can come, or the bound is
+    /// over.
+    fn wait_until(&self, condition: impl Fn(&str) -> bool) -> String {
+        let text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        let missing =
+            |text: &mut Text| !text.closed && !condition(&String::from_utf8_lossy(&text.bytes));
+        let (text, _) = self
+            .changed
+            .wait_timeout_while(text, BOUND, missing)
+            .unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&text.bytes).into_owned()
+    }
+
+    fn add(&self, bytes: &[u8]) {
+        let mut text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        text.bytes.extend_from_slice(bytes);
+        text.closed = bytes.is_empty();
+        self.changed.notify_all();
+    }
+}
+
+fn capture(mut source: impl Read + Send + 'static) -> Arc<Captured> {
+    let captured = Arc::new(Captured::default());
+    let filled = captured.clone();
+    thread::spawn(move || {
+        let mut chunk = [0; 4096];
+        loop {
+            let length = source.read(&mut chunk).unwrap_or(0);
+            filled.add(&chunk[..length]);
+            if length == 0 {
+                break;
+            }
+        }
+    });
+    captured
+}
