@@ -3,9 +3,10 @@
 //! # One idea carries it
 //!
 //! Everything that a run does and sees goes into one append-only [`history`]: each call and its
-//! return, each event and its arrival, each fact read from the kernel. Everything that is said about
-//! a run is a pure function of that history. So a failure can be shown as a timeline, a verdict can
-//! be made again from a recorded file, and a broken runtime can be imitated by editing a history.
+//! return, each event and its arrival, each fact read from the kernel. Everything that is said
+//! about a run is a pure function of that history. So a failure can be shown as a timeline, a
+//! verdict can be made again from a recorded file, and a broken runtime can be imitated by editing
+//! a history.
 //!
 //! ```text
 //! cases/*.yaml ─► case ─► plan ─► run ─► drive ─► cri ─► the runtime
@@ -27,16 +28,16 @@
 //! | [`host`] | clocks and kernel facts | history |
 //! | [`workload`] | the program that containers run, its image, a loopback registry | nothing |
 //! | [`recorder`] | the history while it grows: one writer's end, many readers | history, host |
-//! | [`cri`] | unary calls and subscriptions; alone knows gRPC | history, recorder |
+//! | [`cri`] | unary calls and subscriptions; alone knows gRPC | history, host, recorder |
 //! | [`drive`] | does a case's steps, waits, tears down | all above |
 //! | [`run`] | select, prepare, execute, clean up, report | all above |
-//! | [`cli`] | the command line | run |
+//! | [`cli`] | the command line | all above |
 //!
 //! # Invariants
 //!
 //! * `history`, `outcome`, `plan`, `oracle` and `report` do no I/O and read no clock. Time is data.
 //! * gRPC appears in `cri` alone, and protobuf there and in the history's codec.
-//! * Arrows of the table point one way; `tests/tidy.rs` holds all of this.
+//! * Arrows of the table point one way; `tests/tidy` holds all of this.
 //! * No Rust code knows a case by its name. What a case can say is in `case`, what it does is in
 //!   `drive::CaseRunner`, what it must have seen is in `oracle`.
 //! * Every wait has a condition, a bound and a reason; the bounds are in [`limits`].
@@ -52,7 +53,8 @@
 //! A case is a file under `cases/`; see `cases/README.md`. A new kind of step is a variant of
 //! [`case::Step`] and an arm in `drive::CaseRunner`; a new kind of expectation a variant of
 //! [`case::Check`] and an arm in `oracle::expectations`. An invariant is an element of
-//! [`oracle::INVARIANTS`]. Each comes with a history that breaks it and one beside it that does not.
+//! [`oracle::INVARIANTS`]. Each comes with a history that breaks it, and one beside it that does
+//! not.
 
 pub mod case;
 pub mod cli;

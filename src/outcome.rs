@@ -102,7 +102,7 @@ pub struct Outcome {
     pub sources: Vec<String>,
     /// The word on it.
     pub verdict: Verdict,
-    /// Why the verdict is not a plain pass or fail: the reason of a skip, an error, a known failure.
+    /// Why the verdict is not a plain pass or fail: of a skip, an error, a known failure.
     pub reason: Option<String>,
     /// The broken rules that convict, in order of discovery.
     pub violations: Vec<Violation>,

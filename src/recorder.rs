@@ -1,9 +1,9 @@
 //! The live end of the history: one recorder takes entries in, any number of readers take them out
 //! at their own pace.
 //!
-//! Recording is a short lock and never waits for a reader, so that it cannot delay the reading of an
-//! event stream. What every reader has taken is let go; a reader that falls behind by more than the
-//! limits loses its place and is told so.
+//! Recording is a short lock and never waits for a reader, so that it cannot delay the reading of
+//! an event stream. What every reader has taken is let go; a reader that falls behind by more than
+//! the limits loses its place and is told so.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;

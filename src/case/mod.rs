@@ -1,8 +1,8 @@
 //! A conformance case as data: what to do, in the words of the CRI, and what must then be seen.
 //!
-//! A case names intent, never polling, sleeping or retrying. [`Case`] is what a case means, [`load`]
-//! reads them; [`parse()`] tells all that is wrong with one. Pure, apart from `load`, which reads
-//! files. `cases/README.md` teaches the vocabulary by example.
+//! A case names intent, never polling, sleeping or retrying. [`Case`] is what a case means,
+//! [`load`] reads them; [`parse()`] tells all that is wrong with one. Pure, apart from `load`,
+//! which reads files. `cases/README.md` teaches the vocabulary by example.
 
 mod diagnose;
 mod duration;

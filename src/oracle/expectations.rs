@@ -1,7 +1,7 @@
 //! What a case expects of what its steps caused.
 //!
-//! Each check is assessed for each sandbox or container of its name, as holding, broken, or still to
-//! come. A driver waits while something is to come; the judge takes that for broken.
+//! Each check is assessed for each sandbox or container of its name, as holding, broken, or still
+//! to come. A driver waits while something is to come; the judge takes that for broken.
 
 mod calls;
 #[cfg(test)]

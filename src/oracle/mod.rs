@@ -2,7 +2,8 @@
 //! case that caused it. Pure: a verdict can be recomputed from a recorded history at any time.
 //!
 //! [`judge`] convicts by the case's own expectations, [`invariants`] by the rules of
-//! [`INVARIANTS`], [`WholeRun`] by what comes only after a case was judged. [`pending`] tells what is still to come, for a driver that waits.
+//! [`INVARIANTS`], [`WholeRun`] by what comes only after a case was judged.
+//! [`pending`] tells what is still to come, for a driver that waits.
 
 mod expectations;
 mod invariants;

@@ -28,7 +28,7 @@ use crate::cri::Endpoint;
 use crate::drive::{self, Caller, Sabotage, TeardownPolicy};
 use crate::history::{RunId, RunInfo, SandboxId, StatusCode};
 use crate::oracle::INVARIANTS;
-use crate::outcome::RunReport;
+use crate::outcome::{Outcome, RunReport};
 use crate::plan::{Planned, Selection};
 use crate::recorder::HistoryFile;
 use crate::{host, limits, report};
@@ -250,13 +250,8 @@ fn run_plan(
             return Err(fault.into());
         }
     };
-    announce(
-        options,
-        &info,
-        session.options().image.as_str(),
-        foreign_pods,
-    );
     let image = session.options().image.clone();
+    announce(options, &info, &image, foreign_pods);
     let pretty = options.format == Format::Pretty;
     let status = Arc::new(Status::new(planned.len(), pretty));
     let execution_options = ExecutionOptions {
@@ -274,10 +269,7 @@ fn run_plan(
     drop(execution);
     let mut faults = runtime.block_on(clean_up(&caller, &info, &kept, patience));
     if faults.is_empty() {
-        let leftovers = outcomes
-            .iter_mut()
-            .flat_map(|outcome| &mut outcome.leftovers);
-        leftovers.for_each(|left| left.push_str("; removed at the end of the run"));
+        tell_removed(&mut outcomes);
     }
     drawing.abort();
     status.finish();
@@ -287,14 +279,7 @@ fn run_plan(
         faults.push(format!("interrupted by {signal}"));
     }
     faults.extend(runtime.block_on(finish_history(history)));
-    if !kept.is_empty() {
-        let ids: Vec<&str> = kept.iter().map(SandboxId::as_str).collect();
-        let run = &info.run;
-        eprintln_quietly(&format!(
-            "kept for a look: sandbox {}\nremove with: cri-event-conformance cleanup --run-id {run}",
-            ids.join(", ")
-        ));
-    }
+    tell_kept(&info, &kept);
     Ok(RunReport {
         info,
         began,
@@ -304,6 +289,27 @@ fn run_plan(
         faults,
         foreign_pods,
     })
+}
+
+/// Says of what a case could not remove that the run could.
+fn tell_removed(outcomes: &mut [Outcome]) {
+    let leftovers = outcomes
+        .iter_mut()
+        .flat_map(|outcome| &mut outcome.leftovers);
+    leftovers.for_each(|left| left.push_str("; removed at the end of the run"));
+}
+
+/// Says what was left for a look, and how it goes away.
+fn tell_kept(info: &RunInfo, kept: &[SandboxId]) {
+    if kept.is_empty() {
+        return;
+    }
+    let ids: Vec<&str> = kept.iter().map(SandboxId::as_str).collect();
+    let run = &info.run;
+    eprintln_quietly(&format!(
+        "kept for a look: sandbox {}\nremove with: cri-event-conformance cleanup --run-id {run}",
+        ids.join(", ")
+    ));
 }
 
 /// Executes the plan; returns whether the output was closed meanwhile.

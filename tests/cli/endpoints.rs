@@ -1,5 +1,5 @@
-//! Endpoints at which no runtime can be used: each is told with its name, what is wrong with it, and
-//! what to do.
+//! Endpoints at which no runtime can be used: each is told with its name, what is wrong with it,
+//! and what to do.
 
 use std::fs::{self, Permissions};
 use std::io::{Read, Write};

@@ -3,13 +3,13 @@
 
 mod source;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use cri_event_conformance::case::load;
 use cri_event_conformance::oracle::INVARIANTS;
 
-use source::{Source, sources, words};
+use source::{Source, behind, sources, words};
 
 /// The modules, each with those that it may use. Only what stands above a module can be used by it:
 /// arrows never point up.
@@ -24,7 +24,7 @@ const USES: &[(&str, &[&str])] = &[
     ("plan", &["case"]),
     ("report", &["history", "outcome"]),
     ("recorder", &["history", "host", "limits"]),
-    ("cri", &["history", "limits", "recorder"]),
+    ("cri", &["history", "host", "limits", "recorder"]),
     (
         "drive",
         &[
@@ -82,15 +82,23 @@ const EXAMPLES: &[(&str, &str)] = &[(
     "shows what an id looks like to whoever wrote a wrong one",
 )];
 
+/// Functions that are longer than others, one table of which each line is a thing of its own.
+const LONG_FUNCTIONS: &[(&str, &str)] = &[
+    ("src/cri/client.rs", "one arm for each RPC"),
+    ("src/report/fixture.rs", "the entries of one history"),
+];
+
 const MAIN_LINES: usize = 60;
 const FILE_LINES: usize = 500;
 const LONGEST_FILE: usize = 800;
 const FUNCTION_LINES: usize = 70;
 const COLUMNS: usize = 100;
+/// A text of more columns than this cannot always be on a line with all else that belongs there.
+const UNBREAKABLE: usize = 60;
 
 /// Fails with all findings, each with its place and what is wrong.
 #[track_caller]
-fn none(rule: &str, findings: Vec<String>) {
+fn none(rule: &str, findings: &[String]) {
     assert!(findings.is_empty(), "{rule}\n{}", findings.join("\n"));
 }
 
@@ -127,7 +135,7 @@ fn modules_use_only_what_they_may() {
             findings.push(finding(&source, format!("`{top}` has no line in USES")));
             continue;
         };
-        for used in source.behind("crate", source.product(&source.code)) {
+        for used in behind("crate", source.product(&source.code)) {
             let is_module = USES.iter().any(|(module, _)| *module == used);
             if is_module && used != top && !allowed.contains(&used.as_str()) {
                 findings.push(finding(&source, format!("`{top}` uses `{used}`")));
@@ -141,7 +149,45 @@ fn modules_use_only_what_they_may() {
             ));
         }
     }
-    none("A module uses only what stands below it.", findings);
+    none("A module uses only what stands below it.", &findings);
+}
+
+/// The table of modules in the crate's documentation allows what `USES` allows; the bounds in
+/// `limits` it takes for granted.
+#[test]
+fn the_documented_arrows_are_these() {
+    let lib = product()
+        .into_iter()
+        .find(|source| source.path == "src/lib.rs");
+    let lib = lib.expect("the crate has a root").text;
+    let mut documented: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for row in lib.lines().filter_map(|line| line.strip_prefix("//! | [`")) {
+        let (module, rest) = row.split_once("`]").expect("a module is a link");
+        let known = rest
+            .trim_end_matches(" |")
+            .rsplit(" | ")
+            .next()
+            .unwrap_or_default();
+        let known = match known {
+            "nothing" => BTreeSet::new(),
+            "all above" => documented.keys().copied().collect(),
+            listed => listed.split(", ").collect(),
+        };
+        documented.insert(module, known);
+    }
+    for (module, uses) in USES.iter().filter(|(module, _)| *module != "limits") {
+        let documented = documented.get(*module);
+        let documented = documented.unwrap_or_else(|| panic!("`{module}` has no row"));
+        let uses: BTreeSet<&str> = uses
+            .iter()
+            .copied()
+            .filter(|used| *used != "limits")
+            .collect();
+        assert!(
+            uses.is_subset(documented),
+            "`{module}`: {uses:?}, not {documented:?}"
+        );
+    }
 }
 
 #[test]
@@ -157,7 +203,7 @@ fn crates_stay_where_they_belong() {
             }
         }
     }
-    none("Some crates are named in one place only.", findings);
+    none("Some crates are named in one place only.", &findings);
 }
 
 #[test]
@@ -169,7 +215,7 @@ fn pure_modules_reach_for_nothing_outside() {
             continue;
         }
         let code = source.product(&source.code);
-        let outside = source.behind("std", code);
+        let outside = behind("std", code);
         let outside = outside.iter().map(String::as_str);
         let outside = outside.filter(|module| OUTSIDE.contains(module));
         let clocks = ["Instant", "SystemTime", "tokio", "println", "eprintln"];
@@ -179,7 +225,7 @@ fn pure_modules_reach_for_nothing_outside() {
     }
     none(
         "Pure modules know no clock, file, network or task.",
-        findings,
+        &findings,
     );
 }
 
@@ -191,15 +237,19 @@ fn no_module_is_a_drawer() {
         let drawers = parts.filter(|part| NO_MODULES.contains(part));
         findings.extend(drawers.map(|part| finding(&source, part)));
     }
-    none("A function lives with the type that it serves.", findings);
+    none("A function lives with the type that it serves.", &findings);
 }
 
 #[test]
 fn every_file_says_what_it_is_for() {
-    let silent = |source: &Source| !source.text.starts_with("//! ");
-    let silent = everything().into_iter().filter(silent);
-    let findings = silent.map(|source| finding(&source, "does not begin with `//! `"));
-    none("Every file begins with what it is for.", findings.collect());
+    let is_silent = |source: &Source| !source.text.starts_with("//! ");
+    let silent = everything();
+    let silent = silent.iter().filter(|source| is_silent(source));
+    let findings = silent.map(|source| finding(source, "does not begin with `//! `"));
+    none(
+        "Every file begins with what it is for.",
+        &findings.collect::<Vec<_>>(),
+    );
 }
 
 #[test]
@@ -223,7 +273,7 @@ fn files_are_short_or_say_why_not() {
     }
     none(
         "A longer file says `Long, because …` at its top, and even that has its limit.",
-        findings,
+        &findings,
     );
 }
 
@@ -231,27 +281,31 @@ fn files_are_short_or_say_why_not() {
 fn functions_fit_on_a_screen() {
     let mut findings = Vec::new();
     for source in everything() {
+        if LONG_FUNCTIONS.iter().any(|(path, _)| *path == source.path) {
+            continue;
+        }
         let long = source.functions().into_iter();
         let long = long.filter(|(_, lines)| *lines > FUNCTION_LINES);
         findings.extend(long.map(|(at, lines)| format!("{}:{at}: {lines} lines", source.path)));
     }
-    none("A function has at most 70 lines.", findings);
+    none("A function has at most 70 lines.", &findings);
 }
 
-/// What a test expects to be printed is as wide as it is.
+/// A long text or a table's row is not broken, nor is what a test expects to be printed.
 #[test]
 fn lines_fit_on_a_screen() {
     let mut findings = Vec::new();
     for source in everything() {
-        let both = source.text.lines().zip(source.code.lines());
-        for (number, (line, code)) in both.enumerate() {
-            let is_output = source.is_test && code.trim().is_empty();
-            if line.chars().count() > COLUMNS && !is_output {
+        let both = source.text.lines().zip(source.strings.lines());
+        for (number, (line, strings)) in both.enumerate() {
+            let is_text = strings.trim().chars().count() > UNBREAKABLE;
+            let is_row = line.starts_with("//! |");
+            if line.chars().count() > COLUMNS && !is_text && !is_row {
                 findings.push(format!("{}:{}", source.path, number + 1));
             }
         }
     }
-    none("A line has at most 100 columns.", findings);
+    none("A line has at most 100 columns.", &findings);
 }
 
 #[test]
@@ -268,7 +322,7 @@ fn no_test_is_left_out() {
         let unfinished = unfinished.filter(|name| source.code.contains(name));
         findings.extend(unfinished.map(|name| finding(&source, name)));
     }
-    none("No test is skipped, and nothing is left to do.", findings);
+    none("No test is skipped, and nothing is left to do.", &findings);
 }
 
 #[test]
@@ -287,7 +341,7 @@ fn no_case_is_special_to_the_program() {
         let rules = rules.filter(|id| strings.contains(id) && source.top() != Some("oracle"));
         findings.extend(rules.map(|id| finding(&source, id)));
     }
-    none("The program knows no case by its id.", findings);
+    none("The program knows no case by its id.", &findings);
 }
 
 #[test]
@@ -297,7 +351,7 @@ fn every_case_tells_where_its_rule_comes_from() {
     let rootless = cases.iter().filter(|case| case.sources.is_empty());
     none(
         "Every case is one rule, and has a source.",
-        rootless.map(|case| case.id.clone()).collect(),
+        &rootless.map(|case| case.id.clone()).collect::<Vec<_>>(),
     );
 }
 
@@ -313,7 +367,7 @@ fn code_is_told_from_text() {
     assert!(!this.code.contains("A line has at most 100 columns."));
     assert!(this.strings.contains("A line has at most 100 columns."));
     assert_eq!(this.text.lines().count(), this.code.lines().count());
-    let used = this.behind("cri_event_conformance", &this.code);
+    let used = behind("cri_event_conformance", &this.code);
     assert_eq!(
         used,
         BTreeSet::from(["case".to_owned(), "oracle".to_owned()])

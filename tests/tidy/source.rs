@@ -38,7 +38,8 @@ pub(crate) fn sources(folders: &[&str]) -> Vec<Source> {
 }
 
 fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
-    let entries = fs::read_dir(folder).unwrap_or_else(|fault| panic!("{folder:?}: {fault}"));
+    let entries =
+        fs::read_dir(folder).unwrap_or_else(|fault| panic!("{}: {fault}", folder.display()));
     for entry in entries {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
@@ -78,11 +79,10 @@ impl Source {
 
     /// The modules that this file declares for tests alone.
     fn test_modules(&self) -> Vec<String> {
-        let lines: Vec<&str> = self.code.lines().collect();
-        let pairs = lines
-            .windows(2)
-            .filter(|pair| pair[0].trim() == "#[cfg(test)]");
-        let names = pairs.filter_map(|pair| pair[1].strip_suffix(';')?.split("mod ").nth(1));
+        let names = self.for_tests().filter_map(|(_, declared)| {
+            let name = declared.strip_suffix(';')?.split("mod ").nth(1)?;
+            Some(name.to_owned())
+        });
         let parent = match self.module() {
             "src/lib" => "src",
             module => module,
@@ -90,15 +90,24 @@ impl Source {
         names.map(|name| format!("{parent}/{name}")).collect()
     }
 
+    /// What is compiled for tests alone: where its attribute stands, and the first line of it.
+    fn for_tests(&self) -> impl Iterator<Item = (usize, &str)> {
+        let attributes = self.code.match_indices("#[cfg(test)]");
+        attributes.filter_map(|(place, _)| {
+            let lines = self.code[place..].lines().skip(1);
+            let mut declared = lines.filter(|line| line.contains("mod "));
+            Some((place, declared.next()?))
+        })
+    }
+
     /// The part of a text of this file, its code or its strings, that is not for tests alone.
     pub(crate) fn product<'a>(&self, of: &'a str) -> &'a str {
         if self.is_test {
             return "";
         }
-        let inline = self.code.match_indices("#[cfg(test)]").find(|(place, _)| {
-            let declared = self.code[*place..].lines().nth(1).unwrap_or_default();
-            declared.contains("mod ") && declared.ends_with('{')
-        });
+        let inline = self
+            .for_tests()
+            .find(|(_, declared)| declared.ends_with('{'));
         &of[..inline.map_or(of.len(), |(place, _)| place)]
     }
 
@@ -119,25 +128,25 @@ impl Source {
         }
         found
     }
+}
 
-    /// What stands behind `root::` in the code, one name for each path: of `crate::{a::b, c}`, `a`
-    /// and `c`.
-    pub(crate) fn behind(&self, root: &str, code: &str) -> BTreeSet<String> {
-        let mut found = BTreeSet::new();
-        let roots = words(code).filter(|(_, word)| *word == root);
-        for (place, _) in roots {
-            let Some(rest) = code[place + root.len()..].strip_prefix("::") else {
-                continue;
-            };
-            if rest.starts_with('{') {
-                let inner = group(rest).trim_start_matches('{');
-                found.extend(first_names(inner));
-            } else if let Some((0, name)) = words(rest).next() {
-                found.insert(name.to_owned());
-            }
+/// What stands behind `root::` in the code, one name for each path: of `crate::{a::b, c}`, `a`
+/// and `c`.
+pub(crate) fn behind(root: &str, code: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let roots = words(code).filter(|(_, word)| *word == root);
+    for (place, _) in roots {
+        let Some(rest) = code[place + root.len()..].strip_prefix("::") else {
+            continue;
+        };
+        if rest.starts_with('{') {
+            let inner = group(rest).trim_start_matches('{');
+            found.extend(first_names(inner));
+        } else if let Some((0, name)) = words(rest).next() {
+            found.insert(name.to_owned());
         }
-        found
     }
+    found
 }
 
 /// All words of some code, with their places.

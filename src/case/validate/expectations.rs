@@ -146,10 +146,8 @@ impl<'a> Expectations<'a, '_> {
     }
 
     fn announced(&mut self, of: &str) {
-        let sandbox = match self.resolve(of, Wanted::Either) {
-            Some(Kind::Sandbox) => of,
-            Some(Kind::Container { sandbox, .. }) => sandbox,
-            None => return,
+        let Some(Kind::Container { sandbox, .. }) = self.resolve(of, Wanted::Container) else {
+            return;
         };
         if !self.names.is_relisted(sandbox) {
             self.found

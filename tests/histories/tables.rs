@@ -1,0 +1,237 @@
+//! What turns which rule red, and what only comes close to that. The words are those of `mutation`.
+
+/// What is to be made wrong so that a case fails by its own expectations. Each history is one in
+/// which the case passes.
+pub(crate) const CASES: &[(&str, &[&str])] = &[
+    (
+        "CMP-01",
+        &[
+            "drop CREATED of obedient",
+            "drop STARTED of killed",
+            "drop STOPPED of succeeding",
+            "drop DELETED of failing",
+            "repeat STOPPED of killed",
+        ],
+    ),
+    (
+        "CMP-02",
+        &[
+            "repeat STOPPED of c",
+            "repeat DELETED of c",
+            "repeat STOPPED of pod",
+            "repeat DELETED of pod",
+        ],
+    ),
+    ("CMP-05", &["drop STOPPED of c"]),
+    (
+        "CMP-08",
+        &[
+            "insert STARTED of c before DELETED",
+            "insert STOPPED of c before DELETED",
+            "drop DELETED of c",
+        ],
+    ),
+    (
+        "EXT-01",
+        &[
+            "set exit=255 STOPPED of success",
+            "set exit=0 STOPPED of failure#1",
+            "set own-status=none STOPPED of failure",
+            "drop STOPPED of failure#2",
+        ],
+    ),
+    ("FEA-01", &["drop STOPPED of c"]),
+    (
+        "FLR-02",
+        &["drop STOPPED of c", "insert STARTED of c before STOPPED"],
+    ),
+    (
+        "OOM-01",
+        &[
+            "set exit=0 STOPPED of hog",
+            "set reason=Error STOPPED of hog",
+            "set own-status=none STOPPED of hog",
+            "drop STOPPED of hog",
+        ],
+    ),
+    (
+        "ORD-01",
+        &[
+            "drop CREATED of c",
+            "drop STARTED of c",
+            "drop STOPPED of c",
+            "drop DELETED of c",
+            "repeat CREATED of c",
+            "repeat DELETED of c",
+            "swap CREATED STARTED of c",
+            "swap STARTED STOPPED of c",
+            "swap STOPPED DELETED of c",
+            "move STOPPED of c before StopContainer",
+            "set type=9 STARTED of c",
+            "set id=short STOPPED of c",
+        ],
+    ),
+    (
+        "ORD-05",
+        &["swap CREATED STARTED of c#1", "drop CREATED of c#2"],
+    ),
+    (
+        "ORD-06",
+        &["swap STOPPED DELETED of c#1", "drop STOPPED of c#2"],
+    ),
+    (
+        "REC-02",
+        &[
+            "drop CREATED of c",
+            "drop STARTED of c#1",
+            "drop DELETED of c#2",
+            "repeat STOPPED of c#1",
+        ],
+    ),
+    (
+        "SBX-01",
+        &[
+            "drop STARTED of pod",
+            "set sandbox=none STARTED of pod",
+            "set uid=other STARTED of pod",
+            "set id=short STARTED of pod",
+        ],
+    ),
+    (
+        "SBX-03",
+        &[
+            "drop STOPPED of obedient",
+            "drop STOPPED of stubborn",
+            "drop STOPPED of pod",
+            "repeat STOPPED of exited",
+        ],
+    ),
+    (
+        "SBX-04",
+        &[
+            "drop DELETED of exited",
+            "drop DELETED of running",
+            "drop DELETED of pod",
+            "move DELETED of exited behind DELETED of pod",
+            "move DELETED of running behind DELETED of pod",
+            "set sandbox=none DELETED of pod",
+        ],
+    ),
+    (
+        "SNP-01",
+        &[
+            "set sandbox=none CREATED of c",
+            "set metadata=none STARTED of c",
+            "set uid= STOPPED of c",
+            "set uid=other DELETED of c",
+            "set sandbox=none STOPPED of pod",
+            "drop STOPPED of c",
+            "drop STARTED of pod",
+        ],
+    ),
+    (
+        "SNP-04",
+        &[
+            "set own-status=none STARTED of c",
+            "set own-status=twice STOPPED of neighbour",
+            "set own-status=kept DELETED of c",
+            "drop CREATED of c",
+            "drop DELETED of neighbour",
+        ],
+    ),
+    (
+        "STP-01",
+        &[
+            "drop STOPPED of c",
+            "set exit=137 STOPPED of c",
+            "insert DELETED of c behind STOPPED",
+        ],
+    ),
+    (
+        "STP-02",
+        &[
+            "hasten STOPPED of c by 500ms",
+            "move STOPPED of c before StopContainer",
+            "delay STOPPED of c by 12s",
+            "set exit=0 STOPPED of c",
+            "drop STOPPED of c",
+        ],
+    ),
+    (
+        "STP-06",
+        &["swap STOPPED DELETED of c#1", "drop STOPPED of c#2"],
+    ),
+];
+
+/// What is to be made wrong in which case's history so that an invariant is broken.
+pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
+    (
+        "INV-01",
+        &[
+            ("ORD-01", "swap CREATED STARTED of c"),
+            ("ORD-01", "swap STOPPED DELETED of c"),
+            ("STP-01", "insert DELETED of c before STOPPED"),
+            ("SBX-04", "swap STARTED STOPPED of pod"),
+        ],
+    ),
+    (
+        "INV-02",
+        &[
+            ("ORD-01", "repeat STOPPED of c"),
+            ("SBX-04", "repeat DELETED of pod"),
+        ],
+    ),
+    (
+        "INV-03",
+        &[
+            ("ORD-01", "set type=9 STARTED of c"),
+            ("ORD-01", "set id=short STOPPED of c"),
+        ],
+    ),
+    (
+        "INV-04",
+        &[
+            ("ORD-01", "set created-at=seconds CREATED of c"),
+            ("ORD-01", "set created-at=zero STOPPED of c"),
+            ("ORD-01", "set created-at=later DELETED of c"),
+        ],
+    ),
+    (
+        "INV-05",
+        &[("ORD-01", "set created-at=earlier STOPPED of c")],
+    ),
+    (
+        "INV-06",
+        &[
+            ("ORD-01", "set sandbox=none STOPPED of c"),
+            ("ORD-01", "set metadata=none STOPPED of c"),
+            ("ORD-01", "set uid=other CREATED of c"),
+            ("SBX-04", "set sandbox=none DELETED of pod"),
+        ],
+    ),
+    ("INV-07", &[("ORD-01", "set image=none STARTED of c")]),
+    (
+        "INV-08",
+        &[
+            ("ORD-01", "set state=running STOPPED of c"),
+            ("ORD-01", "set state=created STARTED of c"),
+            ("ORD-01", "set own-status=kept DELETED of c"),
+        ],
+    ),
+];
+
+/// What comes close to being wrong, and is not: the case still passes, and every invariant holds.
+pub(crate) const NEIGHBOURS: &[(&str, &str)] = &[
+    ("CMP-05", "delay STOPPED of c by 3s"),
+    ("EXT-01", "set reason=Killed STOPPED of failure"),
+    ("EXT-01", "set reason=Fine STOPPED of success"),
+    ("REC-02", "replay CREATED of c behind STARTED of c#1"),
+    ("SBX-01", "drop CREATED of pod"),
+    ("SBX-03", "move STOPPED of stubborn behind STOPPED of pod"),
+    ("SNP-01", "drop DELETED of pod"),
+    ("STP-01", "delay STOPPED of c by 1s"),
+    ("STP-02", "delay STOPPED of c by 9s"),
+];
+
+/// What a runtime must do otherwise for a case to pass that it fails.
+pub(crate) const REPAIRS: &[(&str, &str)] = &[("FLR-02", "insert STOPPED of c before DELETED")];
