@@ -274,7 +274,10 @@ fn run_plan(
     drawing.abort();
     status.finish();
     if lost {
-        faults.push("the output was closed before the run's end".to_owned());
+        let fault = "the output was closed before the run's end";
+        // The summary goes where nobody reads.
+        eprintln_quietly(&format!("{fault}: stopped"));
+        faults.push(fault.to_owned());
     } else if let Some(signal) = interrupts.signal() {
         faults.push(format!("interrupted by {signal}"));
     }

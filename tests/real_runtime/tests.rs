@@ -176,11 +176,12 @@ fn removes(told: &str) {
 }
 
 pub(crate) fn an_output_that_nobody_reads_ends_a_run_in_an_orderly_way(node: &Node) {
+    let told = "the output was closed before the run's end: stopped";
     for format in ["pretty", "terse", "json"] {
         let args = ["ORD-01", "SBX", "--test-threads", "1", "--format", format];
-        let ended = node.suite(&args).run_for_a_line().fails(3, &[]);
+        let ended = node.suite(&args).run_for_a_line().fails(3, &[told]);
         leaves_nothing(node, &run_id(&ended.err));
-        let ended = node.suite(&args).run_unread().fails(3, &[]);
+        let ended = node.suite(&args).run_unread().fails(3, &[told]);
         leaves_nothing(node, &run_id(&ended.err));
     }
 }
