@@ -4,8 +4,8 @@
 //! The runtimes come from `ci/test`, through the environment:
 //!
 //! * `CRI_TEST_ENDPOINT`: containerd 2.x, which is only asked for pods and images;
-//! * `CRI_TEST_CONTAINERD_CTL`: the path of `ci/containerd`, to start more of them for the tests that
-//!   restart one, or clean up all that is there;
+//! * `CRI_TEST_CONTAINERD_CTL`: the path of `ci/containerd`, to start more of them for the tests
+//!   that restart one, or clean up all that is there;
 //! * `CRI_TEST_ENDPOINT_1_6`: containerd 1.6, which has no events.
 //!
 //! A test whose runtime is not there is shown as ignored, with the reason: it has not run, and must

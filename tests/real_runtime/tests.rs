@@ -1,7 +1,7 @@
 //! The tests. Each gets a runtime, on which there is a pod of somebody else.
 //!
-//! None runs cases of many rounds: in one of some hundreds containerd reports DELETED before STOPPED,
-//! which is another matter.
+//! None runs cases of many rounds: in one of some hundreds containerd reports DELETED before
+//! STOPPED, which is another matter.
 
 use std::fs;
 use std::path::Path;
