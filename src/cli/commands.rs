@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 use super::args::{ArchiveFormat, BenchCommand, Cli, ColorArg, Command, FormatArg, RunArgs};
 use super::{Fault, chain, target};
 use crate::cri::Client;
-use crate::drive::{self, Sabotage, TeardownPolicy};
+use crate::drive::{self, Caller, Sabotage, TeardownPolicy};
 use crate::history::{RunId, codec};
 use crate::plan::Selection;
 use crate::run::{self, Color, Exit, Format, RunOptions, imported_name};
@@ -146,7 +146,7 @@ fn cleanup(target: &Target, run: Option<&RunId>) -> Result<Exit, Fault> {
     let swept = runtime.block_on(async {
         let client = Client::connect(&target.runtime, &target.images, target.deadline).await;
         let client = client.map_err(|fault| undecided(&fault))?;
-        drive::sweep(&client, run, &[])
+        drive::sweep(&Caller::new(client), run, &[])
             .await
             .map_err(|fault| undecided(&fault))
     })?;

@@ -82,6 +82,15 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// A caller with a history of its own.
+    #[must_use]
+    pub fn new(client: Client) -> Self {
+        Self {
+            client,
+            recorder: Recorder::new(),
+        }
+    }
+
     /// Sends a call for a case, or for the run itself, and records both its ends.
     ///
     /// # Errors

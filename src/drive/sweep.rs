@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::session::{PROCESS_LABEL, RUN_LABEL};
-use crate::cri::Client;
+use super::session::{Caller, PROCESS_LABEL, RUN_LABEL};
 use crate::history::{CallFault, Labels, Reply, Request, RunId, SandboxId, SandboxListing};
 use crate::host;
 use crate::workload;
@@ -37,12 +36,12 @@ pub struct SweepError {
 /// # Errors
 /// If the runtime cannot list what it has. What it cannot remove is told in the result.
 pub async fn sweep(
-    client: &Client,
+    caller: &Caller,
     run: Option<&RunId>,
     keep: &[SandboxId],
 ) -> Result<Sweep, SweepError> {
     let mut done = Sweep::default();
-    for sandbox in listed(client, run).await? {
+    for sandbox in listed(caller, run).await? {
         if keep.contains(&sandbox.id) {
             continue;
         }
@@ -56,35 +55,35 @@ pub async fn sweep(
         }
         let id = &sandbox.id;
         // A failed stop is told by the removal, which tries the same.
-        let _ = client.call(&Request::StopSandbox(id.clone())).await;
-        match client.call(&Request::RemoveSandbox(id.clone())).await {
+        let _ = caller.call(None, Request::StopSandbox(id.clone())).await;
+        match caller.call(None, Request::RemoveSandbox(id.clone())).await {
             Ok(_) => done.sandboxes.push(id.0.clone()),
             Err(fault) => done.failures.push(format!("sandbox {id}: {fault}")),
         }
     }
     if keep.is_empty() {
-        sweep_images(client, run, &mut done).await?;
+        sweep_images(caller, run, &mut done).await?;
     }
     Ok(done)
 }
 
-async fn listed(client: &Client, run: Option<&RunId>) -> Result<Vec<SandboxListing>, SweepError> {
+async fn listed(caller: &Caller, run: Option<&RunId>) -> Result<Vec<SandboxListing>, SweepError> {
     let mut labels = Labels::new();
     if let Some(run) = run {
         labels.insert(RUN_LABEL.to_owned(), run.0.clone());
     }
-    match ask(client, Request::ListSandboxes(labels)).await? {
+    match ask(caller, Request::ListSandboxes(labels)).await? {
         Reply::Sandboxes(listed) => Ok(listed),
         _ => Ok(Vec::new()),
     }
 }
 
 async fn sweep_images(
-    client: &Client,
+    caller: &Caller,
     run: Option<&RunId>,
     done: &mut Sweep,
 ) -> Result<(), SweepError> {
-    let Reply::Images(images) = ask(client, Request::ListImages).await? else {
+    let Reply::Images(images) = ask(caller, Request::ListImages).await? else {
         return Ok(());
     };
     for tag in images.iter().flat_map(|image| &image.tags) {
@@ -95,7 +94,7 @@ async fn sweep_images(
         if !ours {
             continue;
         }
-        match client.call(&Request::RemoveImage(tag.clone())).await {
+        match caller.call(None, Request::RemoveImage(tag.clone())).await {
             Ok(_) => done.images.push(tag.clone()),
             Err(fault) => done.failures.push(format!("image {tag}: {fault}")),
         }
@@ -120,18 +119,18 @@ fn owner_of_image(reference: &str) -> Option<(&str, &str)> {
 ///
 /// # Errors
 /// If the runtime cannot list what it has.
-pub async fn foreign_pods(client: &Client) -> Result<usize, SweepError> {
-    let listed = listed(client, None).await?;
+pub async fn foreign_pods(caller: &Caller) -> Result<usize, SweepError> {
+    let listed = listed(caller, None).await?;
     Ok(listed
         .iter()
         .filter(|sandbox| !sandbox.labels.contains_key(RUN_LABEL))
         .count())
 }
 
-async fn ask(client: &Client, request: Request) -> Result<Reply, SweepError> {
+async fn ask(caller: &Caller, request: Request) -> Result<Reply, SweepError> {
     let method = request.method();
-    client
-        .call(&request)
+    caller
+        .call(None, request)
         .await
         .map_err(|fault| SweepError { method, fault })
 }

@@ -130,7 +130,7 @@ async fn bare_loop(options: &RunOptions, scripts: Vec<Script>) -> Result<Duratio
     };
     let client = caller.client.clone();
     let run = RunId(uuid::Uuid::new_v4().to_string());
-    let image = prepare::image(options, &caller, &run).await?;
+    let image = prepare::image(options, &caller, &run, &mut None).await?;
     let places = Arc::new(Semaphore::new(options.threads));
     let began = host::now();
     let (alone, beside): (Vec<Script>, Vec<Script>) =
@@ -151,7 +151,7 @@ async fn bare_loop(options: &RunOptions, scripts: Vec<Script>) -> Result<Duratio
             .await;
     }
     let took = host::elapsed(began);
-    drive::sweep(&client, Some(&run), &[])
+    drive::sweep(&caller, Some(&run), &[])
         .await
         .map_err(prepare::PrepareError::from)?;
     Ok(took)

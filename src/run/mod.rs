@@ -4,6 +4,7 @@
 //! runtime, however the run ends.
 
 mod bench;
+mod clean_up;
 mod console;
 mod execution;
 mod exit;
@@ -25,8 +26,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::case::{Case, load};
 use crate::cri::Endpoint;
-use crate::drive::{self, Caller, Sabotage, TeardownPolicy};
-use crate::history::{RunId, RunInfo, SandboxId, StatusCode};
+use crate::drive::{Sabotage, TeardownPolicy};
+use crate::history::{RunId, RunInfo, SandboxId};
 use crate::oracle::INVARIANTS;
 use crate::outcome::{Outcome, RunReport};
 use crate::plan::{Planned, Selection};
@@ -34,6 +35,7 @@ use crate::recorder::HistoryFile;
 use crate::{host, limits, report};
 
 pub use bench::bench_overhead;
+use clean_up::CleanUp;
 use console::Presentation;
 use execution::{Execution, ExecutionOptions};
 pub use exit::{EXIT_CODES, Exit};
@@ -237,12 +239,18 @@ fn run_plan(
     let interrupts = runtime.block_on(async { interrupt::watch(&stop, &run, unfinished) })?;
     let connected = runtime.block_on(prepare::connect(options, run, outputs, &stop));
     let (caller, info, history) = connected?;
-    let patience = limits::RUNTIME_RETURN * options.timeout_percent / 100;
-    let prepared = runtime.block_on(prepare::prepare(options, &caller, &info, stop.clone()));
+    let mut clean_up = CleanUp {
+        caller: caller.clone(),
+        run: info.run.clone(),
+        patience: limits::RUNTIME_RETURN * options.timeout_percent / 100,
+        pulled: None,
+    };
+    let preparing = prepare::prepare(options, &caller, &info, stop.clone(), &mut clean_up);
+    let prepared = runtime.block_on(preparing);
     let (session, foreign_pods) = match prepared {
         Ok(prepared) => prepared,
         Err(fault) => {
-            let mut faults = runtime.block_on(clean_up(&caller, &info, &[], patience));
+            let mut faults = runtime.block_on(clean_up.all_but(&[]));
             faults.extend(runtime.block_on(finish_history(history)));
             for fault in faults {
                 eprintln_quietly(&fault);
@@ -267,7 +275,7 @@ fn run_plan(
     status.doing("removing what the run made");
     let (mut outcomes, kept) = execution.finish();
     drop(execution);
-    let mut faults = runtime.block_on(clean_up(&caller, &info, &kept, patience));
+    let mut faults = runtime.block_on(clean_up.all_but(&kept));
     if faults.is_empty() {
         tell_removed(&mut outcomes);
     }
@@ -359,38 +367,6 @@ fn announce(options: &RunOptions, info: &RunInfo, image: &str, foreign_pods: usi
 async fn finish_history(history: Option<HistoryFile>) -> Option<String> {
     let fault = history?.finish().await.err()?;
     Some(format!("the history could not be written whole: {fault}"))
-}
-
-/// Removes all that the run made; returns what could not be, and how to remove it later.
-async fn clean_up(
-    caller: &Caller,
-    info: &RunInfo,
-    keep: &[SandboxId],
-    patience: Duration,
-) -> Vec<String> {
-    let began = host::now();
-    let mut pause = tokio::time::interval(Duration::from_millis(250));
-    let hint = format!("cri-event-conformance cleanup --run-id {}", info.run);
-    loop {
-        match drive::sweep(&caller.client, Some(&info.run), keep).await {
-            Ok(sweep) if sweep.failures.is_empty() => return Vec::new(),
-            Ok(sweep) => {
-                let failures = sweep.failures.iter();
-                return failures
-                    .map(|fault| format!("not removed: {fault}; try {hint}"))
-                    .collect();
-            }
-            // A runtime that restarts comes back; nothing tells when, but that it answers. Until
-            // then containerd 1.7 says UNKNOWN, "server is not initialized yet".
-            Err(fault)
-                if [StatusCode::UNAVAILABLE, StatusCode::UNKNOWN].contains(&fault.fault.code)
-                    && host::elapsed(began) < patience =>
-            {
-                pause.tick().await;
-            }
-            Err(fault) => return vec![format!("not cleaned up: {fault}; try {hint}")],
-        }
-    }
 }
 
 /// Prints the summary, writes the reports, and returns the run's exit code.

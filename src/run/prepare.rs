@@ -2,6 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 
+use super::clean_up::CleanUp;
 use super::outputs::Outputs;
 use super::{RunError, RunOptions};
 use crate::cri::{Client, ConnectError};
@@ -93,9 +94,10 @@ pub(super) async fn prepare(
     caller: &Caller,
     info: &RunInfo,
     stop: CancellationToken,
+    clean_up: &mut CleanUp,
 ) -> Result<(Session, usize), PrepareError> {
-    let foreign_pods = drive::foreign_pods(&caller.client).await?;
-    let image = image(options, caller, &info.run).await?;
+    let foreign_pods = drive::foreign_pods(caller).await?;
+    let image = image(options, caller, &info.run, &mut clean_up.pulled).await?;
     let session_options = SessionOptions {
         run: info.run.clone(),
         endpoint: options.target.runtime.clone(),
@@ -109,21 +111,24 @@ pub(super) async fn prepare(
     Ok((session, foreign_pods))
 }
 
-/// The reference of an image that the runtime has.
+/// The reference of an image that the runtime has. If that is the user's and had to be pulled, it
+/// is also put into `pulled`.
 pub(super) async fn image(
     options: &RunOptions,
     caller: &Caller,
     run: &RunId,
+    pulled: &mut Option<String>,
 ) -> Result<String, PrepareError> {
-    if let Some(given) = &options.image {
-        if !has_image(caller, given).await {
-            let pulled = caller.call(None, Request::PullImage(given.clone())).await;
-            pulled.map_err(|fault| PrepareError::Image {
-                reference: given.clone(),
-                fault,
-            })?;
+    if let Some(given) = options.image.clone() {
+        if !has_image(caller, &given).await {
+            let pull = Request::PullImage(given.clone());
+            if let Err(fault) = caller.call(None, pull).await {
+                let reference = given;
+                return Err(PrepareError::Image { reference, fault });
+            }
+            *pulled = Some(given.clone());
         }
-        return Ok(given.clone());
+        return Ok(given);
     }
     let imported = imported_name();
     if has_image(caller, &imported).await {
@@ -135,10 +140,10 @@ pub(super) async fn image(
     let registry = Registry::serve(Image::build(&labels), workload::REPOSITORY, &tag).await;
     let registry = registry.map_err(PrepareError::Registry)?;
     let reference = registry.reference();
-    let pulled = caller
+    let own = caller
         .call(None, Request::PullImage(reference.clone()))
         .await;
-    pulled.map_err(|fault| PrepareError::OwnImage { fault })?;
+    own.map_err(|fault| PrepareError::OwnImage { fault })?;
     Ok(reference)
 }
 

@@ -1,0 +1,95 @@
+//! Removing all that a run has made, however it ended.
+
+use std::time::Duration;
+
+use crate::drive::{self, Caller};
+use crate::history::{Request, RunId, SandboxId, StatusCode};
+use crate::host;
+
+/// How often a runtime that is gone is looked for.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// What a run has made beside its labelled pods, and how to remove all of it.
+#[derive(Debug)]
+pub(super) struct CleanUp {
+    pub(super) caller: Caller,
+    pub(super) run: RunId,
+    /// How long a runtime that is gone may take to come back.
+    pub(super) patience: Duration,
+    /// The image that the user named, if the run had to pull it.
+    pub(super) pulled: Option<String>,
+}
+
+/// How an attempt went.
+enum Attempt {
+    Done(Vec<String>),
+    /// The runtime is gone; what it said last.
+    Gone(String),
+}
+
+impl CleanUp {
+    /// Removes all but these sandboxes and the images that they need; returns what could not be
+    /// removed, and how to remove it later.
+    pub(super) async fn all_but(&self, keep: &[SandboxId]) -> Vec<String> {
+        let began = host::now();
+        let mut pause = tokio::time::interval(PAUSE);
+        loop {
+            match self.attempt(keep).await {
+                Attempt::Done(failures) => return failures,
+                // A runtime that restarts comes back; nothing tells when, but that it answers.
+                Attempt::Gone(_) if host::elapsed(began) < self.patience => {
+                    pause.tick().await;
+                }
+                Attempt::Gone(fault) => {
+                    return vec![format!("not cleaned up: {fault}; try {}", self.hint())];
+                }
+            }
+        }
+    }
+
+    async fn attempt(&self, keep: &[SandboxId]) -> Attempt {
+        let swept = match drive::sweep(&self.caller, Some(&self.run), keep).await {
+            Ok(swept) => swept,
+            Err(fault) if is_gone(fault.fault.code) => return Attempt::Gone(fault.to_string()),
+            Err(fault) => {
+                return Attempt::Done(vec![format!(
+                    "not cleaned up: {fault}; try {}",
+                    self.hint()
+                )]);
+            }
+        };
+        let mut failures: Vec<String> = swept
+            .failures
+            .iter()
+            .map(|fault| format!("not removed: {fault}; try {}", self.hint()))
+            .collect();
+        if let (Some(image), true) = (&self.pulled, keep.is_empty()) {
+            let removed = self
+                .caller
+                .call(None, Request::RemoveImage(image.clone()))
+                .await;
+            failures.extend(
+                removed
+                    .err()
+                    .map(|fault| format!("not removed: {image}: {fault}")),
+            );
+        }
+        // What failed because the runtime went away meanwhile is tried again when it is back.
+        match self.caller.call(None, Request::Version).await {
+            Err(fault) if !failures.is_empty() && is_gone(fault.code) => {
+                Attempt::Gone(failures.swap_remove(0))
+            }
+            Ok(_) | Err(_) => Attempt::Done(failures),
+        }
+    }
+
+    fn hint(&self) -> String {
+        format!("cri-event-conformance cleanup --run-id {}", self.run)
+    }
+}
+
+/// Whether a runtime that answers so may be restarting: containerd 1.7 says UNKNOWN, "server is not
+/// initialized yet", until it is up.
+fn is_gone(code: StatusCode) -> bool {
+    [StatusCode::UNAVAILABLE, StatusCode::UNKNOWN].contains(&code)
+}
