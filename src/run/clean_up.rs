@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::drive::{self, Caller};
 use crate::history::{Request, RunId, SandboxId, StatusCode};
-use crate::host;
+use crate::{host, limits};
 
 /// How often a runtime that is gone is looked for.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -12,10 +12,10 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// What a run has made beside its labelled pods, and how to remove all of it.
 #[derive(Debug)]
 pub(super) struct CleanUp {
-    pub(super) caller: Caller,
-    pub(super) run: RunId,
+    caller: Caller,
+    run: RunId,
     /// How long a runtime that is gone may take to come back.
-    pub(super) patience: Duration,
+    patience: Duration,
     /// The image that the user named, if the run had to pull it.
     pub(super) pulled: Option<String>,
 }
@@ -28,6 +28,16 @@ enum Attempt {
 }
 
 impl CleanUp {
+    /// What a run needs that has made nothing but labelled pods.
+    pub(super) fn after(run: &RunId, caller: &Caller, timeout_percent: u32) -> Self {
+        Self {
+            caller: caller.clone(),
+            run: run.clone(),
+            patience: limits::RUNTIME_RETURN * timeout_percent / 100,
+            pulled: None,
+        }
+    }
+
     /// Removes all but these sandboxes and the images that they need; returns what could not be
     /// removed, and how to remove it later.
     pub(super) async fn all_but(&self, keep: &[SandboxId]) -> Vec<String> {

@@ -32,7 +32,7 @@ use crate::oracle::INVARIANTS;
 use crate::outcome::{Outcome, RunReport};
 use crate::plan::{Planned, Selection};
 use crate::recorder::HistoryFile;
-use crate::{host, limits, report};
+use crate::{host, report};
 
 pub use bench::bench_overhead;
 use clean_up::CleanUp;
@@ -237,17 +237,11 @@ fn run_plan(
     let run = RunId(uuid::Uuid::new_v4().to_string());
     let unfinished = outputs.unfinished();
     let interrupts = runtime.block_on(async { interrupt::watch(&stop, &run, unfinished) })?;
-    let connected = runtime.block_on(prepare::connect(options, run, outputs, &stop));
-    let (caller, info, history) = connected?;
-    let mut clean_up = CleanUp {
-        caller: caller.clone(),
-        run: info.run.clone(),
-        patience: limits::RUNTIME_RETURN * options.timeout_percent / 100,
-        pulled: None,
-    };
+    let connecting = prepare::connect(options, run, outputs, &stop);
+    let (caller, info, history) = runtime.block_on(connecting)?;
+    let mut clean_up = CleanUp::after(&info.run, &caller, options.timeout_percent);
     let preparing = prepare::prepare(options, &caller, &info, stop.clone(), &mut clean_up);
-    let prepared = runtime.block_on(preparing);
-    let (session, foreign_pods) = match prepared {
+    let (session, foreign_pods) = match runtime.block_on(preparing) {
         Ok(prepared) => prepared,
         Err(fault) => {
             let mut faults = runtime.block_on(clean_up.all_but(&[]));
