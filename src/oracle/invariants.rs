@@ -5,12 +5,14 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use super::relist::relists_of;
 use super::{entries_about, name_of};
 use crate::case::Levels;
 use crate::history::{
     CaseHistory, ContainerId, ContainerState, ContainerStatus, EventKind, PodUid, Seq, Sighting,
     Subject, SubjectKind, SubscriptionId,
 };
+use crate::limits;
 use crate::outcome::{Level, Violation};
 
 /// A rule that every history must keep.
@@ -111,6 +113,14 @@ pub const INVARIANTS: &[Invariant] = &[
         source: "kubelet evented.go, GeneratePodStatus",
         levels: MUST_MAY,
         check: status_not_older,
+    },
+    Invariant {
+        id: "INV-11",
+        name: "invariant::no-missed-event",
+        sentence: "Whatever a relist shows of a container has its event, before or soon after.",
+        source: "KEP-3386, Monitoring: missed events are ideally zero; R6 and R23 of the kubelet",
+        levels: MUST_MUST,
+        check: no_missed_event,
     },
 ];
 
@@ -394,6 +404,31 @@ fn status_not_older(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
             format!("{} in {}", status.state, event.kind),
         ))
     })
+}
+
+/// A kubelet that lives by events does not learn of such a transition before its next relist, which
+/// may be five minutes away.
+fn no_missed_event(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let bound = history.stretched(limits::EVENT_WAIT);
+    let missed = |subject: &Subject| {
+        relists_of(history, subject).find_map(|relist| {
+            let (shown, needed) = relist.announcement()?;
+            let told = subject.first(needed);
+            let actual = match told.map(|told| told.at().since(relist.ended.at)) {
+                None => format!("{needed} has not come"),
+                Some(late) if late > bound => format!("{needed} came {late:?} later"),
+                Some(_) => return None,
+            };
+            let expected = format!("{needed} within {bound:?} of a relist that {shown}");
+            let mut violation = rule.broken(subject, expected, actual, told);
+            violation
+                .evidence
+                .extend([relist.began.seq, relist.ended.seq]);
+            violation.evidence.sort_unstable();
+            Some(violation)
+        })
+    };
+    history.subjects().iter().filter_map(missed).collect()
 }
 
 /// The entries that show what a violation is about: its proof, and what else is known of the

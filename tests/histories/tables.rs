@@ -218,6 +218,13 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
             ("ORD-01", "set own-status=kept DELETED of c"),
         ],
     ),
+    (
+        "INV-11",
+        &[
+            ("STP-01", "drop STOPPED of c"),
+            ("ORD-01", "drop DELETED of c"),
+        ],
+    ),
 ];
 
 /// What comes close to being wrong, and is not: the case still passes, and every invariant holds.

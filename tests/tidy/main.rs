@@ -20,7 +20,7 @@ const USES: &[(&str, &[&str])] = &[
     ("host", &["history"]),
     ("outcome", &["history"]),
     ("case", &["history", "outcome"]),
-    ("oracle", &["case", "history", "outcome"]),
+    ("oracle", &["case", "history", "limits", "outcome"]),
     ("plan", &["case"]),
     ("report", &["history", "outcome"]),
     ("recorder", &["history", "host", "limits"]),
