@@ -343,6 +343,7 @@ fn listing(id: &str) -> ContainerListing {
         state: ContainerState::Running,
         created_at: RuntimeNanos(START_NS),
         labels: [].into(),
+        image: Some("image".to_owned()),
     }
 }
 
