@@ -274,6 +274,7 @@ impl Script {
             id: self.id_of(name),
             sandbox: sandbox.clone(),
             metadata: None,
+            image: None,
             state: state(word),
             created_at: RuntimeNanos(BEGAN_NS),
             labels: Labels::new(),

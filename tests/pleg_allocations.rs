@@ -1,0 +1,70 @@
+//! What the reference PLEGs allocate: nothing, if nothing has changed, and little for an idle pod.
+
+#[path = "../benches/pleg/world.rs"]
+mod world;
+
+use allocation_counter::{AllocationInfo, measure};
+use cri_event_conformance::history::EventKind;
+use cri_event_conformance::pleg::{Features, receive};
+use world::{Node, World};
+
+/// A relist of this many pods that has one before it.
+fn second_relist(pods: usize) -> AllocationInfo {
+    let world = World::new(pods, 0);
+    let list = world.list();
+    let statuses = world.statuses(&list);
+    let mut node = Node::new(Features::Generic);
+    node.relist(&list, &statuses);
+    measure(|| {
+        assert_eq!(node.relist(&list, &statuses), 0);
+    })
+}
+
+#[test]
+fn a_relist_in_which_nothing_changed_allocates_nothing() {
+    for pods in [0, 1, 100, 5000] {
+        assert_eq!(second_relist(pods).count_total, 0, "{pods} pods");
+    }
+}
+
+#[test]
+fn a_conversion_allocates_as_often_for_thousands_of_pods_as_for_one() {
+    let conversions = [1, 100, 5000].map(|pods| {
+        let world = World::new(pods, 0);
+        let mut node = Node::new(Features::Generic);
+        node.relist_cri(&world);
+        let info = measure(|| {
+            assert_eq!(node.relist_cri(&world), 0);
+        });
+        info.count_total
+    });
+    assert_eq!(conversions, [conversions[0]; 3]);
+    assert!(conversions[0] <= 8, "{conversions:?}");
+}
+
+#[test]
+fn an_idle_pod_takes_less_than_a_kibibyte_beside_its_status() {
+    for pods in [1000, 5000] {
+        let world = World::new(pods, 0);
+        let list = world.list();
+        let statuses = world.statuses(&list);
+        let mut node = Node::new(Features::Generic);
+        let info = measure(|| {
+            node.relist(&list, &statuses);
+        });
+        let each = info.bytes_current / i64::try_from(pods).expect("it is small");
+        assert!(each < 1024, "{each} bytes a pod, of {pods} pods");
+    }
+}
+
+#[test]
+fn the_deletion_of_a_container_converts_nothing() {
+    let mut node = Node::new(Features::EventedInUse);
+    let started = World::event(EventKind::Started);
+    receive(&mut node.kubelet, &started).unwrap();
+    let deleted = World::event(EventKind::Deleted);
+    let info = measure(|| {
+        receive(&mut node.kubelet, &deleted).unwrap();
+    });
+    assert!(info.count_total <= 3, "{info:?}");
+}
