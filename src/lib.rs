@@ -36,7 +36,8 @@
 //!
 //! # Invariants
 //!
-//! * `history`, `outcome`, `plan`, `oracle`, `pleg` and `report` do no I/O and read no clock. Time is data.
+//! * `history`, `outcome`, `plan`, `oracle`, `pleg` and `report` do no I/O and read no clock. Time
+//!   is data.
 //! * gRPC appears in `cri` alone, and protobuf there and in the history's codec.
 //! * Arrows of the table point one way; `tests/tidy` holds all of this.
 //! * No Rust code knows a case by its name. What a case can say is in `case`, what it does is in

@@ -9,15 +9,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::relist::{Relists, relist};
+use super::relist::{Relists, inspect, relist};
 use super::scope::Scope;
 use super::session::{Sabotage, Session, StreamError};
 use crate::case::{
     AwaitStep, Case, CreateStep, Need, RepeatStep, SandboxStep, StartStep, Step, StopStep,
 };
 use crate::history::{
-    Body, CallFault, CaseHistory, CaseRun, ContainerId, Entry, EventKind, HostFact, Reply, Request,
-    SandboxId, StepsEnd,
+    Body, CallFault, CaseHistory, CaseRun, ContainerId, Entry, EventKind, HostFact, PodUid, Reply,
+    Request, SandboxId, StepsEnd, SubjectKind,
 };
 use crate::oracle;
 use crate::recorder::{Overrun, Reader};
@@ -153,8 +153,7 @@ impl CaseRunner {
         };
         self.wait_by(deadline, nothing_to_come).await?;
         for sandbox in self.sandboxes_left() {
-            // A list that fails shows nothing; it stands in the history all the same.
-            let _ = relist(self, sandbox).await;
+            inspect(self, sandbox).await;
         }
         self.wait_by(deadline, nothing_to_come).await?;
         self.session.barrier().await?;
@@ -397,6 +396,17 @@ impl CaseRunner {
     /// The case's sandboxes that are there.
     pub(super) fn sandboxes_left(&self) -> Vec<SandboxId> {
         sandboxes_left(&self.seen())
+    }
+
+    /// The UID that the case gave to the pod of a sandbox.
+    pub(super) fn pod_of(&self, sandbox: &SandboxId) -> Option<PodUid> {
+        let history = self.seen();
+        let id = ContainerId::from(sandbox);
+        let subject = history.subjects().iter().find(|subject| subject.id == id)?;
+        match &subject.kind {
+            SubjectKind::Sandbox(spec) => Some(spec.uid.clone()),
+            SubjectKind::Container(_) | SubjectKind::Stray => None,
+        }
     }
 
     /// What has been seen up to now.

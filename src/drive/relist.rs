@@ -50,6 +50,18 @@ async fn list(runner: &CaseRunner, sandbox: SandboxId) -> Result<Reply, CallFaul
     runner.call(request).await
 }
 
+/// Inspects a pod at rest, as a kubelet does: lists its sandbox and its containers, and reads the
+/// status of each. A call that fails shows nothing; it stands in the history all the same.
+pub(super) async fn inspect(runner: &CaseRunner, sandbox: SandboxId) {
+    let mut labels = runner.session().labels();
+    if let Some(uid) = runner.pod_of(&sandbox) {
+        labels.insert("io.kubernetes.pod.uid".to_owned(), uid.0);
+    }
+    let _ = runner.call(Request::ListSandboxes(labels)).await;
+    let _ = runner.call(Request::SandboxStatus(sandbox.clone())).await;
+    let _ = relist(runner, sandbox).await;
+}
+
 /// Lists a sandbox's containers and reads the status of each.
 ///
 /// # Errors

@@ -5,6 +5,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use super::plegs::plegs_agree;
 use super::relist::relists_of;
 use super::{entries_about, name_of};
 use crate::case::Levels;
@@ -122,6 +123,15 @@ pub const INVARIANTS: &[Invariant] = &[
         levels: MUST_MUST,
         check: no_missed_event,
     },
+    Invariant {
+        id: "INV-13",
+        name: "invariant::plegs-agree",
+        sentence: "Where a case is at rest, a kubelet that lives by events believes of its pods what \
+                   one believes that relists.",
+        source: "kubernetes pkg/kubelet/pleg/evented.go and generic.go of 1.36",
+        levels: MUST_MAY,
+        check: plegs_agree,
+    },
 ];
 
 /// Checks every invariant on a case's history; at most one violation for each rule and subject.
@@ -142,14 +152,26 @@ impl Invariant {
         actual: impl Into<String>,
         proof: impl IntoIterator<Item = &'a Sighting>,
     ) -> Violation {
+        let proof = proof.into_iter().map(Sighting::seq).collect();
+        self.told(name_of(subject), expected.into(), actual.into(), proof)
+    }
+
+    /// The invariant's violation by whatever breaks it.
+    pub(super) fn told(
+        &self,
+        subject: String,
+        expected: String,
+        actual: String,
+        evidence: Vec<Seq>,
+    ) -> Violation {
         Violation {
             rule: self.id.to_owned(),
             level: self.levels.cache,
             sentence: self.sentence.to_owned(),
-            subject: name_of(subject),
-            expected: expected.into(),
-            actual: actual.into(),
-            evidence: proof.into_iter().map(Sighting::seq).collect(),
+            subject,
+            expected,
+            actual,
+            evidence,
         }
     }
 

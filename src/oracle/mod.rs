@@ -7,6 +7,7 @@
 
 mod expectations;
 mod invariants;
+mod plegs;
 mod relist;
 #[cfg(test)]
 mod script;

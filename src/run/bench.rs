@@ -284,7 +284,10 @@ fn is_about_sandbox(request: &Request) -> bool {
 fn is_relist(request: &Request) -> bool {
     matches!(
         request,
-        Request::ListContainers { .. } | Request::ContainerStatus(_)
+        Request::ListSandboxes(_)
+            | Request::SandboxStatus(_)
+            | Request::ListContainers { .. }
+            | Request::ContainerStatus(_)
     )
 }
 

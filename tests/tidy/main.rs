@@ -20,7 +20,8 @@ const USES: &[(&str, &[&str])] = &[
     ("host", &["history"]),
     ("outcome", &["history"]),
     ("case", &["history", "outcome"]),
-    ("oracle", &["case", "history", "limits", "outcome"]),
+    ("pleg", &["history"]),
+    ("oracle", &["case", "history", "limits", "outcome", "pleg"]),
     ("plan", &["case"]),
     ("report", &["history", "outcome"]),
     ("recorder", &["history", "host", "limits"]),
@@ -65,7 +66,9 @@ const CRATES: &[(&str, &[&str])] = &[
 ];
 
 /// Modules without input and output: they take what they look at as data, time among it.
-const PURE: &[&str] = &["case", "history", "oracle", "outcome", "plan", "report"];
+const PURE: &[&str] = &[
+    "case", "history", "oracle", "outcome", "plan", "pleg", "report",
+];
 
 /// The one part of them that reads files.
 const IMPURE: &str = "src/case/load.rs";
