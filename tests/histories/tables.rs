@@ -241,6 +241,7 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
 /// What comes close to being wrong, and is not: the case still passes, and every invariant holds.
 pub(crate) const NEIGHBOURS: &[(&str, &str)] = &[
     ("CMP-05", "delay STOPPED of c by 3s"),
+    ("EXT-01", "set reason=Fine STOPPED of success"),
     ("REC-02", "replay CREATED of c behind STARTED of c#1"),
     ("SBX-01", "drop CREATED of pod"),
     ("SBX-03", "move STOPPED of stubborn behind STOPPED of pod"),
