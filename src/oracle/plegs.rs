@@ -1,8 +1,8 @@
 //! Two kubelets on one history: one relists, one lives by events. Where a case is at rest, both
 //! must believe the same of its pods.
 //!
-//! The driver inspects each pod at the end of a case's steps. The Generic PLEG is fed with that, the
-//! Evented one of kubelet 1.26 to 1.36 with all events of the pod.
+//! The driver inspects each pod at the end of a case's steps. The Generic PLEG is fed with that,
+//! the Evented one of kubelet 1.26 to 1.36 with all events of the pod.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
