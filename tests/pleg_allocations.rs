@@ -5,7 +5,7 @@ mod world;
 
 use allocation_counter::{AllocationInfo, measure};
 use cri_event_conformance::history::EventKind;
-use cri_event_conformance::pleg::{Features, receive};
+use cri_event_conformance::pleg::{Features, Moment, PodList, Seen, State, receive};
 use world::{Node, World, flipped};
 
 /// A relist of this many pods that has one before it.
@@ -92,4 +92,21 @@ fn a_conversion_sees_what_changed() {
         world.flip(10);
         assert_eq!(node.relist_cri(&world), 20);
     }
+}
+
+#[test]
+fn pods_that_come_and_go_leave_no_memory_behind() {
+    let world = World::new(1);
+    let status = world.statuses(&world.list());
+    let mut node = Node::new(Features::Generic);
+    let mut churn = |pods: std::ops::Range<usize>| {
+        for uid in pods.map(|pod| format!("{pod:04}")) {
+            let mut list = PodList::new(Moment::from_ns(0));
+            list.push((&uid, "", ""), [], [Seen::sandbox("s", State::Running)]);
+            node.relist(&list, &status);
+        }
+    };
+    churn(0..100);
+    let info = measure(|| churn(100..1000));
+    assert!(info.bytes_current <= 64, "{info:?}");
 }
