@@ -410,6 +410,13 @@ fn a_relist_before_all_are_inspected_finds_the_others_again() {
         kubelet.cache.is_empty(),
         "an answer that nobody wants is nothing"
     );
+    generic.relist_pod(&mut kubelet, "pod", &list);
+    generic.inspected(&mut kubelet, failure());
+    assert_eq!(
+        kubelet.cache.global(),
+        None,
+        "a relist of one pod is not one of all"
+    );
 }
 
 #[test]
@@ -441,4 +448,28 @@ impl Statuses for Answers {
     fn container(&self, _id: &str) -> Result<&ContainerStatus, StatusFault> {
         Ok(&self.0)
     }
+}
+
+#[test]
+fn of_an_id_that_comes_twice_among_many_the_first_counts() {
+    let mut kubelet = Kubelet::new(Features::Generic, 1000);
+    let mut generic = Generic::new();
+    let ids: Vec<String> = (0..40).map(|number| format!("c{number}")).collect();
+    let mut list = PodList::new(at(0));
+    let running = ids
+        .iter()
+        .map(|id| Seen::container(id, State::Running, "s"));
+    let exited = ids.iter().map(|id| Seen::sandbox(id, State::Exited));
+    list.push(("pod", "web", "default"), running, exited);
+    generic.relist(&mut kubelet, at(0), &list);
+    let status = pod_status(
+        &one_pod(at(0), &[]).pod(0).unwrap(),
+        false,
+        at(0),
+        &Answers(container("c")),
+    )
+    .unwrap();
+    generic.inspected(&mut kubelet, Ok(Arc::new(status)));
+    let told: Vec<_> = kubelet.channel.drain().map(|event| event.kind).collect();
+    assert_eq!(told, [LifecycleKind::ContainerStarted; 40]);
 }

@@ -15,29 +15,32 @@ use std::time::Duration;
 use cri_event_conformance::history::EventKind;
 use cri_event_conformance::pleg::{Features, receive};
 use criterion::{BenchmarkId, Criterion, criterion_group};
-use world::{Node, World};
+use world::{Node, World, flipped};
 
 const PODS: [usize; 4] = [100, 500, 1000, 5000];
 
-/// Each so many containers flip between running and exited with every relist; 0 is none.
+/// In percent and as every so-manieth: the containers that flip between running and exited with
+/// every relist.
 const FLIPS: [(u32, usize); 2] = [(0, 0), (10, 10)];
 
 fn relist(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("relist");
-    for (pods, (percent, flip)) in PODS
-        .into_iter()
-        .flat_map(|pods| FLIPS.map(|flip| (pods, flip)))
-    {
-        let worlds = [World::new(pods, 0), World::new(pods, flip)];
-        let lists = worlds.each_ref().map(World::list);
-        let statuses = [0, 1].map(|turn| worlds[turn].statuses(&lists[turn]));
+    for (pods, (percent, every)) in sizes() {
+        let world = World::new(pods);
+        let running = world.list();
+        let other = if percent == 0 {
+            world.list()
+        } else {
+            flipped(&running, every)
+        };
+        let statuses = world.statuses(&running);
         let mut node = Node::new(Features::Generic);
-        node.relist(&lists[0], &statuses[0]);
-        let mut turn = 0;
+        node.relist(&running, &statuses);
+        let mut turn = false;
         group.bench_function(BenchmarkId::new(pods.to_string(), percent), |bencher| {
             bencher.iter(|| {
-                turn = 1 - turn;
-                black_box(node.relist(&lists[turn], &statuses[turn]))
+                turn = !turn;
+                black_box(node.relist(if turn { &other } else { &running }, &statuses))
             });
         });
     }
@@ -45,21 +48,24 @@ fn relist(criterion: &mut Criterion) {
 
 fn relist_cri(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("relist_cri");
-    for (pods, (percent, flip)) in PODS
-        .into_iter()
-        .flat_map(|pods| FLIPS.map(|flip| (pods, flip)))
-    {
-        let worlds = [World::new(pods, 0), World::new(pods, flip)];
+    for (pods, (percent, every)) in sizes() {
+        let mut world = World::new(pods);
         let mut node = Node::new(Features::Generic);
-        node.relist_cri(&worlds[0]);
-        let mut turn = 0;
+        node.relist_cri(&world);
         group.bench_function(BenchmarkId::new(pods.to_string(), percent), |bencher| {
             bencher.iter(|| {
-                turn = 1 - turn;
-                black_box(node.relist_cri(&worlds[turn]))
+                if percent > 0 {
+                    world.flip(every);
+                }
+                black_box(node.relist_cri(&world))
             });
         });
     }
+}
+
+fn sizes() -> impl Iterator<Item = (usize, (u32, usize))> {
+    PODS.into_iter()
+        .flat_map(|pods| FLIPS.map(|flip| (pods, flip)))
 }
 
 fn event(criterion: &mut Criterion) {

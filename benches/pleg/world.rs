@@ -9,8 +9,8 @@ use cri_event_conformance::history::{
     SandboxState, SandboxStatus,
 };
 use cri_event_conformance::pleg::{
-    Features, Generic, Kubelet, Moment, PodList, PodStatus, SandboxAnswer, StatusFault, Statuses,
-    list_pods, pod_status,
+    Features, Generic, Kubelet, Moment, PodList, PodStatus, SandboxAnswer, Seen, State,
+    StatusFault, Statuses, list_pods, pod_status,
 };
 
 const CONTAINERS: usize = 2;
@@ -18,34 +18,43 @@ const EPOCH_NS: i64 = 1_700_000_000_000_000_000;
 
 /// What a runtime holds.
 pub(crate) struct World {
-    pub(crate) sandboxes: Vec<SandboxListing>,
-    pub(crate) containers: Vec<ContainerListing>,
+    sandboxes: Vec<SandboxListing>,
+    containers: Vec<ContainerListing>,
     sandbox_statuses: HashMap<SandboxId, SandboxStatus>,
-    container_statuses: HashMap<ContainerId, ContainerStatus>,
+    container_statuses: Vec<ContainerStatus>,
+    places: HashMap<ContainerId, usize>,
 }
 
 impl World {
-    /// So many pods. Of all containers, each `exited`-th has exited; none if that is 0.
-    pub(crate) fn new(pods: usize, exited: usize) -> Self {
+    /// So many pods.
+    pub(crate) fn new(pods: usize) -> Self {
         let sandboxes = (0..pods).map(sandbox_status);
-        let containers = (0..pods * CONTAINERS).map(|number| {
-            let exited = exited > 0 && number % exited == 0;
-            (number, container_status(number, exited))
-        });
-        let containers: Vec<_> = containers.collect();
+        let containers: Vec<_> = (0..pods * CONTAINERS).map(container_status).collect();
+        let ids = containers.iter().map(|status| status.id.clone());
         Self {
             sandboxes: sandboxes.clone().map(sandbox_listing).collect(),
             containers: containers
                 .iter()
-                .map(|(number, status)| container_listing(*number, status))
+                .enumerate()
+                .map(|(number, status)| container_listing(number, status))
                 .collect(),
             sandbox_statuses: sandboxes
                 .map(|status| (status.id.clone(), status))
                 .collect(),
-            container_statuses: containers
-                .into_iter()
-                .map(|(_, status)| (status.id.clone(), status))
-                .collect(),
+            places: ids.zip(0..).collect(),
+            container_statuses: containers,
+        }
+    }
+
+    /// Every so-manieth container exits, or runs again.
+    pub(crate) fn flip(&mut self, every: usize) {
+        for place in (0..self.containers.len()).step_by(every) {
+            let state = match self.containers[place].state {
+                ContainerState::Running => ContainerState::Exited,
+                _ => ContainerState::Running,
+            };
+            self.containers[place].state = state;
+            self.container_statuses[place].state = state;
         }
     }
 
@@ -62,15 +71,33 @@ impl World {
 
     /// An event of the second container of the first pod.
     pub(crate) fn event(kind: EventKind) -> Event {
-        let state = kind == EventKind::Stopped;
+        let mut containers = vec![container_status(0), container_status(1)];
+        if kind == EventKind::Stopped {
+            containers[1].state = ContainerState::Exited;
+        }
         Event {
             container: container_id(1),
             kind,
             created_at: RuntimeNanos(EPOCH_NS),
             sandbox: Some(sandbox_status(0)),
-            containers: vec![container_status(0, false), container_status(1, state)],
+            containers,
         }
     }
+}
+
+/// The same list, in which every so-manieth container has exited.
+pub(crate) fn flipped<'a>(list: &'a PodList<'a>, every: usize) -> PodList<'a> {
+    let mut flipped = PodList::new(list.at());
+    for (number, pod) in list.iter().enumerate() {
+        let containers = pod.containers().iter().zip(number * CONTAINERS..);
+        let containers = containers.map(|(seen, place)| match place % every {
+            0 => Seen::container(seen.id, State::Exited, seen.sandbox),
+            _ => *seen,
+        });
+        let sandboxes = pod.sandboxes().iter().copied();
+        flipped.push((pod.uid, pod.name, pod.namespace), containers, sandboxes);
+    }
+    flipped
 }
 
 impl Statuses for World {
@@ -84,7 +111,8 @@ impl Statuses for World {
     }
 
     fn container(&self, id: &str) -> Result<&ContainerStatus, StatusFault> {
-        self.container_statuses.get(id).ok_or(StatusFault::NotFound)
+        let place = self.places.get(id).ok_or(StatusFault::NotFound)?;
+        Ok(&self.container_statuses[*place])
     }
 }
 
@@ -191,7 +219,7 @@ fn sandbox_listing(status: SandboxStatus) -> SandboxListing {
     }
 }
 
-fn container_status(number: usize, exited: bool) -> ContainerStatus {
+fn container_status(number: usize) -> ContainerStatus {
     let name = format!("c{}", number % CONTAINERS);
     let mut labels = pod_labels(number / CONTAINERS);
     labels.insert("io.kubernetes.container.name".to_owned(), name.clone());
@@ -199,22 +227,14 @@ fn container_status(number: usize, exited: bool) -> ContainerStatus {
     ContainerStatus {
         id: container_id(number),
         metadata: Some(ContainerMetadata { name, attempt: 0 }),
-        state: if exited {
-            ContainerState::Exited
-        } else {
-            ContainerState::Running
-        },
+        state: ContainerState::Running,
         created_at: RuntimeNanos(created_ns),
         started_at: RuntimeNanos(created_ns),
-        finished_at: RuntimeNanos(if exited { created_ns } else { 0 }),
+        finished_at: RuntimeNanos(0),
         exit_code: 0,
         image: Some("registry.example/web:1".to_owned()),
         image_ref: format!("sha256:{}", id('i', 0)),
-        reason: if exited {
-            "Completed".to_owned()
-        } else {
-            String::new()
-        },
+        reason: "Completed".to_owned(),
         message: String::new(),
         labels,
         annotations: map(&[
