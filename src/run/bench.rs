@@ -218,7 +218,7 @@ impl Replay {
     }
 
     async fn send(&self, call: Recorded) {
-        let Some(request) = self.renamed(&call.request).await else {
+        let Some(request) = self.renamed(&call).await else {
             return;
         };
         // A call that failed when it was recorded fails again; either way it took its time.
@@ -235,8 +235,12 @@ impl Replay {
         }
     }
 
-    /// The request with this run's labels, a UID of its own, and the new ids.
-    async fn renamed(&self, request: &Request) -> Option<Request> {
+    /// The request with this run's labels, a UID of its own, and the new ids. A stop that was obeyed
+    /// has no grace period this time: so soon after its start, a program may miss the signal, and
+    /// waiting for the kill would make the bare loop look slow.
+    async fn renamed(&self, call: &Recorded) -> Option<Request> {
+        let request = &call.request;
+        let took = Duration::from_nanos(call.ended - call.began);
         let ids = self.ids.lock().await.clone();
         let sandbox = |id: &SandboxId| ids.get(&id.0).cloned().map(SandboxId);
         let container = |id: &ContainerId| ids.get(&id.0).cloned().map(ContainerId);
@@ -265,7 +269,11 @@ impl Replay {
                 grace,
             } => Request::StopContainer {
                 container: container(id)?,
-                grace: *grace,
+                grace: if took < *grace {
+                    Duration::ZERO
+                } else {
+                    *grace
+                },
             },
             Request::RemoveContainer(id) => Request::RemoveContainer(container(id)?),
             other => other.clone(),
