@@ -24,6 +24,7 @@
 //! | [`case`] | a case as data: parse, validate, diagnose YAML | history, outcome |
 //! | [`plan`] | which cases run, in what order | case |
 //! | [`oracle`] | what a history proves: expectations of a case, invariants of every history | case, history, outcome |
+//! | [`pleg`] | what a kubelet would have believed: its PLEGs, its pod cache | history |
 //! | [`report`] | an outcome as text, JUnit, JSON; a history as a timeline | history, outcome |
 //! | [`host`] | clocks and kernel facts | history |
 //! | [`workload`] | the program that containers run, its image, a loopback registry | nothing |
@@ -35,7 +36,7 @@
 //!
 //! # Invariants
 //!
-//! * `history`, `outcome`, `plan`, `oracle` and `report` do no I/O and read no clock. Time is data.
+//! * `history`, `outcome`, `plan`, `oracle`, `pleg` and `report` do no I/O and read no clock. Time is data.
 //! * gRPC appears in `cri` alone, and protobuf there and in the history's codec.
 //! * Arrows of the table point one way; `tests/tidy` holds all of this.
 //! * No Rust code knows a case by its name. What a case can say is in `case`, what it does is in
@@ -66,6 +67,7 @@ pub mod limits;
 pub mod oracle;
 pub mod outcome;
 pub mod plan;
+pub mod pleg;
 pub mod recorder;
 pub mod report;
 pub mod run;

@@ -164,6 +164,7 @@ pub(super) fn containers(answer: v1::ListContainersResponse) -> Reply {
         state: container_state(item.state),
         created_at: RuntimeNanos(item.created_at),
         labels: labels(item.labels),
+        image: item.image.map(|image| image.image),
     };
     Reply::Containers(answer.containers.into_iter().map(listing).collect())
 }

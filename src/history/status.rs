@@ -223,6 +223,8 @@ pub struct ContainerListing {
     pub created_at: RuntimeNanos,
     /// Its labels.
     pub labels: Labels,
+    /// The image as the user named it; absent where the runtime sent none.
+    pub image: Option<String>,
 }
 
 /// `runtime.v1.Image`: an image that the runtime has.

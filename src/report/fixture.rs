@@ -345,6 +345,7 @@ fn listing(id: &str) -> ContainerListing {
         state: ContainerState::Running,
         created_at: RuntimeNanos(START_NS),
         labels: [].into(),
+        image: Some("image".to_owned()),
     }
 }
 

@@ -282,6 +282,7 @@ fn container_listing(listing: wire::ContainerListing) -> ContainerListing {
         state: container_state(listing.state),
         created_at: RuntimeNanos(listing.created_at),
         labels: listing.labels,
+        image: listing.image,
     }
 }
 

@@ -260,15 +260,16 @@ fn sandbox_listing() -> impl Strategy<Value = SandboxListing> {
 
 fn container_listing() -> impl Strategy<Value = ContainerListing> {
     let metadata = option::of(container_metadata());
-    let ids = (container(), sandbox());
+    let ids = (container(), sandbox(), option::of(text()));
     (ids, metadata, container_state(), time(), labels()).prop_map(
-        |((id, sandbox), metadata, state, created_at, labels)| ContainerListing {
+        |((id, sandbox, image), metadata, state, created_at, labels)| ContainerListing {
             id,
             sandbox,
             metadata,
             state,
             created_at,
             labels,
+            image,
         },
     )
 }

@@ -311,6 +311,7 @@ fn container_listing(listing: &ContainerListing) -> wire::ContainerListing {
         state: container_state(listing.state),
         created_at: listing.created_at.0,
         labels: listing.labels.clone(),
+        image: listing.image.clone(),
     }
 }
 

@@ -1,0 +1,127 @@
+//! What has become of a pod's containers and sandboxes between two lists.
+//!
+//! Source: kubernetes `pkg/kubelet/pleg/generic.go` (`computeEvents`, `getContainersFromPods`,
+//! `getContainerState`).
+
+use std::collections::HashMap;
+
+use super::lifecycle::LifecycleKind;
+use super::list::Seen;
+use super::shared_id::SharedId;
+use super::state::{Phase, Transition, transition};
+
+/// Beyond so many items a pod's ids are hashed, for a walk over them would be quadratic.
+const WALKABLE: usize = 16;
+
+/// A container or a sandbox that the engine remembers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Item {
+    pub(super) id: SharedId,
+    pub(super) phase: Phase,
+}
+
+/// Whether nothing at all has changed, not even the order.
+pub(super) fn same(old: &[Item], new: &[Seen<'_>]) -> bool {
+    old.len() == new.len()
+        && old
+            .iter()
+            .zip(new)
+            .all(|(old, new)| old.phase == new.state.phase() && old.id.as_str() == new.id)
+}
+
+/// Makes what was listed one's own; ids that were known before are shared, not copied.
+pub(super) fn adopt(old: &[Item], new: &[Seen<'_>]) -> Vec<Item> {
+    let known = Index::of(old.iter().map(|item| item.id.as_str()), old.len());
+    let own = |(place, seen): (usize, &Seen<'_>)| Item {
+        id: match old.get(place) {
+            Some(item) if item.id.as_str() == seen.id => item.id.clone(),
+            _ => match known.first(seen.id, old) {
+                Some(place) => old[place].id.clone(),
+                None => SharedId::from(seen.id),
+            },
+        },
+        phase: seen.state.phase(),
+    };
+    new.iter().enumerate().map(own).collect()
+}
+
+/// What happened in a pod.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Changes {
+    /// Something changed that no event is sent for.
+    pub(super) silent: bool,
+    /// What to send, in order.
+    pub(super) events: Vec<(LifecycleKind, SharedId)>,
+}
+
+impl Changes {
+    pub(super) fn is_empty(&self) -> bool {
+        !self.silent && self.events.is_empty()
+    }
+
+    /// Compares what was and what is; each has its containers first and its sandboxes second. An id
+    /// is looked at where it comes first, and has the state that it has there.
+    pub(super) fn between(old: &[Item], new: &[Item]) -> Self {
+        let before = Index::of(old.iter().map(|item| item.id.as_str()), old.len());
+        let after = Index::of(new.iter().map(|item| item.id.as_str()), new.len());
+        let mut changes = Self::default();
+        for (place, item) in old.iter().enumerate() {
+            if before.first(item.id.as_str(), old) == Some(place) {
+                let now = after.first(item.id.as_str(), new).map(|at| new[at].phase);
+                changes.note(&item.id, transition(Some(item.phase), now));
+            }
+        }
+        for (place, item) in new.iter().enumerate() {
+            let id = item.id.as_str();
+            if before.first(id, old).is_none() && after.first(id, new) == Some(place) {
+                changes.note(&item.id, transition(None, Some(item.phase)));
+            }
+        }
+        changes
+    }
+
+    fn note(&mut self, id: &SharedId, transition: Transition) {
+        let kinds: &[LifecycleKind] = match transition {
+            Transition::Same => &[],
+            Transition::Changed => {
+                self.silent = true;
+                &[]
+            }
+            Transition::Started => &[LifecycleKind::ContainerStarted],
+            Transition::Died => &[LifecycleKind::ContainerDied],
+            Transition::Removed => &[LifecycleKind::ContainerRemoved],
+            Transition::DiedAndRemoved => &[
+                LifecycleKind::ContainerDied,
+                LifecycleKind::ContainerRemoved,
+            ],
+        };
+        self.events
+            .extend(kinds.iter().map(|kind| (*kind, id.clone())));
+    }
+}
+
+/// Finds ids: by walking if they are few, by hashing if they are many.
+struct Index<'a> {
+    hashed: Option<HashMap<&'a str, usize>>,
+}
+
+impl<'a> Index<'a> {
+    fn of(ids: impl Iterator<Item = &'a str>, count: usize) -> Self {
+        let hashed = (count > WALKABLE).then(|| {
+            let mut places = HashMap::with_capacity(count);
+            for (place, id) in ids.enumerate() {
+                places.entry(id).or_insert(place);
+            }
+            places
+        });
+        Self { hashed }
+    }
+
+    /// Where an id comes first among the items that were indexed.
+    fn first(&self, id: &str, items: &[Item]) -> Option<usize> {
+        match &self.hashed {
+            Some(places) => places.get(id).copied(),
+            None => items.iter().position(|item| item.id.as_str() == id),
+        }
+    }
+}

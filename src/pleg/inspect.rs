@@ -1,0 +1,279 @@
+//! From the CRI's statuses to the kubelet's: of a pod that is asked about, and of one that an event
+//! tells of.
+//!
+//! Source: kubernetes `pkg/kubelet/kuberuntime/kuberuntime_manager.go` (`GetPodStatus`,
+//! `GeneratePodStatus`), `kuberuntime_container.go` (`getPodContainerStatuses`,
+//! `toKubeContainerStatus`), `kuberuntime_sandbox.go` (`determinePodSandboxIPs`).
+
+use std::cmp::Reverse;
+use std::net::{IpAddr, Ipv4Addr};
+
+use super::list::{ListedPod, Seen};
+use super::moment::Moment;
+use super::shared_id::{SharedId, SharedUid};
+use super::state::State;
+use super::status::{InspectError, KubeletPanic, PodContainer, PodSandbox, PodStatus};
+use crate::history::{ContainerState, ContainerStatus, Event, Labels, SandboxState, SandboxStatus};
+
+const CONTAINER_NAME_LABEL: &str = "io.kubernetes.container.name";
+const RESTART_COUNT_ANNOTATION: &str = "io.kubernetes.container.restartCount";
+const HASH_ANNOTATION: &str = "io.kubernetes.container.hash";
+
+/// What a runtime answers when it is asked for statuses. The caller asks it beforehand, or reads a
+/// recording: this module waits for nobody.
+pub trait Statuses {
+    /// The answer of `PodSandboxStatus`.
+    ///
+    /// # Errors
+    ///
+    /// If the call failed, or gave nothing.
+    fn sandbox(&self, id: &str) -> Result<SandboxAnswer<'_>, StatusFault>;
+
+    /// The answer of `ContainerStatus`.
+    ///
+    /// # Errors
+    ///
+    /// If the call failed, or gave nothing.
+    fn container(&self, id: &str) -> Result<&ContainerStatus, StatusFault>;
+}
+
+/// `runtime.v1.PodSandboxStatusResponse`.
+#[derive(Clone, Copy, Debug)]
+pub struct SandboxAnswer<'a> {
+    /// The sandbox.
+    pub status: &'a SandboxStatus,
+    /// All containers of the sandbox, if the runtime supports events.
+    pub containers: &'a [ContainerStatus],
+    /// When the runtime read all this, in nanoseconds; 0 if it does not say.
+    pub timestamp: i64,
+}
+
+/// Why there is no status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StatusFault {
+    /// It is gone. A kubelet then leaves it out.
+    NotFound,
+    /// The call failed otherwise.
+    Failed(String),
+    /// The call succeeded, and its answer has no status.
+    Empty,
+}
+
+/// What a kubelet makes of a pod when it asks the runtime.
+///
+/// With the gate on, a timestamp in the newest sandbox's answer means that its containers are in
+/// there as well, and no container is asked about. `now` is the moment just before asking.
+///
+/// # Errors
+///
+/// If any status could not be had, except for what is gone.
+pub fn pod_status(
+    pod: &ListedPod<'_>,
+    gate: bool,
+    now: Moment,
+    runtime: &impl Statuses,
+) -> Result<PodStatus, InspectError> {
+    let mut status = PodStatus {
+        uid: SharedUid::from(pod.uid),
+        name: pod.name.to_owned(),
+        namespace: pod.namespace.to_owned(),
+        ips: Vec::new(),
+        sandboxes: Vec::with_capacity(pod.sandboxes().len()),
+        containers: Vec::new(),
+        active_containers: Vec::new(),
+        read_at: now,
+    };
+    let mut active = None;
+    let mut ask_containers = !gate;
+    for (place, seen) in pod.sandboxes().iter().enumerate() {
+        let answer = match runtime.sandbox(seen.id) {
+            Err(StatusFault::NotFound) => continue,
+            answer => answer.map_err(|fault| failure("PodSandboxStatus", seen.id, fault))?,
+        };
+        status.sandboxes.push(sandbox(answer.status));
+        if place > 0 {
+            continue;
+        }
+        if answer.status.state == SandboxState::Ready {
+            status.ips = ips(answer.status);
+            active = Some(seen.id);
+        }
+        if gate && answer.timestamp != 0 {
+            status.read_at = Moment::from_ns(answer.timestamp);
+            status.containers = converted(answer.containers.iter())?;
+        } else if gate {
+            ask_containers = true;
+        }
+    }
+    if ask_containers {
+        ask(&mut status, pod.containers(), active, runtime)?;
+    }
+    Ok(status)
+}
+
+/// Asks about each listed container.
+fn ask(
+    status: &mut PodStatus,
+    listed: &[Seen<'_>],
+    active: Option<&str>,
+    runtime: &impl Statuses,
+) -> Result<(), InspectError> {
+    let mut containers = Vec::with_capacity(listed.len());
+    for seen in listed {
+        let answer = match runtime.container(seen.id) {
+            Err(StatusFault::NotFound) => continue,
+            answer => answer.map_err(|fault| failure("ContainerStatus", seen.id, fault))?,
+        };
+        containers.push((container(answer)?, active == Some(seen.sandbox)));
+    }
+    containers.sort_by_key(|(container, _)| Reverse(container.created_at));
+    let actives = containers.iter().filter(|(_, active)| *active);
+    status.active_containers = actives.map(|(container, _)| container.id.clone()).collect();
+    status.containers = containers
+        .into_iter()
+        .map(|(container, _)| container)
+        .collect();
+    Ok(())
+}
+
+/// What a kubelet makes of a pod that an event tells of. The event must have a sandbox status.
+pub(super) fn event_status(
+    uid: SharedUid,
+    told: &SandboxStatus,
+    event: &Event,
+) -> Result<PodStatus, KubeletPanic> {
+    let metadata = told.metadata.as_ref();
+    let mut containers = converted(event.containers.iter())?;
+    containers.sort_by_key(|container| Reverse(container.created_at));
+    Ok(PodStatus {
+        uid,
+        name: metadata.map_or_else(String::new, |metadata| metadata.name.clone()),
+        namespace: metadata.map_or_else(String::new, |metadata| metadata.namespace.clone()),
+        ips: ips(told),
+        sandboxes: vec![sandbox(told)],
+        containers,
+        active_containers: Vec::new(),
+        read_at: Moment::NEVER,
+    })
+}
+
+fn failure(method: &'static str, id: &str, fault: StatusFault) -> InspectError {
+    let id = SharedId::from(id);
+    match fault {
+        StatusFault::Empty => InspectError::Empty { method, id },
+        StatusFault::Failed(fault) => InspectError::Failed { method, id, fault },
+        StatusFault::NotFound => InspectError::Failed {
+            method,
+            id,
+            fault: "not found".to_owned(),
+        },
+    }
+}
+
+fn sandbox(status: &SandboxStatus) -> PodSandbox {
+    PodSandbox {
+        id: SharedId::from(status.id.as_str()),
+        state: status.state,
+        created_at: status.created_at.into(),
+        attempt: status
+            .metadata
+            .as_ref()
+            .map_or(0, |metadata| metadata.attempt),
+    }
+}
+
+fn converted<'a>(
+    statuses: impl Iterator<Item = &'a ContainerStatus>,
+) -> Result<Vec<PodContainer>, KubeletPanic> {
+    statuses.map(container).collect()
+}
+
+fn container(status: &ContainerStatus) -> Result<PodContainer, KubeletPanic> {
+    let image = image(status)?.clone();
+    let exited = status.state == ContainerState::Exited;
+    let if_exited = |text: &String| if exited { text.clone() } else { String::new() };
+    let annotation = |key: &str| status.annotations.get(key).map_or("", String::as_str);
+    Ok(PodContainer {
+        id: SharedId::from(status.id.as_str()),
+        name: name(&status.labels),
+        state: State::from(status.state),
+        created_at: status.created_at.into(),
+        started_at: if status.state == ContainerState::Created {
+            Moment::NEVER
+        } else {
+            status.started_at.into()
+        },
+        finished_at: if exited {
+            status.finished_at.into()
+        } else {
+            Moment::NEVER
+        },
+        exit_code: if exited { status.exit_code } else { 0 },
+        image,
+        image_id: status.image_ref.clone(),
+        restart_count: annotation(RESTART_COUNT_ANNOTATION).parse().unwrap_or(0),
+        hash: u64::from_str_radix(annotation(HASH_ANNOTATION), 16).unwrap_or(0),
+        reason: if_exited(&status.reason),
+        message: if_exited(&status.message),
+    })
+}
+
+/// The image that the kubelet takes for granted.
+pub(super) fn image(status: &ContainerStatus) -> Result<&String, KubeletPanic> {
+    status.image.as_ref().ok_or_else(|| KubeletPanic::NoImage {
+        container: SharedId::from(status.id.as_str()),
+    })
+}
+
+fn name(labels: &Labels) -> String {
+    labels
+        .get(CONTAINER_NAME_LABEL)
+        .cloned()
+        .unwrap_or_default()
+}
+
+/// A sandbox's addresses; none if any of them is no address.
+fn ips(status: &SandboxStatus) -> Vec<String> {
+    if status.ips.iter().all(|ip| is_address(ip)) {
+        status.ips.clone()
+    } else {
+        Vec::new()
+    }
+}
+
+/// Whether the kubelet reads this as an address: unlike Rust, it accepts leading zeros.
+fn is_address(text: &str) -> bool {
+    let octet = |part: &str| {
+        let digits = part.trim_start_matches('0');
+        let number = if digits.is_empty() { "0" } else { digits };
+        !part.is_empty()
+            && part.bytes().all(|byte| byte.is_ascii_digit())
+            && number.parse::<u8>().is_ok()
+    };
+    text.parse::<IpAddr>().is_ok()
+        || (text.split('.').count() == Ipv4Addr::BITS as usize / 8 && text.split('.').all(octet))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_address;
+
+    #[test]
+    fn addresses_are_read_as_the_kubelet_reads_them() {
+        for good in ["10.0.0.1", "010.00.0.001", "fd00::1", "::ffff:1.2.3.4"] {
+            assert!(is_address(good), "{good}");
+        }
+        for bad in [
+            "",
+            "bad",
+            "10.0.0",
+            "256.0.0.1",
+            "1.2.3.4.5",
+            "1..2.3",
+            "fe80::1%eth0",
+            "+1.2.3.4",
+        ] {
+            assert!(!is_address(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What the PLEGs of one kubelet share.
+
+use super::cache::Cache;
+use super::gauges::Gauges;
+use super::lifecycle::Channel;
+use super::moment::Moment;
+use super::status::PodStatus;
+
+/// One kubelet, as far as its PLEGs see it.
+#[derive(Clone, Debug)]
+pub struct Kubelet {
+    /// What its pod workers act on.
+    pub cache: Cache,
+    /// What its sync loop reads.
+    pub channel: Channel,
+    /// What it tells of running pods and containers.
+    pub gauges: Gauges,
+    gate: bool,
+    evented: bool,
+}
+
+impl Kubelet {
+    /// A kubelet that has just been started.
+    #[must_use]
+    pub fn new(features: Features, channel_capacity: usize) -> Self {
+        let gate = features != Features::Generic;
+        Self {
+            cache: Cache::new(gate),
+            channel: Channel::new(channel_capacity),
+            gauges: Gauges::default(),
+            gate,
+            evented: features == Features::EventedInUse,
+        }
+    }
+
+    /// Whether the feature gate `EventedPLEG` is on.
+    #[must_use]
+    pub fn gate(&self) -> bool {
+        self.gate
+    }
+
+    /// Whether the Evented PLEG is in use: started, and not given up.
+    #[must_use]
+    pub fn evented_in_use(&self) -> bool {
+        self.evented
+    }
+
+    /// The Evented PLEG gives up, for the life of the process.
+    pub fn fall_back(&mut self) {
+        self.evented = false;
+    }
+
+    /// What the Evented PLEG does every five seconds, without asking the runtime anything.
+    pub fn bump_global_time(&mut self, now: Moment) {
+        self.cache.update_time(now);
+    }
+
+    /// The addresses that a new status of a pod shall have: a pod that has stopped keeps those it
+    /// had.
+    ///
+    /// Source: kubernetes `pkg/kubelet/pleg/generic.go` (`getPodIPs`).
+    pub(super) fn preserved_ips(&self, new: &PodStatus) -> Option<Vec<String>> {
+        if !new.ips.is_empty() || new.has_ready_sandbox() {
+            return None;
+        }
+        let cached = self.cache.get(new.uid.as_str())?.status()?;
+        (!cached.ips.is_empty()).then(|| cached.ips.clone())
+    }
+}
+
+/// Which of the kubelet's ways is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Features {
+    /// The gate `EventedPLEG` is off.
+    Generic,
+    /// The gate is on, and the Evented PLEG is not in use: it gave up, or the kubelet is 1.37 or
+    /// later.
+    GateOnly,
+    /// The gate is on, and the Evented PLEG of kubelet 1.26 to 1.36 is in use.
+    EventedInUse,
+}

@@ -1,0 +1,164 @@
+//! What a relist gets to see: all pods of a node, as one flat, borrowed list.
+
+use super::moment::Moment;
+use super::state::State;
+
+/// One container or sandbox of a pod, as listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// Its state.
+    pub state: State,
+    /// The sandbox that a container lives in; a sandbox has none, so this is empty.
+    pub sandbox: &'a str,
+}
+
+impl<'a> Seen<'a> {
+    /// A sandbox.
+    #[must_use]
+    pub fn sandbox(id: &'a str, state: State) -> Self {
+        Self {
+            id,
+            state,
+            sandbox: "",
+        }
+    }
+
+    /// A container of a sandbox.
+    #[must_use]
+    pub fn container(id: &'a str, state: State, sandbox: &'a str) -> Self {
+        Self { id, state, sandbox }
+    }
+}
+
+/// One pod of a [`PodList`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListedPod<'l> {
+    /// Its UID.
+    pub uid: &'l str,
+    /// Its name.
+    pub name: &'l str,
+    /// Its namespace.
+    pub namespace: &'l str,
+    /// Its containers and then its sandboxes.
+    pub items: &'l [Seen<'l>],
+    containers: usize,
+}
+
+impl<'l> ListedPod<'l> {
+    /// Its containers, in the kubelet's order.
+    #[must_use]
+    pub fn containers(&self) -> &'l [Seen<'l>] {
+        &self.items[..self.containers]
+    }
+
+    /// Its sandboxes, in the kubelet's order.
+    #[must_use]
+    pub fn sandboxes(&self) -> &'l [Seen<'l>] {
+        &self.items[self.containers..]
+    }
+}
+
+/// The pods of a node at one moment. Make it by [`PodList::push`], or from the CRI's listings by
+/// [`list_pods`](super::list_pods).
+#[derive(Clone, Debug)]
+pub struct PodList<'a> {
+    at: Moment,
+    heads: Vec<Head<'a>>,
+    items: Vec<Seen<'a>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Head<'a> {
+    uid: &'a str,
+    name: &'a str,
+    namespace: &'a str,
+    first: usize,
+    containers: usize,
+    items: usize,
+}
+
+impl<'a> PodList<'a> {
+    /// An empty list, read at a moment: just *before* the runtime was asked.
+    #[must_use]
+    pub fn new(at: Moment) -> Self {
+        Self::with_capacity(at, 0, 0)
+    }
+
+    pub(super) fn with_capacity(at: Moment, pods: usize, items: usize) -> Self {
+        Self {
+            at,
+            heads: Vec::with_capacity(pods),
+            items: Vec::with_capacity(items),
+        }
+    }
+
+    /// Adds a pod. If a UID comes twice, the later one counts.
+    pub fn push(
+        &mut self,
+        (uid, name, namespace): (&'a str, &'a str, &'a str),
+        containers: impl IntoIterator<Item = Seen<'a>>,
+        sandboxes: impl IntoIterator<Item = Seen<'a>>,
+    ) {
+        let first = self.items.len();
+        self.items.extend(containers);
+        let containers = self.items.len() - first;
+        self.items.extend(sandboxes);
+        self.heads.push(Head {
+            uid,
+            name,
+            namespace,
+            first,
+            containers,
+            items: self.items.len() - first,
+        });
+    }
+
+    /// When it was read.
+    #[must_use]
+    pub fn at(&self) -> Moment {
+        self.at
+    }
+
+    /// How many pods there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.heads.len()
+    }
+
+    /// Whether there is no pod.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.heads.is_empty()
+    }
+
+    /// The pod at a place in the list.
+    #[must_use]
+    pub fn pod(&self, index: usize) -> Option<ListedPod<'_>> {
+        self.heads.get(index).map(|head| self.whole(head))
+    }
+
+    /// The pod of a UID.
+    #[must_use]
+    pub fn find(&self, uid: &str) -> Option<ListedPod<'_>> {
+        let head = self.heads.iter().rev().find(|head| head.uid == uid)?;
+        Some(self.whole(head))
+    }
+
+    /// All pods, in order.
+    #[must_use]
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = ListedPod<'_>> {
+        self.heads.iter().map(|head| self.whole(head))
+    }
+
+    fn whole(&self, head: &Head<'a>) -> ListedPod<'_> {
+        ListedPod {
+            uid: head.uid,
+            name: head.name,
+            namespace: head.namespace,
+            items: &self.items[head.first..head.first + head.items],
+            containers: head.containers,
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The only time this module knows: a number that the caller passes in.
+
+use std::time::Duration;
+
+use crate::history::RuntimeNanos;
+
+/// A moment as a kubelet compares it: nanoseconds since 1970, or [`Moment::NEVER`].
+///
+/// A kubelet takes what a runtime stamps and what its own clock says for the same thing, and so
+/// does this type. That is what makes a skewed `created_at` dangerous, so it must not be prevented
+/// here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(i64);
+
+impl Moment {
+    /// Go's zero time, which is before every other moment.
+    pub const NEVER: Self = Self(i64::MIN);
+
+    /// The moment this many nanoseconds after the epoch.
+    #[must_use]
+    pub const fn from_ns(ns: i64) -> Self {
+        Self(ns)
+    }
+
+    /// Nanoseconds since the epoch.
+    #[must_use]
+    pub const fn ns(self) -> i64 {
+        self.0
+    }
+
+    /// How long after `earlier` this moment is; zero if it is not.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        let ns = i128::from(self.0) - i128::from(earlier.0);
+        Duration::from_nanos(u64::try_from(ns.max(0)).unwrap_or(u64::MAX))
+    }
+
+    /// This moment, so much later.
+    #[must_use]
+    pub fn plus(self, duration: Duration) -> Self {
+        let ns = i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_add(ns))
+    }
+}
+
+impl From<RuntimeNanos> for Moment {
+    fn from(nanos: RuntimeNanos) -> Self {
+        Self(nanos.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_saturate() {
+        let last = Moment::from_ns(i64::MAX);
+        assert_eq!(last.since(Moment::NEVER), Duration::from_nanos(u64::MAX));
+        assert_eq!(Moment::NEVER.since(last), Duration::ZERO);
+        assert_eq!(last.plus(Duration::MAX), last);
+        assert!(Moment::NEVER < Moment::from_ns(0));
+    }
+}

@@ -1,0 +1,255 @@
+//! When a kubelet opens the event stream again, and when it gives it up.
+//!
+//! Sources: kubernetes `pkg/kubelet/pleg/evented.go` (`watchEventsChannel`) of 1.36.2 and after pull
+//! request 139262; KEP-3386, "Generic PLEG Continuous Validation", for what was planned.
+
+use std::time::Duration;
+
+use super::generic::Generic;
+use super::moment::Moment;
+
+/// How a kubelet deals with streams that end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// Kubelet 1.26 to 1.36: after so many failures, in all its life, it falls back to relisting.
+    /// There is no pause between two tries, but a relist of all pods.
+    FallBack {
+        /// How many failures that takes.
+        failures: u32,
+    },
+    /// Kubelet 1.37 and later: after so many ends, good or bad, it listens no more. There is
+    /// neither a pause between two tries nor a relist.
+    Disable {
+        /// How many ends that takes.
+        ends: u32,
+    },
+    /// What KEP-3386 plans, and no kubelet does: at once, after 1 s, 2 s, 4 s and so on, and at
+    /// last every 60 s for ever. Jitter takes off up to half of a pause; a stream that was open for
+    /// 60 s makes the next try an immediate one. (The KEP has a step of 64 s before its 60 s.)
+    BackOff,
+}
+
+impl Policy {
+    /// That of kubelet 1.26 to 1.36.
+    pub const KUBELET_1_26: Self = Self::FallBack { failures: 5 };
+    /// That of kubelet 1.37 and later.
+    pub const KUBELET_1_37: Self = Self::Disable { ends: 5 };
+    /// The longest pause of [`Policy::BackOff`].
+    pub const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+    /// How long a stream has to stay open for [`Policy::BackOff`] to start over.
+    pub const HEALTHY_AFTER: Duration = Duration::from_secs(60);
+}
+
+/// How a try to listen ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamFate {
+    /// There was no stream at all.
+    Refused,
+    /// It broke. To a kubelet's client library, a stream that the runtime ends is one that breaks.
+    Failed,
+    /// It ended without an error.
+    Closed,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Then {
+    /// First, list all pods.
+    pub relist: bool,
+    /// And then this.
+    pub next: Next,
+}
+
+/// What to do next with the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Open it, after a pause.
+    Open(Duration),
+    /// Stop listening, and relist as without events from now on.
+    FallBack {
+        /// How often.
+        period: Duration,
+        /// How old the last relist may be.
+        threshold: Duration,
+    },
+    /// Stop listening.
+    Disable,
+}
+
+/// The state of reconnecting.
+#[derive(Clone, Debug)]
+pub struct Reconnect {
+    policy: Policy,
+    counted: u32,
+    opened_at: Option<Moment>,
+    successes: u64,
+    errors: u64,
+}
+
+impl Reconnect {
+    /// Nothing has been tried yet.
+    #[must_use]
+    pub fn new(policy: Policy) -> Self {
+        Self {
+            policy,
+            counted: 0,
+            opened_at: None,
+            successes: 0,
+            errors: 0,
+        }
+    }
+
+    /// What to do at the beginning.
+    #[must_use]
+    pub fn begin(&self) -> Then {
+        self.then(false, Duration::ZERO)
+    }
+
+    /// There is a stream, though the server may not have answered yet.
+    pub fn opened(&mut self, now: Moment) {
+        self.successes += 1;
+        self.opened_at = Some(now);
+    }
+
+    /// A try has ended. `jitter`, in thousandths, tells how much of the possible shortening to take.
+    pub fn ended(&mut self, fate: StreamFate, now: Moment, jitter: u16) -> Then {
+        let open_for = self.opened_at.take().map(|at| now.since(at));
+        // Kubelets up to 1.36 ask for the error alone, and so do not notice an end without one.
+        let noticed = fate != StreamFate::Closed || !matches!(self.policy, Policy::FallBack { .. });
+        if !noticed {
+            return self.then(false, Duration::ZERO);
+        }
+        self.errors += 1;
+        if self.policy == Policy::BackOff
+            && open_for.is_some_and(|open_for| open_for >= Policy::HEALTHY_AFTER)
+        {
+            self.counted = 0;
+        }
+        let pause = shortened(pause(self.counted), jitter);
+        self.counted = self.counted.saturating_add(1);
+        self.then(matches!(self.policy, Policy::FallBack { .. }), pause)
+    }
+
+    /// How many streams there were (`kubelet_evented_pleg_connection_success_count`).
+    #[must_use]
+    pub fn successes(&self) -> u64 {
+        self.successes
+    }
+
+    /// How many tries ended (`kubelet_evented_pleg_connection_error_count`).
+    #[must_use]
+    pub fn errors(&self) -> u64 {
+        self.errors
+    }
+
+    fn then(&self, relist: bool, pause: Duration) -> Then {
+        let next = match self.policy {
+            Policy::FallBack { failures } if self.counted >= failures => Next::FallBack {
+                period: Generic::PERIOD,
+                threshold: Generic::THRESHOLD,
+            },
+            Policy::Disable { ends } if self.counted >= ends => Next::Disable,
+            Policy::FallBack { .. } | Policy::Disable { .. } => Next::Open(Duration::ZERO),
+            Policy::BackOff => Next::Open(pause),
+        };
+        Then { relist, next }
+    }
+}
+
+/// The pause after so many failures in a row: none, 1 s, 2 s, 4 s and so on, up to the longest.
+fn pause(failures: u32) -> Duration {
+    let Some(doublings) = failures.checked_sub(1) else {
+        return Duration::ZERO;
+    };
+    let seconds = 1_u64.checked_shl(doublings).unwrap_or(u64::MAX);
+    Duration::from_secs(seconds).min(Policy::LONGEST_PAUSE)
+}
+
+fn shortened(pause: Duration, jitter: u16) -> Duration {
+    pause / 2000 * u32::from(2000 - jitter.min(1000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Moment = Moment::from_ns(0);
+
+    fn pauses(reconnect: &mut Reconnect, count: usize, jitter: u16) -> Vec<u128> {
+        let pause = |_| match reconnect.ended(StreamFate::Refused, START, jitter).next {
+            Next::Open(pause) => pause.as_millis(),
+            next => panic!("does not give up: {next:?}"),
+        };
+        (0..count).map(pause).collect()
+    }
+
+    #[test]
+    fn pauses_double_up_to_a_minute() {
+        let mut reconnect = Reconnect::new(Policy::BackOff);
+        assert_eq!(
+            pauses(&mut reconnect, 10, 0),
+            [0, 1, 2, 4, 8, 16, 32, 60, 60, 60].map(|seconds| seconds * 1000)
+        );
+        reconnect.counted = u32::MAX;
+        assert_eq!(pauses(&mut reconnect, 2, 0), [60_000, 60_000]);
+    }
+
+    #[test]
+    fn jitter_takes_off_up_to_half() {
+        assert_eq!(
+            pauses(&mut Reconnect::new(Policy::BackOff), 4, 1000),
+            [0, 500, 1000, 2000]
+        );
+        assert_eq!(
+            pauses(&mut Reconnect::new(Policy::BackOff), 4, 500),
+            [0, 750, 1500, 3000]
+        );
+        assert_eq!(
+            pauses(&mut Reconnect::new(Policy::BackOff), 3, u16::MAX),
+            [0, 500, 1000]
+        );
+    }
+
+    #[test]
+    fn a_minute_of_health_starts_over_and_less_does_not() {
+        for (open_for, expected) in [(60, 0), (59, 8)] {
+            let mut reconnect = Reconnect::new(Policy::BackOff);
+            pauses(&mut reconnect, 4, 0);
+            reconnect.opened(START);
+            let end = START.plus(Duration::from_secs(open_for));
+            let then = reconnect.ended(StreamFate::Failed, end, 0);
+            assert_eq!(then.next, Next::Open(Duration::from_secs(expected)));
+        }
+    }
+
+    #[test]
+    fn an_outage_of_a_second_disables_either_kubelet_but_not_the_plan() {
+        for policy in [Policy::KUBELET_1_26, Policy::KUBELET_1_37] {
+            let mut reconnect = Reconnect::new(policy);
+            let last = (0..5)
+                .map(|_| reconnect.ended(StreamFate::Refused, START, 0))
+                .last();
+            assert!(!matches!(
+                last.expect("there were five").next,
+                Next::Open(_)
+            ));
+        }
+    }
+
+    #[test]
+    fn an_end_without_an_error_is_not_noticed_before_1_37() {
+        let mut reconnect = Reconnect::new(Policy::KUBELET_1_26);
+        for _ in 0..100 {
+            reconnect.opened(START);
+            let then = reconnect.ended(StreamFate::Closed, START, 0);
+            assert_eq!(
+                then,
+                Then {
+                    relist: false,
+                    next: Next::Open(Duration::ZERO)
+                }
+            );
+        }
+        assert_eq!(reconnect.errors(), 0);
+    }
+}

@@ -1,0 +1,113 @@
+//! What the Generic PLEG remembers of each pod: its containers and sandboxes, as last told.
+//!
+//! Records live in slots that stay where they are, so that a relist in the order of the last one
+//! finds each pod's slot right after the pod's before, without hashing its UID. Nothing here
+//! allocates while the pods stay the same.
+
+use std::collections::HashMap;
+
+use super::changes::Item;
+use super::list::PodList;
+use super::shared_id::SharedUid;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Records {
+    slots: Vec<Slot>,
+    free: Vec<usize>,
+    places: HashMap<SharedUid, usize>,
+    round: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Slot {
+    record: Option<Record>,
+    /// Where the pod is in the list of a round.
+    listed: usize,
+    round: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Record {
+    pub(super) uid: SharedUid,
+    pub(super) items: Box<[Item]>,
+}
+
+impl Records {
+    /// Notes where in the list each pod is; makes records for the new ones.
+    pub(super) fn mark(&mut self, list: &PodList<'_>) {
+        self.round += 1;
+        let mut guess = 0;
+        for (listed, pod) in list.iter().enumerate() {
+            let slot = match self.get(guess) {
+                Some(record) if record.uid.as_str() == pod.uid => guess,
+                _ => self.slot_of(pod.uid),
+            };
+            self.slots[slot].listed = listed;
+            self.slots[slot].round = self.round;
+            guess = slot + 1;
+        }
+    }
+
+    /// Where a pod is in the list that was last marked.
+    pub(super) fn listed(&self, slot: usize) -> Option<usize> {
+        let slot = &self.slots[slot];
+        (slot.round == self.round).then_some(slot.listed)
+    }
+
+    /// The slot of a pod; a new one if it has none.
+    pub(super) fn slot_of(&mut self, uid: &str) -> usize {
+        if let Some(place) = self.places.get(uid) {
+            return *place;
+        }
+        let place = self.free.pop().unwrap_or(self.slots.len());
+        if place == self.slots.len() {
+            self.slots.push(Slot::default());
+        }
+        let uid = SharedUid::from(uid);
+        self.places.insert(uid.clone(), place);
+        self.slots[place].record = Some(Record {
+            uid,
+            items: Box::default(),
+        });
+        place
+    }
+
+    /// How many slots there are, in use or not.
+    pub(super) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(super) fn get(&self, slot: usize) -> Option<&Record> {
+        self.slots.get(slot)?.record.as_ref()
+    }
+
+    /// The pod's UID. The slot must be in use.
+    pub(super) fn uid(&self, slot: usize) -> &SharedUid {
+        &self.get(slot).expect("the slot is in use").uid
+    }
+
+    /// What is remembered of a pod; nothing if the slot is not in use.
+    pub(super) fn items(&self, slot: usize) -> &[Item] {
+        self.get(slot).map_or(&[], |record| &record.items)
+    }
+
+    pub(super) fn replace(&mut self, slot: usize, items: Vec<Item>) {
+        if let Some(record) = &mut self.slots[slot].record {
+            record.items = items.into_boxed_slice();
+        }
+    }
+
+    pub(super) fn forget(&mut self, slot: usize) -> Option<Record> {
+        let record = self.slots[slot].record.take()?;
+        self.places.remove(record.uid.as_str());
+        self.free.push(slot);
+        Some(record)
+    }
+
+    pub(super) fn uids(&self) -> Vec<&SharedUid> {
+        let records = self.slots.iter().filter_map(|slot| slot.record.as_ref());
+        let mut uids: Vec<_> = records.map(|record| &record.uid).collect();
+        uids.sort_unstable();
+        uids
+    }
+}

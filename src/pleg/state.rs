@@ -1,0 +1,142 @@
+//! States of containers and sandboxes, and what a change between two of them means.
+//!
+//! Source: kubernetes `pkg/kubelet/pleg/generic.go` (`convertState`, `generateEvents`),
+//! `pkg/kubelet/kuberuntime/helpers.go` (`toKubeContainerState`, `sandboxToKubeContainer`).
+
+use crate::history::{ContainerState, SandboxState};
+
+/// What a listing says of a container or a sandbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum State {
+    /// Created, not started.
+    Created,
+    /// Running; a sandbox that is ready.
+    Running,
+    /// Exited; a sandbox that is not ready.
+    Exited,
+    /// The runtime does not know, or says what the CRI does not define.
+    Unknown,
+}
+
+impl State {
+    /// Every state, in the order of their numbers in the CRI.
+    pub const ALL: [Self; 4] = [Self::Created, Self::Running, Self::Exited, Self::Unknown];
+
+    /// The value of the label `container_state`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Running => "running",
+            Self::Exited => "exited",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// What the PLEG makes of it.
+    #[must_use]
+    pub fn phase(self) -> Phase {
+        match self {
+            Self::Running => Phase::Running,
+            Self::Exited => Phase::Exited,
+            Self::Created | Self::Unknown => Phase::Unknown,
+        }
+    }
+}
+
+impl From<ContainerState> for State {
+    fn from(state: ContainerState) -> Self {
+        match state {
+            ContainerState::Created => Self::Created,
+            ContainerState::Running => Self::Running,
+            ContainerState::Exited => Self::Exited,
+            ContainerState::Unknown(_) => Self::Unknown,
+        }
+    }
+}
+
+impl From<SandboxState> for State {
+    fn from(state: SandboxState) -> Self {
+        match state {
+            SandboxState::Ready => Self::Running,
+            SandboxState::NotReady => Self::Exited,
+            SandboxState::Unknown(_) => Self::Unknown,
+        }
+    }
+}
+
+/// A state as the PLEG compares it: created and unknown are one. Not existing is `None`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// Running.
+    Running,
+    /// Exited.
+    Exited,
+    /// Created or unknown.
+    Unknown,
+}
+
+/// What two successive phases of one id amount to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Transition {
+    /// Nothing happened.
+    Same,
+    /// Something happened that is computed but never sent (`ContainerChanged`).
+    Changed,
+    /// It runs.
+    Started,
+    /// It ran no more.
+    Died,
+    /// It is gone, and its death has been told.
+    Removed,
+    /// It is gone, and its death has not been told.
+    DiedAndRemoved,
+}
+
+/// The whole table of events, by the pair of phases.
+pub(super) fn transition(old: Option<Phase>, new: Option<Phase>) -> Transition {
+    match (old, new) {
+        (old, new) if old == new => Transition::Same,
+        (_, Some(Phase::Running)) => Transition::Started,
+        (_, Some(Phase::Exited)) => Transition::Died,
+        (_, Some(Phase::Unknown)) => Transition::Changed,
+        (Some(Phase::Exited), None) => Transition::Removed,
+        (_, None) => Transition::DiedAndRemoved,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_that_of_the_kubelet() {
+        let phases = [
+            Some(Phase::Running),
+            Some(Phase::Exited),
+            Some(Phase::Unknown),
+            None,
+        ];
+        let table: Vec<String> = [
+            None,
+            Some(Phase::Running),
+            Some(Phase::Exited),
+            Some(Phase::Unknown),
+        ]
+        .into_iter()
+        .map(|old| format!("{:?}", phases.map(|new| transition(old, new))))
+        .collect();
+        expect_test::expect![[r"
+            [Started, Died, Changed, Same]
+            [Same, Died, Changed, DiedAndRemoved]
+            [Started, Same, Changed, Removed]
+            [Started, Died, Same, DiedAndRemoved]"]]
+        .assert_eq(&table.join("\n"));
+    }
+
+    #[test]
+    fn numbers_that_the_cri_does_not_define_are_unknown() {
+        assert_eq!(State::from(ContainerState::Unknown(77)), State::Unknown);
+        assert_eq!(State::from(SandboxState::Unknown(-1)), State::Unknown);
+    }
+}
