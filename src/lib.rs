@@ -28,6 +28,7 @@
 //! | [`report`] | an outcome as text, JUnit, JSON; a history as a timeline | history, outcome |
 //! | [`host`] | clocks and kernel facts | history |
 //! | [`workload`] | the program that containers run, its image, a loopback registry | nothing |
+//! | [`metrics`] | a kubelet's PLEG metrics, and their HTTP endpoint | nothing |
 //! | [`recorder`] | the history while it grows: one writer's end, many readers | history, host |
 //! | [`cri`] | unary calls and subscriptions; alone knows gRPC | history, host, recorder |
 //! | [`drive`] | does a case's steps, waits, tears down | all above |
@@ -64,6 +65,7 @@ pub mod drive;
 pub mod history;
 pub mod host;
 pub mod limits;
+pub mod metrics;
 pub mod oracle;
 pub mod outcome;
 pub mod plan;

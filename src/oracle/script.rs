@@ -276,6 +276,7 @@ impl Script {
             metadata: None,
             state: state(word),
             created_at: RuntimeNanos(BEGAN_NS),
+            image: Some("workload".to_owned()),
             labels: Labels::new(),
         };
         Reply::Containers(pairs.map(listing).collect())
