@@ -33,11 +33,13 @@
 //! | [`cri`] | unary calls and subscriptions; alone knows gRPC | history, host, recorder |
 //! | [`drive`] | does a case's steps, waits, tears down | all above |
 //! | [`run`] | select, prepare, execute, clean up, report | all above |
+//! | [`watch`] | what a node does now, and what a kubelet's PLEGs make of it | all above |
 //! | [`cli`] | the command line | all above |
 //!
 //! # Invariants
 //!
-//! * `history`, `outcome`, `plan`, `oracle`, `pleg` and `report` do no I/O and read no clock. Time is data.
+//! * `history`, `outcome`, `plan`, `oracle`, `pleg` and `report` do no I/O and read no clock. Time
+//!   is data.
 //! * gRPC appears in `cri` alone, and protobuf there and in the history's codec.
 //! * Arrows of the table point one way; `tests/tidy` holds all of this.
 //! * No Rust code knows a case by its name. What a case can say is in `case`, what it does is in
@@ -73,6 +75,7 @@ pub mod pleg;
 pub mod recorder;
 pub mod report;
 pub mod run;
+pub mod watch;
 pub mod workload;
 
 /// Version and commit of this suite.

@@ -7,7 +7,7 @@ use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 
-/// A counter without the suffix `_total`, which `OpenMetrics` would add and a kubelet does not have.
+/// A counter without the suffix `_total`, which `OpenMetrics` would add and a kubelet lacks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PlainCounter(Counter);
 

@@ -1,7 +1,7 @@
 //! When a kubelet opens the event stream again, and when it gives it up.
 //!
-//! Sources: kubernetes `pkg/kubelet/pleg/evented.go` (`watchEventsChannel`) of 1.36.2 and after pull
-//! request 139262; KEP-3386, "Generic PLEG Continuous Validation", for what was planned.
+//! Sources: kubernetes `pkg/kubelet/pleg/evented.go` (`watchEventsChannel`) of 1.36.2 and after
+//! pull request 139262; KEP-3386, "Generic PLEG Continuous Validation", for what was planned.
 
 use std::time::Duration;
 
@@ -111,7 +111,8 @@ impl Reconnect {
         self.opened_at = Some(now);
     }
 
-    /// A try has ended. `jitter`, in thousandths, tells how much of the possible shortening to take.
+    /// A try has ended. `jitter`, in thousandths, tells how much of the possible shortening to
+    /// take.
     pub fn ended(&mut self, fate: StreamFate, now: Moment, jitter: u16) -> Then {
         let open_for = self.opened_at.take().map(|at| now.since(at));
         // Kubelets up to 1.36 ask for the error alone, and so do not notice an end without one.

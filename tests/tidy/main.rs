@@ -23,6 +23,7 @@ const USES: &[(&str, &[&str])] = &[
     ("case", &["history", "outcome"]),
     ("oracle", &["case", "history", "outcome"]),
     ("plan", &["case"]),
+    ("pleg", &["history"]),
     ("report", &["history", "outcome"]),
     ("recorder", &["history", "host", "limits"]),
     ("cri", &["history", "host", "limits", "recorder"]),
@@ -40,10 +41,17 @@ const USES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "watch",
+        &[
+            "cri", "drive", "history", "host", "limits", "metrics", "pleg", "recorder", "report",
+            "run",
+        ],
+    ),
+    (
         "cli",
         &[
             "case", "cri", "drive", "history", "limits", "outcome", "plan", "report", "run",
-            "workload",
+            "watch", "workload",
         ],
     ),
 ];
@@ -67,7 +75,9 @@ const CRATES: &[(&str, &[&str])] = &[
 ];
 
 /// Modules without input and output: they take what they look at as data, time among it.
-const PURE: &[&str] = &["case", "history", "oracle", "outcome", "plan", "report"];
+const PURE: &[&str] = &[
+    "case", "history", "oracle", "outcome", "plan", "pleg", "report",
+];
 
 /// The one part of them that reads files.
 const IMPURE: &str = "src/case/load.rs";
