@@ -1,8 +1,8 @@
 //! What happens on a node now: its events as they come, and what a kubelet makes of them.
 //!
 //! It only reads: it makes no pod, so it cannot prove the event stream by a marker, and says when
-//! the first event has. Pods of others are shown. [`Observer`](observer) is pure and decides all
-//! that is said; [`watch`] asks the runtime, reads the clock and prints.
+//! the first event has. Pods of others are shown. `observer` is pure and decides all that is said
+//! of events and relists; [`watch()`] asks the runtime, reads the clock and prints.
 //!
 //! # As JSON
 //!

@@ -87,6 +87,7 @@ fn a_signal_ends_it_with_a_summary() {
         let ended = running.end_within(AT_ONCE).fails(0, &["watching fake 1"]);
         assert!(ended.out.contains(": 0 events\n"), "{ended:#?}");
         assert!(ended.out.contains("missed events: 0\n"), "{ended:#?}");
+        assert!(!ended.out.contains('\u{1b}'), "{ended:#?}");
         assert_eq!(fake.sandboxes(), 0, "it only reads");
     }
 }
