@@ -126,7 +126,7 @@ fn a_runtime_that_is_lost_is_tried_again() {
 fn a_reader_that_goes_ends_it() {
     let fake = FakeCri::start(Flaw::Silent);
     let ended = watch(&fake, &["--output", "json"]).run_for_a_line();
-    assert!(ended.out.contains("\"what\":\"opened\""), "{ended:#?}");
+    assert!(ended.out.contains("\"type\":\"stream\""), "{ended:#?}");
     assert_eq!(ended.code, 0, "{ended:#?}");
     let ended = watch(&fake, &["--output", "json"]).run_unread();
     ended.fails(0, &[]);
