@@ -23,7 +23,7 @@
 //! | [`outcome`] | verdicts and their evidence | history |
 //! | [`case`] | a case as data: parse, validate, diagnose YAML | history, outcome |
 //! | [`plan`] | which cases run, in what order | case |
-//! | [`oracle`] | what a history proves: expectations of a case, invariants of every history | case, history, outcome |
+//! | [`oracle`] | what a history proves: expectations of a case, invariants of every history | case, history, outcome, pleg |
 //! | [`pleg`] | what a kubelet would have believed: its PLEGs, its pod cache | history |
 //! | [`report`] | an outcome as text, JUnit, JSON; a history as a timeline | history, outcome |
 //! | [`host`] | clocks and kernel facts | history |

@@ -40,6 +40,12 @@ impl Selection {
         self.matches(&self.skip, id, name)
     }
 
+    /// Whether it may leave cases out.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        !self.filters.is_empty() || !self.skip.is_empty()
+    }
+
     fn matches(&self, filters: &[String], id: &str, name: &str) -> bool {
         filters.iter().any(|filter| {
             if self.exact {

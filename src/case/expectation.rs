@@ -43,7 +43,7 @@ pub enum Check {
     Timing(TimingCheck),
     /// One event arrives before another.
     Order(OrderCheck),
-    /// Whatever the last relist shows has been announced by an event: EXITED by STOPPED, absence by
+    /// Whatever the relists show has been announced by an event: EXITED by STOPPED, absence by
     /// DELETED.
     Announced(NameRef),
 }

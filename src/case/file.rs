@@ -26,6 +26,8 @@ pub(super) struct CaseFile {
     pub(super) needs: Vec<Need>,
     #[serde(default)]
     pub(super) exclusive: bool,
+    #[serde(default)]
+    pub(super) silent: bool,
     pub(super) provokes: Option<Situation>,
     pub(super) steps: Vec<Step>,
     #[serde(default)]
@@ -76,6 +78,7 @@ impl CaseFile {
             levels: self.levels,
             needs: self.needs,
             exclusive: self.exclusive,
+            silent: self.silent,
             provokes: self.provokes,
             steps: self.steps,
             expect: musts.chain(shoulds).collect(),

@@ -53,6 +53,8 @@ pub struct Case {
     pub needs: Vec<Need>,
     /// Whether no other case may run meanwhile.
     pub exclusive: bool,
+    /// Whether the runtime is asked nothing but what the steps ask: no relist goes on beside them.
+    pub silent: bool,
     /// The situation without which the case proves nothing.
     pub provokes: Option<Situation>,
     /// What to do.

@@ -93,6 +93,7 @@ bad_cases! {
     repeat_without_a_count
     resubscribe_beside_others
     sandbox_for_a_container
+    silent_beside_others
     status_that_cannot_be
     tab
     timing_that_cannot_be

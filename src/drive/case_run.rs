@@ -5,18 +5,19 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
+use super::relist::{Relists, inspect, relist};
 use super::scope::Scope;
 use super::session::{Sabotage, Session, StreamError};
 use crate::case::{
     AwaitStep, Case, CreateStep, Need, RepeatStep, SandboxStep, StartStep, Step, StopStep,
 };
 use crate::history::{
-    Body, CallFault, CaseHistory, CaseRun, ContainerId, Entry, EventKind, HostFact, Reply, Request,
-    SandboxId, StepsEnd,
+    Body, CallFault, CaseHistory, CaseRun, ContainerId, Entry, EventKind, HostFact, PodUid, Reply,
+    Request, SandboxId, StepsEnd, SubjectKind,
 };
 use crate::oracle;
 use crate::recorder::{Overrun, Reader};
@@ -117,7 +118,7 @@ impl CaseRunner {
         if passed || teardown == TeardownPolicy::Remove {
             leftovers = self.tear_down().await;
         } else {
-            kept = sandboxes_left(&self.seen());
+            kept = self.sandboxes_left();
         }
         self.session
             .recorder()
@@ -142,12 +143,19 @@ impl CaseRunner {
         self.session.ensure_stream().await?;
         self.read_kernel()?;
         let mut scope = Scope::default();
+        let relists = (!self.case.silent).then(|| Relists::begin(self));
         self.clone().steps(&self.case.steps, &mut scope).await?;
-        let bound = self.session.stretched(limits::EVENT_WAIT);
-        self.wait_until(bound, |history| {
-            oracle::pending(&self.case, history).is_none()
-        })
-        .await?;
+        drop(relists);
+        // One bound for all that is still to come: what does not come costs it once.
+        let deadline = Instant::now() + self.session.stretched(limits::EVENT_WAIT);
+        let nothing_to_come = |history: &CaseHistory| {
+            oracle::pending(&self.case, history).is_none() && oracle::unannounced(history).is_none()
+        };
+        self.wait_by(deadline, nothing_to_come).await?;
+        for sandbox in self.sandboxes_left() {
+            inspect(self, sandbox).await;
+        }
+        self.wait_by(deadline, nothing_to_come).await?;
         self.session.barrier().await?;
         self.read_kernel()
     }
@@ -195,7 +203,11 @@ impl CaseRunner {
                 self.must(Request::RemoveSandbox(sandbox)).await.map(drop)
             }
             Step::Await(step) => self.await_event(step, scope).await,
-            Step::Relist(step) => self.relist(bound_sandbox(scope, &step.sandbox)?).await,
+            Step::Relist(step) => {
+                let sandbox = bound_sandbox(scope, &step.sandbox)?;
+                let relisted = relist(self, sandbox).await;
+                relisted.map_err(|fault| failed("ListContainers", &fault))
+            }
             Step::Resubscribe(_) => Ok(self.session.resubscribe().await?),
             Step::Repeat(step) => self.repeat(step, scope).await,
         }
@@ -248,21 +260,6 @@ impl CaseRunner {
         }
     }
 
-    async fn relist(&self, sandbox: SandboxId) -> Result<(), Abort> {
-        let labels = self.session.labels();
-        let request = Request::ListContainers {
-            sandbox: Some(sandbox),
-            labels,
-        };
-        if let Reply::Containers(listed) = self.must(request).await? {
-            for container in listed {
-                // Gone meanwhile is no fault: the list and the statuses are two moments.
-                let _ = self.call(Request::ContainerStatus(container.id)).await;
-            }
-        }
-        Ok(())
-    }
-
     async fn repeat(self: &Arc<Self>, step: &RepeatStep, scope: &Scope) -> Result<(), Abort> {
         let rounds = match step.times {
             Some(times) => times as usize,
@@ -306,7 +303,9 @@ impl CaseRunner {
             .stretched(step.within.unwrap_or(limits::EVENT_WAIT));
         let wanted = format!("{} of {} ({id})", step.event, step.of);
         let met = self
-            .wait_until(bound, |history| has_seen(history, &id, step.event))
+            .wait_by(Instant::now() + bound, |history| {
+                has_seen(history, &id, step.event)
+            })
             .await?;
         self.session.recorder().record(Body::Waited {
             case: self.run,
@@ -317,14 +316,13 @@ impl CaseRunner {
         if met { Ok(()) } else { Err(Abort::Unmet) }
     }
 
-    /// Waits until a condition of the history holds; returns whether it did within the bound.
-    async fn wait_until(
+    /// Waits until a condition of the history holds; returns whether it did in time.
+    async fn wait_by(
         &self,
-        bound: Duration,
+        deadline: Instant,
         condition: impl Fn(&CaseHistory) -> bool,
     ) -> Result<bool, Abort> {
         let mut changes = self.session.recorder().changes();
-        let deadline = tokio::time::Instant::now() + bound;
         loop {
             if condition(&self.view()?.history) {
                 return Ok(true);
@@ -354,7 +352,13 @@ impl CaseRunner {
         Ok(())
     }
 
-    async fn call(&self, request: Request) -> Result<Reply, CallFault> {
+    /// The session that the case runs in.
+    pub(super) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Sends a call for the case.
+    pub(super) async fn call(&self, request: Request) -> Result<Reply, CallFault> {
         self.session.call(Some(self.run), request).await
     }
 
@@ -375,7 +379,7 @@ impl CaseRunner {
     /// Stops and removes every sandbox of the case that has not been removed.
     async fn tear_down(&self) -> Vec<String> {
         let mut leftovers = Vec::new();
-        for sandbox in sandboxes_left(&self.seen()) {
+        for sandbox in self.sandboxes_left() {
             // A failed stop is told by the removal, which tries the same.
             let _ = self.call(Request::StopSandbox(sandbox.clone())).await;
             if let Err(fault) = self.call(Request::RemoveSandbox(sandbox.clone())).await {
@@ -387,6 +391,22 @@ impl CaseRunner {
             let _ = self.session.barrier().await;
         }
         leftovers
+    }
+
+    /// The case's sandboxes that are there.
+    pub(super) fn sandboxes_left(&self) -> Vec<SandboxId> {
+        sandboxes_left(&self.seen())
+    }
+
+    /// The UID that the case gave to the pod of a sandbox.
+    pub(super) fn pod_of(&self, sandbox: &SandboxId) -> Option<PodUid> {
+        let history = self.seen();
+        let id = ContainerId::from(sandbox);
+        let subject = history.subjects().iter().find(|subject| subject.id == id)?;
+        match &subject.kind {
+            SubjectKind::Sandbox(spec) => Some(spec.uid.clone()),
+            SubjectKind::Container(_) | SubjectKind::Stray => None,
+        }
     }
 
     /// What has been seen up to now.

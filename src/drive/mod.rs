@@ -4,6 +4,7 @@
 //! with a bound, and leaves the verdict to the oracle. Nothing that it starts outlives the case.
 
 mod case_run;
+mod relist;
 mod scope;
 mod session;
 mod sweep;

@@ -1,5 +1,6 @@
 //! Identifiers and instants, each a type of its own so that none is taken for another.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::time::Duration;
 
@@ -24,6 +25,12 @@ macro_rules! text_id {
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(&self.0)
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
             }
         }
 

@@ -7,14 +7,15 @@ mod calls;
 #[cfg(test)]
 pub(super) mod tests;
 
+use super::relist::relists_of;
 use super::{entries_about, name_of};
 use crate::case::{
     Case, Check, EventRef, ExitCode, Expectation, OrderCheck, StatusCheck, TimingCheck,
 };
-use crate::history::{CaseHistory, ContainerState, EventKind, Seq, Sighting, Subject, SubjectKind};
+use crate::history::{CaseHistory, EventKind, Seq, Sighting, Subject, SubjectKind};
 use crate::outcome::{Level, Violation};
-pub(super) use calls::is_about;
-use calls::{edge, edge_name, last_relist};
+use calls::{edge, edge_name};
+pub(super) use calls::{is_about, makes};
 
 /// What a history says of one check on one subject.
 enum Finding {
@@ -368,21 +369,17 @@ impl<'a> Events<'a> {
     }
 
     fn announce_the_relist(&self) -> Finding {
-        let Some((relist, listing)) = last_relist(self.history, self.subject) else {
+        let missed = relists_of(self.history, self.subject).find_map(|relist| {
+            let (shown, needed) = relist.announcement()?;
+            self.first(needed)
+                .is_none()
+                .then_some((relist, shown, needed))
+        });
+        let Some((relist, shown, needed)) = missed else {
             return Holds;
         };
-        let (shown, needed) = match listing.map(|listing| listing.state) {
-            None => ("does not show it", EventKind::Deleted),
-            Some(ContainerState::Created) => ("shows it CREATED", EventKind::Created),
-            Some(ContainerState::Running) => ("shows it RUNNING", EventKind::Started),
-            Some(ContainerState::Exited) => ("shows it EXITED", EventKind::Stopped),
-            Some(ContainerState::Unknown(_)) => return Holds,
-        };
-        if self.first(needed).is_some() {
-            return Holds;
-        }
         let mut evidence = entries_about(self.history, self.subject);
-        evidence.extend(relist);
+        evidence.extend([relist.began.seq, relist.ended.seq]);
         evidence.sort_unstable();
         evidence.dedup();
         Pending {

@@ -5,12 +5,15 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use super::plegs::plegs_agree;
+use super::relist::relists_of;
 use super::{entries_about, name_of};
 use crate::case::Levels;
 use crate::history::{
     CaseHistory, ContainerId, ContainerState, ContainerStatus, EventKind, PodUid, Seq, Sighting,
     Subject, SubjectKind, SubscriptionId,
 };
+use crate::limits;
 use crate::outcome::{Level, Violation};
 
 /// A rule that every history must keep.
@@ -112,6 +115,23 @@ pub const INVARIANTS: &[Invariant] = &[
         levels: MUST_MAY,
         check: status_not_older,
     },
+    Invariant {
+        id: "INV-11",
+        name: "invariant::no-missed-event",
+        sentence: "Whatever a relist shows of a container has its event, before or soon after.",
+        source: "KEP-3386, Monitoring: missed events are ideally zero; R6 and R23 of the kubelet",
+        levels: MUST_MUST,
+        check: no_missed_event,
+    },
+    Invariant {
+        id: "INV-13",
+        name: "invariant::plegs-agree",
+        sentence: "Where a case is at rest, a kubelet that lives by events believes of its pods what \
+                   one believes that relists.",
+        source: "kubernetes pkg/kubelet/pleg/evented.go and generic.go of 1.36",
+        levels: MUST_MAY,
+        check: plegs_agree,
+    },
 ];
 
 /// Checks every invariant on a case's history; at most one violation for each rule and subject.
@@ -132,14 +152,26 @@ impl Invariant {
         actual: impl Into<String>,
         proof: impl IntoIterator<Item = &'a Sighting>,
     ) -> Violation {
+        let proof = proof.into_iter().map(Sighting::seq).collect();
+        self.told(name_of(subject), expected.into(), actual.into(), proof)
+    }
+
+    /// The invariant's violation by whatever breaks it.
+    pub(super) fn told(
+        &self,
+        subject: String,
+        expected: String,
+        actual: String,
+        evidence: Vec<Seq>,
+    ) -> Violation {
         Violation {
             rule: self.id.to_owned(),
             level: self.levels.cache,
             sentence: self.sentence.to_owned(),
-            subject: name_of(subject),
-            expected: expected.into(),
-            actual: actual.into(),
-            evidence: proof.into_iter().map(Sighting::seq).collect(),
+            subject,
+            expected,
+            actual,
+            evidence,
         }
     }
 
@@ -394,6 +426,31 @@ fn status_not_older(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
             format!("{} in {}", status.state, event.kind),
         ))
     })
+}
+
+/// A kubelet that lives by events does not learn of such a transition before its next relist, which
+/// may be five minutes away.
+fn no_missed_event(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let bound = history.stretched(limits::EVENT_WAIT);
+    let missed = |subject: &Subject| {
+        relists_of(history, subject).find_map(|relist| {
+            let (shown, needed) = relist.announcement()?;
+            let told = subject.first(needed);
+            let actual = match told.map(|told| told.at().since(relist.ended.at)) {
+                None => format!("{needed} has not come"),
+                Some(late) if late > bound => format!("{needed} came {late:?} later"),
+                Some(_) => return None,
+            };
+            let expected = format!("{needed} within {bound:?} of a relist that {shown}");
+            let mut violation = rule.broken(subject, expected, actual, told);
+            violation
+                .evidence
+                .extend([relist.began.seq, relist.ended.seq]);
+            violation.evidence.sort_unstable();
+            Some(violation)
+        })
+    };
+    history.subjects().iter().filter_map(missed).collect()
 }
 
 /// The entries that show what a violation is about: its proof, and what else is known of the

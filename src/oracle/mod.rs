@@ -7,6 +7,8 @@
 
 mod expectations;
 mod invariants;
+mod plegs;
+mod relist;
 #[cfg(test)]
 mod script;
 mod situation;
@@ -16,6 +18,7 @@ mod whole_run;
 
 pub use expectations::pending;
 pub use invariants::{INVARIANTS, Invariant, context, invariants};
+pub use relist::unannounced;
 pub use whole_run::WholeRun;
 
 use crate::case::Case;

@@ -274,9 +274,9 @@ impl Script {
             id: self.id_of(name),
             sandbox: sandbox.clone(),
             metadata: None,
+            image: None,
             state: state(word),
             created_at: RuntimeNanos(BEGAN_NS),
-            image: Some("workload".to_owned()),
             labels: Labels::new(),
         };
         Reply::Containers(pairs.map(listing).collect())

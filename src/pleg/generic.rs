@@ -164,6 +164,13 @@ impl Generic {
         self.relisted_at
     }
 
+    /// The time from the last successful relist to one that begins now. It is sampled whether or
+    /// not the latter succeeds (`kubelet_pleg_relist_interval_seconds`).
+    #[must_use]
+    pub fn interval(&self, now: Moment) -> Option<Duration> {
+        self.relisted_at.map(|at| now.since(at))
+    }
+
     /// The pods it remembers, by UID.
     #[must_use]
     pub fn pods(&self) -> Vec<&SharedUid> {
@@ -179,7 +186,7 @@ impl Generic {
     /// Whether it is healthy at a moment.
     #[must_use]
     pub fn health(&self, now: Moment, threshold: Duration) -> Health {
-        match self.relisted_at.map(|at| now.since(at)) {
+        match self.interval(now) {
             None => Health::NeverRelisted,
             Some(elapsed) if elapsed > threshold => Health::Stale(elapsed),
             Some(elapsed) => Health::Healthy(elapsed),

@@ -9,11 +9,12 @@ use core::net::{IpAddr, Ipv4Addr};
 use std::cmp::Reverse;
 
 use super::list::{ListedPod, Seen};
+use super::listing::label;
 use super::moment::Moment;
 use super::shared_id::{SharedId, SharedUid};
 use super::state::State;
 use super::status::{InspectError, KubeletPanic, PodContainer, PodSandbox, PodStatus};
-use crate::history::{ContainerState, ContainerStatus, Event, Labels, SandboxState, SandboxStatus};
+use crate::history::{ContainerState, ContainerStatus, Event, SandboxState, SandboxStatus};
 
 const CONTAINER_NAME_LABEL: &str = "io.kubernetes.container.name";
 const RESTART_COUNT_ANNOTATION: &str = "io.kubernetes.container.restartCount";
@@ -192,10 +193,10 @@ fn container(status: &ContainerStatus) -> Result<PodContainer, KubeletPanic> {
     let image = image(status)?.clone();
     let exited = status.state == ContainerState::Exited;
     let if_exited = |text: &String| if exited { text.clone() } else { String::new() };
-    let annotation = |key: &str| status.annotations.get(key).map_or("", String::as_str);
+    let annotation = |key: &str| label(&status.annotations, key);
     Ok(PodContainer {
         id: SharedId::from(status.id.as_str()),
-        name: name(&status.labels),
+        name: label(&status.labels, CONTAINER_NAME_LABEL).to_owned(),
         state: State::from(status.state),
         created_at: status.created_at.into(),
         started_at: if status.state == ContainerState::Created {
@@ -223,13 +224,6 @@ pub(super) fn image(status: &ContainerStatus) -> Result<&String, KubeletPanic> {
     status.image.as_ref().ok_or_else(|| KubeletPanic::NoImage {
         container: SharedId::from(status.id.as_str()),
     })
-}
-
-fn name(labels: &Labels) -> String {
-    labels
-        .get(CONTAINER_NAME_LABEL)
-        .cloned()
-        .unwrap_or_default()
 }
 
 /// A sandbox's addresses; none if any of them is no address.

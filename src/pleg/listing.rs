@@ -8,7 +8,6 @@ use std::collections::HashMap;
 
 use super::list::{PodList, Seen};
 use super::moment::Moment;
-use super::state::State;
 use crate::history::{ContainerListing, Labels, SandboxListing};
 
 /// The label that tells a container's, or a sandbox's, pod.
@@ -40,27 +39,54 @@ pub fn list_pods<'a>(
     grouping.into_list(at)
 }
 
-fn label<'a>(labels: &'a Labels, key: &str) -> &'a str {
-    labels.get(key).map_or("", String::as_str)
+/// The value of a label, or of an annotation; empty if there is none.
+///
+/// Looks at lengths first. They lie side by side, where each key is elsewhere in memory; of
+/// thousands of maps none is in the processor's cache.
+pub(super) fn label<'a>(labels: &'a Labels, key: &str) -> &'a str {
+    const WALKABLE: usize = 32;
+    let value = if labels.len() <= WALKABLE {
+        let mut labels = labels.iter();
+        labels
+            .find_map(|(known, value)| (known.len() == key.len() && known == key).then_some(value))
+    } else {
+        labels.get(key)
+    };
+    value.map_or("", String::as_str)
 }
 
 /// Pods in the order in which they first appear, and what belongs to them.
 struct Grouping<'a> {
-    places: HashMap<&'a str, usize>,
-    pods: Vec<(&'a str, &'a str, &'a str)>,
+    places: HashMap<&'a str, u32>,
+    pods: Vec<Group<'a>>,
     members: Vec<Member<'a>>,
 }
 
-/// Sorts as the kubelet does: by pod, containers before sandboxes, newest first, then by id.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Group<'a> {
+    uid: &'a str,
+    name: &'a str,
+    namespace: &'a str,
+    members: usize,
+}
+
 struct Member<'a> {
-    pod: usize,
+    pod: u32,
     is_sandbox: bool,
-    attempt: Reverse<u32>,
-    created_at: Reverse<i64>,
-    id: &'a str,
-    state: State,
-    sandbox: &'a str,
+    attempt: u32,
+    created_at_ns: i64,
+    seen: Seen<'a>,
+}
+
+impl Member<'_> {
+    /// How the kubelet sorts within a pod: newest first. Here containers come before sandboxes.
+    fn order(&self) -> impl Ord {
+        (
+            self.is_sandbox,
+            Reverse(self.attempt),
+            Reverse(self.created_at_ns),
+            self.seen.id,
+        )
+    }
 }
 
 impl<'a> Grouping<'a> {
@@ -72,12 +98,22 @@ impl<'a> Grouping<'a> {
         }
     }
 
-    fn place(&mut self, uid: &'a str, names: impl FnOnce() -> (&'a str, &'a str)) -> usize {
+    fn place(&mut self, uid: &'a str, names: impl FnOnce() -> (&'a str, &'a str)) -> u32 {
         *self.places.entry(uid).or_insert_with(|| {
             let (name, namespace) = names();
-            self.pods.push((uid, name, namespace));
-            self.pods.len() - 1
+            self.pods.push(Group {
+                uid,
+                name,
+                namespace,
+                members: 0,
+            });
+            u32::try_from(self.pods.len() - 1).expect("memory ends before that")
         })
+    }
+
+    fn join(&mut self, member: Member<'a>) {
+        self.pods[member.pod as usize].members += 1;
+        self.members.push(member);
     }
 
     fn add_sandbox(&mut self, sandbox: &'a SandboxListing) {
@@ -86,14 +122,12 @@ impl<'a> Grouping<'a> {
         };
         let names = || (metadata.name.as_str(), metadata.namespace.as_str());
         let pod = self.place(metadata.uid.as_str(), names);
-        self.members.push(Member {
+        self.join(Member {
             pod,
             is_sandbox: true,
-            attempt: Reverse(metadata.attempt),
-            created_at: Reverse(sandbox.created_at.0),
-            id: sandbox.id.as_str(),
-            state: sandbox.state.into(),
-            sandbox: "",
+            attempt: metadata.attempt,
+            created_at_ns: sandbox.created_at.0,
+            seen: Seen::sandbox(sandbox.id.as_str(), sandbox.state.into()),
         });
     }
 
@@ -111,41 +145,44 @@ impl<'a> Grouping<'a> {
         if container.id.as_str().is_empty() || container.image.is_none() {
             return;
         }
-        self.members.push(Member {
+        let (id, sandbox) = (container.id.as_str(), container.sandbox.as_str());
+        self.join(Member {
             pod,
             is_sandbox: false,
-            attempt: Reverse(0),
-            created_at: Reverse(container.created_at.0),
-            id: container.id.as_str(),
-            state: container.state.into(),
-            sandbox: container.sandbox.as_str(),
+            attempt: 0,
+            created_at_ns: container.created_at.0,
+            seen: Seen::container(id, container.state.into(), sandbox),
         });
     }
 
-    fn into_list(mut self, at: Moment) -> PodList<'a> {
-        self.members.sort_unstable();
+    /// Counts how many members come before each pod's, puts them there, and sorts within the pods:
+    /// a sort of all of them would take most of the time of a relist.
+    fn into_list(self, at: Moment) -> PodList<'a> {
+        let mut free: Vec<usize> = Vec::with_capacity(self.pods.len());
+        let mut before = 0;
+        for pod in &self.pods {
+            free.push(before);
+            before += pod.members;
+        }
+        let mut grouped = vec![0; self.members.len()];
+        for (place, member) in self.members.iter().enumerate() {
+            let free = &mut free[member.pod as usize];
+            grouped[*free] = place;
+            *free += 1;
+        }
         let mut list = PodList::with_capacity(at, self.pods.len(), self.members.len());
-        let mut rest = self.members.as_slice();
-        for (place, pod) in self.pods.iter().enumerate() {
-            let members = rest.partition_point(|member| member.pod <= place);
-            let (own, others) = rest.split_at(members);
-            let (containers, sandboxes) =
-                own.split_at(own.partition_point(|member| !member.is_sandbox));
+        let seen = |place: &usize| self.members[*place].seen;
+        for (pod, end) in self.pods.iter().zip(free) {
+            let own = &mut grouped[end - pod.members..end];
+            own.sort_unstable_by(|a, b| self.members[*a].order().cmp(&self.members[*b].order()));
+            let containers = own.partition_point(|place| !self.members[*place].is_sandbox);
+            let (containers, sandboxes) = own.split_at(containers);
             list.push(
-                *pod,
+                (pod.uid, pod.name, pod.namespace),
                 containers.iter().map(seen),
                 sandboxes.iter().map(seen),
             );
-            rest = others;
         }
         list
-    }
-}
-
-fn seen<'a>(member: &Member<'a>) -> Seen<'a> {
-    Seen {
-        id: member.id,
-        state: member.state,
-        sandbox: member.sandbox,
     }
 }

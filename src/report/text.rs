@@ -249,11 +249,7 @@ fn write_summary(text: &mut String, report: &RunReport) -> fmt::Result {
 fn in_one_line(outcome: &Outcome) -> String {
     let (verdict, id, label) = (outcome.verdict, printable(&outcome.id), outcome.label());
     let cause = cause(outcome);
-    if verdict == Verdict::UnexpectedPass {
-        format!("  {verdict}: {id} {label}: listed as failing ({cause}); strike it off the list")
-    } else {
-        format!("  {verdict}: {id} {label}: {cause}")
-    }
+    format!("  {verdict}: {id} {label}: {cause}")
 }
 
 /// What the closing lines say of each piece of advice.

@@ -89,7 +89,7 @@ fn scripts(entries: &[Entry], alone: &[bool]) -> Vec<Script> {
                 call,
                 case: Some(case),
                 request,
-            } => {
+            } if !is_relist(request) => {
                 open.insert(*call, (*case, request.clone(), at));
             }
             Body::CallEnded { call, result } => {
@@ -268,13 +268,6 @@ impl Replay {
                 grace: *grace,
             },
             Request::RemoveContainer(id) => Request::RemoveContainer(container(id)?),
-            Request::ContainerStatus(id) => Request::ContainerStatus(container(id)?),
-            Request::ListContainers {
-                sandbox: Some(id), ..
-            } => Request::ListContainers {
-                sandbox: Some(sandbox(id)?),
-                labels: drive::run_labels(&self.run),
-            },
             other => other.clone(),
         })
     }
@@ -283,10 +276,18 @@ impl Replay {
 fn is_about_sandbox(request: &Request) -> bool {
     matches!(
         request,
-        Request::RunSandbox(_)
-            | Request::StopSandbox(_)
-            | Request::RemoveSandbox(_)
+        Request::RunSandbox(_) | Request::StopSandbox(_) | Request::RemoveSandbox(_)
+    )
+}
+
+/// Relists belong to the suite's watching, not to what the cases do.
+fn is_relist(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::ListSandboxes(_)
+            | Request::SandboxStatus(_)
             | Request::ListContainers { .. }
+            | Request::ContainerStatus(_)
     )
 }
 
@@ -295,7 +296,6 @@ fn container_of(call: &Recorded) -> String {
     match &call.request {
         Request::StartContainer(id)
         | Request::RemoveContainer(id)
-        | Request::ContainerStatus(id)
         | Request::StopContainer { container: id, .. } => id.0.clone(),
         _ => call.made.clone().unwrap_or_default(),
     }

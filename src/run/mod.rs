@@ -206,7 +206,7 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
         Some(path) => {
             let invariants = INVARIANTS.iter().map(|invariant| invariant.id);
             let ids = cases.iter().map(|case| case.id.as_str()).chain(invariants);
-            Known::read(path, &ids.collect())?
+            Known::read(path, &ids.collect())?.for_a_part(options.selection.is_partial())
         }
         None => Known::default(),
     };

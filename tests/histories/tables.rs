@@ -218,12 +218,29 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
             ("ORD-01", "set own-status=kept DELETED of c"),
         ],
     ),
+    (
+        "INV-11",
+        &[
+            ("STP-01", "drop STOPPED of c"),
+            ("ORD-01", "drop DELETED of c"),
+        ],
+    ),
+    (
+        "INV-13",
+        &[
+            ("STP-01", "drop STOPPED of c"),
+            ("STP-01", "set exit=7 STOPPED of c"),
+            ("STP-01", "set own-status=none STOPPED of c"),
+            ("STP-01", "set sandbox=none STOPPED of c"),
+            ("STP-01", "set image=none STOPPED of c"),
+            ("EXT-01", "set reason=Killed STOPPED of failure"),
+        ],
+    ),
 ];
 
 /// What comes close to being wrong, and is not: the case still passes, and every invariant holds.
 pub(crate) const NEIGHBOURS: &[(&str, &str)] = &[
     ("CMP-05", "delay STOPPED of c by 3s"),
-    ("EXT-01", "set reason=Killed STOPPED of failure"),
     ("EXT-01", "set reason=Fine STOPPED of success"),
     ("REC-02", "replay CREATED of c behind STARTED of c#1"),
     ("SBX-01", "drop CREATED of pod"),

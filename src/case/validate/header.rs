@@ -32,6 +32,11 @@ const AREAS: &[(&str, &str)] = &[
 pub(super) fn check(file: &CaseFile, place: Place<'_>, found: &mut Findings) {
     check_id(&file.id, place, found);
     check_texts(file, found);
+    if file.silent && !file.exclusive {
+        found
+            .object_to("silent", "other cases would ask the runtime meanwhile")
+            .advise("add `exclusive: true`");
+    }
     if file.provokes == Some(Situation::OomKill) && !file.needs.contains(&Need::MemoryLimit) {
         found
             .object_to(

@@ -1,10 +1,7 @@
 //! The calls that expectations measure from and compare with.
 
 use crate::case::CallEdge;
-use crate::history::{
-    Body, Call, CaseHistory, ContainerId, ContainerListing, Entry, Reply, Request, Seq, Subject,
-    SubjectKind,
-};
+use crate::history::{Call, CaseHistory, ContainerId, Entry, Reply, Request, Subject};
 
 /// Whether a call is about this subject.
 pub(in crate::oracle) fn is_about(call: &Call, subject: &Subject) -> bool {
@@ -30,7 +27,7 @@ pub(in crate::oracle) fn is_about(call: &Call, subject: &Subject) -> bool {
 }
 
 /// Whether a call has returned the subject.
-fn makes(call: &Call, subject: &Subject) -> bool {
+pub(in crate::oracle) fn makes(call: &Call, subject: &Subject) -> bool {
     match call.result() {
         Some(Ok(Reply::Sandbox(made))) => ContainerId::from(made) == subject.id,
         Some(Ok(Reply::Container(made))) => *made == subject.id,
@@ -74,37 +71,4 @@ pub(super) fn edge_name(edge: CallEdge) -> &'static str {
         CallEdge::StopReturned => "StopContainer returned",
         CallEdge::StopSandboxCalled => "StopPodSandbox was called",
     }
-}
-
-/// The latest list of the subject's sandbox that was asked for once the subject was there, and
-/// before the teardown; and the subject's line in it.
-pub(super) fn last_relist<'a>(
-    history: &'a CaseHistory,
-    subject: &Subject,
-) -> Option<([Seq; 2], Option<&'a ContainerListing>)> {
-    let SubjectKind::Container(spec) = &subject.kind else {
-        return None;
-    };
-    let made = history.calls().find(|call| makes(call, subject))?.ended()?;
-    let later = history.calls().filter(|call| call.began().seq > made.seq);
-    later.rev().find_map(|call| {
-        let Request::ListContainers {
-            sandbox: Some(of), ..
-        } = call.request()
-        else {
-            return None;
-        };
-        let entry = call
-            .ended()
-            .filter(|entry| history.within_steps(entry.seq))?;
-        let Body::CallEnded {
-            result: Ok(Reply::Containers(listed)),
-            ..
-        } = &entry.body
-        else {
-            return None;
-        };
-        let listing = listed.iter().find(|listing| listing.id == subject.id);
-        (*of == spec.sandbox).then_some(([call.began().seq, entry.seq], listing))
-    })
 }

@@ -30,6 +30,7 @@ pub(in crate::oracle) fn case(level: Level, check: &str) -> Case {
         },
         needs: Vec::new(),
         exclusive: false,
+        silent: false,
         provokes: None,
         steps: Vec::new(),
         expect: vec![Expectation { level, check }],
@@ -669,11 +670,14 @@ fn a_start_that_the_relist_shows_is_announced() {
 }
 
 #[test]
-fn the_last_relist_counts() {
+fn every_relist_counts() {
     check(
         ANNOUNCED,
         "pod run; c create; pod relist c=running; pod relist c=exited; c STOPPED; end",
-        expect!["holds"],
+        expect![[r#"
+            waits for STARTED, for the relist shows it RUNNING of c
+            ORD-01 at #3 #4 #5 #6 #9: c (c.0.beef): expected STARTED, for the relist shows it RUNNING: it has not come
+        "#]],
     );
 }
 

@@ -1,0 +1,81 @@
+//! What relists show of a container, and which event must have told it.
+
+use super::expectations::makes;
+use crate::history::{
+    Body, CaseHistory, ContainerListing, ContainerState, Entry, EventKind, Reply, Request, Subject,
+    SubjectKind,
+};
+
+/// One listing of a container's sandbox.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Relist<'a> {
+    pub(super) began: &'a Entry,
+    pub(super) ended: &'a Entry,
+    listing: Option<&'a ContainerListing>,
+}
+
+impl Relist<'_> {
+    /// What it shows, and the event that tells as much; none if it shows nothing that an event
+    /// tells.
+    pub(super) fn announcement(&self) -> Option<(&'static str, EventKind)> {
+        match self.listing.map(|listing| listing.state) {
+            None => Some(("does not show it", EventKind::Deleted)),
+            Some(ContainerState::Created) => Some(("shows it CREATED", EventKind::Created)),
+            Some(ContainerState::Running) => Some(("shows it RUNNING", EventKind::Started)),
+            Some(ContainerState::Exited) => Some(("shows it EXITED", EventKind::Stopped)),
+            Some(ContainerState::Unknown(_)) => None,
+        }
+    }
+}
+
+/// The listings of the subject's sandbox that were asked for once the subject was there, and before
+/// the teardown; in order.
+pub(super) fn relists_of<'a>(
+    history: &'a CaseHistory,
+    subject: &'a Subject,
+) -> impl DoubleEndedIterator<Item = Relist<'a>> {
+    let sandbox = match &subject.kind {
+        SubjectKind::Container(spec) => Some(&spec.sandbox),
+        SubjectKind::Sandbox(_) | SubjectKind::Stray => None,
+    };
+    let made = history.calls().find(|call| makes(call, subject));
+    let made = made.and_then(|call| call.ended()).map(|entry| entry.seq);
+    history.calls().filter_map(move |call| {
+        let began = call.began();
+        let ended = call.ended()?;
+        let Request::ListContainers { sandbox: of, .. } = call.request() else {
+            return None;
+        };
+        let Body::CallEnded {
+            result: Ok(Reply::Containers(listed)),
+            ..
+        } = &ended.body
+        else {
+            return None;
+        };
+        let of_subject = sandbox.is_some() && of.as_ref() == sandbox;
+        let in_time = made.is_some_and(|made| began.seq > made);
+        if !of_subject || !in_time || !history.within_steps(ended.seq) {
+            return None;
+        }
+        let listing = listed.iter().find(|listing| listing.id == subject.id);
+        Some(Relist {
+            began,
+            ended,
+            listing,
+        })
+    })
+}
+
+/// What the relists have shown and no event has told yet, as a phrase: `STOPPED of c`.
+#[must_use]
+pub fn unannounced(history: &CaseHistory) -> Option<String> {
+    history.subjects().iter().find_map(|subject| {
+        let mut shown = relists_of(history, subject);
+        let needed = shown.find_map(|relist| {
+            let (_, needed) = relist.announcement()?;
+            subject.first(needed).is_none().then_some(needed)
+        });
+        Some(format!("{} of {}", needed?, subject.label()))
+    })
+}

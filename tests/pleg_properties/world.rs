@@ -1,0 +1,254 @@
+//! A world of one pod whose container lives and dies, and a kubelet that looks at it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cri_event_conformance::history::{
+    ContainerId, ContainerState, ContainerStatus, Event, EventKind, Labels, PodUid, RuntimeNanos,
+    SandboxId, SandboxMetadata, SandboxState, SandboxStatus,
+};
+use cri_event_conformance::pleg::{
+    Features, Generic, InspectError, Kubelet, LifecycleKind, Moment, PodList, PodStatus, Receipt,
+    SandboxAnswer, Seen, SharedId, State, StatusFault, Statuses, pod_status, receive,
+};
+
+pub(crate) const POD: &str = "pod";
+const SANDBOX: &str = "s";
+const CONTAINER: &str = "c";
+
+/// The pod's life: what exists after each event, and the event.
+const LIFE: [(
+    Option<SandboxState>,
+    Option<ContainerState>,
+    &str,
+    EventKind,
+); 6] = [
+    (Some(SandboxState::Ready), None, SANDBOX, EventKind::Started),
+    (
+        Some(SandboxState::Ready),
+        Some(ContainerState::Created),
+        CONTAINER,
+        EventKind::Created,
+    ),
+    (
+        Some(SandboxState::Ready),
+        Some(ContainerState::Running),
+        CONTAINER,
+        EventKind::Started,
+    ),
+    (
+        Some(SandboxState::Ready),
+        Some(ContainerState::Exited),
+        CONTAINER,
+        EventKind::Stopped,
+    ),
+    (
+        Some(SandboxState::NotReady),
+        None,
+        CONTAINER,
+        EventKind::Deleted,
+    ),
+    (None, None, SANDBOX, EventKind::Deleted),
+];
+
+/// What the runtime holds, and what it has to tell.
+#[derive(Clone, Default)]
+pub(crate) struct Truth {
+    sandbox: Option<SandboxStatus>,
+    container: Option<ContainerStatus>,
+    lived: usize,
+    now_ns: i64,
+    untold: Vec<Event>,
+}
+
+impl Truth {
+    pub(crate) fn is_over(&self) -> bool {
+        self.lived == LIFE.len()
+    }
+
+    /// The next thing in the pod's life happens.
+    pub(crate) fn advance(&mut self) {
+        let Some(&(sandbox, container, subject, kind)) = LIFE.get(self.lived) else {
+            return;
+        };
+        self.lived += 1;
+        self.now_ns += 10;
+        self.container = container.map(container_status);
+        // The deletion of a sandbox still tells what was deleted.
+        let told = sandbox_status(sandbox.unwrap_or(SandboxState::NotReady));
+        self.sandbox = sandbox.map(|_| told.clone());
+        self.untold.push(Event {
+            container: ContainerId::from(subject),
+            kind,
+            created_at: RuntimeNanos(self.now_ns),
+            sandbox: Some(told),
+            containers: self.container.iter().cloned().collect(),
+        });
+    }
+
+    /// The states that the kubelet should come to know.
+    pub(crate) fn states(&self) -> BTreeMap<&'static str, State> {
+        let sandbox = self
+            .sandbox
+            .as_ref()
+            .map(|status| (SANDBOX, status.state.into()));
+        let container = self
+            .container
+            .as_ref()
+            .map(|status| (CONTAINER, status.state.into()));
+        sandbox.into_iter().chain(container).collect()
+    }
+
+    fn list(&self) -> PodList<'static> {
+        let states = self.states();
+        let mut list = PodList::new(Moment::from_ns(self.now_ns));
+        if !states.is_empty() {
+            let seen = |id| {
+                states
+                    .get(id)
+                    .map(|state| Seen::container(id, *state, SANDBOX))
+            };
+            list.push((POD, "web", "default"), seen(CONTAINER), seen(SANDBOX));
+        }
+        list
+    }
+}
+
+impl Statuses for Truth {
+    fn sandbox(&self, _id: &str) -> Result<SandboxAnswer<'_>, StatusFault> {
+        Ok(SandboxAnswer {
+            status: self.sandbox.as_ref().ok_or(StatusFault::NotFound)?,
+            containers: self.container.as_slice(),
+            timestamp: self.now_ns,
+        })
+    }
+
+    fn container(&self, _id: &str) -> Result<&ContainerStatus, StatusFault> {
+        self.container.as_ref().ok_or(StatusFault::NotFound)
+    }
+}
+
+/// A kubelet, and what its sync loop has been told.
+#[derive(Clone)]
+pub(crate) struct Watcher {
+    pub(crate) kubelet: Kubelet,
+    pub(crate) generic: Generic,
+    /// The last event of each container or sandbox.
+    pub(crate) told: BTreeMap<String, LifecycleKind>,
+}
+
+impl Watcher {
+    pub(crate) fn new(features: Features) -> Self {
+        Self {
+            kubelet: Kubelet::new(features, 1000),
+            generic: Generic::new(),
+            told: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn relist(&mut self, truth: &mut Truth) {
+        truth.now_ns += 1;
+        let now = Moment::from_ns(truth.now_ns);
+        let list = truth.list();
+        self.generic.relist(&mut self.kubelet, now, &list);
+        self.inspect(&list, truth);
+    }
+
+    pub(crate) fn relist_pod(&mut self, truth: &mut Truth) {
+        truth.now_ns += 1;
+        let list = truth.list();
+        self.generic.relist_pod(&mut self.kubelet, POD, &list);
+        self.inspect(&list, truth);
+    }
+
+    /// Relists, and no inspection succeeds.
+    pub(crate) fn relist_in_vain(&mut self, truth: &mut Truth) {
+        truth.now_ns += 1;
+        let now = Moment::from_ns(truth.now_ns);
+        self.generic.relist(&mut self.kubelet, now, &truth.list());
+        let error = InspectError::Empty {
+            method: "PodSandboxStatus",
+            id: SharedId::from(SANDBOX),
+        };
+        while self.generic.wanted().is_some() {
+            self.generic
+                .inspected(&mut self.kubelet, Err(error.clone()));
+        }
+        self.listen();
+    }
+
+    /// Takes the oldest event that it has not had yet.
+    pub(crate) fn hear(&mut self, truth: &mut Truth) -> Option<Receipt> {
+        if truth.untold.is_empty() {
+            return None;
+        }
+        let event = truth.untold.remove(0);
+        let receipt = receive(&mut self.kubelet, &event).ok();
+        self.listen();
+        receipt
+    }
+
+    /// What it believes of the pod, apart from when it was read and what only inspections tell.
+    pub(crate) fn belief(&self) -> Option<PodStatus> {
+        let entry = self.kubelet.cache.get(POD)?;
+        let status = entry.status().expect("the last inspection succeeded");
+        Some(PodStatus {
+            active_containers: Vec::new(),
+            read_at: Moment::NEVER,
+            ..(**status).clone()
+        })
+    }
+
+    fn inspect(&mut self, list: &PodList<'_>, truth: &Truth) {
+        while let Some(wanted) = self.generic.wanted() {
+            let pod = list.pod(wanted.index).expect("it is wanted");
+            let status = pod_status(&pod, self.kubelet.gate(), list.at(), truth).map(Arc::new);
+            self.generic.inspected(&mut self.kubelet, status);
+        }
+        self.listen();
+    }
+
+    fn listen(&mut self) {
+        for event in self.kubelet.channel.drain() {
+            if let Some(container) = event.container {
+                self.told.insert(container.to_string(), event.kind);
+            }
+        }
+    }
+}
+
+fn sandbox_status(state: SandboxState) -> SandboxStatus {
+    SandboxStatus {
+        id: SandboxId::from(SANDBOX),
+        metadata: Some(SandboxMetadata {
+            name: "web".to_owned(),
+            uid: PodUid::from(POD),
+            namespace: "default".to_owned(),
+            attempt: 0,
+        }),
+        state,
+        created_at: RuntimeNanos(0),
+        ips: Vec::new(),
+        labels: Labels::new(),
+        annotations: Labels::new(),
+        runtime_handler: String::new(),
+    }
+}
+
+fn container_status(state: ContainerState) -> ContainerStatus {
+    ContainerStatus {
+        id: ContainerId::from(CONTAINER),
+        metadata: None,
+        state,
+        created_at: RuntimeNanos(0),
+        started_at: RuntimeNanos(0),
+        finished_at: RuntimeNanos(0),
+        exit_code: 0,
+        image: Some("image".to_owned()),
+        image_ref: String::new(),
+        reason: String::new(),
+        message: String::new(),
+        labels: Labels::new(),
+        annotations: Labels::new(),
+    }
+}
