@@ -28,10 +28,12 @@
 //! | [`report`] | an outcome as text, JUnit, JSON; a history as a timeline | history, outcome |
 //! | [`host`] | clocks and kernel facts | history |
 //! | [`workload`] | the program that containers run, its image, a loopback registry | nothing |
+//! | [`metrics`] | a kubelet's PLEG metrics, and their HTTP endpoint | nothing |
 //! | [`recorder`] | the history while it grows: one writer's end, many readers | history, host |
 //! | [`cri`] | unary calls and subscriptions; alone knows gRPC | history, host, recorder |
 //! | [`drive`] | does a case's steps, waits, tears down | all above |
 //! | [`run`] | select, prepare, execute, clean up, report | all above |
+//! | [`watch`] | what a node does now, and what a kubelet's PLEGs make of it | all above |
 //! | [`cli`] | the command line | all above |
 //!
 //! # Invariants
@@ -65,6 +67,7 @@ pub mod drive;
 pub mod history;
 pub mod host;
 pub mod limits;
+pub mod metrics;
 pub mod oracle;
 pub mod outcome;
 pub mod plan;
@@ -72,6 +75,7 @@ pub mod pleg;
 pub mod recorder;
 pub mod report;
 pub mod run;
+pub mod watch;
 pub mod workload;
 
 /// Version and commit of this suite.

@@ -30,6 +30,26 @@ ensure_build_tools() {
     dpkg-deb:dpkg unshare:util-linux flock:util-linux curl:curl
 }
 
+# ensure_prometheus: sets prometheus_bin, the folder of prometheus and promtool. If they are missing,
+# Debian's package is extracted: to install it would start a service.
+ensure_prometheus() {
+  local dir=$repo/target/ci/prometheus
+  if command -v promtool >/dev/null && command -v prometheus >/dev/null; then
+    prometheus_bin=$(dirname "$(command -v promtool)")
+    return 0
+  fi
+  prometheus_bin=$dir/usr/bin
+  [[ ! -x $prometheus_bin/promtool ]] || return 0
+  say "fetching prometheus from Debian"
+  mkdir -p "$dir"
+  (
+    cd "$dir"
+    apt-get -qq download prometheus 2>/dev/null ||
+      { apt-get -qq update && apt-get -qq download prometheus; }
+    dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb
+  ) >&2 || die "cannot fetch Debian's prometheus (apt's reason is above)"
+}
+
 build_suite() { cargo build --release --quiet --manifest-path "$repo/Cargo.toml"; }
 
 # prepare RUNTIME...: downloads them while cargo builds, since both take their time.

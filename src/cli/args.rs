@@ -6,6 +6,7 @@
     reason = "doc comments are help texts here, shown as they stand"
 )]
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -62,6 +63,10 @@ pub(super) enum Command {
         /// A file that --history wrote
         history: PathBuf,
     },
+    /// Show what happens on a node now: each event, its lag, what a kubelet makes of it.
+    ///
+    /// Only reads, and shows the pods of others, too. Ctrl-C ends it with a summary.
+    Watch(WatchArgs),
     /// Measure the suite itself
     Bench {
         #[command(subcommand)]
@@ -72,6 +77,26 @@ pub(super) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct WatchArgs {
+    /// How to print; json is one object a line
+    #[arg(long, short, value_enum, default_value_t = OutputArg::Text)]
+    pub(super) output: OutputArg,
+    /// How late an event may be before it counts as missed, and how quiet a pod has to be before
+    /// what relists and what events tell of it is compared
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
+    pub(super) within: Duration,
+    /// Serve metrics at this address, such as 127.0.0.1:9101
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(super) metrics_address: Option<SocketAddr>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum OutputArg {
+    Text,
+    Json,
 }
 
 #[derive(Debug, Subcommand)]

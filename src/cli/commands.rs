@@ -8,13 +8,16 @@ use std::path::Path;
 use clap::CommandFactory;
 use tokio::runtime::Runtime;
 
-use super::args::{ArchiveFormat, BenchCommand, Cli, ColorArg, Command, FormatArg, RunArgs};
+use super::args::{
+    ArchiveFormat, BenchCommand, Cli, ColorArg, Command, FormatArg, OutputArg, RunArgs,
+};
 use super::{Fault, chain, target};
 use crate::cri::Client;
 use crate::drive::{self, Caller, Sabotage, TeardownPolicy};
 use crate::history::{RunId, codec};
 use crate::plan::Selection;
 use crate::run::{self, Color, Exit, Format, RunOptions, imported_name};
+use crate::watch::{Output, WatchOptions, watch};
 use crate::workload::Image;
 use crate::{report, run::Target};
 
@@ -34,6 +37,19 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
             tag,
         }) => image(output, *format, tag),
         Some(Command::Show { history }) => show(history),
+        Some(Command::Watch(args)) => {
+            let options = WatchOptions {
+                target: connected(cli)?,
+                output: match args.output {
+                    OutputArg::Text => Output::Text,
+                    OutputArg::Json => Output::Json,
+                },
+                within: args.within,
+                metrics: args.metrics_address,
+            };
+            watch(&options)?;
+            Ok(Exit::Conformant)
+        }
         Some(Command::Bench {
             what: BenchCommand::Overhead,
         }) => {

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 use crate::case::load::LoadError;
 use crate::run::{Exit, RunError};
+use crate::watch::WatchError;
 
 /// Why a command could not be done, and how the process then ends.
 #[derive(Debug)]
@@ -50,6 +51,12 @@ impl From<RunError> for Fault {
             exit: fault.exit(),
             message,
         }
+    }
+}
+
+impl From<WatchError> for Fault {
+    fn from(fault: WatchError) -> Self {
+        Self::new(fault.exit(), format!("error: {}", chain(&fault)))
     }
 }
 

@@ -431,6 +431,12 @@ impl Session {
 }
 
 impl StreamError {
+    /// What the end of a first stream means that has not brought an event.
+    #[must_use]
+    pub fn of_the_first(end: &StreamEnd) -> Self {
+        stream_ended(end).at_opening()
+    }
+
     /// What it means when a stream ends with OK before it has brought anything.
     fn at_opening(self) -> Self {
         match self {

@@ -3,8 +3,10 @@
 //! The only module that reads a clock or the kernel's files.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::history::HostInstant;
@@ -63,6 +65,15 @@ fn start_ticks(pid: u32) -> Option<u64> {
     fields.split(' ').nth(19)?.parse().ok()
 }
 
+/// Whether somebody can still read what is written to this end of a pipe. True of all that is no
+/// pipe.
+#[must_use]
+pub fn is_read(end: &impl AsFd) -> bool {
+    let mut watched = [PollFd::new(end, PollFlags::empty())];
+    let polled = poll(&mut watched, Some(&Timespec::default()));
+    polled.is_err() || !watched[0].revents().contains(PollFlags::ERR)
+}
+
 /// A span of the monotonic clock that began at a moment.
 #[must_use]
 pub fn elapsed(began: HostInstant) -> Duration {
@@ -86,6 +97,15 @@ mod tests {
         assert!(is_alive(&this_process()));
         assert!(!is_alive(&format!("{}-1", std::process::id())));
         assert!(!is_alive("nonsense"));
+    }
+
+    #[test]
+    fn a_pipe_is_read_until_its_reader_goes() {
+        let (reader, writer) = std::io::pipe().unwrap();
+        assert!(is_read(&writer));
+        drop(reader);
+        assert!(!is_read(&writer));
+        assert!(is_read(&std::fs::File::open("/dev/null").unwrap()));
     }
 
     #[test]

@@ -5,8 +5,8 @@
 //! `GeneratePodStatus`), `kuberuntime_container.go` (`getPodContainerStatuses`,
 //! `toKubeContainerStatus`), `kuberuntime_sandbox.go` (`determinePodSandboxIPs`).
 
+use core::net::{IpAddr, Ipv4Addr};
 use std::cmp::Reverse;
-use std::net::{IpAddr, Ipv4Addr};
 
 use super::list::{ListedPod, Seen};
 use super::listing::label;

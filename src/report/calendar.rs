@@ -13,7 +13,8 @@ pub(super) fn utc(at: HostInstant) -> OffsetDateTime {
 }
 
 /// The moment in UTC as RFC 3339 writes it, with milliseconds.
-pub(super) fn rfc3339(at: HostInstant) -> String {
+#[must_use]
+pub fn rfc3339(at: HostInstant) -> String {
     let at = utc(at);
     format!(
         "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
@@ -28,7 +29,8 @@ pub(super) fn rfc3339(at: HostInstant) -> String {
 }
 
 /// A measured span: `35.1 ms`, `2.345 s`.
-pub(super) fn span(duration: Duration) -> String {
+#[must_use]
+pub fn span(duration: Duration) -> String {
     if duration < Duration::from_secs(1) {
         format!("{:.1} ms", duration.as_secs_f64() * 1e3)
     } else {
@@ -37,7 +39,8 @@ pub(super) fn span(duration: Duration) -> String {
 }
 
 /// A span of nanoseconds that may be negative.
-pub(super) fn signed_span(nanos: i64) -> String {
+#[must_use]
+pub fn signed_span(nanos: i64) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     format!("{sign}{}", span(Duration::from_nanos(nanos.unsigned_abs())))
 }

@@ -17,7 +17,8 @@ mod text;
 mod timeline;
 mod xml;
 
+pub use calendar::{rfc3339, signed_span, span};
 pub use evidence::Evidence;
-pub use printable::{printable, short_id};
+pub use printable::{cut, printable, short_id};
 pub use text::{failure, summary};
 pub use timeline::{Timeline, timeline};

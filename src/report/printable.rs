@@ -34,7 +34,8 @@ pub fn short_id(id: &str) -> String {
 }
 
 /// The printable text, of which at most `limit` characters are kept; an ellipsis tells of a cut.
-pub(super) fn cut(text: &str, limit: usize) -> String {
+#[must_use]
+pub fn cut(text: &str, limit: usize) -> String {
     // What is thrown away need not be escaped first: a runtime may send megabytes.
     let end = text
         .char_indices()

@@ -11,3 +11,4 @@ mod preflight;
 mod selection;
 #[path = "../support/suite.rs"]
 mod suite;
+mod watch;

@@ -6,7 +6,8 @@
 //! * `CRI_TEST_ENDPOINT`: containerd 2.x, which is only asked for pods and images;
 //! * `CRI_TEST_CONTAINERD_CTL`: the path of `ci/containerd`, to start more of them for the tests
 //!   that restart one, or clean up all that is there;
-//! * `CRI_TEST_ENDPOINT_1_6`: containerd 1.6, which has no events.
+//! * `CRI_TEST_ENDPOINT_1_6`: containerd 1.6, which has no events;
+//! * `CRI_TEST_PROMETHEUS`: the folder of `prometheus` and `promtool`.
 //!
 //! A test whose runtime is not there is shown as ignored, with the reason: it has not run, and must
 //! not look as if it had. For this the file has a `main` of its own.
@@ -18,6 +19,7 @@ mod node;
 #[expect(dead_code, reason = "the tests of the command line use the rest")]
 mod suite;
 mod tests;
+mod watch;
 
 use libtest_mimic::{Arguments, Completion, Trial};
 
@@ -30,6 +32,8 @@ enum Needs {
     Own,
     /// One without events.
     Old,
+    /// A containerd that others use, too, and a Prometheus.
+    Prometheus,
 }
 
 type Test = (&'static str, Needs, fn(&node::Node));
@@ -50,12 +54,17 @@ const TESTS: &[Test] = tests! {
         an_output_that_nobody_reads_ends_a_run_in_an_orderly_way
         a_panic_in_a_case_is_an_error_of_that_case_alone
         a_panic_in_judging_a_case_is_an_error_of_that_case_alone
-        a_kept_pod_stays_until_it_is_cleaned_up;
+        a_kept_pod_stays_until_it_is_cleaned_up
+        a_watch_ends_when_nobody_reads_it;
     Own:
         cleanup_removes_what_a_killed_run_left_and_no_run_that_goes_on
-        a_runtime_that_is_killed_and_comes_back_is_cleaned_up;
+        a_runtime_that_is_killed_and_comes_back_is_cleaned_up
+        a_watch_sees_the_pods_of_others_and_outlives_its_runtime;
     Old:
-        a_runtime_without_events_is_told_and_left_clean;
+        a_runtime_without_events_is_told_and_left_clean
+        a_runtime_without_events_cannot_be_watched;
+    Prometheus:
+        prometheus_takes_the_metrics_as_a_kubelets;
 };
 
 fn main() -> std::process::ExitCode {

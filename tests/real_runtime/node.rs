@@ -10,7 +10,8 @@ use std::time::Duration;
 use cri_event_conformance::cri::{Client, Endpoint};
 use cri_event_conformance::drive::{NAMESPACE, RUN_LABEL};
 use cri_event_conformance::history::{
-    ContainerState, Labels, PodUid, Reply, Request, SandboxId, SandboxListing, SandboxSpec,
+    CallFault, ContainerState, Labels, PodUid, Reply, Request, SandboxId, SandboxListing,
+    SandboxSpec,
 };
 use cri_event_conformance::workload;
 use tokio::runtime::Runtime;
@@ -45,6 +46,10 @@ impl Node {
         let (endpoint, own) = match needs {
             Needs::Shared => (variable("CRI_TEST_ENDPOINT")?, None),
             Needs::Old => (variable("CRI_TEST_ENDPOINT_1_6")?, None),
+            Needs::Prometheus => {
+                variable("CRI_TEST_PROMETHEUS")?;
+                (variable("CRI_TEST_ENDPOINT")?, None)
+            }
             Needs::Own => {
                 let ctl = PathBuf::from(variable("CRI_TEST_CONTAINERD_CTL")?);
                 let own = Own::up(ctl, test);
@@ -90,10 +95,15 @@ impl Node {
 
     /// Asks the runtime, on a connection of its own: it may have been restarted.
     pub(crate) fn ask(&self, request: &Request) -> Reply {
+        self.try_to(request).unwrap()
+    }
+
+    /// The same, where the runtime may refuse.
+    pub(crate) fn try_to(&self, request: &Request) -> Result<Reply, CallFault> {
         let endpoint: Endpoint = self.endpoint.parse().unwrap();
         let asked = async {
             let client = Client::connect(&endpoint, &endpoint, BOUND).await.unwrap();
-            client.call(request).await.unwrap()
+            client.call(request).await
         };
         self.runtime.block_on(asked)
     }
@@ -111,7 +121,7 @@ impl Node {
         listed
     }
 
-    fn images(&self) -> Vec<String> {
+    pub(crate) fn images(&self) -> Vec<String> {
         let Reply::Images(images) = self.ask(&Request::ListImages) else {
             unreachable!("ListImages is answered by images");
         };

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::node::{Node, run_id};
 use crate::suite::Ended;
+pub(crate) use crate::watch::*;
 
 /// A case whose container runs for two seconds after it was told to stop.
 const LONG_CASE: &str = "STP-02";

@@ -163,6 +163,23 @@ impl Running {
         err
     }
 
+    /// Waits until the error stream holds this so many times.
+    #[track_caller]
+    pub(crate) fn wait_for_times(&self, wanted: &str, times: usize) {
+        let err = self
+            .err
+            .wait_until(|text| text.matches(wanted).count() >= times);
+        let found = err.matches(wanted).count();
+        assert!(found >= times, "{wanted:?} came {found} times:\n{err}");
+    }
+
+    /// Waits until what it prints holds this.
+    #[track_caller]
+    pub(crate) fn wait_for_output(&self, wanted: &str) {
+        let out = self.out.wait_until(|text| text.contains(wanted));
+        assert!(out.contains(wanted), "no {wanted:?} came, but:\n{out}");
+    }
+
     pub(crate) fn send(&self, signal: Signal) {
         kill_process(self.pid, signal).unwrap();
     }

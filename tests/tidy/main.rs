@@ -17,6 +17,7 @@ const USES: &[(&str, &[&str])] = &[
     ("history", &[]),
     ("limits", &[]),
     ("workload", &[]),
+    ("metrics", &[]),
     ("host", &["history"]),
     ("outcome", &["history"]),
     ("case", &["history", "outcome"]),
@@ -40,10 +41,17 @@ const USES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "watch",
+        &[
+            "cri", "drive", "history", "host", "limits", "metrics", "pleg", "recorder", "report",
+            "run",
+        ],
+    ),
+    (
         "cli",
         &[
             "case", "cri", "drive", "history", "limits", "outcome", "plan", "report", "run",
-            "workload",
+            "watch", "workload",
         ],
     ),
 ];
@@ -56,8 +64,9 @@ const CRATES: &[(&str, &[&str])] = &[
         "prost",
         &["src/cri/", "src/history/codec", "src/history/wire"],
     ),
-    ("axum", &["src/workload/"]),
+    ("axum", &["src/workload/", "src/metrics/"]),
     ("libtest_mimic", &["src/run/"]),
+    ("prometheus_client", &["src/metrics/"]),
     (
         "rustix",
         &["src/host/", "src/cri/endpoint.rs", "src/run/status.rs"],

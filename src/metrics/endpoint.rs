@@ -1,0 +1,105 @@
+//! The metrics over HTTP, for a Prometheus to scrape: `GET /metrics`.
+//!
+//! Whoever reaches the address may read them. It is a loopback one unless the user named another.
+
+use std::io;
+use std::net::SocketAddr;
+
+use axum::Router;
+use axum::http::header::CONTENT_TYPE;
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use super::Metrics;
+
+/// Prometheus's text format.
+const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// A running server; it ends with this value.
+#[derive(Debug)]
+pub struct Endpoint {
+    address: SocketAddr,
+    _server: JoinSet<io::Result<()>>,
+}
+
+/// Why the metrics cannot be served.
+#[derive(Debug, thiserror::Error)]
+#[error("serve metrics at {address}: {source}")]
+pub struct EndpointError {
+    /// Where.
+    pub address: SocketAddr,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+impl Endpoint {
+    /// Serves the metrics at an address; port 0 takes any that is free.
+    ///
+    /// # Errors
+    ///
+    /// If the address cannot be bound.
+    pub async fn serve(metrics: Metrics, address: SocketAddr) -> Result<Self, EndpointError> {
+        let failed = |source| EndpointError { address, source };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let scrape = move || {
+            let text = metrics.text();
+            async move { ([(CONTENT_TYPE, TEXT_FORMAT)], text) }
+        };
+        let router = Router::new().route("/metrics", get(scrape));
+        let mut server = JoinSet::new();
+        server.spawn(axum::serve(listener, router).into_future());
+        Ok(Self {
+            address,
+            _server: server,
+        })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    async fn get(endpoint: &Endpoint, path: &str) -> String {
+        let mut stream = TcpStream::connect(endpoint.address()).await.unwrap();
+        let ask = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        stream.write_all(ask.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn metrics_are_served_as_prometheus_text() {
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let metrics = Metrics::default();
+        let endpoint = Endpoint::serve(metrics.clone(), any).await.unwrap();
+        metrics.missed();
+        let answer = get(&endpoint, "/metrics").await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+        assert!(answer.contains("content-type: text/plain; version=0.0.4"));
+        assert!(answer.contains("missed_events_total 1"), "{answer}");
+        assert!(get(&endpoint, "/").await.starts_with("HTTP/1.1 404"));
+    }
+
+    #[tokio::test]
+    async fn an_address_that_is_taken_is_told() {
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let taken = Endpoint::serve(Metrics::default(), any).await.unwrap();
+        let fault = Endpoint::serve(Metrics::default(), taken.address()).await;
+        let told = fault.unwrap_err().to_string();
+        assert!(told.contains(&taken.address().to_string()), "{told}");
+    }
+}

@@ -1,0 +1,261 @@
+//! Which transitions each container and sandbox has made, and which of them an event has told.
+//!
+//! An id makes each transition once, so it is enough to know which kinds of event have come for it.
+//! What is demanded is what a relist proves: whoever is seen running was created and started. One
+//! invariant: nothing is demanded that happened while there was no stream.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::notice::Subject;
+use crate::history::{EventKind, HostInstant};
+use crate::pleg::State;
+
+/// All that is known, by id.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    items: BTreeMap<String, Item>,
+}
+
+/// An event that has not come.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Missing {
+    pub(super) subject: Subject,
+    pub(super) kind: EventKind,
+    /// What the relist shows; none if it is gone.
+    pub(super) listed: Option<State>,
+    pub(super) waited: Duration,
+}
+
+#[derive(Debug, Default)]
+struct Item {
+    subject: Subject,
+    told: BTreeSet<EventKind>,
+    told_at: HostInstant,
+    /// The last state that a relist has shown.
+    seen: Option<State>,
+    /// It is known to have run.
+    ran: bool,
+    gone: bool,
+    demanded: BTreeMap<EventKind, HostInstant>,
+}
+
+impl Ledger {
+    /// What is known of an id.
+    pub(super) fn subject(&self, id: &str) -> Option<&Subject> {
+        self.items.get(id).map(|item| &item.subject)
+    }
+
+    /// An event came. One that was `queued` is no reason to expect others of its kind.
+    pub(super) fn told(
+        &mut self,
+        subject: &Subject,
+        kind: EventKind,
+        at: HostInstant,
+        queued: bool,
+    ) {
+        if queued && !self.items.contains_key(&subject.id) {
+            return;
+        }
+        let item = self.item(subject);
+        item.told.insert(kind);
+        item.ran |= kind == EventKind::Started;
+        item.told_at = at;
+        item.demanded.remove(&kind);
+    }
+
+    /// A list came that was asked for at `began`. Returns how many transitions it shows that no
+    /// stream could tell; that is so for all of them if there was none.
+    pub(super) fn listed(
+        &mut self,
+        began: HostInstant,
+        listed: &[(Subject, State)],
+        deaf: bool,
+    ) -> u64 {
+        let present: BTreeSet<&str> = listed.iter().map(|(of, _)| of.id.as_str()).collect();
+        for (id, item) in &mut self.items {
+            // What is younger than the list is not gone.
+            item.gone = !present.contains(id.as_str()) && item.told_at <= began;
+        }
+        for (subject, state) in listed {
+            let item = self.item(subject);
+            item.seen = Some(*state);
+            item.ran |= *state == State::Running;
+        }
+        let unheard = self.items.values_mut();
+        let unheard = unheard.map(|item| item.demand(began, deaf)).sum();
+        self.items
+            .retain(|_, item| !item.gone || !item.demanded.is_empty());
+        unheard
+    }
+
+    /// What has been demanded for longer than `within`; each is told once.
+    pub(super) fn missing(&mut self, now: HostInstant, within: Duration) -> Vec<Missing> {
+        let mut missing = Vec::new();
+        for item in self.items.values_mut() {
+            let demanded = std::mem::take(&mut item.demanded);
+            for (kind, since) in demanded {
+                let waited = now.since(since);
+                if waited <= within {
+                    item.demanded.insert(kind, since);
+                    continue;
+                }
+                item.told.insert(kind);
+                missing.push(Missing {
+                    subject: item.subject.clone(),
+                    kind,
+                    listed: item.seen.filter(|_| !item.gone),
+                    waited,
+                });
+            }
+        }
+        missing
+    }
+
+    fn item(&mut self, subject: &Subject) -> &mut Item {
+        let item = self.items.entry(subject.id.clone()).or_default();
+        if item.subject.pod.is_empty() || item.subject.id.is_empty() {
+            item.subject = subject.clone();
+        }
+        item
+    }
+}
+
+impl Item {
+    /// Demands what is proven and has not been told; or counts it, if nobody could have told it.
+    fn demand(&mut self, now: HostInstant, deaf: bool) -> u64 {
+        let proven = self.proven();
+        let untold = proven.difference(&self.told).copied();
+        let untold: Vec<EventKind> = untold.collect();
+        if deaf {
+            self.demanded.clear();
+            self.told.extend(&untold);
+            return untold.len() as u64;
+        }
+        self.demanded.retain(|kind, _| untold.contains(kind));
+        for kind in untold {
+            self.demanded.entry(kind).or_insert(now);
+        }
+        0
+    }
+
+    /// The events without which it could not be as it is. That a sandbox is created is not among
+    /// them: not all runtimes tell it.
+    fn proven(&self) -> BTreeSet<EventKind> {
+        let is_container = self.subject.container.is_some();
+        let exited = self.seen == Some(State::Exited);
+        let kinds = [
+            (EventKind::Created, is_container && self.seen.is_some()),
+            (EventKind::Started, self.ran),
+            (EventKind::Stopped, exited || (self.gone && self.ran)),
+            (EventKind::Deleted, self.gone),
+        ];
+        let proven = kinds.into_iter().filter(|(_, proven)| *proven);
+        proven.map(|(kind, _)| kind).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WITHIN: Duration = Duration::from_secs(5);
+
+    fn at(seconds: u64) -> HostInstant {
+        HostInstant {
+            monotonic_ns: seconds * 1_000_000_000,
+            ..HostInstant::default()
+        }
+    }
+
+    fn container() -> Subject {
+        Subject {
+            pod: "p".to_owned(),
+            container: Some("c".to_owned()),
+            id: "1".to_owned(),
+            ..Subject::default()
+        }
+    }
+
+    /// A script: `c@3` is CREATED told at second 3 (`s`, `x`, `d` the others), `C@3` a list that
+    /// shows it created (`R`, `X`, `-` running, exited, absent), `!@3` one without a stream.
+    #[track_caller]
+    fn check(script: &str, expect: &str) {
+        let mut ledger = Ledger::default();
+        let mut found = Vec::new();
+        for word in script.split(' ') {
+            let (what, second) = word.split_once('@').unwrap();
+            let now = at(second.parse().unwrap());
+            let kind = match what {
+                "c" => Some(EventKind::Created),
+                "s" => Some(EventKind::Started),
+                "x" => Some(EventKind::Stopped),
+                "d" => Some(EventKind::Deleted),
+                _ => None,
+            };
+            if let Some(kind) = kind {
+                ledger.told(&container(), kind, now, false);
+                continue;
+            }
+            let state = match what {
+                "C" => Some(State::Created),
+                "R" | "!" => Some(State::Running),
+                "X" => Some(State::Exited),
+                _ => None,
+            };
+            let listed: Vec<_> = state
+                .map(|state| (container(), state))
+                .into_iter()
+                .collect();
+            let unheard = ledger.listed(now, &listed, what == "!");
+            if unheard > 0 {
+                found.push(format!("{unheard} unheard"));
+            }
+            let missing = ledger.missing(now, WITHIN);
+            found.extend(missing.iter().map(|missing| missing.kind.to_string()));
+        }
+        assert_eq!(found.join(" "), expect, "{script}");
+        if script.ends_with("-@99") {
+            assert!(ledger.items.is_empty(), "{script}: {ledger:?}");
+        }
+    }
+
+    #[test]
+    fn a_life_that_is_told_misses_nothing() {
+        check("c@1 s@2 R@3 x@4 X@5 d@6 -@20 -@99", "");
+    }
+
+    #[test]
+    fn a_life_between_two_lists_misses_nothing() {
+        check("c@1 s@1 x@1 d@1 -@2 -@99", "");
+    }
+
+    #[test]
+    fn what_no_event_tells_is_missed_once() {
+        check("c@1 s@1 R@2 X@3 X@8 X@9 X@20", "STOPPED");
+        check("R@2 R@8 R@20", "CREATED STARTED");
+        check("c@1 s@1 R@2 x@3 -@4 -@10 -@99", "DELETED");
+        check("c@1 s@1 -@2 -@8 -@99", "STOPPED DELETED");
+    }
+
+    #[test]
+    fn a_late_event_within_the_bound_is_not_missed() {
+        check("c@1 R@2 R@7 s@7 R@20", "");
+    }
+
+    #[test]
+    fn a_container_that_could_not_start_has_stopped_and_never_started() {
+        check("c@1 X@2 X@8", "STOPPED");
+        check("c@1 C@2 x@2 d@3 -@4 -@99", "");
+    }
+
+    #[test]
+    fn what_happens_without_a_stream_is_not_missed() {
+        check("!@1 R@20 x@21 X@22 X@30", "2 unheard");
+    }
+
+    #[test]
+    fn an_event_that_is_younger_than_the_list_is_no_reason_to_demand_its_end() {
+        check("c@3 -@2 C@4 C@20", "");
+    }
+}

@@ -1,0 +1,334 @@
+//! Watching: waits for what comes, and prints what the observer says of it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::{self, Receiver};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::notice::Notice;
+use super::observer::Observer;
+use super::output::{Output, say};
+use super::relister::{Failed, Relist, Relister, WAITING};
+use super::stream::{Stream, notice};
+use crate::cri::{Client, ConnectError};
+use crate::drive::StreamError;
+use crate::history::{Body, Entry, StatusCode, StreamEnd};
+use crate::host;
+use crate::metrics::{Endpoint, EndpointError, Metrics};
+use crate::recorder::{Overrun, Reader, Recorder};
+use crate::report::printable;
+use crate::run::{Exit, Target};
+
+/// What to watch and how to tell it.
+#[derive(Clone, Debug)]
+pub struct WatchOptions {
+    /// The runtime.
+    pub target: Target,
+    /// How to print.
+    pub output: Output,
+    /// How late an event may be before it counts as missed, and how quiet a pod has to be before
+    /// its caches are compared.
+    pub within: Duration,
+    /// Where to serve metrics.
+    pub metrics: Option<SocketAddr>,
+}
+
+/// Why there is nothing to watch.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    /// The runtime cannot be reached.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// It has no events.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    /// The metrics cannot be served.
+    #[error(transparent)]
+    Metrics(#[from] EndpointError),
+    /// What was seen cannot be printed.
+    #[error("print: {0}")]
+    Output(io::Error),
+    /// The system refused what any program needs.
+    #[error("start: {0}")]
+    System(#[from] io::Error),
+}
+
+impl WatchError {
+    /// The exit code that tells it.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Metrics(_) => Exit::Usage,
+            Self::Connect(_) | Self::Stream(_) | Self::Output(_) | Self::System(_) => {
+                Exit::Undecided
+            }
+        }
+    }
+}
+
+/// Watches until it is told to stop, or nobody reads any more.
+///
+/// # Errors
+/// If there is nothing to watch, or nowhere to print.
+pub fn watch(options: &WatchOptions) -> Result<(), WatchError> {
+    let runtime = Runtime::new()?;
+    let watched = runtime.block_on(async { Watch::begin(options).await?.run().await });
+    // A call that is under way is not waited for.
+    runtime.shutdown_background();
+    watched
+}
+
+/// What came next.
+enum News {
+    Stop,
+    Recorded,
+    Relisted(Result<Relist, Failed>),
+    Reopen,
+}
+
+struct Watch {
+    output: Output,
+    metrics: Metrics,
+    observer: Observer,
+    stream: Stream,
+    reader: Reader,
+    relists: Receiver<Result<Relist, Failed>>,
+    stop: CancellationToken,
+    /// Whether it is still open if the runtime has events at all.
+    first: bool,
+    opened_before: bool,
+    relist_failed: bool,
+    _endpoint: Option<Endpoint>,
+    _tasks: JoinSet<()>,
+}
+
+impl Watch {
+    async fn begin(options: &WatchOptions) -> Result<Self, WatchError> {
+        let stop = CancellationToken::new();
+        let mut tasks = JoinSet::new();
+        listen_for_signals(&mut tasks, &stop)?;
+        let target = &options.target;
+        let client = Client::connect(&target.runtime, &target.images, target.deadline).await?;
+        let metrics = Metrics::default();
+        let endpoint = match options.metrics {
+            Some(address) => Some(serve(&metrics, address).await?),
+            None => None,
+        };
+        announce(options, &client);
+        let recorder = Recorder::new();
+        let reader = recorder.reader();
+        let (send, relists) = mpsc::channel(WAITING);
+        let relister = Relister::new(client, metrics.clone());
+        tasks.spawn(relister.run(send));
+        Ok(Self {
+            output: options.output,
+            observer: Observer::new(options.within, host::now()),
+            stream: Stream::new(target.runtime.clone(), recorder, metrics.clone()),
+            metrics,
+            reader,
+            relists,
+            stop,
+            first: true,
+            opened_before: false,
+            relist_failed: false,
+            _endpoint: endpoint,
+            _tasks: tasks,
+        })
+    }
+
+    /// Ends well when it is told to stop, or nobody reads any more.
+    async fn run(mut self) -> Result<(), WatchError> {
+        loop {
+            let shown = match self.news().await {
+                News::Stop => {
+                    let summary = Notice::Summary(self.observer.summary(host::now()));
+                    return unless_unread(self.show(&summary)).map(|_| ());
+                }
+                News::Recorded => {
+                    let entries = self.reader.drain();
+                    self.recorded(entries)?
+                }
+                News::Relisted(relisted) => self.relisted(relisted),
+                News::Reopen => self.open().await,
+            };
+            if !unless_unread(shown)? || !host::is_read(&io::stdout()) {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn news(&mut self) -> News {
+        let pause = self.stream.pause(host::now());
+        let reopen = async {
+            match pause {
+                // Nothing can happen meanwhile but what the other arms wait for.
+                Some(pause) => {
+                    drop(tokio::time::timeout(pause, std::future::pending::<()>()).await);
+                }
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            // A flood of events must not keep it from stopping.
+            biased;
+            () = self.stop.cancelled() => News::Stop,
+            Some(relisted) = self.relists.recv() => News::Relisted(relisted),
+            () = self.reader.changed() => News::Recorded,
+            () = reopen => News::Reopen,
+        }
+    }
+
+    async fn open(&mut self) -> io::Result<()> {
+        let (opened, notice) = self.stream.open().await;
+        if let Some(at) = opened {
+            self.observer.opened(at, self.opened_before);
+            self.opened_before = true;
+        }
+        self.show(&notice)
+    }
+
+    fn recorded(
+        &mut self,
+        entries: Result<Vec<Arc<Entry>>, Overrun>,
+    ) -> Result<io::Result<()>, StreamError> {
+        let Ok(entries) = entries else {
+            self.observer.deafened();
+            self.observer.opened(host::now(), false);
+            let detail = "events came faster than they could be shown, and some were lost";
+            return Ok(self.show(&notice("overrun", detail.to_owned())));
+        };
+        for entry in entries {
+            let shown = match &entry.body {
+                Body::Event { event, .. } => {
+                    self.first = false;
+                    let notice = self.observer.event(entry.at, event);
+                    let live = self.stream.heard(entry.at);
+                    live.map_or(Ok(()), |live| self.show(&live))
+                        .and_then(|()| self.show(&notice))
+                }
+                Body::SubscriptionEnded { subscription, end } if self.stream.is(*subscription) => {
+                    self.ended(end)?
+                }
+                _ => Ok(()),
+            };
+            if shown.is_err() {
+                return Ok(shown);
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// The first stream tells whether the runtime has events at all.
+    fn ended(&mut self, end: &StreamEnd) -> Result<io::Result<()>, StreamError> {
+        let refused = match end {
+            StreamEnd::Closed => true,
+            StreamEnd::Cancelled => false,
+            StreamEnd::Failed(fault) => fault.code == StatusCode::UNIMPLEMENTED,
+        };
+        if refused && std::mem::take(&mut self.first) {
+            return Err(StreamError::of_the_first(end));
+        }
+        self.first = false;
+        self.observer.deafened();
+        let notice = self.stream.broke(end);
+        Ok(self.show(&notice))
+    }
+
+    fn relisted(&mut self, relisted: Result<Relist, Failed>) -> io::Result<()> {
+        match relisted {
+            Ok(relist) => {
+                if std::mem::take(&mut self.relist_failed) {
+                    self.show(&notice("relist-works", "relists work again".to_owned()))?;
+                }
+                let notices = self.observer.relisted(host::now(), relist);
+                notices.iter().try_for_each(|notice| self.show(notice))
+            }
+            Err(_) if self.relist_failed => Ok(()),
+            Err((method, fault)) => {
+                self.relist_failed = true;
+                let detail = format!("the relist fails: {method}: {fault}; trying on");
+                self.show(&notice("relist-failed", detail))
+            }
+        }
+    }
+
+    fn show(&self, notice: &Notice) -> io::Result<()> {
+        match notice {
+            Notice::Event(seen) => {
+                if let Some(lag_ns) = seen.lag_ns.filter(|_| seen.evented != "ignored") {
+                    self.metrics.event_arrived(lag_ns);
+                }
+            }
+            Notice::Missed { .. } => self.metrics.missed(),
+            Notice::Disagreement { .. } => self.metrics.disagreed(),
+            Notice::Relist { .. }
+            | Notice::Agreement { .. }
+            | Notice::Stream { .. }
+            | Notice::Summary(_) => {}
+        }
+        self.output.show(host::now(), notice)
+    }
+}
+
+/// Whether to go on: not if nobody reads any more, as after `| head`, which is no fault.
+fn unless_unread(shown: io::Result<()>) -> Result<bool, WatchError> {
+    match shown {
+        Ok(()) => Ok(true),
+        Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(fault) => Err(WatchError::Output(fault)),
+    }
+}
+
+async fn serve(metrics: &Metrics, address: SocketAddr) -> Result<Endpoint, WatchError> {
+    let endpoint = Endpoint::serve(metrics.clone(), address).await?;
+    let address = endpoint.address();
+    say(&format!("metrics at http://{address}/metrics"));
+    if !address.ip().is_loopback() {
+        say("warning: the metrics can be read by whoever reaches this address");
+    }
+    Ok(endpoint)
+}
+
+/// Says what is watched, and what watching it does.
+fn announce(options: &WatchOptions, client: &Client) {
+    let runtime = client.version();
+    let name = printable(&runtime.runtime_name);
+    let version = printable(&runtime.runtime_version);
+    say(&format!(
+        "watching {name} {version} at {}",
+        options.target.runtime
+    ));
+    if name == "containerd" && version.trim_start_matches('v').starts_with("1.7.") {
+        say(
+            "warning: containerd 1.7 gives each event to one of its listeners alone: while this \
+             goes on, a kubelet with EventedPLEG and other watchers miss what is shown here, and \
+             what they get is missed here",
+        );
+    }
+}
+
+/// The first signal ends the watch with its summary, the second one the process.
+fn listen_for_signals(tasks: &mut JoinSet<()>, stop: &CancellationToken) -> io::Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let stop = stop.clone();
+    tasks.spawn(async move {
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            if stop.is_cancelled() {
+                std::process::exit(Exit::Undecided as i32);
+            }
+            stop.cancel();
+        }
+    });
+    Ok(())
+}

@@ -1,0 +1,128 @@
+//! Keeping an event stream open: opens it, tells how it goes, and opens it again after a pause.
+
+use std::time::Duration;
+
+use super::notice::Notice;
+use crate::cri::{Endpoint, Subscription};
+use crate::history::{HostInstant, StreamEnd, SubscriptionId};
+use crate::host;
+use crate::metrics::Metrics;
+use crate::pleg::{Moment, Next, Policy, Reconnect, StreamFate};
+use crate::recorder::Recorder;
+use crate::report::span;
+
+/// The stream, if there is one, and when to open the next.
+pub(super) struct Stream {
+    endpoint: Endpoint,
+    recorder: Recorder,
+    metrics: Metrics,
+    reconnect: Reconnect,
+    open: Option<Subscription>,
+    due: Option<HostInstant>,
+    opened: HostInstant,
+    live: bool,
+}
+
+impl Stream {
+    pub(super) fn new(endpoint: Endpoint, recorder: Recorder, metrics: Metrics) -> Self {
+        Self {
+            endpoint,
+            recorder,
+            metrics,
+            reconnect: Reconnect::new(Policy::BackOff),
+            open: None,
+            due: Some(HostInstant::default()),
+            opened: HostInstant::default(),
+            live: false,
+        }
+    }
+
+    /// Whether an event of this stream belongs to the one that is open.
+    pub(super) fn is(&self, id: SubscriptionId) -> bool {
+        self.open.as_ref().is_some_and(|open| open.id() == id)
+    }
+
+    /// How long to wait before [`Stream::open`]; none while it is open.
+    pub(super) fn pause(&self, now: HostInstant) -> Option<Duration> {
+        let due = self.due?;
+        Some(due.since(now))
+    }
+
+    /// Asks for the stream, and returns when that was, or says why there is none.
+    pub(super) async fn open(&mut self) -> (Option<HostInstant>, Notice) {
+        self.due = None;
+        let asked = host::now();
+        match Subscription::open(&self.endpoint, &self.recorder).await {
+            Ok(subscription) => {
+                self.reconnect.opened(moment(asked));
+                self.count();
+                self.open = Some(subscription);
+                self.opened = asked;
+                self.live = false;
+                let detail = "the event stream is asked for; its first event will prove it";
+                (Some(asked), notice("opened", detail.to_owned()))
+            }
+            Err(fault) => (None, self.ended(StreamFate::Refused, &fault.to_string())),
+        }
+    }
+
+    /// An event came; says so if it is the first one.
+    pub(super) fn heard(&mut self, at: HostInstant) -> Option<Notice> {
+        if std::mem::replace(&mut self.live, true) {
+            return None;
+        }
+        let after = span(at.since(self.opened));
+        let detail = format!("the event stream is live: an event came after {after}");
+        Some(notice("live", detail))
+    }
+
+    /// The stream has ended.
+    pub(super) fn broke(&mut self, end: &StreamEnd) -> Notice {
+        self.open = None;
+        match end {
+            StreamEnd::Closed => self.ended(StreamFate::Closed, "the runtime ended it with OK"),
+            StreamEnd::Cancelled => self.ended(StreamFate::Closed, "it was given up"),
+            StreamEnd::Failed(fault) => self.ended(StreamFate::Failed, &fault.to_string()),
+        }
+    }
+
+    fn ended(&mut self, fate: StreamFate, why: &str) -> Notice {
+        let now = host::now();
+        let jitter = (uuid::Uuid::new_v4().as_u128() % 1000) as u16;
+        let then = self.reconnect.ended(fate, moment(now), jitter);
+        let pause = match then.next {
+            Next::Open(pause) => pause,
+            Next::FallBack { .. } | Next::Disable => Policy::LONGEST_PAUSE,
+        };
+        self.due = Some(later(now, pause));
+        self.count();
+        let again = if pause.is_zero() {
+            "trying again at once".to_owned()
+        } else {
+            format!("trying again in {}", span(pause))
+        };
+        notice("ended", format!("there is no event stream: {why}; {again}"))
+    }
+
+    fn count(&self) {
+        let (errors, successes) = (self.reconnect.errors(), self.reconnect.successes());
+        self.metrics.connections(errors, successes);
+    }
+}
+
+/// A notice about the connection.
+pub(super) fn notice(what: &'static str, detail: String) -> Notice {
+    Notice::Stream { what, detail }
+}
+
+fn moment(at: HostInstant) -> Moment {
+    Moment::from_ns(at.realtime_ns)
+}
+
+fn later(at: HostInstant, by: Duration) -> HostInstant {
+    let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+    HostInstant {
+        monotonic_ns: at.monotonic_ns.saturating_add(by),
+        ..at
+    }
+}

@@ -1,0 +1,132 @@
+//! Two caches side by side.
+//!
+//! Some differences are how the Evented PLEG is made, and no fault of a runtime: its status of a
+//! pod tells of the newest sandbox alone, and it keeps a container that an event says was deleted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::notice::{View, Viewed};
+use crate::history::SandboxState;
+use crate::pleg::{Moment, PodStatus, State};
+
+/// What both have of a pod, as far as they have to agree.
+pub(super) fn views(
+    generic: Option<&PodStatus>,
+    evented: Option<&PodStatus>,
+    deleted: &BTreeSet<String>,
+) -> (View, View) {
+    let newest = evented.into_iter().flat_map(|status| &status.sandboxes);
+    let since = newest.map(|sandbox| sandbox.created_at).max();
+    let view = |status: &PodStatus| view(status, since.unwrap_or(Moment::NEVER));
+    let generic = generic.map(view);
+    let mut evented = evented.map(view);
+    if let Some(evented) = &mut evented {
+        let listed = |id: &String| generic.as_ref().is_some_and(|view| view.contains_key(id));
+        evented.retain(|id, _| listed(id) || !deleted.contains(id));
+    }
+    (generic, evented)
+}
+
+fn view(status: &PodStatus, since: Moment) -> BTreeMap<String, Viewed> {
+    let sandboxes = status.sandboxes.iter();
+    let sandboxes = sandboxes.filter(|sandbox| sandbox.created_at >= since);
+    let sandboxes = sandboxes.map(|sandbox| {
+        let viewed = Viewed {
+            container: None,
+            state: SandboxState::to_string(&sandbox.state),
+            exit_code: None,
+        };
+        (sandbox.id.to_string(), viewed)
+    });
+    let containers = status.containers.iter();
+    let containers = containers.filter(|container| container.created_at >= since);
+    let containers = containers.map(|container| {
+        let exited = container.state == State::Exited;
+        let viewed = Viewed {
+            container: Some(container.name.clone()),
+            state: container.state.label().to_uppercase(),
+            exit_code: exited.then_some(container.exit_code),
+        };
+        (container.id.to_string(), viewed)
+    });
+    sandboxes.chain(containers).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pleg::{PodContainer, PodSandbox, SharedId, SharedUid};
+
+    fn sandbox(id: &str, created_at: i64) -> PodSandbox {
+        PodSandbox {
+            id: SharedId::from(id),
+            state: SandboxState::Ready,
+            created_at: Moment::from_ns(created_at),
+            attempt: 0,
+        }
+    }
+
+    fn container(id: &str, created_at: i64, state: State) -> PodContainer {
+        PodContainer {
+            id: SharedId::from(id),
+            name: id.to_owned(),
+            state,
+            created_at: Moment::from_ns(created_at),
+            started_at: Moment::NEVER,
+            finished_at: Moment::NEVER,
+            exit_code: 0,
+            image: String::new(),
+            image_id: String::new(),
+            restart_count: 0,
+            hash: 0,
+            reason: String::new(),
+            message: String::new(),
+        }
+    }
+
+    fn status(sandboxes: Vec<PodSandbox>, containers: Vec<PodContainer>) -> PodStatus {
+        PodStatus {
+            uid: SharedUid::from("u"),
+            name: String::new(),
+            namespace: String::new(),
+            ips: Vec::new(),
+            sandboxes,
+            containers,
+            active_containers: Vec::new(),
+            read_at: Moment::NEVER,
+        }
+    }
+
+    #[track_caller]
+    fn check(generic: &PodStatus, evented: &PodStatus, deleted: &[&str], agree: bool) {
+        let deleted = deleted.iter().map(|&id| id.to_owned()).collect();
+        let (generic, evented) = views(Some(generic), Some(evented), &deleted);
+        assert_eq!(generic == evented, agree, "{generic:?} {evented:?}");
+    }
+
+    #[test]
+    fn states_are_compared() {
+        let with = |state| status(vec![sandbox("s", 1)], vec![container("c", 2, state)]);
+        check(&with(State::Running), &with(State::Running), &[], true);
+        check(&with(State::Exited), &with(State::Running), &[], false);
+    }
+
+    #[test]
+    fn sandboxes_before_the_newest_do_not_count() {
+        let old = container("o", 2, State::Exited);
+        let all = status(vec![sandbox("t", 3), sandbox("s", 1)], vec![old]);
+        check(&all, &status(vec![sandbox("t", 3)], vec![]), &[], true);
+    }
+
+    #[test]
+    fn a_deleted_container_may_stay_in_the_cache_but_no_other() {
+        let bare = status(vec![sandbox("s", 1)], vec![]);
+        let kept = status(
+            vec![sandbox("s", 1)],
+            vec![container("c", 2, State::Exited)],
+        );
+        check(&bare, &kept, &["c"], true);
+        check(&bare, &kept, &[], false);
+        check(&kept, &bare, &["c"], false);
+    }
+}

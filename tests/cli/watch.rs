@@ -1,0 +1,133 @@
+//! `watch` without a runtime that works: what is wrong is told at once, and what is not for ever is
+//! waited for.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::fake_cri::{FakeCri, Flaw};
+use crate::suite::{Suite, suite};
+
+const AT_ONCE: Duration = Duration::from_secs(5);
+const ASKED: &str = "the event stream is asked for";
+
+fn watch(fake: &FakeCri, args: &[&str]) -> Suite {
+    let socket = fake.socket();
+    suite([&["watch", "-r", socket.to_str().unwrap()], args].concat())
+}
+
+#[test]
+fn wrong_usage_is_told() {
+    for (args, told) in [
+        (["--within", "0"], "it must be more than nothing"),
+        (["--output", "xml"], "[possible values: text, json]"),
+        (["--metrics-address", "9101"], "invalid socket address"),
+        (["--format", "json"], "unexpected argument"),
+    ] {
+        suite([&["watch"], &args[..]].concat())
+            .run()
+            .fails(2, &[told]);
+    }
+}
+
+#[test]
+fn an_address_that_is_taken_is_told() {
+    let fake = FakeCri::start(Flaw::Silent);
+    let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let ended = watch(&fake, &["--metrics-address", &address]).run();
+    ended.fails(2, &["error: serve metrics at", &address]);
+}
+
+#[test]
+fn an_address_that_others_reach_is_warned_of() {
+    let fake = FakeCri::start(Flaw::Silent);
+    let running = watch(&fake, &["--metrics-address", "0.0.0.0:0"]).start();
+    running.wait_for("warning: the metrics can be read by whoever reaches this address");
+}
+
+#[test]
+fn a_runtime_without_events_cannot_be_watched() {
+    let fake = FakeCri::start(Flaw::NoEvents);
+    let ended = watch(&fake, &[]).run();
+    ended.fails(
+        3,
+        &["error: the runtime has no event stream", "UNIMPLEMENTED"],
+    );
+}
+
+#[test]
+fn events_that_are_switched_off_cannot_be_watched() {
+    let fake = FakeCri::start(Flaw::EventsOff);
+    let ended = watch(&fake, &[]).run();
+    ended.fails(
+        3,
+        &[
+            "error: container events are switched off",
+            "enable_pod_events",
+        ],
+    );
+}
+
+#[test]
+fn there_is_nobody_to_watch() {
+    let ended = suite(["watch", "-r", "/no/such/socket"]).run();
+    ended.fails(3, &["no socket", "is the runtime running"]);
+}
+
+#[test]
+fn a_signal_ends_it_with_a_summary() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let fake = FakeCri::start(Flaw::Silent);
+        let running = watch(&fake, &[]).start();
+        running.wait_for(ASKED);
+        running.send(signal);
+        let ended = running.end_within(AT_ONCE).fails(0, &["watching fake 1"]);
+        assert!(ended.out.contains(": 0 events\n"), "{ended:#?}");
+        assert!(ended.out.contains("missed events: 0\n"), "{ended:#?}");
+        assert!(!ended.out.contains('\u{1b}'), "{ended:#?}");
+        assert_eq!(fake.sandboxes(), 0, "it only reads");
+    }
+}
+
+#[test]
+fn a_failing_relist_is_told_once() {
+    // The fake runtime does not know how to list containers.
+    let fake = FakeCri::start(Flaw::Silent);
+    let running = watch(&fake, &["-o", "json"]).start();
+    running.wait_for("the relist fails: ListContainers: UNIMPLEMENTED");
+    running.wait_for_output("relist-failed");
+    fake.wait_for("list_pod_sandbox");
+    fake.wait_for("list_pod_sandbox");
+    running.send(Signal::INT);
+    let ended = running.end_within(AT_ONCE).fails(0, &[]);
+    let lines = ended.out.lines().map(serde_json::from_str::<Value>);
+    let lines: Vec<_> = lines.map(Result::unwrap).collect();
+    let failed = lines.iter().filter(|line| line["what"] == "relist-failed");
+    assert_eq!(failed.count(), 1, "{ended:#?}");
+    assert_eq!(lines.last().unwrap()["type"], "summary");
+}
+
+#[test]
+fn a_runtime_that_is_lost_is_tried_again() {
+    let mut fake = FakeCri::start(Flaw::Silent);
+    let running = watch(&fake, &[]).start();
+    running.wait_for(ASKED);
+    fake.crash();
+    running.wait_for("trying again at once");
+    running.wait_for_times("there is no event stream", 2);
+    running.send(Signal::INT);
+    running.end_within(AT_ONCE).fails(0, &["nobody listens"]);
+}
+
+#[test]
+fn a_reader_that_goes_ends_it() {
+    let fake = FakeCri::start(Flaw::Silent);
+    let ended = watch(&fake, &["--output", "json"]).run_for_a_line();
+    assert!(ended.out.contains("\"type\":\"stream\""), "{ended:#?}");
+    assert_eq!(ended.code, 0, "{ended:#?}");
+    let ended = watch(&fake, &["--output", "json"]).run_unread();
+    ended.fails(0, &[]);
+}
