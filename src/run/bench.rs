@@ -235,9 +235,9 @@ impl Replay {
         }
     }
 
-    /// The request with this run's labels, a UID of its own, and the new ids. A stop that was obeyed
-    /// has no grace period this time: so soon after its start, a program may miss the signal, and
-    /// waiting for the kill would make the bare loop look slow.
+    /// The request with this run's labels, a UID of its own, and the new ids. A stop that was
+    /// obeyed has no grace period this time: so soon after its start, a program may miss the
+    /// signal, and waiting for the kill would make the bare loop look slow.
     async fn renamed(&self, call: &Recorded) -> Option<Request> {
         let request = &call.request;
         let took = Duration::from_nanos(call.ended - call.began);
