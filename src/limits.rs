@@ -6,9 +6,6 @@ use std::time::Duration;
 /// change: containerd's own event test waits as long. Scaled by `--timeout-scale`.
 pub const EVENT_WAIT: Duration = Duration::from_secs(10);
 
-/// How often a case's pods are listed beside its steps: the kubelet's relist period.
-pub const RELIST_PERIOD: Duration = Duration::from_secs(1);
-
 /// The deadline of an RPC unless `--timeout` sets another. The slowest call of a conformant runtime
 /// on a loaded node, `RunPodSandbox`, was measured at 2.6 s.
 pub const CALL_DEADLINE: Duration = Duration::from_secs(30);

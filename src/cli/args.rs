@@ -229,6 +229,9 @@ pub(super) struct RunArgs {
     /// Write a JSON report
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) json: Option<PathBuf>,
+    /// Serve metrics as a kubelet's during the run, at an address such as 127.0.0.1:9101
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Output")]
+    pub(super) metrics_address: Option<SocketAddr>,
     /// Write all that was seen and done, for `show`
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) history: Option<PathBuf>,

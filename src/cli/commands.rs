@@ -137,6 +137,7 @@ fn options(args: &RunArgs, target: Target) -> RunOptions {
         junit: args.junit.clone(),
         json: args.json.clone(),
         history: args.history.clone(),
+        metrics: args.metrics_address,
         expectations: args.expectations.clone(),
         image: args.image.clone(),
         runtime_handler: args.runtime_handler.clone(),

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::relist::{Relists, inspect, relist};
+use super::relist::{inspect, relist};
 use super::scope::Scope;
 use super::session::{Sabotage, Session, StreamError};
 use crate::case::{
@@ -143,9 +143,13 @@ impl CaseRunner {
         self.session.ensure_stream().await?;
         self.read_kernel()?;
         let mut scope = Scope::default();
-        let relists = (!self.case.silent).then(|| Relists::begin(self));
+        let silence = if self.case.silent {
+            Some(self.session.silence().await)
+        } else {
+            None
+        };
         self.clone().steps(&self.case.steps, &mut scope).await?;
-        drop(relists);
+        drop(silence);
         // One bound for all that is still to come: what does not come costs it once.
         let deadline = Instant::now() + self.session.stretched(limits::EVENT_WAIT);
         let nothing_to_come = |history: &CaseHistory| {

@@ -45,6 +45,11 @@ const MUST_MAY: Levels = Levels {
     hint: Level::May,
 };
 
+/// The id of the rule that a relist shows nothing that no event has told.
+pub const NO_MISSED_EVENT: &str = "INV-11";
+/// The id of the rule that both PLEGs believe the same.
+pub const PLEGS_AGREE: &str = "INV-13";
+
 /// All of them, by their ids.
 pub const INVARIANTS: &[Invariant] = &[
     Invariant {
@@ -116,7 +121,7 @@ pub const INVARIANTS: &[Invariant] = &[
         check: status_not_older,
     },
     Invariant {
-        id: "INV-11",
+        id: NO_MISSED_EVENT,
         name: "invariant::no-missed-event",
         sentence: "Whatever a relist shows of a container has its event, before or soon after.",
         source: "KEP-3386, Monitoring: missed events are ideally zero; R6 and R23 of the kubelet",
@@ -124,7 +129,7 @@ pub const INVARIANTS: &[Invariant] = &[
         check: no_missed_event,
     },
     Invariant {
-        id: "INV-13",
+        id: PLEGS_AGREE,
         name: "invariant::plegs-agree",
         sentence: "Where a case is at rest, a kubelet that lives by events believes of its pods what \
                    one believes that relists.",

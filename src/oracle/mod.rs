@@ -17,7 +17,7 @@ mod tests;
 mod whole_run;
 
 pub use expectations::pending;
-pub use invariants::{INVARIANTS, Invariant, context, invariants};
+pub use invariants::{INVARIANTS, Invariant, NO_MISSED_EVENT, PLEGS_AGREE, context, invariants};
 pub use relist::unannounced;
 pub use whole_run::WholeRun;
 

@@ -189,7 +189,7 @@ impl Execution {
             .collect();
         self.known.apply(outcome, &seen);
         lock(&self.kept).extend(executed.kept);
-        lock(&self.found).take_in(&planned.case.id, history);
+        lock(&self.found).take_in(&planned.case.id, history, self.session.metrics());
     }
 
     /// After an error, finds out whether the runtime is still there.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::history::{CaseHistory, Entry, Seq};
+use crate::metrics::Metrics;
 use crate::oracle::{self, WholeRun};
 use crate::outcome::{Outcome, Verdict, Violation};
 
@@ -26,8 +27,13 @@ struct Found {
 
 impl Findings {
     /// Judges the history of a case that has ended.
-    pub(super) fn take_in(&mut self, case: &str, history: &CaseHistory) {
+    pub(super) fn take_in(&mut self, case: &str, history: &CaseHistory, metrics: &Metrics) {
         for mut violation in oracle::invariants(history) {
+            match violation.rule.as_str() {
+                oracle::NO_MISSED_EVENT => metrics.missed(),
+                oracle::PLEGS_AGREE => metrics.disagreed(),
+                _ => {}
+            }
             let told = self
                 .found
                 .iter()

@@ -15,8 +15,10 @@ mod listing;
 mod outputs;
 mod prepare;
 mod status;
+mod telemetry;
 
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,8 +28,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::case::{Case, load};
 use crate::cri::Endpoint;
-use crate::drive::{Sabotage, TeardownPolicy};
+use crate::drive::{Sabotage, Session, TeardownPolicy};
 use crate::history::{RunId, RunInfo, SandboxId};
+use crate::metrics::EndpointError;
 use crate::oracle::INVARIANTS;
 use crate::outcome::{Outcome, RunReport};
 use crate::plan::{Planned, Selection};
@@ -44,6 +47,7 @@ pub use outputs::OutputError;
 use outputs::Outputs;
 pub use prepare::{PrepareError, imported_name};
 use status::Status;
+use telemetry::{Counting, Telemetry};
 
 /// How the console shows a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,6 +103,8 @@ pub struct RunOptions {
     pub json: Option<PathBuf>,
     /// Where to write the history.
     pub history: Option<PathBuf>,
+    /// Where to serve metrics meanwhile.
+    pub metrics: Option<SocketAddr>,
     /// The failures that are known of this runtime.
     pub expectations: Option<PathBuf>,
     /// The image to run instead of the suite's own.
@@ -130,6 +136,9 @@ pub enum RunError {
     /// A report could not be written.
     #[error(transparent)]
     Output(#[from] OutputError),
+    /// The metrics cannot be served.
+    #[error(transparent)]
+    Metrics(#[from] EndpointError),
     /// No case can run.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
@@ -143,7 +152,7 @@ impl RunError {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Cases(_) | Self::Known(_) | Self::Output(_) => Exit::Usage,
+            Self::Cases(_) | Self::Known(_) | Self::Output(_) | Self::Metrics(_) => Exit::Usage,
             Self::NothingSelected(_) => Exit::NothingRan,
             Self::Prepare(_) | Self::System(_) => Exit::Undecided,
         }
@@ -237,10 +246,19 @@ fn run_plan(
     let run = RunId(uuid::Uuid::new_v4().to_string());
     let unfinished = outputs.unfinished();
     let interrupts = runtime.block_on(async { interrupt::watch(&stop, &run, unfinished) })?;
+    let telemetry = runtime.block_on(Telemetry::serve(options.metrics))?;
     let connecting = prepare::connect(options, run, outputs, &stop);
     let (caller, info, history) = runtime.block_on(connecting)?;
     let mut clean_up = CleanUp::after(&info.run, &caller, options.timeout_percent);
-    let preparing = prepare::prepare(options, &caller, &info, stop.clone(), &mut clean_up);
+    let metrics = telemetry.metrics();
+    let preparing = prepare::prepare(
+        options,
+        &caller,
+        &info,
+        metrics,
+        stop.clone(),
+        &mut clean_up,
+    );
     let (session, foreign_pods) = match runtime.block_on(preparing) {
         Ok(prepared) => prepared,
         Err(fault) => {
@@ -256,19 +274,10 @@ fn run_plan(
     announce(options, &info, &image, foreign_pods);
     let pretty = options.format == Format::Pretty;
     let status = Arc::new(Status::new(planned.len(), pretty));
-    let execution_options = ExecutionOptions {
-        known,
-        fail_fast: options.fail_fast,
-        teardown: options.teardown,
-        threads: options.threads,
-        cases: planned.len(),
-    };
-    let execution = Execution::new(Arc::new(session), execution_options, status.clone());
     let drawing = runtime.spawn(status.clone().draw());
-    let lost = present(options, planned, &execution, &runtime, &stop);
+    let (mut outcomes, kept, lost) =
+        execute(options, known, planned, session, &runtime, &status, &stop);
     status.doing("removing what the run made");
-    let (mut outcomes, kept) = execution.finish();
-    drop(execution);
     let mut faults = runtime.block_on(clean_up.all_but(&kept));
     if faults.is_empty() {
         tell_removed(&mut outcomes);
@@ -294,6 +303,32 @@ fn run_plan(
         faults,
         foreign_pods,
     })
+}
+
+/// Executes the plan while its pods are relisted. Returns the outcomes, the sandboxes that were
+/// kept, and whether the output was closed meanwhile.
+fn execute(
+    options: &RunOptions,
+    known: Known,
+    planned: Vec<Planned>,
+    session: Session,
+    runtime: &Runtime,
+    status: &Arc<Status>,
+    stop: &CancellationToken,
+) -> (Vec<Outcome>, Vec<SandboxId>, bool) {
+    let execution_options = ExecutionOptions {
+        known,
+        fail_fast: options.fail_fast,
+        teardown: options.teardown,
+        threads: options.threads,
+        cases: planned.len(),
+    };
+    let session = Arc::new(session);
+    let _counting = runtime.block_on(async { Counting::begin(&session) });
+    let execution = Execution::new(session, execution_options, status.clone());
+    let lost = present(options, planned, &execution, runtime, stop);
+    let (outcomes, kept) = execution.finish();
+    (outcomes, kept, lost)
 }
 
 /// Says of what a case could not remove that the run could.

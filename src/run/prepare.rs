@@ -8,6 +8,7 @@ use super::{RunError, RunOptions};
 use crate::cri::{Client, ConnectError};
 use crate::drive::{self, Caller, Session, SessionOptions, StreamError, SweepError};
 use crate::history::{Body, CallFault, Reply, Request, RunId, RunInfo};
+use crate::metrics::Metrics;
 use crate::recorder::{HistoryFile, Recorder};
 use crate::workload::{self, Image, Registry};
 
@@ -93,6 +94,7 @@ pub(super) async fn prepare(
     options: &RunOptions,
     caller: &Caller,
     info: &RunInfo,
+    metrics: &Metrics,
     stop: CancellationToken,
     clean_up: &mut CleanUp,
 ) -> Result<(Session, usize), PrepareError> {
@@ -106,7 +108,7 @@ pub(super) async fn prepare(
         timeout_percent: options.timeout_percent,
         sabotage: options.sabotage.clone(),
     };
-    let session = Session::new(session_options, caller.clone(), stop);
+    let session = Session::new(session_options, caller.clone(), metrics.clone(), stop);
     session.ensure_stream().await?;
     Ok((session, foreign_pods))
 }

@@ -30,14 +30,15 @@ const USES: &[(&str, &[&str])] = &[
     (
         "drive",
         &[
-            "case", "cri", "history", "host", "limits", "oracle", "recorder", "workload",
+            "case", "cri", "history", "host", "limits", "metrics", "oracle", "pleg", "recorder",
+            "workload",
         ],
     ),
     (
         "run",
         &[
-            "case", "cri", "drive", "history", "host", "limits", "oracle", "outcome", "plan",
-            "recorder", "report", "workload",
+            "case", "cri", "drive", "history", "host", "limits", "metrics", "oracle", "outcome",
+            "plan", "recorder", "report", "workload",
         ],
     ),
     (

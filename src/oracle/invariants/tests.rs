@@ -491,8 +491,9 @@ fn a_status_without_an_image_is_told() {
     check(
         "pod run; c create; c CREATED status-lacks=image",
         expect![[r#"
-        INV-07 at #5: c (c.0.beef): expected an id, metadata, an image and created_at in each status: status 0 of CREATED has no image
-    "#]],
+            INV-07 at #5: c (c.0.beef): expected an id, metadata, an image and created_at in each status: status 0 of CREATED has no image
+            INV-13 at #5: c (c.0.beef): expected a kubelet takes the event: the kubelet panics: the status of container c.0.beef has no image, and the kubelet dereferences it
+        "#]],
     );
 }
 

@@ -1,13 +1,10 @@
-//! The relist loop: asks the runtime once a second, and gives the answers to a Generic PLEG.
-//!
-//! It runs in a task of its own, for a runtime that is slow to answer must not hold up events.
+//! Relisting: asks the runtime what there is, and gives the answers to a Generic PLEG.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use tokio::sync::mpsc::Sender;
 
-use crate::cri::Client;
+use super::caller::Caller;
 use crate::history::{
     CallFault, ContainerId, ContainerListing, ContainerStatus, HostInstant, Labels, Reply, Request,
     SandboxId, SandboxListing, SandboxStatus, StatusCode,
@@ -21,40 +18,50 @@ use crate::pleg::{
 
 /// One relist that succeeded.
 #[derive(Debug)]
-pub(super) struct Relist {
+pub struct Relist {
     /// When the runtime was asked.
-    pub(super) began: HostInstant,
-    pub(super) sandboxes: Vec<SandboxListing>,
-    pub(super) containers: Vec<ContainerListing>,
+    pub began: HostInstant,
+    /// What there is, in the order of the answer.
+    pub sandboxes: Vec<SandboxListing>,
+    /// What there is, in the order of the answer.
+    pub containers: Vec<ContainerListing>,
     /// What the PLEG has sent.
-    pub(super) lifecycle: Vec<LifecycleEvent>,
+    pub lifecycle: Vec<LifecycleEvent>,
     /// All that its cache has.
-    pub(super) believed: BTreeMap<SharedUid, Inspection>,
+    pub believed: BTreeMap<SharedUid, Inspection>,
 }
 
-/// The call that failed, and how.
-pub(super) type Failed = (&'static str, CallFault);
+/// The call that a relist failed in, and how.
+pub type RelistFault = (&'static str, CallFault);
 
-/// The loop's state.
-pub(super) struct Relister {
-    client: Client,
+/// A Generic PLEG, and whom it asks.
+pub struct Relister {
+    caller: Caller,
     metrics: Metrics,
+    labels: Labels,
     kubelet: Kubelet,
     generic: Generic,
 }
 
 impl Relister {
-    pub(super) fn new(client: Client, metrics: Metrics) -> Self {
+    /// A PLEG that knows nothing yet. It will list what carries these labels, all that there is if
+    /// there are none.
+    #[must_use]
+    pub fn new(caller: Caller, metrics: Metrics, labels: Labels) -> Self {
         Self {
-            client,
+            caller,
             metrics,
+            labels,
             kubelet: Kubelet::new(Features::Generic, Channel::KUBELET_CAPACITY),
             generic: Generic::new(),
         }
     }
 
     /// Relists, a period after the end of the last time, until nobody wants to know.
-    pub(super) async fn run(mut self, to: Sender<Result<Relist, Failed>>) {
+    ///
+    /// A runtime that is slow to answer shall not hold up events: this belongs into a task of its
+    /// own.
+    pub async fn run(mut self, to: Sender<Result<Relist, RelistFault>>) {
         let mut tick = tokio::time::interval(Generic::PERIOD);
         loop {
             tick.tick().await;
@@ -66,7 +73,11 @@ impl Relister {
         }
     }
 
-    async fn relist(&mut self) -> Result<Relist, Failed> {
+    /// Relists once.
+    ///
+    /// # Errors
+    /// If a list fails. What fails of an inspection is in what the PLEG believes.
+    pub async fn relist(&mut self) -> Result<Relist, RelistFault> {
         let began = host::now();
         let at = Moment::from_ns(began.realtime_ns);
         if let Some(last) = self.generic.relisted_at() {
@@ -80,14 +91,14 @@ impl Relister {
         relisted
     }
 
-    async fn relist_at(&mut self, began: HostInstant, at: Moment) -> Result<Relist, Failed> {
+    async fn relist_at(&mut self, began: HostInstant, at: Moment) -> Result<Relist, RelistFault> {
         let (sandboxes, containers) = self.list().await?;
         let list = list_pods(at, &sandboxes, &containers);
         self.generic.relist(&mut self.kubelet, at, &list);
         while let Some(wanted) = self.generic.wanted() {
             let pod = list.pod(wanted.index).expect("it was found in this list");
             let now = Moment::from_ns(host::now().realtime_ns);
-            let answers = Answers::ask(&self.client, &pod).await;
+            let answers = Answers::ask(&self.caller, &pod).await;
             let inspection = pod_status(&pod, false, now, &answers);
             let inspection = inspection.map(Into::into);
             self.generic.inspected(&mut self.kubelet, inspection);
@@ -103,16 +114,16 @@ impl Relister {
         })
     }
 
-    async fn list(&self) -> Result<(Vec<SandboxListing>, Vec<ContainerListing>), Failed> {
-        let sandboxes = Request::ListSandboxes(Labels::new());
+    async fn list(&self) -> Result<(Vec<SandboxListing>, Vec<ContainerListing>), RelistFault> {
+        let sandboxes = Request::ListSandboxes(self.labels.clone());
         let containers = Request::ListContainers {
             sandbox: None,
-            labels: Labels::new(),
+            labels: self.labels.clone(),
         };
-        let Reply::Sandboxes(sandboxes) = ask(&self.client, &sandboxes).await? else {
+        let Reply::Sandboxes(sandboxes) = ask(&self.caller, sandboxes).await? else {
             unreachable!("`ListPodSandbox` is answered by sandboxes");
         };
-        let Reply::Containers(mut containers) = ask(&self.client, &containers).await? else {
+        let Reply::Containers(mut containers) = ask(&self.caller, containers).await? else {
             unreachable!("`ListContainers` is answered by containers");
         };
         label_as_kubelets_do(&sandboxes, &mut containers);
@@ -133,9 +144,10 @@ impl Relister {
     }
 }
 
-async fn ask(client: &Client, request: &Request) -> Result<Reply, Failed> {
-    let reply = client.call(request).await;
-    reply.map_err(|fault| (request.method(), fault))
+async fn ask(caller: &Caller, request: Request) -> Result<Reply, RelistFault> {
+    let method = request.method();
+    let reply = caller.call(None, request).await;
+    reply.map_err(|fault| (method, fault))
 }
 
 /// A kubelet finds a container's pod by labels of its own. Who runs pods without a kubelet may not
@@ -163,11 +175,11 @@ struct Answers {
 }
 
 impl Answers {
-    async fn ask(client: &Client, pod: &ListedPod<'_>) -> Self {
+    async fn ask(caller: &Caller, pod: &ListedPod<'_>) -> Self {
         let mut answers = Self::default();
         for seen in pod.sandboxes() {
             let request = Request::SandboxStatus(SandboxId::from(seen.id));
-            let answer = match client.call(&request).await {
+            let answer = match caller.call(None, request).await {
                 Ok(Reply::SandboxStatus(status)) => Ok(*status),
                 Ok(_) => Err(StatusFault::Empty),
                 Err(fault) => Err(status_fault(&fault)),
@@ -176,7 +188,7 @@ impl Answers {
         }
         for seen in pod.containers() {
             let request = Request::ContainerStatus(ContainerId::from(seen.id));
-            let answer = match client.call(&request).await {
+            let answer = match caller.call(None, request).await {
                 Ok(Reply::ContainerStatus(status)) => Ok(*status),
                 Ok(_) => Err(StatusFault::Empty),
                 Err(fault) => Err(status_fault(&fault)),
@@ -211,13 +223,6 @@ impl Statuses for Answers {
         answer.as_ref().map_err(Clone::clone)
     }
 }
-
-/// How many relists may wait to be looked at.
-pub(super) const WAITING: usize = 2;
-
-/// A relist that begins so soon after its stream was asked for may show what the runtime had no
-/// listener for yet.
-pub(super) const DEAF_AFTER_OPENING: Duration = Duration::from_millis(500);
 
 #[cfg(test)]
 mod tests {
