@@ -10,6 +10,8 @@
 //! before every event has had its time; and at the driver's own inspection, which waits for that.
 
 mod relists;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +20,7 @@ use super::invariants::Invariant;
 use super::name_of;
 use crate::history::{
     Body, Call, CaseHistory, ContainerId, Entry, Event, EventKind, PodUid, Request, SandboxId,
-    SandboxSpec, Seq, Sighting, Subject, SubjectKind, SubscriptionId,
+    SandboxSpec, Seq, Sighting, StepsEnd, Subject, SubjectKind, SubscriptionId,
 };
 use crate::limits;
 use crate::outcome::Violation;
@@ -115,13 +117,12 @@ impl Pod<'_> {
 
     /// Until where the pod must be believed to be as a relist shows it; none if it is not at rest.
     fn at_rest_until(&self, relist: &Relist<'_>, place: usize) -> Option<Seq> {
-        let is_last = |later: &Relist<'_>| later.pod != Some(self.spec.uid.0.as_str());
-        let later = self
-            .relists
-            .iter()
-            .filter(|later| later.ended.seq > relist.ended.seq);
-        if relist.pod.is_some() && later.clone().all(is_last) && self.history.steps_end().is_some()
-        {
+        let uid = self.spec.uid.0.as_str();
+        let mut later = self.relists.iter();
+        let inspected_again =
+            later.any(|later| later.pod == Some(uid) && later.ended.seq > relist.ended.seq);
+        let waited_for = self.history.steps_end() == Some(&StepsEnd::Complete);
+        if relist.pod.is_some() && !inspected_again && waited_for {
             return Some(Seq(u64::MAX));
         }
         let bound = self.history.stretched(limits::EVENT_WAIT);
@@ -358,6 +359,7 @@ fn belief(status: &PodStatus, deleted: &BTreeSet<String>) -> Belief {
         .filter(|container| !deleted.contains(container.id.as_str()))
         .map(|container| {
             let name = format!("{} {}", container.name, container.id.as_str());
+            let name = name.trim_start().to_owned();
             let (state, code) = (container.state.label(), container.exit_code);
             (name, format!("{state} {code} {}", container.reason))
         });

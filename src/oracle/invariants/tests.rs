@@ -200,8 +200,8 @@ fn a_new_subscriber_can_be_told_twice() {
     then(
         "resubscribe; c CREATED; c CREATED",
         expect![[r#"
-        INV-02 at #7 #8: c (c.0.beef): expected one CREATED event: CREATED again after 1ms
-    "#]],
+            INV-02 at #8 #9: c (c.0.beef): expected one CREATED event: CREATED again after 1ms
+        "#]],
     );
 }
 
