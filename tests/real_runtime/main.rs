@@ -64,7 +64,8 @@ const TESTS: &[Test] = tests! {
         a_runtime_without_events_is_told_and_left_clean
         a_runtime_without_events_cannot_be_watched;
     Prometheus:
-        prometheus_takes_the_metrics_as_a_kubelets;
+        prometheus_takes_the_metrics_as_a_kubelets
+        a_run_serves_the_metrics_of_its_relists;
 };
 
 fn main() -> std::process::ExitCode {

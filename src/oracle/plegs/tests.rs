@@ -60,10 +60,7 @@ fn what_happens_while_the_driver_inspects_may_be_told_after_it() {
 #[test]
 fn an_inspection_that_was_refused_shows_nothing() {
     then("pod inspect c=exited:137 unanswered; end", expect![]);
-    then(
-        "c stop; pod inspect c=exited:137; end error",
-        expect![""],
-    );
+    then("c stop; pod inspect c=exited:137; end error", expect![""]);
 }
 
 #[test]

@@ -3,8 +3,7 @@
 use super::{BEGAN_NS, CASE, Extras, Script, state};
 use crate::history::{
     Body, CallFault, CallId, ContainerId, ContainerListing, ContainerMetadata, ContainerState,
-    ContainerStatus, Labels, Reply, Request, RuntimeNanos, SandboxId, SandboxListing,
-    StatusCode,
+    ContainerStatus, Labels, Reply, Request, RuntimeNanos, SandboxId, SandboxListing, StatusCode,
 };
 use crate::pleg::POD_UID_LABEL;
 
