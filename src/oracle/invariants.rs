@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::plegs::plegs_agree;
 use super::relist::relists_of;
+use super::snapshots::snapshots_never_go_back;
 use super::{entries_about, name_of};
 use crate::case::Levels;
 use crate::history::{
@@ -119,6 +120,15 @@ pub const INVARIANTS: &[Invariant] = &[
         source: "kubelet evented.go, GeneratePodStatus",
         levels: MUST_MAY,
         check: status_not_older,
+    },
+    Invariant {
+        id: "INV-09",
+        name: "invariant::snapshots-never-go-back",
+        sentence: "No event shows a sibling of its container in an earlier state than an event of the pod \
+                   has shown before.",
+        source: "KEP-3386, Timestamp of the Pod Status; kubelet 1.26 to 1.36 keeps the last one",
+        levels: MUST_MAY,
+        check: snapshots_never_go_back,
     },
     Invariant {
         id: NO_MISSED_EVENT,

@@ -12,6 +12,7 @@ mod relist;
 #[cfg(test)]
 mod script;
 mod situation;
+mod snapshots;
 #[cfg(test)]
 mod tests;
 mod whole_run;

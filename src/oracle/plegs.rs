@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use super::invariants::Invariant;
 use super::name_of;
+use super::snapshots::pods_that_went_back;
 use crate::history::{
     Body, Call, CaseHistory, ContainerId, Entry, Event, EventKind, PodUid, Request, SandboxId,
     SandboxSpec, Seq, Sighting, StepsEnd, Subject, SubjectKind, SubscriptionId,
@@ -39,7 +40,8 @@ type Belief = BTreeMap<String, String>;
 /// What one kubelet came to believe of each pod, and since where in the history.
 type Beliefs = BTreeMap<String, Vec<(Seq, Belief)>>;
 
-/// Each pod of which the two kubelets believe different things.
+/// Each pod of which the two kubelets believe different things, unless an event's snapshot went back:
+/// that explains it, and is told by a rule of its own.
 pub(super) fn plegs_agree(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     let relists = relists(history);
     let relisting = relisting_kubelet(history, &relists);
@@ -47,10 +49,14 @@ pub(super) fn plegs_agree(rule: &Invariant, history: &CaseHistory) -> Vec<Violat
         Ok(evented) => evented,
         Err((seq, panic)) => return vec![panicked(rule, history, seq, &panic)],
     };
+    let went_back = pods_that_went_back(history);
     let pods = history.subjects().iter().filter_map(|subject| {
         let SubjectKind::Sandbox(spec) = &subject.kind else {
             return None;
         };
+        if went_back.contains(&spec.uid) {
+            return None;
+        }
         let pod = Pod {
             history,
             subject,

@@ -294,7 +294,7 @@ impl Script {
     /// `id=c.0` (another id), `at=0` (`created_at`; also `s`, `ms`, `us`, `first`, `last`, or a
     /// shift such as `+2s`). Of its sandbox: `no-sandbox`, `no-metadata`, `uid=x`. Of its own
     /// status: `exit=`, `reason=`, `state=`, `missing`, `twice`, `present`, and `status-lacks=` an
-    /// `id`, `metadata`, `image` or `time`.
+    /// `id`, `metadata`, `image` or `time`. Of a sibling's: `stale=d:running`.
     fn event(&mut self, name: &str, word: &str, extras: &Extras<'_>) {
         let id = self.id_of(name);
         let kind = kind(word);
@@ -317,6 +317,7 @@ impl Script {
         for status in shown.iter_mut().filter(|status| status.id == id) {
             lack(status, extras.value("status-lacks"));
         }
+        self.make_stale(&mut shown, extras);
         let stream = extras
             .number("on")
             .map(|stream| u32::try_from(stream).expect("a stream"));

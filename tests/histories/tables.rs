@@ -219,6 +219,10 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "INV-09",
+        &[("SNP-04", "set snapshot=c.STOPPED STOPPED of neighbour")],
+    ),
+    (
         "INV-11",
         &[
             ("STP-01", "drop STOPPED of c"),

@@ -77,6 +77,25 @@ fn a_container_that_was_deleted_may_stay_in_the_evented_cache() {
     );
 }
 
+#[test]
+fn a_snapshot_that_went_back_is_told_by_its_own_rule() {
+    let exits = "c stop; c STOPPED exit=1; d create; d CREATED exit=0";
+    then(
+        &format!("{exits}; pod inspect c=exited:1 d=created; end"),
+        expect![],
+    );
+    then(
+        &format!("{exits} stale=c:running; pod inspect c=exited:1 d=created; end"),
+        expect![],
+    );
+    then(
+        &format!("{exits} stale=c:exited:2; pod inspect c=exited:1 d=created; end"),
+        expect![[r#"
+            INV-13 at #5 #8 #11 #14 #15 #24: pod (pod.0.beef): expected both kubelets believe the same of the pod: c.0.beef: by relists exited 1 Error, by events exited 2 Error
+        "#]],
+    );
+}
+
 // Beside the steps
 
 #[test]

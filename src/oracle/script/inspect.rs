@@ -1,4 +1,5 @@
-//! Relists with an inspection of each pod, as the Generic PLEG makes them.
+//! Relists with an inspection of each pod, as the Generic PLEG makes them, and snapshots that are
+//! not of their time.
 
 use super::{BEGAN_NS, CASE, Extras, Script, state};
 use crate::history::{
@@ -28,7 +29,7 @@ impl Script {
         };
         let told = extras.0.iter().filter_map(|word| word.split_once('='));
         let statuses: Vec<ContainerStatus> = told
-            .map(|(name, told)| shown(self.id_of(name), told))
+            .map(|(name, told)| snapshot(self.id_of(name), told))
             .collect();
         let listed = statuses.iter().map(|status| ContainerListing {
             id: status.id.clone(),
@@ -74,6 +75,18 @@ impl Script {
         }
     }
 
+    /// `stale=d:running` puts a sibling's status of another time into a snapshot.
+    pub(super) fn make_stale(&self, shown: &mut Vec<ContainerStatus>, extras: &Extras<'_>) {
+        if let Some((name, told)) = extras
+            .value("stale")
+            .and_then(|stale| stale.split_once(':'))
+        {
+            let stale = snapshot(self.id_of(name), told);
+            shown.retain(|status| status.id != stale.id);
+            shown.push(stale);
+        }
+    }
+
     fn ask(&mut self, of_run: bool, request: Request, result: Result<Reply, CallFault>) {
         self.calls.push((String::new(), request.clone()));
         let call = CallId(self.calls.len() as u64);
@@ -87,7 +100,7 @@ impl Script {
 }
 
 /// `running`, or `exited:137` with an exit code.
-fn shown(id: ContainerId, told: &str) -> ContainerStatus {
+fn snapshot(id: ContainerId, told: &str) -> ContainerStatus {
     let (word, code) = told.split_once(':').unwrap_or((told, "0"));
     let (state, exit_code) = (state(word), code.parse().expect("an exit code"));
     let reason = match (state, exit_code) {
