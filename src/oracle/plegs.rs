@@ -40,8 +40,8 @@ type Belief = BTreeMap<String, String>;
 /// What one kubelet came to believe of each pod, and since where in the history.
 type Beliefs = BTreeMap<String, Vec<(Seq, Belief)>>;
 
-/// Each pod of which the two kubelets believe different things, unless an event's snapshot went back:
-/// that explains it, and is told by a rule of its own.
+/// Each pod of which the two kubelets believe different things, unless a snapshot went back: that
+/// explains it, and is told by a rule of its own.
 pub(super) fn plegs_agree(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     let relists = relists(history);
     let relisting = relisting_kubelet(history, &relists);

@@ -21,8 +21,8 @@ enum Progress {
 /// A container that went back: what was shown of it, and what an event showed later.
 type StepBack<'a> = [(Progress, &'a Sighting); 2];
 
-/// Each container that a later event about a sibling shows in an earlier state. What it tells of its
-/// own container is for other rules.
+/// Each container that a later event about a sibling shows in an earlier state. What an event tells
+/// of its own container is for other rules.
 pub(super) fn snapshots_never_go_back(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     let steps = steps_back(history);
     let mut told = BTreeSet::new();
@@ -47,8 +47,8 @@ fn steps_back(
     })
 }
 
-/// As in a kubelet up to 1.36, an event does not count whose `created_at` is older than what was told
-/// of the pod before.
+/// As in a kubelet up to 1.36, an event does not count whose `created_at` is older than what was
+/// told of the pod before.
 fn steps_back_of<'a>(events: &[&'a Sighting]) -> Vec<(&'a ContainerId, StepBack<'a>)> {
     let mut told_ns = i64::MIN;
     let mut shown: BTreeMap<&ContainerId, (Progress, &Sighting)> = BTreeMap::new();
