@@ -30,7 +30,8 @@
 //! | [`workload`] | the program that containers run, its image, a loopback registry | nothing |
 //! | [`metrics`] | a kubelet's PLEG metrics, and their HTTP endpoint | nothing |
 //! | [`recorder`] | the history while it grows: one writer's end, many readers | history, host |
-//! | [`cri`] | unary calls and subscriptions; alone knows gRPC | history, host, recorder |
+//! | [`cri`] | unary calls and subscriptions, and a server for both; alone knows gRPC | history, host, recorder |
+//! | [`model`] | what a correct runtime does, as a runtime without containers | history, host, workload, cri |
 //! | [`drive`] | does a case's steps, waits, tears down | all above |
 //! | [`run`] | select, prepare, execute, clean up, report | all above |
 //! | [`watch`] | what a node does now, and what a kubelet's PLEGs make of it | all above |
@@ -39,12 +40,14 @@
 //! # Invariants
 //!
 //! * `history`, `outcome`, `plan`, `oracle`, `pleg` and `report` do no I/O and read no clock. Time
-//!   is data.
+//!   is data. So it is for the model's `Machine`.
 //! * gRPC appears in `cri` alone, and protobuf there and in the history's codec.
 //! * Arrows of the table point one way; `tests/tidy` holds all of this.
 //! * No Rust code knows a case by its name. What a case can say is in `case`, what it does is in
 //!   `drive::CaseRunner`, what it must have seen is in `oracle`.
 //! * Every wait has a condition, a bound and a reason; the bounds are in [`limits`].
+//! * Whoever wants the time asks [`host::now`], which follows the simulated clock on a
+//!   [`host::Reactor`] that has one: there a run on the model takes seconds of our time.
 //! * A violation convicts only with the entries that prove it.
 //!
 //! # Where to start reading
@@ -68,6 +71,7 @@ pub mod history;
 pub mod host;
 pub mod limits;
 pub mod metrics;
+pub mod model;
 pub mod oracle;
 pub mod outcome;
 pub mod plan;

@@ -67,6 +67,12 @@ pub(super) enum Command {
     ///
     /// Only reads, and shows the pods of others, too. Ctrl-C ends it with a summary.
     Watch(WatchArgs),
+    /// Serve the model runtime, which makes no real containers, to any client of the CRI
+    Model {
+        /// The socket to make, such as unix:///tmp/model.sock
+        #[arg(long, value_name = "ENDPOINT")]
+        listen: String,
+    },
     /// Measure the suite itself
     Bench {
         #[command(subcommand)]
@@ -116,7 +122,8 @@ pub(super) enum ArchiveFormat {
 /// How to reach the runtime.
 #[derive(Debug, Args)]
 pub(super) struct ConnectionArgs {
-    /// The runtime's socket, such as unix:///run/containerd/containerd.sock
+    /// The runtime's socket, such as unix:///run/containerd/containerd.sock; or `model`, for the
+    /// model runtime within the suite, which needs no root and makes no real containers
     /// [default: from --config, else the first usual one that is there]
     #[arg(
         long,

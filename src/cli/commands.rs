@@ -12,14 +12,15 @@ use super::args::{
     ArchiveFormat, BenchCommand, Cli, ColorArg, Command, FormatArg, OutputArg, RunArgs,
 };
 use super::{Fault, chain, target};
-use crate::cri::Client;
+use crate::cri::{Client, Endpoint};
 use crate::drive::{self, Caller, Sabotage, TeardownPolicy};
 use crate::history::{RunId, codec};
+use crate::model::{self, Behaviour, ServeError};
 use crate::plan::Selection;
-use crate::run::{self, Color, Exit, Format, RunOptions, imported_name};
+use crate::report;
+use crate::run::{self, Color, Exit, Format, RunError, RunOptions, Target, Tested};
 use crate::watch::{Output, WatchOptions, watch};
-use crate::workload::Image;
-use crate::{report, run::Target};
+use crate::workload::{Image, imported_name};
 
 /// A larger history is not shown: it would not fit into memory.
 const LARGEST_HISTORY: u64 = 2 << 30;
@@ -50,11 +51,12 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
             watch(&options)?;
             Ok(Exit::Conformant)
         }
+        Some(Command::Model { listen }) => serve_model(listen),
         Some(Command::Bench {
             what: BenchCommand::Overhead,
         }) => {
             let cases = run::read_cases(cli.run.cases.as_deref()).map_err(run::RunError::from)?;
-            let options = options(&cli.run, connected(cli)?);
+            let options = options(&cli.run, tested(cli)?);
             Ok(run::bench_overhead(
                 &options,
                 cases,
@@ -82,16 +84,38 @@ fn run_cases(cli: &Cli) -> Result<Exit, Fault> {
         run::list(cases, &selection(args), format(args.format), &mut listed)?;
         return print(&listed);
     }
-    Ok(run::run(&options(args, connected(cli)?), cases)?)
+    Ok(run::run(&options(args, tested(cli)?), cases)?)
 }
 
 /// The runtime that the user means, told if it was guessed.
-fn connected(cli: &Cli) -> Result<Target, Fault> {
-    let (target, note) = target::resolve(&cli.connection)?;
+fn tested(cli: &Cli) -> Result<Tested, Fault> {
+    let (tested, note) = target::resolve(&cli.connection)?;
     if let Some(note) = note {
         let _ = writeln!(io::stderr(), "{note}");
     }
-    Ok(target)
+    Ok(tested)
+}
+
+/// The runtime that the user means, which has to be there already.
+fn connected(cli: &Cli) -> Result<Target, Fault> {
+    match tested(cli)? {
+        Tested::Runtime(target) => Ok(target),
+        Tested::Model { .. } => Err(RunError::Unserved.into()),
+    }
+}
+
+fn serve_model(listen: &str) -> Result<Exit, Fault> {
+    let usage =
+        |fault: &dyn std::error::Error| Fault::new(Exit::Usage, format!("error: {}", chain(fault)));
+    let endpoint: Endpoint = listen.parse().map_err(|fault| usage(&fault))?;
+    match model::serve(&endpoint, Behaviour::default()) {
+        Ok(()) => Ok(Exit::Conformant),
+        Err(fault @ ServeError::Listen(_)) => Err(usage(&fault)),
+        Err(fault) => {
+            let message = format!("error: {}", chain(&fault));
+            Err(Fault::new(Exit::Undecided, message))
+        }
+    }
 }
 
 impl Cli {
@@ -122,10 +146,10 @@ fn format(format: FormatArg) -> Format {
     }
 }
 
-fn options(args: &RunArgs, target: Target) -> RunOptions {
+fn options(args: &RunArgs, tested: Tested) -> RunOptions {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     RunOptions {
-        target,
+        tested,
         selection: selection(args),
         threads: args.test_threads.unwrap_or((2 * processors).min(8)),
         format: format(args.format),

@@ -3,7 +3,8 @@
 
 use crate::cri::Endpoint;
 use crate::limits;
-use crate::run::{Exit, Target};
+use crate::model::Behaviour;
+use crate::run::{Exit, Target, Tested};
 
 use super::Fault;
 use super::args::ConnectionArgs;
@@ -16,8 +17,11 @@ const USUAL: [&str; 3] = [
     "unix:///var/run/cri-dockerd.sock",
 ];
 
-/// The target, and a line that says how it was chosen if the user did not.
-pub(super) fn resolve(args: &ConnectionArgs) -> Result<(Target, Option<String>), Fault> {
+/// The name of the model among endpoints.
+const MODEL: &str = "model";
+
+/// What to test, and a line that says how it was chosen if the user did not.
+pub(super) fn resolve(args: &ConnectionArgs) -> Result<(Tested, Option<String>), Fault> {
     let usage = |fault: String| Fault::new(Exit::Usage, format!("error: {fault}"));
     let config = Config::read(args.config.as_deref()).map_err(|fault| usage(fault.to_string()))?;
     // An empty variable is one that is not set, as for crictl.
@@ -29,6 +33,19 @@ pub(super) fn resolve(args: &ConnectionArgs) -> Result<(Target, Option<String>),
         text.parse::<Endpoint>()
             .map_err(|fault| usage(format!("the runtime endpoint: {fault}")))
     };
+    let deadline = args
+        .timeout
+        .or(config.timeout())
+        .unwrap_or(limits::CALL_DEADLINE);
+    if told(&args.runtime_endpoint, &config.runtime_endpoint).as_deref() == Some(MODEL) {
+        // It has its own images, whatever a configuration says of those of another runtime.
+        let behaviour = Box::new(Behaviour::default());
+        let model = Tested::Model {
+            behaviour,
+            deadline,
+        };
+        return Ok((model, None));
+    }
     let (runtime, note) = if let Some(text) = told(&args.runtime_endpoint, &config.runtime_endpoint)
     {
         (parse(&text)?, None)
@@ -43,18 +60,12 @@ pub(super) fn resolve(args: &ConnectionArgs) -> Result<(Target, Option<String>),
             .map_err(|fault| usage(format!("the image endpoint: {fault}")))?,
         None => runtime.clone(),
     };
-    let deadline = args
-        .timeout
-        .or(config.timeout())
-        .unwrap_or(limits::CALL_DEADLINE);
-    Ok((
-        Target {
-            runtime,
-            images,
-            deadline,
-        },
-        note,
-    ))
+    let target = Target {
+        runtime,
+        images,
+        deadline,
+    };
+    Ok((Tested::Runtime(target), note))
 }
 
 /// The first of the usual sockets that may be used.

@@ -346,12 +346,19 @@ fn timed<T>(message: T, within: Duration) -> tonic::Request<T> {
 pub(super) async fn channel(endpoint: &Endpoint) -> Result<Channel, ConnectError> {
     endpoint.check()?;
     let refused = |fault: tonic::transport::Error| refused(endpoint, &fault);
-    tonic::transport::Endpoint::from_shared(endpoint.to_string())
+    let address = match endpoint {
+        Endpoint::Socket(_) => endpoint.to_string(),
+        // gRPC wants the name of a host; nothing is made of it.
+        Endpoint::InProcess(_) => "http://in-process".to_owned(),
+    };
+    let transport = tonic::transport::Endpoint::from_shared(address)
         .map_err(refused)?
-        .connect_timeout(limits::CONNECT_DEADLINE)
-        .connect()
-        .await
-        .map_err(refused)
+        .connect_timeout(limits::CONNECT_DEADLINE);
+    let connected = match endpoint {
+        Endpoint::Socket(_) => transport.connect().await,
+        Endpoint::InProcess(server) => transport.connect_with_connector(server.clone()).await,
+    };
+    connected.map_err(refused)
 }
 
 /// Nobody listens, or somebody does and hangs up.

@@ -1,6 +1,9 @@
 //! Between the CRI's messages and our own types. Nothing is judged here: what a runtime leaves out
 //! stays left out, what it garbles stays garbled.
 
+pub(super) mod incoming;
+pub(super) mod outgoing;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;

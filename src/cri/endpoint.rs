@@ -1,15 +1,34 @@
-//! Where a runtime listens: `unix:///path`, or the path alone as crictl takes it.
+//! Where a runtime listens: `unix:///path`, or the path alone as crictl takes it; or within this
+//! process.
 
 use std::fmt;
+use std::future::{Ready, ready};
 use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::task::{Context, Poll};
 
-/// The path of a runtime's socket.
+use hyper_util::rt::TokioIo;
+use tokio::io::{DuplexStream, duplex};
+use tokio::sync::mpsc::UnboundedSender;
+use tonic::codegen::Service;
+use tonic::transport::Uri;
+
+/// Where a runtime is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Endpoint {
-    path: PathBuf,
+pub enum Endpoint {
+    /// The path of its socket.
+    Socket(PathBuf),
+    /// A server in this process, see [`Listener::in_process`](super::Listener::in_process).
+    InProcess(InProcess),
+}
+
+/// A way to a server in this process.
+#[derive(Clone, Debug)]
+pub struct InProcess {
+    name: &'static str,
+    dial: UnboundedSender<DuplexStream>,
 }
 
 /// Text that names no endpoint.
@@ -50,37 +69,72 @@ pub enum SocketError {
 }
 
 impl Endpoint {
-    /// The socket's path.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Looks whether the path leads to a socket that may be connected to.
+    /// Looks whether there is something that may be connected to.
     ///
     /// # Errors
-    /// If it does not, with what stands there instead.
+    /// If a socket's path leads to none, with what stands there instead.
     pub fn check(&self) -> Result<(), SocketError> {
-        let path = || self.path.clone();
-        let meta = std::fs::metadata(&self.path).map_err(|fault| self.fault(fault))?;
-        let kind = meta.file_type();
-        if kind.is_dir() {
-            return Err(SocketError::NotASocket(path(), "directory"));
+        match self {
+            Self::Socket(path) => check(path),
+            Self::InProcess(_) => Ok(()),
         }
-        if !kind.is_socket() {
-            return Err(SocketError::NotASocket(path(), "file of another kind"));
-        }
-        rustix::fs::access(&self.path, rustix::fs::Access::WRITE_OK)
-            .map_err(|fault| self.fault(fault.into()))
+    }
+}
+
+fn check(path: &Path) -> Result<(), SocketError> {
+    let meta = std::fs::metadata(path).map_err(|fault| socket_fault(path, fault))?;
+    let kind = meta.file_type();
+    if kind.is_dir() {
+        return Err(SocketError::NotASocket(path.to_owned(), "directory"));
+    }
+    if !kind.is_socket() {
+        let what = "file of another kind";
+        return Err(SocketError::NotASocket(path.to_owned(), what));
+    }
+    rustix::fs::access(path, rustix::fs::Access::WRITE_OK)
+        .map_err(|fault| socket_fault(path, fault.into()))
+}
+
+fn socket_fault(path: &Path, fault: io::Error) -> SocketError {
+    let path = path.to_owned();
+    match fault.kind() {
+        io::ErrorKind::NotFound => SocketError::Missing(path),
+        io::ErrorKind::PermissionDenied => SocketError::Denied(path),
+        _ => SocketError::Other(path, fault),
+    }
+}
+
+impl InProcess {
+    pub(super) fn new(name: &'static str, dial: UnboundedSender<DuplexStream>) -> Self {
+        Self { name, dial }
+    }
+}
+
+impl PartialEq for InProcess {
+    fn eq(&self, other: &Self) -> bool {
+        self.dial.same_channel(&other.dial)
+    }
+}
+
+impl Eq for InProcess {}
+
+/// Makes connections, as gRPC's transport wants it.
+impl Service<Uri> for InProcess {
+    type Response = TokioIo<DuplexStream>;
+    type Error = io::Error;
+    type Future = Ready<io::Result<Self::Response>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 
-    fn fault(&self, fault: io::Error) -> SocketError {
-        let path = self.path.clone();
-        match fault.kind() {
-            io::ErrorKind::NotFound => SocketError::Missing(path),
-            io::ErrorKind::PermissionDenied => SocketError::Denied(path),
-            _ => SocketError::Other(path, fault),
-        }
+    fn call(&mut self, _: Uri) -> Self::Future {
+        /// As much as a socket holds by default, about.
+        const BUFFER_BYTES: usize = 128 << 10;
+        let (ours, theirs) = duplex(BUFFER_BYTES);
+        let refused = |_| io::ErrorKind::ConnectionRefused.into();
+        let dialled = self.dial.send(theirs).map_err(refused);
+        ready(dialled.map(|()| TokioIo::new(ours)))
     }
 }
 
@@ -105,15 +159,16 @@ impl FromStr for Endpoint {
         if path.len() > LONGEST {
             return Err(EndpointError::TooLong(text.to_owned()));
         }
-        Ok(Self {
-            path: PathBuf::from(path),
-        })
+        Ok(Self::Socket(PathBuf::from(path)))
     }
 }
 
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unix://{}", self.path.display())
+        match self {
+            Self::Socket(path) => write!(f, "unix://{}", path.display()),
+            Self::InProcess(InProcess { name, .. }) => f.write_str(name),
+        }
     }
 }
 

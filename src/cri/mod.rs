@@ -2,13 +2,18 @@
 //!
 //! Everything else asks a [`Client`] for a `Request` and gets a `Reply`, or opens a
 //! [`Subscription`] whose events go straight into the recorder. Every call has a deadline, every
-//! message a largest size, and every subscription a connection of its own.
+//! message a largest size, and every subscription a connection of its own. The other way round,
+//! [`serve`] makes a CRI server of any [`Backend`].
 
 mod client;
 mod convert;
 mod endpoint;
+mod listener;
+mod server;
 mod subscription;
 
 pub use client::{Client, ConnectError};
-pub use endpoint::{Endpoint, EndpointError, SocketError};
+pub use endpoint::{Endpoint, EndpointError, InProcess, SocketError};
+pub use listener::{ListenError, Listener};
+pub use server::{Backend, ServerError, serve};
 pub use subscription::Subscription;

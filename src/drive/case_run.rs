@@ -19,9 +19,9 @@ use crate::history::{
     Body, CallFault, CaseHistory, CaseRun, ContainerId, Entry, EventKind, HostFact, PodUid, Reply,
     Request, SandboxId, StepsEnd, SubjectKind,
 };
+use crate::limits;
 use crate::oracle;
 use crate::recorder::{Overrun, Reader};
-use crate::{host, limits};
 
 /// Whether a case's pods are removed when its verdict is not a pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -344,7 +344,7 @@ impl CaseRunner {
     /// Reads what the case's situation is told by, before the steps and after them.
     fn read_kernel(&self) -> Result<(), Abort> {
         if self.case.needs.contains(&Need::MemoryLimit) {
-            let kills = host::oom_kills().map_err(|fault| {
+            let kills = self.session.options().kernel.oom_kills().map_err(|fault| {
                 Abort::Inconclusive(format!("the kernel's count of OOM kills: {fault}"))
             })?;
             let fact = HostFact::OomKills(kills);

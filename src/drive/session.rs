@@ -17,6 +17,7 @@ use crate::history::{
     Body, CallFault, CaseRun, ContainerId, ContainerSpec, Entry, Labels, PodUid, Reply, Request,
     RunId, SandboxId, SandboxSpec, StatusCode, StreamEnd, SubscriptionId,
 };
+use crate::host::Kernel;
 use crate::metrics::Metrics;
 use crate::recorder::{Overrun, Reader, Recorder};
 use crate::workload::Workload;
@@ -51,6 +52,8 @@ pub struct SessionOptions {
     pub runtime_handler: String,
     /// By how many percent bounds on time are stretched: 100 for not at all.
     pub timeout_percent: u32,
+    /// The kernel under the runtime.
+    pub kernel: Kernel,
     /// Where this suite shall fail.
     pub sabotage: Sabotage,
 }

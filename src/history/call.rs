@@ -204,8 +204,16 @@ impl StatusCode {
     pub const UNKNOWN: Self = Self(2);
     /// The deadline passed.
     pub const DEADLINE_EXCEEDED: Self = Self(4);
+    /// The request makes no sense.
+    pub const INVALID_ARGUMENT: Self = Self(3);
     /// There is no such object.
     pub const NOT_FOUND: Self = Self(5);
+    /// There is such an object already.
+    pub const ALREADY_EXISTS: Self = Self(6);
+    /// There is no more room.
+    pub const RESOURCE_EXHAUSTED: Self = Self(8);
+    /// The object is not in the state that the call needs.
+    pub const FAILED_PRECONDITION: Self = Self(9);
     /// The server does not have this method.
     pub const UNIMPLEMENTED: Self = Self(12);
     /// Nobody answers.

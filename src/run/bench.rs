@@ -14,7 +14,7 @@ use tokio::sync::{Mutex, Semaphore};
 use tokio::task::JoinSet;
 
 use super::outputs::Outputs;
-use super::{Exit, Known, RunError, RunOptions, plan, prepare, run_plan};
+use super::{Exit, Known, RunError, RunOptions, Shown, Target, Tested, plan, prepare, run_plan};
 use crate::case::Case;
 use crate::cri::Client;
 use crate::drive::{self, Caller};
@@ -50,6 +50,9 @@ pub fn bench_overhead(
     cases: Vec<Case>,
     out: &mut dyn Write,
 ) -> Result<Exit, RunError> {
+    let Tested::Runtime(target) = &options.tested else {
+        return Err(RunError::Unserved);
+    };
     let planned = plan(cases, &options.selection)?;
     let alone: Vec<bool> = planned
         .iter()
@@ -57,7 +60,13 @@ pub fn bench_overhead(
         .collect();
     let path = std::env::temp_dir().join(format!("{}.binpb", uuid::Uuid::new_v4()));
     let mut outputs = Outputs::open(None, None, Some(&path))?;
-    let report = run_plan(options, Known::default(), planned, &mut outputs);
+    let report = run_plan(
+        options,
+        Known::default(),
+        planned,
+        &mut outputs,
+        Shown::OnConsole,
+    );
     let entries = std::fs::read(&path).map(|bytes| codec::decode(&bytes).entries);
     // Gone already if the run did not begin.
     let _ = std::fs::remove_file(&path);
@@ -65,7 +74,7 @@ pub fn bench_overhead(
     let runtime = Runtime::new()?;
     let scripts = scripts(&entries, &alone);
     let calls: usize = scripts.iter().map(|script| script.calls.len()).sum();
-    let bare = runtime.block_on(bare_loop(options, scripts))?;
+    let bare = runtime.block_on(bare_loop(options, target, scripts))?;
     let ratio = report.duration.as_secs_f64() / bare.as_secs_f64();
     writeln!(
         out,
@@ -121,8 +130,11 @@ fn scripts(entries: &[Entry], alone: &[bool]) -> Vec<Script> {
 }
 
 /// Sends the scripts' calls and returns how long they took.
-async fn bare_loop(options: &RunOptions, scripts: Vec<Script>) -> Result<Duration, RunError> {
-    let target = &options.target;
+async fn bare_loop(
+    options: &RunOptions,
+    target: &Target,
+    scripts: Vec<Script>,
+) -> Result<Duration, RunError> {
     let client = Client::connect(&target.runtime, &target.images, target.deadline).await;
     let caller = Caller {
         client: client.map_err(prepare::PrepareError::from)?,

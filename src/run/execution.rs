@@ -89,6 +89,11 @@ impl Execution {
         })
     }
 
+    /// What runs now.
+    pub(super) fn status(&self) -> Arc<Status> {
+        self.status.clone()
+    }
+
     /// Executes the case at a place of the plan as soon as there is room for it.
     pub(super) async fn case(self: &Arc<Self>, place: usize, planned: &Planned) -> Outcome {
         let (this, plan) = (self.clone(), planned.clone());
@@ -160,7 +165,7 @@ impl Execution {
             ));
         }
         if planned.case.needs.contains(&Need::MemoryLimit) {
-            let fault = host::oom_kills().err()?;
+            let fault = self.session.options().kernel.oom_kills().err()?;
             let reason = format!("the kernel's count of OOM kills cannot be read: {fault}");
             return Some((Verdict::Skip, reason));
         }

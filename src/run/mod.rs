@@ -14,22 +14,22 @@ mod known;
 mod listing;
 mod outputs;
 mod prepare;
+mod rehearsal;
 mod status;
 mod telemetry;
+mod tested;
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use crate::case::{Case, load};
-use crate::cri::Endpoint;
 use crate::drive::{Sabotage, Session, TeardownPolicy};
 use crate::history::{RunId, RunInfo, SandboxId};
+use crate::host::Reactor;
 use crate::metrics::EndpointError;
 use crate::oracle::INVARIANTS;
 use crate::outcome::{Outcome, RunReport};
@@ -42,12 +42,16 @@ use clean_up::CleanUp;
 use console::Presentation;
 use execution::{Execution, ExecutionOptions};
 pub use exit::{EXIT_CODES, Exit};
+use interrupt::Interrupts;
 pub use known::{Known, KnownError, KnownFailure};
 pub use outputs::OutputError;
 use outputs::Outputs;
-pub use prepare::{PrepareError, imported_name};
+pub use prepare::PrepareError;
+pub use rehearsal::{Rehearsal, rehearse};
 use status::Status;
 use telemetry::{Counting, Telemetry};
+use tested::Stand;
+pub use tested::{Target, Tested};
 
 /// How the console shows a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,22 +77,11 @@ pub enum Color {
     Never,
 }
 
-/// Which runtime to talk to.
-#[derive(Clone, Debug)]
-pub struct Target {
-    /// The runtime service.
-    pub runtime: Endpoint,
-    /// The image service.
-    pub images: Endpoint,
-    /// The deadline of each call.
-    pub deadline: Duration,
-}
-
 /// What to run and how.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     /// The runtime.
-    pub target: Target,
+    pub tested: Tested,
     /// The cases that are wanted.
     pub selection: Selection,
     /// How many cases may run at once.
@@ -142,6 +135,12 @@ pub enum RunError {
     /// No case can run.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
+    /// The model is meant, and there is none to talk to.
+    #[error(
+        "the model runtime lives within a run alone; serve one with `cri-event-conformance model \
+         --listen unix:///PATH`, and name that endpoint"
+    )]
+    Unserved,
     /// The system refused what any program needs.
     #[error("start: {0}")]
     System(#[from] io::Error),
@@ -152,7 +151,11 @@ impl RunError {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Cases(_) | Self::Known(_) | Self::Output(_) | Self::Metrics(_) => Exit::Usage,
+            Self::Cases(_)
+            | Self::Known(_)
+            | Self::Output(_)
+            | Self::Metrics(_)
+            | Self::Unserved => Exit::Usage,
             Self::NothingSelected(_) => Exit::NothingRan,
             Self::Prepare(_) | Self::System(_) => Exit::Undecided,
         }
@@ -225,7 +228,7 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
         options.json.as_deref(),
         options.history.as_deref(),
     )?;
-    match run_plan(options, known, planned, &mut outputs) {
+    match run_plan(options, known, planned, &mut outputs, Shown::OnConsole) {
         Ok(report) => conclude(options, outputs, &report),
         Err(fault) => {
             outputs.discard();
@@ -234,49 +237,62 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
     }
 }
 
+/// Whether anybody looks on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    OnConsole,
+    Nowhere,
+}
+
 fn run_plan(
     options: &RunOptions,
     known: Known,
     planned: Vec<Planned>,
     outputs: &mut Outputs,
+    shown: Shown,
 ) -> Result<RunReport, RunError> {
+    let on_console = shown == Shown::OnConsole;
+    let reactor = options.tested.reactor()?;
+    let runtime = reactor.runtime();
+    // Whatever is done here is done at the reactor's time.
+    let _within = runtime.enter();
     let began = host::now();
-    let runtime = Runtime::new()?;
     let stop = CancellationToken::new();
     let run = RunId(uuid::Uuid::new_v4().to_string());
-    let unfinished = outputs.unfinished();
-    let interrupts = runtime.block_on(async { interrupt::watch(&stop, &run, unfinished) })?;
+    let interrupts = match shown {
+        Shown::OnConsole => interrupt::watch(&stop, &run, outputs.unfinished())?,
+        Shown::Nowhere => Interrupts::default(),
+    };
     let telemetry = runtime.block_on(Telemetry::serve(options.metrics))?;
-    let connecting = prepare::connect(options, run, outputs, &stop);
+    let stand = Stand::of(&options.tested);
+    let connecting = prepare::connect(&stand.target, run, outputs, &stop);
     let (caller, info, history) = runtime.block_on(connecting)?;
     let mut clean_up = CleanUp::after(&info.run, &caller, options.timeout_percent);
-    let metrics = telemetry.metrics();
-    let preparing = prepare::prepare(
-        options,
-        &caller,
-        &info,
-        metrics,
-        stop.clone(),
-        &mut clean_up,
-    );
+    let place = (&stand.target, &stand.kernel, telemetry.metrics());
+    let preparing = prepare::prepare(options, place, &caller, &info, stop.clone(), &mut clean_up);
     let (session, foreign_pods) = match runtime.block_on(preparing) {
         Ok(prepared) => prepared,
         Err(fault) => {
-            let mut faults = runtime.block_on(clean_up.all_but(&[]));
-            faults.extend(runtime.block_on(finish_history(history)));
-            for fault in faults {
-                eprintln_quietly(&fault);
-            }
+            runtime.block_on(abandon(clean_up, history));
             return Err(fault.into());
         }
     };
     let image = session.options().image.clone();
-    announce(options, &info, &image, foreign_pods);
-    let pretty = options.format == Format::Pretty;
-    let status = Arc::new(Status::new(planned.len(), pretty));
+    if on_console {
+        announce(&info, &image, foreign_pods, reactor.is_simulated());
+    }
+    let session = Arc::new(session);
+    let counting = Counting::begin(&session);
+    let execution = prepared_execution(options, known, session, planned.len(), &reactor, shown);
+    let status = execution.status();
     let drawing = runtime.spawn(status.clone().draw());
-    let (mut outcomes, kept, lost) =
-        execute(options, known, planned, session, &runtime, &status, &stop);
+    let lost = match shown {
+        Shown::OnConsole => present(options, planned, &execution, &reactor, &stop),
+        Shown::Nowhere => runtime.block_on(rehearsal::execute(planned, &execution)),
+    };
+    drop(counting);
+    let (mut outcomes, kept) = execution.finish();
+    drop(execution);
     status.doing("removing what the run made");
     let mut faults = runtime.block_on(clean_up.all_but(&kept));
     if faults.is_empty() {
@@ -284,14 +300,7 @@ fn run_plan(
     }
     drawing.abort();
     status.finish();
-    if lost {
-        let fault = "the output was closed before the run's end";
-        // The summary goes where nobody reads.
-        eprintln_quietly(&format!("{fault}: stopped"));
-        faults.push(fault.to_owned());
-    } else if let Some(signal) = interrupts.signal() {
-        faults.push(format!("interrupted by {signal}"));
-    }
+    faults.extend(cut_short(lost, &interrupts));
     faults.extend(runtime.block_on(finish_history(history)));
     tell_kept(&info, &kept);
     Ok(RunReport {
@@ -305,30 +314,46 @@ fn run_plan(
     })
 }
 
-/// Executes the plan while its pods are relisted. Returns the outcomes, the sandboxes that were
-/// kept, and whether the output was closed meanwhile.
-fn execute(
+fn prepared_execution(
     options: &RunOptions,
     known: Known,
-    planned: Vec<Planned>,
-    session: Session,
-    runtime: &Runtime,
-    status: &Arc<Status>,
-    stop: &CancellationToken,
-) -> (Vec<Outcome>, Vec<SandboxId>, bool) {
+    session: Arc<Session>,
+    cases: usize,
+    reactor: &Reactor,
+    shown: Shown,
+) -> Arc<Execution> {
+    let pretty = options.format == Format::Pretty && shown == Shown::OnConsole;
+    // What passes in no time is nothing to look at, and drawing it would take part in that time.
+    let status = Arc::new(Status::new(cases, pretty && !reactor.is_simulated()));
     let execution_options = ExecutionOptions {
         known,
         fail_fast: options.fail_fast,
         teardown: options.teardown,
         threads: options.threads,
-        cases: planned.len(),
+        cases,
     };
-    let session = Arc::new(session);
-    let _counting = runtime.block_on(async { Counting::begin(&session) });
-    let execution = Execution::new(session, execution_options, status.clone());
-    let lost = present(options, planned, &execution, runtime, stop);
-    let (outcomes, kept) = execution.finish();
-    (outcomes, kept, lost)
+    Execution::new(session, execution_options, status)
+}
+
+/// Why the run did not come to its end, if it did not.
+fn cut_short(lost: bool, interrupts: &Interrupts) -> Option<String> {
+    if lost {
+        let fault = "the output was closed before the run's end";
+        // The summary goes where nobody reads.
+        eprintln_quietly(&format!("{fault}: stopped"));
+        return Some(fault.to_owned());
+    }
+    let signal = interrupts.signal()?;
+    Some(format!("interrupted by {signal}"))
+}
+
+/// Ends a run in which no case can run.
+async fn abandon(clean_up: CleanUp, history: Option<HistoryFile>) {
+    let mut faults = clean_up.all_but(&[]).await;
+    faults.extend(finish_history(history).await);
+    for fault in faults {
+        eprintln_quietly(&fault);
+    }
 }
 
 /// Says of what a case could not remove that the run could.
@@ -357,7 +382,7 @@ fn present(
     options: &RunOptions,
     planned: Vec<Planned>,
     execution: &Arc<Execution>,
-    runtime: &Runtime,
+    reactor: &Reactor,
     stop: &CancellationToken,
 ) -> bool {
     let selection = &options.selection;
@@ -371,17 +396,21 @@ fn present(
         invariants: invariants.collect(),
     };
     let _hook = interrupt::stop_on_lost_output(stop);
-    console::present(presentation, execution, runtime.handle()).is_err()
+    reactor.drive_during(|handle| console::present(presentation, execution, handle).is_err())
 }
 
 /// Says what is about to be tested.
-fn announce(options: &RunOptions, info: &RunInfo, image: &str, foreign_pods: usize) {
+fn announce(info: &RunInfo, image: &str, foreign_pods: usize, simulated: bool) {
     let runtime = &info.runtime;
+    let how = if simulated {
+        ", in this process, in simulated time".to_owned()
+    } else {
+        format!(" at {}", info.endpoint)
+    };
     eprintln_quietly(&format!(
-        "testing {} {} at {}\nimage {image}\nrun {}",
+        "testing {} {}{how}\nimage {image}\nrun {}",
         report::printable(&runtime.runtime_name),
         report::printable(&runtime.runtime_version),
-        options.target.runtime,
         info.run
     ));
     if foreign_pods > 0 {

@@ -4,10 +4,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::clean_up::CleanUp;
 use super::outputs::Outputs;
-use super::{RunError, RunOptions};
+use super::{RunError, RunOptions, Target};
 use crate::cri::{Client, ConnectError};
 use crate::drive::{self, Caller, Session, SessionOptions, StreamError, SweepError};
 use crate::history::{Body, CallFault, Reply, Request, RunId, RunInfo};
+use crate::host::Kernel;
 use crate::metrics::Metrics;
 use crate::recorder::{HistoryFile, Recorder};
 use crate::workload::{self, Image, Registry};
@@ -52,23 +53,13 @@ pub enum PrepareError {
     Interrupted,
 }
 
-/// The name under which `image` writes the suite's image for an import by hand.
-#[must_use]
-pub fn imported_name() -> String {
-    let digest = Image::build(&std::collections::BTreeMap::new())
-        .id()
-        .replace("sha256:", "");
-    format!("localhost/{}:{}", workload::REPOSITORY, &digest[..12])
-}
-
 /// A connection for a run, and the history that both fill.
 pub(super) async fn connect(
-    options: &RunOptions,
+    target: &Target,
     run: RunId,
     outputs: &mut Outputs,
     stop: &CancellationToken,
 ) -> Result<(Caller, RunInfo, Option<HistoryFile>), RunError> {
-    let target = &options.target;
     let connecting = Client::connect(&target.runtime, &target.images, target.deadline);
     let client = tokio::select! {
         connected = connecting => connected.map_err(PrepareError::from)?,
@@ -92,9 +83,9 @@ pub(super) async fn connect(
 /// the caller's to sweep.
 pub(super) async fn prepare(
     options: &RunOptions,
+    (target, kernel, metrics): (&Target, &Kernel, &Metrics),
     caller: &Caller,
     info: &RunInfo,
-    metrics: &Metrics,
     stop: CancellationToken,
     clean_up: &mut CleanUp,
 ) -> Result<(Session, usize), PrepareError> {
@@ -102,10 +93,11 @@ pub(super) async fn prepare(
     let image = image(options, caller, &info.run, &mut clean_up.pulled).await?;
     let session_options = SessionOptions {
         run: info.run.clone(),
-        endpoint: options.target.runtime.clone(),
+        endpoint: target.runtime.clone(),
         image,
         runtime_handler: options.runtime_handler.clone(),
         timeout_percent: options.timeout_percent,
+        kernel: kernel.clone(),
         sabotage: options.sabotage.clone(),
     };
     let session = Session::new(session_options, caller.clone(), metrics.clone(), stop);
@@ -132,7 +124,7 @@ pub(super) async fn image(
         }
         return Ok(given);
     }
-    let imported = imported_name();
+    let imported = workload::imported_name();
     if has_image(caller, &imported).await {
         return Ok(imported);
     }

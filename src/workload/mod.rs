@@ -17,3 +17,11 @@ pub const REPOSITORY: &str = "cri-event-conformance/workload";
 
 pub use program::{PROGRAM, Workload};
 pub use registry::Registry;
+
+/// The name under which the image is written for an import by hand.
+#[must_use]
+pub fn imported_name() -> String {
+    let image = Image::build(&std::collections::BTreeMap::new());
+    let digest = image.id().trim_start_matches("sha256:");
+    format!("localhost/{REPOSITORY}:{}", &digest[..12])
+}

@@ -103,6 +103,59 @@ impl Workload {
             .collect()
     }
 
+    /// What a command line makes the program do; none if the program does not understand it.
+    ///
+    /// A command without a word is the image's own, which is [`Workload::Pause`]; one of another
+    /// program is [`Workload::Missing`], for the image has no other.
+    #[must_use]
+    pub fn parse(command: &[String]) -> Option<Self> {
+        let words: Vec<&str> = command.iter().map(String::as_str).collect();
+        let ms = |text: &str| text.parse().ok().map(Duration::from_millis);
+        Some(match words[..] {
+            [] | [PROGRAM_PATH] | [PROGRAM_PATH, "pause"] => Self::Pause,
+            [PROGRAM_PATH, "exit", code] => Self::Exit {
+                code: code.parse().ok()?,
+                after: Duration::ZERO,
+            },
+            [PROGRAM_PATH, "exit", code, after] => Self::Exit {
+                code: code.parse().ok()?,
+                after: ms(after)?,
+            },
+            [PROGRAM_PATH, "obey"] => Self::Obey,
+            [PROGRAM_PATH, "ignore"] => Self::Ignore,
+            [PROGRAM_PATH, "die", signal] => Self::Die {
+                signal: signal.parse().ok()?,
+                after: Duration::ZERO,
+            },
+            [PROGRAM_PATH, "die", signal, after] => Self::Die {
+                signal: signal.parse().ok()?,
+                after: ms(after)?,
+            },
+            [PROGRAM_PATH, "eat", mebibytes] => Self::Eat {
+                mebibytes: mebibytes.parse().ok()?,
+                after: Duration::ZERO,
+            },
+            [PROGRAM_PATH, "eat", mebibytes, after] => Self::Eat {
+                mebibytes: mebibytes.parse().ok()?,
+                after: ms(after)?,
+            },
+            [PROGRAM_PATH, "child-eat", mebibytes, after, then, code] => Self::ChildEat {
+                mebibytes: mebibytes.parse().ok()?,
+                after: ms(after)?,
+                then: ms(then)?,
+                code: code.parse().ok()?,
+            },
+            [PROGRAM_PATH, "zombies", count] => Self::Zombies {
+                count: count.parse().ok()?,
+            },
+            [PROGRAM_PATH, "write", ref text @ ..] => Self::Write {
+                text: text.join(" "),
+            },
+            [PROGRAM_PATH, ..] => return None,
+            _ => Self::Missing,
+        })
+    }
+
     /// The exit code that the program promises when it is left alone, as a runtime reports it:
     /// 128 + the signal for a death by a signal.
     #[must_use]
@@ -130,6 +183,10 @@ mod tests {
     #[track_caller]
     fn check(workload: &Workload, command: &str, declared_exit: Option<i32>) {
         assert_eq!(workload.command().join(" "), command);
+        assert_eq!(
+            Workload::parse(&workload.command()).as_ref(),
+            Some(workload)
+        );
         assert_eq!(workload.declared_exit(), declared_exit);
     }
 
@@ -187,6 +244,26 @@ mod tests {
         }
         .command();
         assert_eq!(command, ["/workload", "write", "a  line"]);
+    }
+
+    #[track_caller]
+    fn parses(command: &str, expect: Option<&Workload>) {
+        let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+        assert_eq!(Workload::parse(&words).as_ref(), expect);
+    }
+
+    #[test]
+    fn a_command_is_taken_as_the_program_takes_it() {
+        let exit = |code| Workload::Exit {
+            code,
+            after: Duration::ZERO,
+        };
+        parses("", Some(&Workload::Pause));
+        parses("/workload", Some(&Workload::Pause));
+        parses("/workload exit 7", Some(&exit(7)));
+        parses("/workload exit 300", None);
+        parses("/workload dance", None);
+        parses("sleep 1", Some(&Workload::Missing));
     }
 
     #[test]

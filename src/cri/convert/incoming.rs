@@ -1,0 +1,87 @@
+//! Requests as a server gets them, in our own types. What the suite never asks for is left out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_cri::v1;
+use tonic::Status;
+
+use super::labels;
+use crate::history::{ContainerId, ContainerSpec, Labels, PodUid, Request, SandboxId, SandboxSpec};
+
+pub(crate) fn run_sandbox(ask: &v1::RunPodSandboxRequest) -> Result<Request, Status> {
+    let config = ask.config.as_ref().ok_or_else(|| lacks("config"))?;
+    let mut spec = sandbox_spec(config)?;
+    spec.runtime_handler.clone_from(&ask.runtime_handler);
+    Ok(Request::RunSandbox(Arc::new(spec)))
+}
+
+fn sandbox_spec(config: &v1::PodSandboxConfig) -> Result<SandboxSpec, Status> {
+    let metadata = config.metadata.clone().ok_or_else(|| lacks("metadata"))?;
+    Ok(SandboxSpec {
+        binding: String::new(),
+        name: metadata.name,
+        namespace: metadata.namespace,
+        uid: PodUid(metadata.uid),
+        attempt: metadata.attempt,
+        labels: labels(config.labels.clone()),
+        annotations: labels(config.annotations.clone()),
+        runtime_handler: String::new(),
+    })
+}
+
+pub(crate) fn create_container(ask: &v1::CreateContainerRequest) -> Result<Request, Status> {
+    let config = ask.config.clone().ok_or_else(|| lacks("config"))?;
+    let metadata = config.metadata.ok_or_else(|| lacks("metadata"))?;
+    let sandbox_spec = match &ask.sandbox_config {
+        Some(config) => sandbox_spec(config)?,
+        None => SandboxSpec::default(),
+    };
+    let resources = config.linux.and_then(|linux| linux.resources);
+    let limit = resources.map_or(0, |resources| resources.memory_limit_in_bytes);
+    let mut command = config.command;
+    command.extend(config.args);
+    Ok(Request::CreateContainer(Arc::new(ContainerSpec {
+        sandbox: SandboxId(ask.pod_sandbox_id.clone()),
+        sandbox_spec: Arc::new(sandbox_spec),
+        binding: metadata.name,
+        attempt: metadata.attempt,
+        image: config.image.unwrap_or_default().image,
+        command,
+        declared_exit: None,
+        memory_bytes: u64::try_from(limit).ok().filter(|limit| *limit > 0),
+        labels: labels(config.labels),
+        annotations: labels(config.annotations),
+    })))
+}
+
+pub(crate) fn stop_container(ask: &v1::StopContainerRequest) -> Request {
+    Request::StopContainer {
+        container: ContainerId(ask.container_id.clone()),
+        grace: Duration::from_secs(u64::try_from(ask.timeout).unwrap_or(0)),
+    }
+}
+
+pub(crate) fn list_sandboxes(ask: &v1::ListPodSandboxRequest) -> Request {
+    let wanted = ask.filter.clone().map(|filter| filter.label_selector);
+    Request::ListSandboxes(wanted.map_or_else(Labels::new, labels))
+}
+
+pub(crate) fn list_containers(ask: &v1::ListContainersRequest) -> Request {
+    let filter = ask.filter.clone().unwrap_or_default();
+    let sandbox = Some(filter.pod_sandbox_id).filter(|id| !id.is_empty());
+    Request::ListContainers {
+        sandbox: sandbox.map(SandboxId),
+        labels: labels(filter.label_selector),
+    }
+}
+
+/// The image that a request names.
+pub(crate) fn image(spec: Option<&v1::ImageSpec>) -> Result<String, Status> {
+    let spec = spec.ok_or_else(|| lacks("image"))?;
+    Ok(spec.image.clone())
+}
+
+fn lacks(field: &str) -> Status {
+    Status::invalid_argument(format!("the request lacks `{field}`"))
+}

@@ -1,0 +1,184 @@
+//! Where a server waits for connections: a socket of its own, or a client in the same process.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::DuplexStream;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio_stream::Stream;
+use tokio_stream::wrappers::UnixListenerStream;
+
+use super::endpoint::{Endpoint, InProcess};
+
+/// A place where connections come in. Dropped, a socket's file is removed.
+#[derive(Debug)]
+pub struct Listener {
+    incoming: Option<Incoming>,
+    _file: Option<SocketFile>,
+}
+
+/// Connections as they come.
+#[derive(Debug)]
+pub(super) enum Incoming {
+    Socket(UnixListenerStream),
+    InProcess(Connections),
+}
+
+/// Why nobody can be served there.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// Somebody serves there already.
+    #[error("somebody already listens on {0}; choose another path, or stop that server first")]
+    InUse(PathBuf),
+    /// There is something that is not ours to remove.
+    #[error("{0} exists and is no socket; choose another path, or remove it yourself")]
+    Exists(PathBuf),
+    /// An endpoint within this process has a listener from its beginning.
+    #[error("{0} is no socket; name a path, such as unix:///tmp/cri.sock")]
+    NoSocket(Endpoint),
+    /// Anything else that the system said.
+    #[error("listen on {0}: {1}")]
+    System(PathBuf, #[source] io::Error),
+}
+
+impl Listener {
+    /// An endpoint within this process, and what waits for its connections.
+    #[must_use]
+    pub fn in_process(name: &'static str) -> (Endpoint, Self) {
+        let (dial, calls) = unbounded_channel();
+        let listener = Self {
+            incoming: Some(Incoming::InProcess(Connections(calls))),
+            _file: None,
+        };
+        (Endpoint::InProcess(InProcess::new(name, dial)), listener)
+    }
+
+    /// Listens on a socket that only this user may use. One that a dead server left is replaced.
+    ///
+    /// # Errors
+    /// If something else is there, or the system refuses.
+    pub async fn bind(endpoint: &Endpoint) -> Result<Self, ListenError> {
+        let Endpoint::Socket(path) = endpoint else {
+            return Err(ListenError::NoSocket(endpoint.clone()));
+        };
+        let system = |fault| ListenError::System(path.clone(), fault);
+        make_room(path).await?;
+        // Bound elsewhere and then moved: under its name nobody can ever use it who may not.
+        let beside = path.with_extension(format!("{}.part", std::process::id()));
+        let listener = UnixListener::bind(&beside).map_err(system)?;
+        let private = fs::set_permissions(&beside, Permissions::from_mode(0o600))
+            .and_then(|()| fs::hard_link(&beside, path));
+        // It has another name now, or is of no use.
+        let _ = fs::remove_file(&beside);
+        match private {
+            Ok(()) => {}
+            Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(ListenError::InUse(path.clone()));
+            }
+            Err(fault) => return Err(system(fault)),
+        }
+        let made = fs::metadata(path).map_err(system)?;
+        Ok(Self {
+            incoming: Some(Incoming::Socket(UnixListenerStream::new(listener))),
+            _file: Some(SocketFile {
+                path: path.clone(),
+                inode: made.ino(),
+            }),
+        })
+    }
+
+    /// The connections.
+    ///
+    /// # Panics
+    /// If they were taken before: a listener is served once.
+    pub(super) fn incoming(&mut self) -> Incoming {
+        self.incoming.take().expect("a listener is served once")
+    }
+}
+
+/// Removes the socket of a server that is gone.
+async fn make_room(path: &Path) -> Result<(), ListenError> {
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) => found,
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(fault) => return Err(ListenError::System(path.to_owned(), fault)),
+    };
+    if !found.file_type().is_socket() {
+        return Err(ListenError::Exists(path.to_owned()));
+    }
+    match UnixStream::connect(path).await {
+        Err(fault) if fault.kind() == io::ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map_err(|fault| ListenError::System(path.to_owned(), fault))
+        }
+        Ok(_) => Err(ListenError::InUse(path.to_owned())),
+        Err(fault) => Err(ListenError::System(path.to_owned(), fault)),
+    }
+}
+
+/// A socket's file, removed with its listener unless another one has taken its place.
+#[derive(Debug)]
+struct SocketFile {
+    path: PathBuf,
+    inode: u64,
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if fs::metadata(&self.path).is_ok_and(|found| found.ino() == self.inode) {
+            // If it stays, the next server replaces it.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Connections from within this process.
+#[derive(Debug)]
+pub(super) struct Connections(UnboundedReceiver<DuplexStream>);
+
+impl Stream for Connections {
+    type Item = io::Result<DuplexStream>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_recv(cx).map(|connection| connection.map(Ok))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint(path: &Path) -> Endpoint {
+        Endpoint::Socket(path.to_owned())
+    }
+
+    #[tokio::test]
+    async fn a_socket_is_private_and_goes_with_its_listener() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cri.sock");
+        let listener = Listener::bind(&endpoint(&path)).await.unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        let taken = Listener::bind(&endpoint(&path)).await;
+        assert!(matches!(taken, Err(ListenError::InUse(_))));
+        drop(listener);
+        assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn only_a_dead_socket_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cri.sock");
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        assert!(path.exists());
+        drop(Listener::bind(&endpoint(&path)).await.unwrap());
+        fs::write(&path, "mine").unwrap();
+        let refused = Listener::bind(&endpoint(&path)).await;
+        assert!(matches!(refused, Err(ListenError::Exists(_))));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+    }
+}

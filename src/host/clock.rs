@@ -1,0 +1,174 @@
+//! The clocks: the host's, or one that stands still until all that could be done is done.
+//!
+//! In simulated time a wait costs none: as soon as every task waits, the clock jumps to the first
+//! moment that one of them waits for. Tokio's paused clock does that, on one thread; [`now`] follows
+//! it wherever the code that asks runs on such a runtime.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{PoisonError, RwLock};
+
+use rustix::time::{ClockId, clock_gettime};
+use tokio::runtime::{Builder, Handle, Id, Runtime};
+use tokio::time::Instant;
+
+use crate::history::HostInstant;
+
+/// The simulated clocks: the moment at which each began, as tokio and as the host tell it.
+static SIMULATED: RwLock<Option<HashMap<Id, (Instant, HostInstant)>>> = RwLock::new(None);
+
+/// What drives the tasks of a run, in real time or in simulated time.
+#[derive(Debug)]
+pub struct Reactor {
+    runtime: Runtime,
+    simulated: bool,
+}
+
+impl Reactor {
+    /// Several threads and the host's clock.
+    ///
+    /// # Errors
+    /// If the system refuses what they need.
+    pub fn real() -> io::Result<Self> {
+        let runtime = Runtime::new()?;
+        Ok(Self {
+            runtime,
+            simulated: false,
+        })
+    }
+
+    /// One thread and a clock that waits for nobody. It begins with the host's time.
+    ///
+    /// # Errors
+    /// If the system refuses what it needs.
+    pub fn simulated() -> io::Result<Self> {
+        let mut builder = Builder::new_current_thread();
+        let runtime = builder.enable_all().start_paused(true).build()?;
+        let began = {
+            let _within = runtime.enter();
+            (Instant::now(), real_now())
+        };
+        let mut all = SIMULATED.write().unwrap_or_else(PoisonError::into_inner);
+        let id = runtime.handle().id();
+        all.get_or_insert_default().insert(id, began);
+        Ok(Self {
+            runtime,
+            simulated: true,
+        })
+    }
+
+    /// The runtime. On it, a future is driven by whoever blocks on it.
+    #[must_use]
+    pub fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    /// Whether time is simulated.
+    #[must_use]
+    pub fn is_simulated(&self) -> bool {
+        self.simulated
+    }
+
+    /// Does something that waits for tasks without driving them, from as many threads as it likes.
+    pub fn drive_during<T>(&self, work: impl FnOnce(&Handle) -> T) -> T {
+        let handle = self.runtime.handle();
+        if !self.simulated {
+            return work(handle);
+        }
+        let (done, over) = tokio::sync::oneshot::channel::<()>();
+        std::thread::scope(|scope| {
+            // Ends when the work does, be it in a panic.
+            scope.spawn(|| self.runtime.block_on(over));
+            let _done = done;
+            work(handle)
+        })
+    }
+}
+
+impl Drop for Reactor {
+    fn drop(&mut self) {
+        if self.simulated {
+            let mut all = SIMULATED.write().unwrap_or_else(PoisonError::into_inner);
+            all.as_mut()
+                .map(|all| all.remove(&self.runtime.handle().id()));
+        }
+    }
+}
+
+/// The present moment by both clocks.
+#[must_use]
+pub fn now() -> HostInstant {
+    simulated_now().unwrap_or_else(real_now)
+}
+
+fn simulated_now() -> Option<HostInstant> {
+    let all = SIMULATED.read().unwrap_or_else(PoisonError::into_inner);
+    let all = all.as_ref()?;
+    let (began, at) = *all.get(&Handle::try_current().ok()?.id())?;
+    let passed = u64::try_from(Instant::now().duration_since(began).as_nanos()).unwrap_or(u64::MAX);
+    Some(HostInstant {
+        monotonic_ns: at.monotonic_ns.saturating_add(passed),
+        realtime_ns: at.realtime_ns.saturating_add_unsigned(passed),
+    })
+}
+
+fn real_now() -> HostInstant {
+    let monotonic = clock_gettime(ClockId::Monotonic);
+    let realtime = clock_gettime(ClockId::Realtime);
+    let monotonic = i128::from(monotonic.tv_sec) * 1_000_000_000 + i128::from(monotonic.tv_nsec);
+    let realtime = i128::from(realtime.tv_sec) * 1_000_000_000 + i128::from(realtime.tv_nsec);
+    HostInstant {
+        monotonic_ns: u64::try_from(monotonic).unwrap_or(0),
+        realtime_ns: i64::try_from(realtime).unwrap_or(i64::MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    /// Nothing to wait for but the clock.
+    async fn wait_an_hour() {
+        let never = std::future::pending::<()>();
+        assert!(tokio::time::timeout(HOUR, never).await.is_err());
+    }
+
+    #[test]
+    fn both_clocks_run() {
+        let before = now();
+        let after = now();
+        assert!(after.monotonic_ns >= before.monotonic_ns);
+        assert!(before.realtime_ns > 1_700_000_000_000_000_000);
+    }
+
+    #[test]
+    fn a_simulated_hour_is_over_at_once_and_passes_on_that_runtime_alone() {
+        let reactor = Reactor::simulated().unwrap();
+        let real = now();
+        let (before, after) = reactor.runtime().block_on(async {
+            let before = now();
+            wait_an_hour().await;
+            (before, now())
+        });
+        assert!(after.since(before) >= HOUR);
+        assert!(after.realtime_ns - before.realtime_ns >= 3_600_000_000_000);
+        assert!(now().since(real) < HOUR);
+    }
+
+    #[test]
+    fn threads_that_only_wait_are_waited_for() {
+        let reactor = Reactor::simulated().unwrap();
+        let waited = reactor.drive_during(|handle| {
+            let task = handle.spawn(wait_an_hour());
+            std::thread::scope(|scope| {
+                let waiting = scope.spawn(|| handle.block_on(task));
+                waiting.join().is_ok_and(|waited| waited.is_ok())
+            })
+        });
+        assert!(waited);
+    }
+}

@@ -1,0 +1,243 @@
+//! All that may differ from one runtime to another, as data.
+//!
+//! The default is the model at its best. Whatever a runtime is permitted to do otherwise, and
+//! whatever it may get wrong, is another value here: a field that the machine consults, or a hook
+//! on what leaves the machine. Nothing else in the model may branch on who is imitated.
+
+use std::time::Duration;
+
+use super::process::End;
+use super::stage::Passage;
+use crate::history::{CallFault, Event, Reply, Request, StreamEnd};
+use crate::limits;
+
+/// What becomes of one event on its way to one subscriber: it comes out as it is, changed, later,
+/// several times or not at all.
+pub type EventHook = fn(&mut Passage<'_>, Event) -> Vec<Delivery>;
+
+/// What becomes of an answer on its way to its caller.
+pub type ReplyHook = fn(&Request, Answer) -> Answer;
+
+/// One thing that a stream is to bring.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Delivery {
+    /// An event, so long after it was made.
+    Event(Duration, Box<Event>),
+    /// The stream's end.
+    End(Duration, StreamEnd),
+}
+
+/// One answer, and when it is given.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// So long after what was asked has been done; none for never.
+    pub after: Option<Duration>,
+    /// The answer itself.
+    pub result: Result<Reply, CallFault>,
+}
+
+/// What `GetContainerEvents` answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Offer {
+    /// A stream.
+    #[default]
+    Stream,
+    /// `UNIMPLEMENTED`.
+    Unimplemented,
+    /// The end of the stream at once, with OK, as CRI-O where events are switched off.
+    Closed,
+    /// A stream without an event.
+    Silence,
+}
+
+/// Who gets an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Audience {
+    /// Every subscriber.
+    #[default]
+    All,
+    /// One subscriber, in turns, as with containerd 1.7.
+    InTurns,
+    /// The one that came first.
+    Oldest,
+    /// The one that came last.
+    Newest,
+}
+
+/// What becomes of events that nobody listens to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Replay {
+    /// They are gone.
+    #[default]
+    None,
+    /// Whoever comes first gets them, as with containerd 2.1 and CRI-O.
+    ToFirst,
+}
+
+/// What happens when a subscriber does not read and its queue is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FullQueue {
+    /// Its stream fails; nobody else notices.
+    #[default]
+    Fail,
+    /// It misses events and is not told.
+    Drop,
+    /// Nobody gets any more events until it reads, as with containerd 2.1.
+    Wedge,
+}
+
+/// When the exit of a process is noticed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExitNotice {
+    /// At once.
+    #[default]
+    AtOnce,
+    /// So much later.
+    Late(Duration),
+    /// When a call looks at the container.
+    WhenAsked,
+    /// Never.
+    Never,
+}
+
+/// What a runtime knows after a restart of exits that happened meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Restart {
+    /// All, and it tells of them.
+    #[default]
+    Finds,
+    /// All, but it does not tell, as CRI-O.
+    FindsSilently,
+    /// That they happened: code 255, reason `Unknown`, and not told, as containerd.
+    Guesses,
+    /// Nothing: they run for ever.
+    Forgets,
+}
+
+/// In what order things come that have none of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// As they were made.
+    #[default]
+    Made,
+    /// In any order.
+    Any,
+}
+
+/// Something that happens on the way of a call, and that an event has to tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transition {
+    /// A container that cannot be started is over: STOPPED.
+    FailedStart,
+    /// A container is killed to be removed: STOPPED.
+    ForcedRemoval,
+    /// A container is killed when its sandbox is stopped: STOPPED.
+    EndWithSandbox,
+    /// A container is removed with its sandbox: DELETED.
+    RemovalWithSandbox,
+}
+
+/// Something that does not happen, and that an event may tell all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NonTransition {
+    /// What has stopped is stopped again: STOPPED.
+    RepeatedStop,
+    /// A container that never ran is removed, and told to have stopped, as with CRI-O: STOPPED.
+    EndOfNeverRun,
+}
+
+/// How a runtime behaves.
+#[derive(Clone, Debug)]
+pub struct Behaviour {
+    /// What each event passes on its way to each subscriber, one hook after the other.
+    pub events: Vec<EventHook>,
+    /// What each answer passes on its way to its caller, one hook after the other.
+    pub replies: Vec<ReplyHook>,
+    /// What `GetContainerEvents` answers.
+    pub offer: Offer,
+    /// Who gets an event.
+    pub audience: Audience,
+    /// What becomes of events that nobody listens to.
+    pub replay: Replay,
+    /// How many events wait for a subscriber that does not read.
+    pub queue: usize,
+    /// What happens when there are more.
+    pub full_queue: FullQueue,
+    /// How long a subscription takes to become effective.
+    pub effective_after: Duration,
+    /// In what order the containers of a snapshot, of a list, and of a sandbox's end come.
+    pub siblings: Order,
+    /// When the exit of a process is noticed.
+    pub exit_notice: ExitNotice,
+    /// What becomes of exits while the runtime was down.
+    pub restart: Restart,
+    /// The part of a grace period that is waited for, in percent.
+    pub grace_percent: u32,
+    /// Whether the stop signal is sent at all.
+    pub sends_stop_signal: bool,
+    /// What has no event, though it should.
+    pub untold: &'static [Transition],
+    /// What has an event, though it need not.
+    pub told_too: &'static [NonTransition],
+    /// The exit code that is told for a process that ended so.
+    pub exit_code: fn(End) -> i32,
+    /// The reason that is told for it.
+    pub exit_reason: fn(End) -> &'static str,
+}
+
+impl Default for Behaviour {
+    fn default() -> Self {
+        Self {
+            events: Vec::new(),
+            replies: Vec::new(),
+            offer: Offer::default(),
+            audience: Audience::default(),
+            replay: Replay::default(),
+            queue: limits::MODEL_QUEUE,
+            full_queue: FullQueue::default(),
+            effective_after: Duration::ZERO,
+            siblings: Order::default(),
+            exit_notice: ExitNotice::default(),
+            restart: Restart::default(),
+            grace_percent: 100,
+            sends_stop_signal: true,
+            untold: &[],
+            told_too: &[],
+            exit_code: |end| end.code,
+            exit_reason: reason,
+        }
+    }
+}
+
+/// The reason in the words that runtimes share.
+fn reason(end: End) -> &'static str {
+    match end {
+        End { oom: true, .. } => "OOMKilled",
+        End { code: 0, .. } => "Completed",
+        End { .. } => "Error",
+    }
+}
+
+impl Delivery {
+    /// The event at once.
+    #[must_use]
+    pub fn now(event: Event) -> Vec<Self> {
+        vec![Self::after(Duration::ZERO, event)]
+    }
+
+    /// The event after a time.
+    #[must_use]
+    pub fn after(delay: Duration, event: Event) -> Self {
+        Self::Event(delay, Box::new(event))
+    }
+}
+
+impl Behaviour {
+    pub(super) fn tells(&self, transition: Transition) -> bool {
+        !self.untold.contains(&transition)
+    }
+
+    pub(super) fn also_tells(&self, nothing: NonTransition) -> bool {
+        self.told_too.contains(&nothing)
+    }
+}

@@ -1,0 +1,344 @@
+//! Containers: created, started, stopped, removed, told; and the processes in them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::agenda::later;
+use super::behaviour::{NonTransition, Order, Restart, Transition};
+use super::machine::{Deed, Machine, Outcome, fault};
+use super::process::{End, Life};
+use super::sandboxes::{carries, no_sandbox};
+use crate::history::{
+    CallFault, ContainerId, ContainerListing, ContainerMetadata, ContainerSpec, ContainerState,
+    ContainerStatus, EventKind, HostInstant, Labels, Reply, RuntimeNanos, SandboxId, SandboxState,
+    StatusCode,
+};
+
+/// A container.
+#[derive(Clone, Debug)]
+pub(super) struct Container {
+    spec: Arc<ContainerSpec>,
+    status: ContainerStatus,
+    made: u64,
+    /// Its process, while that lives.
+    life: Option<Life>,
+    /// How its process ended, once it has, noticed or not.
+    ended: Option<(End, HostInstant)>,
+    /// Whether a child of its process was killed for its memory.
+    child_killed: bool,
+}
+
+impl Container {
+    fn listing(&self) -> ContainerListing {
+        let status = self.status.clone();
+        ContainerListing {
+            id: status.id,
+            sandbox: self.spec.sandbox.clone(),
+            metadata: status.metadata,
+            state: status.state,
+            created_at: status.created_at,
+            labels: status.labels,
+            image: status.image,
+        }
+    }
+}
+
+impl Machine {
+    pub(super) fn create_container(
+        &mut self,
+        spec: &Arc<ContainerSpec>,
+    ) -> Result<Reply, CallFault> {
+        self.running_sandbox(&spec.sandbox)?;
+        let Some(image) = self.image(&spec.image) else {
+            let message = format!("no image {}: pull it first", spec.image);
+            return Err(fault(StatusCode::NOT_FOUND, message));
+        };
+        let image_ref = image.id.clone();
+        let metadata = ContainerMetadata {
+            name: spec.binding.clone(),
+            attempt: spec.attempt,
+        };
+        let same = |other: &Container| {
+            other.spec.sandbox == spec.sandbox && other.status.metadata.as_ref() == Some(&metadata)
+        };
+        if let Some(other) = self.containers.values().find(|other| same(other)) {
+            let message = format!(
+                "container {} has the same name and attempt",
+                other.status.id
+            );
+            return Err(fault(StatusCode::ALREADY_EXISTS, message));
+        }
+        let id = ContainerId(self.random.id());
+        let status = ContainerStatus {
+            id: id.clone(),
+            metadata: Some(metadata),
+            state: ContainerState::Created,
+            created_at: RuntimeNanos(self.now.realtime_ns),
+            started_at: RuntimeNanos(0),
+            finished_at: RuntimeNanos(0),
+            exit_code: 0,
+            image: Some(spec.image.clone()),
+            image_ref,
+            reason: String::new(),
+            message: String::new(),
+            labels: spec.labels.clone(),
+            annotations: spec.annotations.clone(),
+        };
+        let container = Container {
+            spec: spec.clone(),
+            status,
+            made: self.made,
+            life: None,
+            ended: None,
+            child_killed: false,
+        };
+        self.made += 1;
+        self.containers.insert(id.clone(), container);
+        self.announce(EventKind::Created, id.clone(), &spec.sandbox);
+        Ok(Reply::Container(id))
+    }
+
+    pub(super) fn start_container(&mut self, id: &ContainerId) -> Result<Reply, CallFault> {
+        let container = self.containers.get(id).ok_or_else(|| no_container(id))?;
+        let (spec, state) = (container.spec.clone(), container.status.state);
+        if state != ContainerState::Created {
+            let message =
+                format!("container {id} is {state}, and can be started from CREATED only");
+            return Err(fault(StatusCode::FAILED_PRECONDITION, message));
+        }
+        self.running_sandbox(&spec.sandbox)?;
+        let now = RuntimeNanos(self.now.realtime_ns);
+        let life = Life::of(&spec.command, spec.memory_bytes);
+        let Some(container) = self.containers.get_mut(id) else {
+            return Err(no_container(id));
+        };
+        let life = match life {
+            Ok(life) => life,
+            Err(message) => {
+                container.status.state = ContainerState::Exited;
+                container.status.finished_at = now;
+                container.status.exit_code = 128;
+                "StartError".clone_into(&mut container.status.reason);
+                container.status.message.clone_from(&message);
+                if self.behaviour.tells(Transition::FailedStart) {
+                    self.announce(EventKind::Stopped, id.clone(), &spec.sandbox);
+                }
+                return Err(fault(StatusCode::UNKNOWN, message));
+            }
+        };
+        container.status.state = ContainerState::Running;
+        container.status.started_at = now;
+        container.life = Some(life);
+        self.announce(EventKind::Started, id.clone(), &spec.sandbox);
+        if let Some(after) = life.child_killed {
+            let deed = Deed::KillChild(id.clone());
+            self.agenda.put(later(self.now, after), deed);
+        }
+        if let Some((after, end)) = life.own_end {
+            let deed = Deed::Exit(id.clone(), end);
+            self.agenda.put(later(self.now, after), deed);
+        }
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn stop_container(&mut self, id: &ContainerId, grace: Duration) -> Outcome {
+        let done = Outcome::Done(Ok(Reply::Done));
+        let Some(container) = self.containers.get(id) else {
+            return done;
+        };
+        let sandbox = container.spec.sandbox.clone();
+        if container.status.state != ContainerState::Running {
+            if self.behaviour.also_tells(NonTransition::RepeatedStop) {
+                self.announce(EventKind::Stopped, id.clone(), &sandbox);
+            }
+            return done;
+        }
+        let on_term = container.life.and_then(|life| life.on_term);
+        let grace = grace * self.behaviour.grace_percent / 100;
+        if grace.is_zero() {
+            self.kill(id, true);
+            return done;
+        }
+        if let Some(code) = on_term.filter(|_| self.behaviour.sends_stop_signal) {
+            self.end_process(id, End::exit(code));
+            self.notice(id, true);
+            return done;
+        }
+        self.kill_after(grace, id);
+        Outcome::WhenExited(id.clone())
+    }
+
+    pub(super) fn remove_container(&mut self, id: &ContainerId) -> Reply {
+        let Some(container) = self.containers.get(id) else {
+            return Reply::Done;
+        };
+        let sandbox = container.spec.sandbox.clone();
+        let tells_more = self.behaviour.also_tells(NonTransition::EndOfNeverRun);
+        match container.status.state {
+            ContainerState::Created if tells_more => {
+                self.announce(EventKind::Stopped, id.clone(), &sandbox);
+            }
+            ContainerState::Running => {
+                let tells = self.behaviour.tells(Transition::ForcedRemoval);
+                self.kill(id, tells);
+            }
+            ContainerState::Created | ContainerState::Exited | ContainerState::Unknown(_) => {}
+        }
+        self.delete_container(id, true);
+        Reply::Done
+    }
+
+    /// Forgets a container; `tells` by an event or not.
+    pub(super) fn delete_container(&mut self, id: &ContainerId, tells: bool) {
+        if let Some(container) = self.containers.remove(id)
+            && tells
+        {
+            self.announce(EventKind::Deleted, id.clone(), &container.spec.sandbox);
+        }
+    }
+
+    /// Kills a container's process, if it lives, and notices that.
+    pub(super) fn kill(&mut self, id: &ContainerId, tells: bool) {
+        self.end_process(id, End::exit(137));
+        self.notice(id, tells);
+    }
+
+    /// A process is no more, whether anybody notices or not; says whether it lived.
+    pub(super) fn end_process(&mut self, id: &ContainerId, end: End) -> bool {
+        let Some(container) = self.containers.get_mut(id) else {
+            return false;
+        };
+        if container.life.take().is_none() {
+            return false;
+        }
+        let oom = end.oom || container.child_killed;
+        container.ended = Some((End { oom, ..end }, self.now));
+        if end.oom {
+            self.count_oom_kill();
+        }
+        true
+    }
+
+    /// The kernel kills a child; the container's process lives on.
+    pub(super) fn kill_child(&mut self, id: &ContainerId) {
+        if let Some(container) = self.containers.get_mut(id)
+            && container.life.is_some()
+        {
+            container.child_killed = true;
+            let reason = (self.behaviour.exit_reason)(End::KILLED);
+            reason.clone_into(&mut container.status.reason);
+            self.count_oom_kill();
+        }
+    }
+
+    /// The daemon learns that a process has ended, if it has; `tells` by an event or not.
+    pub(super) fn notice(&mut self, id: &ContainerId, tells: bool) {
+        let Some(container) = self.containers.get_mut(id) else {
+            return;
+        };
+        let Some((end, at)) = container.ended else {
+            return;
+        };
+        if container.status.state != ContainerState::Running {
+            return;
+        }
+        let status = &mut container.status;
+        status.state = ContainerState::Exited;
+        status.finished_at = RuntimeNanos(at.realtime_ns);
+        status.exit_code = (self.behaviour.exit_code)(end);
+        (self.behaviour.exit_reason)(end).clone_into(&mut status.reason);
+        let sandbox = container.spec.sandbox.clone();
+        if tells {
+            self.announce(EventKind::Stopped, id.clone(), &sandbox);
+        }
+        self.answer_waiting(id);
+    }
+
+    pub(super) fn notice_all(&mut self, tells: bool) {
+        let all: Vec<ContainerId> = self.containers.keys().cloned().collect();
+        for id in all {
+            self.notice(&id, tells);
+        }
+    }
+
+    /// After a restart: what has ended meanwhile?
+    pub(super) fn find_exits(&mut self) {
+        match self.behaviour.restart {
+            Restart::Finds => self.notice_all(true),
+            Restart::FindsSilently => self.notice_all(false),
+            Restart::Guesses => {
+                let unnoticed = |container: &&mut Container| {
+                    container.ended.is_some() && container.status.state == ContainerState::Running
+                };
+                for container in self.containers.values_mut().filter(unnoticed) {
+                    let status = &mut container.status;
+                    status.state = ContainerState::Exited;
+                    status.finished_at = RuntimeNanos(self.now.realtime_ns);
+                    status.exit_code = 255;
+                    "Unknown".clone_into(&mut status.reason);
+                }
+            }
+            Restart::Forgets => {}
+        }
+    }
+
+    pub(super) fn container_status(&self, id: &ContainerId) -> Result<Reply, CallFault> {
+        match self.containers.get(id) {
+            Some(container) => Ok(Reply::ContainerStatus(Box::new(container.status.clone()))),
+            None => Err(no_container(id)),
+        }
+    }
+
+    pub(super) fn list_containers(
+        &mut self,
+        sandbox: Option<&SandboxId>,
+        labels: &Labels,
+    ) -> Reply {
+        let containers = self.containers.values();
+        let mut listed: Vec<&Container> = containers
+            .filter(|container| sandbox.is_none_or(|wanted| container.spec.sandbox == *wanted))
+            .filter(|container| carries(&container.status.labels, labels))
+            .collect();
+        listed.sort_by_key(|container| container.made);
+        if self.behaviour.siblings == Order::Any {
+            self.random.shuffle(&mut listed);
+        }
+        Reply::Containers(listed.into_iter().map(Container::listing).collect())
+    }
+
+    /// The containers of a sandbox in the order of their making, or in any.
+    pub(super) fn containers_in(&mut self, sandbox: &SandboxId) -> Vec<ContainerId> {
+        let containers = self.containers.values();
+        let mut inside: Vec<&Container> = containers
+            .filter(|container| container.spec.sandbox == *sandbox)
+            .collect();
+        inside.sort_by_key(|container| container.made);
+        if self.behaviour.siblings == Order::Any {
+            self.random.shuffle(&mut inside);
+        }
+        let ids = inside.into_iter().map(|container| &container.status.id);
+        ids.cloned().collect()
+    }
+
+    /// What an event's snapshot shows of a sandbox's containers.
+    pub(super) fn statuses_in(&mut self, sandbox: &SandboxId) -> Vec<ContainerStatus> {
+        let ids = self.containers_in(sandbox).into_iter();
+        ids.filter_map(|id| Some(self.containers.get(&id)?.status.clone()))
+            .collect()
+    }
+
+    fn running_sandbox(&self, id: &SandboxId) -> Result<(), CallFault> {
+        match self.sandboxes.get(id) {
+            None => Err(no_sandbox(id)),
+            Some(sandbox) if sandbox.state == SandboxState::Ready => Ok(()),
+            Some(_) => Err(fault(
+                StatusCode::FAILED_PRECONDITION,
+                format!("sandbox {id} is not ready"),
+            )),
+        }
+    }
+}
+
+fn no_container(id: &ContainerId) -> CallFault {
+    fault(StatusCode::NOT_FOUND, format!("no container {id}"))
+}

@@ -1,0 +1,205 @@
+//! A machine that lives: it has a lock, the host's clock, and a task that does what is due.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_stream::Stream;
+use tokio_stream::wrappers::WatchStream;
+
+use super::behaviour::Behaviour;
+use super::machine::{Machine, Ticket};
+use super::stage::{Subscriber, Taken};
+use crate::cri::Backend;
+use crate::history::{CallFault, Event, ImageListing, Reply, Request, StreamEnd};
+use crate::host::{self, Kernel};
+use crate::workload;
+
+/// The model runtime at work. Dropped, it does nothing more.
+#[derive(Debug)]
+pub struct Model {
+    shared: Arc<Shared>,
+    timers: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    machine: Mutex<Machine>,
+    oom_kills: Arc<AtomicU64>,
+    /// Counts the times that something may have changed.
+    changes: watch::Sender<u64>,
+}
+
+impl Model {
+    /// Starts a model on the runtime that this is called on. It has the suite's image.
+    #[must_use]
+    pub fn start(behaviour: Behaviour, seed: u64) -> Self {
+        let name = workload::imported_name();
+        let image = ImageListing {
+            id: workload::Image::build(&std::collections::BTreeMap::new())
+                .id()
+                .to_owned(),
+            tags: vec![name],
+        };
+        let machine = Machine::new(behaviour, vec![image], seed);
+        let shared = Arc::new(Shared {
+            machine: Mutex::new(machine),
+            oom_kills: Arc::default(),
+            changes: watch::Sender::new(0),
+        });
+        let timers = tokio::spawn(keep_time(shared.clone()));
+        Self { shared, timers }
+    }
+
+    /// The kernel on which its containers run.
+    #[must_use]
+    pub fn kernel(&self) -> Kernel {
+        Kernel::Simulated(self.shared.oom_kills.clone())
+    }
+
+    /// Stops the daemon, and leaves its containers running.
+    pub fn stop_daemon(&self) {
+        self.shared.with(|machine| machine.stop_daemon(host::now()));
+    }
+
+    /// Starts the daemon again.
+    pub fn start_daemon(&self) {
+        self.shared
+            .with(|machine| machine.start_daemon(host::now()));
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        self.timers.abort();
+    }
+}
+
+impl Shared {
+    fn machine(&self) -> MutexGuard<'_, Machine> {
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something to the machine, and lets all look who wait for it.
+    fn with<T>(&self, deed: impl FnOnce(&mut Machine) -> T) -> T {
+        let mut machine = self.machine();
+        let done = deed(&mut machine);
+        self.oom_kills.store(machine.oom_kills(), Ordering::Relaxed);
+        drop(machine);
+        self.changes.send_modify(|changes| *changes += 1);
+        done
+    }
+}
+
+/// Does what is due when it is due, for ever.
+async fn keep_time(shared: Arc<Shared>) {
+    let mut changes = shared.changes.subscribe();
+    loop {
+        changes.mark_unchanged();
+        let due = shared.machine().next_due();
+        let wait = async {
+            match due {
+                Some(due) => {
+                    let wait = due.since(host::now());
+                    tokio::time::sleep_until(tokio::time::Instant::now() + wait).await;
+                }
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = wait => shared.with(|machine| machine.advance(host::now())),
+            // The sender lives as long as `shared`.
+            _ = changes.changed() => {}
+        }
+    }
+}
+
+/// A call whose caller still waits; dropped, it has gone.
+struct Waiting<'a> {
+    shared: &'a Shared,
+    ticket: Ticket,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.shared.machine().forget(self.ticket);
+    }
+}
+
+impl Backend for Model {
+    type Events = Events;
+
+    async fn call(&self, request: Request) -> Result<Reply, CallFault> {
+        let mut changes = self.shared.changes.subscribe();
+        let ticket = self
+            .shared
+            .with(|machine| machine.call(host::now(), request));
+        let waiting = Waiting {
+            shared: &self.shared,
+            ticket,
+        };
+        loop {
+            if let Some(result) = waiting.shared.machine().take_answer(ticket) {
+                return result;
+            }
+            // The sender lives as long as `self`.
+            let _ = changes.changed().await;
+        }
+    }
+
+    async fn subscribe(&self) -> Result<Events, CallFault> {
+        let subscriber = self.shared.with(|machine| machine.subscribe(host::now()))?;
+        Ok(Events {
+            changes: WatchStream::new(self.shared.changes.subscribe()),
+            shared: self.shared.clone(),
+            subscriber,
+            ended: false,
+        })
+    }
+}
+
+/// The events of one subscriber; dropped, it has gone.
+#[derive(Debug)]
+pub struct Events {
+    shared: Arc<Shared>,
+    changes: WatchStream<u64>,
+    subscriber: Subscriber,
+    ended: bool,
+}
+
+impl Stream for Events {
+    type Item = Result<Event, CallFault>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if self.ended {
+                return Poll::Ready(None);
+            }
+            let taken = self.shared.machine().take(self.subscriber);
+            match taken {
+                Taken::Event(event) => return Poll::Ready(Some(Ok(*event))),
+                Taken::End(end) => {
+                    self.ended = true;
+                    return Poll::Ready(match end {
+                        StreamEnd::Failed(fault) => Some(Err(fault)),
+                        StreamEnd::Closed | StreamEnd::Cancelled => None,
+                    });
+                }
+                Taken::Nothing => {}
+            }
+            if Pin::new(&mut self.changes).poll_next(cx).is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        let subscriber = self.subscriber;
+        self.shared.machine().unsubscribe(subscriber);
+    }
+}

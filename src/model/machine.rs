@@ -1,0 +1,380 @@
+//! The state of a runtime, and the calls that change it.
+//!
+//! Every call is taken at once and gets a [`Ticket`]; its answer is there when what it waits for
+//! has happened. Nothing happens between two moments but what was told to be due: whoever holds a
+//! machine tells it the time with [`Machine::advance`], at [`Machine::next_due`] at the latest.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::agenda::{Agenda, later};
+use super::behaviour::{Answer, Behaviour, Delivery, ExitNotice};
+use super::containers::Container;
+use super::process::End;
+use super::random::Random;
+use super::sandboxes::Sandbox;
+use super::stage::{Late, Stage, Subscriber, Taken};
+use crate::history::{
+    CallFault, ContainerId, Event, EventKind, HostInstant, ImageListing, Reply, Request,
+    RuntimeVersion, SandboxId, StatusCode,
+};
+
+/// A call that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ticket(u64);
+
+/// A runtime: its state, and what it is about to do.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    pub(super) behaviour: Behaviour,
+    pub(super) now: HostInstant,
+    pub(super) sandboxes: BTreeMap<SandboxId, Sandbox>,
+    pub(super) containers: BTreeMap<ContainerId, Container>,
+    pub(super) random: Random,
+    pub(super) made: u64,
+    pub(super) agenda: Agenda<Deed>,
+    /// Whether the daemon runs; containers live without it.
+    up: bool,
+    /// How often the daemon was stopped: what it had in mind is gone then.
+    life: u32,
+    images: Vec<ImageListing>,
+    oom_kills: u64,
+    stage: Stage,
+    next_ticket: u64,
+    waiting: BTreeMap<Ticket, (Request, ContainerId)>,
+    answers: BTreeMap<Ticket, Result<Reply, CallFault>>,
+    /// The calls whose callers still wait.
+    open: BTreeSet<Ticket>,
+}
+
+/// What is to happen at its time.
+#[derive(Clone, Debug)]
+pub(super) enum Deed {
+    /// A process ends by itself.
+    Exit(ContainerId, End),
+    /// The kernel kills a child of a container's process for its memory.
+    KillChild(ContainerId),
+    /// An exit is noticed.
+    Notice(ContainerId),
+    /// A grace period is over, in this life of the daemon.
+    Kill(ContainerId, u32),
+    /// An answer is given.
+    Answer(Ticket, Box<Result<Reply, CallFault>>),
+    /// A stream brings something.
+    Deliver(Subscriber, Delivery),
+    /// A subscription becomes effective.
+    Listen,
+}
+
+/// What a call comes to.
+pub(super) enum Outcome {
+    Done(Result<Reply, CallFault>),
+    /// Done when this container has exited.
+    WhenExited(ContainerId),
+}
+
+impl Machine {
+    /// A runtime that has these images and nothing else. What looks random in it follows from the
+    /// seed.
+    #[must_use]
+    pub fn new(behaviour: Behaviour, images: Vec<ImageListing>, seed: u64) -> Self {
+        Self {
+            behaviour,
+            now: HostInstant::default(),
+            sandboxes: BTreeMap::new(),
+            containers: BTreeMap::new(),
+            random: Random::new(seed),
+            made: 0,
+            agenda: Agenda::default(),
+            up: true,
+            life: 0,
+            images,
+            oom_kills: 0,
+            stage: Stage::default(),
+            next_ticket: 0,
+            waiting: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            open: BTreeSet::new(),
+        }
+    }
+
+    /// How many processes the kernel has killed for their memory.
+    #[must_use]
+    pub fn oom_kills(&self) -> u64 {
+        self.oom_kills
+    }
+
+    /// When something happens next, if nothing is asked for before.
+    #[must_use]
+    pub fn next_due(&self) -> Option<HostInstant> {
+        self.agenda.next_due()
+    }
+
+    /// Does all that is due by now.
+    pub fn advance(&mut self, now: HostInstant) {
+        while let Some((at, deed)) = self.agenda.pop(now) {
+            self.now = self.now.max(at);
+            self.perform(deed);
+        }
+        self.now = self.now.max(now);
+    }
+
+    fn perform(&mut self, deed: Deed) {
+        match deed {
+            Deed::Exit(container, end) => {
+                if self.end_process(&container, end) {
+                    self.overhear(container);
+                }
+            }
+            Deed::KillChild(container) => self.kill_child(&container),
+            Deed::Notice(container) => self.notice(&container, true),
+            Deed::Kill(container, life) if life == self.life => self.kill(&container, true),
+            Deed::Kill(..) => {}
+            Deed::Answer(ticket, result) => self.hand_out(ticket, *result),
+            Deed::Deliver(subscriber, delivery) => {
+                self.stage.deliver(&self.behaviour, subscriber, delivery);
+            }
+            Deed::Listen => self.send_backlog(),
+        }
+    }
+
+    /// A process has ended by itself: the daemon notices as it does.
+    fn overhear(&mut self, container: ContainerId) {
+        match self.behaviour.exit_notice {
+            _ if !self.up => {}
+            ExitNotice::AtOnce => self.notice(&container, true),
+            ExitNotice::Late(after) => {
+                self.agenda
+                    .put(later(self.now, after), Deed::Notice(container));
+            }
+            ExitNotice::WhenAsked | ExitNotice::Never => {}
+        }
+    }
+
+    /// Takes a call.
+    pub fn call(&mut self, now: HostInstant, request: Request) -> Ticket {
+        self.advance(now);
+        let ticket = Ticket(self.next_ticket);
+        self.next_ticket += 1;
+        self.open.insert(ticket);
+        if !self.up {
+            let gone = fault(StatusCode::UNAVAILABLE, "the runtime is down");
+            self.answers.insert(ticket, Err(gone));
+            return ticket;
+        }
+        if self.behaviour.exit_notice == ExitNotice::WhenAsked {
+            self.notice_all(true);
+        }
+        match self.dispatch(&request) {
+            Outcome::Done(result) => self.answer(ticket, &request, result),
+            Outcome::WhenExited(container) => {
+                self.waiting.insert(ticket, (request, container));
+            }
+        }
+        ticket
+    }
+
+    fn dispatch(&mut self, request: &Request) -> Outcome {
+        Outcome::Done(match request {
+            Request::Version => Ok(Reply::Version(RuntimeVersion {
+                runtime_name: "model".to_owned(),
+                runtime_version: env!("CARGO_PKG_VERSION").to_owned(),
+                api_version: "v1".to_owned(),
+            })),
+            Request::RunSandbox(spec) => self.run_sandbox(spec),
+            Request::StopSandbox(id) => Ok(self.stop_sandbox(id)),
+            Request::RemoveSandbox(id) => Ok(self.remove_sandbox(id)),
+            Request::SandboxStatus(id) => self.sandbox_status(id),
+            Request::ListSandboxes(labels) => Ok(self.list_sandboxes(labels)),
+            Request::CreateContainer(spec) => self.create_container(spec),
+            Request::StartContainer(id) => self.start_container(id),
+            Request::StopContainer { container, grace } => {
+                return self.stop_container(container, *grace);
+            }
+            Request::RemoveContainer(id) => Ok(self.remove_container(id)),
+            Request::ContainerStatus(id) => self.container_status(id),
+            Request::ListContainers { sandbox, labels } => {
+                Ok(self.list_containers(sandbox.as_ref(), labels))
+            }
+            Request::ImageStatus(reference) => Ok(Reply::Image(self.image(reference).cloned())),
+            Request::PullImage(reference) => Ok(self.pull_image(reference)),
+            Request::RemoveImage(reference) => {
+                self.images.retain(|image| !names(image, reference));
+                Ok(Reply::Done)
+            }
+            Request::ListImages => Ok(Reply::Images(self.images.clone())),
+        })
+    }
+
+    /// The one way by which answers leave the model.
+    fn answer(&mut self, ticket: Ticket, request: &Request, result: Result<Reply, CallFault>) {
+        let mut answer = Answer {
+            after: Some(Duration::ZERO),
+            result,
+        };
+        for hook in &self.behaviour.replies {
+            answer = hook(request, answer);
+        }
+        match answer.after {
+            Some(Duration::ZERO) => self.hand_out(ticket, answer.result),
+            Some(after) => {
+                let deed = Deed::Answer(ticket, Box::new(answer.result));
+                self.agenda.put(later(self.now, after), deed);
+            }
+            None => {}
+        }
+    }
+
+    fn hand_out(&mut self, ticket: Ticket, result: Result<Reply, CallFault>) {
+        if self.open.contains(&ticket) {
+            self.answers.insert(ticket, result);
+        }
+    }
+
+    /// Takes the answer to a call, if it is there.
+    pub fn take_answer(&mut self, ticket: Ticket) -> Option<Result<Reply, CallFault>> {
+        let answer = self.answers.remove(&ticket)?;
+        self.open.remove(&ticket);
+        Some(answer)
+    }
+
+    /// The caller has gone; what it asked for goes on.
+    pub fn forget(&mut self, ticket: Ticket) {
+        self.open.remove(&ticket);
+        self.answers.remove(&ticket);
+    }
+
+    /// Answers the calls that have waited for a container's exit.
+    pub(super) fn answer_waiting(&mut self, container: &ContainerId) {
+        let ready = self.waiting.iter();
+        let ready: Vec<Ticket> = ready
+            .filter(|(_, (_, waits_for))| waits_for == container)
+            .map(|(ticket, _)| *ticket)
+            .collect();
+        for ticket in ready {
+            if let Some((request, _)) = self.waiting.remove(&ticket) {
+                self.answer(ticket, &request, Ok(Reply::Done));
+            }
+        }
+    }
+
+    /// Opens an event stream.
+    ///
+    /// # Errors
+    /// If the runtime is down, or has no events.
+    pub fn subscribe(&mut self, now: HostInstant) -> Result<Subscriber, CallFault> {
+        self.advance(now);
+        if !self.up {
+            return Err(fault(StatusCode::UNAVAILABLE, "the runtime is down"));
+        }
+        let subscriber = self.stage.subscribe(&self.behaviour, self.now)?;
+        let effective = later(self.now, self.behaviour.effective_after);
+        self.agenda.put(effective, Deed::Listen);
+        self.advance(now);
+        Ok(subscriber)
+    }
+
+    /// The subscriber has gone.
+    pub fn unsubscribe(&mut self, subscriber: Subscriber) {
+        self.stage.unsubscribe(subscriber);
+    }
+
+    /// What comes next on a stream.
+    pub fn take(&mut self, subscriber: Subscriber) -> Taken {
+        let taken = self.stage.take(subscriber);
+        self.send_backlog();
+        taken
+    }
+
+    /// Stops the daemon. Containers run on; calls and streams break.
+    pub fn stop_daemon(&mut self, now: HostInstant) {
+        self.advance(now);
+        self.up = false;
+        self.life += 1;
+        let gone = fault(StatusCode::UNAVAILABLE, "the runtime is shutting down");
+        for (ticket, _) in std::mem::take(&mut self.waiting) {
+            self.hand_out(ticket, Err(gone.clone()));
+        }
+        self.stage.end_all(&gone);
+    }
+
+    /// Starts the daemon again, which finds what has happened meanwhile.
+    pub fn start_daemon(&mut self, now: HostInstant) {
+        self.advance(now);
+        self.up = true;
+        self.find_exits();
+    }
+
+    /// Tells an event about a container, or about a sandbox under its own id, to all who listen.
+    pub(super) fn announce(&mut self, kind: EventKind, id: ContainerId, sandbox: &SandboxId) {
+        let Some(sandbox) = self.sandboxes.get(sandbox) else {
+            return;
+        };
+        let status = sandbox.status();
+        let event = Event {
+            container: id,
+            kind,
+            created_at: self.stage.stamp(self.now),
+            containers: self.statuses_in(&status.id),
+            sandbox: Some(status),
+        };
+        let late = self
+            .stage
+            .send(&self.behaviour, self.now, &event, &mut self.random);
+        self.schedule(late);
+    }
+
+    fn send_backlog(&mut self) {
+        let late = self
+            .stage
+            .send_backlog(&self.behaviour, self.now, &mut self.random);
+        self.schedule(late);
+    }
+
+    fn schedule(&mut self, late: Vec<Late>) {
+        for (at, subscriber, delivery) in late {
+            self.agenda.put(at, Deed::Deliver(subscriber, delivery));
+        }
+    }
+
+    pub(super) fn count_oom_kill(&mut self) {
+        self.oom_kills += 1;
+    }
+
+    /// The kill at the end of a grace period, by this life of the daemon.
+    pub(super) fn kill_after(&mut self, grace: Duration, container: &ContainerId) {
+        let at = later(self.now, grace);
+        self.agenda
+            .put(at, Deed::Kill(container.clone(), self.life));
+    }
+
+    pub(super) fn image(&self, reference: &str) -> Option<&ImageListing> {
+        self.images.iter().find(|image| names(image, reference))
+    }
+
+    /// Any image can be had, and is the suite's.
+    fn pull_image(&mut self, reference: &str) -> Reply {
+        if self.image(reference).is_none() {
+            let image = ImageListing {
+                id: format!("sha256:{}", self.random.id()),
+                tags: vec![reference.to_owned()],
+            };
+            self.images.push(image);
+        }
+        let id = self.image(reference).map(|image| image.id.clone());
+        Reply::Pulled(id.unwrap_or_default())
+    }
+}
+
+fn names(image: &ImageListing, reference: &str) -> bool {
+    image.id == reference || image.tags.iter().any(|tag| tag == reference)
+}
+
+/// A fault in the runtime's words.
+pub(super) fn fault(code: StatusCode, message: impl Into<String>) -> CallFault {
+    CallFault {
+        code,
+        message: message.into(),
+        deadline: Duration::ZERO,
+    }
+}

@@ -1,0 +1,31 @@
+//! The model runtime: what a correct CRI runtime does, as a program that needs no root and makes no
+//! process.
+//!
+//! [`Machine`] is the statement itself, pure: calls, subscriptions and moments go in, answers and
+//! events come out, and time is data. [`Behaviour`] is all that may differ from one runtime to
+//! another: what the CRI permits, and every way of being wrong that the suite must notice, each a
+//! value that the machine consults or a hook that every event and every answer passes. [`Model`]
+//! is a machine that lives: it has a lock, a clock and timers, and is what a server serves.
+
+mod agenda;
+mod behaviour;
+mod containers;
+mod live;
+mod machine;
+mod process;
+mod random;
+mod sandboxes;
+mod serve;
+mod stage;
+#[cfg(test)]
+mod tests;
+
+pub use behaviour::{
+    Answer, Audience, Behaviour, Delivery, EventHook, ExitNotice, FullQueue, NonTransition, Offer,
+    Order, Replay, ReplyHook, Restart, Transition,
+};
+pub use live::Model;
+pub use machine::{Machine, Ticket};
+pub use process::End;
+pub use serve::{ServeError, serve};
+pub use stage::{Passage, Subscriber, Taken};

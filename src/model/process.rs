@@ -1,0 +1,164 @@
+//! What the process of a container does: the workload program, told as data.
+
+use std::time::Duration;
+
+use crate::workload::Workload;
+use crate::workload::program::PROGRAM_PATH;
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// The exit code, 128 + the signal for a death by one.
+    pub code: i32,
+    /// Whether the kernel killed it for its memory.
+    pub oom: bool,
+}
+
+/// What a process is going to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Life {
+    /// When it ends by itself, and how.
+    pub(super) own_end: Option<(Duration, End)>,
+    /// When the kernel kills a child of it for its memory.
+    pub(super) child_killed: Option<Duration>,
+    /// Its exit code when it gets a SIGTERM; none if it ignores that.
+    pub(super) on_term: Option<i32>,
+}
+
+impl End {
+    pub(super) const KILLED: Self = Self {
+        code: 137,
+        oom: true,
+    };
+
+    pub(super) fn exit(code: i32) -> Self {
+        Self { code, oom: false }
+    }
+}
+
+impl Life {
+    /// What this command does under this limit of memory.
+    ///
+    /// # Errors
+    /// If there is no such program; in the words of a runtime.
+    pub(super) fn of(command: &[String], memory_bytes: Option<u64>) -> Result<Self, String> {
+        let Some(workload) = Workload::parse(command) else {
+            return Ok(Self::ends(Duration::ZERO, End::exit(97)));
+        };
+        let is_too_much =
+            |mebibytes: u32| memory_bytes.is_some_and(|limit| u64::from(mebibytes) << 20 > limit);
+        Ok(match workload {
+            Workload::Pause | Workload::Obey | Workload::Zombies { .. } => Self {
+                on_term: Some(0),
+                ..Self::default()
+            },
+            Workload::Ignore => Self::default(),
+            Workload::Exit { code, after } => Self::ends(after, End::exit(code.into())),
+            Workload::Die { signal, after } => Self::ends(after, End::exit(death_by(signal))),
+            Workload::Eat { mebibytes, after } if is_too_much(mebibytes) => {
+                Self::ends(after, End::KILLED)
+            }
+            Workload::ChildEat {
+                mebibytes,
+                after,
+                then,
+                code,
+            } if is_too_much(mebibytes) => Self {
+                child_killed: Some(after),
+                ..Self::ends(after + then, End::exit(code.into()))
+            },
+            Workload::Eat { after, .. } | Workload::ChildEat { after, .. } => {
+                Self::ends(after, End::exit(98))
+            }
+            Workload::Write { .. } => Self::ends(Duration::ZERO, End::exit(0)),
+            Workload::Missing => {
+                return Err(format!(
+                    "exec: {:?}: no such file or directory: the image holds {PROGRAM_PATH} alone",
+                    command.first().map_or("", String::as_str)
+                ));
+            }
+        })
+    }
+
+    /// A process that waits, and takes a SIGTERM meanwhile for its default.
+    fn ends(after: Duration, end: End) -> Self {
+        Self {
+            own_end: Some((after, end)),
+            child_killed: None,
+            on_term: Some(143),
+        }
+    }
+}
+
+/// The init of a container dies only of the signals that its own faults raise.
+fn death_by(signal: u8) -> i32 {
+    const FAULTS: [u8; 5] = [4, 5, 7, 8, 11];
+    if FAULTS.contains(&signal) {
+        128 + i32::from(signal)
+    } else {
+        99
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[track_caller]
+    fn check(command: &str, memory_mib: Option<u64>, own_end: Option<(u64, i32, bool)>) {
+        let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+        let life = Life::of(&words, memory_mib.map(|mib| mib << 20)).unwrap();
+        let got = life
+            .own_end
+            .map(|(after, end)| (after.as_secs(), end.code, end.oom));
+        assert_eq!(got, own_end);
+    }
+
+    #[test]
+    fn each_workload_ends_as_it_says() {
+        check("/workload obey", None, None);
+        check("/workload ignore", None, None);
+        check("/workload exit 42 1000", None, Some((1, 42, false)));
+        check("/workload die 11 1000", None, Some((1, 139, false)));
+        check("/workload die 9 1000", None, Some((1, 99, false)));
+        check("/workload dance", None, Some((0, 97, false)));
+        check("/workload write a line", None, Some((0, 0, false)));
+    }
+
+    #[test]
+    fn memory_above_the_limit_is_killed_for() {
+        check("/workload eat 64 1000", Some(16), Some((1, 137, true)));
+        check("/workload eat 64 1000", Some(64), Some((1, 98, false)));
+        check("/workload eat 64 1000", None, Some((1, 98, false)));
+        check(
+            "/workload child-eat 64 1000 2000 5",
+            Some(16),
+            Some((3, 5, false)),
+        );
+        check(
+            "/workload child-eat 64 1000 2000 5",
+            None,
+            Some((1, 98, false)),
+        );
+    }
+
+    #[test]
+    fn signals_are_obeyed_or_not() {
+        let on_term = |mode: &str| {
+            let command = [PROGRAM_PATH.to_owned(), mode.to_owned()];
+            Life::of(&command, None).unwrap().on_term
+        };
+        assert_eq!(on_term("obey"), Some(0));
+        assert_eq!(on_term("pause"), Some(0));
+        assert_eq!(on_term("ignore"), None);
+        assert_eq!(Life::ends(SECOND, End::exit(1)).on_term, Some(143));
+    }
+
+    #[test]
+    fn a_program_that_the_image_lacks_cannot_be_started() {
+        let fault = Life::of(&["/missing".to_owned()], None).unwrap_err();
+        assert!(fault.contains("/missing"), "{fault}");
+    }
+}

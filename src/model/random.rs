@@ -1,0 +1,33 @@
+//! Choices that look random and are the same for the same seed.
+
+/// A generator of numbers: splitmix64.
+#[derive(Clone, Debug)]
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// An identifier as real runtimes make them: 64 hexadecimal digits.
+    pub(super) fn id(&mut self) -> String {
+        let parts = [(); 4].map(|()| format!("{:016x}", self.next()));
+        parts.concat()
+    }
+
+    /// Puts things into some order.
+    pub(super) fn shuffle<T>(&mut self, things: &mut [T]) {
+        for left in (1..things.len()).rev() {
+            let other = self.next() % (left as u64 + 1);
+            things.swap(left, usize::try_from(other).unwrap_or(left));
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Sandboxes: run, stop, remove, tell.
+
+use std::sync::Arc;
+
+use super::behaviour::{NonTransition, Order, Transition};
+use super::machine::{Machine, fault};
+use crate::history::{
+    CallFault, ContainerId, EventKind, Labels, Reply, RuntimeNanos, SandboxId, SandboxListing,
+    SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus, StatusCode,
+};
+
+/// A sandbox.
+#[derive(Clone, Debug)]
+pub(super) struct Sandbox {
+    id: SandboxId,
+    spec: Arc<SandboxSpec>,
+    pub(super) state: SandboxState,
+    created_at: RuntimeNanos,
+    made: u64,
+}
+
+impl Sandbox {
+    pub(super) fn status(&self) -> SandboxStatus {
+        SandboxStatus {
+            id: self.id.clone(),
+            metadata: Some(self.metadata()),
+            state: self.state,
+            created_at: self.created_at,
+            ips: Vec::new(),
+            labels: self.spec.labels.clone(),
+            annotations: self.spec.annotations.clone(),
+            runtime_handler: self.spec.runtime_handler.clone(),
+        }
+    }
+
+    fn listing(&self) -> SandboxListing {
+        SandboxListing {
+            id: self.id.clone(),
+            metadata: Some(self.metadata()),
+            state: self.state,
+            created_at: self.created_at,
+            labels: self.spec.labels.clone(),
+        }
+    }
+
+    fn metadata(&self) -> SandboxMetadata {
+        SandboxMetadata {
+            name: self.spec.name.clone(),
+            uid: self.spec.uid.clone(),
+            namespace: self.spec.namespace.clone(),
+            attempt: self.spec.attempt,
+        }
+    }
+}
+
+impl Machine {
+    pub(super) fn run_sandbox(&mut self, spec: &Arc<SandboxSpec>) -> Result<Reply, CallFault> {
+        let id = SandboxId(self.random.id());
+        let sandbox = Sandbox {
+            id: id.clone(),
+            spec: spec.clone(),
+            state: SandboxState::Ready,
+            created_at: RuntimeNanos(self.now.realtime_ns),
+            made: self.made,
+        };
+        let same = |other: &Sandbox| other.metadata() == sandbox.metadata();
+        if let Some(other) = self.sandboxes.values().find(|other| same(other)) {
+            let message = format!("sandbox {} has the same name, UID and attempt", other.id);
+            return Err(fault(StatusCode::ALREADY_EXISTS, message));
+        }
+        self.made += 1;
+        self.sandboxes.insert(id.clone(), sandbox);
+        for kind in [EventKind::Created, EventKind::Started] {
+            self.announce(kind, ContainerId::from(&id), &id);
+        }
+        Ok(Reply::Sandbox(id))
+    }
+
+    /// Kills what runs in the sandbox, then ends it.
+    pub(super) fn stop_sandbox(&mut self, id: &SandboxId) -> Reply {
+        let Some(sandbox) = self.sandboxes.get(id) else {
+            return Reply::Done;
+        };
+        if sandbox.state != SandboxState::Ready {
+            if self.behaviour.also_tells(NonTransition::RepeatedStop) {
+                self.announce(EventKind::Stopped, ContainerId::from(id), id);
+            }
+            return Reply::Done;
+        }
+        let tells = self.behaviour.tells(Transition::EndWithSandbox);
+        for container in self.containers_in(id) {
+            self.kill(&container, tells);
+        }
+        if let Some(sandbox) = self.sandboxes.get_mut(id) {
+            sandbox.state = SandboxState::NotReady;
+        }
+        self.announce(EventKind::Stopped, ContainerId::from(id), id);
+        Reply::Done
+    }
+
+    /// Stops the sandbox if it runs, removes its containers, then the sandbox.
+    pub(super) fn remove_sandbox(&mut self, id: &SandboxId) -> Reply {
+        if !self.sandboxes.contains_key(id) {
+            return Reply::Done;
+        }
+        if self.sandboxes[id].state == SandboxState::Ready {
+            self.stop_sandbox(id);
+        }
+        let tells = self.behaviour.tells(Transition::RemovalWithSandbox);
+        for container in self.containers_in(id) {
+            self.delete_container(&container, tells);
+        }
+        self.announce(EventKind::Deleted, ContainerId::from(id), id);
+        self.sandboxes.remove(id);
+        Reply::Done
+    }
+
+    pub(super) fn sandbox_status(&self, id: &SandboxId) -> Result<Reply, CallFault> {
+        match self.sandboxes.get(id) {
+            Some(sandbox) => Ok(Reply::SandboxStatus(Box::new(sandbox.status()))),
+            None => Err(no_sandbox(id)),
+        }
+    }
+
+    pub(super) fn list_sandboxes(&mut self, labels: &Labels) -> Reply {
+        let sandboxes = self.sandboxes.values();
+        let mut listed: Vec<&Sandbox> = sandboxes
+            .filter(|sandbox| carries(&sandbox.spec.labels, labels))
+            .collect();
+        listed.sort_by_key(|sandbox| sandbox.made);
+        if self.behaviour.siblings == Order::Any {
+            self.random.shuffle(&mut listed);
+        }
+        Reply::Sandboxes(listed.into_iter().map(Sandbox::listing).collect())
+    }
+}
+
+/// Whether these labels are among those of an object.
+pub(super) fn carries(own: &Labels, wanted: &Labels) -> bool {
+    wanted
+        .iter()
+        .all(|(key, value)| own.get(key) == Some(value))
+}
+
+pub(super) fn no_sandbox(id: &SandboxId) -> CallFault {
+    fault(StatusCode::NOT_FOUND, format!("no sandbox {id}"))
+}

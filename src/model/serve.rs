@@ -1,0 +1,55 @@
+//! The model at a socket of its own, in real time, for any client of the CRI.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::behaviour::Behaviour;
+use super::live::Model;
+use crate::cri::{self, Endpoint, ListenError, Listener, ServerError};
+use crate::host::{self, Reactor};
+
+/// Why the model cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Not there.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// Not any more.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// The system refused what any program needs.
+    #[error("start: {0}")]
+    System(#[from] io::Error),
+}
+
+/// Serves a model until SIGINT or SIGTERM.
+///
+/// # Errors
+/// If it cannot be served at this endpoint, or not any more.
+pub fn serve(endpoint: &Endpoint, behaviour: Behaviour) -> Result<(), ServeError> {
+    let reactor = Reactor::real()?;
+    let served = reactor.runtime().block_on(async {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut listener = Listener::bind(endpoint).await?;
+        let seed = host::now().realtime_ns.unsigned_abs();
+        let model = Arc::new(Model::start(behaviour, seed));
+        say(&format!(
+            "the model runtime listens on {endpoint}; Ctrl-C ends it"
+        ));
+        tokio::select! {
+            served = cri::serve(model, &mut listener) => Ok(served?),
+            _ = interrupt.recv() => Ok(()),
+            _ = terminate.recv() => Ok(()),
+        }
+    });
+    drop(reactor);
+    served
+}
+
+fn say(line: &str) {
+    // Nobody may be reading.
+    let _ = writeln!(io::stderr(), "{line}");
+}

@@ -1,0 +1,286 @@
+//! The one way by which events leave the model: each passes the behaviour's hooks once for each
+//! subscriber, and then waits in a bounded queue of that subscriber's own.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use super::agenda::later;
+use super::behaviour::{Audience, Behaviour, Delivery, FullQueue, Offer, Replay};
+use super::random::Random;
+use crate::history::{CallFault, Event, HostInstant, RuntimeNanos, StatusCode, StreamEnd};
+
+/// One that listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Subscriber(u64);
+
+/// What comes next on a stream.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Taken {
+    /// An event.
+    Event(Box<Event>),
+    /// The stream's end.
+    End(StreamEnd),
+    /// Nothing yet.
+    Nothing,
+}
+
+/// What a hook knows of an event's way to one subscriber.
+#[derive(Debug)]
+pub struct Passage<'a> {
+    /// When the event is sent.
+    pub at: HostInstant,
+    /// How many events this hook has seen on the stream before.
+    pub nth: u64,
+    /// What the hook keeps from one event of the stream to the next.
+    pub held: &'a mut Vec<Event>,
+    random: &'a mut Random,
+}
+
+impl Passage<'_> {
+    /// A number that looks random.
+    pub fn random(&mut self) -> u64 {
+        self.random.next()
+    }
+}
+
+/// Events on their way out.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stage {
+    streams: BTreeMap<Subscriber, Stream>,
+    next: u64,
+    turn: u64,
+    last_stamp: i64,
+    /// What nobody has listened to, or what waits for the end of a jam.
+    backlog: VecDeque<Event>,
+}
+
+#[derive(Clone, Debug)]
+struct Stream {
+    effective: HostInstant,
+    queue: VecDeque<Box<Event>>,
+    end: Option<StreamEnd>,
+    /// What each hook keeps of this stream.
+    memories: Vec<(u64, Vec<Event>)>,
+}
+
+/// Something for a stream, due later.
+pub(super) type Late = (HostInstant, Subscriber, Delivery);
+
+impl Stage {
+    /// Opens a stream.
+    ///
+    /// # Errors
+    /// If the behaviour offers none.
+    pub(super) fn subscribe(
+        &mut self,
+        behaviour: &Behaviour,
+        at: HostInstant,
+    ) -> Result<Subscriber, CallFault> {
+        if behaviour.offer == Offer::Unimplemented {
+            return Err(CallFault {
+                code: StatusCode::UNIMPLEMENTED,
+                message: "method GetContainerEvents not implemented".to_owned(),
+                deadline: Duration::ZERO,
+            });
+        }
+        let subscriber = Subscriber(self.next);
+        self.next += 1;
+        let stream = Stream {
+            effective: later(at, behaviour.effective_after),
+            queue: VecDeque::new(),
+            end: (behaviour.offer == Offer::Closed).then_some(StreamEnd::Closed),
+            memories: vec![(0, Vec::new()); behaviour.events.len()],
+        };
+        self.streams.insert(subscriber, stream);
+        Ok(subscriber)
+    }
+
+    pub(super) fn unsubscribe(&mut self, subscriber: Subscriber) {
+        self.streams.remove(&subscriber);
+    }
+
+    /// Ends all streams with a fault, and forgets what was to be sent.
+    pub(super) fn end_all(&mut self, fault: &CallFault) {
+        self.backlog.clear();
+        for stream in self.streams.values_mut() {
+            let end = || StreamEnd::Failed(fault.clone());
+            stream.end.get_or_insert_with(end);
+        }
+    }
+
+    /// The time that an event is given: never the same twice, and never going back.
+    pub(super) fn stamp(&mut self, at: HostInstant) -> RuntimeNanos {
+        self.last_stamp = at.realtime_ns.max(self.last_stamp + 1);
+        RuntimeNanos(self.last_stamp)
+    }
+
+    /// Sends an event to whoever shall get it; returns what is due later.
+    pub(super) fn send(
+        &mut self,
+        behaviour: &Behaviour,
+        at: HostInstant,
+        event: &Event,
+        random: &mut Random,
+    ) -> Vec<Late> {
+        let audience = self.audience(behaviour, at);
+        if audience.is_empty() || self.is_jammed(behaviour) {
+            let kept = behaviour.replay == Replay::ToFirst || !audience.is_empty();
+            if kept && self.backlog.len() < behaviour.queue {
+                self.backlog.push_back(event.clone());
+            }
+            return Vec::new();
+        }
+        let mut late = Vec::new();
+        for subscriber in audience {
+            late.extend(self.pass(behaviour, at, subscriber, event.clone(), random));
+        }
+        late
+    }
+
+    /// Sends what has waited, if somebody can get it now; returns what is due later.
+    pub(super) fn send_backlog(
+        &mut self,
+        behaviour: &Behaviour,
+        at: HostInstant,
+        random: &mut Random,
+    ) -> Vec<Late> {
+        let mut late = Vec::new();
+        while !self.backlog.is_empty()
+            && !self.is_jammed(behaviour)
+            && !self.audience(behaviour, at).is_empty()
+        {
+            if let Some(event) = self.backlog.pop_front() {
+                late.extend(self.send(behaviour, at, &event, random));
+            }
+        }
+        late
+    }
+
+    fn audience(&mut self, behaviour: &Behaviour, at: HostInstant) -> Vec<Subscriber> {
+        let listens = |stream: &Stream| {
+            stream.end.is_none() && stream.effective.monotonic_ns <= at.monotonic_ns
+        };
+        let streams = self.streams.iter();
+        let mut all: Vec<Subscriber> = streams
+            .filter(|(_, stream)| listens(stream))
+            .map(|(subscriber, _)| *subscriber)
+            .collect();
+        let chosen = match behaviour.audience {
+            _ if behaviour.offer == Offer::Silence => None,
+            Audience::All => return all,
+            Audience::InTurns if !all.is_empty() => {
+                self.turn += 1;
+                usize::try_from(self.turn % all.len() as u64).ok()
+            }
+            Audience::Oldest => Some(0),
+            Audience::Newest | Audience::InTurns => all.len().checked_sub(1),
+        };
+        let chosen = chosen.and_then(|place| all.get(place).copied());
+        all.clear();
+        all.extend(chosen);
+        all
+    }
+
+    fn is_jammed(&self, behaviour: &Behaviour) -> bool {
+        let is_full = |stream: &Stream| stream.queue.len() >= behaviour.queue;
+        behaviour.full_queue == FullQueue::Wedge && self.streams.values().any(is_full)
+    }
+
+    /// Takes one event through the hooks to one subscriber.
+    fn pass(
+        &mut self,
+        behaviour: &Behaviour,
+        at: HostInstant,
+        subscriber: Subscriber,
+        event: Event,
+        random: &mut Random,
+    ) -> Vec<Late> {
+        let mut deliveries = Delivery::now(event);
+        let Some(stream) = self.streams.get_mut(&subscriber) else {
+            return Vec::new();
+        };
+        for (hook, (nth, held)) in behaviour.events.iter().zip(&mut stream.memories) {
+            let mut passed = Vec::new();
+            for delivery in deliveries {
+                let Delivery::Event(after, event) = delivery else {
+                    passed.push(delivery);
+                    continue;
+                };
+                let mut passage = Passage {
+                    at,
+                    nth: *nth,
+                    held,
+                    random,
+                };
+                let hooked = hook(&mut passage, *event).into_iter();
+                passed.extend(hooked.map(|delivery| delivery.delayed(after)));
+                *nth += 1;
+            }
+            deliveries = passed;
+        }
+        let mut late = Vec::new();
+        for delivery in deliveries {
+            match delivery.delay() {
+                Duration::ZERO => self.deliver(behaviour, subscriber, delivery),
+                delay => late.push((later(at, delay), subscriber, delivery)),
+            }
+        }
+        late
+    }
+
+    /// Puts something into a subscriber's queue, if there is room for it.
+    pub(super) fn deliver(
+        &mut self,
+        behaviour: &Behaviour,
+        subscriber: Subscriber,
+        delivery: Delivery,
+    ) {
+        let Some(stream) = self.streams.get_mut(&subscriber) else {
+            return;
+        };
+        if stream.end.is_some() {
+            return;
+        }
+        let is_full = stream.queue.len() >= behaviour.queue;
+        match delivery {
+            Delivery::Event(_, event) if !is_full => stream.queue.push_back(event),
+            Delivery::Event(..) if behaviour.full_queue == FullQueue::Fail => {
+                let message = format!("{} events wait and are not read", behaviour.queue);
+                stream.end = Some(StreamEnd::Failed(CallFault {
+                    code: StatusCode::RESOURCE_EXHAUSTED,
+                    message,
+                    deadline: Duration::ZERO,
+                }));
+            }
+            Delivery::Event(..) => {}
+            Delivery::End(_, end) => stream.end = Some(end),
+        }
+    }
+
+    /// What comes next on a stream.
+    pub(super) fn take(&mut self, subscriber: Subscriber) -> Taken {
+        let Some(stream) = self.streams.get_mut(&subscriber) else {
+            return Taken::End(StreamEnd::Cancelled);
+        };
+        match (stream.queue.pop_front(), &stream.end) {
+            (Some(event), _) => Taken::Event(event),
+            (None, Some(end)) => Taken::End(end.clone()),
+            (None, None) => Taken::Nothing,
+        }
+    }
+}
+
+impl Delivery {
+    fn delay(&self) -> Duration {
+        match self {
+            Self::Event(delay, _) | Self::End(delay, _) => *delay,
+        }
+    }
+
+    fn delayed(self, by: Duration) -> Self {
+        match self {
+            Self::Event(delay, event) => Self::Event(delay + by, event),
+            Self::End(delay, end) => Self::End(delay + by, end),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! The machine by itself: what comes of calls and time.

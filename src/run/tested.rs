@@ -1,0 +1,112 @@
+//! What a run tests: a runtime at its socket, or the model within this process.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Color, Format, RunOptions};
+use crate::cri::{self, Endpoint, Listener};
+use crate::drive::{Sabotage, TeardownPolicy};
+use crate::host::{Kernel, Reactor};
+use crate::model::{Behaviour, Model};
+use crate::plan::Selection;
+
+/// Which runtime to talk to.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The runtime service.
+    pub runtime: Endpoint,
+    /// The image service.
+    pub images: Endpoint,
+    /// The deadline of each call.
+    pub deadline: Duration,
+}
+
+/// What is tested.
+#[derive(Clone, Debug)]
+pub enum Tested {
+    /// A runtime that goes its own way.
+    Runtime(Target),
+    /// The model, made for the run and gone after it, in simulated time.
+    Model {
+        /// What it does.
+        behaviour: Box<Behaviour>,
+        /// The deadline of each call.
+        deadline: Duration,
+    },
+}
+
+/// A runtime that can be talked to, and its kernel.
+#[derive(Debug)]
+pub(super) struct Stand {
+    pub(super) target: Target,
+    pub(super) kernel: Kernel,
+}
+
+impl Tested {
+    /// What drives a run on it.
+    pub(super) fn reactor(&self) -> io::Result<Reactor> {
+        match self {
+            Self::Runtime(_) => Reactor::real(),
+            Self::Model { .. } => Reactor::simulated(),
+        }
+    }
+}
+
+impl RunOptions {
+    /// These cases, so many at once, and all else as by default.
+    #[must_use]
+    pub fn new(tested: Tested, selection: Selection, threads: usize) -> Self {
+        Self {
+            tested,
+            selection,
+            threads,
+            format: Format::default(),
+            color: Color::default(),
+            junit: None,
+            json: None,
+            history: None,
+            metrics: None,
+            expectations: None,
+            image: None,
+            runtime_handler: String::new(),
+            timeout_percent: 100,
+            fail_fast: false,
+            teardown: TeardownPolicy::default(),
+            sabotage: Sabotage::default(),
+        }
+    }
+}
+
+impl Stand {
+    /// Starts the model if that is meant, on the reactor that this is called on.
+    pub(super) fn of(tested: &Tested) -> Self {
+        match tested {
+            Tested::Runtime(target) => Self {
+                target: target.clone(),
+                kernel: Kernel::Host,
+            },
+            Tested::Model {
+                behaviour,
+                deadline,
+            } => {
+                /// Any; with the same one, the model gives the same ids.
+                const SEED: u64 = 0;
+                let (endpoint, mut listener) = Listener::in_process(Self::MODEL);
+                let model = Arc::new(Model::start((**behaviour).clone(), SEED));
+                let kernel = model.kernel();
+                tokio::spawn(async move { cri::serve(model, &mut listener).await });
+                Self {
+                    target: Target {
+                        runtime: endpoint.clone(),
+                        images: endpoint,
+                        deadline: *deadline,
+                    },
+                    kernel,
+                }
+            }
+        }
+    }
+
+    const MODEL: &str = "model";
+}

@@ -1,0 +1,34 @@
+//! Every case on the model runtime, each a test of its own: with nothing wrong there, nothing may
+//! be found wrong, neither by the case nor by an invariant.
+
+use cri_event_conformance::case::{Case, load};
+use cri_event_conformance::outcome::Verdict;
+use cri_event_conformance::plan::label;
+use cri_event_conformance::report;
+use cri_event_conformance::run::{Rehearsal, rehearse};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+fn main() -> std::process::ExitCode {
+    let cases = load::embedded().expect("the cases are valid");
+    let trials = cases.into_iter().map(|case| {
+        let name = label(&case.id, &case.name).replace(' ', "::");
+        Trial::test(name, move || passes(case))
+    });
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
+}
+
+fn passes(case: Case) -> Result<(), Failed> {
+    let report = rehearse(Rehearsal::default(), vec![case])?;
+    let mut wrong: Vec<String> = report.faults.clone();
+    let outcomes = report.outcomes.iter();
+    wrong.extend(
+        outcomes
+            .filter(|outcome| outcome.verdict != Verdict::Pass || !outcome.advice.is_empty())
+            .map(report::failure),
+    );
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err(wrong.join("\n").into())
+    }
+}
