@@ -6,8 +6,8 @@ use crate::history::wire;
 use crate::history::{
     Body, CallFault, CallId, CaseRun, ContainerListing, ContainerMetadata, ContainerSpec,
     ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, ImageListing, Reply,
-    Request, RunInfo, RuntimeVersion, SandboxListing, SandboxMetadata, SandboxSpec, SandboxState,
-    SandboxStatus, StepsEnd, StreamEnd, SubscriptionId,
+    Request, RunInfo, RunPlan, RuntimeVersion, SandboxListing, SandboxMetadata, SandboxSpec,
+    SandboxState, SandboxStatus, StepsEnd, StreamEnd, SubscriptionId,
 };
 
 pub(super) fn entry(entry: &Entry) -> wire::Entry {
@@ -75,6 +75,50 @@ fn body(body: &Body) -> wire::entry::Body {
                 HostFact::OomKills(count) => wire::fact::Fact::OomKills(*count),
             }),
         }),
+        Body::RunPlanned(plan) => To::RunPlanned(run_planned(plan)),
+        Body::Unjudged {
+            case,
+            skipped,
+            reason,
+        } => To::Unjudged(wire::Unjudged {
+            case_run: case.0,
+            skipped: *skipped,
+            reason: reason.clone(),
+        }),
+        Body::CasesEnded => To::CasesEnded(wire::Empty {}),
+        Body::RunEnded(end) => To::RunEnded(wire::RunEnded {
+            removed: end.removed,
+            faults: end.faults.clone(),
+        }),
+    }
+}
+
+fn run_planned(plan: &RunPlan) -> wire::RunPlanned {
+    let cases = plan.cases.iter().map(|case| wire::PlannedCase {
+        name: case.name.clone(),
+        definition: case.definition.clone(),
+    });
+    let executions = plan
+        .executions
+        .iter()
+        .map(|execution| wire::PlannedExecution {
+            case: execution.case,
+            repetition: execution.repetition,
+        });
+    wire::RunPlanned {
+        cases: cases.collect(),
+        executions: executions.collect(),
+        invariants: plan.invariants.clone(),
+        image: plan.image.clone(),
+        foreign_pods: plan.foreign_pods,
+        expectations: plan
+            .expectations
+            .as_ref()
+            .map(|file| wire::ExpectationFile {
+                path: file.path.clone(),
+                text: file.text.clone(),
+            }),
+        partial: plan.partial,
     }
 }
 
