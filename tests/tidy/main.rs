@@ -24,6 +24,10 @@ const USES: &[(&str, &[&str])] = &[
     ("pleg", &["history"]),
     ("oracle", &["case", "history", "limits", "outcome", "pleg"]),
     ("plan", &["case"]),
+    (
+        "verdicts",
+        &["case", "history", "limits", "oracle", "outcome", "plan"],
+    ),
     ("report", &["history", "outcome"]),
     ("recorder", &["history", "host", "limits"]),
     ("cri", &["history", "host", "limits", "recorder"]),
@@ -37,7 +41,7 @@ const USES: &[(&str, &[&str])] = &[
         "run",
         &[
             "case", "cri", "drive", "history", "host", "limits", "oracle", "outcome", "plan",
-            "recorder", "report", "workload",
+            "recorder", "report", "verdicts", "workload",
         ],
     ),
     (
@@ -76,7 +80,7 @@ const CRATES: &[(&str, &[&str])] = &[
 
 /// Modules without input and output: they take what they look at as data, time among it.
 const PURE: &[&str] = &[
-    "case", "history", "oracle", "outcome", "plan", "pleg", "report",
+    "case", "history", "oracle", "outcome", "plan", "pleg", "report", "verdicts",
 ];
 
 /// The one part of them that reads files.
