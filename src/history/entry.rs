@@ -152,7 +152,7 @@ pub enum Body {
     },
     /// All cases are over and late events had their time; what follows is the run's clean-up.
     CasesEnded,
-    /// The last entry of every history that is whole.
+    /// The run is over. Only the ends of its streams may follow.
     RunEnded(RunEnd),
 }
 

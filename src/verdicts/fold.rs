@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::ended::{EndedCase, JudgedCase};
 use super::findings::Findings;
@@ -34,11 +35,13 @@ pub struct Verdicts {
     plan: Plan,
     open: BTreeMap<CaseRun, Open>,
     outcomes: BTreeMap<CaseRun, Outcome>,
+    /// When each case began that has ended and is not settled, and how long it took.
+    spans: BTreeMap<CaseRun, (HostInstant, Duration)>,
     found: Findings,
     whole_run: WholeRun,
     /// When the run had listened to what comes late.
     cases_ended: Option<HostInstant>,
-    ended: Option<RunEnd>,
+    ended: Option<(HostInstant, RunEnd)>,
 }
 
 /// A case under way.
@@ -85,7 +88,7 @@ impl Verdicts {
                 self.found.take_in_late(entry.seq, &self.whole_run);
                 self.whole_run = WholeRun::default();
             }
-            Body::RunEnded(end) => self.ended = Some(end.clone()),
+            Body::RunEnded(end) => self.ended = Some((entry.at, end.clone())),
             _ => {}
         }
         if self.cases_ended.is_none() && !self.is_left_out(entry) {
@@ -98,6 +101,8 @@ impl Verdicts {
             return None;
         };
         let open = self.open.remove(case)?;
+        let span = (open.began.at, entry.at.since(open.began.at));
+        self.spans.insert(*case, span);
         Some(EndedCase {
             execution: open.execution,
             history: open.history,
@@ -110,6 +115,7 @@ impl Verdicts {
     /// Takes in the verdict on a case that has ended.
     pub fn settle(&mut self, judged: JudgedCase) {
         self.found.take_in(judged.run, judged.ended, judged.found);
+        self.spans.remove(&judged.run);
         self.outcomes.insert(judged.run, judged.outcome);
     }
 
@@ -155,7 +161,7 @@ impl Verdicts {
         let mut outcomes = self.outcomes();
         let mut faults = self.plan.faults.clone();
         match &self.ended {
-            Some(end) => {
+            Some((_, end)) => {
                 faults.extend(end.faults.iter().cloned());
                 let leftovers = outcomes
                     .iter_mut()
@@ -170,10 +176,11 @@ impl Verdicts {
             None => {}
         }
         faults.extend(damage);
+        let ended = self.ended.as_ref().map_or(self.last, |(at, _)| *at);
         RunReport {
             info: self.info.clone(),
             began: self.began,
-            duration: self.last.since(self.began),
+            duration: ended.since(self.began),
             image: self.plan.image.clone(),
             outcomes,
             faults,
@@ -220,11 +227,12 @@ impl Verdicts {
         } else {
             Verdict::Error
         };
-        let (began, duration) = match (self.open.remove(&run), self.outcomes.get(&run)) {
-            (Some(open), _) => (open.began.at, at.since(open.began.at)),
-            (None, Some(told)) => (told.began, told.duration),
-            (None, None) => (outcome.began, outcome.duration),
-        };
+        let open = self.open.remove(&run);
+        let open = open.map(|open| (open.began.at, at.since(open.began.at)));
+        let settled = self.outcomes.get(&run);
+        let settled = settled.map(|told| (told.began, told.duration));
+        let span = open.or_else(|| self.spans.remove(&run)).or(settled);
+        let (began, duration) = span.unwrap_or((outcome.began, outcome.duration));
         self.found.forget(run);
         let outcome = Outcome {
             verdict,
