@@ -200,14 +200,7 @@ impl<'a> Timeline<'a> {
                 case,
                 skipped,
                 reason,
-            } => {
-                let word = if *skipped {
-                    "is skipped"
-                } else {
-                    "is undecided"
-                };
-                ("case", format!("{case} {word}: {}", cut(reason, MESSAGE)))
-            }
+            } => ("case", format!("{case} {}", unjudged(*skipped, reason))),
             Body::CasesEnded => ("run", "all cases are over; clean-up begins".to_owned()),
             Body::RunEnded(end) => ("run", run_ended(end)),
         }
@@ -390,6 +383,11 @@ fn run_began(info: &RunInfo, at: HostInstant) -> String {
         cut(&info.endpoint, MESSAGE),
         rfc3339(at)
     )
+}
+
+fn unjudged(skipped: bool, reason: &str) -> String {
+    let word = if skipped { "skipped" } else { "undecided" };
+    format!("is {word}: {}", cut(reason, MESSAGE))
 }
 
 fn run_planned(plan: &RunPlan) -> String {

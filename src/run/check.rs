@@ -20,7 +20,7 @@ use crate::history::{Body, Entry, Seq};
 use crate::outcome::{Outcome, RunReport};
 use crate::plan::Selection;
 use crate::report;
-use crate::verdicts::{Known, Scope, Verdicts};
+use crate::verdicts::{Scope, Verdicts};
 
 /// What to judge and how to tell it.
 #[derive(Clone, Debug)]
@@ -66,8 +66,8 @@ pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
     let known = known.map(|path| {
         // Those of another version of the suite may be in the history; they are not told apart.
         let cases = load::embedded().map_err(load::LoadError::from)?;
-        let file = known::read(path, &ids(&cases))?;
-        Ok::<_, RunError>(Known::parse(&file).expect("it was parsed when it was read"))
+        let (_, known) = known::read(path, &ids(&cases))?;
+        Ok::<_, RunError>(known)
     });
     let scope = Scope {
         selection: options.selection.clone(),
@@ -177,19 +177,16 @@ fn take(verdicts: &mut Verdicts, entry: Entry) {
         return;
     };
     let run = ended.run();
-    match catch_unwind(AssertUnwindSafe(|| ended.judge())) {
-        Ok(judged) => verdicts.settle(judged),
-        // A panic of ours is this case's error, and stops nothing else; a run says it so, too.
-        Err(_) => {
-            let body = Body::Unjudged {
-                case: run,
-                skipped: false,
-                reason: "the suite itself failed: it panicked when it judged the case".to_owned(),
-            };
-            verdicts.push(&Arc::new(Entry {
-                body,
-                ..Entry::clone(&entry)
-            }));
-        }
+    if let Ok(judged) = catch_unwind(AssertUnwindSafe(|| ended.judge())) {
+        verdicts.settle(judged);
+    } else {
+        // A panic of ours is this case's error, and stops nothing else; a run records it so, too.
+        let body = Body::Unjudged {
+            case: run,
+            skipped: false,
+            reason: "the suite itself failed: it panicked when it judged the case".to_owned(),
+        };
+        let (seq, at) = (entry.seq, entry.at);
+        verdicts.push(&Arc::new(Entry { seq, at, body }));
     }
 }

@@ -33,7 +33,7 @@ pub(super) struct Execution {
 }
 
 /// How a plan shall be executed.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct ExecutionOptions {
     pub(super) fail_fast: bool,
     pub(super) teardown: TeardownPolicy,

@@ -45,7 +45,10 @@ pub enum KnownError {
 ///
 /// # Errors
 /// If it cannot be read, is malformed, or lists an id that does not exist.
-pub(super) fn read(path: &Path, ids: &BTreeSet<&str>) -> Result<ExpectationFile, KnownError> {
+pub(super) fn read(
+    path: &Path,
+    ids: &BTreeSet<&str>,
+) -> Result<(ExpectationFile, Known), KnownError> {
     let path = || path.to_owned();
     let read = |fault| KnownError::Read {
         path: path(),
@@ -62,9 +65,12 @@ pub(super) fn read(path: &Path, ids: &BTreeSet<&str>) -> Result<ExpectationFile,
         path: path(),
         fault,
     })?;
-    let mut listed = known.known.into_iter().map(|entry| entry.case);
+    let mut listed = known.known.iter().map(|entry| &entry.case);
     match listed.find(|id| !ids.contains(id.as_str())) {
-        Some(id) => Err(KnownError::Unknown { path: path(), id }),
-        None => Ok(file),
+        Some(id) => Err(KnownError::Unknown {
+            path: path(),
+            id: id.clone(),
+        }),
+        None => Ok((file, known)),
     }
 }

@@ -225,7 +225,7 @@ fn nothing_selected(selection: &Selection) -> RunError {
 /// If it came to no report.
 pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
     let known = match &options.expectations {
-        Some(path) => Some(known::read(path, &ids(&cases))?),
+        Some(path) => Some(known::read(path, &ids(&cases))?.0),
         None => None,
     };
     let planned = plan(cases, &options.selection)?;

@@ -69,12 +69,7 @@ fn body(body: &Body) -> wire::entry::Body {
             met: *met,
             bound_ns: nanos(*bound),
         }),
-        Body::Fact { case, fact } => To::Fact(wire::Fact {
-            case_run: case.0,
-            fact: Some(match fact {
-                HostFact::OomKills(count) => wire::fact::Fact::OomKills(*count),
-            }),
-        }),
+        Body::Fact { case, fact } => To::Fact(host_fact(*case, *fact)),
         Body::RunPlanned(plan) => To::RunPlanned(run_planned(plan)),
         Body::Unjudged {
             case,
@@ -89,6 +84,15 @@ fn body(body: &Body) -> wire::entry::Body {
         Body::RunEnded(end) => To::RunEnded(wire::RunEnded {
             removed: end.removed,
             faults: end.faults.clone(),
+        }),
+    }
+}
+
+fn host_fact(case: CaseRun, fact: HostFact) -> wire::Fact {
+    wire::Fact {
+        case_run: case.0,
+        fact: Some(match fact {
+            HostFact::OomKills(count) => wire::fact::Fact::OomKills(count),
         }),
     }
 }
