@@ -58,6 +58,8 @@ pub(super) enum Command {
         #[arg(long, value_name = "REF")]
         tag: Vec<String>,
     },
+    /// Judge a recorded run again, from its history alone: same verdicts, same reports
+    Check(CheckArgs),
     /// Show a recorded history as a timeline
     Show {
         /// A file that --history wrote
@@ -83,6 +85,16 @@ pub(super) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    /// A file that --history wrote
+    pub(super) history: PathBuf,
+    #[command(flatten)]
+    pub(super) selection: SelectionArgs,
+    #[command(flatten)]
+    pub(super) report: ReportArgs,
 }
 
 #[derive(Debug, Args)]
@@ -161,23 +173,12 @@ pub(super) struct ConnectionArgs {
 
 /// What to run and how to tell it.
 #[derive(Debug, Args)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a switch of its own on the command line"
-)]
 pub(super) struct RunArgs {
-    /// Run only cases whose id or name contains one of these, such as ORD-01 or order::
-    #[arg(value_name = "FILTER")]
-    pub(super) filter: Vec<String>,
+    #[command(flatten)]
+    pub(super) selection: SelectionArgs,
     /// List the selected cases and stop; no runtime is needed
     #[arg(long, help_heading = "Selection")]
     pub(super) list: bool,
-    /// Filters are whole ids or names
-    #[arg(long, help_heading = "Selection")]
-    pub(super) exact: bool,
-    /// Leave out cases and invariants that match; may be repeated
-    #[arg(long, value_name = "FILTER", help_heading = "Selection")]
-    pub(super) skip: Vec<String>,
     /// Panic after the first step of this case; for the suite's own tests
     #[arg(long, value_name = "ID", hide = true)]
     pub(super) panic_in: Option<String>,
@@ -221,6 +222,33 @@ pub(super) struct RunArgs {
         help_heading = "Execution"
     )]
     pub(super) runtime_handler: String,
+    #[command(flatten)]
+    pub(super) report: ReportArgs,
+    /// Serve metrics as a kubelet's during the run, at an address such as 127.0.0.1:9101
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Output")]
+    pub(super) metrics_address: Option<SocketAddr>,
+    /// Write all that was seen and done, for `check` and `show`
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) history: Option<PathBuf>,
+}
+
+/// Which cases are meant.
+#[derive(Debug, Args)]
+pub(super) struct SelectionArgs {
+    /// Only cases whose id or name contains one of these, such as ORD-01 or order::
+    #[arg(value_name = "FILTER")]
+    pub(super) filter: Vec<String>,
+    /// Filters are whole ids or names
+    #[arg(long, help_heading = "Selection")]
+    pub(super) exact: bool,
+    /// Leave out cases and invariants that match; may be repeated
+    #[arg(long, value_name = "FILTER", help_heading = "Selection")]
+    pub(super) skip: Vec<String>,
+}
+
+/// How verdicts are told.
+#[derive(Debug, Args)]
+pub(super) struct ReportArgs {
     /// Failures that are known of this runtime: a YAML file of case, reason and link
     #[arg(long, value_name = "FILE", help_heading = "Verdict")]
     pub(super) expectations: Option<PathBuf>,
@@ -236,12 +264,6 @@ pub(super) struct RunArgs {
     /// Write a JSON report
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) json: Option<PathBuf>,
-    /// Serve metrics as a kubelet's during the run, at an address such as 127.0.0.1:9101
-    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Output")]
-    pub(super) metrics_address: Option<SocketAddr>,
-    /// Write all that was seen and done, for `show`
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(super) history: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -193,7 +193,11 @@ impl CaseHistory {
             Body::SubscriptionOpened { .. }
             | Body::SubscriptionProven { .. }
             | Body::SubscriptionEnded { .. } => self.entries.push(entry.clone()),
-            Body::RunBegan(_) => {}
+            Body::RunBegan(_)
+            | Body::RunPlanned(_)
+            | Body::Unjudged { .. }
+            | Body::CasesEnded
+            | Body::RunEnded(_) => {}
         }
     }
 

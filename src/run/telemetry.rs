@@ -9,6 +9,8 @@ use super::eprintln_quietly;
 use crate::drive::{Relists, Session};
 use crate::history::{Body, Entry, StreamEnd};
 use crate::metrics::{Endpoint, EndpointError, Metrics};
+use crate::oracle;
+use crate::verdicts::JudgedCase;
 
 /// The numbers, and where they are served, as long as this lives.
 #[derive(Debug, Default)]
@@ -75,6 +77,17 @@ impl Counting {
         Self {
             _relists: Relists::begin(session),
             _task: task,
+        }
+    }
+}
+
+/// Counts what the verdict on a case says of missed events and of kubelets that disagree.
+pub(super) fn count_broken(judged: &JudgedCase, metrics: &Metrics) {
+    for invariant in judged.broken_invariants() {
+        match invariant {
+            oracle::NO_MISSED_EVENT => metrics.missed(),
+            oracle::PLEGS_AGREE => metrics.disagreed(),
+            _ => {}
         }
     }
 }

@@ -24,6 +24,10 @@ const USES: &[(&str, &[&str])] = &[
     ("pleg", &["history"]),
     ("oracle", &["case", "history", "limits", "outcome", "pleg"]),
     ("plan", &["case"]),
+    (
+        "verdicts",
+        &["case", "history", "limits", "oracle", "outcome", "plan"],
+    ),
     ("report", &["history", "outcome"]),
     ("recorder", &["history", "host", "limits"]),
     ("cri", &["history", "host", "limits", "recorder"]),
@@ -39,7 +43,7 @@ const USES: &[(&str, &[&str])] = &[
         "run",
         &[
             "case", "cri", "drive", "history", "host", "limits", "metrics", "model", "oracle",
-            "outcome", "plan", "recorder", "report", "workload",
+            "outcome", "plan", "recorder", "report", "verdicts", "workload",
         ],
     ),
     (
@@ -79,7 +83,7 @@ const CRATES: &[(&str, &[&str])] = &[
 
 /// Modules without input and output: they take what they look at as data, time among it.
 const PURE: &[&str] = &[
-    "case", "history", "model", "oracle", "outcome", "plan", "pleg", "report",
+    "case", "history", "model", "oracle", "outcome", "plan", "pleg", "report", "verdicts",
 ];
 
 /// The parts of them that are not pure, each for what it is there for.
