@@ -108,7 +108,7 @@ impl<'a> Timeline<'a> {
                 self.calls.insert(*call, begun);
                 self.cases.extend(*case);
                 if let Request::CreateContainer(spec) = request {
-                    let name = spec.sandbox_spec.binding.clone();
+                    let name = cut(&spec.sandbox_spec.binding, MESSAGE);
                     named.push((spec.sandbox.as_str(), name, *case));
                 }
             }
