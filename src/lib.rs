@@ -35,6 +35,7 @@
 //! | [`model`] | what a correct runtime does, as a runtime without containers | history, host, workload, cri |
 //! | [`drive`] | does a case's steps, waits, tears down | all above |
 //! | [`run`] | select, prepare, execute, clean up, report | all above |
+//! | [`matrix`] | every defect of the model against the cases that must notice it | all above |
 //! | [`watch`] | what a node does now, and what a kubelet's PLEGs make of it | all above |
 //! | [`cli`] | the command line | all above |
 //!
@@ -73,6 +74,7 @@ pub mod drive;
 pub mod history;
 pub mod host;
 pub mod limits;
+pub mod matrix;
 pub mod metrics;
 pub mod model;
 pub mod oracle;

@@ -13,6 +13,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::limits;
+use crate::model::{Defect, defects};
 use crate::run::EXIT_CODES;
 
 /// Conformance tests for a container runtime's event stream, the CRI's GetContainerEvents.
@@ -75,6 +76,11 @@ pub(super) enum Command {
         #[arg(long, value_name = "ENDPOINT")]
         listen: String,
     },
+    /// List the defects that the model can be given
+    Defects,
+    /// Prove on the model that every defect is noticed, that every case can fail, and that none
+    /// does without a defect
+    Matrix(MatrixArgs),
     /// Measure the suite itself
     Bench {
         #[command(subcommand)]
@@ -95,6 +101,27 @@ pub(super) struct CheckArgs {
     pub(super) selection: SelectionArgs,
     #[command(flatten)]
     pub(super) report: ReportArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct MatrixArgs {
+    /// Try each defect on all cases, not only on those that it names
+    #[arg(long)]
+    pub(super) all_cases: bool,
+    /// How often to try the model without a defect, in each permitted variation
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 2,
+        value_parser = clap::value_parser!(u64).range(1..=1_000)
+    )]
+    pub(super) clean_runs: u64,
+    /// Write the table as Markdown
+    #[arg(long, value_name = "FILE")]
+    pub(super) markdown: Option<PathBuf>,
+    /// Write the table as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -156,6 +183,16 @@ pub(super) struct ConnectionArgs {
         help_heading = "Runtime"
     )]
     pub(super) image_endpoint: Option<String>,
+    /// Give the model these defects, by name; `defects` lists them
+    #[arg(
+        long,
+        global = true,
+        value_name = "NAME",
+        value_delimiter = ',',
+        value_parser = defect,
+        help_heading = "Runtime"
+    )]
+    pub(super) defect: Vec<&'static Defect>,
     /// The deadline of each call, such as 30s; a bare number is seconds [default: 30s]
     #[arg(long, short, global = true, value_parser = duration, help_heading = "Runtime")]
     pub(super) timeout: Option<Duration>,
@@ -281,6 +318,20 @@ pub(super) enum ColorArg {
     Auto,
     Always,
     Never,
+}
+
+/// The defect of this name.
+fn defect(name: &str) -> Result<&'static Defect, String> {
+    if let Some(defect) = defects().find(|defect| defect.name == name) {
+        return Ok(defect);
+    }
+    let close = |defect: &&Defect| strsim::jaro_winkler(defect.name, name);
+    let closest = defects().max_by(|a, b| close(a).total_cmp(&close(b)));
+    let hint = closest.filter(|defect| close(defect) > 0.8);
+    let hint = hint.map_or_else(String::new, |defect| format!("; is it `{}`?", defect.name));
+    Err(format!(
+        "there is no such defect{hint} `cri-event-conformance defects` lists all"
+    ))
 }
 
 /// `30s`, `1m 30s`, or `30` as crictl takes it.

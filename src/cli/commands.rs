@@ -12,7 +12,7 @@ use super::args::{
     ArchiveFormat, BenchCommand, CheckArgs, Cli, ColorArg, Command, FormatArg, OutputArg, RunArgs,
     SelectionArgs,
 };
-use super::{Fault, chain, target};
+use super::{Fault, chain, proof, target};
 use crate::cri::{Client, Endpoint};
 use crate::drive::{self, Caller, Sabotage, TeardownPolicy};
 use crate::history::{RunId, codec};
@@ -53,7 +53,12 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
             watch(&options)?;
             Ok(Exit::Conformant)
         }
-        Some(Command::Model { listen }) => serve_model(listen),
+        Some(Command::Model { listen }) => serve_model(listen, target::behaviour(&cli.connection)),
+        Some(Command::Defects) => print(proof::listed().as_bytes()),
+        Some(Command::Matrix(args)) => {
+            let cases = run::read_cases(cli.run.cases.as_deref()).map_err(run::RunError::from)?;
+            proof::matrix(args, &cases)
+        }
         Some(Command::Bench {
             what: BenchCommand::Overhead,
         }) => {
@@ -107,11 +112,11 @@ fn connected(cli: &Cli) -> Result<Target, Fault> {
     }
 }
 
-fn serve_model(listen: &str) -> Result<Exit, Fault> {
+fn serve_model(listen: &str, behaviour: Behaviour) -> Result<Exit, Fault> {
     let usage =
         |fault: &dyn std::error::Error| Fault::new(Exit::Usage, format!("error: {}", chain(fault)));
     let endpoint: Endpoint = listen.parse().map_err(|fault| usage(&fault))?;
-    match model::serve(&endpoint, Behaviour::default()) {
+    match model::serve(&endpoint, behaviour) {
         Ok(()) => Ok(Exit::Conformant),
         Err(fault @ ServeError::Listen(_)) => Err(usage(&fault)),
         Err(fault) => {

@@ -140,13 +140,13 @@ impl CaseRunner {
             None
         };
         self.clone().steps(&self.case.steps, &mut scope).await?;
-        drop(silence);
         // One bound for all that is still to come: what does not come costs it once.
         let deadline = Instant::now() + self.session.stretched(limits::EVENT_WAIT);
         let nothing_to_come = |history: &CaseHistory| {
             oracle::pending(&self.case, history).is_none() && oracle::unannounced(history).is_none()
         };
         self.wait_by(deadline, nothing_to_come).await?;
+        drop(silence);
         for sandbox in self.sandboxes_left() {
             inspect(self, sandbox).await;
         }

@@ -10,6 +10,7 @@
 mod agenda;
 mod behaviour;
 mod containers;
+mod defects;
 mod live;
 mod machine;
 mod process;
@@ -24,6 +25,7 @@ pub use behaviour::{
     Answer, Audience, Behaviour, Delivery, EventHook, ExitNotice, FullQueue, NonTransition, Offer,
     Order, Replay, ReplyHook, Restart, Transition,
 };
+pub use defects::{Defect, Fault, VARIATIONS, Variation, defects};
 pub use live::Model;
 pub use machine::{Machine, Ticket};
 pub use process::End;

@@ -19,6 +19,8 @@ use crate::plan::{Planned, Selection};
 pub struct Rehearsal {
     /// How the model behaves.
     pub behaviour: Behaviour,
+    /// What looks random in it follows from this.
+    pub seed: u64,
     /// The cases that are wanted.
     pub selection: Selection,
 }
@@ -33,6 +35,7 @@ pub fn rehearse(rehearsal: Rehearsal, cases: Vec<Case>) -> Result<RunReport, Run
     const CASES_AT_ONCE: usize = 8;
     let tested = Tested::Model {
         behaviour: Box::new(rehearsal.behaviour),
+        seed: rehearsal.seed,
         deadline: limits::CALL_DEADLINE,
     };
     let options = RunOptions::new(tested, rehearsal.selection, CASES_AT_ONCE);

@@ -22,7 +22,7 @@ pub(crate) const CASES: &[(&str, &[&str])] = &[
             "repeat DELETED of pod",
         ],
     ),
-    ("CMP-05", &["drop STOPPED of c"]),
+    ("CMP-05", &["drop STOPPED of c", "delay STOPPED of c by 9s"]),
     (
         "CMP-08",
         &[
