@@ -1,0 +1,98 @@
+//! How fast a recorded history is judged, and in how much memory, on one core.
+//!
+//! `cargo bench --bench replay -- EVENTS` writes a history of so many events to a file, reads it as
+//! `check` does (every byte decoded, every case judged by its expectations and by all invariants,
+//! both PLEGs among them), and prints events a second and the peak of the memory that was held.
+//!
+//! The history is made of the recordings of containerd 2.1 in `fixtures/histories`, each copied with
+//! ids of its own, eight cases under way at once.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "this is a program for developers"
+)]
+
+mod copies;
+
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cri_event_conformance::history::codec::StreamDecoder;
+use cri_event_conformance::host;
+use cri_event_conformance::outcome::{RunReport, Verdict};
+use cri_event_conformance::verdicts::{Scope, Verdicts};
+
+/// Without an argument, as under `cargo test --benches`.
+const FEW: usize = 10_000;
+
+fn main() {
+    let wanted = std::env::args().skip(1).find_map(|word| word.parse().ok());
+    let path = std::env::temp_dir().join(format!("replay-{}.binpb", std::process::id()));
+    let mut out = BufWriter::new(File::create(&path).unwrap());
+    let events = copies::write(wanted.unwrap_or(FEW), &mut out);
+    out.flush().unwrap();
+    let bytes = fs::metadata(&path).unwrap().len();
+    forget_peak();
+    let before = memory_kib("VmRSS:");
+    let began = host::now();
+    let (entries, report) = replay(&path);
+    let took = host::elapsed(began);
+    let peak = memory_kib("VmHWM:");
+    fs::remove_file(&path).unwrap();
+    let rate = per_second(events, took);
+    println!(
+        "replay: {events} events in {entries} entries, {} MiB, {} cases: {:.2} s, {rate} events/s, \
+         {} entries/s, peak {} MiB above {} MiB",
+        bytes >> 20,
+        report.outcomes.len(),
+        took.as_secs_f64(),
+        per_second(entries, took),
+        (peak - before) >> 10,
+        before >> 10,
+    );
+    let red = report
+        .outcomes
+        .iter()
+        .filter(|outcome| outcome.verdict != Verdict::Pass);
+    let red: Vec<_> = red.map(|outcome| outcome.label()).take(5).collect();
+    println!("replay: not passed: {red:?}");
+}
+
+fn replay(path: &Path) -> (usize, RunReport) {
+    let mut verdicts = Verdicts::new(Scope::default());
+    let mut entries = 0;
+    let source = BufReader::with_capacity(1 << 20, File::open(path).unwrap());
+    for entry in StreamDecoder::new(source) {
+        entries += 1;
+        if let Some(ended) = verdicts.push(&Arc::new(entry.unwrap())) {
+            verdicts.settle(ended.judge());
+        }
+    }
+    (entries, verdicts.report(None))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "a figure for people"
+)]
+fn per_second(count: usize, took: Duration) -> u64 {
+    (count as f64 / took.as_secs_f64()) as u64
+}
+
+/// Lets the peak of memory begin anew, if the kernel allows it.
+fn forget_peak() {
+    let _ = fs::write("/proc/self/clear_refs", "5");
+}
+
+fn memory_kib(field: &str) -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
+    let line = line.unwrap().trim().trim_end_matches(" kB");
+    line.parse().unwrap()
+}
