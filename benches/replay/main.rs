@@ -21,6 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cri_event_conformance::history::Entry;
 use cri_event_conformance::history::codec::StreamDecoder;
 use cri_event_conformance::host;
 use cri_event_conformance::outcome::{Outcome, RunReport, Verdict};
@@ -36,6 +37,9 @@ fn main() {
     let events = copies::write(wanted.unwrap_or(FEW), &mut out);
     out.flush().unwrap();
     let bytes = fs::metadata(&path).unwrap().len();
+    let started = processor_time();
+    let decoded = entries(&path).count();
+    let decoding = processor_time().saturating_sub(started);
     forget_peak();
     let before = memory_kib("VmRSS:");
     let (began, used) = (host::now(), processor_time());
@@ -56,6 +60,13 @@ fn main() {
         took.as_secs_f64(),
         per_second(entries, used)
     );
+    let judging = used.saturating_sub(decoding);
+    println!(
+        "replay: of that, {:.2} s to decode {decoded} entries, {:.2} s to judge: {} events/s",
+        decoding.as_secs_f64(),
+        judging.as_secs_f64(),
+        per_second(events, judging)
+    );
     println!(
         "replay: at most {} MiB held, {} MiB before",
         peak >> 10,
@@ -69,17 +80,21 @@ fn main() {
     println!("replay: not passed: {red:?}");
 }
 
+fn entries(path: &Path) -> impl Iterator<Item = Entry> {
+    let source = BufReader::with_capacity(1 << 20, File::open(path).unwrap());
+    StreamDecoder::new(source).map(Result::unwrap)
+}
+
 fn replay(path: &Path) -> (usize, RunReport) {
     let mut verdicts = Verdicts::new(Scope::default());
-    let mut entries = 0;
-    let source = BufReader::with_capacity(1 << 20, File::open(path).unwrap());
-    for entry in StreamDecoder::new(source) {
-        entries += 1;
-        if let Some(ended) = verdicts.push(&Arc::new(entry.unwrap())) {
+    let mut count = 0;
+    for entry in entries(path) {
+        count += 1;
+        if let Some(ended) = verdicts.push(&Arc::new(entry)) {
             verdicts.settle(ended.judge());
         }
     }
-    (entries, verdicts.report(None))
+    (count, verdicts.report(None))
 }
 
 #[expect(
