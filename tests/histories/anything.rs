@@ -1,8 +1,8 @@
 //! Any mutation of a clean recording is noticed, or it harms nobody, or it is a known hole.
 //!
-//! What is harmless is decided here by the history alone, without the oracle; see [`harmless`]. What
-//! is neither noticed nor harmless stands in [`HOLES`], each with what would notice it: the oracle's
-//! blind spots, and the list of what to do. One that is not in the list fails the test.
+//! What is harmless is decided here by the history alone, without the oracle; see [`harmless`].
+//! What is neither noticed nor harmless stands in [`HOLES`], each with what would notice it: the
+//! oracle's blind spots, and the list of what to do. One that is not in the list fails the test.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
