@@ -44,6 +44,10 @@ pub const HISTORY_BYTES: usize = 256 << 20;
 /// The most cases that may run at once.
 pub const TEST_THREADS: usize = 64;
 
+/// Containers, and pods, of a run whose late events are still looked for. A run of the whole
+/// catalogue makes some hundreds.
+pub const RUN_CONTAINERS: usize = 10_000;
+
 /// The most executions of cases that a report tells: more than the catalogue's, run a thousand
 /// times.
 pub const EXECUTIONS: usize = 250_000;

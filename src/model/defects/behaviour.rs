@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Defect, Fault, Variation};
 use crate::history::EventKind;
-use crate::model::{Behaviour, Delivery, ExitNotice, NonTransition, Order, Replay, Transition};
+use crate::model::{Delivery, ExitNotice, NonTransition, Order, Replay, Transition};
 
 pub(super) const BEHAVIOUR: &[Defect] = &[
     // Transitions that are not told.
