@@ -285,9 +285,10 @@ fn run_plan(
     let _within = runtime.enter();
     let stop = CancellationToken::new();
     let run = RunId(uuid::Uuid::new_v4().to_string());
-    let interrupts = match shown {
-        Shown::OnConsole => interrupt::watch(&stop, &run, outputs.unfinished())?,
-        Shown::Nowhere => Interrupts::default(),
+    let interrupts = if shown == Shown::Nowhere && reactor.is_simulated() {
+        Interrupts::default()
+    } else {
+        interrupt::watch(&stop, &run, outputs.unfinished())?
     };
     let telemetry = runtime.block_on(Telemetry::serve(options.metrics))?;
     let stand = Stand::of(&options.tested);

@@ -91,6 +91,10 @@ const PURE: &[&str] = &[
 const IMPURE: &[(&str, &str)] = &[
     ("src/case/load.rs", "reads the files of cases"),
     ("src/model/live.rs", "gives the model a clock and a lock"),
+    (
+        "src/model/relay.rs",
+        "passes calls and events of a real runtime on",
+    ),
     ("src/model/serve.rs", "serves the model at a socket"),
 ];
 
