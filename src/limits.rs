@@ -50,6 +50,6 @@ pub const TEST_THREADS: usize = 64;
 /// The most repetitions of the whole plan.
 pub const REPETITIONS: u32 = 1_000;
 
-/// How many events the model runtime keeps for a subscriber that does not read; CRI-O and containerd
-/// 1.7 keep as many.
+/// How many events the model runtime keeps for a subscriber that does not read; CRI-O and
+/// containerd 1.7 keep as many.
 pub const MODEL_QUEUE: usize = 1_000;

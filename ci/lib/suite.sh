@@ -9,9 +9,10 @@ ours=() # The runtimes that this script started, and stops.
 known_runtime() {
   case $1 in
     containerd-1.6 | containerd-1.7 | containerd-1.7-crun | containerd-2.1 | containerd-2.1-crun) ;;
+    model) ;;
     *)
       say "unknown runtime '$1': there are containerd-2.1, containerd-2.1-crun, containerd-1.7," \
-        "containerd-1.7-crun and containerd-1.6"
+        "containerd-1.7-crun, containerd-1.6, and the suite's own model"
       exit 2
       ;;
   esac
@@ -26,8 +27,7 @@ containerd_do() {
 
 ensure_build_tools() {
   command -v cargo >/dev/null || die "there is no cargo: install Rust, see https://rustup.rs"
-  ensure_commands cc:build-essential protoc:protobuf-compiler \
-    dpkg-deb:dpkg unshare:util-linux flock:util-linux curl:curl
+  ensure_commands cc:build-essential protoc:protobuf-compiler
 }
 
 # ensure_prometheus: sets prometheus_bin, the folder of prometheus and promtool. If they are missing,
@@ -57,6 +57,7 @@ prepare() {
   local runtime jobs=() job built=0
   require_root
   ensure_build_tools
+  ensure_commands dpkg-deb:dpkg unshare:util-linux flock:util-linux curl:curl
   for runtime; do
     containerd_do get "$runtime" 2>/dev/null &
     jobs+=($!)
