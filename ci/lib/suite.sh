@@ -50,6 +50,22 @@ ensure_prometheus() {
   ) >&2 || die "cannot fetch Debian's prometheus (apt's reason is above)"
 }
 
+# ensure_python: sets python, one of its own that has grpcio-tools, for a client of another make.
+ensure_python() {
+  local dir=$repo/target/ci/python
+  python=$dir/bin/python
+  ! "$python" -c 'import grpc_tools' 2>/dev/null || return 0
+  say "fetching grpcio-tools from PyPI"
+  rm -rf "$dir"
+  python3 -m venv "$dir" 2>/dev/null || {
+    ensure_commands python3:python3
+    apt_install python3-venv
+    python3 -m venv "$dir"
+  } >&2 || die "cannot make a Python environment (the reason is above)"
+  "$python" -m pip install --quiet --disable-pip-version-check grpcio-tools >&2 ||
+    die "cannot fetch grpcio-tools (pip's reason is above)"
+}
+
 build_suite() { cargo build --release --quiet --manifest-path "$repo/Cargo.toml"; }
 
 # prepare RUNTIME...: downloads them while cargo builds, since both take their time.
