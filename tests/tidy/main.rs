@@ -95,10 +95,16 @@ const OUTSIDE: &[&str] = &["env", "fs", "net", "os", "process", "thread"];
 const NO_MODULES: &[&str] = &["common", "helpers", "misc", "util", "utils"];
 
 /// Where a case's id may stand in a text of the program.
-const EXAMPLES: &[(&str, &str)] = &[(
-    "src/case/validate/header.rs",
-    "shows what an id looks like to whoever wrote a wrong one",
-)];
+const EXAMPLES: &[(&str, &str)] = &[
+    (
+        "src/case/validate/header.rs",
+        "shows what an id looks like to whoever wrote a wrong one",
+    ),
+    (
+        "src/model/defects.rs",
+        "says which cases and invariants must notice a defect",
+    ),
+];
 
 /// Functions that are longer than others, one table of which each line is a thing of its own.
 const LONG_FUNCTIONS: &[(&str, &str)] = &[
