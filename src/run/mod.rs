@@ -260,11 +260,7 @@ fn run_plan(
     let (session, foreign_pods) = match runtime.block_on(preparing) {
         Ok(prepared) => prepared,
         Err(fault) => {
-            let mut faults = runtime.block_on(clean_up.all_but(&[]));
-            faults.extend(runtime.block_on(finish_history(history)));
-            for fault in faults {
-                eprintln_quietly(&fault);
-            }
+            runtime.block_on(give_up(&clean_up, history));
             return Err(fault.into());
         }
     };
@@ -343,6 +339,15 @@ fn tell_removed(outcomes: &mut [Outcome]) {
         .iter_mut()
         .flat_map(|outcome| &mut outcome.leftovers);
     leftovers.for_each(|left| left.push_str("; removed at the end of the run"));
+}
+
+/// Cleans up after a run that could not begin.
+async fn give_up(clean_up: &CleanUp, history: Option<HistoryFile>) {
+    let mut faults = clean_up.all_but(&[]).await;
+    faults.extend(finish_history(history).await);
+    for fault in faults {
+        eprintln_quietly(&fault);
+    }
 }
 
 /// Says what was left for a look, and how it goes away.
