@@ -1,6 +1,9 @@
 //! A CRI server for whatever answers requests and has events: both services of `runtime.v1`, as far
 //! as the suite and its cases need them. The other methods do not exist.
 
+#[cfg(test)]
+mod tests;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
