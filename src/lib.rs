@@ -12,7 +12,7 @@
 //! cases/*.yaml ─► case ─► plan ─► run ─► drive ─► cri ─► the runtime
 //!                                         │ ▲      │
 //!                            host, workload │      ▼
-//!                                         recorder ─► history ─► oracle ─► outcome ─► report
+//!                              recorder ─► history ─► verdicts (oracle) ─► outcome ─► report
 //! ```
 //!
 //! # Where things are
@@ -25,6 +25,7 @@
 //! | [`plan`] | which cases run, in what order | case |
 //! | [`oracle`] | what a history proves: expectations of a case, invariants of every history | case, history, outcome, pleg |
 //! | [`pleg`] | what a kubelet would have believed: its PLEGs, its pod cache | history |
+//! | [`verdicts`] | what a history says of its run: every verdict, the whole report | case, history, oracle, outcome, plan |
 //! | [`report`] | an outcome as text, JUnit, JSON; a history as a timeline | history, outcome |
 //! | [`host`] | clocks and kernel facts | history |
 //! | [`workload`] | the program that containers run, its image, a loopback registry | nothing |
@@ -34,13 +35,16 @@
 //! | [`model`] | what a correct runtime does, as a runtime without containers | history, host, workload, cri |
 //! | [`drive`] | does a case's steps, waits, tears down | all above |
 //! | [`run`] | select, prepare, execute, clean up, report | all above |
+//! | [`matrix`] | every defect of the model against the cases that must notice it | all above |
 //! | [`watch`] | what a node does now, and what a kubelet's PLEGs make of it | all above |
 //! | [`cli`] | the command line | all above |
 //!
 //! # Invariants
 //!
-//! * `history`, `outcome`, `plan`, `oracle`, `pleg` and `report` do no I/O and read no clock. Time
-//!   is data. So it is for the model's `Machine`.
+//! * `history`, `outcome`, `plan`, `oracle`, `pleg`, `verdicts` and `report` do no I/O and read no
+//!   clock. Time is data. So it is for the model's `Machine`.
+//! * A run's report is what `verdicts` makes of its history, entry by entry. `check` makes the same
+//!   of a recorded one, with the same code.
 //! * gRPC appears in `cri` alone, and protobuf there and in the history's codec.
 //! * Arrows of the table point one way; `tests/tidy` holds all of this.
 //! * No Rust code knows a case by its name. What a case can say is in `case`, what it does is in
@@ -61,7 +65,7 @@
 //! [`case::Step`] and an arm in `drive::CaseRunner`; a new kind of expectation a variant of
 //! [`case::Check`] and an arm in `oracle::expectations`. An invariant is an element of
 //! [`oracle::INVARIANTS`]. Each comes with a history that breaks it, and one beside it that does
-//! not. A way of being wrong that it shall notice is a line of [`model::DEFECTS`], what it must
+//! not. A way of being wrong that it shall notice is a line of [`model::defects`], what it must
 //! not mind one of [`model::VARIATIONS`].
 
 pub mod case;
@@ -71,6 +75,7 @@ pub mod drive;
 pub mod history;
 pub mod host;
 pub mod limits;
+pub mod matrix;
 pub mod metrics;
 pub mod model;
 pub mod oracle;
@@ -80,6 +85,7 @@ pub mod pleg;
 pub mod recorder;
 pub mod report;
 pub mod run;
+pub mod verdicts;
 pub mod watch;
 pub mod workload;
 

@@ -6,9 +6,6 @@ use std::time::Duration;
 /// change: containerd's own event test waits as long. Scaled by `--timeout-scale`.
 pub const EVENT_WAIT: Duration = Duration::from_secs(10);
 
-/// How often a case's pods are listed beside its steps: the kubelet's relist period.
-pub const RELIST_PERIOD: Duration = Duration::from_secs(1);
-
 /// The deadline of an RPC unless `--timeout` sets another. The slowest call of a conformant runtime
 /// on a loaded node, `RunPodSandbox`, was measured at 2.6 s.
 pub const CALL_DEADLINE: Duration = Duration::from_secs(30);
@@ -46,6 +43,14 @@ pub const HISTORY_BYTES: usize = 256 << 20;
 
 /// The most cases that may run at once.
 pub const TEST_THREADS: usize = 64;
+
+/// Containers, and pods, of a run whose late events are still looked for. A run of the whole
+/// catalogue makes some hundreds.
+pub const RUN_CONTAINERS: usize = 10_000;
+
+/// The most executions of cases that a report tells: more than the catalogue's, run a thousand
+/// times.
+pub const EXECUTIONS: usize = 250_000;
 
 /// The most repetitions of the whole plan.
 pub const REPETITIONS: u32 = 1_000;

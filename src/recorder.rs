@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use crate::history::{Body, CallId, CaseRun, Entry, Seq, SubscriptionId, codec};
+use crate::history::{Body, CallId, Entry, Seq, SubscriptionId, codec};
 use crate::{host, limits};
 
 /// Takes entries in. Cheap to clone; all clones record into the same history.
@@ -27,7 +27,6 @@ struct Shared {
     window: Mutex<Window>,
     length: watch::Sender<u64>,
     calls: AtomicU64,
-    cases: AtomicU32,
     subscriptions: AtomicU32,
 }
 
@@ -84,7 +83,6 @@ impl Recorder {
             window: Mutex::default(),
             length: watch::Sender::new(0),
             calls: AtomicU64::new(0),
-            cases: AtomicU32::new(0),
             subscriptions: AtomicU32::new(0),
         };
         Self {
@@ -135,12 +133,6 @@ impl Recorder {
     #[must_use]
     pub fn next_call(&self) -> CallId {
         CallId(self.shared.calls.fetch_add(1, Ordering::Relaxed))
-    }
-
-    /// A number for an execution of a case.
-    #[must_use]
-    pub fn next_case(&self) -> CaseRun {
-        CaseRun(self.shared.cases.fetch_add(1, Ordering::Relaxed))
     }
 
     /// A number for a subscription.
@@ -300,6 +292,7 @@ async fn write_entries(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::CaseRun;
 
     fn mark() -> Body {
         Body::CaseEnded { case: CaseRun(0) }

@@ -1,83 +1,14 @@
 //! Feeds both PLEGs with whatever a recorded history holds. Nothing may panic.
-//!
-//! `cargo +nightly fuzz run pleg`; any recorded history is a good seed.
 
 #![no_main]
 
-use std::sync::Arc;
-
-use cri_event_conformance::history::{
-    Body, ContainerListing, ContainerStatus, Reply, SandboxListing, SandboxStatus, codec,
-};
-use cri_event_conformance::pleg::{
-    Features, Generic, Kubelet, Moment, SandboxAnswer, StatusFault, Statuses, list_pods,
-    pod_status, receive, relist_hint,
-};
+use cri_event_conformance::history::codec;
+use cri_event_conformance::pleg::Features;
+use cri_event_conformance_fuzz::plegs;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let mut kubelet = Kubelet::new(Features::EventedInUse, 10);
-    let mut generic = Generic::new();
-    let mut runtime = Runtime::default();
-    for entry in codec::decode(bytes).entries {
-        match entry.body {
-            Body::Event { event, .. } => {
-                let _ = relist_hint(&event);
-                let _ = receive(&mut kubelet, &event);
-            }
-            Body::CallEnded {
-                result: Ok(reply), ..
-            } => {
-                runtime.take(reply);
-                relist(&mut kubelet, &mut generic, &runtime, entry.at.realtime_ns);
-            }
-            _ => {}
-        }
-    }
+    let entries = codec::decode(bytes).entries;
+    plegs::follow(Features::Generic, &entries);
+    plegs::follow(Features::EventedInUse, &entries);
 });
-
-fn relist(kubelet: &mut Kubelet, generic: &mut Generic, runtime: &Runtime, now_ns: i64) {
-    let now = Moment::from_ns(now_ns);
-    let list = list_pods(now, &runtime.sandboxes, &runtime.containers);
-    generic.relist(kubelet, now, &list);
-    while let Some(wanted) = generic.wanted() {
-        let pod = list.pod(wanted.index).expect("it is wanted");
-        let inspection = pod_status(&pod, kubelet.gate(), now, runtime).map(Arc::new);
-        generic.inspected(kubelet, inspection);
-    }
-}
-
-/// What the last answers said.
-#[derive(Default)]
-struct Runtime {
-    sandboxes: Vec<SandboxListing>,
-    containers: Vec<ContainerListing>,
-    sandbox: Option<SandboxStatus>,
-    container: Option<ContainerStatus>,
-}
-
-impl Runtime {
-    fn take(&mut self, reply: Reply) {
-        match reply {
-            Reply::Sandboxes(sandboxes) => self.sandboxes = sandboxes,
-            Reply::Containers(containers) => self.containers = containers,
-            Reply::SandboxStatus(status) => self.sandbox = Some(*status),
-            Reply::ContainerStatus(status) => self.container = Some(*status),
-            _ => {}
-        }
-    }
-}
-
-impl Statuses for Runtime {
-    fn sandbox(&self, _id: &str) -> Result<SandboxAnswer<'_>, StatusFault> {
-        Ok(SandboxAnswer {
-            status: self.sandbox.as_ref().ok_or(StatusFault::NotFound)?,
-            containers: self.container.as_slice(),
-            timestamp: 1,
-        })
-    }
-
-    fn container(&self, _id: &str) -> Result<&ContainerStatus, StatusFault> {
-        self.container.as_ref().ok_or(StatusFault::NotFound)
-    }
-}

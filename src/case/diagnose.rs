@@ -49,7 +49,11 @@ pub(super) struct Problem {
 
 impl Diagnostics {
     /// The problems as one error, unless there are none.
-    pub(super) fn from_found(found: Vec<Diagnostic>) -> Result<(), Self> {
+    ///
+    /// # Errors
+    ///
+    /// All of them.
+    pub fn from_found(found: Vec<Diagnostic>) -> Result<(), Self> {
         if found.is_empty() {
             Ok(())
         } else {

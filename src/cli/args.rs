@@ -13,6 +13,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::limits;
+use crate::model::{Defect, defects};
 use crate::run::EXIT_CODES;
 
 /// Conformance tests for a container runtime's event stream, the CRI's GetContainerEvents.
@@ -58,6 +59,8 @@ pub(super) enum Command {
         #[arg(long, value_name = "REF")]
         tag: Vec<String>,
     },
+    /// Judge a recorded run again, from its history alone: same verdicts, same reports
+    Check(CheckArgs),
     /// Show a recorded history as a timeline
     Show {
         /// A file that --history wrote
@@ -73,6 +76,11 @@ pub(super) enum Command {
         #[arg(long, value_name = "ENDPOINT")]
         listen: String,
     },
+    /// List the defects that the model can be given
+    Defects,
+    /// Prove on the model that every defect is noticed, that every case can fail, and that none
+    /// does without a defect
+    Matrix(MatrixArgs),
     /// Measure the suite itself
     Bench {
         #[command(subcommand)]
@@ -83,6 +91,37 @@ pub(super) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    /// A file that --history wrote
+    pub(super) history: PathBuf,
+    #[command(flatten)]
+    pub(super) selection: SelectionArgs,
+    #[command(flatten)]
+    pub(super) report: ReportArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct MatrixArgs {
+    /// Try each defect on all cases, not only on those that it names
+    #[arg(long)]
+    pub(super) all_cases: bool,
+    /// How often to try the model without a defect, in each permitted variation
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 2,
+        value_parser = clap::value_parser!(u64).range(1..=1_000)
+    )]
+    pub(super) clean_runs: u64,
+    /// Write the table as Markdown
+    #[arg(long, value_name = "FILE")]
+    pub(super) markdown: Option<PathBuf>,
+    /// Write the table as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -144,6 +183,16 @@ pub(super) struct ConnectionArgs {
         help_heading = "Runtime"
     )]
     pub(super) image_endpoint: Option<String>,
+    /// Give the model these defects, by name; `defects` lists them
+    #[arg(
+        long,
+        global = true,
+        value_name = "NAME",
+        value_delimiter = ',',
+        value_parser = defect,
+        help_heading = "Runtime"
+    )]
+    pub(super) defect: Vec<&'static Defect>,
     /// The deadline of each call, such as 30s; a bare number is seconds [default: 30s]
     #[arg(long, short, global = true, value_parser = duration, help_heading = "Runtime")]
     pub(super) timeout: Option<Duration>,
@@ -161,23 +210,12 @@ pub(super) struct ConnectionArgs {
 
 /// What to run and how to tell it.
 #[derive(Debug, Args)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a switch of its own on the command line"
-)]
 pub(super) struct RunArgs {
-    /// Run only cases whose id or name contains one of these, such as ORD-01 or order::
-    #[arg(value_name = "FILTER")]
-    pub(super) filter: Vec<String>,
+    #[command(flatten)]
+    pub(super) selection: SelectionArgs,
     /// List the selected cases and stop; no runtime is needed
     #[arg(long, help_heading = "Selection")]
     pub(super) list: bool,
-    /// Filters are whole ids or names
-    #[arg(long, help_heading = "Selection")]
-    pub(super) exact: bool,
-    /// Leave out cases and invariants that match; may be repeated
-    #[arg(long, value_name = "FILTER", help_heading = "Selection")]
-    pub(super) skip: Vec<String>,
     /// Panic after the first step of this case; for the suite's own tests
     #[arg(long, value_name = "ID", hide = true)]
     pub(super) panic_in: Option<String>,
@@ -221,6 +259,33 @@ pub(super) struct RunArgs {
         help_heading = "Execution"
     )]
     pub(super) runtime_handler: String,
+    #[command(flatten)]
+    pub(super) report: ReportArgs,
+    /// Serve metrics as a kubelet's during the run, at an address such as 127.0.0.1:9101
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Output")]
+    pub(super) metrics_address: Option<SocketAddr>,
+    /// Write all that was seen and done, for `check` and `show`
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) history: Option<PathBuf>,
+}
+
+/// Which cases are meant.
+#[derive(Debug, Args)]
+pub(super) struct SelectionArgs {
+    /// Only cases whose id or name contains one of these, such as ORD-01 or order::
+    #[arg(value_name = "FILTER")]
+    pub(super) filter: Vec<String>,
+    /// Filters are whole ids or names
+    #[arg(long, help_heading = "Selection")]
+    pub(super) exact: bool,
+    /// Leave out cases and invariants that match; may be repeated
+    #[arg(long, value_name = "FILTER", help_heading = "Selection")]
+    pub(super) skip: Vec<String>,
+}
+
+/// How verdicts are told.
+#[derive(Debug, Args)]
+pub(super) struct ReportArgs {
     /// Failures that are known of this runtime: a YAML file of case, reason and link
     #[arg(long, value_name = "FILE", help_heading = "Verdict")]
     pub(super) expectations: Option<PathBuf>,
@@ -236,9 +301,6 @@ pub(super) struct RunArgs {
     /// Write a JSON report
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) json: Option<PathBuf>,
-    /// Write all that was seen and done, for `show`
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(super) history: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -256,6 +318,20 @@ pub(super) enum ColorArg {
     Auto,
     Always,
     Never,
+}
+
+/// The defect of this name.
+fn defect(name: &str) -> Result<&'static Defect, String> {
+    if let Some(defect) = defects().find(|defect| defect.name == name) {
+        return Ok(defect);
+    }
+    let close = |defect: &&Defect| strsim::jaro_winkler(defect.name, name);
+    let closest = defects().max_by(|a, b| close(a).total_cmp(&close(b)));
+    let hint = closest.filter(|defect| close(defect) > 0.8);
+    let hint = hint.map_or_else(String::new, |defect| format!("; is it `{}`?", defect.name));
+    Err(format!(
+        "there is no such defect{hint} `cri-event-conformance defects` lists all"
+    ))
 }
 
 /// `30s`, `1m 30s`, or `30` as crictl takes it.

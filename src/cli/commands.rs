@@ -9,16 +9,17 @@ use clap::CommandFactory;
 use tokio::runtime::Runtime;
 
 use super::args::{
-    ArchiveFormat, BenchCommand, Cli, ColorArg, Command, FormatArg, OutputArg, RunArgs,
+    ArchiveFormat, BenchCommand, CheckArgs, Cli, ColorArg, Command, FormatArg, OutputArg, RunArgs,
+    SelectionArgs,
 };
-use super::{Fault, chain, target};
+use super::{Fault, chain, proof, target};
 use crate::cri::{Client, Endpoint};
 use crate::drive::{self, Caller, Sabotage, TeardownPolicy};
 use crate::history::{RunId, codec};
 use crate::model::{self, Behaviour, ServeError};
 use crate::plan::Selection;
 use crate::report;
-use crate::run::{self, Color, Exit, Format, RunError, RunOptions, Target, Tested};
+use crate::run::{self, CheckOptions, Color, Exit, Format, RunError, RunOptions, Target, Tested};
 use crate::watch::{Output, WatchOptions, watch};
 use crate::workload::{Image, imported_name};
 
@@ -37,6 +38,7 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
             format,
             tag,
         }) => image(output, *format, tag),
+        Some(Command::Check(args)) => Ok(run::check(&check_options(args))?),
         Some(Command::Show { history }) => show(history),
         Some(Command::Watch(args)) => {
             let options = WatchOptions {
@@ -51,7 +53,12 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
             watch(&options)?;
             Ok(Exit::Conformant)
         }
-        Some(Command::Model { listen }) => serve_model(listen),
+        Some(Command::Model { listen }) => serve_model(listen, target::behaviour(&cli.connection)),
+        Some(Command::Defects) => print(proof::listed().as_bytes()),
+        Some(Command::Matrix(args)) => {
+            let cases = run::read_cases(cli.run.cases.as_deref()).map_err(run::RunError::from)?;
+            proof::matrix(args, &cases)
+        }
         Some(Command::Bench {
             what: BenchCommand::Overhead,
         }) => {
@@ -81,7 +88,8 @@ fn run_cases(cli: &Cli) -> Result<Exit, Fault> {
     let cases = run::read_cases(args.cases.as_deref()).map_err(run::RunError::from)?;
     if args.list {
         let mut listed = Vec::new();
-        run::list(cases, &selection(args), format(args.format), &mut listed)?;
+        let selection = selection(&args.selection, args.repeat);
+        run::list(cases, &selection, format(args.report.format), &mut listed)?;
         return print(&listed);
     }
     Ok(run::run(&options(args, tested(cli)?), cases)?)
@@ -104,11 +112,11 @@ fn connected(cli: &Cli) -> Result<Target, Fault> {
     }
 }
 
-fn serve_model(listen: &str) -> Result<Exit, Fault> {
+fn serve_model(listen: &str, behaviour: Behaviour) -> Result<Exit, Fault> {
     let usage =
         |fault: &dyn std::error::Error| Fault::new(Exit::Usage, format!("error: {}", chain(fault)));
     let endpoint: Endpoint = listen.parse().map_err(|fault| usage(&fault))?;
-    match model::serve(&endpoint, Behaviour::default()) {
+    match model::serve(&endpoint, behaviour) {
         Ok(()) => Ok(Exit::Conformant),
         Err(fault @ ServeError::Listen(_)) => Err(usage(&fault)),
         Err(fault) => {
@@ -121,7 +129,11 @@ fn serve_model(listen: &str) -> Result<Exit, Fault> {
 impl Cli {
     /// Makes what the user said of colours count for diagnostics, too.
     pub(super) fn choose_color(&self) {
-        match self.run.color {
+        let told = match &self.command {
+            Some(Command::Check(args)) => args.report.color,
+            _ => self.run.report.color,
+        };
+        match told {
             ColorArg::Auto => {}
             ColorArg::Always => anstream::ColorChoice::Always.write_global(),
             ColorArg::Never => anstream::ColorChoice::Never.write_global(),
@@ -129,12 +141,33 @@ impl Cli {
     }
 }
 
-fn selection(args: &RunArgs) -> Selection {
+fn selection(args: &SelectionArgs, repeat: u32) -> Selection {
     Selection {
         filters: args.filter.clone(),
         skip: args.skip.clone(),
         exact: args.exact,
-        repeat: args.repeat,
+        repeat,
+    }
+}
+
+fn check_options(args: &CheckArgs) -> CheckOptions {
+    let report = &args.report;
+    CheckOptions {
+        history: args.history.clone(),
+        selection: selection(&args.selection, 1),
+        expectations: report.expectations.clone(),
+        format: format(report.format),
+        color: color(report.color),
+        junit: report.junit.clone(),
+        json: report.json.clone(),
+    }
+}
+
+fn color(color: ColorArg) -> Color {
+    match color {
+        ColorArg::Auto => Color::Auto,
+        ColorArg::Always => Color::Always,
+        ColorArg::Never => Color::Never,
     }
 }
 
@@ -150,18 +183,15 @@ fn options(args: &RunArgs, tested: Tested) -> RunOptions {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     RunOptions {
         tested,
-        selection: selection(args),
+        selection: selection(&args.selection, args.repeat),
         threads: args.test_threads.unwrap_or((2 * processors).min(8)),
-        format: format(args.format),
-        color: match args.color {
-            ColorArg::Auto => Color::Auto,
-            ColorArg::Always => Color::Always,
-            ColorArg::Never => Color::Never,
-        },
-        junit: args.junit.clone(),
-        json: args.json.clone(),
+        format: format(args.report.format),
+        color: color(args.report.color),
+        junit: args.report.junit.clone(),
+        json: args.report.json.clone(),
         history: args.history.clone(),
-        expectations: args.expectations.clone(),
+        metrics: args.metrics_address,
+        expectations: args.report.expectations.clone(),
         image: args.image.clone(),
         runtime_handler: args.runtime_handler.clone(),
         timeout_percent: args.timeout_scale,

@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod config;
+mod proof;
 mod target;
 
 pub use args::Cli;

@@ -39,12 +39,19 @@ pub(super) fn resolve(args: &ConnectionArgs) -> Result<(Tested, Option<String>),
         .unwrap_or(limits::CALL_DEADLINE);
     if told(&args.runtime_endpoint, &config.runtime_endpoint).as_deref() == Some(MODEL) {
         // It has its own images, whatever a configuration says of those of another runtime.
-        let behaviour = Box::new(Behaviour::default());
+        let behaviour = Box::new(behaviour(args));
         let model = Tested::Model {
+            seed: 0,
             behaviour,
             deadline,
         };
         return Ok((model, None));
+    }
+    if let Some(defect) = args.defect.first() {
+        return Err(usage(format!(
+            "--defect {} is a defect of the model, and goes with --runtime-endpoint model",
+            defect.name
+        )));
     }
     let (runtime, note) = if let Some(text) = told(&args.runtime_endpoint, &config.runtime_endpoint)
     {
@@ -66,6 +73,15 @@ pub(super) fn resolve(args: &ConnectionArgs) -> Result<(Tested, Option<String>),
         deadline,
     };
     Ok((Tested::Runtime(target), note))
+}
+
+/// How the model shall behave.
+pub(super) fn behaviour(args: &ConnectionArgs) -> Behaviour {
+    let mut behaviour = Behaviour::default();
+    for defect in &args.defect {
+        defect.fault.apply(&mut behaviour);
+    }
+    behaviour
 }
 
 /// The first of the usual sockets that may be used.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::relist::{Relists, inspect, relist};
+use super::relist::{inspect, relist};
 use super::scope::Scope;
 use super::session::{Sabotage, Session, StreamError};
 use crate::case::{
@@ -46,10 +46,6 @@ pub struct CaseRunner {
 /// What one execution of a case came to.
 #[derive(Debug)]
 pub struct Executed {
-    /// All that the case did and saw.
-    pub history: CaseHistory,
-    /// What could not be removed, one sentence each.
-    pub leftovers: Vec<String>,
     /// Sandboxes that were left for a look.
     pub kept: Vec<SandboxId>,
 }
@@ -73,11 +69,10 @@ enum Abort {
 type Steps<'a> = Pin<Box<dyn Future<Output = Result<(), Abort>> + Send + 'a>>;
 
 impl CaseRunner {
-    /// A case about to be executed in a session.
+    /// A case about to be executed in a session, by its number in the plan.
     #[must_use]
-    pub fn new(session: Arc<Session>, case: Arc<Case>) -> Arc<Self> {
+    pub fn new(session: Arc<Session>, case: Arc<Case>, run: CaseRun) -> Arc<Self> {
         let recorder = session.recorder();
-        let run = recorder.next_case();
         let view = View {
             reader: recorder.reader(),
             history: CaseHistory::new(run),
@@ -114,20 +109,16 @@ impl CaseRunner {
             && oracle::judge(&self.case, &self.seen())
                 .violations
                 .is_empty();
-        let (mut leftovers, mut kept) = (Vec::new(), Vec::new());
+        let mut kept = Vec::new();
         if passed || teardown == TeardownPolicy::Remove {
-            leftovers = self.tear_down().await;
+            self.tear_down().await;
         } else {
             kept = self.sandboxes_left();
         }
         self.session
             .recorder()
             .record(Body::CaseEnded { case: self.run });
-        Executed {
-            history: self.seen(),
-            leftovers,
-            kept,
-        }
+        Executed { kept }
     }
 
     async fn do_all(self: Arc<Self>) -> StepsEnd {
@@ -143,9 +134,12 @@ impl CaseRunner {
         self.session.ensure_stream().await?;
         self.read_kernel()?;
         let mut scope = Scope::default();
-        let relists = (!self.case.silent).then(|| Relists::begin(self));
+        let silence = if self.case.silent {
+            Some(self.session.silence().await)
+        } else {
+            None
+        };
         self.clone().steps(&self.case.steps, &mut scope).await?;
-        drop(relists);
         // One bound for all that is still to come: what does not come costs it once.
         let deadline = Instant::now() + self.session.stretched(limits::EVENT_WAIT);
         let nothing_to_come = |history: &CaseHistory| {
@@ -156,6 +150,7 @@ impl CaseRunner {
             self.session.stream().await?;
             return self.read_kernel();
         }
+        drop(silence);
         for sandbox in self.sandboxes_left() {
             inspect(self, sandbox).await;
         }
@@ -381,20 +376,18 @@ impl CaseRunner {
     }
 
     /// Stops and removes every sandbox of the case that has not been removed.
-    async fn tear_down(&self) -> Vec<String> {
-        let mut leftovers = Vec::new();
+    async fn tear_down(&self) {
+        let mut removed = true;
         for sandbox in self.sandboxes_left() {
             // A failed stop is told by the removal, which tries the same.
             let _ = self.call(Request::StopSandbox(sandbox.clone())).await;
-            if let Err(fault) = self.call(Request::RemoveSandbox(sandbox.clone())).await {
-                leftovers.push(format!("sandbox {sandbox}: RemovePodSandbox: {fault}"));
-            }
+            let ended = self.call(Request::RemoveSandbox(sandbox)).await;
+            removed &= ended.is_ok();
         }
-        if leftovers.is_empty() {
+        if removed {
             // What the teardown causes belongs to this case; wait for it, whatever comes.
             let _ = self.session.barrier().await;
         }
-        leftovers
     }
 
     /// The case's sandboxes that are there.

@@ -3,15 +3,19 @@
 //! The driver decides nothing about the runtime: it sends calls, waits on conditions of the history
 //! with a bound, and leaves the verdict to the oracle. Nothing that it starts outlives the case.
 
+mod caller;
 mod case_run;
 mod relist;
+mod relister;
 mod scope;
 mod session;
 mod sweep;
 
+pub use caller::Caller;
 pub use case_run::{CaseRunner, Executed, TeardownPolicy};
+pub use relist::Relists;
+pub use relister::{Relist, RelistFault, Relister};
 pub use session::{
-    Caller, NAMESPACE, PROCESS_LABEL, RUN_LABEL, Sabotage, Session, SessionOptions, StreamError,
-    run_labels,
+    NAMESPACE, PROCESS_LABEL, RUN_LABEL, Sabotage, Session, SessionOptions, StreamError, run_labels,
 };
 pub use sweep::{Sweep, SweepError, foreign_pods, image_tag, sweep};

@@ -1,34 +1,40 @@
-//! Relisting a case's pods beside its steps, as a kubelet does: what a list shows and no event has
-//! told is a missed event.
+//! Relisting what a run made, as a kubelet does: all pods now and then, and one pod where a case is
+//! at rest. What a list shows and no event has told is a missed event.
 
 use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 
 use super::case_run::CaseRunner;
+use super::relister::Relister;
+use super::session::Session;
 use crate::history::{CallFault, Reply, Request, SandboxId};
-use crate::limits;
+use crate::host;
+use crate::pleg::Generic;
 
 /// Relists that go on until this is dropped.
 #[derive(Debug)]
-pub(super) struct Relists {
+pub struct Relists {
     task: JoinHandle<()>,
 }
 
 impl Relists {
-    /// Lists the containers of a case's sandboxes now and then.
-    pub(super) fn begin(runner: &Arc<CaseRunner>) -> Self {
-        let runner = runner.clone();
+    /// Relists the pods of a run each second, except while a case wants silence.
+    #[must_use]
+    pub fn begin(session: &Arc<Session>) -> Self {
+        let session = session.clone();
+        let (caller, metrics) = (session.caller().clone(), session.metrics().clone());
+        let mut relister = Relister::new(caller, metrics, session.labels());
         let task = tokio::spawn(async move {
-            let mut period = tokio::time::interval(limits::RELIST_PERIOD);
+            let mut period = tokio::time::interval(Generic::PERIOD);
             // The first tick comes at once, when there is nothing to list yet.
             period.tick().await;
             loop {
                 period.tick().await;
-                for sandbox in runner.sandboxes_left() {
-                    // A list that fails shows nothing; it stands in the history all the same.
-                    let _ = list(&runner, sandbox).await;
-                }
+                let _quiet = session.relisting().await;
+                // A list that fails shows nothing; it stands in the history all the same.
+                let _ = relister.relist().await;
+                period.reset();
             }
         });
         Self { task }
@@ -53,6 +59,7 @@ async fn list(runner: &CaseRunner, sandbox: SandboxId) -> Result<Reply, CallFaul
 /// Inspects a pod at rest, as a kubelet does: lists its sandbox and its containers, and reads the
 /// status of each. A call that fails shows nothing; it stands in the history all the same.
 pub(super) async fn inspect(runner: &CaseRunner, sandbox: SandboxId) {
+    let began = host::now();
     let mut labels = runner.session().labels();
     if let Some(uid) = runner.pod_of(&sandbox) {
         labels.insert("io.kubernetes.pod.uid".to_owned(), uid.0);
@@ -60,6 +67,8 @@ pub(super) async fn inspect(runner: &CaseRunner, sandbox: SandboxId) {
     let _ = runner.call(Request::ListSandboxes(labels)).await;
     let _ = runner.call(Request::SandboxStatus(sandbox.clone())).await;
     let _ = relist(runner, sandbox).await;
+    let took = host::elapsed(began);
+    runner.session().metrics().pod_relisted(took);
 }
 
 /// Lists a sandbox's containers and reads the status of each.

@@ -8,15 +8,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio_util::sync::CancellationToken;
 
-use crate::cri::{Client, ConnectError, Endpoint, Subscription};
+use super::caller::Caller;
+use crate::cri::{ConnectError, Endpoint, Subscription};
 use crate::history::{
     Body, CallFault, CaseRun, ContainerId, ContainerSpec, Entry, Labels, PodUid, Reply, Request,
     RunId, SandboxId, SandboxSpec, StatusCode, StreamEnd, SubscriptionId,
 };
 use crate::host::Kernel;
+use crate::metrics::Metrics;
 use crate::recorder::{Overrun, Reader, Recorder};
 use crate::workload::Workload;
 use crate::{host, limits};
@@ -75,50 +77,13 @@ impl Sabotage {
     }
 }
 
-/// Sends calls and records both their ends. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct Caller {
-    /// The runtime.
-    pub client: Client,
-    /// The history.
-    pub recorder: Recorder,
-}
-
-impl Caller {
-    /// A caller with a history of its own.
-    #[must_use]
-    pub fn new(client: Client) -> Self {
-        Self {
-            client,
-            recorder: Recorder::new(),
-        }
-    }
-
-    /// Sends a call for a case, or for the run itself, and records both its ends.
-    ///
-    /// # Errors
-    /// Whatever the runtime returned.
-    pub async fn call(&self, case: Option<CaseRun>, request: Request) -> Result<Reply, CallFault> {
-        let call = self.recorder.next_call();
-        self.recorder.record(Body::CallBegan {
-            call,
-            case,
-            request: request.clone(),
-        });
-        let result = self.client.call(&request).await;
-        self.recorder.record(Body::CallEnded {
-            call,
-            result: result.clone(),
-        });
-        result
-    }
-}
-
 /// One run's hold on its runtime.
 #[derive(Debug)]
 pub struct Session {
     options: SessionOptions,
     caller: Caller,
+    metrics: Metrics,
+    silence: RwLock<()>,
     stop: CancellationToken,
     stream: Mutex<Option<Subscription>>,
     marker_pod: Mutex<Option<(SandboxId, Arc<SandboxSpec>)>>,
@@ -182,11 +147,18 @@ enum Seen {
 impl Session {
     /// A session on a runtime that answers. Nothing is made there yet.
     #[must_use]
-    pub fn new(options: SessionOptions, caller: Caller, stop: CancellationToken) -> Self {
+    pub fn new(
+        options: SessionOptions,
+        caller: Caller,
+        metrics: Metrics,
+        stop: CancellationToken,
+    ) -> Self {
         Self {
             labels: run_labels(&options.run),
             options,
             caller,
+            metrics,
+            silence: RwLock::default(),
             stop,
             stream: Mutex::default(),
             marker_pod: Mutex::default(),
@@ -198,6 +170,28 @@ impl Session {
     #[must_use]
     pub fn options(&self) -> &SessionOptions {
         &self.options
+    }
+
+    /// How the session talks to its runtime.
+    #[must_use]
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// What is measured of the run as a kubelet would measure it.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Keeps cases from being silent as long as it is held; waits until none is.
+    pub(super) async fn relisting(&self) -> RwLockReadGuard<'_, ()> {
+        self.silence.read().await
+    }
+
+    /// Keeps relists from beginning as long as it is held; waits until none is under way.
+    pub(super) async fn silence(&self) -> RwLockWriteGuard<'_, ()> {
+        self.silence.write().await
     }
 
     /// Where all that happens is recorded.

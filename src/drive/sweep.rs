@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::session::{Caller, PROCESS_LABEL, RUN_LABEL};
+use super::caller::Caller;
+use super::session::{PROCESS_LABEL, RUN_LABEL};
 use crate::history::{CallFault, Labels, Reply, Request, RunId, SandboxId, SandboxListing};
 use crate::host;
 use crate::workload;

@@ -108,7 +108,7 @@ impl CaseHistory {
             .filter(move |subject| subject.binding() == Some(binding))
     }
 
-    /// The case's calls, in the order in which they were sent.
+    /// The case's calls, and the run's relists meanwhile, in the order in which they were sent.
     #[must_use]
     pub fn calls(&self) -> impl DoubleEndedIterator<Item = &Call> {
         self.calls.values()
@@ -183,7 +183,8 @@ impl CaseHistory {
                 case,
                 request,
             } => {
-                if *case == Some(self.case) {
+                let of_run = case.is_none() && self.tells_of_pods(request);
+                if *case == Some(self.case) || of_run {
                     self.call_began(*call, request, entry);
                 }
             }
@@ -192,7 +193,27 @@ impl CaseHistory {
             Body::SubscriptionOpened { .. }
             | Body::SubscriptionProven { .. }
             | Body::SubscriptionEnded { .. } => self.entries.push(entry.clone()),
-            Body::RunBegan(_) => {}
+            Body::RunBegan(_)
+            | Body::RunPlanned(_)
+            | Body::Unjudged { .. }
+            | Body::CasesEnded
+            | Body::RunEnded(_) => {}
+        }
+    }
+
+    /// Whether a call of the run may tell of the case's pods: what relists ask.
+    fn tells_of_pods(&self, request: &Request) -> bool {
+        let known = |id: &str| {
+            let mut subjects = self.subjects.iter();
+            subjects.any(|subject| subject.id.as_str() == id)
+        };
+        match request {
+            Request::ListSandboxes(_) | Request::ListContainers { sandbox: None, .. } => {
+                !self.pods.is_empty()
+            }
+            Request::SandboxStatus(id) => known(id.as_str()),
+            Request::ContainerStatus(id) => known(id.as_str()),
+            _ => false,
         }
     }
 
@@ -379,6 +400,12 @@ impl Call {
             Body::CallBegan { request, .. } => request,
             _ => unreachable!("a call is only ever made of a CallBegan entry"),
         }
+    }
+
+    /// Whether the run asked, and not the case.
+    #[must_use]
+    pub fn is_of_run(&self) -> bool {
+        matches!(self.began.body, Body::CallBegan { case: None, .. })
     }
 
     /// What came back; absent while the call is under way.

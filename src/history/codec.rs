@@ -8,16 +8,21 @@
 mod from_wire;
 #[cfg(test)]
 mod strategies;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod to_wire;
 
+pub use self::stream::{ReadFault, StreamDecoder};
 use super::Entry;
 use super::wire;
 pub use super::wire::Malformed;
 
-/// The format's version that is written, and the only one that is read.
-pub const FORMAT_VERSION: u32 = 1;
+/// The format's version that is written, and the latest that is read.
+pub const FORMAT_VERSION: u32 = 2;
+
+/// The earliest version that is read.
+pub const EARLIEST_VERSION: u32 = 1;
 
 /// The longest message that is read: 16 MiB, as long as a kubelet accepts from a runtime, and one
 /// more for what surrounds it. A damaged length cannot make the reader allocate more.
@@ -83,7 +88,7 @@ pub enum DecodeFault {
     /// The file is of another version of the format.
     #[error(
         "decode the history at byte {offset}: its format is version {version}, and this suite \
-         reads version {FORMAT_VERSION}; use the suite that recorded it"
+         reads {EARLIEST_VERSION} to {FORMAT_VERSION}; use the suite that recorded it"
     )]
     Version {
         /// Where the message begins.
@@ -151,27 +156,36 @@ impl<'a> Decoder<'a> {
             .filter(|length| *length <= MESSAGE_LIMIT)
             .ok_or(DecodeFault::Oversized { offset, length })?;
         let message = rest.get(prefix..prefix + whole).ok_or(truncated)?;
-        let message = wire::read(message).map_err(malformed)?;
-        self.check_head(&message)?;
-        let incomplete = |what| DecodeFault::Incomplete { offset, what };
-        let entry = from_wire::entry(message).map_err(|absent| incomplete(absent.0))?;
+        let entry = read_entry(message, offset, self.first)?;
         self.offset += prefix + whole;
         self.first = false;
         Ok(entry)
     }
+}
 
-    fn check_head(&self, message: &wire::Entry) -> Result<(), DecodeFault> {
-        match &message.body {
-            Some(wire::entry::Body::RunBegan(run)) if run.format_version != FORMAT_VERSION => {
-                Err(DecodeFault::Version {
-                    offset: self.offset,
-                    version: run.format_version,
-                })
+/// Reads a message that begins at `offset`, without its length.
+fn read_entry(message: &[u8], offset: usize, first: bool) -> Result<Entry, DecodeFault> {
+    let malformed = |source| DecodeFault::Malformed { offset, source };
+    let message = wire::read(message).map_err(malformed)?;
+    match &message.body {
+        Some(wire::entry::Body::RunBegan(run)) => {
+            let version = run.format_version;
+            if !(EARLIEST_VERSION..=FORMAT_VERSION).contains(&version) {
+                return Err(DecodeFault::Version { offset, version });
             }
-            Some(wire::entry::Body::RunBegan(_)) => Ok(()),
-            _ if self.first => Err(DecodeFault::Headless),
-            _ => Ok(()),
         }
+        _ if first => return Err(DecodeFault::Headless),
+        _ => {}
+    }
+    let incomplete = |what| DecodeFault::Incomplete { offset, what };
+    from_wire::entry(message).map_err(|absent| incomplete(absent.0))
+}
+
+/// Whatever is wrong with the first entry: these are not the bytes of a history.
+fn of_the_first(fault: DecodeFault) -> DecodeFault {
+    match fault {
+        DecodeFault::Version { .. } => fault,
+        _ => DecodeFault::Headless,
     }
 }
 
@@ -182,14 +196,14 @@ impl Iterator for Decoder<'_> {
         if self.offset == self.bytes.len() {
             return None;
         }
-        let mut result = self.read();
-        if let Err(fault) = &mut result {
+        let result = self.read();
+        Some(result.map_err(|fault| {
             self.bytes = &self.bytes[..self.offset];
-            // Whatever is wrong with the first entry: these are not the bytes of a history.
-            if self.first && !matches!(fault, DecodeFault::Version { .. }) {
-                *fault = DecodeFault::Headless;
+            if self.first {
+                of_the_first(fault)
+            } else {
+                fault
             }
-        }
-        Some(result)
+        }))
     }
 }

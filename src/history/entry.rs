@@ -1,12 +1,13 @@
 //! One thing that a run saw or did, and when.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CallFault, CallId, CaseRun, Event, HostInstant, Labels, Reply, Request, RunId, RuntimeVersion,
-    Seq, SubscriptionId,
+    CallFault, CallId, CaseRun, Event, HostInstant, Labels, Reply, Request, RunEnd, RunInfo,
+    RunPlan, Seq, SubscriptionId,
 };
 
 /// One line of the history.
@@ -138,19 +139,21 @@ pub enum Body {
         /// What was read.
         fact: HostFact,
     },
-}
-
-/// What a history is about.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunInfo {
-    /// The run.
-    pub run: RunId,
-    /// Version and commit of this suite.
-    pub suite: String,
-    /// The runtime's endpoint.
-    pub endpoint: String,
-    /// What the runtime calls itself.
-    pub runtime: RuntimeVersion,
+    /// The run is prepared: what it is about to do.
+    RunPlanned(Arc<RunPlan>),
+    /// A case or an invariant of the plan has no verdict of the oracle's.
+    Unjudged {
+        /// Its number in the plan.
+        case: CaseRun,
+        /// Whether it was left out on purpose; otherwise it is undecided.
+        skipped: bool,
+        /// Why.
+        reason: String,
+    },
+    /// All cases are over and late events had their time; what follows is the run's clean-up.
+    CasesEnded,
+    /// The run is over. Only the ends of its streams may follow.
+    RunEnded(RunEnd),
 }
 
 /// How far a case's steps came.

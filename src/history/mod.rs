@@ -9,16 +9,18 @@ mod case_history;
 pub mod codec;
 mod entry;
 mod ids;
+mod run;
 mod status;
 mod wire;
 
 pub use call::{CallFault, ContainerSpec, Reply, Request, RuntimeVersion, SandboxSpec, StatusCode};
 pub use case_history::{Call, CaseHistory, Sighting, Subject, SubjectKind};
-pub use entry::{Body, Entry, HostFact, RunInfo, StepsEnd, StreamEnd};
+pub use entry::{Body, Entry, HostFact, StepsEnd, StreamEnd};
 pub use ids::{
     CallId, CaseRun, ContainerId, HostInstant, PodUid, RunId, RuntimeNanos, SandboxId, Seq,
     SubscriptionId,
 };
+pub use run::{ExpectationFile, PlannedCase, PlannedExecution, RunEnd, RunInfo, RunPlan};
 pub use status::{
     ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event, EventKind,
     ImageListing, Labels, SandboxListing, SandboxMetadata, SandboxState, SandboxStatus,

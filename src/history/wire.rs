@@ -20,7 +20,7 @@ mod generated {
 pub(super) use generated::*;
 
 /// The longest length prefix that protobuf allows.
-const PREFIX: usize = 10;
+pub(super) const PREFIX: usize = 10;
 
 /// The bytes of a message do not follow protobuf's rules.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -56,6 +56,17 @@ impl Endpoint {
         })
     }
 
+    /// What to say of it to whoever started it.
+    #[must_use]
+    pub fn announcement(&self) -> String {
+        let address = self.address;
+        let said = format!("metrics at http://{address}/metrics");
+        if address.ip().is_loopback() {
+            return said;
+        }
+        format!("{said}\nwarning: the metrics can be read by whoever reaches this address")
+    }
+
     /// Where it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {

@@ -20,16 +20,14 @@ mod serve;
 mod stage;
 #[cfg(test)]
 mod tests;
-mod variations;
 
 pub use behaviour::{
     Answer, Audience, Behaviour, Delivery, EventHook, ExitNotice, FullQueue, NonTransition, Offer,
     Order, Replay, ReplyHook, Restart, Transition,
 };
-pub use defects::{DEFECTS, Defect};
+pub use defects::{Defect, Fault, VARIATIONS, Variation, defects};
 pub use live::Model;
 pub use machine::{Machine, Ticket};
 pub use process::End;
 pub use serve::{ServeError, serve};
 pub use stage::{Passage, Subscriber, Taken};
-pub use variations::{VARIATIONS, Variation};

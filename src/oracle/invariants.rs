@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::plegs::plegs_agree;
 use super::relist::relists_of;
+use super::snapshots::snapshots_never_go_back;
 use super::{entries_about, name_of};
 use crate::case::Levels;
 use crate::history::{
@@ -44,6 +45,11 @@ const MUST_MAY: Levels = Levels {
     cache: Level::Must,
     hint: Level::May,
 };
+
+/// The id of the rule that a relist shows nothing that no event has told.
+pub const NO_MISSED_EVENT: &str = "INV-11";
+/// The id of the rule that both PLEGs believe the same.
+pub const PLEGS_AGREE: &str = "INV-13";
 
 /// All of them, by their ids.
 pub const INVARIANTS: &[Invariant] = &[
@@ -116,7 +122,16 @@ pub const INVARIANTS: &[Invariant] = &[
         check: status_not_older,
     },
     Invariant {
-        id: "INV-11",
+        id: "INV-09",
+        name: "invariant::snapshots-never-go-back",
+        sentence: "No event shows a sibling of its container in an earlier state than an event of the pod \
+                   has shown before.",
+        source: "KEP-3386, Timestamp of the Pod Status; kubelet 1.26 to 1.36 keeps the last one",
+        levels: MUST_MAY,
+        check: snapshots_never_go_back,
+    },
+    Invariant {
+        id: NO_MISSED_EVENT,
         name: "invariant::no-missed-event",
         sentence: "Whatever a relist shows of a container has its event, before or soon after.",
         source: "KEP-3386, Monitoring: missed events are ideally zero; R6 and R23 of the kubelet",
@@ -124,7 +139,7 @@ pub const INVARIANTS: &[Invariant] = &[
         check: no_missed_event,
     },
     Invariant {
-        id: "INV-13",
+        id: PLEGS_AGREE,
         name: "invariant::plegs-agree",
         sentence: "Where a case is at rest, a kubelet that lives by events believes of its pods what \
                    one believes that relists.",

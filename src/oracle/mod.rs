@@ -12,12 +12,13 @@ mod relist;
 #[cfg(test)]
 mod script;
 mod situation;
+mod snapshots;
 #[cfg(test)]
 mod tests;
 mod whole_run;
 
 pub use expectations::pending;
-pub use invariants::{INVARIANTS, Invariant, context, invariants};
+pub use invariants::{INVARIANTS, Invariant, NO_MISSED_EVENT, PLEGS_AGREE, context, invariants};
 pub use relist::unannounced;
 pub use whole_run::WholeRun;
 

@@ -1,206 +1,363 @@
-//! Two kubelets on one history: one relists, one lives by events. Where a case is at rest, both
-//! must believe the same of its pods.
+//! Two kubelets on one history: one relists, one lives by events. Where a pod is at rest, both must
+//! believe the same of it.
 //!
-//! The driver inspects each pod at the end of a case's steps. The Generic PLEG is fed with that,
-//! the Evented one of kubelet 1.26 to 1.36 with all events of the pod.
+//! The Generic PLEG is fed with the relists: those of all pods that go on beside the cases, and
+//! the one on demand with which the driver inspects each pod at the end of a case's steps. The
+//! Evented one of kubelet 1.26 to 1.36 is fed with the events of one stream and, after a stream
+//! that ended, with the next relist.
+//!
+//! A pod is at rest after a relist if nothing is done to it, and no later relist shows it changed,
+//! before every event has had its time; and at the driver's own inspection, which waits for that.
+
+mod relists;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::invariants::Invariant;
 use super::name_of;
+use super::snapshots::pods_that_went_back;
 use crate::history::{
-    CaseHistory, ContainerId, ContainerListing, ContainerStatus, Reply, Request, SandboxId,
-    SandboxListing, SandboxSpec, SandboxStatus, Seq, Sighting, Subject, SubjectKind,
+    Body, Call, CaseHistory, ContainerId, Entry, Event, EventKind, PodUid, Request, SandboxId,
+    SandboxSpec, Seq, Sighting, StepsEnd, Subject, SubjectKind, SubscriptionId,
 };
+use crate::limits;
 use crate::outcome::Violation;
 use crate::pleg::{
-    Features, Generic, Kubelet, KubeletPanic, Moment, PodStatus, SandboxAnswer, StatusFault,
-    Statuses, list_pods, pod_status, receive,
+    Features, Generic, Kubelet, KubeletPanic, PodStatus, list_pods, pod_status, receive,
 };
+use relists::{Answers, Relist, relists};
 
-/// A kubelet's channel holds as many events; more than a case's pod ever sends at rest.
+/// A kubelet's channel holds as many events; it is emptied after each relist and event.
 const CHANNEL: usize = 1_000;
 
-/// What the runtime answered when a pod was inspected at rest.
-#[derive(Debug)]
-struct Inspected<'a> {
-    began: Seq,
-    ended: Seq,
-    at: Moment,
-    sandboxes: &'a [SandboxListing],
-    containers: &'a [ContainerListing],
-    sandbox: &'a SandboxStatus,
-    statuses: BTreeMap<&'a str, &'a ContainerStatus>,
-}
-
-/// What a kubelet believes of one pod: of each container its name, state, exit code and reason.
+/// What a kubelet believes of one pod: of its sandbox and each container by name, what state, exit
+/// code and reason it has.
 type Belief = BTreeMap<String, String>;
 
-/// Each pod of which the two kubelets believe different things.
+/// What one kubelet came to believe of each pod, and since where in the history.
+type Beliefs = BTreeMap<String, Vec<(Seq, Belief)>>;
+
+/// Each pod of which the two kubelets believe different things, unless a snapshot went back: that
+/// explains it, and is told by a rule of its own.
 pub(super) fn plegs_agree(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    let differing = |subject: &Subject| {
+    let relists = relists(history);
+    let relisting = relisting_kubelet(history, &relists);
+    let evented = match evented_kubelet(history, &relists) {
+        Ok(evented) => evented,
+        Err((seq, panic)) => return vec![panicked(rule, history, seq, &panic)],
+    };
+    let went_back = pods_that_went_back(history);
+    let pods = history.subjects().iter().filter_map(|subject| {
         let SubjectKind::Sandbox(spec) = &subject.kind else {
             return None;
         };
-        let inspected = inspection(history, subject)?;
-        let relisting = relisting_kubelet(&inspected, spec)?;
-        let evented = evented_kubelet(history, spec, &inspected, &relisting);
-        let actual = match evented {
-            Ok(evented) if evented == relisting => return None,
-            Ok(evented) => format!(
-                "a kubelet that lives by events believes {}, one that relists {}",
-                in_words(&evented, &relisting),
-                in_words(&relisting, &evented)
-            ),
-            Err(panic) => format!("the kubelet panics: {panic}"),
-        };
-        let expected = "both kubelets believe the same of the pod".to_owned();
-        let events = events_of(history, spec).into_iter();
-        let mut evidence: Vec<Seq> = events.map(Sighting::seq).collect();
-        evidence.extend([inspected.began, inspected.ended]);
-        evidence.sort_unstable();
-        Some(rule.told(name_of(subject), expected, actual, evidence))
-    };
-    history.subjects().iter().filter_map(differing).collect()
-}
-
-/// The last inspection of a sandbox before the teardown.
-fn inspection<'a>(history: &'a CaseHistory, subject: &Subject) -> Option<Inspected<'a>> {
-    let calls: Vec<_> = history.calls().collect();
-    let is_of = |id: &SandboxId| ContainerId::from(id) == subject.id;
-    let (place, sandbox) = calls.iter().enumerate().rev().find_map(|(place, call)| {
-        let Request::SandboxStatus(id) = call.request() else {
+        if went_back.contains(&spec.uid) {
             return None;
-        };
-        let Some(Ok(Reply::SandboxStatus(status))) = call.result() else {
-            return None;
-        };
-        let ended = call.ended()?;
-        (is_of(id) && history.within_steps(ended.seq)).then_some((place, &**status))
-    })?;
-    let sandboxes = calls[..place]
-        .iter()
-        .rev()
-        .find_map(|call| match call.result() {
-            Some(Ok(Reply::Sandboxes(listed))) => Some((call, listed)),
-            _ => None,
-        });
-    let (first, sandboxes) = sandboxes?;
-    let containers =
-        calls[place..]
-            .iter()
-            .find_map(|call| match (call.request(), call.result()) {
-                (
-                    Request::ListContainers {
-                        sandbox: Some(id), ..
-                    },
-                    Some(Ok(Reply::Containers(listed))),
-                ) if is_of(id) => Some(listed),
-                _ => None,
-            })?;
-    let statuses = calls[place..]
-        .iter()
-        .filter_map(|call| match call.result() {
-            Some(Ok(Reply::ContainerStatus(status))) => Some((status.id.as_str(), &**status)),
-            _ => None,
-        });
-    let last = calls[place..].iter().rev().filter_map(|call| call.ended());
-    Some(Inspected {
-        began: first.began().seq,
-        ended: last
-            .map(|entry| entry.seq)
-            .find(|seq| history.within_steps(*seq))?,
-        at: Moment::from_ns(first.began().at.realtime_ns),
-        sandboxes,
-        containers,
-        sandbox,
-        statuses: statuses.collect(),
-    })
-}
-
-impl Statuses for Inspected<'_> {
-    fn sandbox(&self, id: &str) -> Result<SandboxAnswer<'_>, StatusFault> {
-        if self.sandbox.id.as_str() != id {
-            return Err(StatusFault::NotFound);
         }
-        Ok(SandboxAnswer {
-            status: self.sandbox,
-            containers: &[],
-            timestamp: 0,
-        })
+        let pod = Pod {
+            history,
+            subject,
+            spec,
+            relists: &relists,
+            relisting: relisting.get(spec.uid.0.as_str())?,
+            evented: evented.get(spec.uid.0.as_str()).map_or(&[], Vec::as_slice),
+        };
+        pod.disagreement(rule)
+    });
+    pods.collect()
+}
+
+fn panicked(rule: &Invariant, history: &CaseHistory, at: Seq, panic: &KubeletPanic) -> Violation {
+    let of = |subject: &&Subject| subject.sightings.iter().any(|seen| seen.seq() == at);
+    let subject = history.subjects().iter().find(of);
+    rule.told(
+        subject.map_or_else(String::new, name_of),
+        "a kubelet takes the event".to_owned(),
+        format!("the kubelet panics: {panic}"),
+        vec![at],
+    )
+}
+
+/// One pod, and what both kubelets came to believe of it.
+struct Pod<'a> {
+    history: &'a CaseHistory,
+    subject: &'a Subject,
+    spec: &'a SandboxSpec,
+    relists: &'a [Relist<'a>],
+    relisting: &'a [(Seq, Belief)],
+    evented: &'a [(Seq, Belief)],
+}
+
+impl Pod<'_> {
+    /// The first place where it is at rest and the kubelets disagree.
+    fn disagreement(&self, rule: &Invariant) -> Option<Violation> {
+        self.relisting
+            .iter()
+            .enumerate()
+            .find_map(|(place, (ended, relisting))| {
+                let relist = self
+                    .relists
+                    .iter()
+                    .find(|relist| relist.ended.seq == *ended)?;
+                let until = self.at_rest_until(relist, place)?;
+                let evented = self.believed_by_events(relist.began.seq, until);
+                if evented.contains(&relisting) {
+                    return None;
+                }
+                let nothing = Belief::new();
+                let last = evented.last().copied().unwrap_or(&nothing);
+                let mut evidence: Vec<Seq> = self.events().map(Sighting::seq).collect();
+                evidence.extend(relist.evidence());
+                evidence.sort_unstable();
+                Some(rule.told(
+                    name_of(self.subject),
+                    "both kubelets believe the same of the pod".to_owned(),
+                    side_by_side(relisting, last),
+                    evidence,
+                ))
+            })
     }
 
-    fn container(&self, id: &str) -> Result<&ContainerStatus, StatusFault> {
-        self.statuses.get(id).copied().ok_or(StatusFault::NotFound)
+    /// Until where the pod must be believed to be as a relist shows it; none if it is not at rest.
+    fn at_rest_until(&self, relist: &Relist<'_>, place: usize) -> Option<Seq> {
+        let uid = self.spec.uid.0.as_str();
+        let mut later = self.relists.iter();
+        let inspected_again =
+            later.any(|later| later.pod == Some(uid) && later.ended.seq > relist.ended.seq);
+        let waited_for = self.history.steps_end() == Some(&StepsEnd::Complete);
+        if relist.pod.is_some() && !inspected_again && waited_for {
+            return Some(Seq(u64::MAX));
+        }
+        let bound = self.history.stretched(limits::EVENT_WAIT);
+        let in_time = |entry: &Entry| entry.at.since(relist.ended.at) <= bound;
+        let past = self
+            .history
+            .entries()
+            .iter()
+            .find(|entry| entry.seq > relist.ended.seq && !in_time(entry))?;
+        let disturbs = |call: &Call| {
+            let ended = call
+                .ended()
+                .is_none_or(|ended| ended.seq > relist.began.seq);
+            self.is_touched_by(call.request()) && call.began().seq < past.seq && ended
+        };
+        let shown = &self.relisting[place].1;
+        let mut later = self.relisting[place..].iter();
+        let changed = later.any(|(seq, belief)| *seq < past.seq && belief != shown);
+        let at_rest = !changed && !self.history.calls().any(disturbs);
+        (at_rest && self.history.within_steps(past.seq)).then_some(past.seq)
+    }
+
+    /// Whether a call may change the pod.
+    fn is_touched_by(&self, request: &Request) -> bool {
+        let is_own = |sandbox: &SandboxId| ContainerId::from(sandbox) == self.subject.id;
+        let holds = |container: &ContainerId| {
+            let mut subjects = self.history.subjects().iter();
+            subjects.any(|subject| match &subject.kind {
+                SubjectKind::Container(spec) => subject.id == *container && is_own(&spec.sandbox),
+                SubjectKind::Sandbox(_) | SubjectKind::Stray => false,
+            })
+        };
+        match request {
+            Request::StopSandbox(sandbox) | Request::RemoveSandbox(sandbox) => is_own(sandbox),
+            Request::CreateContainer(spec) => is_own(&spec.sandbox),
+            Request::StartContainer(container)
+            | Request::StopContainer { container, .. }
+            | Request::RemoveContainer(container) => holds(container),
+            _ => false,
+        }
+    }
+
+    /// What a kubelet believes by events at a place, and comes to believe until another.
+    fn believed_by_events(&self, from: Seq, until: Seq) -> Vec<&Belief> {
+        let later = self.evented.partition_point(|(since, _)| *since <= from);
+        let in_time = |(since, _): &&(Seq, Belief)| *since <= until;
+        let believed = self.evented[later.saturating_sub(1)..].iter();
+        believed
+            .take_while(in_time)
+            .map(|(_, belief)| belief)
+            .collect()
+    }
+
+    fn events(&self) -> impl Iterator<Item = &Sighting> {
+        let of_pod = |subject: &&Subject| match &subject.kind {
+            SubjectKind::Sandbox(own) => own.uid == self.spec.uid,
+            SubjectKind::Container(own) => own.sandbox_spec.uid == self.spec.uid,
+            SubjectKind::Stray => false,
+        };
+        let subjects = self.history.subjects().iter().filter(of_pod);
+        let events = subjects.flat_map(|subject| &subject.sightings);
+        events.filter(|sighting| self.history.within_steps(sighting.seq()))
     }
 }
 
-/// What a kubelet believes that has just relisted.
-fn relisting_kubelet(inspected: &Inspected<'_>, spec: &SandboxSpec) -> Option<Belief> {
-    let mut kubelet = Kubelet::new(Features::Generic, CHANNEL);
-    let mut generic = Generic::new();
-    let list = list_pods(inspected.at, inspected.sandboxes, inspected.containers);
-    generic.relist(&mut kubelet, inspected.at, &list);
-    while let Some(wanted) = generic.wanted() {
-        let pod = list.find(wanted.uid.as_str())?;
-        let status = pod_status(&pod, kubelet.gate(), inspected.at, inspected);
-        generic.inspected(&mut kubelet, status.map(Arc::new));
-    }
-    let entry = kubelet.cache.get(spec.uid.as_str())?;
-    Some(belief(entry.status()?, &BTreeSet::new()))
+/// A kubelet that has just begun, and its Generic PLEG.
+struct Relisting {
+    kubelet: Kubelet,
+    generic: Generic,
 }
 
-/// What a kubelet believes that has been told every event. What happens while the pod is inspected
-/// may be told before or after: of the beliefs since its beginning, one that agrees is taken.
+impl Relisting {
+    fn new(features: Features) -> Self {
+        Self {
+            kubelet: Kubelet::new(features, CHANNEL),
+            generic: Generic::new(),
+        }
+    }
+
+    /// Lets the kubelet relist the case's pods.
+    fn relist(&mut self, pods: &BTreeSet<PodUid>, relist: &Relist<'_>, answers: &Answers<'_>) {
+        let at = relist.at();
+        let mut sandboxes = relist.sandboxes.to_vec();
+        sandboxes.retain(|listed| {
+            let metadata = listed.metadata.as_ref();
+            metadata.is_some_and(|metadata| pods.contains(&metadata.uid))
+        });
+        let mut containers = relist.containers.to_vec();
+        containers.retain(|listed| sandboxes.iter().any(|of| of.id == listed.sandbox));
+        let list = list_pods(at, &sandboxes, &containers);
+        match relist.pod {
+            Some(uid) => self.generic.relist_pod(&mut self.kubelet, uid, &list),
+            None => self.generic.relist(&mut self.kubelet, at, &list),
+        }
+        while let Some(wanted) = self.generic.wanted() {
+            let pod = list.pod(wanted.index).expect("it was found in this list");
+            let status = pod_status(&pod, false, at, answers);
+            self.generic
+                .inspected(&mut self.kubelet, status.map(Arc::new));
+        }
+        self.kubelet.channel.drain().for_each(drop);
+    }
+
+    fn belief(&self, uid: &str, deleted: &BTreeSet<String>) -> Option<Belief> {
+        let entry = self.kubelet.cache.get(uid)?;
+        Some(belief(entry.status()?, deleted))
+    }
+}
+
+/// What a kubelet believes after each relist, as of the relist's end.
+fn relisting_kubelet(history: &CaseHistory, relists: &[Relist<'_>]) -> Beliefs {
+    let mut relisting = Relisting::new(Features::Generic);
+    let mut answers = Answers::default();
+    let mut beliefs = Beliefs::new();
+    for relist in relists {
+        answers.take(relist);
+        relisting.relist(history.pods(), relist, &answers);
+        for uid in history.pods() {
+            let is_shown = relist.pod.is_none_or(|pod| pod == uid.0);
+            if let Some(belief) = relisting
+                .belief(&uid.0, &BTreeSet::new())
+                .filter(|_| is_shown)
+            {
+                let believed = beliefs.entry(uid.0.clone()).or_default();
+                believed.push((relist.ended.seq, belief));
+            }
+        }
+    }
+    beliefs
+}
+
+/// What a kubelet believes after each event, and after the relist that follows a stream's end.
 fn evented_kubelet(
     history: &CaseHistory,
-    spec: &SandboxSpec,
-    inspected: &Inspected<'_>,
-    relisting: &Belief,
-) -> Result<Belief, KubeletPanic> {
-    let mut kubelet = Kubelet::new(Features::EventedInUse, CHANNEL);
-    // A container's own DELETED leaves the cache as it is, in the real kubelet too.
-    let mut deleted = BTreeSet::new();
-    let mut believed = Belief::new();
-    for sighting in events_of(history, spec) {
-        if sighting.seq() > inspected.began && believed == *relisting {
+    relists: &[Relist<'_>],
+) -> Result<Beliefs, (Seq, KubeletPanic)> {
+    let mut evented = Evented {
+        kubelet: Relisting::new(Features::EventedInUse),
+        listening: None,
+        deaf: false,
+        deleted: BTreeSet::new(),
+        beliefs: Beliefs::new(),
+    };
+    let mut answers = Answers::default();
+    let mut relists = relists.iter().peekable();
+    for entry in history.entries() {
+        if !history.within_steps(entry.seq) {
             break;
         }
-        let event = sighting.event();
-        if event.kind == crate::history::EventKind::Deleted {
-            deleted.insert(event.container.as_str());
+        match &entry.body {
+            Body::Event {
+                subscription,
+                event,
+            } => {
+                let heard = evented.hear(entry.seq, *subscription, event);
+                heard.map_err(|panic| (entry.seq, panic))?;
+            }
+            Body::SubscriptionEnded { subscription, .. } => evented.ended(*subscription),
+            Body::CallEnded { .. } => {
+                while let Some(relist) = relists.next_if(|next| next.ended.seq <= entry.seq) {
+                    answers.take(relist);
+                    if relist.pod.is_none() && std::mem::take(&mut evented.deaf) {
+                        evented.kubelet.relist(history.pods(), relist, &answers);
+                        history
+                            .pods()
+                            .iter()
+                            .for_each(|uid| evented.believe(entry.seq, &uid.0));
+                    }
+                }
+            }
+            _ => {}
         }
-        receive(&mut kubelet, event)?;
-        let entry = kubelet.cache.get(spec.uid.as_str());
-        let status = entry.and_then(|entry| entry.status());
-        believed = status.map_or_else(Belief::new, |status| belief(status, &deleted));
     }
-    Ok(believed)
+    Ok(evented.beliefs)
 }
 
-/// The events of a pod before the teardown, in order of arrival.
-fn events_of<'a>(history: &'a CaseHistory, spec: &SandboxSpec) -> Vec<&'a Sighting> {
-    let of_pod = |subject: &&Subject| match &subject.kind {
-        SubjectKind::Sandbox(own) => own.uid == spec.uid,
-        SubjectKind::Container(own) => own.sandbox_spec.uid == spec.uid,
-        SubjectKind::Stray => false,
-    };
-    let subjects = history.subjects().iter().filter(of_pod);
-    let mut events: Vec<&Sighting> = subjects
-        .flat_map(|subject| &subject.sightings)
-        .filter(|sighting| history.within_steps(sighting.seq()))
-        .collect();
-    events.sort_by_key(|sighting| sighting.seq());
-    events
+struct Evented {
+    kubelet: Relisting,
+    listening: Option<SubscriptionId>,
+    deaf: bool,
+    /// A container's own DELETED leaves the cache as it is, in the real kubelet too.
+    deleted: BTreeSet<String>,
+    beliefs: Beliefs,
 }
 
-fn belief(status: &PodStatus, deleted: &BTreeSet<&str>) -> Belief {
+impl Evented {
+    fn hear(
+        &mut self,
+        seq: Seq,
+        subscription: SubscriptionId,
+        event: &Event,
+    ) -> Result<(), KubeletPanic> {
+        if *self.listening.get_or_insert(subscription) != subscription {
+            return Ok(());
+        }
+        if event.kind == EventKind::Deleted {
+            self.deleted.insert(event.container.0.clone());
+        }
+        receive(&mut self.kubelet.kubelet, event)?;
+        self.kubelet.kubelet.channel.drain().for_each(drop);
+        if let Some(uid) = event.pod_uid() {
+            self.believe(seq, &uid.0);
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, subscription: SubscriptionId) {
+        if self
+            .listening
+            .is_none_or(|listening| listening == subscription)
+        {
+            self.listening = None;
+            self.deaf = true;
+        }
+    }
+
+    fn believe(&mut self, seq: Seq, uid: &str) {
+        let belief = self.kubelet.belief(uid, &self.deleted).unwrap_or_default();
+        self.beliefs
+            .entry(uid.to_owned())
+            .or_default()
+            .push((seq, belief));
+    }
+}
+
+fn belief(status: &PodStatus, deleted: &BTreeSet<String>) -> Belief {
     let sandboxes = status.sandboxes.iter().map(|sandbox| {
-        (
-            format!("sandbox {}", sandbox.id.as_str()),
-            sandbox.state.to_string(),
-        )
+        let name = format!("sandbox {}", sandbox.id.as_str());
+        (name, sandbox.state.to_string())
     });
     let containers = status
         .containers
@@ -208,21 +365,26 @@ fn belief(status: &PodStatus, deleted: &BTreeSet<&str>) -> Belief {
         .filter(|container| !deleted.contains(container.id.as_str()))
         .map(|container| {
             let name = format!("{} {}", container.name, container.id.as_str());
+            let name = name.trim_start().to_owned();
             let (state, code) = (container.state.label(), container.exit_code);
             (name, format!("{state} {code} {}", container.reason))
         });
     sandboxes.chain(containers).collect()
 }
 
-/// The part of a belief in which it differs from another.
-fn in_words(belief: &Belief, other: &Belief) -> String {
-    let own = belief
-        .iter()
-        .filter(|(name, value)| other.get(*name) != Some(value));
-    let mut own: Vec<String> = own
-        .map(|(name, value)| format!("{name}: {value}"))
-        .collect();
-    let lacks = other.keys().filter(|name| !belief.contains_key(*name));
-    own.extend(lacks.map(|name| format!("{name}: nothing")));
-    own.join(", ")
+/// Both beliefs of whatever they differ in.
+fn side_by_side(relisting: &Belief, evented: &Belief) -> String {
+    let names: BTreeSet<&String> = relisting.keys().chain(evented.keys()).collect();
+    let told = |belief: &Belief, name: &str| {
+        let told = belief.get(name).map_or("nothing", |told| told.trim_end());
+        told.to_owned()
+    };
+    let differing = names
+        .into_iter()
+        .filter(|name| relisting.get(*name) != evented.get(*name))
+        .map(|name| {
+            let (relisting, evented) = (told(relisting, name), told(evented, name));
+            format!("{name}: by relists {relisting}, by events {evented}")
+        });
+    differing.collect::<Vec<_>>().join("; ")
 }

@@ -34,8 +34,8 @@ pub(super) fn relists_of<'a>(
     history: &'a CaseHistory,
     subject: &'a Subject,
 ) -> impl DoubleEndedIterator<Item = Relist<'a>> {
-    let sandbox = match &subject.kind {
-        SubjectKind::Container(spec) => Some(&spec.sandbox),
+    let spec = match &subject.kind {
+        SubjectKind::Container(spec) => Some(spec),
         SubjectKind::Sandbox(_) | SubjectKind::Stray => None,
     };
     let made = history.calls().find(|call| makes(call, subject));
@@ -43,7 +43,7 @@ pub(super) fn relists_of<'a>(
     history.calls().filter_map(move |call| {
         let began = call.began();
         let ended = call.ended()?;
-        let Request::ListContainers { sandbox: of, .. } = call.request() else {
+        let Request::ListContainers { sandbox, labels } = call.request() else {
             return None;
         };
         let Body::CallEnded {
@@ -53,7 +53,14 @@ pub(super) fn relists_of<'a>(
         else {
             return None;
         };
-        let of_subject = sandbox.is_some() && of.as_ref() == sandbox;
+        let of_subject = spec.is_some_and(|spec| {
+            sandbox
+                .as_ref()
+                .is_none_or(|listed| *listed == spec.sandbox)
+                && labels
+                    .iter()
+                    .all(|(key, value)| spec.labels.get(key) == Some(value))
+        });
         let in_time = made.is_some_and(|made| began.seq > made);
         if !of_subject || !in_time || !history.within_steps(ended.seq) {
             return None;

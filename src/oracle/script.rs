@@ -6,6 +6,8 @@
 //! `CaseBegan`; a call is two entries, unless one of its ends is named by `begins` or `returns`;
 //! each entry comes 1 ms after the one before.
 
+mod inspect;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +17,7 @@ use crate::history::{
     ContainerMetadata, ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind,
     HostFact, HostInstant, Labels, PodUid, Reply, Request, RuntimeNanos, SandboxId,
     SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode, StepsEnd,
-    SubscriptionId,
+    StreamEnd, SubscriptionId,
 };
 use crate::outcome::Violation;
 
@@ -124,12 +126,18 @@ impl Script {
             }),
             ["resubscribe"] => {
                 self.stream += 1;
+                let ended = SubscriptionId(self.stream - 1);
+                self.record(Body::SubscriptionEnded {
+                    subscription: ended,
+                    end: StreamEnd::Cancelled,
+                });
                 let subscription = SubscriptionId(self.stream);
                 self.record(Body::SubscriptionOpened { subscription });
             }
             ["pass", time] => {
                 self.pause = humantime::parse_duration(time).expect("a time such as 2s");
             }
+            [name, "inspect", ref extras @ ..] => self.inspect(name, &Extras(extras)),
             [name, word, ref extras @ ..] if word.starts_with(char::is_uppercase) => {
                 self.event(name, word, &Extras(extras));
             }
@@ -286,7 +294,7 @@ impl Script {
     /// `id=c.0` (another id), `at=0` (`created_at`; also `s`, `ms`, `us`, `first`, `last`, or a
     /// shift such as `+2s`). Of its sandbox: `no-sandbox`, `no-metadata`, `uid=x`. Of its own
     /// status: `exit=`, `reason=`, `state=`, `missing`, `twice`, `present`, and `status-lacks=` an
-    /// `id`, `metadata`, `image` or `time`.
+    /// `id`, `metadata`, `image` or `time`. Of a sibling's: `stale=d:running`.
     fn event(&mut self, name: &str, word: &str, extras: &Extras<'_>) {
         let id = self.id_of(name);
         let kind = kind(word);
@@ -309,6 +317,7 @@ impl Script {
         for status in shown.iter_mut().filter(|status| status.id == id) {
             lack(status, extras.value("status-lacks"));
         }
+        self.make_stale(&mut shown, extras);
         let stream = extras
             .number("on")
             .map(|stream| u32::try_from(stream).expect("a stream"));

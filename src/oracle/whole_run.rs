@@ -4,19 +4,24 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::invariants::{INVARIANTS, Invariant, rank};
 use crate::history::{
     Body, ContainerId, Entry, EventKind, HostInstant, PodUid, Request, Seq, SubscriptionId,
 };
+use crate::limits;
 use crate::outcome::Violation;
 
-/// All events about the pods of a run, in short.
+/// All events about the latest pods of a run, in short.
 #[derive(Debug, Default)]
 pub struct WholeRun {
     pods: BTreeSet<PodUid>,
-    seen: BTreeMap<(ContainerId, SubscriptionId), Vec<Brief>>,
+    pods_by_age: VecDeque<PodUid>,
+    seen: BTreeMap<ContainerId, Vec<(SubscriptionId, Brief)>>,
+    seen_by_age: VecDeque<ContainerId>,
+    /// What containers broke that have been let go.
+    broken: Vec<(ContainerId, Violation)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -34,21 +39,31 @@ impl WholeRun {
                 request: Request::RunSandbox(spec),
                 ..
             } => {
-                self.pods.insert(spec.uid.clone());
+                if self.pods.insert(spec.uid.clone()) {
+                    self.pods_by_age.push_back(spec.uid.clone());
+                }
+                if self.pods_by_age.len() > limits::RUN_CONTAINERS
+                    && let Some(oldest) = self.pods_by_age.pop_front()
+                {
+                    self.pods.remove(&oldest);
+                }
             }
             Body::Event {
                 subscription,
                 event,
             } => {
-                let key = (event.container.clone(), *subscription);
-                let ours = event.pod_uid().is_some_and(|uid| self.pods.contains(uid));
-                if ours || self.seen.contains_key(&key) {
-                    let brief = Brief {
-                        kind: event.kind,
-                        seq: entry.seq,
-                        at: entry.at,
-                    };
-                    self.seen.entry(key).or_default().push(brief);
+                let brief = Brief {
+                    kind: event.kind,
+                    seq: entry.seq,
+                    at: entry.at,
+                };
+                let brief = (*subscription, brief);
+                if let Some(seen) = self.seen.get_mut(&event.container) {
+                    seen.push(brief);
+                } else if event.pod_uid().is_some_and(|uid| self.pods.contains(uid)) {
+                    self.seen.insert(event.container.clone(), vec![brief]);
+                    self.seen_by_age.push_back(event.container.clone());
+                    self.let_go();
                 }
             }
             _ => {}
@@ -58,18 +73,58 @@ impl WholeRun {
     /// The first violation of each container, unless a case has told it already.
     #[must_use]
     pub fn violations(&self, told: &[Violation]) -> Vec<Violation> {
-        let mut found = Vec::new();
-        for ((container, _), events) in &self.seen {
-            let broken = [repeated(container, events), reordered(container, events)];
-            found.extend(broken.into_iter().flatten().find(|found| {
-                let same = |told: &Violation| {
-                    told.rule == found.rule && told.subject.contains(container.as_str())
-                };
-                !told.iter().any(same)
-            }));
+        let is_new = |(container, found): &(ContainerId, Violation)| {
+            let same = |told: &Violation| {
+                told.rule == found.rule && told.subject.contains(container.as_str())
+            };
+            !told.iter().any(same)
+        };
+        let let_go = self.broken.iter().filter(|broken| is_new(broken));
+        let mut found: Vec<_> = let_go.map(|(_, found)| found.clone()).collect();
+        for (container, events) in &self.seen {
+            let broken = broken(container, events).into_iter();
+            let mut of_stream = BTreeSet::new();
+            for (stream, violation) in broken {
+                let broken = (container.clone(), violation);
+                if is_new(&broken) && of_stream.insert(stream) {
+                    found.push(broken.1);
+                }
+            }
         }
         found
     }
+
+    /// Lets the container go that was seen first, if there are too many.
+    fn let_go(&mut self) {
+        if self.seen_by_age.len() <= limits::RUN_CONTAINERS {
+            return;
+        }
+        let Some(oldest) = self.seen_by_age.pop_front() else {
+            return;
+        };
+        let events = self.seen.remove(&oldest).unwrap_or_default();
+        if self.broken.len() < limits::RUN_CONTAINERS {
+            let broken = broken(&oldest, &events).into_iter();
+            let broken = broken.map(|(_, violation)| (oldest.clone(), violation));
+            self.broken.extend(broken);
+        }
+    }
+}
+
+/// What the events of a container break, stream by stream.
+fn broken(
+    container: &ContainerId,
+    events: &[(SubscriptionId, Brief)],
+) -> Vec<(SubscriptionId, Violation)> {
+    let streams: BTreeSet<SubscriptionId> = events.iter().map(|(stream, _)| *stream).collect();
+    let of_stream = |stream: SubscriptionId| {
+        let events = events.iter().filter(|(of, _)| *of == stream);
+        let events: Vec<Brief> = events.map(|(_, brief)| *brief).collect();
+        let broken = [repeated(container, &events), reordered(container, &events)];
+        let broken = broken.into_iter().flatten();
+        broken.map(move |violation| (stream, violation))
+    };
+    streams.into_iter().flat_map(of_stream).collect()
 }
 
 fn repeated(container: &ContainerId, events: &[Brief]) -> Option<Violation> {

@@ -3,19 +3,18 @@
 //! Source: kubernetes `pkg/kubelet/container/cache.go`. One invariant: with the gate on, no entry
 //! is replaced by an older one. (A deletion forgets how old it was.)
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 use std::sync::Arc;
 
 use super::moment::Moment;
-use super::shared_id::SharedUid;
+use super::shared_id::{ById, SharedUid};
 use super::status::{InspectError, Inspection, PodStatus};
 
 /// What is known of all pods.
 #[derive(Clone, Debug)]
 pub struct Cache {
     guarded: bool,
-    entries: HashMap<SharedUid, Entry>,
+    entries: ById<SharedUid, Entry>,
     global: Option<Moment>,
     waiting: Vec<Waiting>,
     released: Vec<Released>,
@@ -74,7 +73,7 @@ impl Cache {
     pub fn new(guarded: bool) -> Self {
         Self {
             guarded,
-            entries: HashMap::new(),
+            entries: ById::default(),
             global: None,
             waiting: Vec::new(),
             released: Vec::new(),

@@ -3,11 +3,9 @@
 //! Source: kubernetes `pkg/kubelet/pleg/generic.go` (`computeEvents`, `getContainersFromPods`,
 //! `getContainerState`).
 
-use std::collections::HashMap;
-
 use super::lifecycle::LifecycleKind;
 use super::list::Seen;
-use super::shared_id::SharedId;
+use super::shared_id::{ById, SharedId};
 use super::state::{Phase, Transition, transition};
 
 /// Beyond so many items a pod's ids are hashed, for a walk over them would be quadratic.
@@ -102,13 +100,14 @@ impl Changes {
 
 /// Finds ids: by walking if they are few, by hashing if they are many.
 struct Index<'a> {
-    hashed: Option<HashMap<&'a str, usize>>,
+    hashed: Option<ById<&'a str, usize>>,
 }
 
 impl<'a> Index<'a> {
     fn of(ids: impl Iterator<Item = &'a str>, count: usize) -> Self {
         let hashed = (count > WALKABLE).then(|| {
-            let mut places = HashMap::with_capacity(count);
+            let mut places = ById::default();
+            places.reserve(count);
             for (place, id) in ids.enumerate() {
                 places.entry(id).or_insert(place);
             }

@@ -119,21 +119,25 @@ fn ask(
     active: Option<&str>,
     runtime: &impl Statuses,
 ) -> Result<(), InspectError> {
-    let mut containers = Vec::with_capacity(listed.len());
+    let mut answers = Vec::with_capacity(listed.len());
     for seen in listed {
-        let answer = match runtime.container(seen.id) {
-            Err(StatusFault::NotFound) => continue,
-            answer => answer.map_err(|fault| failure("ContainerStatus", seen.id, fault))?,
-        };
-        containers.push((container(answer)?, active == Some(seen.sandbox)));
+        match runtime.container(seen.id) {
+            Err(StatusFault::NotFound) => {}
+            Err(fault) => return Err(failure("ContainerStatus", seen.id, fault)),
+            Ok(answer) => {
+                image(answer)?;
+                answers.push((answer, active == Some(seen.sandbox)));
+            }
+        }
     }
-    containers.sort_by_key(|(container, _)| Reverse(container.created_at));
-    let actives = containers.iter().filter(|(_, active)| *active);
+    answers.sort_by_key(|(answer, _)| Reverse(answer.created_at));
+    status.containers = converted(answers.iter().map(|(answer, _)| *answer))?;
+    let actives = status
+        .containers
+        .iter()
+        .zip(&answers)
+        .filter(|(_, (_, active))| *active);
     status.active_containers = actives.map(|(container, _)| container.id.clone()).collect();
-    status.containers = containers
-        .into_iter()
-        .map(|(container, _)| container)
-        .collect();
     Ok(())
 }
 

@@ -4,10 +4,10 @@
 //! `helpers.go` (`podSandboxByCreated`, `containersByID`, `toKubeContainer`), `labels.go`.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
 use super::list::{PodList, Seen};
 use super::moment::Moment;
+use super::shared_id::ById;
 use crate::history::{ContainerListing, Labels, SandboxListing};
 
 /// The label that tells a container's, or a sandbox's, pod.
@@ -33,10 +33,17 @@ pub fn list_pods<'a>(
     for sandbox in sandboxes {
         grouping.add_sandbox(sandbox);
     }
-    for container in containers {
-        grouping.add_container(container);
+    // Read beforehand, and not one by one: so the processor waits for many labels at once.
+    let owners: Vec<_> = containers.iter().map(owner).collect();
+    for (container, owner) in containers.iter().zip(owners) {
+        grouping.add_container(container, owner);
     }
     grouping.into_list(at)
+}
+
+/// The UID of the pod that a container is of.
+fn owner(container: &ContainerListing) -> &str {
+    label(&container.labels, POD_UID_LABEL)
 }
 
 /// The value of a label, or of an annotation; empty if there is none.
@@ -57,7 +64,7 @@ pub(super) fn label<'a>(labels: &'a Labels, key: &str) -> &'a str {
 
 /// Pods in the order in which they first appear, and what belongs to them.
 struct Grouping<'a> {
-    places: HashMap<&'a str, u32>,
+    places: ById<&'a str, u32>,
     pods: Vec<Group<'a>>,
     members: Vec<Member<'a>>,
 }
@@ -91,8 +98,10 @@ impl Member<'_> {
 
 impl<'a> Grouping<'a> {
     fn new(sandboxes: usize, containers: usize) -> Self {
+        let mut places = ById::default();
+        places.reserve(sandboxes);
         Self {
-            places: HashMap::with_capacity(sandboxes),
+            places,
             pods: Vec::with_capacity(sandboxes),
             members: Vec::with_capacity(sandboxes + containers),
         }
@@ -131,12 +140,12 @@ impl<'a> Grouping<'a> {
         });
     }
 
-    fn add_container(&mut self, container: &'a ContainerListing) {
+    fn add_container(&mut self, container: &'a ContainerListing, owner: &'a str) {
         if container.metadata.is_none() {
             return;
         }
         let labels = &container.labels;
-        let pod = self.place(label(labels, POD_UID_LABEL), || {
+        let pod = self.place(owner, || {
             (
                 label(labels, POD_NAME_LABEL),
                 label(labels, POD_NAMESPACE_LABEL),

@@ -4,17 +4,15 @@
 //! finds each pod's slot right after the pod's before, without hashing its UID. Nothing here
 //! allocates while the pods stay the same.
 
-use std::collections::HashMap;
-
 use super::changes::Item;
 use super::list::PodList;
-use super::shared_id::SharedUid;
+use super::shared_id::{ById, SharedUid};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Records {
     slots: Vec<Slot>,
     free: Vec<usize>,
-    places: HashMap<SharedUid, usize>,
+    places: ById<SharedUid, usize>,
     round: u64,
 }
 

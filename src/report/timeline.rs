@@ -15,7 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::history::{
     Body, CallFault, CallId, CaseRun, ContainerState, ContainerStatus, Entry, Event, HostFact,
-    HostInstant, Reply, Request, RunInfo, SandboxStatus, Seq, StepsEnd, StreamEnd, SubscriptionId,
+    HostInstant, Reply, Request, RunEnd, RunInfo, RunPlan, SandboxStatus, Seq, StepsEnd, StreamEnd,
+    SubscriptionId,
 };
 
 use super::calendar::{rfc3339, signed_span, span};
@@ -107,7 +108,7 @@ impl<'a> Timeline<'a> {
                 self.calls.insert(*call, begun);
                 self.cases.extend(*case);
                 if let Request::CreateContainer(spec) = request {
-                    let name = spec.sandbox_spec.binding.clone();
+                    let name = cut(&spec.sandbox_spec.binding, MESSAGE);
                     named.push((spec.sandbox.as_str(), name, *case));
                 }
             }
@@ -131,7 +132,11 @@ impl<'a> Timeline<'a> {
             | Body::SubscriptionProven { .. }
             | Body::SubscriptionEnded { .. }
             | Body::Waited { .. }
-            | Body::Fact { .. } => {}
+            | Body::Fact { .. }
+            | Body::RunPlanned(_)
+            | Body::Unjudged { .. }
+            | Body::CasesEnded
+            | Body::RunEnded(_) => {}
         }
     }
 
@@ -190,6 +195,14 @@ impl<'a> Timeline<'a> {
                 fact: HostFact::OomKills(count),
                 ..
             } => ("fact", format!("OOM kills of the host since boot: {count}")),
+            Body::RunPlanned(plan) => ("run", run_planned(plan)),
+            Body::Unjudged {
+                case,
+                skipped,
+                reason,
+            } => ("case", format!("{case} {}", unjudged(*skipped, reason))),
+            Body::CasesEnded => ("run", "all cases are over; clean-up begins".to_owned()),
+            Body::RunEnded(end) => ("run", run_ended(end)),
         }
     }
 
@@ -370,6 +383,29 @@ fn run_began(info: &RunInfo, at: HostInstant) -> String {
         cut(&info.endpoint, MESSAGE),
         rfc3339(at)
     )
+}
+
+fn unjudged(skipped: bool, reason: &str) -> String {
+    let word = if skipped { "skipped" } else { "undecided" };
+    format!("is {word}: {}", cut(reason, MESSAGE))
+}
+
+fn run_planned(plan: &RunPlan) -> String {
+    format!(
+        "plans {} executions of {} cases, with {}",
+        plan.executions.len(),
+        plan.cases.len(),
+        cut(&plan.image, MESSAGE)
+    )
+}
+
+fn run_ended(end: &RunEnd) -> String {
+    let faults = end.faults.iter().map(|fault| cut(fault, MESSAGE));
+    let faults: Vec<_> = faults.collect();
+    match &faults[..] {
+        [] => "ends".to_owned(),
+        faults => format!("ends, with faults: {}", faults.join("; ")),
+    }
 }
 
 fn steps_end(end: &StepsEnd) -> String {

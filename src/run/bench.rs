@@ -14,7 +14,7 @@ use tokio::sync::{Mutex, Semaphore};
 use tokio::task::JoinSet;
 
 use super::outputs::Outputs;
-use super::{Exit, Known, RunError, RunOptions, Shown, Target, Tested, plan, prepare, run_plan};
+use super::{Exit, RunError, RunOptions, Shown, Target, Tested, plan, prepare, run_plan};
 use crate::case::Case;
 use crate::cri::Client;
 use crate::drive::{self, Caller};
@@ -60,13 +60,7 @@ pub fn bench_overhead(
         .collect();
     let path = std::env::temp_dir().join(format!("{}.binpb", uuid::Uuid::new_v4()));
     let mut outputs = Outputs::open(None, None, Some(&path))?;
-    let report = run_plan(
-        options,
-        Known::default(),
-        planned,
-        &mut outputs,
-        Shown::OnConsole,
-    );
+    let report = run_plan(options, None, planned, &mut outputs, Shown::OnConsole);
     let entries = std::fs::read(&path).map(|bytes| codec::decode(&bytes).entries);
     // Gone already if the run did not begin.
     let _ = std::fs::remove_file(&path);

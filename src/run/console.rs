@@ -4,85 +4,66 @@
 //! libtest-mimic only prints and counts; what runs when, and what becomes of it, is `execution`'s.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 
-use libtest_mimic::{Arguments, ColorSetting, Completion, Failed, FormatSetting, Trial};
-use tokio::runtime::Handle;
+use libtest_mimic::{Arguments, ColorSetting, Completion, Failed, FormatSetting};
 
-use super::execution::Execution;
 use super::{Color, Format};
-use crate::oracle::Invariant;
 use crate::outcome::{Outcome, Verdict};
-use crate::plan::{Planned, label};
+use crate::plan::label;
 use crate::report;
 
 /// Nobody reads our output any more.
 pub(super) struct OutputLost;
 
-/// What to present, and how.
-pub(super) struct Presentation {
+/// How to present it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Look {
     pub(super) format: Format,
     pub(super) color: Color,
     pub(super) threads: usize,
-    pub(super) planned: Vec<Planned>,
-    pub(super) invariants: Vec<&'static Invariant>,
 }
 
-/// Executes the plan and prints a line for each case and invariant as it ends.
+/// A line to be printed, and what makes its outcome.
+pub(super) struct Trial(libtest_mimic::Trial);
+
+impl Trial {
+    pub(super) fn new(name: String, run: impl FnOnce() -> Outcome + Send + 'static) -> Self {
+        Self(libtest_mimic::Trial::ignorable_test(name, move || {
+            completion(&run())
+        }))
+    }
+}
+
+/// How a case or an invariant is listed.
+pub(super) fn name(id: &str, name: &str, repetition: Option<u32>) -> String {
+    match repetition {
+        Some(repetition) => format!("{}#{repetition}", label(id, name)),
+        None => label(id, name),
+    }
+}
+
+/// Makes the outcomes and prints a line for each as it comes.
 ///
 /// # Errors
 /// If the output was closed. The cases that were under way have then ended, too.
-pub(super) fn present(
-    presentation: Presentation,
-    execution: &Arc<Execution>,
-    handle: &Handle,
-) -> Result<(), OutputLost> {
-    let Presentation {
-        format,
-        color,
-        threads,
-        planned,
-        invariants,
-    } = presentation;
+pub(super) fn present(look: Look, trials: Vec<Trial>) -> Result<(), OutputLost> {
     // One thread for each place, and one more: on a single thread libtest-mimic would print half
     // a line before a case and the rest after it. The execution keeps the number of cases.
     let arguments = Arguments {
-        test_threads: Some(threads + 1),
-        format: Some(match format {
+        test_threads: Some(look.threads + 1),
+        format: Some(match look.format {
             Format::Pretty => FormatSetting::Pretty,
             Format::Terse => FormatSetting::Terse,
             Format::Json => FormatSetting::Json,
         }),
-        color: Some(match color {
+        color: Some(match look.color {
             Color::Auto => ColorSetting::Auto,
             Color::Always => ColorSetting::Always,
             Color::Never => ColorSetting::Never,
         }),
         ..Arguments::default()
     };
-    let cases = planned.len();
-    let mut trials = Vec::with_capacity(cases + invariants.len());
-    for (place, planned) in planned.into_iter().enumerate() {
-        let (execution, handle) = (execution.clone(), handle.clone());
-        let name = match planned.repetition {
-            Some(repetition) => {
-                format!(
-                    "{}#{repetition}",
-                    label(&planned.case.id, &planned.case.name)
-                )
-            }
-            None => label(&planned.case.id, &planned.case.name),
-        };
-        let case = move || completion(&handle.block_on(execution.case(place, &planned)));
-        trials.push(Trial::ignorable_test(name, case));
-    }
-    for (place, invariant) in invariants.into_iter().enumerate() {
-        let (execution, handle) = (execution.clone(), handle.clone());
-        let name = label(invariant.id, invariant.name);
-        let judge =
-            move || completion(&handle.block_on(execution.invariant(cases + place, invariant)));
-        trials.push(Trial::ignorable_test(name, judge));
-    }
+    let trials = trials.into_iter().map(|Trial(trial)| trial).collect();
     // libtest-mimic panics when it cannot write; by then all of its threads have ended.
     let presented = std::panic::catch_unwind(AssertUnwindSafe(|| {
         // Its exit code knows no error and no known failure; ours comes from the report.

@@ -1,31 +1,25 @@
-//! Executing a plan: which cases run at once, what becomes of each, and what the invariants say of
-//! all of them.
+//! Executing a plan: which cases run at once, and when each is judged.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
 
 use tokio::sync::{OnceCell, RwLock, Semaphore, watch};
 use tokio::task::JoinError;
 
-use super::findings::{Findings, slice};
-use super::known::Known;
+use super::following::Following;
 use super::status::Status;
+use super::telemetry;
 use crate::case::Need;
-use crate::drive::{CaseRunner, Executed, Sabotage, Session, TeardownPolicy};
-use crate::history::{HostInstant, Request, SandboxId, StatusCode};
-use crate::oracle::{self, INVARIANTS, Invariant, Undecided, WholeRun};
-use crate::outcome::{Level, Outcome, Verdict};
+use crate::drive::{CaseRunner, Sabotage, Session, TeardownPolicy};
+use crate::history::{Body, CaseRun, HostInstant, Request, SandboxId, StatusCode};
+use crate::outcome::{Outcome, RunReport, Verdict};
 use crate::plan::Planned;
-use crate::recorder::Reader;
 use crate::{host, limits};
 
 /// A plan being executed.
 #[derive(Debug)]
 pub(super) struct Execution {
     session: Arc<Session>,
-    known: Known,
     fail_fast: bool,
     teardown: TeardownPolicy,
     gate: Gate,
@@ -33,18 +27,15 @@ pub(super) struct Execution {
     to_do: watch::Sender<usize>,
     failed: AtomicBool,
     lost: OnceLock<String>,
-    outcomes: Mutex<BTreeMap<usize, Outcome>>,
-    found: Mutex<Findings>,
     kept: Mutex<Vec<SandboxId>>,
-    whole_run: OnceCell<()>,
-    reading: Mutex<(Reader, WholeRun)>,
+    cases_ended: OnceCell<()>,
+    following: Mutex<Following>,
     began: HostInstant,
 }
 
 /// How a plan shall be executed.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct ExecutionOptions {
-    pub(super) known: Known,
     pub(super) fail_fast: bool,
     pub(super) teardown: TeardownPolicy,
     pub(super) threads: usize,
@@ -64,11 +55,10 @@ impl Execution {
         session: Arc<Session>,
         options: ExecutionOptions,
         status: Arc<Status>,
+        following: Following,
     ) -> Arc<Self> {
-        let reader = session.recorder().reader();
         Arc::new(Self {
             session,
-            known: options.known,
             fail_fast: options.fail_fast,
             teardown: options.teardown,
             gate: Gate {
@@ -80,11 +70,9 @@ impl Execution {
             to_do: watch::Sender::new(options.cases),
             failed: AtomicBool::new(false),
             lost: OnceLock::new(),
-            outcomes: Mutex::default(),
-            found: Mutex::default(),
             kept: Mutex::default(),
-            whole_run: OnceCell::new(),
-            reading: Mutex::new((reader, WholeRun::default())),
+            cases_ended: OnceCell::new(),
+            following: Mutex::new(following),
             began: host::now(),
         })
     }
@@ -99,46 +87,54 @@ impl Execution {
         let (this, plan) = (self.clone(), planned.clone());
         // In a task of its own: a panic of ours is this case's error, and stops nothing else.
         let task = tokio::spawn(async move { this.waited(place, &plan).await });
-        let outcome = task.await.unwrap_or_else(|fault| {
+        if let Err(fault) = task.await {
             self.failed.store(true, Ordering::Relaxed);
-            failed_itself(blank(planned), &fault)
-        });
-        lock(&self.outcomes).insert(place, outcome.clone());
+            self.failed_itself(number(place), &fault);
+        }
+        let outcome = self.outcome(number(place));
         self.status.end(place);
         self.to_do.send_modify(|to_do| *to_do -= 1);
         outcome
     }
 
-    async fn waited(&self, place: usize, planned: &Planned) -> Outcome {
+    async fn waited(&self, place: usize, planned: &Planned) {
         let turn = &self.gate.turn;
         // The sender lives as long as `self`.
         let _ = turn.subscribe().wait_for(|turn| *turn == place).await;
-        let outcome = if planned.case.exclusive {
+        if planned.case.exclusive {
             let _alone = self.gate.alone.write().await;
             turn.send_modify(|turn| *turn += 1);
-            self.admitted(place, planned).await
+            self.admitted(place, planned).await;
         } else {
             let _beside = self.gate.alone.read().await;
             let _place = self.gate.places.acquire().await;
             turn.send_modify(|turn| *turn += 1);
-            self.admitted(place, planned).await
-        };
-        self.take_whole_run();
-        outcome
+            self.admitted(place, planned).await;
+        }
     }
 
-    async fn admitted(&self, place: usize, planned: &Planned) -> Outcome {
-        let mut outcome = blank(planned);
+    async fn admitted(&self, place: usize, planned: &Planned) {
+        let (run, case) = (number(place), &planned.case);
         if let Some((verdict, reason)) = self.reason_not_to_run(planned) {
-            (outcome.verdict, outcome.reason) = (verdict, Some(reason));
-            return outcome;
+            self.unjudged(run, verdict == Verdict::Skip, reason);
+            return;
         }
-        let runner = CaseRunner::new(self.session.clone(), planned.case.clone());
-        self.status.begin(place, &planned.case.id, &runner);
+        let runner = CaseRunner::new(self.session.clone(), case.clone(), run);
+        self.status.begin(place, &case.id, &runner);
         let executed = runner.execute(self.teardown).await;
+        lock(&self.kept).extend(executed.kept);
+        let ended = lock(&self.following).ended(run);
         let sabotage = &self.session.options().sabotage;
-        Sabotage::strike(sabotage.verdict_of.as_deref(), &planned.case.id);
-        self.settle(&mut outcome, planned, executed);
+        Sabotage::strike(sabotage.verdict_of.as_deref(), &case.id);
+        match ended {
+            Ok(ended) => {
+                let judged = ended.judge();
+                telemetry::count_broken(&judged, self.session.metrics());
+                lock(&self.following).settle(judged);
+            }
+            Err(fault) => self.unjudged(run, false, fault.to_string()),
+        }
+        let outcome = self.outcome(run);
         if outcome.verdict == Verdict::Error {
             self.look_for_runtime(&outcome).await;
         }
@@ -148,7 +144,6 @@ impl Execution {
         ) {
             self.failed.store(true, Ordering::Relaxed);
         }
-        outcome
     }
 
     fn reason_not_to_run(&self, planned: &Planned) -> Option<(Verdict, String)> {
@@ -172,29 +167,32 @@ impl Execution {
         None
     }
 
-    /// Fills in what the oracle says of an executed case.
-    fn settle(&self, outcome: &mut Outcome, planned: &Planned, executed: Executed) {
-        let history = &executed.history;
-        let judgement = oracle::judge(&planned.case, history);
-        outcome.duration = host::elapsed(outcome.began);
-        outcome.leftovers = executed.leftovers;
-        (outcome.verdict, outcome.reason) = match judgement.undecided {
-            Some(Undecided::Error(reason)) => (Verdict::Error, Some(reason)),
-            Some(Undecided::Inconclusive(reason)) => (Verdict::Inconclusive, Some(reason)),
-            None if judgement.violations.is_empty() => (Verdict::Pass, None),
-            None => (Verdict::Fail, None),
-        };
-        outcome.violations = judgement.violations;
-        outcome.advice = judgement.advice;
-        outcome.evidence = slice(history, outcome.violations.iter().chain(&outcome.advice));
-        let seen = outcome
-            .violations
-            .iter()
-            .map(|violation| violation.actual.clone())
-            .collect();
-        self.known.apply(outcome, &seen);
-        lock(&self.kept).extend(executed.kept);
-        lock(&self.found).take_in(&planned.case.id, history);
+    /// Records why a case or an invariant has no verdict of the oracle's.
+    fn unjudged(&self, case: CaseRun, skipped: bool, reason: String) {
+        self.session.recorder().record(Body::Unjudged {
+            case,
+            skipped,
+            reason,
+        });
+    }
+
+    /// Records that a panic of ours took a verdict's place.
+    fn failed_itself(&self, case: CaseRun, fault: &JoinError) {
+        self.unjudged(case, false, format!("the suite itself failed: {fault}"));
+    }
+
+    fn outcome(&self, run: CaseRun) -> Outcome {
+        let outcome = lock(&self.following).outcome(run);
+        outcome.expect("it is in the plan, and either judged or said not to be")
+    }
+
+    /// Lets the verdicts follow the history until aborted, however long no case ends.
+    pub(super) async fn follow(self: Arc<Self>) {
+        let mut changes = self.session.recorder().changes();
+        loop {
+            changes.next().await;
+            lock(&self.following).catch_up();
+        }
     }
 
     /// After an error, finds out whether the runtime is still there.
@@ -212,39 +210,23 @@ impl Execution {
     }
 
     /// Judges an invariant on all histories, once every case has ended and a quiet window is over.
-    pub(super) async fn invariant(
-        self: &Arc<Self>,
-        place: usize,
-        invariant: &'static Invariant,
-    ) -> Outcome {
-        let this = self.clone();
-        let task = tokio::spawn(async move { this.judge_invariant(invariant).await });
-        let outcome = task
-            .await
-            .unwrap_or_else(|fault| failed_itself(blank_invariant(invariant), &fault));
-        lock(&self.outcomes).insert(place, outcome.clone());
-        outcome
+    pub(super) async fn invariant(self: &Arc<Self>, place: usize) -> Outcome {
+        let (this, run) = (self.clone(), number(place));
+        let task = tokio::spawn(async move { this.judge_invariant(run).await });
+        if let Err(fault) = task.await {
+            self.failed_itself(run, &fault);
+        }
+        self.outcome(run)
     }
 
-    async fn judge_invariant(&self, invariant: &Invariant) -> Outcome {
+    async fn judge_invariant(&self, run: CaseRun) {
         let mut to_do = self.to_do.subscribe();
         // The sender lives as long as `self`.
         let _ = to_do.wait_for(|to_do| *to_do == 0).await;
-        self.whole_run
+        self.cases_ended
             .get_or_init(|| self.listen_for_late_events())
             .await;
-        let mut outcome = blank_invariant(invariant);
-        let seen = lock(&self.found).tell(invariant.id, &mut outcome);
-        outcome.duration = host::elapsed(outcome.began);
-        let ran = lock(&self.outcomes)
-            .values()
-            .any(|outcome| outcome.verdict != Verdict::Skip);
-        if !ran {
-            outcome.verdict = Verdict::Skip;
-            outcome.reason = Some("no case ran".to_owned());
-        }
-        self.known.apply(&mut outcome, &seen);
-        outcome
+        self.outcome(run);
     }
 
     async fn listen_for_late_events(&self) {
@@ -255,86 +237,25 @@ impl Execution {
         let stopped = self.session.stop().cancelled();
         // Nothing to wait for but the absence of events: the window is the condition.
         let _ = tokio::time::timeout(window, stopped).await;
-        self.take_whole_run();
-        lock(&self.found).take_in_late(&lock(&self.reading).1);
+        self.session.recorder().record(Body::CasesEnded);
     }
 
-    /// Lets the whole-run rules see what has been recorded.
-    fn take_whole_run(&self) {
-        let mut reading = lock(&self.reading);
-        let (reader, whole_run) = &mut *reading;
-        if let Ok(entries) = reader.drain() {
-            for entry in &entries {
-                whole_run.push(entry);
-            }
-        }
+    /// The sandboxes that were kept.
+    pub(super) fn kept(&self) -> Vec<SandboxId> {
+        lock(&self.kept).clone()
     }
 
-    /// The outcomes in the order of the plan, and the sandboxes that were kept.
-    pub(super) fn finish(&self) -> (Vec<Outcome>, Vec<SandboxId>) {
-        let outcomes = std::mem::take(&mut *lock(&self.outcomes))
-            .into_values()
-            .collect();
-        (outcomes, std::mem::take(&mut *lock(&self.kept)))
+    /// The report on all that has been recorded.
+    pub(super) fn report(&self) -> RunReport {
+        lock(&self.following).report()
     }
 }
 
-fn blank(planned: &Planned) -> Outcome {
-    let case = &planned.case;
-    Outcome {
-        id: case.id.clone(),
-        name: case.name.clone(),
-        repetition: planned.repetition,
-        title: case.title.clone(),
-        why: case.why.trim().to_owned(),
-        sources: case.sources.clone(),
-        verdict: Verdict::Error,
-        reason: None,
-        violations: Vec::new(),
-        advice: Vec::new(),
-        leftovers: Vec::new(),
-        evidence: Vec::new(),
-        began: host::now(),
-        duration: Duration::ZERO,
-    }
-}
-
-/// What is said when a panic of ours took the verdict's place.
-fn failed_itself(mut outcome: Outcome, fault: &JoinError) -> Outcome {
-    outcome.verdict = Verdict::Error;
-    outcome.reason = Some(format!("the suite itself failed: {fault}"));
-    outcome.duration = host::elapsed(outcome.began);
-    outcome
-}
-
-fn blank_invariant(invariant: &Invariant) -> Outcome {
-    Outcome {
-        id: invariant.id.to_owned(),
-        name: invariant.name.to_owned(),
-        repetition: None,
-        title: invariant.sentence.to_owned(),
-        why: String::new(),
-        sources: vec![invariant.source.to_owned()],
-        verdict: Verdict::Pass,
-        reason: None,
-        violations: Vec::new(),
-        advice: Vec::new(),
-        leftovers: Vec::new(),
-        evidence: Vec::new(),
-        began: host::now(),
-        duration: Duration::ZERO,
-    }
+/// The number in the plan of what stands at a place of it.
+fn number(place: usize) -> CaseRun {
+    CaseRun(u32::try_from(place).expect("a plan has fewer places"))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
-
-/// Whether an invariant's level convicts: all that there are do, for some consumer.
-const _: () = {
-    let mut place = 0;
-    while place < INVARIANTS.len() {
-        assert!(matches!(INVARIANTS[place].levels.cache, Level::Must));
-        place += 1;
-    }
-};

@@ -11,9 +11,10 @@ pub enum Exit {
     Conformant = 0,
     /// The runtime broke a rule, or passed what the expectation file lists as failing.
     NonConformant = 1,
-    /// The command line or a case file is wrong. Nothing was run.
+    /// The command line or a case file is wrong, or a file is no history. Nothing was run.
     Usage = 2,
-    /// We could not decide: the runtime cannot be reached or was lost, the run was interrupted.
+    /// We could not decide: the runtime cannot be reached or was lost, the run was interrupted, or
+    /// the recorded history is not whole.
     Undecided = 3,
     /// No case ran: the selection is empty, or every case was skipped.
     NothingRan = 4,
@@ -24,8 +25,9 @@ pub const EXIT_CODES: &str = "\
 Exit codes:
   0  conformant: every case passed, or failed as --expectations says
   1  non-conformant: the runtime broke a rule (or an expected failure passed)
-  2  wrong usage, or a wrong case file; nothing was run
-  3  undecided: the runtime could not be reached or was lost, or the run was interrupted
+  2  wrong usage, a wrong case file, or no history; nothing was run
+  3  undecided: the runtime could not be reached or was lost, the run was interrupted, or a
+     recorded history is not whole
   4  nothing ran: no case was selected, or all were skipped";
 
 impl Exit {

@@ -3,12 +3,14 @@
 //! Nothing is printed but through `console` and the closing summary, and nothing is left at the
 //! runtime, however the run ends.
 
+mod announce;
 mod bench;
+mod check;
 mod clean_up;
 mod console;
 mod execution;
 mod exit;
-mod findings;
+mod following;
 mod interrupt;
 mod known;
 mod listing;
@@ -16,36 +18,45 @@ mod outputs;
 mod prepare;
 mod rehearsal;
 mod status;
+mod telemetry;
 mod tested;
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::case::{Case, load};
-use crate::drive::{Sabotage, Session, TeardownPolicy};
-use crate::history::{RunId, RunInfo, SandboxId};
+use crate::drive::{Caller, Sabotage, Session, TeardownPolicy};
+use crate::history::{Body, ExpectationFile, RunEnd, RunId, RunInfo, SandboxId};
 use crate::host::Reactor;
-use crate::oracle::INVARIANTS;
-use crate::outcome::{Outcome, RunReport};
+use crate::metrics::EndpointError;
+use crate::oracle::{INVARIANTS, Invariant};
+use crate::outcome::RunReport;
 use crate::plan::{Planned, Selection};
 use crate::recorder::HistoryFile;
-use crate::{host, report};
+use crate::report;
 
 pub use bench::bench_overhead;
+pub use check::{CheckError, CheckOptions, check};
 use clean_up::CleanUp;
-use console::Presentation;
+use console::{Look, Trial};
 use execution::{Execution, ExecutionOptions};
 pub use exit::{EXIT_CODES, Exit};
+use following::Following;
 use interrupt::Interrupts;
-pub use known::{Known, KnownError, KnownFailure};
+pub use known::KnownError;
 pub use outputs::OutputError;
 use outputs::Outputs;
 pub use prepare::PrepareError;
+use prepare::Recording;
 pub use rehearsal::{Rehearsal, rehearse};
 use status::Status;
+use telemetry::{Counting, Telemetry};
 use tested::Stand;
 pub use tested::{Target, Tested};
 
@@ -92,6 +103,8 @@ pub struct RunOptions {
     pub json: Option<PathBuf>,
     /// Where to write the history.
     pub history: Option<PathBuf>,
+    /// Where to serve metrics meanwhile.
+    pub metrics: Option<SocketAddr>,
     /// The failures that are known of this runtime.
     pub expectations: Option<PathBuf>,
     /// The image to run instead of the suite's own.
@@ -108,6 +121,16 @@ pub struct RunOptions {
     pub sabotage: Sabotage,
 }
 
+impl RunOptions {
+    fn look(&self) -> Look {
+        Look {
+            format: self.format,
+            color: self.color,
+            threads: self.threads,
+        }
+    }
+}
+
 /// Why a run came to no report.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -120,9 +143,15 @@ pub enum RunError {
     /// The expectation file cannot be used.
     #[error(transparent)]
     Known(#[from] KnownError),
+    /// A recorded history cannot be judged.
+    #[error(transparent)]
+    Check(#[from] CheckError),
     /// A report could not be written.
     #[error(transparent)]
     Output(#[from] OutputError),
+    /// The metrics cannot be served.
+    #[error(transparent)]
+    Metrics(#[from] EndpointError),
     /// No case can run.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
@@ -142,7 +171,12 @@ impl RunError {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Cases(_) | Self::Known(_) | Self::Output(_) | Self::Unserved => Exit::Usage,
+            Self::Cases(_)
+            | Self::Known(_)
+            | Self::Output(_)
+            | Self::Check(_)
+            | Self::Metrics(_)
+            | Self::Unserved => Exit::Usage,
             Self::NothingSelected(_) => Exit::NothingRan,
             Self::Prepare(_) | Self::System(_) => Exit::Undecided,
         }
@@ -177,23 +211,27 @@ pub fn list(
 fn plan(cases: Vec<Case>, selection: &Selection) -> Result<Vec<Planned>, RunError> {
     let planned = selection.plan(cases);
     if planned.is_empty() {
-        let quoted = |filters: &[String]| {
-            filters
-                .iter()
-                .map(|filter| format!("`{filter}`"))
-                .collect::<Vec<_>>()
-                .join(" or ")
-        };
-        let mut wanted = match &selection.filters[..] {
-            [] => "the selection".to_owned(),
-            filters => quoted(filters),
-        };
-        if !selection.skip.is_empty() {
-            wanted = format!("{wanted} without {}", quoted(&selection.skip));
-        }
-        return Err(RunError::NothingSelected(wanted));
+        return Err(nothing_selected(selection));
     }
     Ok(planned)
+}
+
+fn nothing_selected(selection: &Selection) -> RunError {
+    let quoted = |filters: &[String]| {
+        filters
+            .iter()
+            .map(|filter| format!("`{filter}`"))
+            .collect::<Vec<_>>()
+            .join(" or ")
+    };
+    let mut wanted = match &selection.filters[..] {
+        [] => "the selection".to_owned(),
+        filters => quoted(filters),
+    };
+    if !selection.skip.is_empty() {
+        wanted = format!("{wanted} without {}", quoted(&selection.skip));
+    }
+    RunError::NothingSelected(wanted)
 }
 
 /// Runs the selected cases and returns how it went.
@@ -202,12 +240,8 @@ fn plan(cases: Vec<Case>, selection: &Selection) -> Result<Vec<Planned>, RunErro
 /// If it came to no report.
 pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
     let known = match &options.expectations {
-        Some(path) => {
-            let invariants = INVARIANTS.iter().map(|invariant| invariant.id);
-            let ids = cases.iter().map(|case| case.id.as_str()).chain(invariants);
-            Known::read(path, &ids.collect())?.for_a_part(options.selection.is_partial())
-        }
-        None => Known::default(),
+        Some(path) => Some(known::read(path, &ids(&cases))?.0),
+        None => None,
     };
     let planned = plan(cases, &options.selection)?;
     let mut outputs = Outputs::open(
@@ -216,12 +250,19 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
         options.history.as_deref(),
     )?;
     match run_plan(options, known, planned, &mut outputs, Shown::OnConsole) {
-        Ok(report) => conclude(options, outputs, &report),
+        Ok(report) => conclude(options.format, outputs, &report, options.history.as_deref()),
         Err(fault) => {
             outputs.discard();
             Err(fault)
         }
     }
+}
+
+/// The ids that an expectation file may list.
+fn ids(cases: &[Case]) -> BTreeSet<&str> {
+    let invariants = INVARIANTS.iter().map(|invariant| invariant.id);
+    let cases = cases.iter().map(|case| case.id.as_str());
+    cases.chain(invariants).collect()
 }
 
 /// Whether anybody looks on.
@@ -233,78 +274,79 @@ enum Shown {
 
 fn run_plan(
     options: &RunOptions,
-    known: Known,
+    known: Option<ExpectationFile>,
     planned: Vec<Planned>,
     outputs: &mut Outputs,
     shown: Shown,
 ) -> Result<RunReport, RunError> {
-    let on_console = shown == Shown::OnConsole;
     let reactor = options.tested.reactor()?;
     let runtime = reactor.runtime();
     // Whatever is done here is done at the reactor's time.
     let _within = runtime.enter();
-    let began = host::now();
     let stop = CancellationToken::new();
     let run = RunId(uuid::Uuid::new_v4().to_string());
-    let interrupts = if on_console {
-        interrupt::watch(&stop, &run, outputs.unfinished())?
-    } else {
-        Interrupts::default()
+    let interrupts = match shown {
+        Shown::OnConsole => interrupt::watch(&stop, &run, outputs.unfinished())?,
+        Shown::Nowhere => Interrupts::default(),
     };
+    let telemetry = runtime.block_on(Telemetry::serve(options.metrics))?;
     let stand = Stand::of(&options.tested);
     let connecting = prepare::connect(&stand.target, run, outputs, &stop);
-    let (caller, info, history) = runtime.block_on(connecting)?;
+    let (caller, info, Recording { following, file }) = runtime.block_on(connecting)?;
     let mut clean_up = CleanUp::after(&info.run, &caller, options.timeout_percent);
-    let place = (&stand.target, &stand.kernel);
+    let place = (&stand.target, &stand.kernel, telemetry.metrics());
     let preparing = prepare::prepare(options, place, &caller, &info, stop.clone(), &mut clean_up);
     let (session, foreign_pods) = match runtime.block_on(preparing) {
         Ok(prepared) => prepared,
         Err(fault) => {
-            runtime.block_on(give_up(&clean_up, history));
+            runtime.block_on(abandon(&fault, &caller, clean_up, file));
             return Err(fault.into());
         }
     };
-    let image = session.options().image.clone();
-    if on_console {
-        announce(&info, &image, foreign_pods, reactor.is_simulated());
+    let invariants = invariants(&options.selection);
+    let found = (session.options().image.as_str(), foreign_pods);
+    let plan = announce::plan(options, &planned, &invariants, known, found);
+    if shown == Shown::OnConsole {
+        announce::announce(&info, &plan, reactor.is_simulated());
     }
-    let execution = prepared_execution(options, known, session, planned.len(), &reactor, shown);
-    let drawing = runtime.spawn(execution.status().draw());
+    caller.recorder.record(Body::RunPlanned(Arc::new(plan)));
+    let session = Arc::new(session);
+    let counting = Counting::begin(&session);
+    let execution = execution(options, session, planned.len(), following, &reactor, shown);
+    let status = execution.status();
+    let following = runtime.spawn(execution.clone().follow());
+    let drawing = runtime.spawn(status.clone().draw());
     let lost = match shown {
-        Shown::OnConsole => present(options, planned, &execution, &reactor, &stop),
+        Shown::OnConsole => reactor.drive_during(|handle| {
+            let trials = trials(planned, &invariants, &execution, handle);
+            present(options.look(), trials, &stop)
+        }),
         Shown::Nowhere => runtime.block_on(rehearsal::execute(planned, &execution)),
     };
-    let (mut outcomes, kept) = execution.finish();
-    let status = execution.status();
+    drop(counting);
     status.doing("removing what the run made");
-    drop(execution);
+    let kept = execution.kept();
     let mut faults = runtime.block_on(clean_up.all_but(&kept));
-    if faults.is_empty() {
-        tell_removed(&mut outcomes);
-    }
+    let removed = faults.is_empty();
     drawing.abort();
+    following.abort();
     status.finish();
     faults.extend(cut_short(lost, &interrupts));
-    faults.extend(runtime.block_on(finish_history(history)));
+    end(&caller, removed, faults);
+    let mut report = execution.report();
+    let unwritten = runtime.block_on(finish_history(file));
+    report.faults.extend(unwritten);
     if !reactor.is_simulated() {
         tell_kept(&info, &kept);
     }
-    Ok(RunReport {
-        info,
-        began,
-        duration: host::elapsed(began),
-        image,
-        outcomes,
-        faults,
-        foreign_pods,
-    })
+    Ok(report)
 }
 
-fn prepared_execution(
+fn execution(
     options: &RunOptions,
-    known: Known,
-    session: Session,
+    session: Arc<Session>,
     cases: usize,
+    following: Following,
     reactor: &Reactor,
     shown: Shown,
 ) -> Arc<Execution> {
@@ -312,13 +354,12 @@ fn prepared_execution(
     // What passes in no time is nothing to look at, and drawing it would take part in that time.
     let status = Arc::new(Status::new(cases, pretty && !reactor.is_simulated()));
     let execution_options = ExecutionOptions {
-        known,
         fail_fast: options.fail_fast,
         teardown: options.teardown,
         threads: options.threads,
         cases,
     };
-    Execution::new(Arc::new(session), execution_options, status)
+    Execution::new(session, execution_options, status, following)
 }
 
 /// Why the run did not come to its end, if it did not.
@@ -333,21 +374,63 @@ fn cut_short(lost: bool, interrupts: &Interrupts) -> Option<String> {
     Some(format!("interrupted by {signal}"))
 }
 
-/// Says of what a case could not remove that the run could.
-fn tell_removed(outcomes: &mut [Outcome]) {
-    let leftovers = outcomes
-        .iter_mut()
-        .flat_map(|outcome| &mut outcome.leftovers);
-    leftovers.for_each(|left| left.push_str("; removed at the end of the run"));
-}
-
-/// Cleans up after a run that could not begin.
-async fn give_up(clean_up: &CleanUp, history: Option<HistoryFile>) {
+/// Ends a run in which no case can run.
+async fn abandon(
+    fault: &PrepareError,
+    caller: &Caller,
+    clean_up: CleanUp,
+    file: Option<HistoryFile>,
+) {
     let mut faults = clean_up.all_but(&[]).await;
-    faults.extend(finish_history(history).await);
+    let told = [&[fault.to_string()], &faults[..]].concat();
+    end(caller, faults.is_empty(), told);
+    faults.extend(finish_history(file).await);
     for fault in faults {
         eprintln_quietly(&fault);
     }
+}
+
+/// Records the end of a run.
+fn end(caller: &Caller, removed: bool, faults: Vec<String>) {
+    let end = RunEnd { removed, faults };
+    caller.recorder.record(Body::RunEnded(end));
+}
+
+fn invariants(selection: &Selection) -> Vec<&'static Invariant> {
+    let wanted = INVARIANTS
+        .iter()
+        .filter(|invariant| !selection.skips(invariant.id, invariant.name));
+    wanted.collect()
+}
+
+/// What the console shows, each thing with what makes its outcome.
+fn trials(
+    planned: Vec<Planned>,
+    invariants: &[&'static Invariant],
+    execution: &Arc<Execution>,
+    handle: &Handle,
+) -> Vec<Trial> {
+    let cases = planned.len();
+    let mut trials = Vec::with_capacity(cases + invariants.len());
+    for (place, planned) in planned.into_iter().enumerate() {
+        let (execution, handle) = (execution.clone(), handle.clone());
+        let name = console::name(&planned.case.id, &planned.case.name, planned.repetition);
+        let run = move || handle.block_on(execution.case(place, &planned));
+        trials.push(Trial::new(name, run));
+    }
+    for (place, invariant) in invariants.iter().enumerate() {
+        let (execution, handle) = (execution.clone(), handle.clone());
+        let name = console::name(invariant.id, invariant.name, None);
+        let judge = move || handle.block_on(execution.invariant(cases + place));
+        trials.push(Trial::new(name, judge));
+    }
+    trials
+}
+
+/// Executes the plan; returns whether the output was closed meanwhile.
+fn present(look: Look, trials: Vec<Trial>, stop: &CancellationToken) -> bool {
+    let _hook = interrupt::stop_on_lost_output(stop);
+    console::present(look, trials).is_err()
 }
 
 /// Says what was left for a look, and how it goes away.
@@ -363,50 +446,6 @@ fn tell_kept(info: &RunInfo, kept: &[SandboxId]) {
     ));
 }
 
-/// Executes the plan; returns whether the output was closed meanwhile.
-fn present(
-    options: &RunOptions,
-    planned: Vec<Planned>,
-    execution: &Arc<Execution>,
-    reactor: &Reactor,
-    stop: &CancellationToken,
-) -> bool {
-    let selection = &options.selection;
-    let invariants = INVARIANTS.iter();
-    let invariants = invariants.filter(|invariant| !selection.skips(invariant.id, invariant.name));
-    let presentation = Presentation {
-        format: options.format,
-        color: options.color,
-        threads: options.threads,
-        planned,
-        invariants: invariants.collect(),
-    };
-    let _hook = interrupt::stop_on_lost_output(stop);
-    reactor.drive_during(|handle| console::present(presentation, execution, handle).is_err())
-}
-
-/// Says what is about to be tested.
-fn announce(info: &RunInfo, image: &str, foreign_pods: usize, simulated: bool) {
-    let runtime = &info.runtime;
-    let how = if simulated {
-        ", in this process, in simulated time".to_owned()
-    } else {
-        format!(" at {}", info.endpoint)
-    };
-    eprintln_quietly(&format!(
-        "testing {} {}{how}\nimage {image}\nrun {}",
-        report::printable(&runtime.runtime_name),
-        report::printable(&runtime.runtime_version),
-        info.run
-    ));
-    if foreign_pods > 0 {
-        eprintln_quietly(&format!(
-            "{foreign_pods} pods of others are on this node; they are left alone. If they are a \
-             kubelet's, stop it first: it removes pods that it does not know, as the suite's are"
-        ));
-    }
-}
-
 /// Writes the rest of the history; returns what is wrong with it.
 async fn finish_history(history: Option<HistoryFile>) -> Option<String> {
     let fault = history?.finish().await.err()?;
@@ -414,17 +453,22 @@ async fn finish_history(history: Option<HistoryFile>) -> Option<String> {
 }
 
 /// Prints the summary, writes the reports, and returns the run's exit code.
-fn conclude(options: &RunOptions, outputs: Outputs, report: &RunReport) -> Result<Exit, RunError> {
+fn conclude(
+    format: Format,
+    outputs: Outputs,
+    report: &RunReport,
+    history: Option<&Path>,
+) -> Result<Exit, RunError> {
     let written = outputs.write(report)?;
     let mut summary = report::summary(report);
     for line in written {
         summary.push_str(&line);
         summary.push('\n');
     }
-    if let Some(history) = &options.history {
+    if let Some(history) = history {
         summary.extend(["history: ", &history.display().to_string(), "\n"]);
     }
-    if options.format == Format::Json {
+    if format == Format::Json {
         eprintln_quietly(summary.trim_end());
     } else {
         // A reader that is gone has been told of in the report.

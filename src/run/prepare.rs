@@ -3,12 +3,14 @@
 use tokio_util::sync::CancellationToken;
 
 use super::clean_up::CleanUp;
+use super::following::Following;
 use super::outputs::Outputs;
 use super::{RunError, RunOptions, Target};
 use crate::cri::{Client, ConnectError};
 use crate::drive::{self, Caller, Session, SessionOptions, StreamError, SweepError};
 use crate::history::{Body, CallFault, Reply, Request, RunId, RunInfo};
 use crate::host::Kernel;
+use crate::metrics::Metrics;
 use crate::recorder::{HistoryFile, Recorder};
 use crate::workload::{self, Image, Registry};
 
@@ -52,13 +54,20 @@ pub enum PrepareError {
     Interrupted,
 }
 
+/// Where the history of a run goes: into its verdicts and, if the user wants that, into a file.
+#[derive(Debug)]
+pub(super) struct Recording {
+    pub(super) following: Following,
+    pub(super) file: Option<HistoryFile>,
+}
+
 /// A connection for a run, and the history that both fill.
 pub(super) async fn connect(
     target: &Target,
     run: RunId,
     outputs: &mut Outputs,
     stop: &CancellationToken,
-) -> Result<(Caller, RunInfo, Option<HistoryFile>), RunError> {
+) -> Result<(Caller, RunInfo, Recording), RunError> {
     let connecting = Client::connect(&target.runtime, &target.images, target.deadline);
     let client = tokio::select! {
         connected = connecting => connected.map_err(PrepareError::from)?,
@@ -66,8 +75,9 @@ pub(super) async fn connect(
         () = stop.cancelled() => return Err(PrepareError::Interrupted.into()),
     };
     let recorder = Recorder::new();
-    let history = outputs.begin_history()?;
-    let history = history.map(|file| HistoryFile::begin(&recorder, file));
+    let following = Following::new(recorder.reader());
+    let file = outputs.begin_history()?;
+    let file = file.map(|file| HistoryFile::begin(&recorder, file));
     let info = RunInfo {
         run,
         suite: crate::VERSION.to_owned(),
@@ -75,14 +85,15 @@ pub(super) async fn connect(
         runtime: client.version().clone(),
     };
     recorder.record(Body::RunBegan(info.clone()));
-    Ok((Caller { client, recorder }, info, history))
+    let caller = Caller { client, recorder };
+    Ok((caller, info, Recording { following, file }))
 }
 
 /// Makes the image and the event stream available. What this leaves at the runtime when it fails is
 /// the caller's to sweep.
 pub(super) async fn prepare(
     options: &RunOptions,
-    (target, kernel): (&Target, &Kernel),
+    (target, kernel, metrics): (&Target, &Kernel, &Metrics),
     caller: &Caller,
     info: &RunInfo,
     stop: CancellationToken,
@@ -99,7 +110,7 @@ pub(super) async fn prepare(
         kernel: kernel.clone(),
         sabotage: options.sabotage.clone(),
     };
-    let session = Session::new(session_options, caller.clone(), stop);
+    let session = Session::new(session_options, caller.clone(), metrics.clone(), stop);
     session.ensure_stream().await?;
     Ok((session, foreign_pods))
 }

@@ -31,6 +31,8 @@ pub enum Tested {
     Model {
         /// What it does.
         behaviour: Box<Behaviour>,
+        /// What looks random in it follows from this; with the same one, it gives the same ids.
+        seed: u64,
         /// The deadline of each call.
         deadline: Duration,
     },
@@ -66,6 +68,7 @@ impl RunOptions {
             junit: None,
             json: None,
             history: None,
+            metrics: None,
             expectations: None,
             image: None,
             runtime_handler: String::new(),
@@ -87,12 +90,11 @@ impl Stand {
             },
             Tested::Model {
                 behaviour,
+                seed,
                 deadline,
             } => {
-                /// Any; with the same one, the model gives the same ids.
-                const SEED: u64 = 0;
                 let (endpoint, mut listener) = Listener::in_process(Self::MODEL);
-                let model = Arc::new(Model::start((**behaviour).clone(), SEED));
+                let model = Arc::new(Model::start((**behaviour).clone(), *seed));
                 let kernel = model.kernel();
                 tokio::spawn(async move { cri::serve(model, &mut listener).await });
                 Self {

@@ -14,16 +14,18 @@ use tokio_util::sync::CancellationToken;
 use super::notice::Notice;
 use super::observer::Observer;
 use super::output::{Output, say};
-use super::relister::{Failed, Relist, Relister, WAITING};
 use super::stream::{Stream, notice};
 use crate::cri::{Client, ConnectError};
-use crate::drive::StreamError;
-use crate::history::{Body, Entry, StatusCode, StreamEnd};
+use crate::drive::{Caller, Relist, RelistFault, Relister, StreamError};
+use crate::history::{Body, Entry, Labels, StatusCode, StreamEnd};
 use crate::host;
 use crate::metrics::{Endpoint, EndpointError, Metrics};
 use crate::recorder::{Overrun, Reader, Recorder};
 use crate::report::printable;
 use crate::run::{Exit, Target};
+
+/// How many relists may wait to be looked at.
+const WAITING: usize = 2;
 
 /// What to watch and how to tell it.
 #[derive(Clone, Debug)]
@@ -88,7 +90,7 @@ pub fn watch(options: &WatchOptions) -> Result<(), WatchError> {
 enum News {
     Stop,
     Recorded,
-    Relisted(Result<Relist, Failed>),
+    Relisted(Result<Relist, RelistFault>),
     Reopen,
 }
 
@@ -98,7 +100,7 @@ struct Watch {
     observer: Observer,
     stream: Stream,
     reader: Reader,
-    relists: Receiver<Result<Relist, Failed>>,
+    relists: Receiver<Result<Relist, RelistFault>>,
     stop: CancellationToken,
     /// Whether it is still open if the runtime has events at all.
     first: bool,
@@ -124,7 +126,7 @@ impl Watch {
         let recorder = Recorder::new();
         let reader = recorder.reader();
         let (send, relists) = mpsc::channel(WAITING);
-        let relister = Relister::new(client, metrics.clone());
+        let relister = Relister::new(Caller::new(client), metrics.clone(), Labels::new());
         tasks.spawn(relister.run(send));
         Ok(Self {
             output: options.output,
@@ -240,7 +242,7 @@ impl Watch {
         Ok(self.show(&notice))
     }
 
-    fn relisted(&mut self, relisted: Result<Relist, Failed>) -> io::Result<()> {
+    fn relisted(&mut self, relisted: Result<Relist, RelistFault>) -> io::Result<()> {
         match relisted {
             Ok(relist) => {
                 if std::mem::take(&mut self.relist_failed) {
@@ -287,11 +289,7 @@ fn unless_unread(shown: io::Result<()>) -> Result<bool, WatchError> {
 
 async fn serve(metrics: &Metrics, address: SocketAddr) -> Result<Endpoint, WatchError> {
     let endpoint = Endpoint::serve(metrics.clone(), address).await?;
-    let address = endpoint.address();
-    say(&format!("metrics at http://{address}/metrics"));
-    if !address.ip().is_loopback() {
-        say("warning: the metrics can be read by whoever reaches this address");
-    }
+    say(&endpoint.announcement());
     Ok(endpoint)
 }
 

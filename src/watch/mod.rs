@@ -27,7 +27,6 @@ mod live;
 mod notice;
 mod observer;
 mod output;
-mod relister;
 mod stream;
 #[cfg(test)]
 mod tests;

@@ -11,8 +11,8 @@ use std::time::Duration;
 use super::lags::Lags;
 use super::ledger::Ledger;
 use super::notice::{EventSeen, Notice, Subject, Summary, View, nanos};
-use super::relister::{DEAF_AFTER_OPENING, Relist};
 use super::views::views;
+use crate::drive::Relist;
 use crate::history::{
     ContainerListing, Event, EventKind, HostInstant, Labels, SandboxId, SandboxListing,
     SandboxStatus,
@@ -21,6 +21,10 @@ use crate::pleg::{
     Channel, Features, Generic, Inspection, Kubelet, LifecycleEvent, Moment, POD_UID_LABEL,
     PodStatus, Receipt, SharedUid, State, list_pods, receive,
 };
+
+/// A relist that begins so soon after its stream was asked for may show what the runtime had no
+/// listener for yet.
+const DEAF_AFTER_OPENING: Duration = Duration::from_millis(500);
 
 /// All that is known.
 pub(super) struct Observer {

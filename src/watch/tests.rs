@@ -11,8 +11,8 @@ use expect_test::{Expect, expect};
 use super::notice::Notice;
 use super::observer::Observer;
 use super::output::json;
-use super::relister::Relist;
 use super::text;
+use crate::drive::Relist;
 use crate::history::{
     ContainerId, ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event,
     EventKind, HostInstant, Labels, PodUid, RuntimeNanos, SandboxId, SandboxListing,

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "all of this is a test, its helpers too")]
 
+mod check;
 mod commands;
 mod endpoints;
 mod fake_cri;

@@ -1,7 +1,9 @@
 //! Recordings of real runtimes, judged again: the verdicts stay what they were, and every case and
 //! every invariant turns red when the recording is made wrong in one place.
 
+mod anything;
 mod mutation;
+mod runs;
 mod tables;
 
 use std::collections::BTreeSet;
@@ -39,11 +41,14 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/histories")
 }
 
-/// Every recording, by the name of its file.
+/// Every recording of one case, by the name of its file.
 fn recordings() -> io::Result<Vec<(String, PathBuf)>> {
     let mut found = Vec::new();
     for folder in fs::read_dir(folder())? {
         let folder = folder?.path();
+        if folder.ends_with("runs") {
+            continue;
+        }
         for file in folder.read_dir().into_iter().flatten() {
             let path = file?.path();
             let stem = path.with_extension("");
@@ -91,8 +96,11 @@ fn judge(entries: &[Entry]) -> Judged {
 /// Judges the one case of a history by this definition.
 #[track_caller]
 fn judge_as(case: &Case, entries: &[Entry]) -> Judged {
-    let (run, _) = case_of(entries);
-    let mut history = CaseHistory::new(run);
+    let began = entries.iter().find_map(|entry| match entry.body {
+        Body::CaseBegan { case, .. } => Some(case),
+        _ => None,
+    });
+    let mut history = CaseHistory::new(began.expect("no case began"));
     let mut whole_run = WholeRun::default();
     for entry in entries {
         history.push(&Arc::new(entry.clone()));

@@ -110,6 +110,15 @@ fn change(entries: &mut [Entry], words: &[&str]) {
         panic!("not a mutation: {words:?}");
     };
     let place = place(entries, kind, name);
+    if let Some((whose, other)) = change
+        .strip_prefix("snapshot=")
+        .and_then(|of| of.split_once('.'))
+    {
+        let other = self::place(entries, other, whose);
+        let stale = event(&mut entries[other]).containers.clone();
+        event(&mut entries[place]).containers = stale;
+        return;
+    }
     let lost = status_before(entries, place);
     let (what, value) = change.split_once('=').expect("a change such as exit=0");
     set(event(&mut entries[place]), lost, what, value);

@@ -22,7 +22,7 @@ pub(crate) const CASES: &[(&str, &[&str])] = &[
             "repeat DELETED of pod",
         ],
     ),
-    ("CMP-05", &["drop STOPPED of c"]),
+    ("CMP-05", &["drop STOPPED of c", "delay STOPPED of c by 9s"]),
     (
         "CMP-08",
         &[
@@ -217,6 +217,10 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
             ("ORD-01", "set state=created STARTED of c"),
             ("ORD-01", "set own-status=kept DELETED of c"),
         ],
+    ),
+    (
+        "INV-09",
+        &[("SNP-04", "set snapshot=c.STOPPED STOPPED of neighbour")],
     ),
     (
         "INV-11",

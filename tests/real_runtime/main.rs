@@ -47,6 +47,7 @@ macro_rules! tests {
 const TESTS: &[Test] = tests! {
     Shared:
         a_run_leaves_nothing_and_its_reports_agree
+        a_run_is_judged_again_from_its_history_to_the_same_reports
         a_run_in_json_prints_nothing_but_json
         sigint_ends_a_run_in_an_orderly_way
         sigterm_ends_a_run_in_an_orderly_way
@@ -64,7 +65,8 @@ const TESTS: &[Test] = tests! {
         a_runtime_without_events_is_told_and_left_clean
         a_runtime_without_events_cannot_be_watched;
     Prometheus:
-        prometheus_takes_the_metrics_as_a_kubelets;
+        prometheus_takes_the_metrics_as_a_kubelets
+        a_run_serves_the_metrics_of_its_relists;
 };
 
 fn main() -> std::process::ExitCode {

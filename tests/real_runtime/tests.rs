@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::node::{Node, run_id};
-use crate::suite::Ended;
+use crate::suite::{Ended, suite};
 pub(crate) use crate::watch::*;
 
 /// A case whose container runs for two seconds after it was told to stop.
@@ -85,6 +85,53 @@ pub(crate) fn a_run_leaves_nothing_and_its_reports_agree(node: &Node) {
     for lane in ["rpc ", "event ", "stream ", "relist "] {
         assert!(shown.contains(lane), "{lane}: {shown}");
     }
+}
+
+/// However a run ends: what is told of it is told of its history alone.
+pub(crate) fn a_run_is_judged_again_from_its_history_to_the_same_reports(node: &Node) {
+    let plain = [FAILING_CASE, "ORD-01", "SBX-03"];
+    let one_by_one = ["SBX-01", "SBX-04", "--test-threads", "1"];
+    let repeated = [FAILING_CASE, "SBX-01", "--fail-fast", "--repeat", "2"];
+    is_judged_again(node, &plain);
+    is_judged_again(node, &[&one_by_one[..], &["--panic-in", "SBX-01"]].concat());
+    is_judged_again(
+        node,
+        &[&one_by_one[..], &["--panic-judging", "SBX-04"]].concat(),
+    );
+    is_judged_again(node, &[&repeated[..], &["--test-threads", "1"]].concat());
+    is_judged_again(node, &[&repeated[..], &["--skip", "INV-11"]].concat());
+}
+
+fn is_judged_again(node: &Node, cases: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let files = |junit, json| ["--junit", junit, "--json", json];
+    let written = [&files("j.xml", "r.json")[..], &["--history", "h"]].concat();
+    let args = [cases, &written, &SHORT_BOUNDS].concat();
+    let ran = node.suite(&args).inside(folder.path()).run();
+    let args = [&["check", "h"][..], &files("j2.xml", "r2.json")].concat();
+    let checked = suite(args).inside(folder.path()).run();
+    assert_eq!(ran.code, checked.code, "{ran:#?} {checked:#?}");
+    for (of_run, of_check) in [("j.xml", "j2.xml"), ("r.json", "r2.json")] {
+        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+        assert_eq!(read(of_run), read(of_check), "{cases:?}");
+    }
+    assert_eq!(text(&ran), text(&checked), "{cases:?}");
+}
+
+/// What was printed. Cases end in the order in which they end, and printing takes its own time.
+fn text(ended: &Ended) -> Vec<String> {
+    let lines = ended.out.lines().filter(|line| {
+        let of_printing = [
+            "test result: ",
+            "running ",
+            "JUnit report: ",
+            "JSON report: ",
+        ];
+        !of_printing.iter().any(|start| line.starts_with(start))
+    });
+    let mut lines: Vec<_> = lines.map(str::to_owned).collect();
+    lines.sort();
+    lines
 }
 
 pub(crate) fn a_run_in_json_prints_nothing_but_json(node: &Node) {

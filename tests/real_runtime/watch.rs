@@ -161,16 +161,62 @@ pub(crate) fn prometheus_takes_the_metrics_as_a_kubelets(node: &Node) {
     let running = node
         .suite(&["watch", "--metrics-address", "127.0.0.1:0"])
         .start();
-    let err = running.wait_for("/metrics\n");
-    let address = err.split_once("http://").unwrap().1;
-    let address = address.split_once("/metrics").unwrap().0;
+    let address = served_at(&running.wait_for("/metrics\n"));
     running.wait_for(ASKED);
     let (pod, _) = run_pod(node);
     running.wait_for_output("relist ");
     remove_pod(node, &pod);
-    // All that it finds is how a kubelet names its counters.
+    named_as_a_kubelets(&scrape(&address));
+    let quantile = "histogram_quantile(.99, sum(rate(\
+                    kubelet_pleg_relist_duration_seconds_bucket[5m])) by (le))";
+    let seconds = query(&address, quantile);
+    assert!(seconds > 0.0 && seconds < 10.0, "{seconds}");
+}
+
+pub(crate) fn a_run_serves_the_metrics_of_its_relists(node: &Node) {
+    let cases = ["EXT-01", "--repeat", "10", "--test-threads", "1"];
+    let running = node
+        .suite(&[&["--metrics-address", "127.0.0.1:0"], &cases[..]].concat())
+        .start();
+    let address = served_at(&running.wait_for("/metrics\n"));
+    let count = |metrics: &str, name: &str| {
+        let line = metrics.lines().find_map(|line| line.strip_prefix(name));
+        line.map_or(0, |count| count.trim().parse().unwrap())
+    };
+    // Each try takes as long as a scrape does; the run is told to go on for much longer.
+    let served = (0..100_000).map(|_| scrape(&address)).find(|metrics| {
+        count(metrics, "kubelet_pleg_relist_duration_seconds_count") >= 2
+            && count(metrics, "kubelet_pleg_pod_relist_duration_seconds_count") >= 1
+            && count(metrics, "kubelet_running_pods") >= 1
+            && count(
+                metrics,
+                "kubelet_evented_pleg_connection_latency_seconds_count",
+            ) >= 1
+    });
+    let served = served.expect("relists are counted");
+    running.send(Signal::INT);
+    running.end();
+    named_as_a_kubelets(&served);
     assert_eq!(
-        check(&scrape(address)),
+        count(&served, "kubelet_evented_pleg_connection_success_count"),
+        1
+    );
+    assert_eq!(
+        count(&served, "cri_event_conformance_missed_events_total"),
+        0
+    );
+}
+
+/// The address in `metrics at http://ADDRESS/metrics`.
+fn served_at(said: &str) -> String {
+    let address = said.split_once("http://").unwrap().1;
+    address.split_once("/metrics").unwrap().0.to_owned()
+}
+
+/// `promtool` can read them, and all that its lint finds is how a kubelet names its counters.
+fn named_as_a_kubelets(metrics: &str) {
+    assert_eq!(
+        check(metrics),
         [
             "kubelet_evented_pleg_connection_error_count counter metrics should have \"_total\" suffix",
             "kubelet_evented_pleg_connection_error_count non-histogram and non-summary metrics should \
@@ -181,10 +227,6 @@ pub(crate) fn prometheus_takes_the_metrics_as_a_kubelets(node: &Node) {
             "kubelet_pleg_discard_events counter metrics should have \"_total\" suffix",
         ]
     );
-    let quantile = "histogram_quantile(.99, sum(rate(\
-                    kubelet_pleg_relist_duration_seconds_bucket[5m])) by (le))";
-    let seconds = query(address, quantile);
-    assert!(seconds > 0.0 && seconds < 10.0, "{seconds}");
 }
 
 /// The answer to a query of a Prometheus that scrapes the address, once there is one.

@@ -7,10 +7,11 @@ use std::time::Duration;
 use crate::history::wire;
 use crate::history::{
     Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
-    ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, HostInstant,
-    ImageListing, PodUid, Reply, Request, RunId, RunInfo, RuntimeNanos, RuntimeVersion, SandboxId,
-    SandboxListing, SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode,
-    StepsEnd, StreamEnd, SubscriptionId,
+    ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, ExpectationFile,
+    HostFact, HostInstant, ImageListing, PlannedCase, PlannedExecution, PodUid, Reply, Request,
+    RunEnd, RunId, RunInfo, RunPlan, RuntimeNanos, RuntimeVersion, SandboxId, SandboxListing,
+    SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode, StepsEnd,
+    StreamEnd, SubscriptionId,
 };
 
 /// The field that a message lacks.
@@ -80,7 +81,44 @@ fn body(body: wire::entry::Body) -> Result<Body, Absent> {
                 wire::fact::Fact::OomKills(count) => HostFact::OomKills(count),
             },
         },
+        From::RunPlanned(plan) => Body::RunPlanned(Arc::new(run_plan(plan))),
+        From::Unjudged(unjudged) => Body::Unjudged {
+            case: CaseRun(unjudged.case_run),
+            skipped: unjudged.skipped,
+            reason: unjudged.reason,
+        },
+        From::CasesEnded(wire::Empty {}) => Body::CasesEnded,
+        From::RunEnded(ended) => Body::RunEnded(RunEnd {
+            removed: ended.removed,
+            faults: ended.faults,
+        }),
     })
+}
+
+fn run_plan(plan: wire::RunPlanned) -> RunPlan {
+    let cases = plan.cases.into_iter().map(|case| PlannedCase {
+        name: case.name,
+        definition: case.definition,
+    });
+    let executions = plan
+        .executions
+        .into_iter()
+        .map(|execution| PlannedExecution {
+            case: execution.case,
+            repetition: execution.repetition,
+        });
+    RunPlan {
+        cases: cases.collect(),
+        executions: executions.collect(),
+        invariants: plan.invariants,
+        image: plan.image,
+        foreign_pods: plan.foreign_pods,
+        expectations: plan.expectations.map(|file| ExpectationFile {
+            path: file.path,
+            text: file.text,
+        }),
+        partial: plan.partial,
+    }
 }
 
 fn run_info(run: wire::RunBegan) -> RunInfo {

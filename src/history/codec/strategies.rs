@@ -10,10 +10,11 @@ use proptest::prop_oneof;
 
 use crate::history::{
     Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
-    ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, HostInstant,
-    ImageListing, Labels, PodUid, Reply, Request, RunId, RunInfo, RuntimeNanos, RuntimeVersion,
-    SandboxId, SandboxListing, SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus, Seq,
-    StatusCode, StepsEnd, StreamEnd, SubscriptionId,
+    ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, ExpectationFile,
+    HostFact, HostInstant, ImageListing, Labels, PlannedCase, PlannedExecution, PodUid, Reply,
+    Request, RunEnd, RunId, RunInfo, RunPlan, RuntimeNanos, RuntimeVersion, SandboxId,
+    SandboxListing, SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode,
+    StepsEnd, StreamEnd, SubscriptionId,
 };
 
 pub(super) fn entry() -> impl Strategy<Value = Entry> {
@@ -84,7 +85,40 @@ fn body() -> impl Strategy<Value = Body> {
             case,
             fact: HostFact::OomKills(count)
         }),
+        run_plan().prop_map(|plan| Body::RunPlanned(Arc::new(plan))),
+        (case(), any::<bool>(), text()).prop_map(|(case, skipped, reason)| Body::Unjudged {
+            case,
+            skipped,
+            reason
+        }),
+        Just(Body::CasesEnded),
+        (any::<bool>(), vec(text(), 0..3))
+            .prop_map(|(removed, faults)| Body::RunEnded(RunEnd { removed, faults })),
     ]
+}
+
+fn run_plan() -> impl Strategy<Value = RunPlan> {
+    let case = (text(), text()).prop_map(|(name, definition)| PlannedCase { name, definition });
+    let execution = (any::<u32>(), option::of(any::<u32>()))
+        .prop_map(|(case, repetition)| PlannedExecution { case, repetition });
+    let file = (text(), text()).prop_map(|(path, text)| ExpectationFile { path, text });
+    (
+        (vec(case, 0..3), vec(execution, 0..3), vec(text(), 0..3)),
+        (text(), any::<u64>(), option::of(file), any::<bool>()),
+    )
+        .prop_map(
+            |((cases, executions, invariants), (image, foreign_pods, expectations, partial))| {
+                RunPlan {
+                    cases,
+                    executions,
+                    invariants,
+                    image,
+                    foreign_pods,
+                    expectations,
+                    partial,
+                }
+            },
+        )
 }
 
 fn request() -> impl Strategy<Value = Request> {

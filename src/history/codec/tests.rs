@@ -6,7 +6,10 @@ use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, proptest};
 
 use super::strategies;
-use super::{DecodeFault, Decoder, FORMAT_VERSION, MESSAGE_LIMIT, decode, encode, to_wire};
+use super::{
+    DecodeFault, Decoder, FORMAT_VERSION, MESSAGE_LIMIT, ReadFault, StreamDecoder, decode, encode,
+    to_wire,
+};
 use crate::history::wire;
 use crate::history::{Body, CaseRun, Entry, HostInstant, Request, RunInfo, Seq};
 
@@ -207,6 +210,43 @@ fn another_version_is_refused() {
         decode(&bytes).fault,
         Some(DecodeFault::Version { offset: 0, version })
     );
+}
+
+/// What a streaming reader with a buffer of some size makes of bytes.
+fn streamed(bytes: &[u8], buffer: usize) -> (Vec<Entry>, Option<DecodeFault>) {
+    let mut entries = Vec::new();
+    for entry in StreamDecoder::new(std::io::BufReader::with_capacity(buffer, bytes)) {
+        match entry {
+            Ok(entry) => entries.push(entry),
+            Err(ReadFault::Damaged { entry, fault }) => {
+                assert_eq!(entry, entries.len() as u64);
+                return (entries, Some(fault));
+            }
+            Err(ReadFault::Source { fault, .. }) => panic!("memory can be read: {fault}"),
+        }
+    }
+    (entries, None)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_stream_is_read_as_the_whole_is(
+        entries in history(), at in any::<usize>(), value in any::<u8>(), buffer in 1_usize..99,
+    ) {
+        let mut bytes = Vec::new();
+        for entry in &entries {
+            encode(entry, &mut bytes);
+        }
+        prop_assert_eq!(streamed(&bytes, buffer), (entries, None));
+        let at = at % bytes.len();
+        let whole = decode(&bytes[..at]);
+        prop_assert_eq!(streamed(&bytes[..at], buffer), (whole.entries, whole.fault));
+        bytes[at] = value;
+        let whole = decode(&bytes);
+        prop_assert_eq!(streamed(&bytes, buffer), (whole.entries, whole.fault));
+    }
 }
 
 #[test]

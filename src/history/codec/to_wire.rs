@@ -6,8 +6,8 @@ use crate::history::wire;
 use crate::history::{
     Body, CallFault, CallId, CaseRun, ContainerListing, ContainerMetadata, ContainerSpec,
     ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, ImageListing, Reply,
-    Request, RunInfo, RuntimeVersion, SandboxListing, SandboxMetadata, SandboxSpec, SandboxState,
-    SandboxStatus, StepsEnd, StreamEnd, SubscriptionId,
+    Request, RunInfo, RunPlan, RuntimeVersion, SandboxListing, SandboxMetadata, SandboxSpec,
+    SandboxState, SandboxStatus, StepsEnd, StreamEnd, SubscriptionId,
 };
 
 pub(super) fn entry(entry: &Entry) -> wire::Entry {
@@ -69,12 +69,60 @@ fn body(body: &Body) -> wire::entry::Body {
             met: *met,
             bound_ns: nanos(*bound),
         }),
-        Body::Fact { case, fact } => To::Fact(wire::Fact {
+        Body::Fact { case, fact } => To::Fact(host_fact(*case, *fact)),
+        Body::RunPlanned(plan) => To::RunPlanned(run_planned(plan)),
+        Body::Unjudged {
+            case,
+            skipped,
+            reason,
+        } => To::Unjudged(wire::Unjudged {
             case_run: case.0,
-            fact: Some(match fact {
-                HostFact::OomKills(count) => wire::fact::Fact::OomKills(*count),
-            }),
+            skipped: *skipped,
+            reason: reason.clone(),
         }),
+        Body::CasesEnded => To::CasesEnded(wire::Empty {}),
+        Body::RunEnded(end) => To::RunEnded(wire::RunEnded {
+            removed: end.removed,
+            faults: end.faults.clone(),
+        }),
+    }
+}
+
+fn host_fact(case: CaseRun, fact: HostFact) -> wire::Fact {
+    wire::Fact {
+        case_run: case.0,
+        fact: Some(match fact {
+            HostFact::OomKills(count) => wire::fact::Fact::OomKills(count),
+        }),
+    }
+}
+
+fn run_planned(plan: &RunPlan) -> wire::RunPlanned {
+    let cases = plan.cases.iter().map(|case| wire::PlannedCase {
+        name: case.name.clone(),
+        definition: case.definition.clone(),
+    });
+    let executions = plan
+        .executions
+        .iter()
+        .map(|execution| wire::PlannedExecution {
+            case: execution.case,
+            repetition: execution.repetition,
+        });
+    wire::RunPlanned {
+        cases: cases.collect(),
+        executions: executions.collect(),
+        invariants: plan.invariants.clone(),
+        image: plan.image.clone(),
+        foreign_pods: plan.foreign_pods,
+        expectations: plan
+            .expectations
+            .as_ref()
+            .map(|file| wire::ExpectationFile {
+                path: file.path.clone(),
+                text: file.text.clone(),
+            }),
+        partial: plan.partial,
     }
 }
 

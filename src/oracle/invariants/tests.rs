@@ -200,8 +200,8 @@ fn a_new_subscriber_can_be_told_twice() {
     then(
         "resubscribe; c CREATED; c CREATED",
         expect![[r#"
-        INV-02 at #7 #8: c (c.0.beef): expected one CREATED event: CREATED again after 1ms
-    "#]],
+            INV-02 at #8 #9: c (c.0.beef): expected one CREATED event: CREATED again after 1ms
+        "#]],
     );
 }
 
@@ -491,8 +491,9 @@ fn a_status_without_an_image_is_told() {
     check(
         "pod run; c create; c CREATED status-lacks=image",
         expect![[r#"
-        INV-07 at #5: c (c.0.beef): expected an id, metadata, an image and created_at in each status: status 0 of CREATED has no image
-    "#]],
+            INV-07 at #5: c (c.0.beef): expected an id, metadata, an image and created_at in each status: status 0 of CREATED has no image
+            INV-13 at #5: c (c.0.beef): expected a kubelet takes the event: the kubelet panics: the status of container c.0.beef has no image, and the kubelet dereferences it
+        "#]],
     );
 }
 
@@ -571,6 +572,48 @@ fn deleted_that_shows_another_container_is_accepted() {
 #[test]
 fn a_snapshot_without_its_own_container_is_not_too_old() {
     then("c STARTED missing", expect![]);
+}
+
+// INV-09
+
+/// As [`check`], after `d` has seen its sibling `c` exit in #10.
+#[track_caller]
+fn beside(script: &str, expect: Expect) {
+    let two = "pod run; c create; c CREATED; d create; d CREATED; c STARTED; c STOPPED";
+    check(&format!("{two}; {script}"), expect);
+}
+
+#[test]
+fn a_sibling_that_runs_again_went_back() {
+    beside(
+        "d STARTED stale=c:running",
+        expect![[r#"
+        INV-09 at #10 #11: c (c.0.beef): expected EXITED or later in the snapshots that follow: RUNNING after EXITED
+    "#]],
+    );
+    beside("d STARTED", expect![]);
+}
+
+#[test]
+fn a_sibling_that_was_deleted_stays_away() {
+    beside(
+        "c DELETED; d STARTED stale=c:exited",
+        expect![[r#"
+        INV-09 at #11 #12: c (c.0.beef): expected deleted or later in the snapshots that follow: EXITED after deleted
+    "#]],
+    );
+    beside("c DELETED; c create; c CREATED; d STARTED", expect![]);
+}
+
+#[test]
+fn an_event_that_a_kubelet_drops_for_its_age_may_show_an_earlier_state() {
+    beside("d STARTED stale=c:running at=-1500us", expect![]);
+    beside(
+        "d STARTED stale=c:running at=-500us",
+        expect![[r#"
+        INV-09 at #10 #11: c (c.0.beef): expected EXITED or later in the snapshots that follow: RUNNING after EXITED
+    "#]],
+    );
 }
 
 // INV-11

@@ -9,6 +9,8 @@
 use expect_test::{Expect, expect};
 
 use super::WholeRun;
+use crate::history::Body;
+use crate::limits;
 use crate::oracle::invariants;
 use crate::oracle::script::{entries, history, render};
 
@@ -130,4 +132,26 @@ fn foreign_pods_are_not_judged() {
         "foreign CREATED; foreign CREATED; foreign STOPPED no-sandbox",
         expect![],
     );
+}
+
+#[test]
+fn a_container_that_is_let_go_leaves_what_it_broke() {
+    let mut whole_run = WholeRun::default();
+    let script = entries("pod run; c create; c CREATED; c CREATED");
+    for entry in &script {
+        whole_run.push(entry);
+    }
+    let event = script.last().expect("an event");
+    for number in 0..=limits::RUN_CONTAINERS {
+        let mut another = event.clone();
+        let Body::Event { event, .. } = &mut another.body else {
+            unreachable!("the script ends with an event")
+        };
+        event.container.0 = format!("another-{number}");
+        whole_run.push(&another);
+    }
+    assert_eq!(whole_run.seen.len(), limits::RUN_CONTAINERS);
+    let found = whole_run.violations(&[]);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].subject, "c.0.beef");
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use expect_test::{Expect, expect};
 
 use super::timeline;
-use crate::history::{Body, CaseRun, Entry, Seq, SubscriptionId};
-use crate::report::fixture::{at, entries};
+use crate::history::{Body, CaseRun, Entry, Request, Seq, SubscriptionId};
+use crate::report::fixture::{AWKWARD, at, entries};
 
 #[track_caller]
 fn check(entries: &[Arc<Entry>], marked: &[Seq], expect: &Expect) {
@@ -62,6 +62,34 @@ fn an_id_without_its_call_is_shown_short() {
                  #12     +0.156  rpc     call 3 → ok
         "#]],
     );
+}
+
+#[test]
+fn a_name_drives_no_terminal_wherever_it_is_learnt() {
+    let mut entries = entries();
+    for entry in &mut entries {
+        if let Body::CallBegan { request, .. } = &mut Arc::make_mut(entry).body {
+            rename(request);
+        }
+    }
+    // Without the call that makes the sandbox, its name is learnt from a container of it.
+    for first in [0, 6] {
+        let entries = entries[first..].iter().map(AsRef::as_ref);
+        for line in timeline(at(0), entries, &[]) {
+            assert!(!line.contains(char::is_control), "{line:?}");
+        }
+    }
+}
+
+fn rename(request: &mut Request) {
+    if let Request::RunSandbox(spec) = request {
+        Arc::make_mut(spec).binding = AWKWARD.to_owned();
+    }
+    if let Request::CreateContainer(spec) = request {
+        let spec = Arc::make_mut(spec);
+        spec.binding = AWKWARD.to_owned();
+        Arc::make_mut(&mut spec.sandbox_spec).binding = AWKWARD.to_owned();
+    }
 }
 
 #[test]

@@ -1,0 +1,137 @@
+//! A history, judged by the oracle and told by every report.
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use cri_event_conformance::case::{Case, load};
+use cri_event_conformance::history::{CaseHistory, CaseRun, Entry, HostInstant, RunInfo, codec};
+use cri_event_conformance::oracle::{self, Undecided, WholeRun};
+use cri_event_conformance::outcome::{Outcome, RunReport, Verdict, Violation};
+use cri_event_conformance::report::{self, Evidence, Timeline, json, junit};
+
+static CASES: LazyLock<Vec<Case>> =
+    LazyLock::new(|| load::embedded().expect("the cases are valid"));
+
+/// The suite's case of an id; any, if there is none.
+pub fn case(id: &str) -> &'static Case {
+    let found = CASES.iter().find(|case| case.id == id);
+    found.unwrap_or(&CASES[0])
+}
+
+/// The suite's case of a number, beginning anew after the last.
+pub fn numbered_case(number: usize) -> &'static Case {
+    &CASES[number % CASES.len()]
+}
+
+/// Judges what a run of a case left behind, and tells it.
+pub fn judge_and_tell(case: &Case, run: CaseRun, entries: &[Arc<Entry>]) {
+    let mut history = CaseHistory::new(run);
+    let mut whole_run = WholeRun::default();
+    for entry in entries {
+        history.push(entry);
+        whole_run.push(entry);
+    }
+    let _ = oracle::pending(case, &history);
+    let _ = oracle::unannounced(&history);
+    let judgement = oracle::judge(case, &history);
+    let mut invariants = oracle::invariants(&history);
+    invariants.extend(whole_run.violations(&invariants));
+    for violation in invariants.iter().chain(&judgement.violations) {
+        let _ = oracle::context(&history, violation);
+    }
+    let (verdict, reason) = match judgement.undecided {
+        Some(Undecided::Error(reason)) => (Verdict::Error, Some(reason)),
+        Some(Undecided::Inconclusive(reason)) => (Verdict::Inconclusive, Some(reason)),
+        None if judgement.violations.is_empty() => (Verdict::Pass, None),
+        None => (Verdict::Fail, None),
+    };
+    let invariants = Outcome {
+        id: "INV-00".to_owned(),
+        name: "invariant::all-of-them".to_owned(),
+        verdict: Verdict::Fail,
+        violations: invariants,
+        ..outcome(case, entries)
+    };
+    let of_case = Outcome {
+        verdict,
+        reason,
+        violations: judgement.violations,
+        advice: judgement.advice,
+        ..outcome(case, history.entries())
+    };
+    tell(vec![of_case, invariants]);
+    let timeline = Timeline::new(HostInstant::default(), entries.iter().map(AsRef::as_ref));
+    for entry in entries {
+        assert_plain(&timeline.line(entry, true));
+    }
+}
+
+/// What was encoded is decoded again, to the same.
+pub fn assert_survives_encoding(entries: &[Entry]) {
+    let mut bytes = Vec::new();
+    for entry in entries {
+        codec::encode(entry, &mut bytes);
+    }
+    let again = codec::decode(&bytes);
+    assert_eq!(again.fault, None);
+    assert_eq!(again.entries, entries);
+}
+
+fn outcome(case: &Case, evidence: &[Arc<Entry>]) -> Outcome {
+    Outcome {
+        id: case.id.clone(),
+        name: case.name.clone(),
+        repetition: None,
+        title: case.title.clone(),
+        why: case.why.clone(),
+        sources: case.sources.clone(),
+        verdict: Verdict::Pass,
+        reason: None,
+        violations: Vec::new(),
+        advice: Vec::new(),
+        leftovers: Vec::new(),
+        evidence: evidence.to_vec(),
+        began: evidence
+            .first()
+            .map_or(HostInstant::default(), |entry| entry.at),
+        duration: Duration::from_secs(1),
+    }
+}
+
+fn tell(outcomes: Vec<Outcome>) {
+    for outcome in &outcomes {
+        let evidence = Evidence::of(outcome);
+        let lines = |violation: &Violation| evidence.lines(violation);
+        for line in outcome
+            .violations
+            .iter()
+            .chain(&outcome.advice)
+            .flat_map(lines)
+        {
+            assert_plain(&line);
+        }
+        report::failure(outcome).lines().for_each(assert_plain);
+    }
+    let told = RunReport {
+        info: RunInfo::default(),
+        began: HostInstant::default(),
+        duration: Duration::from_secs(1),
+        image: String::new(),
+        outcomes,
+        faults: Vec::new(),
+        foreign_pods: 0,
+    };
+    report::summary(&told).lines().for_each(assert_plain);
+    let mut xml = Vec::new();
+    junit::write(&told, &mut xml).expect("memory takes all");
+    let xml = String::from_utf8(xml).expect("a document is text");
+    roxmltree::Document::parse(&xml).expect("a document is well-formed");
+    let mut text = Vec::new();
+    json::write(&told, &mut text).expect("memory takes all");
+    serde_json::from_slice::<serde_json::Value>(&text).expect("a document is JSON");
+}
+
+/// No line lets a runtime drive a terminal.
+fn assert_plain(line: &str) {
+    assert!(!line.chars().any(char::is_control), "{line:?}");
+}

@@ -1,0 +1,541 @@
+//! What a runtime may answer and send, in few bytes: a fuzzer that had to find protobuf first would
+//! seldom come so far. Whatever the CRI cannot rule out can be said: parts that are absent, texts
+//! that are huge, statuses by the thousand, calls that end before they begin.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arbitrary::Arbitrary;
+use cri_event_conformance::case::Case;
+use cri_event_conformance::history::{
+    Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
+    ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, HostInstant,
+    Labels, PodUid, Reply, Request, RunInfo, RuntimeNanos, SandboxId, SandboxListing,
+    SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode, StepsEnd,
+    StreamEnd, SubscriptionId,
+};
+
+use crate::judging;
+
+/// How often a script may say what is large. More would test the machine.
+const LARGE: u32 = 8;
+const MANY: usize = 3_000;
+const HUGE: usize = 40_000;
+/// What cases call their sandboxes and containers.
+const BINDINGS: [&str; 8] = [
+    "pod",
+    "c",
+    "obedient",
+    "killed",
+    "exited",
+    "neighbour",
+    "pod-of-killed",
+    "",
+];
+const RUN: CaseRun = CaseRun(1);
+
+/// One run of one case.
+#[derive(Arbitrary, Debug)]
+pub struct Script {
+    case: u8,
+    lines: Vec<Line>,
+    end: End,
+}
+
+#[derive(Arbitrary, Debug)]
+struct Line {
+    after_ms: i16,
+    what: What,
+}
+
+#[derive(Arbitrary, Debug)]
+enum What {
+    Event {
+        kind: i8,
+        of: Name,
+        at_ms: i32,
+        pod: Option<Pod>,
+        containers: Statuses,
+    },
+    Make {
+        call: u8,
+        of: Name,
+        binding: u8,
+        sandbox: bool,
+    },
+    Ask {
+        call: u8,
+        of: Name,
+        ask: Ask,
+    },
+    Answer {
+        call: u8,
+        answer: Answer,
+    },
+    Stream {
+        number: u8,
+        what: u8,
+    },
+    Waited {
+        met: bool,
+        wanted: Text,
+    },
+    OomKills(u64),
+    Ended(End),
+}
+
+#[derive(Arbitrary, Debug)]
+enum Ask {
+    StopSandbox,
+    RemoveSandbox,
+    SandboxStatus,
+    ListSandboxes,
+    Start,
+    Stop(u16),
+    Remove,
+    Status,
+    List,
+    Image,
+}
+
+#[derive(Arbitrary, Debug)]
+enum Answer {
+    Done,
+    Made(Name),
+    Pod(Pod),
+    Container(Status),
+    Pods(Vec<Pod>),
+    Containers(Statuses),
+    Nothing,
+    Fault(i8, Text),
+}
+
+#[derive(Arbitrary, Clone, Debug)]
+struct Statuses {
+    few: Vec<Status>,
+    many: bool,
+}
+
+#[derive(Arbitrary, Clone, Debug)]
+struct Pod {
+    of: Name,
+    uid: Option<Name>,
+    attempt: u8,
+    state: i8,
+    at_ms: i32,
+    ip: Text,
+}
+
+#[derive(Arbitrary, Clone, Debug)]
+struct Status {
+    of: Name,
+    pod: Name,
+    named: Option<u8>,
+    state: i8,
+    created_ms: i32,
+    started_ms: i32,
+    finished: Stamp,
+    exit_code: i32,
+    has_image: bool,
+    reason: Text,
+    message: Text,
+}
+
+#[derive(Arbitrary, Clone, Debug)]
+enum Stamp {
+    Never,
+    Ms(i32),
+    Ns(i64),
+}
+
+/// One of few, so that what belongs together is met more than once.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+struct Name(u8);
+
+#[derive(Arbitrary, Clone, Debug)]
+enum Text {
+    Empty,
+    Oom,
+    Completed,
+    Awkward,
+    Huge(char),
+    Any(String),
+}
+
+#[derive(Arbitrary, Debug)]
+enum End {
+    Complete,
+    Unmet,
+    Inconclusive(Text),
+    Error(Text),
+    None,
+}
+
+impl Script {
+    /// The case, and what its run left behind.
+    pub fn history(&self) -> (&'static Case, CaseRun, Vec<Entry>) {
+        let case = judging::numbered_case(usize::from(self.case));
+        let mut writer = Writer::default();
+        writer.write(0, Body::RunBegan(RunInfo::default()));
+        writer.write(
+            1,
+            Body::CaseBegan {
+                case: RUN,
+                id: case.id.clone(),
+                definition: case.definition.clone(),
+                timeout_percent: 100,
+            },
+        );
+        for line in &self.lines {
+            let body = writer.body(&line.what);
+            writer.write(line.after_ms, body);
+        }
+        if let Some(end) = writer.end(&self.end) {
+            writer.write(1, Body::StepsEnded { case: RUN, end });
+            writer.write(1, Body::CaseEnded { case: RUN });
+        }
+        (case, RUN, writer.entries)
+    }
+}
+
+#[derive(Default)]
+struct Writer {
+    entries: Vec<Entry>,
+    now_ms: i64,
+    large: u32,
+}
+
+impl Writer {
+    fn write(&mut self, after_ms: i16, body: Body) {
+        self.now_ms += i64::from(after_ms);
+        let at = HostInstant {
+            monotonic_ns: self.now_ms.unsigned_abs() * 1_000_000,
+            realtime_ns: self.now_ms * 1_000_000,
+        };
+        let seq = Seq(self.entries.len() as u64);
+        self.entries.push(Entry { seq, at, body });
+    }
+
+    fn body(&mut self, what: &What) -> Body {
+        let call = |call: &u8| CallId(u64::from(*call % 16));
+        match what {
+            What::Event {
+                kind,
+                of,
+                at_ms,
+                pod,
+                containers,
+            } => Body::Event {
+                subscription: SubscriptionId(1),
+                event: Event {
+                    container: of.container(),
+                    kind: kind_of(*kind),
+                    created_at: nanos(*at_ms),
+                    sandbox: pod.as_ref().map(|pod| self.sandbox(pod)),
+                    containers: self.statuses(containers),
+                },
+            },
+            What::Make {
+                call: number,
+                of,
+                binding,
+                sandbox,
+            } => Body::CallBegan {
+                call: call(number),
+                case: Some(RUN),
+                request: make(*of, *binding, *sandbox),
+            },
+            What::Ask {
+                call: number,
+                of,
+                ask,
+            } => Body::CallBegan {
+                call: call(number),
+                case: Some(RUN),
+                request: request(*of, ask),
+            },
+            What::Answer {
+                call: number,
+                answer,
+            } => Body::CallEnded {
+                call: call(number),
+                result: self.answer(answer),
+            },
+            What::Stream { number, what } => stream(SubscriptionId(u32::from(*number % 3)), *what),
+            What::Waited { met, wanted } => Body::Waited {
+                case: RUN,
+                wanted: self.text(wanted),
+                met: *met,
+                bound: Duration::from_secs(1),
+            },
+            What::OomKills(count) => Body::Fact {
+                case: RUN,
+                fact: HostFact::OomKills(*count),
+            },
+            What::Ended(end) => Body::StepsEnded {
+                case: RUN,
+                end: self.end(end).unwrap_or(StepsEnd::Complete),
+            },
+        }
+    }
+
+    fn answer(&mut self, answer: &Answer) -> Result<Reply, CallFault> {
+        Ok(match answer {
+            Answer::Done => Reply::Done,
+            Answer::Made(name) if name.0 % 2 == 0 => Reply::Sandbox(name.sandbox()),
+            Answer::Made(name) => Reply::Container(name.container()),
+            Answer::Pod(pod) => Reply::SandboxStatus(Box::new(self.sandbox(pod))),
+            Answer::Container(status) => Reply::ContainerStatus(Box::new(self.status(status))),
+            Answer::Pods(pods) => {
+                Reply::Sandboxes(pods.iter().map(|pod| self.listed_pod(pod)).collect())
+            }
+            Answer::Containers(statuses) => {
+                let pods = statuses.few.iter().map(|status| status.pod).cycle();
+                let listed = self.statuses(statuses).into_iter().zip(pods);
+                Reply::Containers(
+                    listed
+                        .map(|(status, pod)| listed_container(status, pod))
+                        .collect(),
+                )
+            }
+            Answer::Nothing => Reply::Image(None),
+            Answer::Fault(code, message) => {
+                return Err(CallFault {
+                    code: StatusCode(i32::from(*code)),
+                    message: self.text(message),
+                    deadline: Duration::from_secs(4),
+                });
+            }
+        })
+    }
+
+    fn sandbox(&mut self, pod: &Pod) -> SandboxStatus {
+        let listed = self.listed_pod(pod);
+        SandboxStatus {
+            id: listed.id,
+            metadata: listed.metadata,
+            state: listed.state,
+            created_at: listed.created_at,
+            ips: vec![self.text(&pod.ip)],
+            labels: listed.labels,
+            annotations: Labels::new(),
+            runtime_handler: String::new(),
+        }
+    }
+
+    fn listed_pod(&mut self, pod: &Pod) -> SandboxListing {
+        SandboxListing {
+            id: pod.of.sandbox(),
+            metadata: pod.uid.map(|uid| SandboxMetadata {
+                name: "pod".to_owned(),
+                uid: uid.uid(),
+                namespace: String::new(),
+                attempt: u32::from(pod.attempt),
+            }),
+            state: match pod.state % 4 {
+                0 => SandboxState::Ready,
+                1 => SandboxState::NotReady,
+                other => SandboxState::Unknown(i32::from(other)),
+            },
+            created_at: nanos(pod.at_ms),
+            labels: Labels::new(),
+        }
+    }
+
+    fn statuses(&mut self, statuses: &Statuses) -> Vec<ContainerStatus> {
+        let mut all: Vec<_> = statuses
+            .few
+            .iter()
+            .map(|status| self.status(status))
+            .collect();
+        if statuses.many && !all.is_empty() && self.may_be_large() {
+            let few = all.len();
+            all = (0..MANY)
+                .map(|place| {
+                    let id = format!("{}-{place}", all[place % few].id);
+                    let brief = ContainerStatus {
+                        reason: String::new(),
+                        message: String::new(),
+                        ..all[place % few].clone()
+                    };
+                    ContainerStatus {
+                        id: ContainerId(id),
+                        ..brief
+                    }
+                })
+                .chain(all.iter().cloned())
+                .collect();
+        }
+        all
+    }
+
+    fn status(&mut self, status: &Status) -> ContainerStatus {
+        ContainerStatus {
+            id: status.of.container(),
+            metadata: status.named.map(|binding| ContainerMetadata {
+                name: binding_of(binding).to_owned(),
+                attempt: 0,
+            }),
+            state: match status.state % 5 {
+                0 => ContainerState::Created,
+                1 => ContainerState::Running,
+                2 => ContainerState::Exited,
+                other => ContainerState::Unknown(i32::from(other)),
+            },
+            created_at: nanos(status.created_ms),
+            started_at: nanos(status.started_ms),
+            finished_at: match status.finished {
+                Stamp::Never => RuntimeNanos(0),
+                Stamp::Ms(ms) => nanos(ms),
+                Stamp::Ns(ns) => RuntimeNanos(ns),
+            },
+            exit_code: status.exit_code,
+            image: status.has_image.then(|| "image".to_owned()),
+            image_ref: String::new(),
+            reason: self.text(&status.reason),
+            message: self.text(&status.message),
+            labels: labels(status.pod),
+            annotations: Labels::new(),
+        }
+    }
+
+    fn text(&mut self, text: &Text) -> String {
+        match text {
+            Text::Empty => String::new(),
+            Text::Oom => "OOMKilled".to_owned(),
+            Text::Completed => "Completed".to_owned(),
+            Text::Awkward => "\u{1b}[31m ]]> <b>&amp;\"'\r\n\u{0}\u{fffe}\u{202e}".to_owned(),
+            Text::Huge(char) if self.may_be_large() => char.to_string().repeat(HUGE),
+            Text::Huge(char) => char.to_string(),
+            Text::Any(text) => text.clone(),
+        }
+    }
+
+    fn end(&mut self, end: &End) -> Option<StepsEnd> {
+        Some(match end {
+            End::Complete => StepsEnd::Complete,
+            End::Unmet => StepsEnd::Unmet,
+            End::Inconclusive(reason) => StepsEnd::Inconclusive(self.text(reason)),
+            End::Error(reason) => StepsEnd::Error(self.text(reason)),
+            End::None => return None,
+        })
+    }
+
+    fn may_be_large(&mut self) -> bool {
+        self.large += 1;
+        self.large <= LARGE
+    }
+}
+
+impl Name {
+    fn text(self, prefix: &str) -> String {
+        format!("{prefix}{:08}", self.0 % 6)
+    }
+
+    fn container(self) -> ContainerId {
+        ContainerId(self.text("id"))
+    }
+
+    fn sandbox(self) -> SandboxId {
+        SandboxId(self.text("id"))
+    }
+
+    fn uid(self) -> PodUid {
+        PodUid(self.text("uid"))
+    }
+}
+
+fn binding_of(number: u8) -> &'static str {
+    BINDINGS[usize::from(number) % BINDINGS.len()]
+}
+
+fn kind_of(number: i8) -> EventKind {
+    match number % 6 {
+        0 => EventKind::Created,
+        1 => EventKind::Started,
+        2 => EventKind::Stopped,
+        3 => EventKind::Deleted,
+        other => EventKind::Unknown(i32::from(other)),
+    }
+}
+
+fn nanos(ms: i32) -> RuntimeNanos {
+    RuntimeNanos(i64::from(ms) * 1_000_000)
+}
+
+fn labels(pod: Name) -> Labels {
+    Labels::from([("io.kubernetes.pod.uid".to_owned(), pod.text("uid"))])
+}
+
+fn listed_container(status: ContainerStatus, pod: Name) -> ContainerListing {
+    ContainerListing {
+        id: status.id,
+        sandbox: pod.sandbox(),
+        metadata: status.metadata,
+        state: status.state,
+        created_at: status.created_at,
+        labels: status.labels,
+        image: status.image,
+    }
+}
+
+fn make(of: Name, binding: u8, sandbox: bool) -> Request {
+    let binding = binding_of(binding).to_owned();
+    let spec = SandboxSpec {
+        uid: of.uid(),
+        ..SandboxSpec::default()
+    };
+    if sandbox {
+        return Request::RunSandbox(Arc::new(SandboxSpec { binding, ..spec }));
+    }
+    Request::CreateContainer(Arc::new(ContainerSpec {
+        sandbox: of.sandbox(),
+        sandbox_spec: Arc::new(spec),
+        binding,
+        ..ContainerSpec::default()
+    }))
+}
+
+fn request(of: Name, ask: &Ask) -> Request {
+    match ask {
+        Ask::StopSandbox => Request::StopSandbox(of.sandbox()),
+        Ask::RemoveSandbox => Request::RemoveSandbox(of.sandbox()),
+        Ask::SandboxStatus => Request::SandboxStatus(of.sandbox()),
+        Ask::ListSandboxes => Request::ListSandboxes(Labels::new()),
+        Ask::Start => Request::StartContainer(of.container()),
+        Ask::Stop(grace_ms) => Request::StopContainer {
+            container: of.container(),
+            grace: Duration::from_millis(u64::from(*grace_ms)),
+        },
+        Ask::Remove => Request::RemoveContainer(of.container()),
+        Ask::Status => Request::ContainerStatus(of.container()),
+        Ask::List => Request::ListContainers {
+            sandbox: None,
+            labels: Labels::new(),
+        },
+        Ask::Image => Request::ListImages,
+    }
+}
+
+fn stream(subscription: SubscriptionId, what: u8) -> Body {
+    match what % 5 {
+        0 => Body::SubscriptionOpened { subscription },
+        1 => Body::SubscriptionProven { subscription },
+        2 => Body::SubscriptionEnded {
+            subscription,
+            end: StreamEnd::Closed,
+        },
+        3 => Body::SubscriptionEnded {
+            subscription,
+            end: StreamEnd::Cancelled,
+        },
+        _ => Body::SubscriptionEnded {
+            subscription,
+            end: StreamEnd::Failed(CallFault {
+                code: StatusCode::UNAVAILABLE,
+                message: String::new(),
+                deadline: Duration::ZERO,
+            }),
+        },
+    }
+}

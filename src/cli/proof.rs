@@ -1,0 +1,48 @@
+//! What the suite says of itself: the defects that it must notice, and that it does.
+
+use std::fmt::Write as _;
+use std::io;
+use std::num::NonZeroUsize;
+
+use super::Fault;
+use super::args::MatrixArgs;
+use crate::case::Case;
+use crate::matrix::{MatrixOptions, matrix as try_all};
+use crate::model::defects;
+use crate::run::Exit;
+
+/// All defects, as a text.
+pub(super) fn listed() -> String {
+    let mut text = String::new();
+    for defect in defects() {
+        let (breaks, by) = (defect.requirements.join(" "), defect.noticed_by.join(" "));
+        let on_the_way = if defect.fault.is_on_the_way() {
+            "; --inject, too"
+        } else {
+            ""
+        };
+        let _ = writeln!(text, "{}\n    {}", defect.name, defect.what);
+        let _ = writeln!(text, "    like {}", defect.imitates);
+        let _ = writeln!(text, "    breaks {breaks}, noticed by {by}{on_the_way}");
+    }
+    text
+}
+
+/// Tries all of them and says how that went.
+pub(super) fn matrix(args: &MatrixArgs, cases: &[Case]) -> Result<Exit, Fault> {
+    let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let options = MatrixOptions {
+        threads,
+        clean_runs: args.clean_runs,
+        all_cases: args.all_cases,
+        markdown: args.markdown.clone(),
+        json: args.json.clone(),
+    };
+    let tried = try_all(&options, cases, &mut io::stdout());
+    let tried = tried.map_err(|fault| Fault::new(Exit::Usage, format!("error: {fault}")))?;
+    Ok(if tried.holds() {
+        Exit::Conformant
+    } else {
+        Exit::NonConformant
+    })
+}

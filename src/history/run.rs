@@ -1,0 +1,74 @@
+//! What a history tells of the run as a whole: its beginning, its plan, its end.
+
+use serde::{Deserialize, Serialize};
+
+use super::{RunId, RuntimeVersion};
+
+/// What a history is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// The run.
+    pub run: RunId,
+    /// Version and commit of this suite.
+    pub suite: String,
+    /// The runtime's endpoint.
+    pub endpoint: String,
+    /// What the runtime calls itself.
+    pub runtime: RuntimeVersion,
+}
+
+/// What a run is about to do, and all that its reports say beside what is seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunPlan {
+    /// The cases, each once.
+    pub cases: Vec<PlannedCase>,
+    /// Which of them is executed when. An execution's number is its place here; the invariants have
+    /// the numbers after them.
+    pub executions: Vec<PlannedExecution>,
+    /// The ids of the invariants that are judged.
+    pub invariants: Vec<String>,
+    /// The image that containers run.
+    pub image: String,
+    /// Pods on the node that the run did not make.
+    pub foreign_pods: u64,
+    /// The failures that are known of the runtime.
+    pub expectations: Option<ExpectationFile>,
+    /// Whether cases were left out by the user's selection.
+    pub partial: bool,
+}
+
+/// A case of the plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedCase {
+    /// The name by which it is listed.
+    pub name: String,
+    /// Its whole YAML.
+    pub definition: String,
+}
+
+/// One execution to come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedExecution {
+    /// The place of its case in [`RunPlan::cases`].
+    pub case: u32,
+    /// Which repetition of it, from 1; absent unless cases are repeated.
+    pub repetition: Option<u32>,
+}
+
+/// A file of known failures, as it was when the run began.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExpectationFile {
+    /// Its name, as the user gave it.
+    pub path: String,
+    /// Its whole YAML.
+    pub text: String,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEnd {
+    /// Whether all that the cases made is removed, but for what was to be kept.
+    pub removed: bool,
+    /// What went wrong beside the cases, one sentence each.
+    pub faults: Vec<String>,
+}

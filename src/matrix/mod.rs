@@ -1,0 +1,174 @@
+//! The proof that the suite can fail: each defect of the model against the cases that must notice
+//! it, and the model without a defect, in all its permitted variations, against all cases.
+//!
+//! A defect is *noticed* if every case and invariant that it names has failed, and *precise* if the
+//! first failure is one of these: a reader of the report is told what is wrong, and not what
+//! follows from it.
+
+mod table;
+mod trial;
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::case::Case;
+use crate::model::{Defect, VARIATIONS, defects};
+use crate::run::RunError;
+
+pub use table::MatrixError;
+use trial::Trial;
+
+/// What to try, and where to tell it.
+#[derive(Clone, Debug)]
+pub struct MatrixOptions {
+    /// How many trials run at once.
+    pub threads: NonZeroUsize,
+    /// How often the model without a defect is tried in each variation.
+    pub clean_runs: u64,
+    /// Try each defect on all cases, not on those alone that it names.
+    pub all_cases: bool,
+    /// Where to write the table as Markdown.
+    pub markdown: Option<PathBuf>,
+    /// Where to write it as JSON.
+    pub json: Option<PathBuf>,
+}
+
+/// What a trial of one defect came to.
+#[derive(Debug)]
+pub struct Noticed {
+    /// The defect.
+    pub defect: &'static Defect,
+    /// The cases and invariants that failed, in the report's order.
+    pub failed: Vec<String>,
+    /// Why the trial came to no verdicts, if it did not.
+    pub fault: Option<String>,
+}
+
+/// What a trial of the model without a defect came to.
+#[derive(Debug)]
+pub struct Clean {
+    /// Which variation.
+    pub variation: &'static str,
+    /// What looked random in it.
+    pub seed: u64,
+    /// What did not pass, each with its reason.
+    pub alarms: Vec<String>,
+}
+
+/// All of it.
+#[derive(Debug, Default)]
+pub struct Matrix {
+    /// Each defect, in the order of the tables.
+    pub defects: Vec<Noticed>,
+    /// Each run without a defect.
+    pub clean: Vec<Clean>,
+    /// The ids of all cases.
+    pub cases: Vec<String>,
+}
+
+impl Noticed {
+    /// Those that should have failed and did not.
+    #[must_use]
+    pub fn missing(&self) -> Vec<&'static str> {
+        let missing = |id: &&&str| !self.failed.iter().any(|failed| failed == **id);
+        self.defect
+            .noticed_by
+            .iter()
+            .filter(missing)
+            .copied()
+            .collect()
+    }
+
+    /// Whether everyone who should notice it did.
+    #[must_use]
+    pub fn is_noticed(&self) -> bool {
+        self.fault.is_none() && self.missing().is_empty()
+    }
+
+    /// Whether the first failure explains it.
+    #[must_use]
+    pub fn is_precise(&self) -> bool {
+        let first = self.failed.first();
+        first.is_some_and(|first| self.defect.noticed_by.contains(&first.as_str()))
+    }
+}
+
+impl Matrix {
+    /// The cases that no defect turns red.
+    #[must_use]
+    pub fn never_red(&self) -> Vec<&str> {
+        let noticed = self.defects.iter().filter(|noticed| noticed.is_noticed());
+        let red: Vec<&str> = noticed
+            .flat_map(|noticed| noticed.defect.noticed_by)
+            .copied()
+            .collect();
+        let cases = self.cases.iter().map(String::as_str);
+        cases.filter(|case| !red.contains(case)).collect()
+    }
+
+    /// Whether every defect is noticed precisely, every case can fail, and nothing fails without a
+    /// defect.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        let defects = self
+            .defects
+            .iter()
+            .all(|noticed| noticed.is_noticed() && noticed.is_precise());
+        let clean = self.clean.iter().all(|clean| clean.alarms.is_empty());
+        defects && clean && self.never_red().is_empty()
+    }
+}
+
+/// Tries every defect and every variation.
+///
+/// # Errors
+/// If a table cannot be written.
+pub fn matrix(
+    options: &MatrixOptions,
+    cases: &[Case],
+    out: &mut dyn std::io::Write,
+) -> Result<Matrix, MatrixError> {
+    let mut trials: Vec<Trial> = Vec::new();
+    for seed in 0..options.clean_runs {
+        trials.extend(
+            VARIATIONS
+                .iter()
+                .map(|variation| Trial::Clean(variation, seed)),
+        );
+    }
+    trials.extend(defects().map(Trial::Defect));
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..options.threads.get() {
+            scope.spawn(|| {
+                while let Some(trial) = trials.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let tried = trial.run(cases, options.all_cases);
+                    let mut done = done
+                        .lock()
+                        .unwrap_or_else(std::sync::PoisonError::into_inner);
+                    done.push(tried);
+                }
+            });
+        }
+    });
+    let done = done
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let matrix = table::gathered(done, cases);
+    table::write(options, &matrix, out)?;
+    Ok(matrix)
+}
+
+/// Why a trial has no report, in a sentence.
+fn told(fault: &RunError) -> String {
+    let mut sentence = fault.to_string();
+    let mut source = std::error::Error::source(fault);
+    while let Some(cause) = source {
+        sentence = format!("{sentence}: {cause}");
+        source = cause.source();
+    }
+    sentence
+}

@@ -1,0 +1,190 @@
+//! The matrix as people and programs read it.
+
+use std::fmt::Write as _;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::trial::Tried;
+use super::{Matrix, MatrixOptions, Noticed};
+use crate::case::Case;
+use crate::model::defects;
+
+/// A table that cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum MatrixError {
+    /// Into a file.
+    #[error("write the matrix to {}: {fault}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        fault: std::io::Error,
+    },
+    /// To the output.
+    #[error("print the matrix: {0}")]
+    Output(#[from] std::io::Error),
+}
+
+/// What all trials came to, in the order of the tables.
+pub(super) fn gathered(done: Vec<Tried>, cases: &[Case]) -> Matrix {
+    let mut matrix = Matrix {
+        cases: cases.iter().map(|case| case.id.clone()).collect(),
+        ..Matrix::default()
+    };
+    for tried in done {
+        match tried {
+            Tried::Clean(clean) => matrix.clean.push(clean),
+            Tried::Defect(noticed) => matrix.defects.push(noticed),
+        }
+    }
+    let places: Vec<&str> = defects().map(|defect| defect.name).collect();
+    let place = |noticed: &Noticed| places.iter().position(|name| *name == noticed.defect.name);
+    matrix.defects.sort_by_key(place);
+    matrix
+        .clean
+        .sort_by_key(|clean| (clean.variation, clean.seed));
+    matrix
+}
+
+pub(super) fn write(
+    options: &MatrixOptions,
+    matrix: &Matrix,
+    out: &mut dyn Write,
+) -> Result<(), MatrixError> {
+    if let Some(path) = &options.markdown {
+        to_file(path, &markdown(matrix))?;
+    }
+    if let Some(path) = &options.json {
+        to_file(path, &format!("{:#}\n", as_json(matrix)))?;
+    }
+    out.write_all(problems(matrix).as_bytes())?;
+    out.write_all(format!("{}\n", summary(matrix)).as_bytes())?;
+    Ok(())
+}
+
+fn to_file(path: &Path, text: &str) -> Result<(), MatrixError> {
+    std::fs::write(path, text).map_err(|fault| MatrixError::File {
+        path: path.to_owned(),
+        fault,
+    })
+}
+
+/// What does not hold, a line for each.
+fn problems(matrix: &Matrix) -> String {
+    let mut text = String::new();
+    for noticed in &matrix.defects {
+        let name = noticed.defect.name;
+        let failed = match &noticed.failed[..] {
+            [] => "nothing failed".to_owned(),
+            failed => format!("failed: {}", failed.join(" ")),
+        };
+        if let Some(fault) = &noticed.fault {
+            let _ = writeln!(text, "NOT TRIED    {name}: {fault}");
+        } else if !noticed.is_noticed() {
+            let missing = noticed.missing().join(" ");
+            let _ = writeln!(text, "UNNOTICED    {name}: not by {missing}; {failed}");
+        } else if !noticed.is_precise() {
+            let _ = writeln!(text, "IMPRECISE    {name}: {failed}");
+        }
+    }
+    for case in matrix.never_red() {
+        let _ = writeln!(
+            text,
+            "NEVER RED    {case}: no defect names it and is noticed by it"
+        );
+    }
+    for clean in &matrix.clean {
+        for alarm in &clean.alarms {
+            let (variation, seed) = (clean.variation, clean.seed);
+            let _ = writeln!(text, "FALSE ALARM  {variation}, seed {seed}: {alarm}");
+        }
+    }
+    text
+}
+
+fn summary(matrix: &Matrix) -> String {
+    let noticed = matrix.defects.iter().filter(|noticed| noticed.is_noticed());
+    let cases = matrix.cases.len();
+    let alarms: usize = matrix.clean.iter().map(|clean| clean.alarms.len()).sum();
+    format!(
+        "{} defects, {} noticed; {cases} cases, {} can fail; {alarms} false alarms in {} clean runs",
+        matrix.defects.len(),
+        noticed.count(),
+        cases - matrix.never_red().len(),
+        matrix.clean.len()
+    )
+}
+
+fn markdown(matrix: &Matrix) -> String {
+    let mut text = format!("# How the suite proves itself\n\n{}.\n\n", summary(matrix));
+    text.push_str(
+        "| defect | what the runtime does | imitates | breaks | noticed by | also red |\n",
+    );
+    text.push_str("|---|---|---|---|---|---|\n");
+    for noticed in &matrix.defects {
+        let defect = noticed.defect;
+        let named = |id: &&String| !defect.noticed_by.contains(&id.as_str());
+        let also: Vec<&str> = noticed
+            .failed
+            .iter()
+            .filter(named)
+            .map(String::as_str)
+            .collect();
+        let by = if noticed.is_noticed() {
+            defect.noticed_by.join(" ")
+        } else {
+            format!("**not by {}**", noticed.missing().join(" "))
+        };
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {by} | {} |",
+            defect.name,
+            defect.what,
+            defect.imitates,
+            defect.requirements.join(" "),
+            also.join(" ")
+        );
+    }
+    text.push_str("\nWithout a defect, on a model that is permitted to behave so:\n\n");
+    text.push_str("| variation | seed | false alarms |\n|---|---|---|\n");
+    for clean in &matrix.clean {
+        let alarms = clean.alarms.len();
+        let _ = writeln!(text, "| {} | {} | {alarms} |", clean.variation, clean.seed);
+    }
+    text
+}
+
+fn as_json(matrix: &Matrix) -> Value {
+    let defect = |noticed: &Noticed| {
+        json!({
+            "name": noticed.defect.name,
+            "what": noticed.defect.what,
+            "imitates": noticed.defect.imitates,
+            "requirements": noticed.defect.requirements,
+            "shown_in": noticed.defect.shown_in,
+            "noticed_by": noticed.defect.noticed_by,
+            "failed": noticed.failed,
+            "fault": noticed.fault,
+            "noticed": noticed.is_noticed(),
+            "precise": noticed.is_precise(),
+        })
+    };
+    let clean = matrix.clean.iter().map(|clean| {
+        json!({
+            "variation": clean.variation,
+            "seed": clean.seed,
+            "alarms": clean.alarms,
+        })
+    });
+    json!({
+        "version": 1,
+        "suite": crate::VERSION,
+        "holds": matrix.holds(),
+        "defects": matrix.defects.iter().map(defect).collect::<Vec<_>>(),
+        "clean": clean.collect::<Vec<_>>(),
+        "cases": matrix.cases,
+        "never_red": matrix.never_red(),
+    })
+}

@@ -1,0 +1,186 @@
+//! What the model can do otherwise: wrongly, or within what is permitted.
+
+use std::time::Duration;
+
+use super::{Defect, Fault, Variation};
+use crate::history::EventKind;
+use crate::model::{Delivery, ExitNotice, NonTransition, Order, Replay, Transition};
+
+pub(super) const BEHAVIOUR: &[Defect] = &[
+    // Transitions that are not told.
+    Defect {
+        name: "no-stopped-after-failed-start",
+        what: "A container that could not be started is EXITED, and no STOPPED says so.",
+        imitates: "containerd 1.7 and 2.1, measured",
+        requirements: &["R6", "R23"],
+        shown_in: &["FLR-02"],
+        noticed_by: &["FLR-02", "INV-11"],
+        fault: Fault::Behaviour(|behaviour| behaviour.untold = &[Transition::FailedStart]),
+    },
+    Defect {
+        name: "no-stopped-on-forced-removal",
+        what: "A running container that is removed is not told to have stopped.",
+        imitates: "CRI-O main, handleExit: a container that is gone is passed over",
+        requirements: &["R6"],
+        shown_in: &["STP-06"],
+        noticed_by: &["STP-06"],
+        fault: Fault::Behaviour(|behaviour| behaviour.untold = &[Transition::ForcedRemoval]),
+    },
+    Defect {
+        name: "no-stopped-with-the-sandbox",
+        what: "Containers that end with their sandbox are not told to have stopped.",
+        imitates: "cri-o/cri-o#6699 (STOPPED never came)",
+        requirements: &["R6", "R23"],
+        shown_in: &["SBX-03"],
+        noticed_by: &["SBX-03", "INV-11"],
+        fault: Fault::Behaviour(|behaviour| behaviour.untold = &[Transition::EndWithSandbox]),
+    },
+    Defect {
+        name: "no-deleted-with-the-sandbox",
+        what: "Containers that are removed with their sandbox are not told to be deleted.",
+        imitates: "CRI-O main, RemovePodSandbox",
+        requirements: &["R6"],
+        shown_in: &["SBX-04"],
+        noticed_by: &["SBX-04"],
+        fault: Fault::Behaviour(|behaviour| behaviour.untold = &[Transition::RemovalWithSandbox]),
+    },
+    // What did not happen is told.
+    Defect {
+        name: "stopped-for-a-repeated-stop",
+        what: "Each StopContainer sends STOPPED, also of what has stopped before.",
+        imitates: "cri-o/cri-o#6631",
+        requirements: &["R8"],
+        shown_in: &["CMP-02"],
+        noticed_by: &["CMP-02", "INV-02"],
+        fault: Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::RepeatedStop]),
+    },
+    Defect {
+        name: "stopped-for-what-never-ran",
+        what: "A container that was never started is told to have stopped when it is removed.",
+        imitates: "CRI-O main, RemoveContainer",
+        requirements: &["R6"],
+        shown_in: &["CMP-08"],
+        noticed_by: &["CMP-08"],
+        fault: Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::EndOfNeverRun]),
+    },
+    // Exits.
+    Defect {
+        name: "exit-never-noticed",
+        what: "The exit of a process by itself is not noticed.",
+        imitates: "containerd/containerd#10603, containerd/containerd#10390 (RUNNING for ever)",
+        requirements: &["R6"],
+        shown_in: &["CMP-05", "FEA-01"],
+        noticed_by: &["CMP-05", "FEA-01"],
+        fault: Fault::Behaviour(|behaviour| behaviour.exit_notice = ExitNotice::Never),
+    },
+    Defect {
+        name: "exit-noticed-when-asked",
+        what: "The exit of a process is noticed when the next call comes.",
+        imitates: "containers/conmon#545 (an exit is missed until somebody looks)",
+        requirements: &["R6", "R31"],
+        shown_in: &["CMP-05"],
+        noticed_by: &["CMP-05"],
+        fault: Fault::Behaviour(|behaviour| behaviour.exit_notice = ExitNotice::WhenAsked),
+    },
+    Defect {
+        name: "exit-noticed-late",
+        what: "The exit of a process is noticed eleven seconds later.",
+        imitates: "cri-o/cri-o#6295 (the exit file is what is watched)",
+        requirements: &["R31"],
+        shown_in: &["CMP-05"],
+        noticed_by: &["CMP-05"],
+        fault: Fault::Behaviour(|behaviour| {
+            behaviour.exit_notice = ExitNotice::Late(Duration::from_secs(11));
+        }),
+    },
+    Defect {
+        name: "exit-code-255",
+        what: "Every exit code is 255.",
+        imitates: "cri-o/cri-o#9846",
+        requirements: &["R17"],
+        shown_in: &["EXT-01"],
+        noticed_by: &["EXT-01"],
+        fault: Fault::Behaviour(|behaviour| behaviour.exit_code = |_| 255),
+    },
+    Defect {
+        name: "exit-code-modulo-128",
+        what: "Exit codes are told modulo 128.",
+        imitates: "catalogue: a wait status that is read wrongly",
+        requirements: &["R17"],
+        shown_in: &["EXT-01"],
+        noticed_by: &["EXT-01"],
+        fault: Fault::Behaviour(|behaviour| behaviour.exit_code = |end| end.code % 128),
+    },
+    Defect {
+        name: "killed-with-exit-code-0",
+        what: "A process that was killed has the exit code 0.",
+        imitates: "pelagos#343",
+        requirements: &["R17"],
+        shown_in: &["STP-02", "OOM-01"],
+        noticed_by: &["STP-02", "OOM-01"],
+        fault: Fault::Behaviour(|behaviour| {
+            behaviour.exit_code = |end| if end.code == 137 { 0 } else { end.code };
+        }),
+    },
+    Defect {
+        name: "oom-kill-is-an-error",
+        what: "The reason of an OOM kill is Error.",
+        imitates: "containerd/containerd#8180, cri-o/cri-o#4203",
+        requirements: &["R17"],
+        shown_in: &["OOM-01"],
+        noticed_by: &["OOM-01"],
+        fault: Fault::Behaviour(|behaviour| behaviour.exit_reason = |_| "Error"),
+    },
+    // Stopping.
+    Defect {
+        name: "no-grace-period",
+        what: "StopContainer kills at once.",
+        imitates: "catalogue: a grace period that is not waited for",
+        requirements: &["R29"],
+        shown_in: &["STP-02"],
+        noticed_by: &["STP-02"],
+        fault: Fault::Behaviour(|behaviour| behaviour.grace_percent = 0),
+    },
+    Defect {
+        name: "no-stop-signal",
+        what: "StopContainer waits for the grace period and kills, without a signal before.",
+        imitates: "catalogue: a stop signal that is not sent",
+        requirements: &["R29"],
+        shown_in: &["STP-01"],
+        noticed_by: &["STP-01"],
+        fault: Fault::Behaviour(|behaviour| behaviour.sends_stop_signal = false),
+    },
+];
+
+/// What a correct runtime may do otherwise.
+pub(super) const VARIATIONS: &[Variation] = &[
+    ("as it is", |_| {}),
+    ("a sandbox has no CREATED", |behaviour| {
+        behaviour.events.push(|_, event| {
+            let sandbox = event.sandbox.as_ref();
+            let of_sandbox = sandbox.is_some_and(|own| own.id.as_str() == event.container.as_str());
+            if of_sandbox && event.kind == EventKind::Created {
+                Vec::new()
+            } else {
+                Delivery::now(event)
+            }
+        });
+    }),
+    ("events come after the call has returned", |behaviour| {
+        behaviour
+            .events
+            .push(|_, event| vec![Delivery::after(Duration::from_millis(20), event)]);
+    }),
+    ("events come before the call returns", |behaviour| {
+        behaviour.replies.push(|_, mut answer| {
+            answer.after = answer.after.map(|after| after + Duration::from_millis(20));
+            answer
+        });
+    }),
+    ("siblings come in any order", |behaviour| {
+        behaviour.siblings = Order::Any;
+    }),
+    ("the first subscriber gets what was queued", |behaviour| {
+        behaviour.replay = Replay::ToFirst;
+    }),
+];

@@ -1,0 +1,59 @@
+//! What can happen to answers on their way.
+
+use super::{Defect, Fault};
+use crate::history::{ContainerState, Reply};
+
+pub(super) const REPLIES: &[Defect] = &[
+    Defect {
+        name: "list-forgets-exited",
+        what: "ListContainers leaves out what has exited.",
+        imitates: "pelagos#379 (a list that reaps)",
+        requirements: &["R27"],
+        shown_in: &["CMP-05", "EXT-01"],
+        noticed_by: &["INV-11", "INV-13"],
+        fault: Fault::Replies(|_, mut answer| {
+            if let Ok(Reply::Containers(listed)) = &mut answer.result {
+                listed.retain(|listed| listed.state != ContainerState::Exited);
+            }
+            answer
+        }),
+    },
+    Defect {
+        name: "status-is-behind",
+        what: "ContainerStatus shows what runs as CREATED, and what has exited as RUNNING.",
+        imitates: "containerd/containerd#12600, containerd/containerd#9132",
+        requirements: &["R22"],
+        shown_in: &["STP-01"],
+        noticed_by: &["INV-13"],
+        fault: Fault::Replies(|_, mut answer| {
+            if let Ok(Reply::ContainerStatus(status)) = &mut answer.result {
+                status.state = behind(status.state);
+            }
+            answer
+        }),
+    },
+    Defect {
+        name: "status-with-exit-code-255",
+        what: "ContainerStatus tells the exit code 255, whatever STOPPED told.",
+        imitates: "cri-o/cri-o#9846",
+        requirements: &["R17", "R22"],
+        shown_in: &["EXT-01"],
+        noticed_by: &["INV-13"],
+        fault: Fault::Replies(|_, mut answer| {
+            if let Ok(Reply::ContainerStatus(status)) = &mut answer.result
+                && status.state == ContainerState::Exited
+            {
+                status.exit_code = 255;
+            }
+            answer
+        }),
+    },
+];
+
+fn behind(state: ContainerState) -> ContainerState {
+    match state {
+        ContainerState::Exited => ContainerState::Running,
+        ContainerState::Running => ContainerState::Created,
+        ContainerState::Created | ContainerState::Unknown(_) => state,
+    }
+}

@@ -1,0 +1,145 @@
+//! The relists of a history: what the runtime answered to each, as a kubelet's PLEG takes it.
+
+use std::collections::BTreeMap;
+
+use crate::history::{
+    Call, CaseHistory, ContainerListing, ContainerStatus, Entry, Labels, Reply, Request,
+    SandboxListing, SandboxStatus, Seq, StatusCode,
+};
+use crate::pleg::{Moment, POD_UID_LABEL, SandboxAnswer, StatusFault, Statuses};
+
+/// One relist that succeeded: of all pods, or of one on demand.
+#[derive(Debug)]
+pub(super) struct Relist<'a> {
+    pub(super) began: &'a Entry,
+    pub(super) ended: &'a Entry,
+    /// The one pod; none for all.
+    pub(super) pod: Option<&'a str>,
+    pub(super) sandboxes: &'a [SandboxListing],
+    pub(super) containers: &'a [ContainerListing],
+    answers: Vec<&'a Call>,
+}
+
+/// What the runtime has answered last about each sandbox and container.
+#[derive(Debug, Default)]
+pub(super) struct Answers<'a> {
+    sandboxes: BTreeMap<&'a str, Result<&'a SandboxStatus, StatusFault>>,
+    containers: BTreeMap<&'a str, Result<&'a ContainerStatus, StatusFault>>,
+}
+
+/// Relists that ended before the teardown, in the order of their ends.
+pub(super) fn relists(history: &CaseHistory) -> Vec<Relist<'_>> {
+    let (of_run, of_case): (Vec<&Call>, Vec<&Call>) =
+        history.calls().partition(|call| call.is_of_run());
+    let mut relists = grouped(&of_run);
+    relists.extend(grouped(&of_case));
+    relists.retain(|relist| history.within_steps(relist.ended.seq));
+    relists.sort_by_key(|relist| relist.ended.seq);
+    relists
+}
+
+/// One asker's relists: each begins with a list of sandboxes.
+fn grouped<'a>(calls: &[&'a Call]) -> Vec<Relist<'a>> {
+    let lists_sandboxes = |call: &&Call| matches!(call.request(), Request::ListSandboxes(_));
+    let starts = (0..calls.len()).filter(|place| lists_sandboxes(&calls[*place]));
+    let starts: Vec<usize> = starts.collect();
+    let ends = starts.iter().skip(1).copied().chain([calls.len()]);
+    let groups = starts.iter().zip(ends);
+    groups
+        .filter_map(|(start, end)| relist(&calls[*start..end]))
+        .collect()
+}
+
+fn relist<'a>(calls: &[&'a Call]) -> Option<Relist<'a>> {
+    let (first, rest) = calls.split_first()?;
+    let (Request::ListSandboxes(labels), Some(Ok(Reply::Sandboxes(sandboxes)))) =
+        (first.request(), first.result())
+    else {
+        return None;
+    };
+    let containers = rest.iter().find_map(|call| match call.result() {
+        Some(Ok(Reply::Containers(listed))) => Some(listed),
+        _ => None,
+    })?;
+    let asks = |call: &&&Call| {
+        matches!(
+            call.request(),
+            Request::ListContainers { .. }
+                | Request::SandboxStatus(_)
+                | Request::ContainerStatus(_)
+        )
+    };
+    let answers: Vec<&Call> = rest.iter().filter(asks).copied().collect();
+    let ends: Option<Vec<&Entry>> = answers.iter().map(|call| call.ended()).collect();
+    Some(Relist {
+        began: first.began(),
+        ended: ends?.into_iter().max_by_key(|entry| entry.seq)?,
+        pod: pod_uid(labels),
+        sandboxes,
+        containers,
+        answers,
+    })
+}
+
+fn pod_uid(labels: &Labels) -> Option<&str> {
+    labels.get(POD_UID_LABEL).map(String::as_str)
+}
+
+impl Relist<'_> {
+    /// When it began.
+    pub(super) fn at(&self) -> Moment {
+        Moment::from_ns(self.began.at.realtime_ns)
+    }
+
+    /// The places where it began and ended.
+    pub(super) fn evidence(&self) -> [Seq; 2] {
+        [self.began.seq, self.ended.seq]
+    }
+}
+
+impl<'a> Answers<'a> {
+    /// Takes what a relist was answered.
+    pub(super) fn take(&mut self, relist: &Relist<'a>) {
+        for call in &relist.answers {
+            match (call.request(), call.result()) {
+                (Request::SandboxStatus(id), Some(Ok(Reply::SandboxStatus(status)))) => {
+                    self.sandboxes.insert(id.as_str(), Ok(status));
+                }
+                (Request::ContainerStatus(id), Some(Ok(Reply::ContainerStatus(status)))) => {
+                    self.containers.insert(id.as_str(), Ok(status));
+                }
+                (Request::SandboxStatus(id), answer) => {
+                    self.sandboxes.insert(id.as_str(), Err(fault(answer)));
+                }
+                (Request::ContainerStatus(id), answer) => {
+                    self.containers.insert(id.as_str(), Err(fault(answer)));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn fault(answer: Option<&Result<Reply, crate::history::CallFault>>) -> StatusFault {
+    match answer {
+        Some(Err(fault)) if fault.code == StatusCode::NOT_FOUND => StatusFault::NotFound,
+        Some(Err(fault)) => StatusFault::Failed(fault.to_string()),
+        Some(Ok(_)) | None => StatusFault::Empty,
+    }
+}
+
+impl Statuses for Answers<'_> {
+    fn sandbox(&self, id: &str) -> Result<SandboxAnswer<'_>, StatusFault> {
+        let answer = self.sandboxes.get(id).ok_or(StatusFault::Empty)?;
+        Ok(SandboxAnswer {
+            status: answer.as_ref().map_err(Clone::clone)?,
+            containers: &[],
+            timestamp: 0,
+        })
+    }
+
+    fn container(&self, id: &str) -> Result<&ContainerStatus, StatusFault> {
+        let answer = self.containers.get(id).ok_or(StatusFault::Empty)?;
+        answer.as_ref().copied().map_err(Clone::clone)
+    }
+}

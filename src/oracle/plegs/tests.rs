@@ -1,0 +1,154 @@
+//! Histories in which both kubelets come to believe the same, and their neighbours in which they do
+//! not.
+
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::needless_raw_string_hashes,
+    reason = "this is how expect-test is used"
+)]
+
+use expect_test::{Expect, expect};
+
+use super::super::invariants::{PLEGS_AGREE, invariants};
+use crate::oracle::script::{history, render};
+
+/// A container is made in #1 to #5 and started in #6 to #8.
+const STARTED: &str = "pod run; c create; c CREATED; c start; c STARTED";
+
+#[track_caller]
+fn then(script: &str, expect: Expect) {
+    let found = invariants(&history(&format!("{STARTED}; {script}")));
+    let found = found.iter().filter(|found| found.rule == PLEGS_AGREE);
+    expect.assert_eq(&render(found));
+}
+
+// Where the driver inspects
+
+#[test]
+fn what_the_driver_reads_at_the_end_is_what_events_told() {
+    then("pod inspect c=running; end", expect![""]);
+    then(
+        "c stop; c STOPPED exit=137; pod inspect c=exited:137; end",
+        expect![""],
+    );
+}
+
+#[test]
+fn another_state_or_exit_code_is_a_disagreement() {
+    then(
+        "pod inspect c=exited:137; end",
+        expect![[r#"
+            INV-13 at #5 #8 #9 #16: pod (pod.0.beef): expected both kubelets believe the same of the pod: c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+    then(
+        "c stop; c STOPPED exit=1; pod inspect c=exited:137; end",
+        expect![[r#"
+            INV-13 at #5 #8 #11 #12 #19: pod (pod.0.beef): expected both kubelets believe the same of the pod: c.0.beef: by relists exited 137 Error, by events exited 1 Error
+        "#]],
+    );
+}
+
+#[test]
+fn what_happens_while_the_driver_inspects_may_be_told_after_it() {
+    then(
+        "pod inspect c=exited:137; c STOPPED exit=137; end",
+        expect![""],
+    );
+}
+
+#[test]
+fn an_inspection_that_was_refused_shows_nothing() {
+    then("pod inspect c=exited:137 unanswered; end", expect![]);
+    then("c stop; pod inspect c=exited:137; end error", expect![""]);
+}
+
+#[test]
+fn a_container_that_was_deleted_may_stay_in_the_evented_cache() {
+    then(
+        "c stop; c STOPPED exit=1; c remove; c DELETED present exit=1; pod inspect; end",
+        expect![],
+    );
+    then(
+        "c stop; c STOPPED exit=1; pod inspect; end",
+        expect![[r#"
+            INV-13 at #5 #8 #11 #12 #17: pod (pod.0.beef): expected both kubelets believe the same of the pod: c.0.beef: by relists nothing, by events exited 1 Error
+        "#]],
+    );
+}
+
+#[test]
+fn a_snapshot_that_went_back_is_told_by_its_own_rule() {
+    let exits = "c stop; c STOPPED exit=1; d create; d CREATED exit=0";
+    then(
+        &format!("{exits}; pod inspect c=exited:1 d=created; end"),
+        expect![],
+    );
+    then(
+        &format!("{exits} stale=c:running; pod inspect c=exited:1 d=created; end"),
+        expect![],
+    );
+    then(
+        &format!("{exits} stale=c:exited:2; pod inspect c=exited:1 d=created; end"),
+        expect![[r#"
+            INV-13 at #5 #8 #11 #14 #15 #24: pod (pod.0.beef): expected both kubelets believe the same of the pod: c.0.beef: by relists exited 1 Error, by events exited 2 Error
+        "#]],
+    );
+}
+
+// Beside the steps
+
+#[test]
+fn a_pod_at_rest_for_as_long_as_events_may_take_is_judged_amid_the_steps() {
+    then(
+        "run inspect c=exited:137; pass 11s; c stop; end",
+        expect![[r#"
+            INV-13 at #5 #8 #9 #16: pod (pod.0.beef): expected both kubelets believe the same of the pod: c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+    then("run inspect c=running; pass 11s; c stop; end", expect![""]);
+}
+
+#[test]
+fn a_pod_that_is_not_at_rest_is_not_judged_amid_the_steps() {
+    then("run inspect c=exited:137; pass 9s; c stop; end", expect![]);
+    then(
+        "c stop begins; run inspect c=exited:137; pass 11s; c stop returns; end",
+        expect![],
+    );
+    then(
+        "run inspect c=created; pass 5s; run inspect c=exited:1; pass 6s; c stop; end",
+        expect![""],
+    );
+    then(
+        "run inspect c=exited:137; pass 9s; c STOPPED exit=137; pass 2s; c stop; end",
+        expect![""],
+    );
+}
+
+// A stream that ended
+
+#[test]
+fn a_kubelet_relists_after_a_stream_that_ended() {
+    let stopped = "resubscribe; c stop";
+    then(
+        &format!("{stopped}; run inspect c=exited:137; pod inspect c=exited:137; end"),
+        expect![],
+    );
+    then(
+        &format!("{stopped}; pod inspect c=exited:137; end"),
+        expect![[r#"
+            INV-13 at #5 #8 #13 #20: pod (pod.0.beef): expected both kubelets believe the same of the pod: c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+}
+
+#[test]
+fn another_stream_beside_it_tells_a_kubelet_nothing() {
+    then(
+        "c stop; c STOPPED exit=137 on=7; pod inspect c=exited:137; end",
+        expect![[r#"
+            INV-13 at #5 #8 #11 #12 #19: pod (pod.0.beef): expected both kubelets believe the same of the pod: c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+}

@@ -1,0 +1,126 @@
+//! Relists with an inspection of each pod, as the Generic PLEG makes them, and snapshots that are
+//! not of their time.
+
+use super::{BEGAN_NS, CASE, Extras, Script, state};
+use crate::history::{
+    Body, CallFault, CallId, ContainerId, ContainerListing, ContainerMetadata, ContainerState,
+    ContainerStatus, Labels, Reply, Request, RuntimeNanos, SandboxId, SandboxListing, StatusCode,
+};
+use crate::pleg::POD_UID_LABEL;
+
+impl Script {
+    /// `pod inspect c=running d=exited:137`: what the case asks of one pod; `run inspect` with the
+    /// same words is a relist of all pods beside the cases, of which there is one. `unanswered` are
+    /// the statuses.
+    pub(super) fn inspect(&mut self, name: &str, extras: &Extras<'_>) {
+        let of_run = name == "run";
+        let pod = if of_run { "pod" } else { name };
+        let sandbox = SandboxId(self.id_of(pod).0);
+        let status = self.sandbox_status(pod, &Extras(&[]));
+        let uid = status.metadata.clone().unwrap_or_default().uid;
+        let label = Labels::from([(POD_UID_LABEL.to_owned(), uid.0)]);
+        let labels = if of_run { Labels::new() } else { label.clone() };
+        let listing = SandboxListing {
+            id: sandbox.clone(),
+            metadata: status.metadata.clone(),
+            state: status.state,
+            created_at: status.created_at,
+            labels: Labels::new(),
+        };
+        let told = extras.0.iter().filter_map(|word| word.split_once('='));
+        let statuses: Vec<ContainerStatus> = told
+            .map(|(name, told)| snapshot(self.id_of(name), told))
+            .collect();
+        let listed = statuses.iter().map(|status| ContainerListing {
+            id: status.id.clone(),
+            sandbox: sandbox.clone(),
+            metadata: status.metadata.clone(),
+            state: status.state,
+            created_at: status.created_at,
+            labels: label.clone(),
+            image: status.image.clone(),
+        });
+        let listed = Reply::Containers(listed.collect());
+        self.ask(
+            of_run,
+            Request::ListSandboxes(labels.clone()),
+            Ok(Reply::Sandboxes(vec![listing])),
+        );
+        let list = Request::ListContainers {
+            sandbox: (!of_run).then(|| sandbox.clone()),
+            labels,
+        };
+        self.ask(of_run, list, Ok(listed));
+        let answer = |reply: Reply| {
+            let gone = CallFault {
+                code: StatusCode::UNAVAILABLE,
+                message: "gone".to_owned(),
+                deadline: std::time::Duration::ZERO,
+            };
+            if extras.has("unanswered") {
+                Err(gone)
+            } else {
+                Ok(reply)
+            }
+        };
+        let status = answer(Reply::SandboxStatus(Box::new(status)));
+        self.ask(of_run, Request::SandboxStatus(sandbox), status);
+        for status in statuses {
+            let request = Request::ContainerStatus(status.id.clone());
+            self.ask(
+                of_run,
+                request,
+                answer(Reply::ContainerStatus(Box::new(status))),
+            );
+        }
+    }
+
+    /// `stale=d:running` puts a sibling's status of another time into a snapshot.
+    pub(super) fn make_stale(&self, shown: &mut Vec<ContainerStatus>, extras: &Extras<'_>) {
+        if let Some((name, told)) = extras
+            .value("stale")
+            .and_then(|stale| stale.split_once(':'))
+        {
+            let stale = snapshot(self.id_of(name), told);
+            shown.retain(|status| status.id != stale.id);
+            shown.push(stale);
+        }
+    }
+
+    fn ask(&mut self, of_run: bool, request: Request, result: Result<Reply, CallFault>) {
+        self.calls.push((String::new(), request.clone()));
+        let call = CallId(self.calls.len() as u64);
+        self.record(Body::CallBegan {
+            call,
+            case: (!of_run).then_some(CASE),
+            request,
+        });
+        self.record(Body::CallEnded { call, result });
+    }
+}
+
+/// `running`, or `exited:137` with an exit code.
+fn snapshot(id: ContainerId, told: &str) -> ContainerStatus {
+    let (word, code) = told.split_once(':').unwrap_or((told, "0"));
+    let (state, exit_code) = (state(word), code.parse().expect("an exit code"));
+    let reason = match (state, exit_code) {
+        (ContainerState::Exited, 0) => "Completed",
+        (ContainerState::Exited, _) => "Error",
+        _ => "",
+    };
+    ContainerStatus {
+        id,
+        metadata: Some(ContainerMetadata::default()),
+        state,
+        created_at: RuntimeNanos(BEGAN_NS),
+        started_at: RuntimeNanos(0),
+        finished_at: RuntimeNanos(0),
+        exit_code,
+        image: Some("workload".to_owned()),
+        image_ref: String::new(),
+        reason: reason.to_owned(),
+        message: String::new(),
+        labels: Labels::new(),
+        annotations: Labels::new(),
+    }
+}

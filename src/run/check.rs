@@ -1,0 +1,192 @@
+//! Judging a recorded run again, from its history alone.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::console::{self, Look, Trial};
+use super::outputs::Outputs;
+use super::{
+    Color, Exit, Format, RunError, conclude, eprintln_quietly, ids, known, nothing_selected,
+    present,
+};
+use crate::case::load;
+use crate::history::codec::StreamDecoder;
+use crate::history::{Body, Entry, Seq};
+use crate::outcome::{Outcome, RunReport};
+use crate::plan::Selection;
+use crate::report;
+use crate::verdicts::{Scope, Verdicts};
+
+/// What to judge and how to tell it.
+#[derive(Clone, Debug)]
+pub struct CheckOptions {
+    /// The recorded history.
+    pub history: PathBuf,
+    /// The cases of it that are wanted.
+    pub selection: Selection,
+    /// The failures that are known of the runtime, instead of those that the run was told.
+    pub expectations: Option<PathBuf>,
+    /// How the console shows the verdicts.
+    pub format: Format,
+    /// Whether it is coloured.
+    pub color: Color,
+    /// Where to write a JUnit report.
+    pub junit: Option<PathBuf>,
+    /// Where to write a JSON report.
+    pub json: Option<PathBuf>,
+}
+
+/// Why a file cannot be judged at all.
+#[derive(Debug, thiserror::Error)]
+#[error("check the history {}: {fault}", path.display())]
+pub struct CheckError {
+    path: PathBuf,
+    fault: String,
+}
+
+/// What became of a history that was read to its end, or as far as it is whole.
+struct Replayed {
+    verdicts: Verdicts,
+    damage: Option<String>,
+}
+
+/// Judges a recorded run again, as the run itself was judged, and returns how that went.
+///
+/// A history that is damaged is judged up to there.
+///
+/// # Errors
+/// If there is nothing to judge.
+pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
+    let known = options.expectations.as_ref();
+    let known = known.map(|path| {
+        // Those of another version of the suite may be in the history; they are not told apart.
+        let cases = load::embedded().map_err(load::LoadError::from)?;
+        let (_, known) = known::read(path, &ids(&cases))?;
+        Ok::<_, RunError>(known)
+    });
+    let scope = Scope {
+        selection: options.selection.clone(),
+        known: known.transpose()?,
+    };
+    let outputs = Outputs::open(options.junit.as_deref(), options.json.as_deref(), None)?;
+    let judged = open(options).and_then(|file| replay(scope, file));
+    let unusable = |fault: String| CheckError {
+        path: options.history.clone(),
+        fault,
+    };
+    let replayed = match judged {
+        Ok(replayed) => replayed,
+        Err(fault) => {
+            outputs.discard();
+            return Err(unusable(fault).into());
+        }
+    };
+    let Replayed {
+        mut verdicts,
+        damage,
+    } = replayed;
+    if let Some(damage) = &damage {
+        eprintln_quietly(&format!("error: {}", unusable(damage.clone())));
+    }
+    let report = verdicts.report(damage);
+    if !verdicts.has_cases() && options.selection.is_partial() {
+        outputs.discard();
+        return Err(nothing_selected(&options.selection));
+    }
+    show(options, verdicts.outcomes(), &report);
+    conclude(options.format, outputs, &report, Some(&options.history))
+}
+
+fn open(options: &CheckOptions) -> Result<File, String> {
+    let file = File::open(&options.history).map_err(|fault| fault.to_string())?;
+    match file.metadata() {
+        Ok(meta) if meta.is_dir() => Err("it is a directory; name a file".to_owned()),
+        Ok(_) => Ok(file),
+        Err(fault) => Err(fault.to_string()),
+    }
+}
+
+/// Prints a line for each outcome, and all of each that did not pass.
+fn show(options: &CheckOptions, outcomes: Vec<Outcome>, report: &RunReport) {
+    let info = &report.info;
+    eprintln_quietly(&format!(
+        "judging run {} of {} {} again, recorded by suite {}",
+        report::printable(info.run.as_str()),
+        report::printable(&info.runtime.runtime_name),
+        report::printable(&info.runtime.runtime_version),
+        report::printable(&info.suite),
+    ));
+    let trial = |outcome: Outcome| {
+        let name = console::name(&outcome.id, &outcome.name, outcome.repetition);
+        Trial::new(name, move || outcome)
+    };
+    let look = Look {
+        format: options.format,
+        color: options.color,
+        threads: 1,
+    };
+    let trials = outcomes.into_iter().map(trial).collect();
+    // Nothing runs that would have to be stopped when nobody reads any more.
+    present(look, trials, &CancellationToken::new());
+}
+
+/// Judges what a source holds. An error is one of the source as a whole.
+fn replay(scope: Scope, source: impl io::Read) -> Result<Replayed, String> {
+    let mut verdicts = Verdicts::new(scope);
+    let mut next = 0;
+    let mut damage = None;
+    for entry in StreamDecoder::new(BufReader::with_capacity(BUFFER, source)) {
+        match entry {
+            Ok(entry) if entry.seq == Seq(next) => {
+                next += 1;
+                take(&mut verdicts, entry);
+            }
+            Ok(entry) => {
+                damage = Some(format!(
+                    "entry #{next}: #{} stands in its place; entries are missing, and what follows \
+                     is not judged",
+                    entry.seq
+                ));
+                break;
+            }
+            Err(fault) if next == 0 => return Err(fault.to_string()),
+            Err(fault) => {
+                damage = Some(fault.to_string());
+                break;
+            }
+        }
+    }
+    if next == 0 {
+        return Err("it is empty".to_owned());
+    }
+    Ok(Replayed { verdicts, damage })
+}
+
+/// What is read at once: enough for most messages, so that they need not be copied.
+const BUFFER: usize = 1 << 20;
+
+/// Lets the verdicts see an entry, and judges the case that ends with it.
+fn take(verdicts: &mut Verdicts, entry: Entry) {
+    let entry = Arc::new(entry);
+    let Some(ended) = verdicts.push(&entry) else {
+        return;
+    };
+    let run = ended.run();
+    if let Ok(judged) = catch_unwind(AssertUnwindSafe(|| ended.judge())) {
+        verdicts.settle(judged);
+    } else {
+        // A panic of ours is this case's error, and stops nothing else; a run records it so, too.
+        let body = Body::Unjudged {
+            case: run,
+            skipped: false,
+            reason: "the suite itself failed: it panicked when it judged the case".to_owned(),
+        };
+        let (seq, at) = (entry.seq, entry.at);
+        verdicts.push(&Arc::new(Entry { seq, at, body }));
+    }
+}

@@ -1,0 +1,291 @@
+//! A run's history, folded entry by entry into its report.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::ended::{EndedCase, JudgedCase};
+use super::findings::Findings;
+use super::known::Known;
+use super::plan::{Execution, Plan, blank_invariant};
+use crate::history::{
+    Body, CaseHistory, CaseRun, Entry, HostInstant, Request, RunEnd, RunInfo, Seq,
+};
+use crate::limits;
+use crate::oracle::{Invariant, WholeRun};
+use crate::outcome::{Outcome, RunReport, Verdict};
+use crate::plan::Selection;
+
+/// What of a run is asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    /// Which of its cases and invariants.
+    pub selection: Selection,
+    /// The failures that are known, instead of those that the run was told.
+    pub known: Option<Known>,
+}
+
+/// All that a history has said so far.
+#[derive(Debug, Default)]
+pub struct Verdicts {
+    scope: Scope,
+    info: RunInfo,
+    began: HostInstant,
+    last: HostInstant,
+    plan: Plan,
+    open: BTreeMap<CaseRun, Open>,
+    outcomes: BTreeMap<CaseRun, Outcome>,
+    /// When each case began that has ended and is not settled, and how long it took.
+    spans: BTreeMap<CaseRun, (HostInstant, Duration)>,
+    found: Findings,
+    whole_run: WholeRun,
+    /// When the run had listened to what comes late.
+    cases_ended: Option<HostInstant>,
+    ended: Option<(HostInstant, RunEnd)>,
+}
+
+/// A case under way.
+#[derive(Debug)]
+struct Open {
+    execution: Execution,
+    began: Arc<Entry>,
+    history: CaseHistory,
+}
+
+impl Verdicts {
+    /// Nothing said yet.
+    #[must_use]
+    pub fn new(scope: Scope) -> Self {
+        Self {
+            scope,
+            ..Self::default()
+        }
+    }
+
+    /// Takes in the next entry. If a case ends with it, it is to be judged, and
+    /// [settled](Self::settle) at any time before the cases end.
+    pub fn push(&mut self, entry: &Arc<Entry>) -> Option<EndedCase> {
+        self.last = entry.at;
+        match &entry.body {
+            Body::RunBegan(info) => (self.info, self.began) = (info.clone(), entry.at),
+            Body::RunPlanned(plan) => {
+                let Scope { selection, known } = &self.scope;
+                self.plan = Plan::of(plan, selection, known.as_ref());
+            }
+            Body::CaseBegan {
+                case,
+                id,
+                definition,
+                ..
+            } => self.case_began(*case, id, definition, entry),
+            Body::Unjudged {
+                case,
+                skipped,
+                reason,
+            } => self.unjudged(*case, *skipped, reason, entry.at),
+            Body::CasesEnded => {
+                self.cases_ended = Some(entry.at);
+                self.found.take_in_late(entry.seq, &self.whole_run);
+                self.whole_run = WholeRun::default();
+            }
+            Body::RunEnded(end) => self.ended = Some((entry.at, end.clone())),
+            _ => {}
+        }
+        if self.cases_ended.is_none() && !self.is_left_out(entry) {
+            self.whole_run.push(entry);
+        }
+        for open in self.open.values_mut() {
+            open.history.push(entry);
+        }
+        let Body::CaseEnded { case } = &entry.body else {
+            return None;
+        };
+        let open = self.open.remove(case)?;
+        let span = (open.began.at, entry.at.since(open.began.at));
+        self.spans.insert(*case, span);
+        Some(EndedCase {
+            execution: open.execution,
+            history: open.history,
+            began: open.began,
+            ended: entry.clone(),
+            known: self.plan.known.clone(),
+        })
+    }
+
+    /// Takes in the verdict on a case that has ended.
+    pub fn settle(&mut self, judged: JudgedCase) {
+        self.found.take_in(judged.run, judged.ended, judged.found);
+        self.spans.remove(&judged.run);
+        self.outcomes.insert(judged.run, judged.outcome);
+    }
+
+    /// What has been said of a case; of an invariant once the cases have ended.
+    #[must_use]
+    pub fn outcome(&self, run: CaseRun) -> Option<Outcome> {
+        let told = self.outcomes.get(&run).cloned();
+        let mut invariants = self.plan.invariants.iter();
+        told.or_else(|| {
+            let (_, invariant) = invariants.find(|(number, _)| *number == run)?;
+            Some(self.invariant(invariant))
+        })
+    }
+
+    /// Whether any case is in the plan and asked for.
+    #[must_use]
+    pub fn has_cases(&self) -> bool {
+        !self.plan.executions.is_empty()
+    }
+
+    /// All outcomes, in the order of the plan.
+    #[must_use]
+    pub fn outcomes(&self) -> Vec<Outcome> {
+        let cases = self.plan.executions.iter();
+        let cases = cases.map(|(run, execution)| {
+            let told = self.outcomes.get(run).cloned();
+            told.unwrap_or_else(|| self.never_ended(*run, execution))
+        });
+        let invariants = self.plan.invariants.iter();
+        let invariants = invariants.filter_map(|(run, _)| self.outcome(*run));
+        cases.chain(invariants).collect()
+    }
+
+    /// The report of what has been said. If the history has ended before its run has, the report
+    /// says so, and `damage`, what has ended it.
+    #[must_use]
+    pub fn report(&mut self, damage: Option<String>) -> RunReport {
+        if !self.plan.told && self.cases_ended.is_none() {
+            // A history of format 1 does not tell when the cases ended: now, then.
+            self.found.take_in_late(Seq(u64::MAX), &self.whole_run);
+            self.cases_ended = Some(self.last);
+        }
+        let mut outcomes = self.outcomes();
+        let mut faults = self.plan.faults.clone();
+        match &self.ended {
+            Some((_, end)) => {
+                faults.extend(end.faults.iter().cloned());
+                let leftovers = outcomes
+                    .iter_mut()
+                    .flat_map(|outcome| &mut outcome.leftovers);
+                if end.removed {
+                    leftovers.for_each(|left| left.push_str("; removed at the end of the run"));
+                }
+            }
+            None if damage.is_none() && self.ends_early() => {
+                faults.push("the history ends before its run does".to_owned());
+            }
+            None => {}
+        }
+        faults.extend(damage);
+        let ended = self.ended.as_ref().map_or(self.last, |(at, _)| *at);
+        RunReport {
+            info: self.info.clone(),
+            began: self.began,
+            duration: ended.since(self.began),
+            image: self.plan.image.clone(),
+            outcomes,
+            faults,
+            foreign_pods: self.plan.foreign_pods,
+        }
+    }
+
+    /// Whether something is still to come. A history of format 1 does not tell.
+    fn ends_early(&self) -> bool {
+        let tells_its_end = self.plan.told || self.plan.executions.is_empty();
+        self.ended.is_none() && (tells_its_end || !self.open.is_empty())
+    }
+
+    fn case_began(&mut self, run: CaseRun, id: &str, definition: &str, entry: &Arc<Entry>) {
+        if !self.plan.told {
+            self.plan.add(run, id, definition, &self.scope.selection);
+        }
+        let Some(execution) = self.plan.executions.get(&run) else {
+            return;
+        };
+        // A run never has more cases under way, and what is under way costs with every entry.
+        if self.open.len() < limits::TEST_THREADS {
+            let open = Open {
+                execution: execution.clone(),
+                began: entry.clone(),
+                history: CaseHistory::new(run),
+            };
+            self.open.insert(run, open);
+        }
+    }
+
+    fn unjudged(&mut self, run: CaseRun, skipped: bool, reason: &str, at: HostInstant) {
+        let execution = self.plan.executions.get(&run);
+        let mut invariants = self.plan.invariants.iter();
+        let outcome = match execution {
+            Some(execution) => execution.blank(at),
+            None => match invariants.find(|(number, _)| *number == run) {
+                Some((_, invariant)) => blank_invariant(invariant, at),
+                None => return,
+            },
+        };
+        let verdict = if skipped {
+            Verdict::Skip
+        } else {
+            Verdict::Error
+        };
+        let open = self.open.remove(&run);
+        let open = open.map(|open| (open.began.at, at.since(open.began.at)));
+        let settled = self.outcomes.get(&run);
+        let settled = settled.map(|told| (told.began, told.duration));
+        let span = open.or_else(|| self.spans.remove(&run)).or(settled);
+        let (began, duration) = span.unwrap_or((outcome.began, outcome.duration));
+        self.found.forget(run);
+        let outcome = Outcome {
+            verdict,
+            reason: Some(reason.to_owned()),
+            began,
+            duration,
+            ..outcome
+        };
+        self.outcomes.insert(run, outcome);
+    }
+
+    fn invariant(&self, invariant: &Invariant) -> Outcome {
+        let mut outcome = blank_invariant(invariant, self.cases_ended.unwrap_or(self.last));
+        let seen = self.found.tell(invariant.id, &mut outcome);
+        let mut cases = self.plan.executions.keys();
+        let ran = cases.any(|run| match self.outcomes.get(run) {
+            Some(outcome) => outcome.verdict != Verdict::Skip,
+            None => self.open.contains_key(run),
+        });
+        if !ran {
+            outcome.verdict = Verdict::Skip;
+            outcome.reason = Some("no case ran".to_owned());
+        } else if outcome.verdict == Verdict::Pass && self.plan.told && self.cases_ended.is_none() {
+            outcome.verdict = Verdict::Inconclusive;
+            outcome.reason = Some("it holds as far as the history goes".to_owned());
+        }
+        self.plan.known.apply(&mut outcome, &seen);
+        outcome
+    }
+
+    /// What is said of a case that the history does not see end.
+    fn never_ended(&self, run: CaseRun, execution: &Execution) -> Outcome {
+        let Some(open) = self.open.get(&run) else {
+            let mut outcome = execution.blank(self.last);
+            outcome.verdict = Verdict::Skip;
+            outcome.reason = Some("the history ends before it began".to_owned());
+            return outcome;
+        };
+        let mut outcome = execution.blank(open.began.at);
+        outcome.duration = self.last.since(open.began.at);
+        outcome.reason = Some("the history ends before it did".to_owned());
+        outcome
+    }
+
+    /// Whether an entry makes a pod for a case that is not asked for.
+    fn is_left_out(&self, entry: &Entry) -> bool {
+        match &entry.body {
+            Body::CallBegan {
+                case: Some(case),
+                request: Request::RunSandbox(_),
+                ..
+            } => !self.plan.executions.contains_key(case),
+            _ => false,
+        }
+    }
+}

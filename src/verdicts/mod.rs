@@ -1,0 +1,16 @@
+//! What a history says of its run: the verdict of every case and invariant, and the whole report.
+//!
+//! [`Verdicts`] takes in a history entry by entry: a run's own while it grows, or a recorded one.
+//! Both come to the same report, because there is nothing else that a report is made of. What is
+//! judged is let go, so that a history of any length can be judged in little memory. Pure: no
+//! clock, no file, no task.
+
+mod ended;
+mod findings;
+mod fold;
+mod known;
+mod plan;
+
+pub use ended::{EndedCase, JudgedCase};
+pub use fold::{Scope, Verdicts};
+pub use known::{Known, KnownFailure};

@@ -1,0 +1,195 @@
+//! What a run had planned, as its history tells it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::known::Known;
+use crate::case::{self, Case};
+use crate::history::{CaseRun, HostInstant, PlannedCase, RunPlan};
+use crate::limits;
+use crate::oracle::{INVARIANTS, Invariant};
+use crate::outcome::{Outcome, Verdict};
+use crate::plan::Selection;
+
+/// The plan of a run, or of the part of it that is asked for.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// Whether the history told it; one of format 1 does not.
+    pub(super) told: bool,
+    pub(super) image: String,
+    pub(super) foreign_pods: usize,
+    pub(super) known: Arc<Known>,
+    pub(super) invariants: Vec<(CaseRun, &'static Invariant)>,
+    pub(super) executions: BTreeMap<CaseRun, Execution>,
+    /// What is wrong with it.
+    pub(super) faults: Vec<String>,
+}
+
+/// One execution of a case.
+#[derive(Clone, Debug)]
+pub(super) struct Execution {
+    pub(super) case: Arc<Readable>,
+    pub(super) repetition: Option<u32>,
+}
+
+/// A case of the history.
+#[derive(Clone, Debug)]
+pub(super) enum Readable {
+    /// It can be judged.
+    Case(Case),
+    /// This version of the suite cannot read it: its name, and why.
+    Not(String, String),
+}
+
+impl Plan {
+    /// The part of a plan that is asked for.
+    pub(super) fn of(plan: &RunPlan, selection: &Selection, known: Option<&Known>) -> Self {
+        let mut faults = Vec::new();
+        let recorded = plan.expectations.as_ref().map(Known::parse).transpose();
+        let recorded = recorded.unwrap_or_else(|fault| {
+            faults.push(format!("the recorded expectation file: {fault}"));
+            None
+        });
+        let known = known.cloned().or(recorded).unwrap_or_default();
+        let known = known.for_a_part(plan.partial || selection.is_partial());
+        let cases: Vec<_> = plan.cases.iter().map(Readable::of).map(Arc::new).collect();
+        if plan.executions.len() > limits::EXECUTIONS {
+            let bound = limits::EXECUTIONS;
+            faults.push(format!(
+                "more than {bound} cases are planned; the rest is left out"
+            ));
+        }
+        let planned = plan.executions.iter().take(limits::EXECUTIONS);
+        let numbered = (0..).map(CaseRun).zip(planned);
+        let executions = numbered.filter_map(|(run, planned)| {
+            let case = cases.get(planned.case as usize)?;
+            let repetition = planned.repetition;
+            let execution = Execution {
+                case: case.clone(),
+                repetition,
+            };
+            selection
+                .takes(case.id(), case.name())
+                .then_some((run, execution))
+        });
+        let first = u32::try_from(plan.executions.len()).unwrap_or(u32::MAX);
+        let numbered = (first..).map(CaseRun).zip(&plan.invariants);
+        let invariants = numbered.filter_map(|(run, id)| {
+            let invariant = INVARIANTS.iter().find(|invariant| invariant.id == id)?;
+            let wanted = !selection.skips(invariant.id, invariant.name);
+            wanted.then_some((run, invariant))
+        });
+        Self {
+            told: true,
+            image: plan.image.clone(),
+            foreign_pods: usize::try_from(plan.foreign_pods).unwrap_or(usize::MAX),
+            known: Arc::new(known),
+            invariants: invariants.collect(),
+            executions: executions.collect(),
+            faults,
+        }
+    }
+
+    /// Adds a case of a history that does not tell its plan.
+    pub(super) fn add(&mut self, run: CaseRun, id: &str, definition: &str, selection: &Selection) {
+        if self.invariants.is_empty() {
+            let wanted = INVARIANTS
+                .iter()
+                .filter(|invariant| !selection.skips(invariant.id, invariant.name));
+            // Numbers that no case of such a history has reached.
+            let numbers = (0..u32::MAX).rev().map(CaseRun);
+            self.invariants = numbers.zip(wanted).collect();
+        }
+        let embedded = case::load::embedded().unwrap_or_default();
+        let now = embedded.into_iter().find(|case| case.id == id);
+        let case = Readable::of(&PlannedCase {
+            name: now.map_or(format!("recorded::{id}"), |case| case.name),
+            definition: definition.to_owned(),
+        });
+        if selection.takes(id, case.name()) {
+            let execution = Execution {
+                case: Arc::new(case),
+                repetition: None,
+            };
+            self.executions.insert(run, execution);
+        }
+    }
+}
+
+impl Readable {
+    fn of(planned: &PlannedCase) -> Self {
+        let path = format!("{}.yaml", planned.name.replace("::", "/"));
+        match case::parse(Path::new(&path), &planned.definition) {
+            Ok(case) => Self::Case(case),
+            Err(found) => {
+                let first = found.first().map(|found| found.message.clone());
+                let reason = format!(
+                    "this version of the suite cannot read the recorded case: {}",
+                    first.unwrap_or_default()
+                );
+                Self::Not(planned.name.clone(), reason)
+            }
+        }
+    }
+
+    pub(super) fn id(&self) -> &str {
+        match self {
+            Self::Case(case) => &case.id,
+            Self::Not(name, _) => name,
+        }
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Case(case) => &case.name,
+            Self::Not(name, _) => name,
+        }
+    }
+}
+
+impl Execution {
+    /// An outcome without a verdict yet.
+    pub(super) fn blank(&self, began: HostInstant) -> Outcome {
+        let mut outcome = blank(self.case.id(), self.case.name(), began);
+        outcome.repetition = self.repetition;
+        match &*self.case {
+            Readable::Case(case) => {
+                outcome.title.clone_from(&case.title);
+                case.why.trim().clone_into(&mut outcome.why);
+                outcome.sources.clone_from(&case.sources);
+            }
+            Readable::Not(_, reason) => outcome.reason = Some(reason.clone()),
+        }
+        outcome
+    }
+}
+
+/// An invariant's outcome before anything is found.
+pub(super) fn blank_invariant(invariant: &Invariant, judged: HostInstant) -> Outcome {
+    let mut outcome = blank(invariant.id, invariant.name, judged);
+    invariant.sentence.clone_into(&mut outcome.title);
+    outcome.sources = vec![invariant.source.to_owned()];
+    outcome.verdict = Verdict::Pass;
+    outcome
+}
+
+fn blank(id: &str, name: &str, began: HostInstant) -> Outcome {
+    Outcome {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        repetition: None,
+        title: String::new(),
+        why: String::new(),
+        sources: Vec::new(),
+        verdict: Verdict::Error,
+        reason: None,
+        violations: Vec::new(),
+        advice: Vec::new(),
+        leftovers: Vec::new(),
+        evidence: Vec::new(),
+        began,
+        duration: Duration::ZERO,
+    }
+}

@@ -1,0 +1,141 @@
+//! `check`: a recorded run judged again, and what is told of one that is not whole.
+
+use std::fs;
+
+use crate::suite::suite;
+
+const RUNS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/histories/runs/");
+
+fn run(name: &str) -> String {
+    format!("{RUNS}containerd-2.1-{name}.binpb")
+}
+
+#[test]
+fn the_exit_code_is_the_runs() {
+    for (name, code) in [
+        ("clean", 0),
+        ("failing", 1),
+        ("known", 0),
+        ("interrupted", 3),
+    ] {
+        suite(["check", &run(name)])
+            .run()
+            .fails(code, &["judging run ", "recorded by suite "]);
+    }
+}
+
+#[test]
+fn the_reports_are_the_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = [
+        "check",
+        &run("failing"),
+        "--junit",
+        "j.xml",
+        "--json",
+        "r.json",
+    ];
+    let ended = suite(args).inside(folder.path()).run().fails(1, &[]);
+    for (written, recorded) in [("j.xml", "failing.xml"), ("r.json", "failing.json")] {
+        let written = fs::read_to_string(folder.path().join(written)).unwrap();
+        let recorded = fs::read_to_string(format!("{RUNS}containerd-2.1-{recorded}")).unwrap();
+        assert_eq!(written, recorded);
+    }
+    let mut lines = ended.out.lines();
+    let failed = lines.any(|line| line.starts_with("test FLR-02 ") && line.ends_with("FAILED"));
+    assert!(failed, "{ended:#?}");
+}
+
+#[test]
+fn a_part_of_a_run_can_be_judged() {
+    suite(["check", &run("failing"), "SBX-01"])
+        .run()
+        .fails(0, &[]);
+    let nothing = suite(["check", &run("failing"), "SBX-01", "--skip", "SBX"]).run();
+    nothing.fails(4, &["no case matches `SBX-01` without `SBX`"]);
+}
+
+#[test]
+fn other_expectations_can_be_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("none.yaml");
+    fs::write(&file, "runtime: any\nknown: []\n").unwrap();
+    let file = file.to_str().unwrap();
+    suite(["check", &run("known"), "--expectations", file])
+        .run()
+        .fails(1, &[]);
+    fs::write(
+        file,
+        "runtime: any\nknown: [{case: X, reason: r, link: l}]\n",
+    )
+    .unwrap();
+    suite(["check", &run("known"), "--expectations", file])
+        .run()
+        .fails(2, &["lists `X`, which is no case and no invariant"]);
+}
+
+#[test]
+fn a_file_that_is_cut_off_is_judged_up_to_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cut");
+    let bytes = fs::read(run("failing")).unwrap();
+    // FLR-02 has ended, and the invariants that it breaks are told.
+    fs::write(&file, &bytes[..bytes.len() - 500]).unwrap();
+    let file = file.to_str().unwrap();
+    let ended = suite(["check", file]).run().fails(
+        1,
+        &[
+            "error: check the history",
+            "entry #",
+            "at byte ",
+            "ends within an entry",
+        ],
+    );
+    assert!(ended.out.contains("fault: entry #"), "{ended:#?}");
+    let bytes = fs::read(run("clean")).unwrap();
+    fs::write(file, &bytes[..bytes.len() / 2]).unwrap();
+    let ended = suite(["check", file]).run().fails(3, &["at byte "]);
+    assert!(
+        ended.out.contains("the history ends before it did"),
+        "{ended:#?}"
+    );
+}
+
+#[test]
+fn a_damaged_file_is_judged_up_to_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("damaged");
+    let mut bytes = fs::read(run("clean")).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 4_000].fill(0xff);
+    fs::write(&file, &bytes).unwrap();
+    let ended = suite(["check", file.to_str().unwrap()]).run();
+    ended.fails(3, &["entry #", "at byte ", "damaged from here on"]);
+}
+
+#[test]
+fn a_file_without_a_history_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("none");
+    let path = file.to_str().unwrap();
+    suite(["check", path]).run().fails(2, &["No such file"]);
+    suite(["check", "/"]).run().fails(2, &["it is a directory"]);
+    for (text, told) in [
+        ("", "it is empty"),
+        ("runtime: any\n", "does not begin as a history"),
+    ] {
+        fs::write(&file, text).unwrap();
+        let args = ["check", path, "--json", "r.json"];
+        suite(args)
+            .inside(folder.path())
+            .run()
+            .fails(2, &[path, told]);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_trouble() {
+    let ended = suite(["check", &run("known")]).run_for_a_line();
+    assert!(!ended.err.contains("panicked"), "{ended:#?}");
+}

@@ -1,0 +1,437 @@
+//! Any mutation of a clean recording is noticed, or it harms nobody, or it is a known hole.
+//!
+//! What is harmless is decided here by the history alone, without the oracle; see [`harmless`].
+//! What is neither noticed nor harmless stands in [`HOLES`], each with what would notice it: the
+//! oracle's blind spots, and the list of what to do. One that is not in the list fails the test.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::{Arc, LazyLock};
+
+use cri_event_conformance::case::Case;
+use cri_event_conformance::history::{
+    Body, CaseHistory, ContainerId, ContainerState, Entry, Event, EventKind, PodUid, SandboxId,
+    SandboxState, Seq, SubjectKind,
+};
+use expect_test::expect_file;
+use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert, proptest};
+use proptest::prop_oneof;
+
+use crate::tables::CASES;
+use crate::{case_of, clean, judge_as};
+
+/// One thing made wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mutation {
+    Remove,
+    Repeat,
+    /// With another event, which may be anywhere.
+    Swap,
+    Kind(EventKind),
+    ShortId,
+    NoSandbox,
+    NoMetadata,
+    OtherUid,
+    OtherPodName,
+    OtherSandbox,
+    OtherSandboxState,
+    MoreAddresses,
+    CreatedAt(i64),
+    NoCreatedAt,
+    OwnAbsent,
+    OwnTwice,
+    OwnState(ContainerState),
+    OwnExit,
+    OwnReason,
+    OwnWithoutMetadata,
+    OwnWithoutImage,
+    OwnNeverStarted,
+    OwnNeverFinished,
+    OthersAbsent,
+    OthersExited,
+}
+
+/// What no rule notices, though a consumer could be harmed; and what would notice it.
+const HOLES: &[(Mutation, &str)] = &[
+    (
+        Mutation::Remove,
+        "where no relist shows the state and the case does not ask for the event, nothing requires \
+         it: an invariant could demand the event of every call that succeeded",
+    ),
+    (
+        Mutation::OwnAbsent,
+        "only some cases demand the own status: an invariant could, of all but DELETED",
+    ),
+    (
+        Mutation::OwnTwice,
+        "only one case demands that it stands there once: an invariant could",
+    ),
+    (
+        Mutation::OwnExit,
+        "of a container that is removed before the case rests, no status tells the exit code; a \
+         rule could take the one that the workload declares",
+    ),
+    (
+        Mutation::OwnReason,
+        "of a container that is removed before the case rests, no status tells the reason",
+    ),
+    (
+        Mutation::OwnNeverStarted,
+        "no rule reads started_at: INV-07 could demand it of what runs or has exited",
+    ),
+    (
+        Mutation::OwnNeverFinished,
+        "no rule reads finished_at: INV-07 could demand it of what has exited",
+    ),
+    (
+        Mutation::OtherPodName,
+        "no rule compares the pod's name with that given at RunPodSandbox: INV-06 could",
+    ),
+    (
+        Mutation::OtherSandbox,
+        "a wrong sandbox id is noticed at rest alone: INV-06 could compare it",
+    ),
+    (
+        Mutation::OtherSandboxState,
+        "a wrong sandbox state is noticed at rest alone: a rule could follow the sandbox's calls",
+    ),
+    (
+        Mutation::MoreAddresses,
+        "the two kubelets' beliefs are compared without addresses",
+    ),
+    (
+        Mutation::OthersAbsent,
+        "neighbours in a snapshot are looked at by one case, and at rest",
+    ),
+    (
+        Mutation::OthersExited,
+        "neighbours in a snapshot are looked at by one case, and at rest",
+    ),
+    (
+        Mutation::OwnState(ContainerState::Exited),
+        "CREATED and STARTED may show what came later; that a state never goes back from one event \
+         to the next is not demanded",
+    ),
+    (
+        Mutation::OwnState(ContainerState::Running),
+        "CREATED may show what came later; that a state never goes back from one event to the next \
+         is not demanded",
+    ),
+    (
+        Mutation::Kind(EventKind::Stopped),
+        "events of a sandbox are demanded by some cases alone",
+    ),
+    (
+        Mutation::Kind(EventKind::Deleted),
+        "events of a sandbox are demanded by some cases alone",
+    ),
+    (
+        Mutation::CreatedAt(-2_000_000_000),
+        "a created_at that is too early, and still after the case began and after that of the event \
+         before, is not compared with the calls around it",
+    ),
+];
+
+fn mutation() -> impl Strategy<Value = Mutation> {
+    use Mutation as M;
+    let kind = prop_oneof![
+        Just(EventKind::Created),
+        Just(EventKind::Started),
+        Just(EventKind::Stopped),
+        Just(EventKind::Deleted),
+        Just(EventKind::Unknown(7)),
+    ];
+    let state = prop_oneof![
+        Just(ContainerState::Created),
+        Just(ContainerState::Running),
+        Just(ContainerState::Exited),
+        Just(ContainerState::Unknown(3)),
+    ];
+    let time = prop_oneof![Just(2_000_000_000), Just(-2_000_000_000), Just(-1_000_000),];
+    let plain = [
+        M::NoSandbox,
+        M::NoMetadata,
+        M::OtherUid,
+        M::OtherPodName,
+        M::OtherSandbox,
+        M::OtherSandboxState,
+        M::MoreAddresses,
+        M::NoCreatedAt,
+        M::OwnAbsent,
+        M::OwnTwice,
+        M::OwnExit,
+        M::OwnReason,
+        M::OwnWithoutMetadata,
+        M::OwnWithoutImage,
+        M::OwnNeverStarted,
+        M::OwnNeverFinished,
+        M::OthersAbsent,
+        M::OthersExited,
+        M::ShortId,
+    ];
+    prop_oneof![
+        3 => Just(M::Remove),
+        3 => Just(M::Repeat),
+        3 => Just(M::Swap),
+        2 => kind.prop_map(M::Kind),
+        2 => state.prop_map(M::OwnState),
+        2 => time.prop_map(M::CreatedAt),
+        8 => proptest::sample::select(plain.to_vec()),
+    ]
+}
+
+/// Every case's.
+static RECORDINGS: LazyLock<Vec<Recording>> =
+    LazyLock::new(|| CASES.iter().map(|(id, _)| Recording::of(id)).collect());
+
+/// A recording, and what can be told of it without judging.
+struct Recording {
+    case: Case,
+    entries: Vec<Entry>,
+    /// The ids that the runtime gave to the case; whether it is a sandbox's.
+    subjects: BTreeMap<ContainerId, bool>,
+    steps_ended: usize,
+}
+
+impl Recording {
+    fn of(id: &str) -> Self {
+        let entries = clean(id);
+        let (run, case) = case_of(&entries);
+        let mut history = CaseHistory::new(run);
+        for entry in &entries {
+            history.push(&Arc::new(entry.clone()));
+        }
+        let subjects = history.subjects().iter().map(|subject| {
+            let is_sandbox = matches!(subject.kind, SubjectKind::Sandbox(_));
+            (subject.id.clone(), is_sandbox)
+        });
+        let subjects = subjects.collect();
+        let ended = |entry: &Entry| matches!(entry.body, Body::StepsEnded { .. });
+        let steps_ended = entries.iter().position(ended).expect("the steps ended");
+        Self {
+            case,
+            entries,
+            subjects,
+            steps_ended,
+        }
+    }
+
+    /// The event at a place, if it is about something that the case has made.
+    fn judged(&self, place: usize) -> Option<&Event> {
+        match &self.entries[place].body {
+            Body::Event { event, .. } => self
+                .subjects
+                .contains_key(&event.container)
+                .then_some(event),
+            _ => None,
+        }
+    }
+
+    fn with(&self, mutation: Mutation, place: usize, other: usize) -> Vec<Entry> {
+        let mut entries = self.entries.clone();
+        match mutation {
+            Mutation::Remove => drop(entries.remove(place)),
+            Mutation::Repeat => entries.insert(place + 1, entries[place].clone()),
+            Mutation::Swap => {
+                let body = entries[place].body.clone();
+                entries[place].body = std::mem::replace(&mut entries[other].body, body);
+            }
+            _ => {
+                if let Body::Event { event, .. } = &mut entries[place].body {
+                    alter(event, mutation);
+                }
+            }
+        }
+        for (place, entry) in entries.iter_mut().enumerate() {
+            entry.seq = Seq(place as u64);
+        }
+        entries
+    }
+}
+
+fn alter(event: &mut Event, mutation: Mutation) {
+    let id = event.container.clone();
+    let sandbox = event.sandbox.as_mut();
+    let own = event.containers.iter_mut().find(|status| status.id == id);
+    match (mutation, sandbox, own) {
+        (Mutation::Kind(kind), ..) => event.kind = kind,
+        (Mutation::ShortId, ..) => event.container.0.truncate(13),
+        (Mutation::NoSandbox, ..) => event.sandbox = None,
+        (Mutation::NoMetadata, Some(sandbox), _) => sandbox.metadata = None,
+        (Mutation::OtherUid, Some(sandbox), _) => {
+            if let Some(metadata) = &mut sandbox.metadata {
+                metadata.uid = PodUid::from("other");
+            }
+        }
+        (Mutation::OtherPodName, Some(sandbox), _) => {
+            if let Some(metadata) = &mut sandbox.metadata {
+                "other".clone_into(&mut metadata.name);
+            }
+        }
+        (Mutation::OtherSandbox, Some(sandbox), _) => sandbox.id = SandboxId::from("other"),
+        (Mutation::OtherSandboxState, Some(sandbox), _) => {
+            sandbox.state = match sandbox.state {
+                SandboxState::Ready => SandboxState::NotReady,
+                SandboxState::NotReady | SandboxState::Unknown(_) => SandboxState::Ready,
+            };
+        }
+        (Mutation::MoreAddresses, Some(sandbox), _) => sandbox.ips.push("10.0.0.1".to_owned()),
+        (Mutation::CreatedAt(by), ..) => event.created_at.0 += by,
+        (Mutation::NoCreatedAt, ..) => event.created_at.0 = 0,
+        (Mutation::OwnAbsent, ..) => event.containers.retain(|status| status.id != id),
+        (Mutation::OwnTwice, _, Some(own)) => {
+            let own = own.clone();
+            event.containers.push(own);
+        }
+        (Mutation::OwnState(state), _, Some(own)) => own.state = state,
+        (Mutation::OwnExit, _, Some(own)) => own.exit_code += 1,
+        (Mutation::OwnReason, _, Some(own)) => "Other".clone_into(&mut own.reason),
+        (Mutation::OwnWithoutMetadata, _, Some(own)) => own.metadata = None,
+        (Mutation::OwnWithoutImage, _, Some(own)) => own.image = None,
+        (Mutation::OwnNeverStarted, _, Some(own)) => own.started_at.0 = 0,
+        (Mutation::OwnNeverFinished, _, Some(own)) => own.finished_at.0 = 0,
+        (Mutation::OthersAbsent, ..) => event.containers.retain(|status| status.id == id),
+        (Mutation::OthersExited, ..) => {
+            let others = event.containers.iter_mut().filter(|status| status.id != id);
+            others.for_each(|status| status.state = ContainerState::Exited);
+        }
+        _ => {}
+    }
+}
+
+/// Why a mutation harms nobody, by what the history says of itself.
+fn harmless(
+    recording: &Recording,
+    mutation: Mutation,
+    place: usize,
+    other: usize,
+) -> Option<&'static str> {
+    let entries = &recording.entries;
+    if recording.with(mutation, place, other) == *entries {
+        return Some("nothing has changed");
+    }
+    let Body::Event { .. } = entries[place].body else {
+        return Some(
+            "the suite's own entry: no runtime can make it wrong, and `check` sees a hole",
+        );
+    };
+    let both = [place, other];
+    let touched = if mutation == Mutation::Swap {
+        &both[..]
+    } else {
+        &both[..1]
+    };
+    let events: Vec<&Event> = touched
+        .iter()
+        .filter_map(|place| recording.judged(*place))
+        .collect();
+    let Some(event) = events.first() else {
+        return Some("the event is about nothing that the case has made");
+    };
+    if touched.iter().any(|place| *place > recording.steps_ended) {
+        return Some(
+            "the teardown: nobody waits for what it causes, and nothing is at rest after it",
+        );
+    }
+    let is_sandbox = |event: &Event| recording.subjects[&event.container];
+    let about = |status: &ContainerState| *status == ContainerState::Exited;
+    let own = event.own_status().map(|status| status.state);
+    match mutation {
+        Mutation::Swap if events.len() < 2 || events[0].container != events[1].container => {
+            Some("events of different containers: the CRI orders those of one container alone")
+        }
+        Mutation::Remove if is_sandbox(event) => Some(
+            "the CRI speaks of containers' events; which sandbox's events must come, cases say",
+        ),
+        Mutation::OwnExit | Mutation::OwnReason | Mutation::OwnNeverFinished
+            if !own.as_ref().is_some_and(about) =>
+        {
+            Some("of a container that has not exited these fields mean nothing")
+        }
+        Mutation::OwnNeverStarted if own == Some(ContainerState::Created) => {
+            Some("of a container that was not started this is unset anyway")
+        }
+        Mutation::CreatedAt(-1_000_000) => {
+            Some("a millisecond earlier the event may have been made as well")
+        }
+        _ => None,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 2_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn any_mutation_is_noticed_or_harmless_or_known(
+        case in 0..CASES.len(),
+        mutation in mutation(),
+        place in any::<proptest::sample::Index>(),
+        other in any::<proptest::sample::Index>(),
+        on_events in 0..8,
+    ) {
+        let recording = &RECORDINGS[case];
+        let all = 0..recording.entries.len();
+        let events = all.clone().filter(|place| recording.judged(*place).is_some());
+        let events: Vec<_> = events.collect();
+        let place = if on_events > 0 {
+            events[place.index(events.len())]
+        } else {
+            place.index(recording.entries.len())
+        };
+        let other = events[other.index(events.len())];
+        let is_known = HOLES.iter().any(|(hole, _)| *hole == mutation);
+        if harmless(recording, mutation, place, other).is_none() && !is_known {
+            prop_assert!(
+                is_noticed(recording, mutation, place, other),
+                "{} #{place}, #{other}: {mutation:?} of {:?}",
+                CASES[case].0,
+                recording.entries[place]
+            );
+        }
+    }
+}
+
+/// How far each hole reaches: of which events it is noticed, and of which it is not. One that has
+/// been closed leaves the list.
+#[test]
+fn the_known_holes_are_as_wide_as_they_were() {
+    let mut table = String::new();
+    for (mutation, why) in HOLES {
+        let mut reach = BTreeMap::<String, [usize; 2]>::new();
+        for recording in RECORDINGS.iter() {
+            for place in 0..recording.steps_ended {
+                let Some(event) = recording.judged(place) else {
+                    continue;
+                };
+                if harmless(recording, *mutation, place, place).is_some() {
+                    continue;
+                }
+                let is_sandbox = recording.subjects[&event.container];
+                let of = if is_sandbox { "sandbox" } else { "container" };
+                let noticed = is_noticed(recording, *mutation, place, place);
+                let reach = reach.entry(format!("{} of a {of}", event.kind));
+                reach.or_default()[usize::from(!noticed)] += 1;
+            }
+        }
+        let open = reach.values().any(|[_, not]| *not > 0);
+        assert!(
+            open,
+            "{mutation:?} is noticed now; take it off the list: {why}"
+        );
+        let _ = writeln!(table, "{mutation:?}: {why}");
+        for (of, [noticed, not]) in reach {
+            let _ = writeln!(table, "  {of:<22} {noticed:>3} noticed, {not:>3} not");
+        }
+    }
+    expect_file![crate::folder().join("holes.txt")].assert_eq(&table);
+}
+
+fn is_noticed(recording: &Recording, mutation: Mutation, place: usize, other: usize) -> bool {
+    let mutated = recording.with(mutation, place, other);
+    let judged = judge_as(&recording.case, &mutated);
+    judged.verdict != "pass" || !judged.red().is_empty()
+}
