@@ -9,6 +9,9 @@ use cri_event_conformance::oracle::{self, Undecided, WholeRun};
 use cri_event_conformance::outcome::{Outcome, RunReport, Verdict, Violation};
 use cri_event_conformance::report::{self, Evidence, Timeline, json, junit};
 
+/// Longer than any line has to be. A single value is cut at 2,000 characters.
+const LINE: usize = 2_500;
+
 static CASES: LazyLock<Vec<Case>> =
     LazyLock::new(|| load::embedded().expect("the cases are valid"));
 
@@ -131,7 +134,12 @@ fn tell(outcomes: Vec<Outcome>) {
     serde_json::from_slice::<serde_json::Value>(&text).expect("a document is JSON");
 }
 
-/// No line lets a runtime drive a terminal.
+/// No line lets a runtime drive a terminal, or flood it.
 fn assert_plain(line: &str) {
+    assert!(
+        line.chars().count() < LINE,
+        "{} characters",
+        line.chars().count()
+    );
     assert!(!line.chars().any(char::is_control), "{line:?}");
 }

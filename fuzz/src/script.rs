@@ -429,7 +429,8 @@ impl Writer {
 
 impl Name {
     fn text(self, prefix: &str) -> String {
-        format!("{prefix}{:08}", self.0 % 6)
+        let width = if self.0 == u8::MAX { HUGE } else { 8 };
+        format!("{prefix}{:0width$}", self.0 % 6)
     }
 
     fn container(self) -> ContainerId {
