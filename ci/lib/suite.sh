@@ -108,6 +108,17 @@ run_suite() {
     --history "$out/history.binpb" "${options[@]}" "${@:3}"
 }
 
+# run_matrix RUNTIME ENDPOINT ARGS...: the proof that the suite can fail; without an endpoint, on the
+# model. Returns the suite's exit code.
+run_matrix() {
+  local out=$repo/target/matrix expectations=$repo/ci/expectations/$1.yaml options=()
+  [[ -z $2 ]] || options=(--runtime-endpoint "$2")
+  options+=(matrix --markdown "$out/$1.md" --json "$out/$1.json")
+  [[ -z $2 || ! -e $expectations ]] || options+=(--expectations "$expectations")
+  mkdir -p "$out"
+  await "$suite" "${options[@]}" "${@:3}"
+}
+
 # await COMMAND...: runs it, hands on the signals that stop us, and waits for its end in any case:
 # the suite removes its containers before it ends, and needs the runtime for that. It gets a process
 # group of its own (set -m), or Ctrl-C would reach it twice: from the terminal and from us.

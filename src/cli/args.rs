@@ -117,6 +117,9 @@ pub(super) struct MatrixArgs {
         value_parser = clap::value_parser!(u64).range(1..=1_000)
     )]
     pub(super) clean_runs: u64,
+    /// Failures that are known of the real runtime: the run without a defect may have them
+    #[arg(long, value_name = "FILE")]
+    pub(super) expectations: Option<PathBuf>,
     /// Write the table as Markdown
     #[arg(long, value_name = "FILE")]
     pub(super) markdown: Option<PathBuf>,

@@ -9,7 +9,7 @@ use super::args::MatrixArgs;
 use crate::case::Case;
 use crate::matrix::{MatrixOptions, matrix as try_all};
 use crate::model::defects;
-use crate::run::{Exit, Target};
+use crate::run::{self, Exit, Target};
 
 /// All defects, as a text.
 pub(super) fn listed() -> String {
@@ -42,8 +42,13 @@ pub(super) fn matrix(
     } else {
         processors
     };
+    let known = args.expectations.as_deref();
+    let known = known
+        .map(|path| run::read_expectations(path, cases))
+        .transpose()?;
     let options = MatrixOptions {
         target,
+        known,
         threads,
         clean_runs: args.clean_runs,
         all_cases: args.all_cases,

@@ -17,6 +17,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::case::Case;
+use crate::history::ExpectationFile;
 use crate::model::{Defect, VARIATIONS, defects};
 use crate::run::{RunError, Target};
 
@@ -28,6 +29,8 @@ use trial::Trial;
 pub struct MatrixOptions {
     /// The runtime that a relay is put before; none for the model.
     pub target: Option<Target>,
+    /// The failures that are known of it, for the run without a defect.
+    pub known: Option<ExpectationFile>,
     /// How many trials run at once.
     pub threads: NonZeroUsize,
     /// How often the model without a defect is tried in each variation.
@@ -71,7 +74,8 @@ pub struct Matrix {
     pub defects: Vec<Noticed>,
     /// Each run without a defect.
     pub clean: Vec<Clean>,
-    /// The ids of all cases.
+    /// The ids of all cases that must be able to fail: none for a real runtime, with which only
+    /// some of the defects can be tried.
     pub cases: Vec<String>,
 }
 
@@ -163,7 +167,8 @@ pub fn matrix(
     let done = done
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let matrix = table::gathered(done, cases);
+    let must_fail = if options.target.is_some() { &[] } else { cases };
+    let matrix = table::gathered(done, must_fail);
     table::write(options, &matrix, out)?;
     Ok(matrix)
 }
@@ -172,9 +177,10 @@ pub fn matrix(
 fn trials(options: &MatrixOptions) -> Vec<Trial> {
     let mut trials = Vec::new();
     if let Some(target) = &options.target {
-        trials.push(Trial::Relayed(target.clone(), None));
+        let known = options.known.clone();
+        trials.push(Trial::Unharmed(target.clone(), known));
         let on_the_way = defects().filter(|defect| defect.fault.is_on_the_way());
-        trials.extend(on_the_way.map(|defect| Trial::Relayed(target.clone(), Some(defect))));
+        trials.extend(on_the_way.map(|defect| Trial::Relayed(target.clone(), defect)));
         return trials;
     }
     for seed in 0..options.clean_runs {

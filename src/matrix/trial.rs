@@ -2,6 +2,7 @@
 
 use super::{Clean, Noticed, told};
 use crate::case::Case;
+use crate::history::ExpectationFile;
 use crate::model::{Behaviour, Defect, Variation};
 use crate::outcome::{Outcome, RunReport, Verdict};
 use crate::plan::Selection;
@@ -13,8 +14,10 @@ pub(super) enum Trial {
     Clean(&'static Variation, u64),
     /// The model with a defect.
     Defect(&'static Defect),
-    /// A runtime behind a relay, with a defect or without.
-    Relayed(Target, Option<&'static Defect>),
+    /// A runtime behind a relay without a defect, and the failures that are known of it.
+    Unharmed(Target, Option<ExpectationFile>),
+    /// A runtime behind a relay with a defect.
+    Relayed(Target, &'static Defect),
 }
 
 /// What it came to.
@@ -42,28 +45,39 @@ impl Trial {
         };
         match self {
             Self::Clean((variation, change), seed) => {
-                clean(variation, *seed, model(change, *seed), cases)
+                clean(variation, *seed, model(change, *seed), None, cases)
             }
             Self::Defect(defect) => {
                 let tested = model(&|behaviour| defect.fault.apply(behaviour), 0);
                 noticed(defect, tested, cases, all_cases)
             }
-            Self::Relayed(target, injected) => {
-                let tested = Tested::Relayed {
-                    target: target.clone(),
-                    defects: injected.iter().copied().collect(),
-                };
-                match injected {
-                    Some(defect) => noticed(defect, tested, cases, all_cases),
-                    None => clean("a relay without a defect", 0, tested, cases),
-                }
+            Self::Unharmed(target, known) => {
+                let tested = relayed(target, Vec::new());
+                clean("a relay without a defect", 0, tested, known.clone(), cases)
+            }
+            Self::Relayed(target, defect) => {
+                let tested = relayed(target, vec![defect]);
+                noticed(defect, tested, cases, all_cases)
             }
         }
     }
 }
 
-fn clean(variation: &'static str, seed: u64, tested: Tested, cases: &[Case]) -> Tried {
-    let tried = run(tested, Selection::default(), cases);
+fn relayed(target: &Target, defects: Vec<&'static Defect>) -> Tested {
+    Tested::Relayed {
+        target: target.clone(),
+        defects,
+    }
+}
+
+fn clean(
+    variation: &'static str,
+    seed: u64,
+    tested: Tested,
+    known: Option<ExpectationFile>,
+    cases: &[Case],
+) -> Tried {
+    let tried = run(tested, Selection::default(), known, cases);
     let (alarms, fault) = match tried {
         Ok(report) => (alarms(&report), !report.faults.is_empty()),
         Err(fault) => (vec![told(&fault)], true),
@@ -82,7 +96,7 @@ fn noticed(defect: &'static Defect, tested: Tested, cases: &[Case], all_cases: b
         let wanted = defect.shown_in.iter().map(|&id| id.to_owned());
         selection.filters = wanted.collect();
     }
-    let (failed, fault) = match run(tested, selection, cases) {
+    let (failed, fault) = match run(tested, selection, None, cases) {
         Ok(report) => (failed(&report), report.faults.first().cloned()),
         Err(fault) => (Vec::new(), Some(told(&fault))),
     };
@@ -93,12 +107,22 @@ fn noticed(defect: &'static Defect, tested: Tested, cases: &[Case], all_cases: b
     })
 }
 
-fn run(tested: Tested, selection: Selection, cases: &[Case]) -> Result<RunReport, RunError> {
+fn run(
+    tested: Tested,
+    selection: Selection,
+    known: Option<ExpectationFile>,
+    cases: &[Case],
+) -> Result<RunReport, RunError> {
     let selection = Selection {
         exact: true,
         ..selection
     };
-    rehearse(Rehearsal { tested, selection }, cases.to_vec())
+    let rehearsal = Rehearsal {
+        tested,
+        selection,
+        known,
+    };
+    rehearse(rehearsal, cases.to_vec())
 }
 
 fn failed(report: &RunReport) -> Vec<String> {
@@ -109,7 +133,8 @@ fn failed(report: &RunReport) -> Vec<String> {
 
 fn alarms(report: &RunReport) -> Vec<String> {
     let outcomes = report.outcomes.iter();
-    let red = outcomes.filter(|outcome| outcome.verdict != Verdict::Pass);
+    let red =
+        outcomes.filter(|outcome| ![Verdict::Pass, Verdict::Known].contains(&outcome.verdict));
     red.map(alarm)
         .chain(report.faults.iter().cloned())
         .collect()

@@ -240,7 +240,7 @@ fn nothing_selected(selection: &Selection) -> RunError {
 /// If it came to no report.
 pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
     let known = match &options.expectations {
-        Some(path) => Some(known::read(path, &ids(&cases))?.0),
+        Some(path) => Some(read_expectations(path, &cases)?),
         None => None,
     };
     let planned = plan(cases, &options.selection)?;
@@ -256,6 +256,14 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
             Err(fault)
         }
     }
+}
+
+/// The failures that a file says are known of a runtime.
+///
+/// # Errors
+/// If it cannot be used for these cases.
+pub fn read_expectations(path: &Path, cases: &[Case]) -> Result<ExpectationFile, RunError> {
+    Ok(known::read(path, &ids(cases))?.0)
 }
 
 /// The ids that an expectation file may list.

@@ -8,6 +8,7 @@ use super::execution::Execution;
 use super::outputs::Outputs;
 use super::{RunError, RunOptions, Shown, Tested, plan, run_plan};
 use crate::case::Case;
+use crate::history::ExpectationFile;
 use crate::oracle::INVARIANTS;
 use crate::outcome::RunReport;
 use crate::plan::{Planned, Selection};
@@ -19,6 +20,8 @@ pub struct Rehearsal {
     pub tested: Tested,
     /// The cases that are wanted.
     pub selection: Selection,
+    /// The failures that are known.
+    pub known: Option<ExpectationFile>,
 }
 
 /// Runs the selected cases and all invariants, and prints nothing. On a model that takes no time;
@@ -32,7 +35,13 @@ pub fn rehearse(rehearsal: Rehearsal, cases: Vec<Case>) -> Result<RunReport, Run
     let options = RunOptions::new(rehearsal.tested, rehearsal.selection, CASES_AT_ONCE);
     let planned = plan(cases, &options.selection)?;
     let mut outputs = Outputs::open(None, None, None)?;
-    run_plan(&options, None, planned, &mut outputs, Shown::Nowhere)
+    run_plan(
+        &options,
+        rehearsal.known,
+        planned,
+        &mut outputs,
+        Shown::Nowhere,
+    )
 }
 
 /// Executes the plan, then judges the invariants. Nothing is printed that could get lost.

@@ -46,7 +46,10 @@ const USES: &[(&str, &[&str])] = &[
             "outcome", "plan", "recorder", "report", "verdicts", "workload",
         ],
     ),
-    ("matrix", &["case", "model", "outcome", "plan", "run"]),
+    (
+        "matrix",
+        &["case", "history", "model", "outcome", "plan", "run"],
+    ),
     (
         "watch",
         &[
