@@ -102,9 +102,7 @@ pub(super) const STREAM: &[Defect] = &[
         requirements: &["R8"],
         shown_in: &["CMP-05"],
         noticed_by: &["INV-02"],
-        fault: Fault::Events(|_, event| {
-            again(event, EventKind::Stopped, Duration::from_millis(2))
-        }),
+        fault: Fault::Events(|_, event| again(event, EventKind::Stopped, Duration::from_millis(2))),
     },
     Defect {
         name: "deleted-with-stopped",
