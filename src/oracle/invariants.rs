@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use super::plegs::plegs_agree;
 use super::relist::relists_of;
 use super::snapshots::snapshots_never_go_back;
+use super::streams::streams_stay_open;
 use super::{entries_about, name_of};
 use crate::case::Levels;
 use crate::history::{
@@ -146,6 +147,15 @@ pub const INVARIANTS: &[Invariant] = &[
         source: "kubernetes pkg/kubelet/pleg/evented.go and generic.go of 1.36",
         levels: MUST_MAY,
         check: plegs_agree,
+    },
+    Invariant {
+        id: "INV-21",
+        name: "invariant::streams-stay-open",
+        sentence: "A runtime ends no event stream while it runs.",
+        source: "kubelet 1.26 to 1.36, evented.go: each end is one of five attempts, then no events; \
+                 kubernetes#129827",
+        levels: MUST_MUST,
+        check: streams_stay_open,
     },
 ];
 

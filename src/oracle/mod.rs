@@ -13,6 +13,7 @@ mod relist;
 mod script;
 mod situation;
 mod snapshots;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod whole_run;

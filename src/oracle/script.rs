@@ -134,6 +134,7 @@ impl Script {
                 let subscription = SubscriptionId(self.stream);
                 self.record(Body::SubscriptionOpened { subscription });
             }
+            ["stream", "ends", ref how @ ..] => self.end_stream(how),
             ["pass", time] => {
                 self.pause = humantime::parse_duration(time).expect("a time such as 2s");
             }

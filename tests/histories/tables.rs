@@ -240,6 +240,10 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
             ("EXT-01", "set reason=Killed STOPPED of failure"),
         ],
     ),
+    (
+        "INV-21",
+        &[("ORD-01", "insert end of stream behind STARTED of c")],
+    ),
 ];
 
 /// What comes close to being wrong, and is not: the case still passes, and every invariant holds.
