@@ -5,8 +5,8 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use super::missed::no_missed_event;
 use super::plegs::plegs_agree;
-use super::relist::relists_of;
 use super::snapshots::snapshots_never_go_back;
 use super::{entries_about, name_of};
 use crate::case::Levels;
@@ -14,7 +14,6 @@ use crate::history::{
     CaseHistory, ContainerId, ContainerState, ContainerStatus, EventKind, PodUid, Seq, Sighting,
     Subject, SubjectKind, SubscriptionId,
 };
-use crate::limits;
 use crate::outcome::{Level, Violation};
 
 /// A rule that every history must keep.
@@ -133,7 +132,8 @@ pub const INVARIANTS: &[Invariant] = &[
     Invariant {
         id: NO_MISSED_EVENT,
         name: "invariant::no-missed-event",
-        sentence: "Whatever a relist shows of a container has its event, before or soon after.",
+        sentence: "Whatever a relist shows of a container, and whatever a call has done to it, has its \
+                   event, before or soon after.",
         source: "KEP-3386, Monitoring: missed events are ideally zero; R6 and R23 of the kubelet",
         levels: MUST_MUST,
         check: no_missed_event,
@@ -160,7 +160,7 @@ pub fn invariants(history: &CaseHistory) -> Vec<Violation> {
 
 impl Invariant {
     /// The invariant's violation by a subject, proven by these of its events.
-    fn broken<'a>(
+    pub(super) fn broken<'a>(
         &self,
         subject: &Subject,
         expected: impl Into<String>,
@@ -191,7 +191,7 @@ impl Invariant {
     }
 
     /// Applies a check to each event; the first finding of each subject counts.
-    fn on_each_event(
+    pub(super) fn on_each_event(
         &self,
         history: &CaseHistory,
         check: impl Fn(&Subject, &Sighting) -> Option<(String, String)>,
@@ -441,31 +441,6 @@ fn status_not_older(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
             format!("{} in {}", status.state, event.kind),
         ))
     })
-}
-
-/// A kubelet that lives by events does not learn of such a transition before its next relist, which
-/// may be five minutes away.
-fn no_missed_event(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    let bound = history.stretched(limits::EVENT_WAIT);
-    let missed = |subject: &Subject| {
-        relists_of(history, subject).find_map(|relist| {
-            let (shown, needed) = relist.announcement()?;
-            let told = subject.first(needed);
-            let actual = match told.map(|told| told.at().since(relist.ended.at)) {
-                None => format!("{needed} has not come"),
-                Some(late) if late > bound => format!("{needed} came {late:?} later"),
-                Some(_) => return None,
-            };
-            let expected = format!("{needed} within {bound:?} of a relist that {shown}");
-            let mut violation = rule.broken(subject, expected, actual, told);
-            violation
-                .evidence
-                .extend([relist.began.seq, relist.ended.seq]);
-            violation.evidence.sort_unstable();
-            Some(violation)
-        })
-    };
-    history.subjects().iter().filter_map(missed).collect()
 }
 
 /// The entries that show what a violation is about: its proof, and what else is known of the

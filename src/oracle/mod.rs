@@ -7,6 +7,7 @@
 
 mod expectations;
 mod invariants;
+mod missed;
 mod plegs;
 mod relist;
 #[cfg(test)]
@@ -15,11 +16,12 @@ mod situation;
 mod snapshots;
 #[cfg(test)]
 mod tests;
+mod transition;
 mod whole_run;
 
 pub use expectations::pending;
 pub use invariants::{INVARIANTS, Invariant, NO_MISSED_EVENT, PLEGS_AGREE, context, invariants};
-pub use relist::unannounced;
+pub use missed::unannounced;
 pub use whole_run::WholeRun;
 
 use crate::case::Case;

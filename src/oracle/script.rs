@@ -134,6 +134,9 @@ impl Script {
                 let subscription = SubscriptionId(self.stream);
                 self.record(Body::SubscriptionOpened { subscription });
             }
+            ["proven"] => self.record(Body::SubscriptionProven {
+                subscription: SubscriptionId(self.stream),
+            }),
             ["pass", time] => {
                 self.pause = humantime::parse_duration(time).expect("a time such as 2s");
             }

@@ -54,11 +54,6 @@ enum Mutation {
 /// What no rule notices, though a consumer could be harmed; and what would notice it.
 const HOLES: &[(Mutation, &str)] = &[
     (
-        Mutation::Remove,
-        "where no relist shows the state and the case does not ask for the event, nothing requires \
-         it: an invariant could demand the event of every call that succeeded",
-    ),
-    (
         Mutation::OwnAbsent,
         "only some cases demand the own status: an invariant could, of all but DELETED",
     ),

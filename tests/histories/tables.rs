@@ -227,6 +227,9 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
         &[
             ("STP-01", "drop STOPPED of c"),
             ("ORD-01", "drop DELETED of c"),
+            ("FEA-01", "drop CREATED of c"),
+            ("STP-02", "drop STARTED of c"),
+            ("SBX-04", "drop DELETED of running"),
         ],
     ),
     (
@@ -245,6 +248,7 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
 /// What comes close to being wrong, and is not: the case still passes, and every invariant holds.
 pub(crate) const NEIGHBOURS: &[(&str, &str)] = &[
     ("CMP-05", "delay STOPPED of c by 3s"),
+    ("FEA-01", "delay CREATED of c by 9s"),
     ("EXT-01", "set reason=Fine STOPPED of success"),
     ("REC-02", "replay CREATED of c behind STARTED of c#1"),
     ("SBX-01", "drop CREATED of pod"),
