@@ -5,15 +5,20 @@
 //! [`INVARIANTS`], [`WholeRun`] by what comes only after a case was judged.
 //! [`pending`] tells what is still to come, for a driver that waits.
 
+mod ahead;
+mod ends;
 mod expectations;
 mod invariants;
 mod missed;
 mod plegs;
 mod relist;
+mod sandboxes;
 #[cfg(test)]
 mod script;
+mod siblings;
 mod situation;
 mod snapshots;
+mod statuses;
 #[cfg(test)]
 mod tests;
 mod transition;

@@ -471,8 +471,9 @@ fn a_status_without_an_id_is_told() {
     check(
         "pod run; c create; c CREATED status-lacks=id",
         expect![[r#"
-        INV-07 at #5: c (c.0.beef): expected an id, metadata, an image and created_at in each status: status 0 of CREATED has no id
-    "#]],
+            INV-07 at #5: c (c.0.beef): expected an id, metadata, an image and created_at in each status: status 0 of CREATED has no id
+            INV-14 at #5: c (c.0.beef): expected one status of it in CREATED: 0 among 1 statuses
+        "#]],
     );
 }
 
@@ -509,7 +510,12 @@ fn a_status_without_a_time_is_told() {
 
 #[test]
 fn no_status_at_all_is_no_empty_one() {
-    check("pod run; c create; c CREATED missing", expect![]);
+    check(
+        "pod run; c create; c CREATED missing",
+        expect![[r#"
+        INV-14 at #5: c (c.0.beef): expected one status of it in CREATED: 0 among 0 statuses
+    "#]],
+    );
 }
 
 // INV-08
@@ -571,7 +577,12 @@ fn deleted_that_shows_another_container_is_accepted() {
 
 #[test]
 fn a_snapshot_without_its_own_container_is_not_too_old() {
-    then("c STARTED missing", expect![]);
+    then(
+        "c STARTED missing",
+        expect![[r#"
+        INV-14 at #6: c (c.0.beef): expected one status of it in STARTED: 0 among 0 statuses
+    "#]],
+    );
 }
 
 // INV-09
@@ -613,6 +624,20 @@ fn an_event_that_a_kubelet_drops_for_its_age_may_show_an_earlier_state() {
         expect![[r#"
         INV-09 at #10 #11: c (c.0.beef): expected EXITED or later in the snapshots that follow: RUNNING after EXITED
     "#]],
+    );
+}
+
+#[test]
+fn a_container_goes_back_in_its_own_event_too() {
+    check(
+        "pod run; c create; c CREATED state=exited; c STARTED",
+        expect![[r#"
+            INV-09 at #5 #6: c (c.0.beef): expected EXITED or later in the snapshots that follow: RUNNING after EXITED
+        "#]],
+    );
+    check(
+        "pod run; c create; c CREATED state=exited; c STARTED state=exited",
+        expect![],
     );
 }
 

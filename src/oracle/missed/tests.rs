@@ -207,10 +207,13 @@ fn a_repeated_call_asks_for_nothing_new() {
 fn a_stream_that_ended_could_not_tell() {
     then("resubscribe; proven; c start; end", expect![]);
     then("c start; resubscribe; end", expect![]);
-    then("c start; end; resubscribe", expect![[r#"
+    then(
+        "c start; end; resubscribe",
+        expect![[r#"
         waits for STARTED of c
         INV-11 at #6 #7: c (c.0.beef): expected STARTED within 10s of StartContainer: STARTED has not come
-    "#]]);
+    "#]],
+    );
     then(
         "c start; pass 11s; resubscribe; end",
         expect![[r#"
