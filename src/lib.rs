@@ -65,7 +65,8 @@
 //! [`case::Step`] and an arm in `drive::CaseRunner`; a new kind of expectation a variant of
 //! [`case::Check`] and an arm in `oracle::expectations`. An invariant is an element of
 //! [`oracle::INVARIANTS`]. Each comes with a history that breaks it, and one beside it that does
-//! not.
+//! not. A way of being wrong that it shall notice is a line of [`model::defects`], what it must
+//! not mind one of [`model::VARIATIONS`].
 
 pub mod case;
 pub mod cli;

@@ -55,6 +55,6 @@ pub const EXECUTIONS: usize = 250_000;
 /// The most repetitions of the whole plan.
 pub const REPETITIONS: u32 = 1_000;
 
-/// How many events the model runtime keeps for a subscriber that does not read; CRI-O and containerd
-/// 1.7 keep as many.
+/// How many events the model runtime keeps for a subscriber that does not read; CRI-O and
+/// containerd 1.7 keep as many.
 pub const MODEL_QUEUE: usize = 1_000;

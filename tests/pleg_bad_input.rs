@@ -290,9 +290,14 @@ fn a_status_without_an_image_would_make_the_kubelet_panic() {
         image: None,
         ..container("c")
     });
-    let list = one_pod(at(0), &[Seen::container("c", State::Running, "s")]);
+    // It converts each answer before it asks for the next one.
+    let [imageless, failing] = ["c", "failing"].map(|id| Seen::container(id, State::Running, "s"));
+    let list = one_pod(at(0), &[imageless, failing]);
     let inspection = pod_status(&list.pod(0).unwrap(), false, at(0), &runtime);
     assert_eq!(inspection, Err(InspectError::Panic(panic)));
+    let list = one_pod(at(0), &[failing, imageless]);
+    let inspection = pod_status(&list.pod(0).unwrap(), false, at(0), &runtime);
+    assert!(matches!(inspection, Err(InspectError::Failed { .. })));
 }
 
 #[test]
@@ -437,7 +442,7 @@ fn of_a_uid_or_an_id_that_comes_twice_one_counts() {
     assert_eq!(told, [LifecycleKind::ContainerStarted], "the first item");
 }
 
-/// A runtime with one container, and no sandboxes.
+/// A runtime with one container, another that it cannot tell of, and no sandboxes.
 struct Answers(ContainerStatus);
 
 impl Statuses for Answers {
@@ -445,7 +450,10 @@ impl Statuses for Answers {
         Err(StatusFault::NotFound)
     }
 
-    fn container(&self, _id: &str) -> Result<&ContainerStatus, StatusFault> {
+    fn container(&self, id: &str) -> Result<&ContainerStatus, StatusFault> {
+        if id == "failing" {
+            return Err(StatusFault::Failed("it failed".to_owned()));
+        }
         Ok(&self.0)
     }
 }

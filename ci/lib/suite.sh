@@ -9,9 +9,10 @@ ours=() # The runtimes that this script started, and stops.
 known_runtime() {
   case $1 in
     containerd-1.6 | containerd-1.7 | containerd-1.7-crun | containerd-2.1 | containerd-2.1-crun) ;;
+    model) ;;
     *)
       say "unknown runtime '$1': there are containerd-2.1, containerd-2.1-crun, containerd-1.7," \
-        "containerd-1.7-crun and containerd-1.6"
+        "containerd-1.7-crun, containerd-1.6, and the suite's own model"
       exit 2
       ;;
   esac
@@ -26,8 +27,7 @@ containerd_do() {
 
 ensure_build_tools() {
   command -v cargo >/dev/null || die "there is no cargo: install Rust, see https://rustup.rs"
-  ensure_commands cc:build-essential protoc:protobuf-compiler \
-    dpkg-deb:dpkg unshare:util-linux flock:util-linux curl:curl
+  ensure_commands cc:build-essential protoc:protobuf-compiler
 }
 
 # ensure_prometheus: sets prometheus_bin, the folder of prometheus and promtool. If they are missing,
@@ -50,6 +50,22 @@ ensure_prometheus() {
   ) >&2 || die "cannot fetch Debian's prometheus (apt's reason is above)"
 }
 
+# ensure_python: sets python, one of its own that has grpcio-tools, for a client of another make.
+ensure_python() {
+  local dir=$repo/target/ci/python
+  python=$dir/bin/python
+  ! "$python" -c 'import grpc_tools' 2>/dev/null || return 0
+  say "fetching grpcio-tools from PyPI"
+  rm -rf "$dir"
+  python3 -m venv "$dir" 2>/dev/null || {
+    ensure_commands python3:python3
+    apt_install python3-venv
+    python3 -m venv "$dir"
+  } >&2 || die "cannot make a Python environment (the reason is above)"
+  "$python" -m pip install --quiet --disable-pip-version-check grpcio-tools >&2 ||
+    die "cannot fetch grpcio-tools (pip's reason is above)"
+}
+
 build_suite() { cargo build --release --quiet --manifest-path "$repo/Cargo.toml"; }
 
 # prepare RUNTIME...: downloads them while cargo builds, since both take their time.
@@ -57,6 +73,7 @@ prepare() {
   local runtime jobs=() job built=0
   require_root
   ensure_build_tools
+  ensure_commands dpkg-deb:dpkg unshare:util-linux flock:util-linux curl:curl
   for runtime; do
     containerd_do get "$runtime" 2>/dev/null &
     jobs+=($!)
@@ -89,6 +106,17 @@ run_suite() {
   mkdir -p "$out"
   await "$suite" --runtime-endpoint "$2" --junit "$out/junit.xml" --json "$out/report.json" \
     --history "$out/history.binpb" "${options[@]}" "${@:3}"
+}
+
+# run_matrix RUNTIME ENDPOINT ARGS...: the proof that the suite can fail; without an endpoint, on the
+# model. Returns the suite's exit code.
+run_matrix() {
+  local out=$repo/target/matrix expectations=$repo/ci/expectations/$1.yaml options=()
+  [[ -z $2 ]] || options=(--runtime-endpoint "$2")
+  options+=(matrix --markdown "$out/$1.md" --json "$out/$1.json")
+  [[ -z $2 || ! -e $expectations ]] || options+=(--expectations "$expectations")
+  mkdir -p "$out"
+  await "$suite" "${options[@]}" "${@:3}"
 }
 
 # await COMMAND...: runs it, hands on the signals that stop us, and waits for its end in any case:

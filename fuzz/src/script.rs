@@ -21,6 +21,7 @@ use crate::judging;
 const LARGE: u32 = 8;
 const MANY: usize = 3_000;
 const HUGE: usize = 40_000;
+const LONG_ID: usize = 3_000;
 /// What cases call their sandboxes and containers.
 const BINDINGS: [&str; 8] = [
     "pod",
@@ -348,23 +349,19 @@ impl Writer {
             .iter()
             .map(|status| self.status(status))
             .collect();
-        if statuses.many && !all.is_empty() && self.may_be_large() {
-            let few = all.len();
-            all = (0..MANY)
-                .map(|place| {
-                    let id = format!("{}-{place}", all[place % few].id);
-                    let brief = ContainerStatus {
-                        reason: String::new(),
-                        message: String::new(),
-                        ..all[place % few].clone()
-                    };
-                    ContainerStatus {
-                        id: ContainerId(id),
-                        ..brief
-                    }
-                })
-                .chain(all.iter().cloned())
-                .collect();
+        // No message is longer than a kubelet accepts, so what is many is short.
+        let brief = all.iter().find(|status| status.id.as_str().len() < LONG_ID);
+        if let Some(brief) = brief.cloned()
+            && statuses.many
+            && self.may_be_large()
+        {
+            all.extend((0..MANY).map(|place| ContainerStatus {
+                id: ContainerId(format!("{}-{place}", brief.id)),
+                reason: String::new(),
+                message: String::new(),
+                labels: Labels::new(),
+                ..brief.clone()
+            }));
         }
         all
     }
@@ -429,7 +426,8 @@ impl Writer {
 
 impl Name {
     fn text(self, prefix: &str) -> String {
-        format!("{prefix}{:08}", self.0 % 6)
+        let width = if self.0 == u8::MAX { LONG_ID } else { 8 };
+        format!("{prefix}{:0width$}", self.0 % 6)
     }
 
     fn container(self) -> ContainerId {

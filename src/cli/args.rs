@@ -78,8 +78,9 @@ pub(super) enum Command {
     },
     /// List the defects that the model can be given
     Defects,
-    /// Prove on the model that every defect is noticed, that every case can fail, and that none
-    /// does without a defect
+    /// Prove that every defect is noticed, that every case can fail, and that none does without.
+    ///
+    /// On the model; with --runtime-endpoint on a real runtime behind a relay that has the defects.
     Matrix(MatrixArgs),
     /// Measure the suite itself
     Bench {
@@ -116,6 +117,9 @@ pub(super) struct MatrixArgs {
         value_parser = clap::value_parser!(u64).range(1..=1_000)
     )]
     pub(super) clean_runs: u64,
+    /// Failures that are known of the real runtime: the run without a defect may have them
+    #[arg(long, value_name = "FILE")]
+    pub(super) expectations: Option<PathBuf>,
     /// Write the table as Markdown
     #[arg(long, value_name = "FILE")]
     pub(super) markdown: Option<PathBuf>,
@@ -193,6 +197,16 @@ pub(super) struct ConnectionArgs {
         help_heading = "Runtime"
     )]
     pub(super) defect: Vec<&'static Defect>,
+    /// Put a relay before the runtime that has these defects, `none` for a relay without any
+    #[arg(
+        long,
+        global = true,
+        value_name = "NAME",
+        value_delimiter = ',',
+        value_parser = injected,
+        help_heading = "Runtime"
+    )]
+    pub(super) inject: Vec<Injected>,
     /// The deadline of each call, such as 30s; a bare number is seconds [default: 30s]
     #[arg(long, short, global = true, value_parser = duration, help_heading = "Runtime")]
     pub(super) timeout: Option<Duration>,
@@ -318,6 +332,24 @@ pub(super) enum ColorArg {
     Auto,
     Always,
     Never,
+}
+
+/// A defect that a relay can have, or none.
+pub(super) type Injected = Option<&'static Defect>;
+
+fn injected(name: &str) -> Result<Injected, String> {
+    if name == "none" {
+        return Ok(None);
+    }
+    let defect = defect(name)?;
+    if defect.fault.is_on_the_way() {
+        return Ok(Some(defect));
+    }
+    Err(
+        "it is what a runtime does, not what happens to its answers and events; \
+         only the model can have it, by --defect"
+            .to_owned(),
+    )
 }
 
 /// The defect of this name.

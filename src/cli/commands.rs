@@ -57,7 +57,11 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         Some(Command::Defects) => print(proof::listed().as_bytes()),
         Some(Command::Matrix(args)) => {
             let cases = run::read_cases(cli.run.cases.as_deref()).map_err(run::RunError::from)?;
-            proof::matrix(args, &cases)
+            let target = match cli.connection.runtime_endpoint {
+                Some(_) => relayed(cli)?,
+                None => None,
+            };
+            proof::matrix(args, target, &cases)
         }
         Some(Command::Bench {
             what: BenchCommand::Overhead,
@@ -108,7 +112,7 @@ fn tested(cli: &Cli) -> Result<Tested, Fault> {
 fn connected(cli: &Cli) -> Result<Target, Fault> {
     match tested(cli)? {
         Tested::Runtime(target) => Ok(target),
-        Tested::Model { .. } => Err(RunError::Unserved.into()),
+        Tested::Model { .. } | Tested::Relayed { .. } => Err(RunError::Unserved.into()),
     }
 }
 
@@ -123,6 +127,14 @@ fn serve_model(listen: &str, behaviour: Behaviour) -> Result<Exit, Fault> {
             let message = format!("error: {}", chain(&fault));
             Err(Fault::new(Exit::Undecided, message))
         }
+    }
+}
+
+/// The runtime that a relay is to be put before, if it is not the model.
+fn relayed(cli: &Cli) -> Result<Option<Target>, Fault> {
+    match tested(cli)? {
+        Tested::Runtime(target) | Tested::Relayed { target, .. } => Ok(Some(target)),
+        Tested::Model { .. } => Ok(None),
     }
 }
 

@@ -9,7 +9,7 @@ use super::args::MatrixArgs;
 use crate::case::Case;
 use crate::matrix::{MatrixOptions, matrix as try_all};
 use crate::model::defects;
-use crate::run::Exit;
+use crate::run::{self, Exit, Target};
 
 /// All defects, as a text.
 pub(super) fn listed() -> String {
@@ -29,9 +29,26 @@ pub(super) fn listed() -> String {
 }
 
 /// Tries all of them and says how that went.
-pub(super) fn matrix(args: &MatrixArgs, cases: &[Case]) -> Result<Exit, Fault> {
-    let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+pub(super) fn matrix(
+    args: &MatrixArgs,
+    target: Option<Target>,
+    cases: &[Case],
+) -> Result<Exit, Fault> {
+    /// A real runtime takes its time, and we wait for it.
+    const RELAYED: NonZeroUsize = NonZeroUsize::new(4).unwrap();
+    let processors = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let threads = if target.is_some() {
+        RELAYED
+    } else {
+        processors
+    };
+    let known = args.expectations.as_deref();
+    let known = known
+        .map(|path| run::read_expectations(path, cases))
+        .transpose()?;
     let options = MatrixOptions {
+        target,
+        known,
         threads,
         clean_runs: args.clean_runs,
         all_cases: args.all_cases,

@@ -72,7 +72,13 @@ pub(super) fn resolve(args: &ConnectionArgs) -> Result<(Tested, Option<String>),
         images,
         deadline,
     };
-    Ok((Tested::Runtime(target), note))
+    let tested = if args.inject.is_empty() {
+        Tested::Runtime(target)
+    } else {
+        let defects = args.inject.iter().flatten().copied().collect();
+        Tested::Relayed { target, defects }
+    };
+    Ok((tested, note))
 }
 
 /// How the model shall behave.

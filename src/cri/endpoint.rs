@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use hyper_util::rt::TokioIo;
@@ -27,7 +28,7 @@ pub enum Endpoint {
 /// A way to a server in this process.
 #[derive(Clone, Debug)]
 pub struct InProcess {
-    name: &'static str,
+    name: Arc<str>,
     dial: UnboundedSender<DuplexStream>,
 }
 
@@ -105,7 +106,8 @@ fn socket_fault(path: &Path, fault: io::Error) -> SocketError {
 }
 
 impl InProcess {
-    pub(super) fn new(name: &'static str, dial: UnboundedSender<DuplexStream>) -> Self {
+    pub(super) fn new(name: &str, dial: UnboundedSender<DuplexStream>) -> Self {
+        let name = Arc::from(name);
         Self { name, dial }
     }
 }

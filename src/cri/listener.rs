@@ -49,7 +49,7 @@ pub enum ListenError {
 impl Listener {
     /// An endpoint within this process, and what waits for its connections.
     #[must_use]
-    pub fn in_process(name: &'static str) -> (Endpoint, Self) {
+    pub fn in_process(name: &str) -> (Endpoint, Self) {
         let (dial, calls) = unbounded_channel();
         let listener = Self {
             incoming: Some(Incoming::InProcess(Connections(calls))),

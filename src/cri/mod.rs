@@ -16,4 +16,4 @@ pub use client::{Client, ConnectError};
 pub use endpoint::{Endpoint, EndpointError, InProcess, SocketError};
 pub use listener::{ListenError, Listener};
 pub use server::{Backend, ServerError, serve};
-pub use subscription::Subscription;
+pub use subscription::{Events, Subscription, events};

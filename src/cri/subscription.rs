@@ -6,14 +6,15 @@
 
 use std::time::Duration;
 
-use k8s_cri::v1::GetEventsRequest;
 use k8s_cri::v1::runtime_service_client::RuntimeServiceClient;
+use k8s_cri::v1::{ContainerEventResponse, GetEventsRequest};
 use tokio::task::JoinHandle;
+use tonic::Streaming;
 use tonic::transport::Channel;
 
 use super::client::channel;
 use super::{ConnectError, Endpoint, convert};
-use crate::history::{Body, StreamEnd, SubscriptionId};
+use crate::history::{Body, CallFault, Event, StreamEnd, SubscriptionId};
 use crate::limits;
 use crate::recorder::Recorder;
 
@@ -81,12 +82,7 @@ async fn read_events(
     subscription: SubscriptionId,
     recorder: &Recorder,
 ) -> Result<(), tonic::Status> {
-    let mut runtime =
-        RuntimeServiceClient::new(connection).max_decoding_message_size(limits::MESSAGE_BYTES);
-    let mut stream = runtime
-        .get_container_events(GetEventsRequest {})
-        .await?
-        .into_inner();
+    let mut stream = ask(connection).await?;
     while let Some(message) = stream.message().await? {
         let event = convert::event(message);
         recorder.record(Body::Event {
@@ -95,4 +91,48 @@ async fn read_events(
         });
     }
     Ok(())
+}
+
+async fn ask(connection: Channel) -> Result<Streaming<ContainerEventResponse>, tonic::Status> {
+    let mut runtime =
+        RuntimeServiceClient::new(connection).max_decoding_message_size(limits::MESSAGE_BYTES);
+    let answer = runtime.get_container_events(GetEventsRequest {}).await?;
+    Ok(answer.into_inner())
+}
+
+/// The events of a runtime, recorded by nobody.
+#[derive(Debug)]
+pub struct Events {
+    connection: Option<Channel>,
+    stream: Option<Streaming<ContainerEventResponse>>,
+}
+
+/// Connects to a runtime for its events, on a connection of its own.
+///
+/// # Errors
+/// If it cannot be reached.
+pub async fn events(endpoint: &Endpoint) -> Result<Events, ConnectError> {
+    let connection = channel(endpoint).await?;
+    Ok(Events {
+        connection: Some(connection),
+        stream: None,
+    })
+}
+
+impl Events {
+    /// The next event; none when the runtime has ended the stream with OK.
+    ///
+    /// # Errors
+    /// If the runtime has ended it otherwise, or refused it.
+    pub async fn next(&mut self) -> Result<Option<Event>, CallFault> {
+        let fault = |status| convert::fault(&status, Duration::ZERO);
+        if let Some(connection) = self.connection.take() {
+            self.stream = Some(ask(connection).await.map_err(fault)?);
+        }
+        let Some(stream) = &mut self.stream else {
+            return Ok(None);
+        };
+        let message = stream.message().await.map_err(fault)?;
+        Ok(message.map(convert::event))
+    }
 }

@@ -320,12 +320,20 @@ impl Session {
     /// # Errors
     /// If the stream has ended or fallen silent.
     pub async fn barrier(&self) -> Result<(), StreamError> {
-        let subscription = match &*self.stream.lock().await {
-            Some(subscription) if subscription.is_open() => subscription.id(),
-            _ => return Err(StreamError::Ended("it is no longer open".to_owned())),
-        };
+        let subscription = self.stream().await?;
         let mut reader = self.caller.recorder.reader();
         self.pass_marker(&mut reader, subscription).await
+    }
+
+    /// The event stream, which must be open.
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub async fn stream(&self) -> Result<SubscriptionId, StreamError> {
+        match &*self.stream.lock().await {
+            Some(subscription) if subscription.is_open() => Ok(subscription.id()),
+            _ => Err(StreamError::Ended("it is no longer open".to_owned())),
+        }
     }
 
     /// Sends markers until the event of one of them arrives on the subscription.

@@ -1,8 +1,8 @@
 //! The clocks: the host's, or one that stands still until all that could be done is done.
 //!
 //! In simulated time a wait costs none: as soon as every task waits, the clock jumps to the first
-//! moment that one of them waits for. Tokio's paused clock does that, on one thread; [`now`] follows
-//! it wherever the code that asks runs on such a runtime.
+//! moment that one of them waits for. Tokio's paused clock does that, on one thread; [`now`]
+//! follows it wherever the code that asks runs on such a runtime.
 
 use std::collections::HashMap;
 use std::io;

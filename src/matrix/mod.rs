@@ -1,6 +1,9 @@
 //! The proof that the suite can fail: each defect of the model against the cases that must notice
 //! it, and the model without a defect, in all its permitted variations, against all cases.
 //!
+//! The same goes for a real runtime, seen through a relay that has those defects which concern
+//! what passes between it and its client.
+//!
 //! A defect is *noticed* if every case and invariant that it names has failed, and *precise* if the
 //! first failure is one of these: a reader of the report is told what is wrong, and not what
 //! follows from it.
@@ -11,11 +14,12 @@ mod trial;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::case::Case;
+use crate::history::ExpectationFile;
 use crate::model::{Defect, VARIATIONS, defects};
-use crate::run::RunError;
+use crate::run::{RunError, Target};
 
 pub use table::MatrixError;
 use trial::Trial;
@@ -23,6 +27,10 @@ use trial::Trial;
 /// What to try, and where to tell it.
 #[derive(Clone, Debug)]
 pub struct MatrixOptions {
+    /// The runtime that a relay is put before; none for the model.
+    pub target: Option<Target>,
+    /// The failures that are known of it, for the run without a defect.
+    pub known: Option<ExpectationFile>,
     /// How many trials run at once.
     pub threads: NonZeroUsize,
     /// How often the model without a defect is tried in each variation.
@@ -55,6 +63,8 @@ pub struct Clean {
     pub seed: u64,
     /// What did not pass, each with its reason.
     pub alarms: Vec<String>,
+    /// Whether the trial came to no verdicts.
+    pub fault: bool,
 }
 
 /// All of it.
@@ -64,7 +74,8 @@ pub struct Matrix {
     pub defects: Vec<Noticed>,
     /// Each run without a defect.
     pub clean: Vec<Clean>,
-    /// The ids of all cases.
+    /// The ids of all cases that must be able to fail: none for a real runtime, with which only
+    /// some of the defects can be tried.
     pub cases: Vec<String>,
 }
 
@@ -130,22 +141,21 @@ pub fn matrix(
     cases: &[Case],
     out: &mut dyn std::io::Write,
 ) -> Result<Matrix, MatrixError> {
-    let mut trials: Vec<Trial> = Vec::new();
-    for seed in 0..options.clean_runs {
-        trials.extend(
-            VARIATIONS
-                .iter()
-                .map(|variation| Trial::Clean(variation, seed)),
-        );
-    }
-    trials.extend(defects().map(Trial::Defect));
+    let trials = trials(options);
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::new());
+    let interrupted = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..options.threads.get() {
             scope.spawn(|| {
                 while let Some(trial) = trials.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if interrupted.load(Ordering::Relaxed) {
+                        return;
+                    }
                     let tried = trial.run(cases, options.all_cases);
+                    if options.target.is_some() && tried.is_at_fault() {
+                        interrupted.store(true, Ordering::Relaxed);
+                    }
                     let mut done = done
                         .lock()
                         .unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -157,9 +167,30 @@ pub fn matrix(
     let done = done
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let matrix = table::gathered(done, cases);
+    let must_fail = if options.target.is_some() { &[] } else { cases };
+    let matrix = table::gathered(done, must_fail);
     table::write(options, &matrix, out)?;
     Ok(matrix)
+}
+
+/// All that is tried, the longest first.
+fn trials(options: &MatrixOptions) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    if let Some(target) = &options.target {
+        let known = options.known.clone();
+        trials.push(Trial::Unharmed(target.clone(), known));
+        let on_the_way = defects().filter(|defect| defect.fault.is_on_the_way());
+        trials.extend(on_the_way.map(|defect| Trial::Relayed(target.clone(), defect)));
+        return trials;
+    }
+    for seed in 0..options.clean_runs {
+        let clean = VARIATIONS
+            .iter()
+            .map(|variation| Trial::Clean(variation, seed));
+        trials.extend(clean);
+    }
+    trials.extend(defects().map(Trial::Defect));
+    trials
 }
 
 /// Why a trial has no report, in a sentence.

@@ -1,16 +1,23 @@
-//! One run of the suite on a model.
+//! One run of the suite on a model, or through a relay.
 
 use super::{Clean, Noticed, told};
 use crate::case::Case;
+use crate::history::ExpectationFile;
 use crate::model::{Behaviour, Defect, Variation};
 use crate::outcome::{Outcome, RunReport, Verdict};
 use crate::plan::Selection;
-use crate::run::{Rehearsal, rehearse};
+use crate::run::{Rehearsal, RunError, Target, Tested, rehearse};
 
 /// What is tried.
 pub(super) enum Trial {
+    /// The model in a variation, with a seed.
     Clean(&'static Variation, u64),
+    /// The model with a defect.
     Defect(&'static Defect),
+    /// A runtime behind a relay without a defect, and the failures that are known of it.
+    Unharmed(Target, Option<ExpectationFile>),
+    /// A runtime behind a relay with a defect.
+    Relayed(Target, &'static Defect),
 }
 
 /// What it came to.
@@ -19,57 +26,103 @@ pub(super) enum Tried {
     Defect(Noticed),
 }
 
-impl Trial {
-    pub(super) fn run(&self, cases: &[Case], all_cases: bool) -> Tried {
+impl Tried {
+    /// Whether it came to no verdict.
+    pub(super) fn is_at_fault(&self) -> bool {
         match self {
-            Self::Clean((variation, change), seed) => {
-                let mut behaviour = Behaviour::default();
-                change(&mut behaviour);
-                let rehearsal = Rehearsal {
-                    behaviour,
-                    seed: *seed,
-                    ..Rehearsal::default()
-                };
-                let alarms = match rehearse(rehearsal, cases.to_vec()) {
-                    Ok(report) => alarms(&report),
-                    Err(fault) => vec![told(&fault)],
-                };
-                Tried::Clean(Clean {
-                    variation,
-                    seed: *seed,
-                    alarms,
-                })
-            }
-            Self::Defect(defect) => Tried::Defect(defect_tried(defect, cases, all_cases)),
+            Self::Clean(clean) => clean.fault,
+            Self::Defect(noticed) => noticed.fault.is_some(),
         }
     }
 }
 
-fn defect_tried(defect: &'static Defect, cases: &[Case], all_cases: bool) -> Noticed {
-    let mut behaviour = Behaviour::default();
-    defect.fault.apply(&mut behaviour);
-    let mut selection = Selection {
-        exact: true,
-        ..Selection::default()
+impl Trial {
+    pub(super) fn run(&self, cases: &[Case], all_cases: bool) -> Tried {
+        let model = |change: &dyn Fn(&mut Behaviour), seed| {
+            let mut behaviour = Behaviour::default();
+            change(&mut behaviour);
+            Tested::model(behaviour, seed)
+        };
+        match self {
+            Self::Clean((variation, change), seed) => {
+                clean(variation, *seed, model(change, *seed), None, cases)
+            }
+            Self::Defect(defect) => {
+                let tested = model(&|behaviour| defect.fault.apply(behaviour), 0);
+                noticed(defect, tested, cases, all_cases)
+            }
+            Self::Unharmed(target, known) => {
+                let tested = relayed(target, Vec::new());
+                clean("a relay without a defect", 0, tested, known.clone(), cases)
+            }
+            Self::Relayed(target, defect) => {
+                let tested = relayed(target, vec![defect]);
+                noticed(defect, tested, cases, all_cases)
+            }
+        }
+    }
+}
+
+fn relayed(target: &Target, defects: Vec<&'static Defect>) -> Tested {
+    Tested::Relayed {
+        target: target.clone(),
+        defects,
+    }
+}
+
+fn clean(
+    variation: &'static str,
+    seed: u64,
+    tested: Tested,
+    known: Option<ExpectationFile>,
+    cases: &[Case],
+) -> Tried {
+    let tried = run(tested, Selection::default(), known, cases);
+    let (alarms, fault) = match tried {
+        Ok(report) => (alarms(&report), !report.faults.is_empty()),
+        Err(fault) => (vec![told(&fault)], true),
     };
+    Tried::Clean(Clean {
+        variation,
+        seed,
+        alarms,
+        fault,
+    })
+}
+
+fn noticed(defect: &'static Defect, tested: Tested, cases: &[Case], all_cases: bool) -> Tried {
+    let mut selection = Selection::default();
     if !all_cases {
         let wanted = defect.shown_in.iter().map(|&id| id.to_owned());
         selection.filters = wanted.collect();
     }
-    let rehearsal = Rehearsal {
-        behaviour,
-        selection,
-        ..Rehearsal::default()
-    };
-    let (failed, fault) = match rehearse(rehearsal, cases.to_vec()) {
-        Ok(report) => (failed(&report), None),
+    let (failed, fault) = match run(tested, selection, None, cases) {
+        Ok(report) => (failed(&report), report.faults.first().cloned()),
         Err(fault) => (Vec::new(), Some(told(&fault))),
     };
-    Noticed {
+    Tried::Defect(Noticed {
         defect,
         failed,
         fault,
-    }
+    })
+}
+
+fn run(
+    tested: Tested,
+    selection: Selection,
+    known: Option<ExpectationFile>,
+    cases: &[Case],
+) -> Result<RunReport, RunError> {
+    let selection = Selection {
+        exact: true,
+        ..selection
+    };
+    let rehearsal = Rehearsal {
+        tested,
+        selection,
+        known,
+    };
+    rehearse(rehearsal, cases.to_vec())
 }
 
 fn failed(report: &RunReport) -> Vec<String> {
@@ -80,7 +133,8 @@ fn failed(report: &RunReport) -> Vec<String> {
 
 fn alarms(report: &RunReport) -> Vec<String> {
     let outcomes = report.outcomes.iter();
-    let red = outcomes.filter(|outcome| outcome.verdict != Verdict::Pass);
+    let red =
+        outcomes.filter(|outcome| ![Verdict::Pass, Verdict::Known].contains(&outcome.verdict));
     red.map(alarm)
         .chain(report.faults.iter().cloned())
         .collect()

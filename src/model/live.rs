@@ -203,3 +203,50 @@ impl Drop for Events {
         self.shared.machine().unsubscribe(subscriber);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio_stream::StreamExt;
+
+    use super::*;
+    use crate::history::StatusCode;
+    use crate::host::Reactor;
+
+    #[test]
+    fn a_stream_ends_with_the_daemon_and_another_can_be_opened_when_it_is_back() {
+        let reactor = Reactor::simulated().unwrap();
+        reactor.runtime().block_on(async {
+            let model = Model::start(Behaviour::default(), 0);
+            let mut events = model.subscribe().await.unwrap();
+            model.stop_daemon();
+            let end = events.next().await.unwrap().unwrap_err();
+            assert_eq!(end.code, StatusCode::UNAVAILABLE);
+            assert!(events.next().await.is_none());
+            assert!(model.call(Request::Version).await.is_err());
+            model.start_daemon();
+            assert!(model.call(Request::Version).await.is_ok());
+            assert!(model.subscribe().await.is_ok());
+        });
+    }
+
+    #[test]
+    fn an_answer_that_takes_its_time_is_waited_for() {
+        const HOUR: Duration = Duration::from_secs(3600);
+        let slow = Behaviour {
+            replies: vec![|_, mut answer| {
+                answer.after = Some(HOUR);
+                answer
+            }],
+            ..Behaviour::default()
+        };
+        let reactor = Reactor::simulated().unwrap();
+        reactor.runtime().block_on(async {
+            let model = Model::start(slow, 0);
+            let began = host::now();
+            assert!(model.call(Request::Version).await.is_ok());
+            assert!(host::elapsed(began) >= HOUR);
+        });
+    }
+}

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use super::agenda::later;
-use super::behaviour::{Audience, Behaviour, Delivery, FullQueue, Offer, Replay};
+use super::behaviour::{Audience, Behaviour, Delivery, EventHook, FullQueue, Offer, Replay};
 use super::random::Random;
 use crate::history::{CallFault, Event, HostInstant, RuntimeNanos, StatusCode, StreamEnd};
 
@@ -36,6 +36,13 @@ pub struct Passage<'a> {
     random: &'a mut Random,
 }
 
+/// What a hook keeps of one stream.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Memory {
+    seen: u64,
+    held: Vec<Event>,
+}
+
 impl Passage<'_> {
     /// A number that looks random.
     pub fn random(&mut self) -> u64 {
@@ -60,7 +67,7 @@ struct Stream {
     queue: VecDeque<Box<Event>>,
     end: Option<StreamEnd>,
     /// What each hook keeps of this stream.
-    memories: Vec<(u64, Vec<Event>)>,
+    memories: Vec<Memory>,
 }
 
 /// Something for a stream, due later.
@@ -89,7 +96,7 @@ impl Stage {
             effective: later(at, behaviour.effective_after),
             queue: VecDeque::new(),
             end: (behaviour.offer == Offer::Closed).then_some(StreamEnd::Closed),
-            memories: vec![(0, Vec::new()); behaviour.events.len()],
+            memories: vec![Memory::default(); behaviour.events.len()],
         };
         self.streams.insert(subscriber, stream);
         Ok(subscriber)
@@ -195,29 +202,10 @@ impl Stage {
         event: Event,
         random: &mut Random,
     ) -> Vec<Late> {
-        let mut deliveries = Delivery::now(event);
         let Some(stream) = self.streams.get_mut(&subscriber) else {
             return Vec::new();
         };
-        for (hook, (nth, held)) in behaviour.events.iter().zip(&mut stream.memories) {
-            let mut passed = Vec::new();
-            for delivery in deliveries {
-                let Delivery::Event(after, event) = delivery else {
-                    passed.push(delivery);
-                    continue;
-                };
-                let mut passage = Passage {
-                    at,
-                    nth: *nth,
-                    held,
-                    random,
-                };
-                let hooked = hook(&mut passage, *event).into_iter();
-                passed.extend(hooked.map(|delivery| delivery.delayed(after)));
-                *nth += 1;
-            }
-            deliveries = passed;
-        }
+        let deliveries = passed(&behaviour.events, &mut stream.memories, random, at, event);
         let mut late = Vec::new();
         for delivery in deliveries {
             match delivery.delay() {
@@ -268,6 +256,37 @@ impl Stage {
             (None, None) => Taken::Nothing,
         }
     }
+}
+
+/// What becomes of one event on its way through all hooks, in the order of their list.
+pub(super) fn passed(
+    hooks: &[EventHook],
+    memories: &mut [Memory],
+    random: &mut Random,
+    at: HostInstant,
+    event: Event,
+) -> Vec<Delivery> {
+    let mut deliveries = Delivery::now(event);
+    for (hook, memory) in hooks.iter().zip(memories) {
+        let mut passed = Vec::new();
+        for delivery in deliveries {
+            let Delivery::Event(after, event) = delivery else {
+                passed.push(delivery);
+                continue;
+            };
+            let mut passage = Passage {
+                at,
+                nth: memory.seen,
+                held: &mut memory.held,
+                random,
+            };
+            let hooked = hook(&mut passage, *event).into_iter();
+            passed.extend(hooked.map(|delivery| delivery.delayed(after)));
+            memory.seen += 1;
+        }
+        deliveries = passed;
+    }
+    deliveries
 }
 
 impl Delivery {

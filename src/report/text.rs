@@ -68,7 +68,7 @@ pub(super) fn cause(outcome: &Outcome) -> String {
                 format!("{}, ", printable(&violation.rule))
             };
             let (subject, actual) = (
-                printable(&violation.subject),
+                cut(&violation.subject, REASON),
                 cut(&violation.actual, REASON),
             );
             format!("{rule}{subject}: {actual}{more}")
@@ -257,7 +257,7 @@ fn advice_in_one_line(outcome: &Outcome) -> impl Iterator<Item = String> {
     outcome.advice.iter().map(|advice| {
         let (id, label) = (printable(&outcome.id), outcome.label());
         let (expected, actual) = (cut(&advice.expected, REASON), cut(&advice.actual, REASON));
-        let subject = printable(&advice.subject);
+        let subject = cut(&advice.subject, REASON);
         format!("  advice: {id} {label}: {subject}: should be {expected}, but {actual}")
     })
 }
@@ -400,6 +400,18 @@ mod tests {
         outcome.violations = vec![violation(&"word ".repeat(1_000_000))];
         outcome.reason = Some("word ".repeat(1_000_000));
         assert!(failure(&outcome).len() < 8_000);
+    }
+
+    #[test]
+    fn a_subject_of_megabytes_is_cut() {
+        let mut report = fixture();
+        for outcome in &mut report.outcomes {
+            for violation in outcome.violations.iter_mut().chain(&mut outcome.advice) {
+                violation.subject = "c (an-id)".repeat(100_000);
+            }
+            outcome.reason = None;
+        }
+        assert!(summary(&report).len() < 8_000);
     }
 
     #[test]

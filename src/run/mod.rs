@@ -240,7 +240,7 @@ fn nothing_selected(selection: &Selection) -> RunError {
 /// If it came to no report.
 pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
     let known = match &options.expectations {
-        Some(path) => Some(known::read(path, &ids(&cases))?.0),
+        Some(path) => Some(read_expectations(path, &cases)?),
         None => None,
     };
     let planned = plan(cases, &options.selection)?;
@@ -256,6 +256,14 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
             Err(fault)
         }
     }
+}
+
+/// The failures that a file says are known of a runtime.
+///
+/// # Errors
+/// If it cannot be used for these cases.
+pub fn read_expectations(path: &Path, cases: &[Case]) -> Result<ExpectationFile, RunError> {
+    Ok(known::read(path, &ids(cases))?.0)
 }
 
 /// The ids that an expectation file may list.
@@ -285,9 +293,10 @@ fn run_plan(
     let _within = runtime.enter();
     let stop = CancellationToken::new();
     let run = RunId(uuid::Uuid::new_v4().to_string());
-    let interrupts = match shown {
-        Shown::OnConsole => interrupt::watch(&stop, &run, outputs.unfinished())?,
-        Shown::Nowhere => Interrupts::default(),
+    let interrupts = if shown == Shown::Nowhere && reactor.is_simulated() {
+        Interrupts::default()
+    } else {
+        interrupt::watch(&stop, &run, outputs.unfinished())?
     };
     let telemetry = runtime.block_on(Telemetry::serve(options.metrics))?;
     let stand = Stand::of(&options.tested);
@@ -336,7 +345,9 @@ fn run_plan(
     let mut report = execution.report();
     let unwritten = runtime.block_on(finish_history(file));
     report.faults.extend(unwritten);
-    tell_kept(&info, &kept);
+    if !reactor.is_simulated() {
+        tell_kept(&info, &kept);
+    }
     Ok(report)
 }
 

@@ -1,4 +1,4 @@
-//! A run on the model that nobody looks at: for tests of the suite and of its cases.
+//! A run that nobody looks at: for proofs that cases can fail, and for tests of the suite.
 
 use std::sync::Arc;
 
@@ -8,40 +8,40 @@ use super::execution::Execution;
 use super::outputs::Outputs;
 use super::{RunError, RunOptions, Shown, Tested, plan, run_plan};
 use crate::case::Case;
-use crate::limits;
-use crate::model::Behaviour;
+use crate::history::ExpectationFile;
 use crate::oracle::INVARIANTS;
 use crate::outcome::RunReport;
 use crate::plan::{Planned, Selection};
 
-/// What to try on what model.
+/// What to try on what.
 #[derive(Clone, Debug, Default)]
 pub struct Rehearsal {
-    /// How the model behaves.
-    pub behaviour: Behaviour,
-    /// What looks random in it follows from this.
-    pub seed: u64,
+    /// What is tested.
+    pub tested: Tested,
     /// The cases that are wanted.
     pub selection: Selection,
+    /// The failures that are known.
+    pub known: Option<ExpectationFile>,
 }
 
-/// Runs the selected cases and all invariants on a model of its own, in simulated time, and prints
-/// nothing.
+/// Runs the selected cases and all invariants, and prints nothing. On a model that takes no time;
+/// on a real runtime a signal ends it in an orderly way, which is a fault of the report.
 ///
 /// # Errors
 /// If it came to no report.
 pub fn rehearse(rehearsal: Rehearsal, cases: Vec<Case>) -> Result<RunReport, RunError> {
     /// As many as can profit from it.
     const CASES_AT_ONCE: usize = 8;
-    let tested = Tested::Model {
-        behaviour: Box::new(rehearsal.behaviour),
-        seed: rehearsal.seed,
-        deadline: limits::CALL_DEADLINE,
-    };
-    let options = RunOptions::new(tested, rehearsal.selection, CASES_AT_ONCE);
+    let options = RunOptions::new(rehearsal.tested, rehearsal.selection, CASES_AT_ONCE);
     let planned = plan(cases, &options.selection)?;
     let mut outputs = Outputs::open(None, None, None)?;
-    run_plan(&options, None, planned, &mut outputs, Shown::Nowhere)
+    run_plan(
+        &options,
+        rehearsal.known,
+        planned,
+        &mut outputs,
+        Shown::Nowhere,
+    )
 }
 
 /// Executes the plan, then judges the invariants. Nothing is printed that could get lost.

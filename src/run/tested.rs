@@ -8,7 +8,8 @@ use super::{Color, Format, RunOptions};
 use crate::cri::{self, Endpoint, Listener};
 use crate::drive::{Sabotage, TeardownPolicy};
 use crate::host::{Kernel, Reactor};
-use crate::model::{Behaviour, Model};
+use crate::limits;
+use crate::model::{Behaviour, Defect, Model, Relay};
 use crate::plan::Selection;
 
 /// Which runtime to talk to.
@@ -27,6 +28,13 @@ pub struct Target {
 pub enum Tested {
     /// A runtime that goes its own way.
     Runtime(Target),
+    /// One that is seen through defects, by a relay in this process.
+    Relayed {
+        /// The runtime.
+        target: Target,
+        /// What the relay does besides.
+        defects: Vec<&'static Defect>,
+    },
     /// The model, made for the run and gone after it, in simulated time.
     Model {
         /// What it does.
@@ -45,11 +53,27 @@ pub(super) struct Stand {
     pub(super) kernel: Kernel,
 }
 
+impl Default for Tested {
+    fn default() -> Self {
+        Self::model(Behaviour::default(), 0)
+    }
+}
+
 impl Tested {
+    /// The model that behaves so; what looks random in it follows from the seed.
+    #[must_use]
+    pub fn model(behaviour: Behaviour, seed: u64) -> Self {
+        Self::Model {
+            behaviour: Box::new(behaviour),
+            seed,
+            deadline: limits::CALL_DEADLINE,
+        }
+    }
+
     /// What drives a run on it.
     pub(super) fn reactor(&self) -> io::Result<Reactor> {
         match self {
-            Self::Runtime(_) => Reactor::real(),
+            Self::Runtime(_) | Self::Relayed { .. } => Reactor::real(),
             Self::Model { .. } => Reactor::simulated(),
         }
     }
@@ -88,6 +112,27 @@ impl Stand {
                 target: target.clone(),
                 kernel: Kernel::Host,
             },
+            Tested::Relayed { target, defects } => {
+                let injected = defects.iter().map(|defect| defect.name);
+                let injected = injected.collect::<Vec<_>>().join(",");
+                let through = match injected.as_str() {
+                    "" => "a relay".to_owned(),
+                    injected => format!("a relay that injects {injected}"),
+                };
+                let name = format!("{} through {through}", target.runtime);
+                let (endpoint, mut listener) = Listener::in_process(&name);
+                let ends = (target.runtime.clone(), target.images.clone());
+                let relay = Arc::new(Relay::new(ends, target.deadline, defects));
+                tokio::spawn(async move { cri::serve(relay, &mut listener).await });
+                Self {
+                    target: Target {
+                        runtime: endpoint.clone(),
+                        images: endpoint,
+                        deadline: target.deadline,
+                    },
+                    kernel: Kernel::Host,
+                }
+            }
             Tested::Model {
                 behaviour,
                 seed,

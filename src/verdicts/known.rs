@@ -35,10 +35,29 @@ pub struct KnownFailure {
     /// A race: it fails in some runs and passes in others, and both are as expected.
     #[serde(default)]
     pub sometimes: bool,
-    /// What the failure says was seen; any other failure of the case is no known one. All are, if
-    /// this is absent.
+    /// What the failure says was seen, one text or several; any other failure of the case is no
+    /// known one. All are, if this is absent.
     #[serde(default)]
-    pub actual: Option<String>,
+    pub actual: Option<Actual>,
+}
+
+/// One text, or a list of them.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Actual {
+    /// Always the same.
+    One(String),
+    /// Any of these.
+    AnyOf(Vec<String>),
+}
+
+impl Actual {
+    fn covers(&self, seen: &str) -> bool {
+        match self {
+            Self::One(actual) => actual == seen,
+            Self::AnyOf(any) => any.iter().any(|actual| actual == seen),
+        }
+    }
 }
 
 impl Known {
@@ -75,7 +94,7 @@ impl Known {
         } = entry;
         let covered = actual
             .as_ref()
-            .is_none_or(|actual| seen.iter().all(|seen| seen == actual));
+            .is_none_or(|actual| seen.iter().all(|seen| actual.covers(seen)));
         match outcome.verdict {
             Verdict::Fail if covered => {
                 outcome.verdict = Verdict::Known;

@@ -13,4 +13,4 @@ mod plan;
 
 pub use ended::{EndedCase, JudgedCase};
 pub use fold::{Scope, Verdicts};
-pub use known::{Known, KnownFailure};
+pub use known::{Actual, Known, KnownFailure};

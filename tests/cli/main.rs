@@ -8,6 +8,7 @@ mod commands;
 mod endpoints;
 mod fake_cri;
 mod files;
+mod model;
 mod preflight;
 mod selection;
 #[path = "../support/suite.rs"]

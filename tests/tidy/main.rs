@@ -46,7 +46,10 @@ const USES: &[(&str, &[&str])] = &[
             "outcome", "plan", "recorder", "report", "verdicts", "workload",
         ],
     ),
-    ("matrix", &["case", "model", "outcome", "plan", "run"]),
+    (
+        "matrix",
+        &["case", "history", "model", "outcome", "plan", "run"],
+    ),
     (
         "watch",
         &[
@@ -91,6 +94,10 @@ const PURE: &[&str] = &[
 const IMPURE: &[(&str, &str)] = &[
     ("src/case/load.rs", "reads the files of cases"),
     ("src/model/live.rs", "gives the model a clock and a lock"),
+    (
+        "src/model/relay.rs",
+        "passes calls and events of a real runtime on",
+    ),
     ("src/model/serve.rs", "serves the model at a socket"),
 ];
 

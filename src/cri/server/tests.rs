@@ -1,0 +1,306 @@
+//! The client and the server, one against the other: what is said on one side arrives on the other.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use super::*;
+use crate::cri::{Client, Subscription};
+use crate::history::{
+    Body, ContainerListing, ContainerMetadata, ContainerSpec, ContainerState, ContainerStatus,
+    EventKind, ImageListing, Labels, PodUid, RuntimeNanos, RuntimeVersion, SandboxListing,
+    SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus, StatusCode, StreamEnd,
+};
+use crate::host::Reactor;
+use crate::recorder::Recorder;
+
+/// Answers what it was told to, and keeps what it was asked.
+#[derive(Default)]
+struct Scripted {
+    asked: Mutex<Vec<Request>>,
+    answers: Mutex<VecDeque<Result<Reply, CallFault>>>,
+    events: Vec<Result<Event, CallFault>>,
+}
+
+impl Backend for Scripted {
+    type Events = tokio_stream::Iter<std::vec::IntoIter<Result<Event, CallFault>>>;
+
+    async fn call(&self, request: Request) -> Result<Reply, CallFault> {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.push(request);
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.pop_front().unwrap()
+    }
+
+    async fn subscribe(&self) -> Result<Self::Events, CallFault> {
+        Ok(tokio_stream::iter(self.events.clone()))
+    }
+}
+
+fn labels(key: &str) -> Labels {
+    Labels::from([(key.to_owned(), "value".to_owned())])
+}
+
+fn sandbox_metadata() -> SandboxMetadata {
+    SandboxMetadata {
+        name: "pod".to_owned(),
+        uid: PodUid::from("uid"),
+        namespace: "namespace".to_owned(),
+        attempt: 3,
+    }
+}
+
+fn sandbox_status() -> SandboxStatus {
+    SandboxStatus {
+        id: SandboxId::from("s"),
+        metadata: Some(sandbox_metadata()),
+        state: SandboxState::NotReady,
+        created_at: RuntimeNanos(5),
+        ips: vec!["10.0.0.1".to_owned(), "fd00::1".to_owned()],
+        labels: labels("l"),
+        annotations: labels("a"),
+        runtime_handler: "handler".to_owned(),
+    }
+}
+
+fn container_status() -> ContainerStatus {
+    ContainerStatus {
+        id: ContainerId::from("c"),
+        metadata: Some(container_metadata()),
+        state: ContainerState::Exited,
+        created_at: RuntimeNanos(5),
+        started_at: RuntimeNanos(6),
+        finished_at: RuntimeNanos(7),
+        exit_code: 137,
+        image: Some("image".to_owned()),
+        image_ref: "sha256:1".to_owned(),
+        reason: "OOMKilled".to_owned(),
+        message: "it ate".to_owned(),
+        labels: labels("l"),
+        annotations: labels("a"),
+    }
+}
+
+fn container_metadata() -> ContainerMetadata {
+    ContainerMetadata {
+        name: "container".to_owned(),
+        attempt: 2,
+    }
+}
+
+fn event(kind: EventKind) -> Event {
+    Event {
+        container: ContainerId::from("c"),
+        kind,
+        created_at: RuntimeNanos(9),
+        sandbox: Some(sandbox_status()),
+        containers: vec![container_status()],
+    }
+}
+
+/// Every request with what it may be answered by. What only the suite knows is not sent.
+fn calls() -> Vec<(Request, Reply)> {
+    let (c, s) = (|| ContainerId::from("c"), || SandboxId::from("s"));
+    let spec = |handler: &str| {
+        let SandboxMetadata {
+            name,
+            uid,
+            namespace,
+            attempt,
+        } = sandbox_metadata();
+        Arc::new(SandboxSpec {
+            binding: String::new(),
+            name,
+            namespace,
+            uid,
+            attempt,
+            labels: labels("l"),
+            annotations: labels("a"),
+            runtime_handler: handler.to_owned(),
+        })
+    };
+    let container = ContainerSpec {
+        sandbox: s(),
+        sandbox_spec: spec(""),
+        binding: "container".to_owned(),
+        attempt: 2,
+        image: "image".to_owned(),
+        command: vec!["/workload".to_owned(), "obey".to_owned()],
+        declared_exit: None,
+        memory_bytes: Some(16 << 20),
+        labels: labels("l"),
+        annotations: labels("a"),
+    };
+    let stop = Request::StopContainer {
+        container: c(),
+        grace: Duration::from_secs(7),
+    };
+    let mut calls = vec![
+        (Request::Version, Reply::Version(version())),
+        (Request::RunSandbox(spec("handler")), Reply::Sandbox(s())),
+        (Request::StopSandbox(s()), Reply::Done),
+        (Request::RemoveSandbox(s()), Reply::Done),
+        (
+            Request::SandboxStatus(s()),
+            Reply::SandboxStatus(Box::new(sandbox_status())),
+        ),
+        (
+            Request::CreateContainer(Arc::new(container)),
+            Reply::Container(c()),
+        ),
+        (Request::StartContainer(c()), Reply::Done),
+        (stop, Reply::Done),
+        (Request::RemoveContainer(c()), Reply::Done),
+        (
+            Request::ContainerStatus(c()),
+            Reply::ContainerStatus(Box::new(container_status())),
+        ),
+    ];
+    calls.extend(lists());
+    calls
+}
+
+fn version() -> RuntimeVersion {
+    RuntimeVersion {
+        runtime_name: "name".to_owned(),
+        runtime_version: "1".to_owned(),
+        api_version: "v1".to_owned(),
+    }
+}
+
+fn lists() -> Vec<(Request, Reply)> {
+    let image = || ImageListing {
+        id: "sha256:1".to_owned(),
+        tags: vec!["image".to_owned()],
+    };
+    let reference = || "image".to_owned();
+    let sandbox = SandboxListing {
+        id: SandboxId::from("s"),
+        metadata: Some(sandbox_metadata()),
+        state: SandboxState::Unknown(7),
+        created_at: RuntimeNanos(5),
+        labels: labels("l"),
+    };
+    let container = ContainerListing {
+        id: ContainerId::from("c"),
+        sandbox: SandboxId::from("s"),
+        metadata: Some(container_metadata()),
+        state: ContainerState::Unknown(3),
+        created_at: RuntimeNanos(5),
+        labels: labels("l"),
+        image: Some(reference()),
+    };
+    let of_sandbox = Request::ListContainers {
+        sandbox: Some(SandboxId::from("s")),
+        labels: labels("l"),
+    };
+    vec![
+        (
+            Request::ListSandboxes(labels("l")),
+            Reply::Sandboxes(vec![sandbox]),
+        ),
+        (of_sandbox, Reply::Containers(vec![container])),
+        (
+            Request::ImageStatus(reference()),
+            Reply::Image(Some(image())),
+        ),
+        (Request::ImageStatus(reference()), Reply::Image(None)),
+        (Request::PullImage(reference()), Reply::Pulled(reference())),
+        (Request::RemoveImage(reference()), Reply::Done),
+        (Request::ListImages, Reply::Images(vec![image()])),
+    ]
+}
+
+/// Serves a backend within this process, and talks to it.
+fn with_client<T>(
+    backend: Arc<Scripted>,
+    talk: impl AsyncFnOnce(Client, crate::cri::Endpoint) -> T,
+) -> T {
+    let first = Ok(Reply::Version(version()));
+    backend.answers.lock().unwrap().push_front(first);
+    let reactor = Reactor::simulated().unwrap();
+    reactor.runtime().block_on(async {
+        let (endpoint, mut listener) = Listener::in_process("scripted");
+        tokio::spawn(async move { serve(backend, &mut listener).await });
+        let client = Client::connect(&endpoint, &endpoint, Duration::from_secs(1)).await;
+        talk(client.unwrap(), endpoint).await
+    })
+}
+
+#[test]
+fn every_request_and_every_reply_arrives_as_it_was() {
+    let backend = Arc::new(Scripted::default());
+    let calls = calls();
+    let answers = calls.iter().map(|(_, reply)| Ok(reply.clone()));
+    backend.answers.lock().unwrap().extend(answers);
+    with_client(backend.clone(), async |client, _| {
+        for (request, reply) in &calls {
+            assert_eq!(
+                client.call(request).await.as_ref(),
+                Ok(reply),
+                "{request:?}"
+            );
+            let asked = backend.asked.lock().unwrap().pop();
+            assert_eq!(asked.as_ref(), Some(request));
+        }
+    });
+}
+
+#[test]
+fn a_fault_arrives_with_its_code_and_words() {
+    let backend = Arc::new(Scripted::default());
+    let fault = CallFault {
+        code: StatusCode::NOT_FOUND,
+        message: "no such thing".to_owned(),
+        deadline: Duration::from_secs(1),
+    };
+    let misfit = Ok(Reply::Done);
+    let answers = [Err(fault.clone()), misfit];
+    backend.answers.lock().unwrap().extend(answers);
+    with_client(backend, async |client, _| {
+        let answer = client.call(&Request::Version).await;
+        assert_eq!(answer, Err(fault));
+        let answer = client.call(&Request::Version).await;
+        assert_eq!(answer.unwrap_err().code.to_string(), "INTERNAL");
+    });
+}
+
+#[test]
+fn events_arrive_as_they_were_and_then_the_fault_that_ends_them() {
+    let mut bare = event(EventKind::Unknown(9));
+    (
+        bare.sandbox,
+        bare.containers[0].image,
+        bare.containers[0].metadata,
+    ) = (None, None, None);
+    let sent = vec![event(EventKind::Created), event(EventKind::Deleted), bare];
+    let end = CallFault {
+        code: StatusCode::RESOURCE_EXHAUSTED,
+        message: "too slow".to_owned(),
+        deadline: Duration::ZERO,
+    };
+    let mut events: Vec<_> = sent.iter().cloned().map(Ok).collect();
+    events.push(Err(end.clone()));
+    let backend = Arc::new(Scripted {
+        events,
+        ..Scripted::default()
+    });
+    let (arrived, ended) = with_client(backend, async |_, endpoint| {
+        let recorder = Recorder::new();
+        let mut reader = recorder.reader();
+        let _stream = Subscription::open(&endpoint, &recorder).await.unwrap();
+        let mut arrived = Vec::new();
+        loop {
+            reader.changed().await;
+            for entry in reader.drain().unwrap() {
+                match &entry.body {
+                    Body::Event { event, .. } => arrived.push(event.clone()),
+                    Body::SubscriptionEnded { end, .. } => return (arrived, end.clone()),
+                    _ => {}
+                }
+            }
+        }
+    });
+    assert_eq!(arrived, sent);
+    assert_eq!(ended, StreamEnd::Failed(end));
+}

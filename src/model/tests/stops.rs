@@ -1,0 +1,134 @@
+//! Stopping and removing: signals, grace periods, repetitions, and what is not there.
+
+use super::*;
+
+#[test]
+fn who_ignores_the_signal_is_killed_when_the_grace_period_is_over() {
+    let mut stand = Stand::new(Behaviour::default());
+    let pod = stand.sandbox("pod");
+    let c = stand.running(&pod, "c", &Workload::Ignore);
+    stand.events();
+    let ticket = stand.machine.call(stand.now, stop(&c, 2));
+    stand.pass(Duration::from_nanos(1_999_999_999));
+    assert_eq!(stand.machine.take_answer(ticket), None);
+    stand.told(&[]);
+    stand.pass(Duration::from_nanos(1));
+    stand.told(&["STOPPED c: READY [c EXITED 137 Error]"]);
+    assert_eq!(stand.machine.take_answer(ticket), Some(Ok(Reply::Done)));
+}
+
+#[test]
+fn a_second_stop_with_less_patience_ends_the_first_too() {
+    let mut stand = Stand::new(Behaviour::default());
+    let pod = stand.sandbox("pod");
+    let c = stand.running(&pod, "c", &Workload::Ignore);
+    let patient = stand.machine.call(stand.now, stop(&c, 60));
+    assert_eq!(stand.call(stop(&c, 0)), Ok(Reply::Done));
+    assert_eq!(stand.machine.take_answer(patient), Some(Ok(Reply::Done)));
+    stand.status_is(&c, "EXITED 137 Error");
+}
+
+#[test]
+fn a_stop_whose_caller_has_gone_goes_on() {
+    let mut stand = Stand::new(Behaviour::default());
+    let pod = stand.sandbox("pod");
+    let c = stand.running(&pod, "c", &Workload::Ignore);
+    stand.events();
+    let ticket = stand.machine.call(stand.now, stop(&c, 2));
+    stand.machine.forget(ticket);
+    stand.pass(SECOND * 2);
+    stand.told(&["STOPPED c: READY [c EXITED 137 Error]"]);
+    assert_eq!(stand.machine.take_answer(ticket), None);
+}
+
+#[test]
+fn what_dies_of_the_signal_tells_so() {
+    let mut stand = Stand::new(Behaviour::default());
+    let pod = stand.sandbox("pod");
+    let c = stand.running(&pod, "c", &exit(1, SECOND));
+    stand.call(stop(&c, 10)).unwrap();
+    stand.status_is(&c, "EXITED 143 Error");
+}
+
+#[test]
+fn repetitions_are_done_and_say_nothing() {
+    let mut stand = Stand::new(Behaviour::default());
+    let pod = stand.sandbox("pod");
+    let c = stand.running(&pod, "c", &Workload::Obey);
+    for request in [
+        stop(&c, 10),
+        Request::RemoveContainer(c.clone()),
+        Request::StopSandbox(pod.clone()),
+        Request::RemoveSandbox(pod.clone()),
+    ] {
+        assert_eq!(stand.call(request.clone()), Ok(Reply::Done));
+        assert!(!stand.events().is_empty(), "{request:?}");
+        assert_eq!(stand.call(request.clone()), Ok(Reply::Done));
+        assert_eq!(stand.events(), [], "{request:?}");
+    }
+}
+
+#[test]
+fn what_is_not_there_is_not_found_or_gone_already() {
+    let mut stand = Stand::new(Behaviour::default());
+    let (c, pod) = (ContainerId::from("c"), SandboxId::from("pod"));
+    for request in [
+        stop(&c, 0),
+        Request::RemoveContainer(c.clone()),
+        Request::StopSandbox(pod.clone()),
+        Request::RemoveSandbox(pod.clone()),
+    ] {
+        assert_eq!(stand.call(request), Ok(Reply::Done));
+    }
+    for request in [
+        Request::StartContainer(c.clone()),
+        Request::ContainerStatus(c),
+        Request::SandboxStatus(pod.clone()),
+        Request::CreateContainer(Arc::new(ContainerSpec {
+            sandbox: pod,
+            ..ContainerSpec::default()
+        })),
+    ] {
+        let fault = stand.call(request).unwrap_err();
+        assert_eq!(fault.code.to_string(), "NOT_FOUND");
+    }
+}
+
+#[test]
+fn a_running_container_is_killed_to_be_removed() {
+    let mut stand = Stand::new(Behaviour::default());
+    let pod = stand.sandbox("pod");
+    let c = stand.running(&pod, "c", &exit(0, SECOND));
+    stand.events();
+    stand.call(Request::RemoveContainer(c)).unwrap();
+    stand.told(&[
+        "STOPPED c: READY [c EXITED 137 Error]",
+        "DELETED -: READY []",
+    ]);
+    stand.pass(SECOND * 2);
+    stand.told(&[]);
+}
+
+#[test]
+fn a_sandbox_takes_its_containers_with_it() {
+    let mut stand = Stand::new(Behaviour::default());
+    let (pod, other) = (stand.sandbox("pod"), stand.sandbox("other"));
+    stand.create(&pod, "new", &Workload::Obey);
+    stand.running(&pod, "run", &Workload::Ignore);
+    stand.running(&other, "x", &Workload::Obey);
+    stand.events();
+    stand.call(Request::RemoveSandbox(pod.clone())).unwrap();
+    stand.told(&[
+        "STOPPED run: READY [new CREATED, run EXITED 137 Error]",
+        "STOPPED sandbox: NOTREADY [new CREATED, run EXITED 137 Error]",
+        "DELETED -: NOTREADY [run EXITED 137 Error]",
+        "DELETED -: NOTREADY []",
+        "DELETED sandbox: NOTREADY []",
+    ]);
+    let late = ContainerSpec {
+        sandbox: pod,
+        ..ContainerSpec::default()
+    };
+    let fault = stand.call(Request::CreateContainer(Arc::new(late)));
+    assert_eq!(fault.unwrap_err().code.to_string(), "NOT_FOUND");
+}

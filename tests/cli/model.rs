@@ -1,0 +1,146 @@
+//! The model runtime as a user meets it: within a run, and at a socket of its own.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::suite::{Running, suite, unprivileged};
+
+const LISTENS: &str = "the model runtime listens on";
+
+/// A model that is served in a folder of its own.
+struct Served {
+    folder: TempDir,
+    running: Running,
+}
+
+impl Served {
+    #[track_caller]
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let endpoint = endpoint(folder.path());
+        let running = suite(["model", "--listen", &endpoint]).start();
+        running.wait_for(LISTENS);
+        Self { folder, running }
+    }
+
+    fn endpoint(&self) -> String {
+        endpoint(self.folder.path())
+    }
+}
+
+fn endpoint(folder: &Path) -> String {
+    format!("unix://{}/cri.sock", folder.display())
+}
+
+#[test]
+fn a_run_on_the_model_needs_no_root_and_passes() {
+    let ended = unprivileged(["-r", "model"]).run();
+    assert_eq!(ended.code, 0, "{ended:#?}");
+    assert!(ended.err.contains("in simulated time"), "{ended:#?}");
+    assert!(ended.out.contains(" 0 failed"), "{ended:#?}");
+    assert!(!ended.out.contains("inconclusive"), "{ended:#?}");
+}
+
+#[test]
+fn a_run_on_the_model_writes_what_any_run_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (junit, json, history) = (path("junit.xml"), path("report.json"), path("history"));
+    let outputs = ["--junit", &junit, "--json", &json, "--history", &history];
+    let ended = suite([&["ORD-01", "-r", "model", "--format", "json"], &outputs[..]].concat());
+    let ended = ended.run();
+    assert_eq!(ended.code, 0, "{ended:#?}");
+    let events = ended.out.lines();
+    let events = events.map(serde_json::from_str::<serde_json::Value>);
+    assert!(events.into_iter().all(|event| event.is_ok()), "{ended:#?}");
+    roxmltree::Document::parse(&fs::read_to_string(junit).unwrap()).unwrap();
+    let report: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    assert!(report.is_object(), "{report}");
+    let shown = suite(["show", &history]).run().succeeds();
+    assert!(shown.contains("STOPPED c"), "{shown}");
+}
+
+#[test]
+fn a_case_that_the_model_does_not_pass_is_shown_with_its_evidence() {
+    let folder = tempfile::tempdir().unwrap();
+    let area = folder.path().join("order");
+    fs::create_dir(&area).unwrap();
+    let case = "id: ORD-99\ntitle: A container stops by itself.\nwhy: It does not.\nsources: [none]\n\
+                levels: {cache: must, hint: must}\nsteps:\n  - sandbox: {as: pod}\n  - create: {as: \
+                c, in: pod, workload: obey}\n  - start: {container: c}\nexpect:\n  - includes: {of: \
+                c, in-order: [stopped]}\n";
+    fs::write(area.join("stops.yaml"), case).unwrap();
+    let cases = folder.path().display().to_string();
+    let ended = suite(["-r", "model", "--cases", &cases]).run();
+    assert_eq!(ended.code, 1, "{ended:#?}");
+    assert!(ended.out.contains("STARTED c"), "{ended:#?}");
+}
+
+#[test]
+fn the_model_is_served_to_any_client_and_leaves_nothing() {
+    let served = Served::start();
+    let socket = served.folder.path().join("cri.sock");
+    let mode = fs::metadata(&socket).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let ended = suite(["STP-02", "SBX", "-r", &served.endpoint()]).run();
+    assert_eq!(ended.code, 0, "{ended:#?}");
+    let swept = suite(["cleanup", "-r", &served.endpoint()]).run();
+    assert_eq!(swept.succeeds(), "nothing to remove\n");
+    served.running.send(Signal::INT);
+    assert_eq!(served.running.end().code, 0);
+    assert_eq!(fs::read_dir(served.folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_watch_of_the_model_sees_what_others_do() {
+    let served = Served::start();
+    let watch = suite(["watch", "-r", &served.endpoint()]).start();
+    watch.wait_for("watching model");
+    let ended = suite(["ORD-01", "-r", &served.endpoint()]).run();
+    assert_eq!(ended.code, 0, "{ended:#?}");
+    watch.wait_for_output("STOPPED");
+    watch.send(Signal::INT);
+    let ended = watch.end();
+    assert_eq!(ended.code, 0, "{ended:#?}");
+    assert!(!ended.out.contains("MISSED"), "{ended:#?}");
+}
+
+#[test]
+fn a_place_that_is_taken_is_left_alone_and_told() {
+    let served = Served::start();
+    let second = suite(["model", "--listen", &served.endpoint()]).run();
+    second.fails(2, &["error: somebody already listens on", "cri.sock"]);
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("cri.sock"), "mine").unwrap();
+    let in_the_way = suite(["model", "--listen", &endpoint(folder.path())]).run();
+    in_the_way.fails(2, &["exists and is no socket", "remove it yourself"]);
+    let nowhere = suite(["model", "--listen", "unix:///missing/cri.sock"]).run();
+    nowhere.fails(2, &["error: listen on /missing/cri.sock", "No such file"]);
+    let wrong = suite(["model", "--listen", "tcp://127.0.0.1:1"]).run();
+    wrong.fails(2, &["error: the scheme of"]);
+}
+
+#[test]
+fn a_socket_that_a_killed_server_left_is_replaced() {
+    let served = Served::start();
+    served.running.send(Signal::KILL);
+    served.running.end();
+    let again = suite(["model", "--listen", &endpoint(served.folder.path())]).start();
+    again.wait_for(LISTENS);
+}
+
+#[test]
+fn what_needs_a_runtime_that_is_there_says_how_to_have_the_model_there() {
+    for command in [&["watch"][..], &["cleanup"], &["bench", "overhead"]] {
+        let ended = suite([command, &["-r", "model"]].concat()).run();
+        ended.fails(
+            2,
+            &["error: the model runtime lives within a run", "--listen"],
+        );
+    }
+}
