@@ -9,13 +9,15 @@ use super::invariants::Invariant;
 use super::name_of;
 use crate::history::{
     CaseHistory, ContainerId, ContainerState, ContainerStatus, EventKind, Reply, Request,
-    SandboxId, Seq, Sighting, Subject, SubjectKind,
+    RuntimeNanos, SandboxId, Seq, Sighting, Subject, SubjectKind,
 };
 use crate::outcome::Violation;
 
 /// What is told of a container after its STOPPED.
 struct Told<'a> {
     status: &'a ContainerStatus,
+    /// When the event was made that shows it.
+    made: Option<RuntimeNanos>,
     evidence: Vec<Seq>,
 }
 
@@ -29,7 +31,11 @@ pub(super) fn what_stopped_tells_stays(rule: &Invariant, history: &CaseHistory) 
         }
         let mut later = later.get(&subject.id)?.iter();
         later.find_map(|told| {
-            let after = told.evidence.iter().all(|seq| *seq > stopped.seq());
+            let made_after = told
+                .made
+                .is_none_or(|made| made >= stopped.event().created_at);
+            let came_after = told.evidence.iter().all(|seq| *seq > stopped.seq());
+            let after = made_after && came_after;
             let (expected, actual) = difference(end, told.status).filter(|_| after)?;
             let mut evidence = vec![stopped.seq()];
             evidence.extend(&told.evidence);
@@ -48,9 +54,11 @@ fn told_of_each(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Told<'_>>> 
         {
             let evidence = vec![call.began().seq, ended.seq];
             let status = status.as_ref();
-            told.entry(&status.id)
-                .or_default()
-                .push(Told { status, evidence });
+            told.entry(&status.id).or_default().push(Told {
+                status,
+                made: None,
+                evidence,
+            });
         }
     }
     let subjects = history.subjects().iter();
@@ -62,10 +70,11 @@ fn told_of_each(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Told<'_>>> 
             status.id != event.container && status.state == ContainerState::Exited
         });
         for status in others {
-            let evidence = vec![sighting.seq()];
-            told.entry(&status.id)
-                .or_default()
-                .push(Told { status, evidence });
+            told.entry(&status.id).or_default().push(Told {
+                status,
+                made: Some(event.created_at),
+                evidence: vec![sighting.seq()],
+            });
         }
     }
     told

@@ -65,8 +65,13 @@ fn missing(
     let event = sighting.event();
     rule.told(
         name_of(sibling.subject),
-        format!("a status of it in {} of {}", event.kind, subject.label()),
-        format!("none among {} statuses", event.containers.len()),
+        format!(
+            "a status of it among the {} in {} of {}",
+            event.containers.len(),
+            event.kind,
+            subject.label()
+        ),
+        "it is missing".to_owned(),
         vec![sibling.by.seq(), sighting.seq()],
     )
 }

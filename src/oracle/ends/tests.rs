@@ -86,6 +86,10 @@ fn a_later_snapshot_tells_what_stopped_told() {
         "d create; d CREATED stale=c:exited:2; c STOPPED exit=1",
         expect![],
     );
+    then(
+        "d create; c STOPPED exit=1; d CREATED stale=c:exited:2 at=-2ms",
+        expect![],
+    );
 }
 
 // INV-20
