@@ -5,17 +5,20 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use super::ahead::no_state_ahead;
+use super::ends::{exit_code_of_the_process, what_stopped_tells_stays};
+use super::missed::no_missed_event;
 use super::plegs::plegs_agree;
-use super::relist::relists_of;
+use super::sandboxes::{sandbox_as_asked_for, sandbox_with_uid};
+use super::siblings::siblings_in_the_snapshot;
 use super::snapshots::snapshots_never_go_back;
+use super::statuses::{no_empty_status, own_container_once, status_not_older, times_in_order};
 use super::streams::streams_stay_open;
 use super::{entries_about, name_of};
 use crate::case::Levels;
 use crate::history::{
-    CaseHistory, ContainerId, ContainerState, ContainerStatus, EventKind, PodUid, Seq, Sighting,
-    Subject, SubjectKind, SubscriptionId,
+    CaseHistory, ContainerId, EventKind, Seq, Sighting, Subject, SubjectKind, SubscriptionId,
 };
-use crate::limits;
 use crate::outcome::{Level, Violation};
 
 /// A rule that every history must keep.
@@ -125,8 +128,8 @@ pub const INVARIANTS: &[Invariant] = &[
     Invariant {
         id: "INV-09",
         name: "invariant::snapshots-never-go-back",
-        sentence: "No event shows a sibling of its container in an earlier state than an event of the pod \
-                   has shown before.",
+        sentence: "No event shows a container in an earlier state than an event of its pod has shown \
+                   before.",
         source: "KEP-3386, Timestamp of the Pod Status; kubelet 1.26 to 1.36 keeps the last one",
         levels: MUST_MAY,
         check: snapshots_never_go_back,
@@ -134,7 +137,8 @@ pub const INVARIANTS: &[Invariant] = &[
     Invariant {
         id: NO_MISSED_EVENT,
         name: "invariant::no-missed-event",
-        sentence: "Whatever a relist shows of a container has its event, before or soon after.",
+        sentence: "Whatever a relist shows of a container, and whatever a call has done to it, has its \
+                   event, before or soon after.",
         source: "KEP-3386, Monitoring: missed events are ideally zero; R6 and R23 of the kubelet",
         levels: MUST_MUST,
         check: no_missed_event,
@@ -147,6 +151,67 @@ pub const INVARIANTS: &[Invariant] = &[
         source: "kubernetes pkg/kubelet/pleg/evented.go and generic.go of 1.36",
         levels: MUST_MAY,
         check: plegs_agree,
+    },
+    Invariant {
+        id: "INV-14",
+        name: "invariant::own-container-once",
+        sentence: "The snapshot of an event shows the event's own container exactly once, as long as \
+                   it is not deleted.",
+        source: "kubelet evented.go, GeneratePodStatus: what is not there is gone",
+        levels: MUST_SHOULD,
+        check: own_container_once,
+    },
+    Invariant {
+        id: "INV-15",
+        name: "invariant::siblings-in-the-snapshot",
+        sentence: "The snapshot of an event shows every container of its sandbox that an earlier event \
+                   was about, until its removal begins.",
+        source: "kubelet evented.go, GeneratePodStatus: what is not there is gone; kubernetes#121003",
+        levels: MUST_MAY,
+        check: siblings_in_the_snapshot,
+    },
+    Invariant {
+        id: "INV-16",
+        name: "invariant::what-stopped-tells-stays",
+        sentence: "How a container ended never changes once STOPPED has told it, neither in its \
+                   status nor in later snapshots.",
+        source: "CRI api.proto, ContainerStatus; containerd#12260 (OOMKilled came after STOPPED)",
+        levels: MUST_SHOULD,
+        check: what_stopped_tells_stays,
+    },
+    Invariant {
+        id: "INV-17",
+        name: "invariant::times-in-order",
+        sentence: "In an event, created_at, started_at and finished_at of a status are set as its \
+                   state demands, in this order, and not after STOPPED was made.",
+        source: "CRI api.proto, ContainerStatus; kubelet toKubeContainerStatus",
+        levels: MUST_SHOULD,
+        check: times_in_order,
+    },
+    Invariant {
+        id: "INV-18",
+        name: "invariant::sandbox-as-asked-for",
+        sentence: "Every event tells its own sandbox, by the id and the names of RunPodSandbox: READY \
+                   until it is stopped, and NOTREADY from its STOPPED on.",
+        source: "CRI api.proto, PodSandboxStatus; kubelet evented.go, getPodIPs and GeneratePodStatus",
+        levels: MUST_SHOULD,
+        check: sandbox_as_asked_for,
+    },
+    Invariant {
+        id: "INV-19",
+        name: "invariant::no-state-ahead-of-time",
+        sentence: "No event shows a container in a state that calls prove to have come later.",
+        source: "KEP-3386, failure modes (incorrect container statuses); R22 of the kubelet",
+        levels: MUST_MAY,
+        check: no_state_ahead,
+    },
+    Invariant {
+        id: "INV-20",
+        name: "invariant::exit-code-of-the-process",
+        sentence: "STOPPED of a container that ended by itself tells the exit code of its process.",
+        source: "CRI api.proto, ContainerStatus.exit_code; cri-o#9846",
+        levels: MUST_SHOULD,
+        check: exit_code_of_the_process,
     },
     Invariant {
         id: "INV-21",
@@ -170,7 +235,7 @@ pub fn invariants(history: &CaseHistory) -> Vec<Violation> {
 
 impl Invariant {
     /// The invariant's violation by a subject, proven by these of its events.
-    fn broken<'a>(
+    pub(super) fn broken<'a>(
         &self,
         subject: &Subject,
         expected: impl Into<String>,
@@ -201,7 +266,7 @@ impl Invariant {
     }
 
     /// Applies a check to each event; the first finding of each subject counts.
-    fn on_each_event(
+    pub(super) fn on_each_event(
         &self,
         history: &CaseHistory,
         check: impl Fn(&Subject, &Sighting) -> Option<(String, String)>,
@@ -368,114 +433,6 @@ fn created_at_never_goes_back(rule: &Invariant, history: &CaseHistory) -> Vec<Vi
             })
         },
     )
-}
-
-fn pod_uid(subject: &Subject) -> Option<&PodUid> {
-    match &subject.kind {
-        SubjectKind::Sandbox(spec) => Some(&spec.uid),
-        SubjectKind::Container(spec) => Some(&spec.sandbox_spec.uid),
-        SubjectKind::Stray => None,
-    }
-}
-
-fn sandbox_with_uid(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    rule.on_each_event(history, |subject, sighting| {
-        let event = sighting.event();
-        let Some(uid) = pod_uid(subject) else {
-            // A stray was found by the UID it tells; one without would not be here.
-            return None;
-        };
-        let actual = match (&event.sandbox, event.pod_uid()) {
-            (None, _) => format!("no pod_sandbox_status in {}", event.kind),
-            (Some(_), None) => format!("no metadata in the pod_sandbox_status of {}", event.kind),
-            (Some(_), Some(told)) if told != uid => {
-                format!("the UID `{told}` in {}", event.kind)
-            }
-            (Some(_), Some(_)) => return None,
-        };
-        Some((format!("pod_sandbox_status with the UID `{uid}`"), actual))
-    })
-}
-
-fn no_empty_status(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    rule.on_each_event(history, |_, sighting| {
-        let event = sighting.event();
-        event
-            .containers
-            .iter()
-            .enumerate()
-            .find_map(|(place, status)| {
-                let lacking = lacking(status)?;
-                let expected = "an id, metadata, an image and created_at in each status".to_owned();
-                Some((
-                    expected,
-                    format!("status {place} of {} has {lacking}", event.kind),
-                ))
-            })
-    })
-}
-
-fn lacking(status: &ContainerStatus) -> Option<&'static str> {
-    if status.id.as_str().is_empty() {
-        Some("no id")
-    } else if status.metadata.is_none() {
-        Some("no metadata")
-    } else if status.image.is_none() {
-        Some("no image")
-    } else if status.created_at.0 == 0 {
-        Some("no created_at")
-    } else {
-        None
-    }
-}
-
-fn status_not_older(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    rule.on_each_event(history, |_, sighting| {
-        let event = sighting.event();
-        let status = event.own_status()?;
-        let expected = match (event.kind, status.state) {
-            (EventKind::Deleted, _) => "no status of it in DELETED",
-            (EventKind::Stopped, ContainerState::Exited)
-            | (EventKind::Started, ContainerState::Running | ContainerState::Exited)
-            | (
-                EventKind::Created,
-                ContainerState::Created | ContainerState::Running | ContainerState::Exited,
-            )
-            | (EventKind::Unknown(_), _) => return None,
-            (EventKind::Stopped, _) => "EXITED in STOPPED",
-            (EventKind::Started, _) => "RUNNING or EXITED in STARTED",
-            (EventKind::Created, _) => "CREATED, RUNNING or EXITED in CREATED",
-        };
-        Some((
-            expected.to_owned(),
-            format!("{} in {}", status.state, event.kind),
-        ))
-    })
-}
-
-/// A kubelet that lives by events does not learn of such a transition before its next relist, which
-/// may be five minutes away.
-fn no_missed_event(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    let bound = history.stretched(limits::EVENT_WAIT);
-    let missed = |subject: &Subject| {
-        relists_of(history, subject).find_map(|relist| {
-            let (shown, needed) = relist.announcement()?;
-            let told = subject.first(needed);
-            let actual = match told.map(|told| told.at().since(relist.ended.at)) {
-                None => format!("{needed} has not come"),
-                Some(late) if late > bound => format!("{needed} came {late:?} later"),
-                Some(_) => return None,
-            };
-            let expected = format!("{needed} within {bound:?} of a relist that {shown}");
-            let mut violation = rule.broken(subject, expected, actual, told);
-            violation
-                .evidence
-                .extend([relist.began.seq, relist.ended.seq]);
-            violation.evidence.sort_unstable();
-            Some(violation)
-        })
-    };
-    history.subjects().iter().filter_map(missed).collect()
 }
 
 /// The entries that show what a violation is about: its proof, and what else is known of the

@@ -5,22 +5,29 @@
 //! [`INVARIANTS`], [`WholeRun`] by what comes only after a case was judged.
 //! [`pending`] tells what is still to come, for a driver that waits.
 
+mod ahead;
+mod ends;
 mod expectations;
 mod invariants;
+mod missed;
 mod plegs;
 mod relist;
+mod sandboxes;
 #[cfg(test)]
 mod script;
+mod siblings;
 mod situation;
 mod snapshots;
+mod statuses;
 mod streams;
 #[cfg(test)]
 mod tests;
+mod transition;
 mod whole_run;
 
 pub use expectations::pending;
 pub use invariants::{INVARIANTS, Invariant, NO_MISSED_EVENT, PLEGS_AGREE, context, invariants};
-pub use relist::unannounced;
+pub use missed::unannounced;
 pub use whole_run::WholeRun;
 
 use crate::case::Case;

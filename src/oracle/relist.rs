@@ -73,16 +73,3 @@ pub(super) fn relists_of<'a>(
         })
     })
 }
-
-/// What the relists have shown and no event has told yet, as a phrase: `STOPPED of c`.
-#[must_use]
-pub fn unannounced(history: &CaseHistory) -> Option<String> {
-    history.subjects().iter().find_map(|subject| {
-        let mut shown = relists_of(history, subject);
-        let needed = shown.find_map(|relist| {
-            let (_, needed) = relist.announcement()?;
-            subject.first(needed).is_none().then_some(needed)
-        });
-        Some(format!("{} of {}", needed?, subject.label()))
-    })
-}

@@ -8,7 +8,7 @@
 
 mod inspect;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,6 +75,7 @@ struct Script {
     containers: BTreeMap<String, Container>,
     latest_pod: String,
     attempts: BTreeMap<String, u32>,
+    stopped: BTreeSet<String>,
     stream: u32,
 }
 
@@ -134,6 +135,9 @@ impl Script {
                 let subscription = SubscriptionId(self.stream);
                 self.record(Body::SubscriptionOpened { subscription });
             }
+            ["proven"] => self.record(Body::SubscriptionProven {
+                subscription: SubscriptionId(self.stream),
+            }),
             ["stream", "ends", ref how @ ..] => self.end_stream(how),
             ["pass", time] => {
                 self.pause = humantime::parse_duration(time).expect("a time such as 2s");
@@ -293,9 +297,11 @@ impl Script {
 
     /// Events: `CREATED`, `STARTED`, `STOPPED`, `DELETED`, `TYPE=9`. Of the event: `on=2` (stream),
     /// `id=c.0` (another id), `at=0` (`created_at`; also `s`, `ms`, `us`, `first`, `last`, or a
-    /// shift such as `+2s`). Of its sandbox: `no-sandbox`, `no-metadata`, `uid=x`. Of its own
-    /// status: `exit=`, `reason=`, `state=`, `missing`, `twice`, `present`, and `status-lacks=` an
-    /// `id`, `metadata`, `image` or `time`. Of a sibling's: `stale=d:running`.
+    /// shift such as `+2s`). Of its sandbox: `no-sandbox`, `no-metadata`, `uid=x`,
+    /// `sandbox=x`, `pod-name=x`, `ready`, `not-ready`. Of its own
+    /// status: `exit=`, `reason=`, `state=`, `started=0` and `finished=-1s` (or any shift of the
+    /// usual time), `missing`, `twice`, `present`, and `status-lacks=` an `id`, `metadata`, `image`
+    /// or `time`. Of a sibling's: `stale=d:running`, `without=d`.
     fn event(&mut self, name: &str, word: &str, extras: &Extras<'_>) {
         let id = self.id_of(name);
         let kind = kind(word);
@@ -319,6 +325,13 @@ impl Script {
             lack(status, extras.value("status-lacks"));
         }
         self.make_stale(&mut shown, extras);
+        if let Some(name) = extras.value("without") {
+            let other = self.id_of(name);
+            shown.retain(|status| status.id != other);
+        }
+        if name == pod && matches!(kind, EventKind::Stopped | EventKind::Deleted) {
+            self.stopped.insert(pod.clone());
+        }
         let stream = extras
             .number("on")
             .map(|stream| u32::try_from(stream).expect("a stream"));
@@ -349,12 +362,19 @@ impl Script {
         };
         let metadata = SandboxMetadata {
             uid,
+            name: extras.value("pod-name").unwrap_or_default().to_owned(),
             ..SandboxMetadata::default()
         };
+        let id = self.id_of(extras.value("sandbox").unwrap_or(pod));
+        let stopped = self.stopped.contains(pod) || extras.has("not-ready");
         SandboxStatus {
-            id: SandboxId(self.id_of(pod).0),
+            id: SandboxId(id.0),
             metadata: (!extras.has("no-metadata")).then_some(metadata),
-            state: SandboxState::Ready,
+            state: if stopped && !extras.has("ready") {
+                SandboxState::NotReady
+            } else {
+                SandboxState::Ready
+            },
             created_at: RuntimeNanos(BEGAN_NS),
             ips: Vec::new(),
             labels: Labels::new(),
@@ -381,13 +401,15 @@ impl Container {
         let code = extras.number("exit").unwrap_or(0);
         let usual = if code == 0 { "Completed" } else { "Error" };
         let exited = told == ContainerState::Exited;
+        let shown = extras.value("state").map_or(told, state);
+        let [started_at, finished_at] = times(shown, extras);
         self.shown = Some(ContainerStatus {
             id: id.clone(),
             metadata: Some(ContainerMetadata::default()),
-            state: extras.value("state").map_or(told, state),
+            state: shown,
             created_at: RuntimeNanos(BEGAN_NS),
-            started_at: RuntimeNanos(0),
-            finished_at: RuntimeNanos(0),
+            started_at,
+            finished_at,
             exit_code: code,
             image: Some("workload".to_owned()),
             image_ref: String::new(),
@@ -423,6 +445,20 @@ fn state(word: &str) -> ContainerState {
         "unknown" => ContainerState::Unknown(3),
         _ => panic!("no state: {word}"),
     }
+}
+
+/// When a container in this state was started and finished.
+fn times(state: ContainerState, extras: &Extras<'_>) -> [RuntimeNanos; 2] {
+    let time = |key: &str, is_set: bool, usual_ns: i64| {
+        let told = extras.value(key).or((!is_set).then_some("0"));
+        RuntimeNanos(created_at(told, usual_ns))
+    };
+    let exited = state == ContainerState::Exited;
+    let started = exited || state == ContainerState::Running;
+    [
+        time("started", started, BEGAN_NS + 1),
+        time("finished", exited, BEGAN_NS + 2),
+    ]
 }
 
 fn lack(status: &mut ContainerStatus, what: Option<&str>) {

@@ -21,8 +21,7 @@ enum Progress {
 /// A container that went back: what was shown of it, and what an event showed later.
 type StepBack<'a> = [(Progress, &'a Sighting); 2];
 
-/// Each container that a later event about a sibling shows in an earlier state. What an event tells
-/// of its own container is for other rules.
+/// Each container that a later event shows in an earlier state.
 pub(super) fn snapshots_never_go_back(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     let steps = steps_back(history);
     let mut told = BTreeSet::new();
@@ -51,10 +50,16 @@ fn steps_back(
 /// told of the pod before.
 fn steps_back_of<'a>(events: &[&'a Sighting]) -> Vec<(&'a ContainerId, StepBack<'a>)> {
     let mut told_ns = i64::MIN;
+    let mut told: BTreeMap<&ContainerId, Progress> = BTreeMap::new();
     let mut shown: BTreeMap<&ContainerId, (Progress, &Sighting)> = BTreeMap::new();
     let mut steps = Vec::new();
     for &sighting in events {
         let event = sighting.event();
+        let says = said(event.kind);
+        let before = told.get(&event.container).copied().unwrap_or(says);
+        told.insert(&event.container, before.max(says));
+        // Other rules tell of an event out of order, and of one that shows less than it says.
+        let explained = |progress: Progress| says < before || progress < says;
         if event.created_at.0 < told_ns {
             continue;
         }
@@ -65,7 +70,7 @@ fn steps_back_of<'a>(events: &[&'a Sighting]) -> Vec<(&'a ContainerId, StepBack<
                 None => {
                     shown.insert(container, (progress, sighting));
                 }
-                Some(_) if *container == event.container => {}
+                Some(_) if *container == event.container && explained(progress) => {}
                 Some(earlier) => steps.push((container, [earlier, (progress, sighting)])),
             }
         }
@@ -110,6 +115,16 @@ fn shows(sighting: &Sighting) -> impl Iterator<Item = (&ContainerId, Progress)> 
         Some((&status.id, progress))
     });
     deleted.into_iter().chain(others)
+}
+
+/// How far a container has come at least of which there is such an event.
+fn said(event: EventKind) -> Progress {
+    match event {
+        EventKind::Created | EventKind::Unknown(_) => Progress::Created,
+        EventKind::Started => Progress::Running,
+        EventKind::Stopped => Progress::Exited,
+        EventKind::Deleted => Progress::Deleted,
+    }
 }
 
 fn broken(

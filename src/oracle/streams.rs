@@ -4,8 +4,8 @@ use super::invariants::Invariant;
 use crate::history::{Body, CaseHistory, Entry, StatusCode, StreamEnd};
 use crate::outcome::Violation;
 
-/// Each stream that the runtime ended and went on. One that it ended because it stopped itself shows
-/// in the calls that fail with UNAVAILABLE.
+/// Each stream that the runtime ended and went on. That it stopped itself shows in calls that fail
+/// with UNAVAILABLE.
 pub(super) fn streams_stay_open(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     let ends = history.entries().iter().filter_map(|entry| {
         let Body::SubscriptionEnded { subscription, end } = &entry.body else {

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use cri_event_conformance::history::{
     Body, ContainerId, ContainerState, ContainerStatus, Entry, Event, EventKind, HostInstant,
-    PodUid, Reply, Request, RuntimeNanos, Seq, StreamEnd, SubscriptionId,
+    PodUid, Reply, Request, RuntimeNanos, SandboxId, SandboxMetadata, SandboxState, SandboxStatus,
+    Seq, StreamEnd, SubscriptionId,
 };
 
 /// Makes a history wrong in the way that some words describe, such as `drop STOPPED of c`, where
@@ -154,16 +155,13 @@ fn set(event: &mut Event, lost: Option<ContainerStatus>, what: &str, value: &str
         ("created-at", "earlier") => event.created_at.0 -= 900_000_000,
         ("created-at", "later") => event.created_at.0 += 2_000_000_000,
         ("sandbox", "none") => event.sandbox = None,
-        ("metadata", "none") => {
-            event.sandbox.as_mut().expect("a sandbox").metadata = None;
-        }
-        ("uid", _) => {
-            let metadata = event
-                .sandbox
-                .as_mut()
-                .and_then(|sandbox| sandbox.metadata.as_mut());
-            metadata.expect("metadata").uid = PodUid::from(value);
-        }
+        ("metadata", "none") => sandbox(event).metadata = None,
+        ("uid", _) => metadata(event).uid = PodUid::from(value),
+        ("pod-name", _) => value.clone_into(&mut metadata(event).name),
+        ("sandbox-id", _) => sandbox(event).id = SandboxId::from(value),
+        ("sandbox-state", "ready") => sandbox(event).state = SandboxState::Ready,
+        ("sandbox-state", "not-ready") => sandbox(event).state = SandboxState::NotReady,
+        ("siblings", "none") => event.containers.retain(|status| status.id == id),
         ("own-status", "none") => event.containers.retain(|status| status.id != id),
         ("own-status", "twice") => {
             let own = event.own_status().expect("an own status").clone();
@@ -175,8 +173,19 @@ fn set(event: &mut Event, lost: Option<ContainerStatus>, what: &str, value: &str
         ("image", "none") => own(event).image = None,
         ("state", "running") => own(event).state = ContainerState::Running,
         ("state", "created") => own(event).state = ContainerState::Created,
+        ("state", "exited") => own(event).state = ContainerState::Exited,
+        ("started-at", "none") => own(event).started_at = RuntimeNanos(0),
+        ("finished-at", "none") => own(event).finished_at = RuntimeNanos(0),
         _ => panic!("nothing to change: {what}={value}"),
     }
+}
+
+fn sandbox(event: &mut Event) -> &mut SandboxStatus {
+    event.sandbox.as_mut().expect("a sandbox")
+}
+
+fn metadata(event: &mut Event) -> &mut SandboxMetadata {
+    sandbox(event).metadata.as_mut().expect("metadata")
 }
 
 fn own(event: &mut Event) -> &mut ContainerStatus {
@@ -209,7 +218,9 @@ fn made_up(entries: &[Entry], to: usize, kind: &str, name: &str) -> Entry {
     event.kind = kind_of(kind);
     match event.kind {
         EventKind::Stopped => {
+            let now = event.created_at;
             own(event).state = ContainerState::Exited;
+            own(event).finished_at = now;
             own(event).exit_code = 128;
         }
         EventKind::Started => own(event).state = ContainerState::Running,

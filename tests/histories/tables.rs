@@ -220,13 +220,19 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "INV-09",
-        &[("SNP-04", "set snapshot=c.STOPPED STOPPED of neighbour")],
+        &[
+            ("SNP-04", "set snapshot=c.STOPPED STOPPED of neighbour"),
+            ("ORD-01", "set state=exited CREATED of c"),
+        ],
     ),
     (
         "INV-11",
         &[
             ("STP-01", "drop STOPPED of c"),
             ("ORD-01", "drop DELETED of c"),
+            ("FEA-01", "drop CREATED of c"),
+            ("STP-02", "drop STARTED of c"),
+            ("SBX-04", "drop DELETED of running"),
         ],
     ),
     (
@@ -241,6 +247,47 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "INV-14",
+        &[
+            ("STP-06", "set own-status=none STOPPED of c"),
+            ("SNP-04", "set own-status=none CREATED of c"),
+            ("SNP-04", "set own-status=twice STOPPED of neighbour"),
+        ],
+    ),
+    ("INV-15", &[("SNP-04", "set siblings=none STARTED of c")]),
+    (
+        "INV-16",
+        &[
+            ("STP-01", "set exit=7 STOPPED of c"),
+            ("EXT-01", "set reason=Fine STOPPED of success"),
+        ],
+    ),
+    (
+        "INV-17",
+        &[
+            ("ORD-01", "set started-at=none STARTED of c"),
+            ("ORD-01", "set finished-at=none STOPPED of c"),
+        ],
+    ),
+    (
+        "INV-18",
+        &[
+            ("ORD-01", "set pod-name=other DELETED of c"),
+            ("SBX-01", "set sandbox-id=other STARTED of pod"),
+            ("SBX-01", "set sandbox-state=not-ready STARTED of pod"),
+            ("SBX-04", "set sandbox-state=ready DELETED of running"),
+            ("SBX-04", "set sandbox-state=ready DELETED of pod"),
+        ],
+    ),
+    ("INV-19", &[("ORD-01", "set state=running CREATED of c")]),
+    (
+        "INV-20",
+        &[
+            ("EXT-01", "set exit=0 STOPPED of failure#1"),
+            ("CMP-01", "set exit=255 STOPPED of failing"),
+        ],
+    ),
+    (
         "INV-21",
         &[("ORD-01", "insert end of stream behind STARTED of c")],
     ),
@@ -249,9 +296,11 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
 /// What comes close to being wrong, and is not: the case still passes, and every invariant holds.
 pub(crate) const NEIGHBOURS: &[(&str, &str)] = &[
     ("CMP-05", "delay STOPPED of c by 3s"),
-    ("EXT-01", "set reason=Fine STOPPED of success"),
+    ("EXT-01", "delay STOPPED of success by 1s"),
+    ("FEA-01", "delay CREATED of c by 9s"),
     ("REC-02", "replay CREATED of c behind STARTED of c#1"),
     ("SBX-01", "drop CREATED of pod"),
+    ("SBX-01", "set sandbox-state=not-ready CREATED of pod"),
     ("SBX-03", "move STOPPED of stubborn behind STOPPED of pod"),
     ("SNP-01", "drop DELETED of pod"),
     ("STP-01", "delay STOPPED of c by 1s"),

@@ -48,7 +48,7 @@ fn stopped_before_started_is_out_of_order() {
 
 #[test]
 fn stopped_without_started_is_in_order() {
-    then("c start; c STOPPED; c remove; c DELETED; end", expect![]);
+    then("c STOPPED; c remove; c DELETED; end", expect![]);
 }
 
 #[test]
@@ -471,8 +471,9 @@ fn a_status_without_an_id_is_told() {
     check(
         "pod run; c create; c CREATED status-lacks=id",
         expect![[r#"
-        INV-07 at #5: c (c.0.beef): expected an id, metadata, an image and created_at in each status: status 0 of CREATED has no id
-    "#]],
+            INV-07 at #5: c (c.0.beef): expected an id, metadata, an image and created_at in each status: status 0 of CREATED has no id
+            INV-14 at #5: c (c.0.beef): expected one status of it in CREATED: 0 among 1 statuses
+        "#]],
     );
 }
 
@@ -509,7 +510,12 @@ fn a_status_without_a_time_is_told() {
 
 #[test]
 fn no_status_at_all_is_no_empty_one() {
-    check("pod run; c create; c CREATED missing", expect![]);
+    check(
+        "pod run; c create; c CREATED missing",
+        expect![[r#"
+        INV-14 at #5: c (c.0.beef): expected one status of it in CREATED: 0 among 0 statuses
+    "#]],
+    );
 }
 
 // INV-08
@@ -571,7 +577,12 @@ fn deleted_that_shows_another_container_is_accepted() {
 
 #[test]
 fn a_snapshot_without_its_own_container_is_not_too_old() {
-    then("c STARTED missing", expect![]);
+    then(
+        "c STARTED missing",
+        expect![[r#"
+        INV-14 at #6: c (c.0.beef): expected one status of it in STARTED: 0 among 0 statuses
+    "#]],
+    );
 }
 
 // INV-09
@@ -616,57 +627,18 @@ fn an_event_that_a_kubelet_drops_for_its_age_may_show_an_earlier_state() {
     );
 }
 
-// INV-11
-
 #[test]
-fn a_relist_that_shows_what_an_event_has_told_or_tells_soon_is_no_miss() {
-    then("c start; c STARTED; pod relist c=running; end", expect![]);
-    then("pod relist c=exited; c STOPPED; end", expect![]);
-    then("c remove; pod relist; c DELETED; end", expect![]);
-    then("pod relist c=created; end", expect![]);
-}
-
-#[test]
-fn a_state_that_no_event_tells_is_a_miss() {
-    then(
-        "pod relist c=running; end",
+fn a_container_goes_back_in_its_own_event_too() {
+    check(
+        "pod run; c create; c CREATED state=exited; c STARTED",
         expect![[r#"
-            INV-11 at #6 #7: c (c.0.beef): expected STARTED within 10s of a relist that shows it RUNNING: STARTED has not come
+            INV-09 at #5 #6: c (c.0.beef): expected EXITED or later in the snapshots that follow: RUNNING after EXITED
         "#]],
     );
-    then(
-        "pod relist c=exited; end",
-        expect![[r#"
-            INV-11 at #6 #7: c (c.0.beef): expected STOPPED within 10s of a relist that shows it EXITED: STOPPED has not come
-        "#]],
+    check(
+        "pod run; c create; c CREATED state=exited; c STARTED state=exited",
+        expect![],
     );
-    then(
-        "pod relist; end",
-        expect![[r#"
-            INV-11 at #6 #7: c (c.0.beef): expected DELETED within 10s of a relist that does not show it: DELETED has not come
-        "#]],
-    );
-}
-
-#[test]
-fn an_event_long_after_the_relist_is_a_miss() {
-    then(
-        "pod relist c=exited; pass 10s; c STOPPED; end",
-        expect![[r#"
-            INV-11 at #6 #7 #8: c (c.0.beef): expected STOPPED within 10s of a relist that shows it EXITED: STOPPED came 10.001s later
-        "#]],
-    );
-    then("pod relist c=exited; pass 9s; c STOPPED; end", expect![]);
-}
-
-#[test]
-fn a_relist_of_the_teardown_shows_nothing_of_the_case() {
-    then("end; pod relist c=exited", expect![]);
-}
-
-#[test]
-fn a_list_that_fails_shows_nothing() {
-    then("pod relist fails; end", expect![]);
 }
 
 // INV-21

@@ -1,7 +1,7 @@
-//! Relists with an inspection of each pod, as the Generic PLEG makes them, snapshots that are not of
-//! their time, and the ends of streams.
+//! Relists with an inspection of each pod, as the Generic PLEG makes them, snapshots that are not
+//! of their time, and the ends of streams.
 
-use super::{BEGAN_NS, CASE, Extras, Script, state};
+use super::{BEGAN_NS, CASE, Extras, Script, state, times};
 use crate::history::{
     Body, CallFault, CallId, ContainerId, ContainerListing, ContainerMetadata, ContainerState,
     ContainerStatus, Labels, Reply, Request, RuntimeNanos, SandboxId, SandboxListing, StatusCode,
@@ -123,13 +123,14 @@ fn snapshot(id: ContainerId, told: &str) -> ContainerStatus {
         (ContainerState::Exited, _) => "Error",
         _ => "",
     };
+    let [started_at, finished_at] = times(state, &Extras(&[]));
     ContainerStatus {
         id,
         metadata: Some(ContainerMetadata::default()),
         state,
         created_at: RuntimeNanos(BEGAN_NS),
-        started_at: RuntimeNanos(0),
-        finished_at: RuntimeNanos(0),
+        started_at,
+        finished_at,
         exit_code,
         image: Some("workload".to_owned()),
         image_ref: String::new(),

@@ -1,0 +1,160 @@
+//! How containers ended, as their STOPPED told it, and as everything else does.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::invariants::Invariant;
+use super::name_of;
+use crate::history::{
+    CaseHistory, ContainerId, ContainerState, ContainerStatus, EventKind, Reply, Request,
+    RuntimeNanos, SandboxId, Seq, Sighting, Subject, SubjectKind,
+};
+use crate::outcome::Violation;
+
+/// What is told of a container after its STOPPED.
+struct Told<'a> {
+    status: &'a ContainerStatus,
+    /// When the event was made that shows it.
+    made: Option<RuntimeNanos>,
+    evidence: Vec<Seq>,
+}
+
+pub(super) fn what_stopped_tells_stays(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let later = told_of_each(history);
+    let changed = |subject: &Subject| {
+        let stopped = subject.first(EventKind::Stopped)?;
+        let end = stopped.event().own_status()?;
+        if end.state != ContainerState::Exited {
+            return None;
+        }
+        let mut later = later.get(&subject.id)?.iter();
+        later.find_map(|told| {
+            let made_after = told
+                .made
+                .is_none_or(|made| made >= stopped.event().created_at);
+            let came_after = told.evidence.iter().all(|seq| *seq > stopped.seq());
+            let after = made_after && came_after;
+            let (expected, actual) = difference(end, told.status).filter(|_| after)?;
+            let mut evidence = vec![stopped.seq()];
+            evidence.extend(&told.evidence);
+            Some(rule.told(name_of(subject), expected, actual, evidence))
+        })
+    };
+    history.subjects().iter().filter_map(changed).collect()
+}
+
+/// All that statuses and siblings' events tell of each container.
+fn told_of_each(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Told<'_>>> {
+    let mut told = BTreeMap::<_, Vec<_>>::new();
+    for call in history.calls() {
+        if let (Some(ended), Some(Ok(Reply::ContainerStatus(status)))) =
+            (call.ended(), call.result())
+        {
+            let evidence = vec![call.began().seq, ended.seq];
+            let status = status.as_ref();
+            told.entry(&status.id).or_default().push(Told {
+                status,
+                made: None,
+                evidence,
+            });
+        }
+    }
+    let subjects = history.subjects().iter();
+    for sighting in subjects.flat_map(|subject| &subject.sightings) {
+        let event = sighting.event();
+        let others = event.containers.iter();
+        // That a snapshot goes back to an earlier state is told by another rule.
+        let others = others.filter(|status| {
+            status.id != event.container && status.state == ContainerState::Exited
+        });
+        for status in others {
+            told.entry(&status.id).or_default().push(Told {
+                status,
+                made: Some(event.created_at),
+                evidence: vec![sighting.seq()],
+            });
+        }
+    }
+    told
+}
+
+/// What is told otherwise of an end.
+fn difference(end: &ContainerStatus, later: &ContainerStatus) -> Option<(String, String)> {
+    let fields = |status: &ContainerStatus| {
+        [
+            ("state", status.state.to_string()),
+            ("exit code", status.exit_code.to_string()),
+            ("reason", format!("`{}`", status.reason)),
+            ("started_at", status.started_at.0.to_string()),
+            ("finished_at", status.finished_at.0.to_string()),
+        ]
+    };
+    let pairs = fields(end).into_iter().zip(fields(later));
+    let mut differing = pairs.filter(|(told, later)| told != later);
+    let ((field, told), (_, later)) = differing.next()?;
+    Some((
+        format!("{field} {told}, as STOPPED told"),
+        format!("{field} {later}"),
+    ))
+}
+
+/// Of a container that nobody stopped and that has no limit, its command promises the code.
+pub(super) fn exit_code_of_the_process(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let disturbed = Disturbed::of(history);
+    let wrong = |subject: &Subject| {
+        let SubjectKind::Container(spec) = &subject.kind else {
+            return None;
+        };
+        let stopped = subject.first(EventKind::Stopped)?;
+        let end = stopped.event().own_status()?;
+        let declared = spec.declared_exit.filter(|_| spec.memory_bytes.is_none())?;
+        let exited = end.state == ContainerState::Exited;
+        let by_itself = !disturbed.before(stopped, &subject.id, &spec.sandbox);
+        (exited && by_itself && end.exit_code != declared).then(|| {
+            let expected = format!("exit code {declared} in STOPPED");
+            let actual = format!("exit code {}, reason `{}`", end.exit_code, end.reason);
+            rule.told(name_of(subject), expected, actual, vec![stopped.seq()])
+        })
+    };
+    history.subjects().iter().filter_map(wrong).collect()
+}
+
+/// Where calls began that end a process, or that may have failed to start it.
+struct Disturbed<'a> {
+    containers: BTreeSet<(&'a ContainerId, Seq)>,
+    sandboxes: BTreeSet<(&'a SandboxId, Seq)>,
+}
+
+impl<'a> Disturbed<'a> {
+    fn of(history: &'a CaseHistory) -> Self {
+        let mut disturbed = Self {
+            containers: BTreeSet::new(),
+            sandboxes: BTreeSet::new(),
+        };
+        for call in history.calls() {
+            let began = call.began().seq;
+            match call.request() {
+                Request::StopContainer { container: id, .. } | Request::RemoveContainer(id) => {
+                    disturbed.containers.insert((id, began));
+                }
+                Request::StartContainer(id) if !matches!(call.result(), Some(Ok(_))) => {
+                    disturbed.containers.insert((id, began));
+                }
+                Request::StopSandbox(id) | Request::RemoveSandbox(id) => {
+                    disturbed.sandboxes.insert((id, began));
+                }
+                _ => {}
+            }
+        }
+        disturbed
+    }
+
+    fn before(&self, stopped: &Sighting, id: &ContainerId, sandbox: &SandboxId) -> bool {
+        let until = stopped.seq();
+        let container = self.containers.range((id, Seq(0))..(id, until));
+        let sandbox = self.sandboxes.range((sandbox, Seq(0))..(sandbox, until));
+        container.count() + sandbox.count() > 0
+    }
+}

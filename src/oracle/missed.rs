@@ -1,0 +1,90 @@
+//! Events that did not come: what relists and calls prove of containers, beside what was told.
+
+#[cfg(test)]
+mod tests;
+
+use super::invariants::Invariant;
+use super::relist::{Relist, relists_of};
+use super::transition::{Transition, had_its_time, transitions};
+use crate::history::{CaseHistory, Entry, EventKind, Subject};
+use crate::limits;
+use crate::outcome::Violation;
+
+/// A proof that something has become of a container.
+struct Proof<'a> {
+    needed: EventKind,
+    /// What proves it, as a phrase.
+    by: String,
+    began: &'a Entry,
+    ended: &'a Entry,
+}
+
+impl<'a> Proof<'a> {
+    fn of_relist(relist: Relist<'a>) -> Option<Self> {
+        let (shown, needed) = relist.announcement()?;
+        Some(Self {
+            needed,
+            by: format!("a relist that {shown}"),
+            began: relist.began,
+            ended: relist.ended,
+        })
+    }
+
+    fn of_call(transition: &Transition<'a>) -> Self {
+        Self {
+            needed: transition.needed,
+            by: transition.method.to_owned(),
+            began: transition.began,
+            ended: transition.ended,
+        }
+    }
+}
+
+/// A kubelet that lives by events does not learn of such a transition before its next relist, which
+/// may be five minutes away.
+pub(super) fn no_missed_event(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let of_calls = transitions(history);
+    let missed = |subject: &Subject| {
+        let relists = relists_of(history, subject).filter_map(Proof::of_relist);
+        let calls = of_calls.get(&subject.id).into_iter().flatten();
+        let mut proofs = relists.chain(calls.map(Proof::of_call));
+        proofs.find_map(|proof| missed(rule, history, subject, &proof))
+    };
+    history.subjects().iter().filter_map(missed).collect()
+}
+
+fn missed(
+    rule: &Invariant,
+    history: &CaseHistory,
+    subject: &Subject,
+    proof: &Proof<'_>,
+) -> Option<Violation> {
+    let bound = history.stretched(limits::EVENT_WAIT);
+    let needed = proof.needed;
+    let told = subject.first(needed);
+    let actual = match told.map(|told| told.at().since(proof.ended.at)) {
+        None if had_its_time(history, proof.ended.at) => format!("{needed} has not come"),
+        Some(late) if late > bound => format!("{needed} came {late:?} later"),
+        None | Some(_) => return None,
+    };
+    let expected = format!("{needed} within {bound:?} of {}", proof.by);
+    let mut violation = rule.broken(subject, expected, actual, told);
+    let places = [proof.began.seq, proof.ended.seq];
+    violation.evidence.extend(places);
+    violation.evidence.sort_unstable();
+    Some(violation)
+}
+
+/// What relists and calls have shown and no event has told yet, as a phrase: `STOPPED of c`.
+#[must_use]
+pub fn unannounced(history: &CaseHistory) -> Option<String> {
+    let of_calls = transitions(history);
+    history.subjects().iter().find_map(|subject| {
+        let relists = relists_of(history, subject).filter_map(|relist| relist.announcement());
+        let calls = of_calls.get(&subject.id).into_iter().flatten();
+        let shown = relists.map(|(_, needed)| needed);
+        let mut shown = shown.chain(calls.map(|transition| transition.needed));
+        let needed = shown.find(|needed| subject.first(*needed).is_none())?;
+        Some(format!("{needed} of {}", subject.label()))
+    })
+}

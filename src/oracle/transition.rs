@@ -1,0 +1,182 @@
+//! The transitions that calls have made: a call that succeeded proves them as a list does.
+
+use std::collections::BTreeMap;
+
+use crate::history::{
+    Body, Call, CaseHistory, ContainerId, Entry, EventKind, HostInstant, Reply, Request, SandboxId,
+    Seq, StepsEnd, SubscriptionId,
+};
+use crate::limits;
+
+/// The first call that proves a transition.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transition<'a> {
+    /// The event that tells it.
+    pub(super) needed: EventKind,
+    /// The call's name in the CRI.
+    pub(super) method: &'static str,
+    pub(super) began: &'a Entry,
+    pub(super) ended: &'a Entry,
+}
+
+/// A container whose creation has succeeded.
+struct Life<'a> {
+    sandbox: &'a SandboxId,
+    /// Where its creation began.
+    since: Seq,
+    made: Seq,
+    started: Option<Seq>,
+    transitions: Vec<Transition<'a>>,
+}
+
+impl<'a> Life<'a> {
+    fn goes_through(&mut self, needed: EventKind, call: &'a Call, ended: &'a Entry) {
+        let mut known = self.transitions.iter();
+        if known.any(|transition| transition.needed == needed) {
+            return;
+        }
+        self.transitions.push(Transition {
+            needed,
+            method: call.request().method(),
+            began: call.began(),
+            ended,
+        });
+    }
+
+    /// What was running when a call began that ends whatever runs.
+    fn ends(&mut self, call: &'a Call, ended: &'a Entry) {
+        if self.started.is_some_and(|at| at < call.began().seq) {
+            self.goes_through(EventKind::Stopped, call, ended);
+        }
+    }
+
+    fn is_in(&self, sandbox: &SandboxId, call: &Call) -> bool {
+        self.sandbox == sandbox && self.made < call.began().seq
+    }
+}
+
+/// The transitions of each container that the calls of the case's steps have made, while a stream
+/// could tell of them: it was live since the container was asked for, and for as long after the
+/// call as the event may take. At the end of complete steps the driver has waited for it.
+pub(super) fn transitions(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Transition<'_>>> {
+    let streams = Streams::of(history);
+    let bound = history.stretched(limits::EVENT_WAIT);
+    let waited = history.steps_end() == Some(&StepsEnd::Complete);
+    let mut containers = BTreeMap::<&ContainerId, Vec<Transition<'_>>>::new();
+    for (id, mut life) in lives(history) {
+        let since = life.since;
+        life.transitions.retain(|transition| {
+            let listening = |entry: &Entry| {
+                let in_time = entry.at.since(transition.ended.at) <= bound;
+                in_time && (history.within_steps(entry.seq) || !waited)
+            };
+            streams.live(since, listening)
+        });
+        containers.insert(id, life.transitions);
+    }
+    containers
+}
+
+fn lives(history: &CaseHistory) -> BTreeMap<&ContainerId, Life<'_>> {
+    let mut lives = BTreeMap::<&ContainerId, Life<'_>>::new();
+    for call in history.calls().filter(|call| !call.is_of_run()) {
+        let (Some(ended), Some(Ok(reply))) = (call.ended(), call.result()) else {
+            continue;
+        };
+        if !history.within_steps(ended.seq) {
+            continue;
+        }
+        match (call.request(), reply) {
+            (Request::CreateContainer(spec), Reply::Container(id)) => {
+                let mut life = Life {
+                    sandbox: &spec.sandbox,
+                    since: call.began().seq,
+                    made: ended.seq,
+                    started: None,
+                    transitions: Vec::new(),
+                };
+                life.goes_through(EventKind::Created, call, ended);
+                lives.insert(id, life);
+            }
+            (Request::StartContainer(id), _) => {
+                if let Some(life) = lives.get_mut(id) {
+                    life.started.get_or_insert(ended.seq);
+                    life.goes_through(EventKind::Started, call, ended);
+                }
+            }
+            (Request::StopContainer { container, .. }, _) => {
+                if let Some(life) = lives.get_mut(container) {
+                    life.ends(call, ended);
+                }
+            }
+            (Request::RemoveContainer(id), _) => {
+                if let Some(life) = lives.get_mut(id) {
+                    life.ends(call, ended);
+                    life.goes_through(EventKind::Deleted, call, ended);
+                }
+            }
+            (Request::StopSandbox(sandbox), _) => {
+                let inside = lives.values_mut().filter(|life| life.is_in(sandbox, call));
+                inside.for_each(|life| life.ends(call, ended));
+            }
+            (Request::RemoveSandbox(sandbox), _) => {
+                let inside = lives.values_mut().filter(|life| life.is_in(sandbox, call));
+                inside.for_each(|life| {
+                    life.ends(call, ended);
+                    life.goes_through(EventKind::Deleted, call, ended);
+                });
+            }
+            _ => {}
+        }
+    }
+    lives
+}
+
+/// What became of the streams while a case ran.
+struct Streams<'a>(Vec<&'a Entry>);
+
+impl<'a> Streams<'a> {
+    fn of(history: &'a CaseHistory) -> Self {
+        let entries = history.entries().iter().map(AsRef::as_ref);
+        let of_streams = entries.filter(|entry| subscription(entry).is_some());
+        Self(of_streams.collect())
+    }
+
+    /// Whether one stream was live at a place, and nothing became of any while it was listened to.
+    fn live(&self, since: Seq, listening: impl Fn(&Entry) -> bool) -> bool {
+        let (before, after) = self
+            .0
+            .split_at(self.0.partition_point(|entry| entry.seq < since));
+        if after.iter().any(|entry| listening(entry)) {
+            return false;
+        }
+        // Before a case begins its stream is proven, and that may stand before its history.
+        let opened = |entry: &&&Entry| matches!(entry.body, Body::SubscriptionOpened { .. });
+        match before.iter().rev().find(opened) {
+            None => before.is_empty(),
+            Some(opened) => {
+                let same = |entry: &&&Entry| subscription(entry) == subscription(opened);
+                let last = before.iter().rev().find(same);
+                last.is_some_and(|last| matches!(last.body, Body::SubscriptionProven { .. }))
+            }
+        }
+    }
+}
+
+fn subscription(entry: &Entry) -> Option<SubscriptionId> {
+    match entry.body {
+        Body::SubscriptionOpened { subscription }
+        | Body::SubscriptionProven { subscription }
+        | Body::SubscriptionEnded { subscription, .. } => Some(subscription),
+        _ => None,
+    }
+}
+
+/// Whether whatever was to come soon after an instant has had its time: the driver has waited for
+/// it, or something happened later than that.
+pub(super) fn had_its_time(history: &CaseHistory, after: HostInstant) -> bool {
+    let bound = history.stretched(limits::EVENT_WAIT);
+    let last = history.entries().last();
+    history.steps_end() == Some(&StepsEnd::Complete)
+        || last.is_some_and(|last| last.at.since(after) > bound)
+}
