@@ -141,6 +141,7 @@ pub fn matrix(
     cases: &[Case],
     out: &mut dyn std::io::Write,
 ) -> Result<Matrix, MatrixError> {
+    table::prepare(options)?;
     let trials = trials(options);
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::new());

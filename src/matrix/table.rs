@@ -48,6 +48,12 @@ pub(super) fn gathered(done: Vec<Tried>, cases: &[Case]) -> Matrix {
     matrix
 }
 
+/// Makes sure that the tables can be written, before all the work.
+pub(super) fn prepare(options: &MatrixOptions) -> Result<(), MatrixError> {
+    let mut paths = [&options.markdown, &options.json].into_iter().flatten();
+    paths.try_for_each(|path| to_file(path, ""))
+}
+
 pub(super) fn write(
     options: &MatrixOptions,
     matrix: &Matrix,

@@ -299,7 +299,7 @@ fn run_plan(
         interrupt::watch(&stop, &run, outputs.unfinished())?
     };
     let telemetry = runtime.block_on(Telemetry::serve(options.metrics))?;
-    let stand = Stand::of(&options.tested);
+    let stand = Stand::of(&options.tested)?;
     let connecting = prepare::connect(&stand.target, run, outputs, &stop);
     let (caller, info, Recording { following, file }) = runtime.block_on(connecting)?;
     let mut clean_up = CleanUp::after(&info.run, &caller, options.timeout_percent);

@@ -4,8 +4,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Color, Format, RunOptions};
-use crate::cri::{self, Endpoint, Listener};
+use super::{Color, Format, PrepareError, RunOptions};
+use crate::cri::{self, ConnectError, Endpoint, Listener, SocketError};
 use crate::drive::{Sabotage, TeardownPolicy};
 use crate::host::{Kernel, Reactor};
 use crate::limits;
@@ -70,6 +70,16 @@ impl Tested {
         }
     }
 
+    /// Looks whether there is something to test.
+    fn check(&self) -> Result<(), SocketError> {
+        match self {
+            Self::Runtime(target) | Self::Relayed { target, .. } => {
+                target.runtime.check().and_then(|()| target.images.check())
+            }
+            Self::Model { .. } => Ok(()),
+        }
+    }
+
     /// What drives a run on it.
     pub(super) fn reactor(&self) -> io::Result<Reactor> {
         match self {
@@ -106,8 +116,12 @@ impl RunOptions {
 
 impl Stand {
     /// Starts the model if that is meant, on the reactor that this is called on.
-    pub(super) fn of(tested: &Tested) -> Self {
-        match tested {
+    ///
+    /// # Errors
+    /// If there is no socket where a runtime should be.
+    pub(super) fn of(tested: &Tested) -> Result<Self, PrepareError> {
+        tested.check().map_err(ConnectError::from)?;
+        Ok(match tested {
             Tested::Runtime(target) => Self {
                 target: target.clone(),
                 kernel: Kernel::Host,
@@ -151,7 +165,7 @@ impl Stand {
                     kernel,
                 }
             }
-        }
+        })
     }
 
     const MODEL: &str = "model";
