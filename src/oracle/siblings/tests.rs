@@ -37,14 +37,14 @@ fn siblings_are_shown() {
     then(
         "d STARTED without=c",
         expect![[r#"
-        INV-15 at #5 #9: c (c.0.beef): expected a status of it in STARTED of d: none among 1 statuses
-    "#]],
+            INV-15 at #5 #9: c (c.0.beef): expected a status of it among the 1 in STARTED of d: it is missing
+        "#]],
     );
     then(
         "pod STOPPED without=c without=d",
         expect![[r#"
-        INV-15 at #5 #9: c (c.0.beef): expected a status of it in STOPPED of pod: none among 1 statuses
-    "#]],
+            INV-15 at #5 #9: c (c.0.beef): expected a status of it among the 1 in STOPPED of pod: it is missing
+        "#]],
     );
     then("pod2 run; e create; e CREATED without=c", expect![]);
 }
@@ -54,8 +54,8 @@ fn each_is_told_once() {
     then(
         "d STARTED without=c; d STOPPED without=c",
         expect![[r#"
-        INV-15 at #5 #9: c (c.0.beef): expected a status of it in STARTED of d: none among 1 statuses
-    "#]],
+            INV-15 at #5 #9: c (c.0.beef): expected a status of it among the 1 in STARTED of d: it is missing
+        "#]],
     );
 }
 
@@ -68,8 +68,8 @@ fn what_is_being_removed_may_be_gone() {
     then(
         "d STARTED without=c; c remove",
         expect![[r#"
-        INV-15 at #5 #9: c (c.0.beef): expected a status of it in STARTED of d: none among 1 statuses
-    "#]],
+            INV-15 at #5 #9: c (c.0.beef): expected a status of it among the 1 in STARTED of d: it is missing
+        "#]],
     );
     then(
         "pod remove begins; d STARTED without=c; pod remove returns",
@@ -88,8 +88,8 @@ fn a_failed_start_may_leave_nothing() {
     then(
         "c start; d STARTED without=c",
         expect![[r#"
-        INV-15 at #5 #11: c (c.0.beef): expected a status of it in STARTED of d: none among 1 statuses
-    "#]],
+            INV-15 at #5 #11: c (c.0.beef): expected a status of it among the 1 in STARTED of d: it is missing
+        "#]],
     );
 }
 
@@ -99,8 +99,8 @@ fn a_snapshot_need_not_be_newer_than_its_event() {
     then(
         "d STARTED without=c at=-2ms",
         expect![[r#"
-        INV-15 at #5 #9: c (c.0.beef): expected a status of it in STARTED of d: none among 1 statuses
-    "#]],
+            INV-15 at #5 #9: c (c.0.beef): expected a status of it among the 1 in STARTED of d: it is missing
+        "#]],
     );
     check(
         &["INV-15"],
