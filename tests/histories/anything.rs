@@ -74,7 +74,7 @@ const HOLES: &[(Mutation, &str)] = &[
     ),
     (
         Mutation::OthersAbsent,
-        "a sibling may be gone once its removal has begun, though it is not told before DELETED",
+        "a sibling whose removal has begun may be gone already",
     ),
 ];
 
