@@ -312,7 +312,12 @@ impl CaseRunner {
             met,
             bound,
         });
-        if met { Ok(()) } else { Err(Abort::Unmet) }
+        if met {
+            return Ok(());
+        }
+        // What a stream that has ended did not bring, nobody can demand.
+        self.session.stream().await?;
+        Err(Abort::Unmet)
     }
 
     /// Waits until a condition of the history holds; returns whether it did in time.

@@ -13,6 +13,7 @@ use super::sandboxes::{sandbox_as_asked_for, sandbox_with_uid};
 use super::siblings::siblings_in_the_snapshot;
 use super::snapshots::snapshots_never_go_back;
 use super::statuses::{no_empty_status, own_container_once, status_not_older, times_in_order};
+use super::streams::streams_stay_open;
 use super::{entries_about, name_of};
 use crate::case::Levels;
 use crate::history::{
@@ -211,6 +212,15 @@ pub const INVARIANTS: &[Invariant] = &[
         source: "CRI api.proto, ContainerStatus.exit_code; cri-o#9846",
         levels: MUST_SHOULD,
         check: exit_code_of_the_process,
+    },
+    Invariant {
+        id: "INV-21",
+        name: "invariant::streams-stay-open",
+        sentence: "A runtime ends no event stream while it runs.",
+        source: "kubelet 1.26 to 1.36, evented.go: each end is one of five attempts, then no events; \
+                 kubernetes#129827",
+        levels: MUST_MUST,
+        check: streams_stay_open,
     },
 ];
 

@@ -19,6 +19,7 @@ mod siblings;
 mod situation;
 mod snapshots;
 mod statuses;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod transition;

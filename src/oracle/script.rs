@@ -138,6 +138,7 @@ impl Script {
             ["proven"] => self.record(Body::SubscriptionProven {
                 subscription: SubscriptionId(self.stream),
             }),
+            ["stream", "ends", ref how @ ..] => self.end_stream(how),
             ["pass", time] => {
                 self.pause = humantime::parse_duration(time).expect("a time such as 2s");
             }

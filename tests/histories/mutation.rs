@@ -13,7 +13,7 @@ use std::time::Duration;
 use cri_event_conformance::history::{
     Body, ContainerId, ContainerState, ContainerStatus, Entry, Event, EventKind, HostInstant,
     PodUid, Reply, Request, RuntimeNanos, SandboxId, SandboxMetadata, SandboxState, SandboxStatus,
-    Seq, SubscriptionId,
+    Seq, StreamEnd, SubscriptionId,
 };
 
 /// Makes a history wrong in the way that some words describe, such as `drop STOPPED of c`, where
@@ -88,6 +88,24 @@ fn add(entries: &mut Vec<Entry>, words: &[&str]) {
             replayed.at = entries[beside].at;
             *stream(&mut replayed) = *stream(&mut entries[beside]);
             (beside + 1, replayed)
+        }
+        [
+            "insert",
+            "end",
+            "of",
+            "stream",
+            "behind",
+            other,
+            "of",
+            whose,
+        ] => {
+            let beside = place(entries, other, whose);
+            let mut ended = entries[beside].clone();
+            ended.body = Body::SubscriptionEnded {
+                subscription: *stream(&mut entries[beside]),
+                end: StreamEnd::Closed,
+            };
+            (beside + 1, ended)
         }
         _ => panic!("not a mutation: {words:?}"),
     };

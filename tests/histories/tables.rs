@@ -287,6 +287,10 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
             ("CMP-01", "set exit=255 STOPPED of failing"),
         ],
     ),
+    (
+        "INV-21",
+        &[("ORD-01", "insert end of stream behind STARTED of c")],
+    ),
 ];
 
 /// What comes close to being wrong, and is not: the case still passes, and every invariant holds.

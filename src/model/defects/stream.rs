@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{Defect, Fault};
 use crate::history::{
-    ContainerId, ContainerState, ContainerStatus, Event, EventKind, PodUid, RuntimeNanos,
-    SandboxId, SandboxState,
+    CallFault, ContainerId, ContainerState, ContainerStatus, Event, EventKind, PodUid,
+    RuntimeNanos, SandboxId, SandboxState, StatusCode, StreamEnd,
 };
 use crate::model::{Delivery, Passage};
 
@@ -76,6 +76,41 @@ pub(super) const STREAM: &[Defect] = &[
         shown_in: &["OOM-01"],
         noticed_by: &["OOM-01", "INV-11"],
         fault: Fault::Events(|_, event| unless(own_reason(&event) == "OOMKilled", event)),
+    },
+    // The stream itself.
+    Defect {
+        name: "stall",
+        what: "A stream brings six events, and then none.",
+        imitates: "containerd/cri#1427 (a node stops seeing exits)",
+        requirements: &["R1", "R6"],
+        shown_in: &["ORD-01"],
+        noticed_by: &["ORD-01"],
+        fault: Fault::Events(|passage, event| unless(passage.nth >= 6, event)),
+    },
+    Defect {
+        name: "cut",
+        what: "A stream breaks after six events.",
+        imitates: "kubernetes/kubernetes#129827 (an outage burnt all attempts to reconnect)",
+        requirements: &["R1"],
+        shown_in: &["ORD-01"],
+        noticed_by: &["INV-21"],
+        fault: Fault::Events(|passage, event| {
+            let broken = StreamEnd::Failed(CallFault {
+                code: StatusCode::UNAVAILABLE,
+                message: "the connection was cut".to_owned(),
+                deadline: Duration::ZERO,
+            });
+            end(passage, event, broken)
+        }),
+    },
+    Defect {
+        name: "half-close",
+        what: "A stream is ended with OK after six events.",
+        imitates: "cri-o/cri-o#7164 (EOF after a call that succeeded)",
+        requirements: &["R1"],
+        shown_in: &["ORD-01"],
+        noticed_by: &["INV-21"],
+        fault: Fault::Events(|passage, event| end(passage, event, StreamEnd::Closed)),
     },
     // Too many.
     Defect {
@@ -627,6 +662,15 @@ fn unless(lost: bool, event: Event) -> Vec<Delivery> {
         Vec::new()
     } else {
         vec![at_once(event)]
+    }
+}
+
+/// Ends a stream in the place of its seventh event.
+fn end(passage: &Passage<'_>, event: Event, end: StreamEnd) -> Vec<Delivery> {
+    match passage.nth {
+        0..6 => vec![at_once(event)],
+        6 => vec![Delivery::End(Duration::ZERO, end)],
+        _ => Vec::new(),
     }
 }
 

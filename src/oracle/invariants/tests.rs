@@ -641,6 +641,39 @@ fn a_container_goes_back_in_its_own_event_too() {
     );
 }
 
+// INV-21
+
+#[test]
+fn a_runtime_that_ends_a_stream_and_answers_on_is_told() {
+    then(
+        "stream ends; c start; end",
+        expect![[r#"
+        INV-21 at #6 #8: stream 0: expected a stream that stays open as long as the runtime runs: the runtime ended it with OK
+    "#]],
+    );
+    then("stream ends UNAVAILABLE; c start fails; end", expect![]);
+    then(
+        "stream ends UNAVAILABLE; end; pod stop",
+        expect![[r#"
+        INV-21 at #6 #9: stream 0: expected a stream that stays open as long as the runtime runs: it ended with UNAVAILABLE
+    "#]],
+    );
+}
+
+#[test]
+fn a_runtime_that_is_gone_ends_its_streams() {
+    then(
+        "stream ends UNAVAILABLE; c start fails; pod stop; end",
+        expect![],
+    );
+    then("stream ends UNAVAILABLE; end", expect![]);
+}
+
+#[test]
+fn a_stream_that_we_gave_up_is_no_end() {
+    then("resubscribe; c start; c STARTED; end", expect![]);
+}
+
 // All of them
 
 #[test]

@@ -1,10 +1,11 @@
-//! Relists with an inspection of each pod, as the Generic PLEG makes them, and snapshots that are
-//! not of their time.
+//! Relists with an inspection of each pod, as the Generic PLEG makes them, snapshots that are not
+//! of their time, and the ends of streams.
 
 use super::{BEGAN_NS, CASE, Extras, Script, state, times};
 use crate::history::{
     Body, CallFault, CallId, ContainerId, ContainerListing, ContainerMetadata, ContainerState,
     ContainerStatus, Labels, Reply, Request, RuntimeNanos, SandboxId, SandboxListing, StatusCode,
+    StreamEnd, SubscriptionId,
 };
 use crate::pleg::POD_UID_LABEL;
 
@@ -85,6 +86,20 @@ impl Script {
             shown.retain(|status| status.id != stale.id);
             shown.push(stale);
         }
+    }
+
+    /// `stream ends` with OK; `stream ends UNAVAILABLE`, or whatever else has happened, otherwise.
+    pub(super) fn end_stream(&mut self, how: &[&str]) {
+        let end = match how {
+            [] => StreamEnd::Closed,
+            _ => StreamEnd::Failed(CallFault {
+                code: StatusCode::UNAVAILABLE,
+                message: how.join(" "),
+                deadline: std::time::Duration::ZERO,
+            }),
+        };
+        let subscription = SubscriptionId(self.stream);
+        self.record(Body::SubscriptionEnded { subscription, end });
     }
 
     fn ask(&mut self, of_run: bool, request: Request, result: Result<Reply, CallFault>) {

@@ -1,0 +1,41 @@
+//! How event streams end.
+
+use super::invariants::Invariant;
+use crate::history::{Body, CaseHistory, Entry, StatusCode, StreamEnd};
+use crate::outcome::Violation;
+
+/// Each stream that the runtime ended and went on. That it stopped itself shows in calls that fail
+/// with UNAVAILABLE.
+pub(super) fn streams_stay_open(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let ends = history.entries().iter().filter_map(|entry| {
+        let Body::SubscriptionEnded { subscription, end } = &entry.body else {
+            return None;
+        };
+        let actual = match end {
+            StreamEnd::Cancelled => return None,
+            StreamEnd::Closed => "the runtime ended it with OK".to_owned(),
+            StreamEnd::Failed(fault) => format!("it ended with {}", fault.code),
+        };
+        let alive = goes_on(history, entry)?;
+        Some(rule.told(
+            format!("stream {}", subscription.0),
+            "a stream that stays open as long as the runtime runs".to_owned(),
+            actual,
+            vec![entry.seq, alive.seq],
+        ))
+    });
+    ends.collect()
+}
+
+/// The first answer of a runtime to what was asked after a place, unless it was gone meanwhile.
+fn goes_on<'a>(history: &'a CaseHistory, ended: &Entry) -> Option<&'a Entry> {
+    let later = history.calls().filter(|call| call.began().seq > ended.seq);
+    for call in later {
+        match call.result() {
+            Some(Ok(_)) => return call.ended(),
+            Some(Err(fault)) if fault.code == StatusCode::UNAVAILABLE => return None,
+            Some(Err(_)) | None => {}
+        }
+    }
+    None
+}
