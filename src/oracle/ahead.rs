@@ -76,7 +76,7 @@ fn found(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Found<'_>>> {
         match (call.request(), reply) {
             (Request::StartContainer(id), _) => find(id, ContainerState::Created, "StartContainer"),
             (_, Reply::ContainerStatus(status)) => {
-                find(&status.id, status.state, "ContainerStatus")
+                find(&status.id, status.state, "ContainerStatus");
             }
             (_, Reply::Containers(listed)) => {
                 for listing in listed {

@@ -82,9 +82,13 @@ pub(super) fn own_container_once(rule: &Invariant, history: &CaseHistory) -> Vec
             .filter(|status| status.id == event.container)
             .count();
         (times != 1).then(|| {
-            let among = event.containers.len();
-            let expected = format!("one status of it in {}", event.kind);
-            (expected, format!("{times} among {among} statuses"))
+            let (kind, among) = (event.kind, event.containers.len());
+            let expected = format!("one status of it among the {among} in {kind}");
+            let actual = match times {
+                0 => format!("it is missing from {kind}"),
+                _ => format!("there are {times} in {kind}"),
+            };
+            (expected, actual)
         })
     })
 }

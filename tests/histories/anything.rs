@@ -55,24 +55,26 @@ enum Mutation {
 const HOLES: &[(Mutation, &str)] = &[
     (
         Mutation::OwnExit,
-        "of a container that is removed before the case rests, no status tells the exit code; a \
-         rule could take the one that the workload declares",
+        "of a container that is stopped and then removed before anything else tells of it, nobody \
+         but the event knows the exit code: whether it obeyed or was killed is a race",
     ),
     (
         Mutation::OwnReason,
-        "of a container that is removed before the case rests, no status tells the reason",
+        "of a container that is removed before anything else tells of it, nobody but the event \
+         knows the reason, and but for OOMKilled the CRI names none",
     ),
     (
         Mutation::OtherSandboxState,
-        "a wrong sandbox state is noticed at rest alone: a rule could follow the sandbox's calls",
+        "a sandbox that is being made or stopped may be READY already, or no more",
     ),
     (
         Mutation::MoreAddresses,
-        "the two kubelets' beliefs are compared without addresses",
+        "that an event tells the addresses of PodSandboxStatus is no more than a SHOULD of the \
+         catalogue (SNP-12), and an invariant convicts",
     ),
     (
         Mutation::OthersAbsent,
-        "neighbours in a snapshot are looked at by one case, and at rest",
+        "a sibling whose removal has begun may be gone already",
     ),
 ];
 

@@ -23,7 +23,7 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         imitates: "CRI-O main, handleExit: a container that is gone is passed over",
         requirements: &["R6"],
         shown_in: &["STP-06"],
-        noticed_by: &["STP-06"],
+        noticed_by: &["STP-06", "INV-11"],
         fault: Fault::Behaviour(|behaviour| behaviour.untold = &[Transition::ForcedRemoval]),
     },
     Defect {
@@ -41,7 +41,7 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         imitates: "CRI-O main, RemovePodSandbox",
         requirements: &["R6"],
         shown_in: &["SBX-04"],
-        noticed_by: &["SBX-04"],
+        noticed_by: &["SBX-04", "INV-11"],
         fault: Fault::Behaviour(|behaviour| behaviour.untold = &[Transition::RemovalWithSandbox]),
     },
     // What did not happen is told.
@@ -99,7 +99,7 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         imitates: "cri-o/cri-o#9846",
         requirements: &["R17"],
         shown_in: &["EXT-01"],
-        noticed_by: &["EXT-01"],
+        noticed_by: &["EXT-01", "INV-20"],
         fault: Fault::Behaviour(|behaviour| behaviour.exit_code = |_| 255),
     },
     Defect {
@@ -108,7 +108,7 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         imitates: "catalogue: a wait status that is read wrongly",
         requirements: &["R17"],
         shown_in: &["EXT-01"],
-        noticed_by: &["EXT-01"],
+        noticed_by: &["EXT-01", "INV-20"],
         fault: Fault::Behaviour(|behaviour| behaviour.exit_code = |end| end.code % 128),
     },
     Defect {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Defect, Fault};
 use crate::history::{
     CallFault, ContainerId, ContainerState, ContainerStatus, Event, EventKind, PodUid,
-    RuntimeNanos, StatusCode, StreamEnd,
+    RuntimeNanos, SandboxId, SandboxState, StatusCode, StreamEnd,
 };
 use crate::model::{Delivery, Passage};
 
@@ -20,7 +20,7 @@ pub(super) const STREAM: &[Defect] = &[
         imitates: "cri-o/cri-o#6625 (RunPodSandbox gave only STARTED)",
         requirements: &["R6"],
         shown_in: &["ORD-05", "CMP-08"],
-        noticed_by: &["ORD-05", "CMP-08"],
+        noticed_by: &["ORD-05", "CMP-08", "INV-11"],
         fault: Fault::Events(|_, event| unless(event.kind == EventKind::Created, event)),
     },
     Defect {
@@ -306,6 +306,35 @@ pub(super) const STREAM: &[Defect] = &[
         noticed_by: &["INV-06"],
         fault: Fault::Events(|_, event| with_uid_in_stopped(event, "another-pod")),
     },
+    Defect {
+        name: "foreign-sandbox",
+        what: "STOPPED tells the id of another sandbox.",
+        imitates: "CRI-O main: snapshots are selected by label and mix sandboxes",
+        requirements: &["R13"],
+        shown_in: &["ORD-01"],
+        noticed_by: &["INV-13", "INV-18"],
+        fault: Fault::Events(|_, mut event| {
+            let stopped = event.kind == EventKind::Stopped;
+            if let Some(sandbox) = event.sandbox.as_mut().filter(|_| stopped) {
+                sandbox.id = SandboxId::from("another-sandbox");
+            }
+            vec![at_once(event)]
+        }),
+    },
+    Defect {
+        name: "sandbox-always-ready",
+        what: "Events tell that the sandbox is READY, also when it has stopped.",
+        imitates: "catalogue: a sandbox's state that is not of the event's time",
+        requirements: &["R13"],
+        shown_in: &["SBX-04"],
+        noticed_by: &["INV-18"],
+        fault: Fault::Events(|_, mut event| {
+            if let Some(sandbox) = event.sandbox.as_mut() {
+                sandbox.state = SandboxState::Ready;
+            }
+            vec![at_once(event)]
+        }),
+    },
     // Container statuses.
     Defect {
         name: "zero-status",
@@ -354,7 +383,7 @@ pub(super) const STREAM: &[Defect] = &[
         imitates: "CRI-O main: a container without the pod's label is not in the snapshot",
         requirements: &["R15", "R17"],
         shown_in: &["SNP-04", "STP-01"],
-        noticed_by: &["SNP-04", "STP-01", "INV-13"],
+        noticed_by: &["SNP-04", "STP-01", "INV-13", "INV-14"],
         fault: Fault::Events(|_, mut event| {
             event
                 .containers
@@ -368,7 +397,7 @@ pub(super) const STREAM: &[Defect] = &[
         imitates: "CRI-O main: snapshots of two sandboxes of a pod are mixed",
         requirements: &["R15"],
         shown_in: &["SNP-04"],
-        noticed_by: &["SNP-04"],
+        noticed_by: &["SNP-04", "INV-14"],
         fault: Fault::Events(|_, mut event| {
             event.containers.extend(event.own_status().cloned());
             vec![at_once(event)]
@@ -435,6 +464,51 @@ pub(super) const STREAM: &[Defect] = &[
                 if let Some(first) = first.and_then(Event::own_status) {
                     status.clone_from(first);
                 }
+            }
+            vec![at_once(event)]
+        }),
+    },
+    Defect {
+        name: "siblings-missing",
+        what: "Snapshots show the event's own container alone.",
+        imitates: "kubernetes/kubernetes#121003 (what looked gone was created again)",
+        requirements: &["R15"],
+        shown_in: &["SNP-04"],
+        noticed_by: &["INV-15"],
+        fault: Fault::Events(|_, mut event| {
+            event
+                .containers
+                .retain(|status| status.id == event.container);
+            vec![at_once(event)]
+        }),
+    },
+    Defect {
+        name: "no-finished-at",
+        what: "STOPPED does not tell when its container has exited.",
+        imitates: "cri-o/cri-o#6404 (the status was not brought up to date before the event)",
+        requirements: &["R17"],
+        shown_in: &["ORD-01"],
+        noticed_by: &["INV-17"],
+        fault: Fault::Events(|_, mut event| {
+            if event.kind == EventKind::Stopped {
+                own(&mut event, |status| status.finished_at = RuntimeNanos(0));
+            }
+            vec![at_once(event)]
+        }),
+    },
+    Defect {
+        name: "state-too-new",
+        what: "The snapshot of CREATED shows the container RUNNING.",
+        imitates: "catalogue: a snapshot that is not of its time",
+        requirements: &["R17", "R22"],
+        shown_in: &["ORD-01"],
+        noticed_by: &["INV-19"],
+        fault: Fault::Events(|_, mut event| {
+            if event.kind == EventKind::Created {
+                own(&mut event, |status| {
+                    status.state = ContainerState::Running;
+                    status.started_at = status.created_at;
+                });
             }
             vec![at_once(event)]
         }),
@@ -555,7 +629,7 @@ pub(super) const STREAM: &[Defect] = &[
         imitates: "pelagos#343, containerd/rust-extensions#142 (a death by a signal became 0)",
         requirements: &["R17"],
         shown_in: &["EXT-01", "STP-02", "OOM-01"],
-        noticed_by: &["EXT-01", "STP-02", "OOM-01", "INV-13"],
+        noticed_by: &["EXT-01", "STP-02", "OOM-01", "INV-13", "INV-16", "INV-20"],
         fault: Fault::Events(|_, mut event| {
             if event.kind == EventKind::Stopped {
                 own(&mut event, |status| status.exit_code = 0);
@@ -569,7 +643,7 @@ pub(super) const STREAM: &[Defect] = &[
         imitates: "containerd/containerd#12260",
         requirements: &["R17"],
         shown_in: &["OOM-01"],
-        noticed_by: &["OOM-01", "INV-13"],
+        noticed_by: &["OOM-01", "INV-13", "INV-16"],
         fault: Fault::Events(|_, mut event| {
             if own_reason(&event) == "OOMKilled" {
                 own(&mut event, |status| "Error".clone_into(&mut status.reason));

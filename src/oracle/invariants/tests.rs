@@ -472,7 +472,7 @@ fn a_status_without_an_id_is_told() {
         "pod run; c create; c CREATED status-lacks=id",
         expect![[r#"
             INV-07 at #5: c (c.0.beef): expected an id, metadata, an image and created_at in each status: status 0 of CREATED has no id
-            INV-14 at #5: c (c.0.beef): expected one status of it in CREATED: 0 among 1 statuses
+            INV-14 at #5: c (c.0.beef): expected one status of it among the 1 in CREATED: it is missing from CREATED
         "#]],
     );
 }
@@ -513,8 +513,8 @@ fn no_status_at_all_is_no_empty_one() {
     check(
         "pod run; c create; c CREATED missing",
         expect![[r#"
-        INV-14 at #5: c (c.0.beef): expected one status of it in CREATED: 0 among 0 statuses
-    "#]],
+            INV-14 at #5: c (c.0.beef): expected one status of it among the 0 in CREATED: it is missing from CREATED
+        "#]],
     );
 }
 
@@ -580,8 +580,8 @@ fn a_snapshot_without_its_own_container_is_not_too_old() {
     then(
         "c STARTED missing",
         expect![[r#"
-        INV-14 at #6: c (c.0.beef): expected one status of it in STARTED: 0 among 0 statuses
-    "#]],
+            INV-14 at #6: c (c.0.beef): expected one status of it among the 0 in STARTED: it is missing from STARTED
+        "#]],
     );
 }
 

@@ -31,26 +31,26 @@ fn an_event_shows_its_own_container_once() {
     own(
         "c CREATED missing",
         expect![[r#"
-        INV-14 at #5: c (c.0.beef): expected one status of it in CREATED: 0 among 0 statuses
-    "#]],
+            INV-14 at #5: c (c.0.beef): expected one status of it among the 0 in CREATED: it is missing from CREATED
+        "#]],
     );
     own(
         "c CREATED; c STOPPED missing",
         expect![[r#"
-        INV-14 at #6: c (c.0.beef): expected one status of it in STOPPED: 0 among 0 statuses
-    "#]],
+            INV-14 at #6: c (c.0.beef): expected one status of it among the 0 in STOPPED: it is missing from STOPPED
+        "#]],
     );
     own(
         "c CREATED; c STARTED twice",
         expect![[r#"
-        INV-14 at #6: c (c.0.beef): expected one status of it in STARTED: 2 among 2 statuses
-    "#]],
+            INV-14 at #6: c (c.0.beef): expected one status of it among the 2 in STARTED: there are 2 in STARTED
+        "#]],
     );
     own(
         "c CREATED; c TYPE=9 missing",
         expect![[r#"
-        INV-14 at #6: c (c.0.beef): expected one status of it in UNKNOWN(9): 0 among 0 statuses
-    "#]],
+            INV-14 at #6: c (c.0.beef): expected one status of it among the 0 in UNKNOWN(9): it is missing from UNKNOWN(9)
+        "#]],
     );
 }
 
@@ -63,8 +63,8 @@ fn what_is_deleted_need_not_be_shown() {
     own(
         "c CREATED; c STOPPED missing; c DELETED",
         expect![[r#"
-        INV-14 at #6: c (c.0.beef): expected one status of it in STOPPED: 0 among 0 statuses
-    "#]],
+            INV-14 at #6: c (c.0.beef): expected one status of it among the 0 in STOPPED: it is missing from STOPPED
+        "#]],
     );
 }
 
