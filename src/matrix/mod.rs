@@ -13,8 +13,8 @@ mod trial;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use crate::case::Case;
 use crate::history::ExpectationFile;
@@ -22,7 +22,7 @@ use crate::model::{Defect, VARIATIONS, defects};
 use crate::run::{RunError, Target};
 
 pub use table::MatrixError;
-use trial::Trial;
+use trial::{Trial, Tried};
 
 /// What to try, and where to tell it.
 #[derive(Clone, Debug)]
@@ -143,35 +143,43 @@ pub fn matrix(
 ) -> Result<Matrix, MatrixError> {
     table::prepare(options)?;
     let trials = trials(options);
+    let (alone, beside): (Vec<Trial>, Vec<Trial>) =
+        trials.into_iter().partition(Trial::wants_the_runtime_alone);
+    let mut done = tried(&beside, options.threads, cases, options.all_cases);
+    if !done.iter().any(Tried::is_at_fault) {
+        done.extend(tried(&alone, NonZeroUsize::MIN, cases, options.all_cases));
+    }
+    let must_fail = if options.target.is_some() { &[] } else { cases };
+    let matrix = table::gathered(done, must_fail);
+    table::write(options, &matrix, out)?;
+    Ok(matrix)
+}
+
+/// Runs trials, so many at once, until all are done or one on a real runtime came to no verdicts: it
+/// may be gone, or the user may have stopped us.
+fn tried(trials: &[Trial], threads: NonZeroUsize, cases: &[Case], all_cases: bool) -> Vec<Tried> {
     let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::new());
     let interrupted = AtomicBool::new(false);
+    let done = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
-        for _ in 0..options.threads.get() {
+        for _ in 0..threads.get() {
             scope.spawn(|| {
                 while let Some(trial) = trials.get(next.fetch_add(1, Ordering::Relaxed)) {
                     if interrupted.load(Ordering::Relaxed) {
                         return;
                     }
-                    let tried = trial.run(cases, options.all_cases);
-                    if options.target.is_some() && tried.is_at_fault() {
+                    let tried = trial.run(cases, all_cases);
+                    if trial.is_on_a_real_runtime() && tried.is_at_fault() {
                         interrupted.store(true, Ordering::Relaxed);
                     }
-                    let mut done = done
-                        .lock()
-                        .unwrap_or_else(std::sync::PoisonError::into_inner);
-                    done.push(tried);
+                    done.lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .push(tried);
                 }
             });
         }
     });
-    let done = done
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let must_fail = if options.target.is_some() { &[] } else { cases };
-    let matrix = table::gathered(done, must_fail);
-    table::write(options, &matrix, out)?;
-    Ok(matrix)
+    done.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// All that is tried, the longest first.

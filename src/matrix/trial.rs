@@ -3,7 +3,7 @@
 use super::{Clean, Noticed, told};
 use crate::case::Case;
 use crate::history::ExpectationFile;
-use crate::model::{Behaviour, Defect, Variation};
+use crate::model::{Behaviour, Defect, Fault, Variation};
 use crate::outcome::{Outcome, RunReport, Verdict};
 use crate::plan::Selection;
 use crate::run::{Rehearsal, RunError, Target, Tested, rehearse};
@@ -37,6 +37,15 @@ impl Tried {
 }
 
 impl Trial {
+    pub(super) fn is_on_a_real_runtime(&self) -> bool {
+        matches!(self, Self::Unharmed(..) | Self::Relayed(..))
+    }
+
+    /// Whether the events of other trials would get in its way.
+    pub(super) fn wants_the_runtime_alone(&self) -> bool {
+        matches!(self, Self::Relayed(_, defect) if matches!(defect.fault, Fault::Stream(_)))
+    }
+
     pub(super) fn run(&self, cases: &[Case], all_cases: bool) -> Tried {
         let model = |change: &dyn Fn(&mut Behaviour), seed| {
             let mut behaviour = Behaviour::default();

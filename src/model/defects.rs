@@ -35,6 +35,8 @@ pub struct Defect {
 pub enum Fault {
     /// Something to each event on its way to each subscriber.
     Events(EventHook),
+    /// The same, counted from a stream's beginning: what others do meanwhile counts, too.
+    Stream(EventHook),
     /// Something to each answer on its way to its caller.
     Replies(ReplyHook),
     /// The model behaves otherwise.
@@ -45,7 +47,7 @@ impl Fault {
     /// Makes the model behave so.
     pub fn apply(&self, behaviour: &mut Behaviour) {
         match self {
-            Self::Events(hook) => behaviour.events.push(*hook),
+            Self::Events(hook) | Self::Stream(hook) => behaviour.events.push(*hook),
             Self::Replies(hook) => behaviour.replies.push(*hook),
             Self::Behaviour(change) => change(behaviour),
         }
@@ -54,7 +56,7 @@ impl Fault {
     /// Whether it concerns nothing but what passes between a runtime and its client.
     #[must_use]
     pub fn is_on_the_way(&self) -> bool {
-        matches!(self, Self::Events(_) | Self::Replies(_))
+        matches!(self, Self::Events(_) | Self::Stream(_) | Self::Replies(_))
     }
 }
 

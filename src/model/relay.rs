@@ -47,7 +47,7 @@ impl Relay {
         };
         for defect in defects {
             match defect.fault {
-                Fault::Events(hook) => relay.events.push(hook),
+                Fault::Events(hook) | Fault::Stream(hook) => relay.events.push(hook),
                 Fault::Replies(hook) => relay.replies.push(hook),
                 Fault::Behaviour(_) => {}
             }

@@ -85,7 +85,7 @@ pub(super) const STREAM: &[Defect] = &[
         requirements: &["R1", "R6"],
         shown_in: &["ORD-01"],
         noticed_by: &["ORD-01"],
-        fault: Fault::Events(|passage, event| unless(passage.nth >= 6, event)),
+        fault: Fault::Stream(|passage, event| unless(counted(passage, &event) >= 6, event)),
     },
     Defect {
         name: "cut",
@@ -94,7 +94,7 @@ pub(super) const STREAM: &[Defect] = &[
         requirements: &["R1"],
         shown_in: &["ORD-01"],
         noticed_by: &["INV-21"],
-        fault: Fault::Events(|passage, event| {
+        fault: Fault::Stream(|passage, event| {
             let broken = StreamEnd::Failed(CallFault {
                 code: StatusCode::UNAVAILABLE,
                 message: "the connection was cut".to_owned(),
@@ -110,7 +110,7 @@ pub(super) const STREAM: &[Defect] = &[
         requirements: &["R1"],
         shown_in: &["ORD-01"],
         noticed_by: &["INV-21"],
-        fault: Fault::Events(|passage, event| end(passage, event, StreamEnd::Closed)),
+        fault: Fault::Stream(|passage, event| end(passage, event, StreamEnd::Closed)),
     },
     // Too many.
     Defect {
@@ -501,7 +501,7 @@ pub(super) const STREAM: &[Defect] = &[
         what: "The snapshot of CREATED shows the container RUNNING.",
         imitates: "catalogue: a snapshot that is not of its time",
         requirements: &["R17", "R22"],
-        shown_in: &["ORD-01"],
+        shown_in: &["ORD-01", "ORD-05"],
         noticed_by: &["INV-19"],
         fault: Fault::Events(|_, mut event| {
             if event.kind == EventKind::Created {
@@ -666,12 +666,23 @@ fn unless(lost: bool, event: Event) -> Vec<Delivery> {
 }
 
 /// Ends a stream in the place of its seventh event.
-fn end(passage: &Passage<'_>, event: Event, end: StreamEnd) -> Vec<Delivery> {
-    match passage.nth {
+fn end(passage: &mut Passage<'_>, event: Event, end: StreamEnd) -> Vec<Delivery> {
+    match counted(passage, &event) {
         0..6 => vec![at_once(event)],
         6 => vec![Delivery::End(Duration::ZERO, end)],
         _ => Vec::new(),
     }
+}
+
+/// How many events the stream has brought before, without those that were queued for it.
+fn counted(passage: &mut Passage<'_>, event: &Event) -> usize {
+    const QUEUED_NS: i64 = SECOND_NS / 2;
+    let before = passage.held.len();
+    let age_ns = passage.at.realtime_ns.saturating_sub(event.created_at.0);
+    if age_ns < QUEUED_NS {
+        passage.held.push(event.clone());
+    }
+    before
 }
 
 fn late(event: Event, kind: EventKind, by: Duration) -> Vec<Delivery> {
