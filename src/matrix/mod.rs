@@ -155,8 +155,8 @@ pub fn matrix(
     Ok(matrix)
 }
 
-/// Runs trials, so many at once, until all are done or one on a real runtime came to no verdicts: it
-/// may be gone, or the user may have stopped us.
+/// Runs trials, so many at once, until all are done or one on a real runtime came to no verdicts:
+/// it may be gone, or the user may have stopped us.
 fn tried(trials: &[Trial], threads: NonZeroUsize, cases: &[Case], all_cases: bool) -> Vec<Tried> {
     let next = AtomicUsize::new(0);
     let interrupted = AtomicBool::new(false);

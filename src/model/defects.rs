@@ -35,7 +35,7 @@ pub struct Defect {
 pub enum Fault {
     /// Something to each event on its way to each subscriber.
     Events(EventHook),
-    /// The same, counted from a stream's beginning: what others do meanwhile counts, too.
+    /// The same to the whole stream: what others do meanwhile counts, too.
     Stream(EventHook),
     /// Something to each answer on its way to its caller.
     Replies(ReplyHook),

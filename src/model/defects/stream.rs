@@ -80,16 +80,16 @@ pub(super) const STREAM: &[Defect] = &[
     // The stream itself.
     Defect {
         name: "stall",
-        what: "A stream brings six events, and then none.",
+        what: "A stream brings nothing more once it has brought the STARTED of a container.",
         imitates: "containerd/cri#1427 (a node stops seeing exits)",
         requirements: &["R1", "R6"],
         shown_in: &["ORD-01"],
         noticed_by: &["ORD-01"],
-        fault: Fault::Stream(|passage, event| unless(counted(passage, &event) >= 6, event)),
+        fault: Fault::Stream(|passage, event| unless(over(passage, &event), event)),
     },
     Defect {
         name: "cut",
-        what: "A stream breaks after six events.",
+        what: "A stream breaks once it has brought the STARTED of a container.",
         imitates: "kubernetes/kubernetes#129827 (an outage burnt all attempts to reconnect)",
         requirements: &["R1"],
         shown_in: &["ORD-01"],
@@ -105,7 +105,7 @@ pub(super) const STREAM: &[Defect] = &[
     },
     Defect {
         name: "half-close",
-        what: "A stream is ended with OK after six events.",
+        what: "A stream is ended with OK once it has brought the STARTED of a container.",
         imitates: "cri-o/cri-o#7164 (EOF after a call that succeeded)",
         requirements: &["R1"],
         shown_in: &["ORD-01"],
@@ -502,7 +502,7 @@ pub(super) const STREAM: &[Defect] = &[
         imitates: "catalogue: a snapshot that is not of its time",
         requirements: &["R17", "R22"],
         shown_in: &["ORD-01", "ORD-05"],
-        noticed_by: &["INV-19"],
+        noticed_by: &["INV-09", "INV-19"],
         fault: Fault::Events(|_, mut event| {
             if event.kind == EventKind::Created {
                 own(&mut event, |status| {
@@ -665,24 +665,25 @@ fn unless(lost: bool, event: Event) -> Vec<Delivery> {
     }
 }
 
-/// Ends a stream in the place of its seventh event.
+/// Ends a stream in the place of the event that follows the first STARTED of a container.
 fn end(passage: &mut Passage<'_>, event: Event, end: StreamEnd) -> Vec<Delivery> {
-    match counted(passage, &event) {
-        0..6 => vec![at_once(event)],
-        6 => vec![Delivery::End(Duration::ZERO, end)],
-        _ => Vec::new(),
+    if over(passage, &event) {
+        vec![Delivery::End(Duration::ZERO, end)]
+    } else {
+        vec![at_once(event)]
     }
 }
 
-/// How many events the stream has brought before, without those that were queued for it.
-fn counted(passage: &mut Passage<'_>, event: &Event) -> usize {
+/// Whether a stream has brought the STARTED of a container before, not counting what was queued.
+fn over(passage: &mut Passage<'_>, event: &Event) -> bool {
     const QUEUED_NS: i64 = SECOND_NS / 2;
-    let before = passage.held.len();
+    let over = !passage.held.is_empty();
     let age_ns = passage.at.realtime_ns.saturating_sub(event.created_at.0);
-    if age_ns < QUEUED_NS {
+    let started = event.kind == EventKind::Started && !is_of_sandbox(event);
+    if started && age_ns < QUEUED_NS && !over {
         passage.held.push(event.clone());
     }
-    before
+    over
 }
 
 fn late(event: Event, kind: EventKind, by: Duration) -> Vec<Delivery> {
