@@ -75,7 +75,7 @@ fn defect_tried(defect: &'static Defect, cases: &[Case], all_cases: bool) -> Not
 fn failed(report: &RunReport) -> Vec<String> {
     let outcomes = report.outcomes.iter();
     let failed = outcomes.filter(|outcome| outcome.verdict == Verdict::Fail);
-    failed.map(|outcome| outcome.id.clone()).collect()
+    failed.map(|outcome| outcome.id.to_string()).collect()
 }
 
 fn alarms(report: &RunReport) -> Vec<String> {

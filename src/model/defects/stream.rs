@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::{Defect, Fault};
 use crate::history::{
-    ContainerId, ContainerState, ContainerStatus, Event, EventKind, PodUid, RuntimeNanos,
+    ContainerId, ContainerState, ContainerStatus, Event, EventKind, Labels, PodUid, RuntimeNanos,
+    Shared,
 };
 use crate::model::{Delivery, Passage};
 
@@ -281,7 +282,7 @@ pub(super) const STREAM: &[Defect] = &[
         shown_in: &["ORD-01"],
         noticed_by: &["INV-07"],
         fault: Fault::Events(|_, mut event| {
-            event.containers.push(ContainerStatus {
+            event.containers.push(Shared::from(ContainerStatus {
                 id: ContainerId::default(),
                 metadata: None,
                 state: ContainerState::Created,
@@ -293,9 +294,9 @@ pub(super) const STREAM: &[Defect] = &[
                 image_ref: String::new(),
                 reason: String::new(),
                 message: String::new(),
-                labels: std::collections::BTreeMap::new(),
-                annotations: std::collections::BTreeMap::new(),
-            });
+                labels: Labels::new(),
+                annotations: Labels::new(),
+            }));
             vec![at_once(event)]
         }),
     },
@@ -641,5 +642,7 @@ fn own_reason(event: &Event) -> &str {
 fn own(event: &mut Event, change: fn(&mut ContainerStatus)) {
     let own = event.container.clone();
     let statuses = event.containers.iter_mut();
-    statuses.filter(|status| status.id == own).for_each(change);
+    statuses
+        .filter(|status| status.id == own)
+        .for_each(|status| change(status));
 }

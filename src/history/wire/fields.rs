@@ -1,0 +1,135 @@
+//! The fields of a message as they stand in its bytes, where nothing is copied.
+//!
+//! What protobuf writes never needs more than this: anything else is left to prost.
+
+/// What is left of a message.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::history) struct Fields<'a> {
+    rest: &'a [u8],
+    /// What was left before the last field.
+    before: &'a [u8],
+}
+
+/// One field: its number, and what it holds.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::history) struct Field<'a> {
+    pub(in crate::history) tag: u64,
+    pub(in crate::history) value: Value<'a>,
+}
+
+/// What a field holds.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::history) enum Value<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Fields<'a> {
+    pub(in crate::history) fn of(message: &'a [u8]) -> Self {
+        Self {
+            rest: message,
+            before: message,
+        }
+    }
+
+    /// The next field; none at the end. Fails where prost is to be asked.
+    #[expect(
+        clippy::option_option,
+        reason = "so that `?` hands a message on to prost"
+    )]
+    #[inline]
+    pub(in crate::history) fn next(&mut self) -> Option<Option<Field<'a>>> {
+        const NUMBER: u64 = 0;
+        const BYTES: u64 = 2;
+        if self.rest.is_empty() {
+            return Some(None);
+        }
+        self.before = self.rest;
+        let key = self.varint()?;
+        let value = match key & 7 {
+            NUMBER => Value::Number(self.varint()?),
+            BYTES => {
+                let length = usize::try_from(self.varint()?).ok()?;
+                let (bytes, rest) = self.rest.split_at_checked(length)?;
+                self.rest = rest;
+                Value::Bytes(bytes)
+            }
+            _ => return None,
+        };
+        let tag = key >> 3;
+        Some(Some(Field { tag, value }))
+    }
+
+    /// The last field and all after it that have its number, as one piece.
+    pub(in crate::history) fn run(&mut self, tag: u64) -> Option<&'a [u8]> {
+        let start = self.before;
+        loop {
+            let before = *self;
+            match self.next()? {
+                Some(field) if field.tag == tag => {}
+                _ => {
+                    *self = before;
+                    return Some(&start[..start.len() - self.rest.len()]);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn varint(&mut self) -> Option<u64> {
+        let mut number = 0;
+        for (place, byte) in self.rest.iter().enumerate().take(9) {
+            number |= u64::from(byte & 0x7f) << (7 * place);
+            if *byte < 0x80 {
+                self.rest = &self.rest[place + 1..];
+                return Some(number);
+            }
+        }
+        // Ten bytes: what is negative, which is rare.
+        let (last, nine) = (self.rest.get(9)?, number);
+        self.rest = &self.rest[10..];
+        (*last <= 1).then_some(nine | u64::from(*last) << 63)
+    }
+}
+
+impl<'a> Value<'a> {
+    pub(in crate::history) fn number(self) -> Option<u64> {
+        match self {
+            Self::Number(number) => Some(number),
+            Self::Bytes(_) => None,
+        }
+    }
+
+    pub(in crate::history) fn bytes(self) -> Option<&'a [u8]> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            Self::Number(_) => None,
+        }
+    }
+
+    pub(in crate::history) fn text(self) -> Option<String> {
+        std::str::from_utf8(self.bytes()?).ok().map(str::to_owned)
+    }
+
+    /// Of an `int64`.
+    pub(in crate::history) fn signed(self) -> Option<i64> {
+        self.number().map(u64::cast_signed)
+    }
+
+    /// Of a `uint32`, of which protobuf takes the lower bits.
+    #[expect(clippy::cast_possible_truncation, reason = "so protobuf has it")]
+    pub(in crate::history) fn short(self) -> Option<u32> {
+        self.number().map(|number| number as u32)
+    }
+
+    /// Of an `int32`.
+    pub(in crate::history) fn short_signed(self) -> Option<i32> {
+        self.short().map(u32::cast_signed)
+    }
+
+    /// Of a `sint32`.
+    pub(in crate::history) fn zigzag(self) -> Option<i32> {
+        let number = self.short()?;
+        Some((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
+    }
+}
