@@ -81,7 +81,7 @@ fn main() {
 }
 
 fn entries(path: &Path) -> impl Iterator<Item = Entry> {
-    let source = BufReader::with_capacity(1 << 20, File::open(path).unwrap());
+    let source = BufReader::with_capacity(1 << 17, File::open(path).unwrap());
     StreamDecoder::new(source).map(Result::unwrap)
 }
 

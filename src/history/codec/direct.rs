@@ -20,10 +20,23 @@ use crate::history::{
 /// Reads entries, and remembers what they tell.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Direct {
-    labels: Memo<Labels>,
+    maps: Maps,
     specs: Memo<Arc<SandboxSpec>>,
     sandboxes: Memo<Shared<SandboxStatus>>,
     containers: Memo<Shared<ContainerStatus>>,
+}
+
+/// Labels and annotations, whichever message tells them.
+#[derive(Clone, Debug, Default)]
+struct Maps {
+    known: Memo<Labels>,
+    run: Vec<u8>,
+}
+
+impl Maps {
+    fn empty(&mut self) -> Option<Labels> {
+        self.known.get(&[], pairs)
+    }
 }
 
 impl Direct {
@@ -104,11 +117,11 @@ impl Direct {
             6 => Request::RemoveSandbox(SandboxId(value.text()?)),
             7 => Request::SandboxStatus(SandboxId(value.text()?)),
             8 => {
-                let mut labels = self.no_labels()?;
+                let mut labels = self.maps.empty()?;
                 let mut fields = Fields::of(value.bytes()?);
                 while let Some(Field { tag, .. }) = fields.next()? {
                     match tag {
-                        1 => read_labels(&mut labels, tag, &mut fields, &mut self.labels)?,
+                        1 => read_labels(&mut labels, &mut fields, &mut self.maps)?,
                         _ => return None,
                     }
                 }
@@ -120,12 +133,12 @@ impl Direct {
             12 => Request::RemoveContainer(ContainerId(value.text()?)),
             13 => Request::ContainerStatus(ContainerId(value.text()?)),
             14 => {
-                let (mut sandbox, mut labels) = (None, self.no_labels()?);
+                let (mut sandbox, mut labels) = (None, self.maps.empty()?);
                 let mut fields = Fields::of(value.bytes()?);
                 while let Some(Field { tag, value }) = fields.next()? {
                     match tag {
                         1 => sandbox = Some(SandboxId(value.text()?)),
-                        2 => read_labels(&mut labels, tag, &mut fields, &mut self.labels)?,
+                        2 => read_labels(&mut labels, &mut fields, &mut self.maps)?,
                         _ => return None,
                     }
                 }
@@ -162,17 +175,16 @@ impl Direct {
     }
 
     fn sandbox_spec(&mut self, message: &[u8]) -> Option<Arc<SandboxSpec>> {
-        let labels = &mut self.labels;
-        self.specs.get(message, |message| {
-            sandbox_spec(message, labels).map(Arc::new)
-        })
+        let maps = &mut self.maps;
+        self.specs
+            .get(message, |message| sandbox_spec(message, maps).map(Arc::new))
     }
 
     fn container_spec(&mut self, message: &[u8]) -> Option<ContainerSpec> {
         let mut sandbox_spec = None;
         let mut spec = ContainerSpec {
-            labels: self.no_labels()?,
-            annotations: self.no_labels()?,
+            labels: self.maps.empty()?,
+            annotations: self.maps.empty()?,
             ..ContainerSpec::default()
         };
         let mut fields = Fields::of(message);
@@ -186,8 +198,8 @@ impl Direct {
                 6 => spec.command.push(value.text()?),
                 7 => spec.declared_exit = Some(value.zigzag()?),
                 8 => spec.memory_bytes = Some(value.number()?),
-                9 => read_labels(&mut spec.labels, tag, &mut fields, &mut self.labels)?,
-                10 => read_labels(&mut spec.annotations, tag, &mut fields, &mut self.labels)?,
+                9 => read_labels(&mut spec.labels, &mut fields, &mut self.maps)?,
+                10 => read_labels(&mut spec.annotations, &mut fields, &mut self.maps)?,
                 _ => return None,
             }
         }
@@ -196,16 +208,16 @@ impl Direct {
     }
 
     fn sandbox_status(&mut self, message: &[u8]) -> Option<Shared<SandboxStatus>> {
-        let labels = &mut self.labels;
+        let maps = &mut self.maps;
         self.sandboxes.get(message, |message| {
-            sandbox_status(message, labels).map(Shared::from)
+            sandbox_status(message, maps).map(Shared::from)
         })
     }
 
     fn container_status(&mut self, message: &[u8]) -> Option<Shared<ContainerStatus>> {
-        let labels = &mut self.labels;
+        let maps = &mut self.maps;
         self.containers.get(message, |message| {
-            container_status(message, labels).map(Shared::from)
+            container_status(message, maps).map(Shared::from)
         })
     }
 
@@ -215,7 +227,7 @@ impl Direct {
             metadata: None,
             state: sandbox_state(0),
             created_at: RuntimeNanos(0),
-            labels: self.no_labels()?,
+            labels: self.maps.empty()?,
         };
         let mut fields = Fields::of(message);
         while let Some(Field { tag, value }) = fields.next()? {
@@ -224,7 +236,7 @@ impl Direct {
                 2 => once(&mut listing.metadata, sandbox_metadata(value.bytes()?)?)?,
                 3 => listing.state = sandbox_state(value.short_signed()?),
                 4 => listing.created_at = RuntimeNanos(value.signed()?),
-                5 => read_labels(&mut listing.labels, tag, &mut fields, &mut self.labels)?,
+                5 => read_labels(&mut listing.labels, &mut fields, &mut self.maps)?,
                 _ => return None,
             }
         }
@@ -238,7 +250,7 @@ impl Direct {
             metadata: None,
             state: container_state(0),
             created_at: RuntimeNanos(0),
-            labels: self.no_labels()?,
+            labels: self.maps.empty()?,
             image: None,
         };
         let mut fields = Fields::of(message);
@@ -249,23 +261,19 @@ impl Direct {
                 3 => once(&mut listing.metadata, container_metadata(value.bytes()?)?)?,
                 4 => listing.state = container_state(value.short_signed()?),
                 5 => listing.created_at = RuntimeNanos(value.signed()?),
-                6 => read_labels(&mut listing.labels, tag, &mut fields, &mut self.labels)?,
+                6 => read_labels(&mut listing.labels, &mut fields, &mut self.maps)?,
                 7 => listing.image = Some(value.text()?),
                 _ => return None,
             }
         }
         Some(listing)
     }
-
-    fn no_labels(&mut self) -> Option<Labels> {
-        self.labels.get(&[], pairs)
-    }
 }
 
-fn sandbox_spec(message: &[u8], memo: &mut Memo<Labels>) -> Option<SandboxSpec> {
+fn sandbox_spec(message: &[u8], maps: &mut Maps) -> Option<SandboxSpec> {
     let mut spec = SandboxSpec {
-        labels: memo.get(&[], pairs)?,
-        annotations: memo.get(&[], pairs)?,
+        labels: maps.empty()?,
+        annotations: maps.empty()?,
         ..SandboxSpec::default()
     };
     let mut fields = Fields::of(message);
@@ -276,8 +284,8 @@ fn sandbox_spec(message: &[u8], memo: &mut Memo<Labels>) -> Option<SandboxSpec> 
             3 => spec.namespace = value.text()?,
             4 => spec.uid = PodUid(value.text()?),
             5 => spec.attempt = value.short()?,
-            6 => read_labels(&mut spec.labels, tag, &mut fields, memo)?,
-            7 => read_labels(&mut spec.annotations, tag, &mut fields, memo)?,
+            6 => read_labels(&mut spec.labels, &mut fields, maps)?,
+            7 => read_labels(&mut spec.annotations, &mut fields, maps)?,
             8 => spec.runtime_handler = value.text()?,
             _ => return None,
         }
@@ -285,15 +293,15 @@ fn sandbox_spec(message: &[u8], memo: &mut Memo<Labels>) -> Option<SandboxSpec> 
     Some(spec)
 }
 
-fn sandbox_status(message: &[u8], memo: &mut Memo<Labels>) -> Option<SandboxStatus> {
+fn sandbox_status(message: &[u8], maps: &mut Maps) -> Option<SandboxStatus> {
     let mut status = SandboxStatus {
         id: SandboxId::default(),
         metadata: None,
         state: sandbox_state(0),
         created_at: RuntimeNanos(0),
         ips: Vec::new(),
-        labels: memo.get(&[], pairs)?,
-        annotations: memo.get(&[], pairs)?,
+        labels: maps.empty()?,
+        annotations: maps.empty()?,
         runtime_handler: String::new(),
     };
     let mut fields = Fields::of(message);
@@ -304,8 +312,8 @@ fn sandbox_status(message: &[u8], memo: &mut Memo<Labels>) -> Option<SandboxStat
             3 => status.state = sandbox_state(value.short_signed()?),
             4 => status.created_at = RuntimeNanos(value.signed()?),
             5 => status.ips.push(value.text()?),
-            6 => read_labels(&mut status.labels, tag, &mut fields, memo)?,
-            7 => read_labels(&mut status.annotations, tag, &mut fields, memo)?,
+            6 => read_labels(&mut status.labels, &mut fields, maps)?,
+            7 => read_labels(&mut status.annotations, &mut fields, maps)?,
             8 => status.runtime_handler = value.text()?,
             _ => return None,
         }
@@ -313,7 +321,7 @@ fn sandbox_status(message: &[u8], memo: &mut Memo<Labels>) -> Option<SandboxStat
     Some(status)
 }
 
-fn container_status(message: &[u8], memo: &mut Memo<Labels>) -> Option<ContainerStatus> {
+fn container_status(message: &[u8], maps: &mut Maps) -> Option<ContainerStatus> {
     let mut status = ContainerStatus {
         id: ContainerId::default(),
         metadata: None,
@@ -326,8 +334,8 @@ fn container_status(message: &[u8], memo: &mut Memo<Labels>) -> Option<Container
         image_ref: String::new(),
         reason: String::new(),
         message: String::new(),
-        labels: memo.get(&[], pairs)?,
-        annotations: memo.get(&[], pairs)?,
+        labels: maps.empty()?,
+        annotations: maps.empty()?,
     };
     let mut fields = Fields::of(message);
     while let Some(Field { tag, value }) = fields.next()? {
@@ -343,8 +351,8 @@ fn container_status(message: &[u8], memo: &mut Memo<Labels>) -> Option<Container
             9 => status.image_ref = value.text()?,
             10 => status.reason = value.text()?,
             11 => status.message = value.text()?,
-            12 => read_labels(&mut status.labels, tag, &mut fields, memo)?,
-            13 => read_labels(&mut status.annotations, tag, &mut fields, memo)?,
+            12 => read_labels(&mut status.labels, &mut fields, maps)?,
+            13 => read_labels(&mut status.annotations, &mut fields, maps)?,
             _ => return None,
         }
     }
@@ -406,23 +414,21 @@ fn items<T>(list: Value<'_>, mut read: impl FnMut(&[u8]) -> Option<T>) -> Option
 }
 
 /// Reads a map of which one field has been read. Its fields stand together.
-fn read_labels(
-    labels: &mut Labels,
-    tag: u64,
-    fields: &mut Fields<'_>,
-    memo: &mut Memo<Labels>,
-) -> Option<()> {
-    let run = fields.run(tag)?;
-    *labels = labels.is_empty().then(|| memo.get(run, pairs))??;
+fn read_labels(labels: &mut Labels, fields: &mut Fields<'_>, maps: &mut Maps) -> Option<()> {
+    fields.run_into(&mut maps.run)?;
+    *labels = labels
+        .is_empty()
+        .then(|| maps.known.get(&maps.run, pairs))??;
     Some(())
 }
 
+/// A map, from its fields without their keys.
 fn pairs(run: &[u8]) -> Option<Labels> {
     let mut labels = Labels::new();
     let mut run = Fields::of(run);
-    while let Some(field) = run.next()? {
+    while !run.is_over() {
         let (mut key, mut label) = (String::new(), String::new());
-        let mut pair = Fields::of(field.value.bytes()?);
+        let mut pair = Fields::of(run.length_delimited()?);
         while let Some(Field { tag, value }) = pair.next()? {
             match tag {
                 1 => key = value.text()?,

@@ -6,7 +6,7 @@ use foldhash::fast::FixedState;
 
 /// How many things are remembered: more than the pods of a few cases at once need, and few enough
 /// to stay in the processor's cache.
-const PLACES: usize = 1 << 7;
+const PLACES: usize = 1 << 8;
 
 /// What is longer is rare, and not worth its memory.
 const LONGEST: usize = 1 << 12;

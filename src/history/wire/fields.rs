@@ -2,6 +2,10 @@
 //!
 //! What protobuf writes never needs more than this: anything else is left to prost.
 
+/// What a key says of its field: a number follows, or bytes with their length.
+const NUMBER: u64 = 0;
+const BYTES: u64 = 2;
+
 /// What is left of a message.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::history) struct Fields<'a> {
@@ -39,8 +43,6 @@ impl<'a> Fields<'a> {
     )]
     #[inline]
     pub(in crate::history) fn next(&mut self) -> Option<Option<Field<'a>>> {
-        const NUMBER: u64 = 0;
-        const BYTES: u64 = 2;
         if self.rest.is_empty() {
             return Some(None);
         }
@@ -48,35 +50,56 @@ impl<'a> Fields<'a> {
         let key = self.varint()?;
         let value = match key & 7 {
             NUMBER => Value::Number(self.varint()?),
-            BYTES => {
-                let length = usize::try_from(self.varint()?).ok()?;
-                let (bytes, rest) = self.rest.split_at_checked(length)?;
-                self.rest = rest;
-                Value::Bytes(bytes)
-            }
+            BYTES => Value::Bytes(self.length_delimited()?),
             _ => return None,
         };
         let tag = key >> 3;
         Some(Some(Field { tag, value }))
     }
 
-    /// The last field and all after it that have its number, as one piece.
-    pub(in crate::history) fn run(&mut self, tag: u64) -> Option<&'a [u8]> {
-        let start = self.before;
-        loop {
-            let before = *self;
-            match self.next()? {
-                Some(field) if field.tag == tag => {}
-                _ => {
-                    *self = before;
-                    return Some(&start[..start.len() - self.rest.len()]);
-                }
-            }
+    /// The field that was just read and those after it that have its key, which is one byte, all
+    /// of them without that.
+    pub(in crate::history) fn run_into(&mut self, run: &mut Vec<u8>) -> Option<()> {
+        run.clear();
+        self.rest = self.before;
+        let key = self.rest.first()?;
+        if *key >= 0x80 || u64::from(key & 7) != BYTES {
+            return None;
         }
+        while self.rest.first() == Some(key) {
+            self.rest = &self.rest[1..];
+            let start = self.rest;
+            self.length_delimited()?;
+            run.extend_from_slice(&start[..start.len() - self.rest.len()]);
+        }
+        Some(())
+    }
+
+    /// Bytes with their length before them.
+    #[inline]
+    pub(in crate::history) fn length_delimited(&mut self) -> Option<&'a [u8]> {
+        let length = usize::try_from(self.varint()?).ok()?;
+        let (bytes, rest) = self.rest.split_at_checked(length)?;
+        self.rest = rest;
+        Some(bytes)
+    }
+
+    /// Whether nothing is left.
+    pub(in crate::history) fn is_over(&self) -> bool {
+        self.rest.is_empty()
     }
 
     #[inline]
     fn varint(&mut self) -> Option<u64> {
+        let (first, rest) = self.rest.split_first()?;
+        if *first < 0x80 {
+            self.rest = rest;
+            return Some(u64::from(*first));
+        }
+        self.long_varint()
+    }
+
+    fn long_varint(&mut self) -> Option<u64> {
         let mut number = 0;
         for (place, byte) in self.rest.iter().enumerate().take(9) {
             number |= u64::from(byte & 0x7f) << (7 * place);
