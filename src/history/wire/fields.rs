@@ -2,6 +2,8 @@
 //!
 //! What protobuf writes never needs more than this: anything else is left to prost.
 
+use prost::encoding::decode_varint;
+
 /// What a key says of its field: a number follows, or bytes with their length.
 const NUMBER: u64 = 0;
 const BYTES: u64 = 2;
@@ -96,22 +98,7 @@ impl<'a> Fields<'a> {
             self.rest = rest;
             return Some(u64::from(*first));
         }
-        self.long_varint()
-    }
-
-    fn long_varint(&mut self) -> Option<u64> {
-        let mut number = 0;
-        for (place, byte) in self.rest.iter().enumerate().take(9) {
-            number |= u64::from(byte & 0x7f) << (7 * place);
-            if *byte < 0x80 {
-                self.rest = &self.rest[place + 1..];
-                return Some(number);
-            }
-        }
-        // Ten bytes: what is negative, which is rare.
-        let (last, nine) = (self.rest.get(9)?, number);
-        self.rest = &self.rest[10..];
-        (*last <= 1).then_some(nine | u64::from(*last) << 63)
+        decode_varint(&mut self.rest).ok()
     }
 }
 
