@@ -89,17 +89,17 @@ pub struct Violation {
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The catalogue's id, such as `ORD-01` or `INV-02`.
-    pub id: String,
+    pub id: Arc<str>,
     /// The name by which it is listed, such as `order::four-events-in-order`.
-    pub name: String,
+    pub name: Arc<str>,
     /// Which repetition of it, from 1; absent unless cases are repeated.
     pub repetition: Option<u32>,
     /// The claim that it checks, as a sentence.
-    pub title: String,
+    pub title: Arc<str>,
     /// Whom it harms if the claim does not hold; empty for an invariant, whose sources tell it.
-    pub why: String,
+    pub why: Arc<str>,
     /// Where the requirement comes from.
-    pub sources: Vec<String>,
+    pub sources: Arc<[String]>,
     /// The word on it.
     pub verdict: Verdict,
     /// Why the verdict is not a plain pass or fail: of a skip, an error, a known failure.
@@ -124,7 +124,7 @@ impl Outcome {
     pub fn label(&self) -> String {
         match self.repetition {
             Some(repetition) => format!("{}#{repetition}", self.name),
-            None => self.name.clone(),
+            None => self.name.to_string(),
         }
     }
 

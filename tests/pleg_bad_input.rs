@@ -7,7 +7,7 @@ use std::time::Duration;
 use cri_event_conformance::history::{
     ContainerId, ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event,
     EventKind, Labels, PodUid, RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata,
-    SandboxState, SandboxStatus,
+    SandboxState, SandboxStatus, Shared,
 };
 use cri_event_conformance::pleg::{
     Features, Generic, Health, Hint, InspectError, Inspection, Kubelet, KubeletPanic,
@@ -66,8 +66,8 @@ fn event(kind: EventKind) -> Event {
         container: ContainerId::from("c"),
         kind,
         created_at: RuntimeNanos(NOW_NS),
-        sandbox: Some(sandbox()),
-        containers: vec![container("c")],
+        sandbox: Some(sandbox().into()),
+        containers: vec![container("c").into()],
     }
 }
 
@@ -110,10 +110,10 @@ fn an_event_without_a_sandbox_or_its_metadata_is_as_if_it_had_not_come() {
         let mut without_sandbox = event(kind);
         without_sandbox.sandbox = None;
         let mut without_metadata = event(kind);
-        without_metadata.sandbox = Some(SandboxStatus {
+        without_metadata.sandbox = Some(Shared::from(SandboxStatus {
             metadata: None,
             ..sandbox()
-        });
+        }));
         for event in [without_sandbox, without_metadata] {
             let mut kubelet = knowing();
             assert_eq!(receive(&mut kubelet, &event), Ok(Receipt::Ignored));

@@ -79,8 +79,8 @@ impl World {
             container: container_id(1),
             kind,
             created_at: RuntimeNanos(EPOCH_NS),
-            sandbox: Some(sandbox_status(0)),
-            containers,
+            sandbox: Some(sandbox_status(0).into()),
+            containers: containers.into_iter().map(Into::into).collect(),
         }
     }
 }

@@ -163,7 +163,7 @@ fn templates() -> Vec<Template> {
 
 impl Template {
     fn of(name: &str, mut entries: Vec<Entry>) -> Self {
-        entries.retain(|entry| !matches!(entry.body, Body::RunBegan(_)));
+        entries.retain(|entry| !is_of_run(&entry.body));
         let definition = entries.iter_mut().find_map(|entry| match &mut entry.body {
             Body::CaseBegan { definition, .. } => Some(mem::take(definition)),
             _ => None,
@@ -192,6 +192,14 @@ impl Template {
                 .collect(),
         }
     }
+}
+
+/// What a history tells once, however many cases it has.
+fn is_of_run(body: &Body) -> bool {
+    matches!(
+        body,
+        Body::RunBegan(_) | Body::RunPlanned(_) | Body::CasesEnded | Body::RunEnded(_)
+    )
 }
 
 /// An id that an entry brings up for the first time.

@@ -6,6 +6,26 @@
 //!
 //! The history is made of the recordings of containerd 2.1 in `fixtures/histories`, each copied with
 //! ids of its own, eight cases under way at once.
+//!
+//! # What it comes to
+//!
+//! Per event there are 4.3 entries, 1.6 kB. On one core of a busy virtual machine, which it shared
+//! with other work, in each of four runs of a length:
+//!
+//! | events | events/s | at most held, 4 MiB before |
+//! |---|---|---|
+//! | 10 000 | 200 000 to 242 000 | 7 MiB |
+//! | 100 000 | 193 000 to 241 000 | 17 MiB |
+//! | 1 000 000 | 251 000 to 256 000 | 77 MiB |
+//!
+//! So an event costs 4 µs, however long the history is. Of that, 1.7 µs go into decoding; 2.2 µs
+//! into what the cases' histories keep of it, the judging at their ends, and letting all of it go.
+//! What is held grows by some 1.5 kB with each case, of which there are 48 000 in the longest one:
+//! each has an outcome in the report, and each that fails the entries that prove it.
+//!
+//! What limits it is memory management: each id and name is a text of its own, and each entry and
+//! status an allocation. What a runtime tells again is decoded once: of the sandboxes that events
+//! show three quarters, of the containers a third.
 
 #![expect(
     clippy::print_stdout,
@@ -81,7 +101,7 @@ fn main() {
 }
 
 fn entries(path: &Path) -> impl Iterator<Item = Entry> {
-    let source = BufReader::with_capacity(1 << 20, File::open(path).unwrap());
+    let source = BufReader::with_capacity(1 << 17, File::open(path).unwrap());
     StreamDecoder::new(source).map(Result::unwrap)
 }
 

@@ -53,8 +53,8 @@ pub fn judge_and_tell(case: &Case, run: CaseRun, entries: &[Arc<Entry>]) {
         None => (Verdict::Fail, None),
     };
     let invariants = Outcome {
-        id: "INV-00".to_owned(),
-        name: "invariant::all-of-them".to_owned(),
+        id: "INV-00".into(),
+        name: "invariant::all-of-them".into(),
         verdict: Verdict::Fail,
         violations: invariants,
         ..outcome(case, entries)
@@ -86,12 +86,12 @@ pub fn assert_survives_encoding(entries: &[Entry]) {
 
 fn outcome(case: &Case, evidence: &[Arc<Entry>]) -> Outcome {
     Outcome {
-        id: case.id.clone(),
-        name: case.name.clone(),
+        id: case.id.as_str().into(),
+        name: case.name.as_str().into(),
         repetition: None,
-        title: case.title.clone(),
-        why: case.why.clone(),
-        sources: case.sources.clone(),
+        title: case.title.as_str().into(),
+        why: case.why.as_str().into(),
+        sources: case.sources.as_slice().into(),
         verdict: Verdict::Pass,
         reason: None,
         violations: Vec::new(),

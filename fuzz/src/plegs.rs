@@ -59,8 +59,8 @@ impl Runtime {
         match reply {
             Reply::Sandboxes(sandboxes) => self.sandboxes = sandboxes,
             Reply::Containers(containers) => self.containers = containers,
-            Reply::SandboxStatus(status) => self.sandbox = Some(*status),
-            Reply::ContainerStatus(status) => self.container = Some(*status),
+            Reply::SandboxStatus(status) => self.sandbox = Some(status.into_inner()),
+            Reply::ContainerStatus(status) => self.container = Some(status.into_inner()),
             _ => {}
         }
     }

@@ -232,8 +232,12 @@ impl Writer {
                     container: of.container(),
                     kind: kind_of(*kind),
                     created_at: nanos(*at_ms),
-                    sandbox: pod.as_ref().map(|pod| self.sandbox(pod)),
-                    containers: self.statuses(containers),
+                    sandbox: pod.as_ref().map(|pod| self.sandbox(pod).into()),
+                    containers: self
+                        .statuses(containers)
+                        .into_iter()
+                        .map(Into::into)
+                        .collect(),
                 },
             },
             What::Make {
@@ -285,8 +289,8 @@ impl Writer {
             Answer::Done => Reply::Done,
             Answer::Made(name) if name.0 % 2 == 0 => Reply::Sandbox(name.sandbox()),
             Answer::Made(name) => Reply::Container(name.container()),
-            Answer::Pod(pod) => Reply::SandboxStatus(Box::new(self.sandbox(pod))),
-            Answer::Container(status) => Reply::ContainerStatus(Box::new(self.status(status))),
+            Answer::Pod(pod) => Reply::SandboxStatus(self.sandbox(pod).into()),
+            Answer::Container(status) => Reply::ContainerStatus(self.status(status).into()),
             Answer::Pods(pods) => {
                 Reply::Sandboxes(pods.iter().map(|pod| self.listed_pod(pod)).collect())
             }

@@ -77,11 +77,13 @@ pub(super) fn event(message: v1::ContainerEventResponse) -> Event {
             number => EventKind::Unknown(number),
         },
         created_at: RuntimeNanos(message.created_at),
-        sandbox: message.pod_sandbox_status.map(sandbox_status),
+        sandbox: message
+            .pod_sandbox_status
+            .map(|status| sandbox_status(status).into()),
         containers: message
             .containers_statuses
             .into_iter()
-            .map(container_status)
+            .map(|status| container_status(status).into())
             .collect(),
     }
 }
@@ -98,14 +100,14 @@ pub(super) fn sandbox_status_reply(
     answer: v1::PodSandboxStatusResponse,
 ) -> Result<Reply, tonic::Status> {
     let status = answer.status.ok_or_else(|| empty("PodSandboxStatus"))?;
-    Ok(Reply::SandboxStatus(Box::new(sandbox_status(status))))
+    Ok(Reply::SandboxStatus(sandbox_status(status).into()))
 }
 
 pub(super) fn container_status_reply(
     answer: v1::ContainerStatusResponse,
 ) -> Result<Reply, tonic::Status> {
     let status = answer.status.ok_or_else(|| empty("ContainerStatus"))?;
-    Ok(Reply::ContainerStatus(Box::new(container_status(status))))
+    Ok(Reply::ContainerStatus(container_status(status).into()))
 }
 
 fn empty(method: &str) -> tonic::Status {

@@ -180,7 +180,7 @@ impl Answers {
         for seen in pod.sandboxes() {
             let request = Request::SandboxStatus(SandboxId::from(seen.id));
             let answer = match caller.call(None, request).await {
-                Ok(Reply::SandboxStatus(status)) => Ok(*status),
+                Ok(Reply::SandboxStatus(status)) => Ok(status.into_inner()),
                 Ok(_) => Err(StatusFault::Empty),
                 Err(fault) => Err(status_fault(&fault)),
             };
@@ -189,7 +189,7 @@ impl Answers {
         for seen in pod.containers() {
             let request = Request::ContainerStatus(ContainerId::from(seen.id));
             let answer = match caller.call(None, request).await {
-                Ok(Reply::ContainerStatus(status)) => Ok(*status),
+                Ok(Reply::ContainerStatus(status)) => Ok(status.into_inner()),
                 Ok(_) => Err(StatusFault::Empty),
                 Err(fault) => Err(status_fault(&fault)),
             };

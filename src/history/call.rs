@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ContainerId, ContainerListing, ContainerStatus, ImageListing, Labels, PodUid, SandboxId,
-    SandboxListing, SandboxStatus,
+    SandboxListing, SandboxStatus, Shared,
 };
 
 /// One unary CRI call.
@@ -140,10 +140,10 @@ pub enum Reply {
     Sandbox(SandboxId),
     /// Of `CreateContainer`.
     Container(ContainerId),
-    /// Of `PodSandboxStatus`. Boxed, for it is rare and large.
-    SandboxStatus(Box<SandboxStatus>),
-    /// Of `ContainerStatus`. Boxed, for it is rare and large.
-    ContainerStatus(Box<ContainerStatus>),
+    /// Of `PodSandboxStatus`.
+    SandboxStatus(Shared<SandboxStatus>),
+    /// Of `ContainerStatus`.
+    ContainerStatus(Shared<ContainerStatus>),
     /// Of `ListPodSandbox`.
     Sandboxes(Vec<SandboxListing>),
     /// Of `ListContainers`.

@@ -5,7 +5,9 @@
 //! history that is cut off, and its whole entries are as good as any. Pure; files are the
 //! caller's business.
 
+mod direct;
 mod from_wire;
+mod memo;
 #[cfg(test)]
 mod strategies;
 mod stream;
@@ -13,6 +15,7 @@ mod stream;
 mod tests;
 mod to_wire;
 
+use self::direct::Direct;
 pub use self::stream::{ReadFault, StreamDecoder};
 use super::Entry;
 use super::wire;
@@ -124,6 +127,7 @@ pub struct Decoder<'a> {
     bytes: &'a [u8],
     offset: usize,
     first: bool,
+    direct: Direct,
 }
 
 impl<'a> Decoder<'a> {
@@ -134,6 +138,7 @@ impl<'a> Decoder<'a> {
             bytes,
             offset: 0,
             first: true,
+            direct: Direct::default(),
         }
     }
 
@@ -156,7 +161,7 @@ impl<'a> Decoder<'a> {
             .filter(|length| *length <= MESSAGE_LIMIT)
             .ok_or(DecodeFault::Oversized { offset, length })?;
         let message = rest.get(prefix..prefix + whole).ok_or(truncated)?;
-        let entry = read_entry(message, offset, self.first)?;
+        let entry = read_entry(message, offset, self.first, &mut self.direct)?;
         self.offset += prefix + whole;
         self.first = false;
         Ok(entry)
@@ -164,7 +169,15 @@ impl<'a> Decoder<'a> {
 }
 
 /// Reads a message that begins at `offset`, without its length.
-fn read_entry(message: &[u8], offset: usize, first: bool) -> Result<Entry, DecodeFault> {
+fn read_entry(
+    message: &[u8],
+    offset: usize,
+    first: bool,
+    direct: &mut Direct,
+) -> Result<Entry, DecodeFault> {
+    if !first && let Some(entry) = direct.entry(message) {
+        return Ok(entry);
+    }
     let malformed = |source| DecodeFault::Malformed { offset, source };
     let message = wire::read(message).map_err(malformed)?;
     match &message.body {

@@ -10,6 +10,7 @@ pub mod codec;
 mod entry;
 mod ids;
 mod run;
+mod shared;
 mod status;
 mod wire;
 
@@ -21,6 +22,7 @@ pub use ids::{
     SubscriptionId,
 };
 pub use run::{ExpectationFile, PlannedCase, PlannedExecution, RunEnd, RunInfo, RunPlan};
+pub use shared::Shared;
 pub use status::{
     ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event, EventKind,
     ImageListing, Labels, SandboxListing, SandboxMetadata, SandboxState, SandboxStatus,

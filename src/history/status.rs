@@ -6,10 +6,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ContainerId, PodUid, RuntimeNanos, SandboxId};
+use super::{ContainerId, PodUid, RuntimeNanos, SandboxId, Shared};
 
 /// Labels or annotations.
-pub type Labels = BTreeMap<String, String>;
+pub type Labels = Shared<BTreeMap<String, String>>;
 
 /// `runtime.v1.ContainerEventType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -94,15 +94,15 @@ pub struct Event {
     /// When the runtime made the event.
     pub created_at: RuntimeNanos,
     /// The sandbox at that time. Absent is a defect that kubelets stumble over.
-    pub sandbox: Option<SandboxStatus>,
+    pub sandbox: Option<Shared<SandboxStatus>>,
     /// All containers of the sandbox at that time.
-    pub containers: Vec<ContainerStatus>,
+    pub containers: Vec<Shared<ContainerStatus>>,
 }
 
 impl Event {
     /// The event's own container in its snapshot.
     #[must_use]
-    pub fn own_status(&self) -> Option<&ContainerStatus> {
+    pub fn own_status(&self) -> Option<&Shared<ContainerStatus>> {
         self.containers
             .iter()
             .find(|status| status.id == self.container)

@@ -2,6 +2,8 @@
 //! its messages. Only this module knows how bytes are laid out; [`codec`](super::codec) knows what
 //! they mean.
 
+mod fields;
+
 use prost::Message;
 use prost::encoding::{decode_varint, encoded_len_varint};
 
@@ -17,6 +19,7 @@ mod generated {
     ));
 }
 
+pub(super) use fields::{Field, Fields, Value};
 pub(super) use generated::*;
 
 /// The longest length prefix that protobuf allows.

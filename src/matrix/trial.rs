@@ -137,7 +137,7 @@ fn run(
 fn failed(report: &RunReport) -> Vec<String> {
     let outcomes = report.outcomes.iter();
     let failed = outcomes.filter(|outcome| outcome.verdict == Verdict::Fail);
-    failed.map(|outcome| outcome.id.clone()).collect()
+    failed.map(|outcome| outcome.id.to_string()).collect()
 }
 
 fn alarms(report: &RunReport) -> Vec<String> {

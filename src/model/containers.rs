@@ -11,7 +11,7 @@ use super::sandboxes::{carries, no_sandbox};
 use crate::history::{
     CallFault, ContainerId, ContainerListing, ContainerMetadata, ContainerSpec, ContainerState,
     ContainerStatus, EventKind, HostInstant, Labels, Reply, RuntimeNanos, SandboxId, SandboxState,
-    StatusCode,
+    Shared, StatusCode,
 };
 
 /// A container.
@@ -284,7 +284,7 @@ impl Machine {
 
     pub(super) fn container_status(&self, id: &ContainerId) -> Result<Reply, CallFault> {
         match self.containers.get(id) {
-            Some(container) => Ok(Reply::ContainerStatus(Box::new(container.status.clone()))),
+            Some(container) => Ok(Reply::ContainerStatus(container.status.clone().into())),
             None => Err(no_container(id)),
         }
     }
@@ -321,9 +321,9 @@ impl Machine {
     }
 
     /// What an event's snapshot shows of a sandbox's containers.
-    pub(super) fn statuses_in(&mut self, sandbox: &SandboxId) -> Vec<ContainerStatus> {
+    pub(super) fn statuses_in(&mut self, sandbox: &SandboxId) -> Vec<Shared<ContainerStatus>> {
         let ids = self.containers_in(sandbox).into_iter();
-        ids.filter_map(|id| Some(self.containers.get(&id)?.status.clone()))
+        ids.filter_map(|id| Some(self.containers.get(&id)?.status.clone().into()))
             .collect()
     }
 

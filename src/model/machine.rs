@@ -316,7 +316,7 @@ impl Machine {
             kind,
             created_at: self.stage.stamp(self.now),
             containers: self.statuses_in(&status.id),
-            sandbox: Some(status),
+            sandbox: Some(status.into()),
         };
         let late = self
             .stage

@@ -117,7 +117,7 @@ impl Machine {
 
     pub(super) fn sandbox_status(&self, id: &SandboxId) -> Result<Reply, CallFault> {
         match self.sandboxes.get(id) {
-            Some(sandbox) => Ok(Reply::SandboxStatus(Box::new(sandbox.status()))),
+            Some(sandbox) => Ok(Reply::SandboxStatus(sandbox.status().into())),
             None => Err(no_sandbox(id)),
         }
     }

@@ -53,7 +53,7 @@ fn told_of_each(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Told<'_>>> 
             (call.ended(), call.result())
         {
             let evidence = vec![call.began().seq, ended.seq];
-            let status = status.as_ref();
+            let status: &ContainerStatus = status;
             told.entry(&status.id).or_default().push(Told {
                 status,
                 made: None,

@@ -21,7 +21,7 @@ use super::name_of;
 use super::snapshots::pods_that_went_back;
 use crate::history::{
     Body, Call, CaseHistory, ContainerId, Entry, Event, EventKind, PodUid, Request, SandboxId,
-    SandboxSpec, Seq, Sighting, StepsEnd, Subject, SubjectKind, SubscriptionId,
+    SandboxSpec, Seq, Shared, Sighting, StepsEnd, Subject, SubjectKind, SubscriptionId,
 };
 use crate::limits;
 use crate::outcome::Violation;
@@ -38,7 +38,15 @@ const CHANNEL: usize = 1_000;
 type Belief = BTreeMap<String, String>;
 
 /// What one kubelet came to believe of each pod, and since where in the history.
-type Beliefs = BTreeMap<String, Vec<(Seq, Belief)>>;
+type Beliefs = BTreeMap<String, Vec<(Seq, Believed)>>;
+
+/// What a belief is made of. Few are ever asked for.
+#[derive(Clone, Debug, Default)]
+struct Believed {
+    status: Option<Arc<PodStatus>>,
+    /// Containers that the status shows, and that are known to be gone.
+    deleted: Shared<BTreeSet<String>>,
+}
 
 /// Each pod of which the two kubelets believe different things, unless a snapshot went back: that
 /// explains it, and is told by a rule of its own.
@@ -87,8 +95,8 @@ struct Pod<'a> {
     subject: &'a Subject,
     spec: &'a SandboxSpec,
     relists: &'a [Relist<'a>],
-    relisting: &'a [(Seq, Belief)],
-    evented: &'a [(Seq, Belief)],
+    relisting: &'a [(Seq, Believed)],
+    evented: &'a [(Seq, Believed)],
 }
 
 impl Pod<'_> {
@@ -103,19 +111,19 @@ impl Pod<'_> {
                     .iter()
                     .find(|relist| relist.ended.seq == *ended)?;
                 let until = self.at_rest_until(relist, place)?;
+                let relisting = relisting.belief();
                 let evented = self.believed_by_events(relist.began.seq, until);
-                if evented.contains(&relisting) {
+                if evented.iter().any(|evented| evented.belief() == relisting) {
                     return None;
                 }
-                let nothing = Belief::new();
-                let last = evented.last().copied().unwrap_or(&nothing);
+                let last = evented.last().map(|last| last.belief()).unwrap_or_default();
                 let mut evidence: Vec<Seq> = self.events().map(Sighting::seq).collect();
                 evidence.extend(relist.evidence());
                 evidence.sort_unstable();
                 Some(rule.told(
                     name_of(self.subject),
                     "both kubelets believe the same of the pod".to_owned(),
-                    side_by_side(relisting, last),
+                    side_by_side(&relisting, &last),
                     evidence,
                 ))
             })
@@ -146,7 +154,7 @@ impl Pod<'_> {
         };
         let shown = &self.relisting[place].1;
         let mut later = self.relisting[place..].iter();
-        let changed = later.any(|(seq, belief)| *seq < past.seq && belief != shown);
+        let changed = later.any(|(seq, later)| *seq < past.seq && later.differs_from(shown));
         let at_rest = !changed && !self.history.calls().any(disturbs);
         (at_rest && self.history.within_steps(past.seq)).then_some(past.seq)
     }
@@ -172,13 +180,13 @@ impl Pod<'_> {
     }
 
     /// What a kubelet believes by events at a place, and comes to believe until another.
-    fn believed_by_events(&self, from: Seq, until: Seq) -> Vec<&Belief> {
+    fn believed_by_events(&self, from: Seq, until: Seq) -> Vec<&Believed> {
         let later = self.evented.partition_point(|(since, _)| *since <= from);
-        let in_time = |(since, _): &&(Seq, Belief)| *since <= until;
+        let in_time = |(since, _): &&(Seq, Believed)| *since <= until;
         let believed = self.evented[later.saturating_sub(1)..].iter();
         believed
             .take_while(in_time)
-            .map(|(_, belief)| belief)
+            .map(|(_, believed)| believed)
             .collect()
     }
 
@@ -232,9 +240,8 @@ impl Relisting {
         self.kubelet.channel.drain().for_each(drop);
     }
 
-    fn belief(&self, uid: &str, deleted: &BTreeSet<String>) -> Option<Belief> {
-        let entry = self.kubelet.cache.get(uid)?;
-        Some(belief(entry.status()?, deleted))
+    fn believed(&self, uid: &str) -> Option<&Arc<PodStatus>> {
+        self.kubelet.cache.get(uid)?.status()
     }
 }
 
@@ -243,17 +250,19 @@ fn relisting_kubelet(history: &CaseHistory, relists: &[Relist<'_>]) -> Beliefs {
     let mut relisting = Relisting::new(Features::Generic);
     let mut answers = Answers::default();
     let mut beliefs = Beliefs::new();
+    let nothing = Shared::<BTreeSet<String>>::default();
     for relist in relists {
         answers.take(relist);
         relisting.relist(history.pods(), relist, &answers);
         for uid in history.pods() {
             let is_shown = relist.pod.is_none_or(|pod| pod == uid.0);
-            if let Some(belief) = relisting
-                .belief(&uid.0, &BTreeSet::new())
-                .filter(|_| is_shown)
-            {
-                let believed = beliefs.entry(uid.0.clone()).or_default();
-                believed.push((relist.ended.seq, belief));
+            if let Some(status) = relisting.believed(&uid.0).filter(|_| is_shown) {
+                let believed = Believed {
+                    status: Some(status.clone()),
+                    deleted: nothing.clone(),
+                };
+                let of_pod = beliefs.entry(uid.0.clone()).or_default();
+                of_pod.push((relist.ended.seq, believed));
             }
         }
     }
@@ -269,7 +278,7 @@ fn evented_kubelet(
         kubelet: Relisting::new(Features::EventedInUse),
         listening: None,
         deaf: false,
-        deleted: BTreeSet::new(),
+        deleted: Shared::default(),
         beliefs: Beliefs::new(),
     };
     let mut answers = Answers::default();
@@ -310,7 +319,7 @@ struct Evented {
     listening: Option<SubscriptionId>,
     deaf: bool,
     /// A container's own DELETED leaves the cache as it is, in the real kubelet too.
-    deleted: BTreeSet<String>,
+    deleted: Shared<BTreeSet<String>>,
     beliefs: Beliefs,
 }
 
@@ -346,11 +355,29 @@ impl Evented {
     }
 
     fn believe(&mut self, seq: Seq, uid: &str) {
-        let belief = self.kubelet.belief(uid, &self.deleted).unwrap_or_default();
-        self.beliefs
-            .entry(uid.to_owned())
-            .or_default()
-            .push((seq, belief));
+        let believed = Believed {
+            status: self.kubelet.believed(uid).cloned(),
+            deleted: self.deleted.clone(),
+        };
+        match self.beliefs.get_mut(uid) {
+            Some(of_pod) => of_pod.push((seq, believed)),
+            None => {
+                self.beliefs.insert(uid.to_owned(), vec![(seq, believed)]);
+            }
+        }
+    }
+}
+
+impl Believed {
+    fn belief(&self) -> Belief {
+        let status = self.status.as_ref();
+        status.map_or_else(Belief::new, |status| belief(status, &self.deleted))
+    }
+
+    fn differs_from(&self, other: &Self) -> bool {
+        let statuses = self.status.as_ref().zip(other.status.as_ref());
+        let is_same = statuses.is_some_and(|(own, other)| Arc::ptr_eq(own, other));
+        !(is_same && self.deleted == other.deleted) && self.belief() != other.belief()
     }
 }
 

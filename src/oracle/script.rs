@@ -339,8 +339,8 @@ impl Script {
             container: extras.value("id").map_or(id, ContainerId::from),
             kind,
             created_at: RuntimeNanos(0),
-            sandbox: (!extras.has("no-sandbox")).then(|| self.sandbox_status(&pod, extras)),
-            containers: shown,
+            sandbox: (!extras.has("no-sandbox")).then(|| self.sandbox_status(&pod, extras).into()),
+            containers: shown.into_iter().map(Into::into).collect(),
         };
         let subscription = SubscriptionId(stream.unwrap_or(self.stream));
         self.record(Body::Event {

@@ -4,7 +4,9 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+
+use foldhash::fast::RandomState;
 
 use super::invariants::{INVARIANTS, Invariant, rank};
 use crate::history::{
@@ -16,9 +18,9 @@ use crate::outcome::Violation;
 /// All events about the latest pods of a run, in short.
 #[derive(Debug, Default)]
 pub struct WholeRun {
-    pods: BTreeSet<PodUid>,
+    pods: HashSet<PodUid, RandomState>,
     pods_by_age: VecDeque<PodUid>,
-    seen: BTreeMap<ContainerId, Vec<(SubscriptionId, Brief)>>,
+    seen: HashMap<ContainerId, Vec<(SubscriptionId, Brief)>, RandomState>,
     seen_by_age: VecDeque<ContainerId>,
     /// What containers broke that have been let go.
     broken: Vec<(ContainerId, Violation)>,
@@ -81,7 +83,9 @@ impl WholeRun {
         };
         let let_go = self.broken.iter().filter(|broken| is_new(broken));
         let mut found: Vec<_> = let_go.map(|(_, found)| found.clone()).collect();
-        for (container, events) in &self.seen {
+        let mut seen: Vec<_> = self.seen.iter().collect();
+        seen.sort_unstable_by_key(|(container, _)| *container);
+        for (container, events) in seen {
             let broken = broken(container, events).into_iter();
             let mut of_stream = BTreeSet::new();
             for (stream, violation) in broken {
@@ -116,6 +120,13 @@ fn broken(
     container: &ContainerId,
     events: &[(SubscriptionId, Brief)],
 ) -> Vec<(SubscriptionId, Violation)> {
+    let in_order = |pair: &[(SubscriptionId, Brief)]| {
+        let [(earlier_on, earlier), (later_on, later)] = [pair[0], pair[1]];
+        earlier_on == later_on && rank(earlier.kind) < rank(later.kind)
+    };
+    if events.windows(2).all(in_order) {
+        return Vec::new();
+    }
     let streams: BTreeSet<SubscriptionId> = events.iter().map(|(stream, _)| *stream).collect();
     let of_stream = |stream: SubscriptionId| {
         let events = events.iter().filter(|(of, _)| *of == stream);

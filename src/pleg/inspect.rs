@@ -148,7 +148,7 @@ pub(super) fn event_status(
     event: &Event,
 ) -> Result<PodStatus, KubeletPanic> {
     let metadata = told.metadata.as_ref();
-    let mut containers = converted(event.containers.iter())?;
+    let mut containers = converted(event.containers.iter().map(|status| &**status))?;
     containers.sort_by_key(|container| Reverse(container.created_at));
     Ok(PodStatus {
         uid,

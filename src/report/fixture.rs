@@ -201,12 +201,12 @@ pub(super) fn fixture() -> RunReport {
 
 pub(super) fn outcome(id: &str, name: &str, verdict: Verdict) -> Outcome {
     Outcome {
-        id: id.to_owned(),
-        name: name.to_owned(),
+        id: id.into(),
+        name: name.into(),
         repetition: None,
-        title: "A container's events arrive in the order of its life.".to_owned(),
-        why: "A kubelet takes the latest event for the truth.".to_owned(),
-        sources: vec!["KEP-3386".to_owned(), "cri-o/cri-o#9738".to_owned()],
+        title: "A container's events arrive in the order of its life.".into(),
+        why: "A kubelet takes the latest event for the truth.".into(),
+        sources: ["KEP-3386".to_owned(), "cri-o/cri-o#9738".to_owned()].into(),
         verdict,
         reason: None,
         violations: Vec::new(),
@@ -269,7 +269,7 @@ fn sandbox_event(kind: EventKind, ms: u32) -> Event {
         container: ContainerId::from(POD),
         kind,
         created_at: RuntimeNanos(at(ms).realtime_ns),
-        sandbox: Some(sandbox_status()),
+        sandbox: Some(sandbox_status().into()),
         containers: Vec::new(),
     }
 }
@@ -277,7 +277,10 @@ fn sandbox_event(kind: EventKind, ms: u32) -> Event {
 fn container_event(kind: EventKind, ms: u32) -> Event {
     Event {
         container: ContainerId::from(C),
-        containers: vec![status(C, ContainerState::Running, ""), exited()],
+        containers: vec![
+            status(C, ContainerState::Running, "").into(),
+            exited().into(),
+        ],
         ..sandbox_event(kind, ms)
     }
 }
@@ -288,7 +291,7 @@ fn stray_event() -> Event {
         kind: EventKind::Unknown(9),
         created_at: RuntimeNanos(0),
         sandbox: None,
-        containers: vec![status("", ContainerState::Unknown(3), AWKWARD); 9],
+        containers: vec![status("", ContainerState::Unknown(3), AWKWARD).into(); 9],
     }
 }
 

@@ -224,7 +224,7 @@ mod tests {
         let mut report = fixture();
         AWKWARD.clone_into(&mut report.info.runtime.runtime_name);
         AWKWARD.clone_into(&mut report.info.endpoint);
-        AWKWARD.clone_into(&mut report.outcomes[0].name);
+        report.outcomes[0].name = AWKWARD.into();
         report.faults = vec![AWKWARD.repeat(3), "]]]>]]>".to_owned()];
         let xml = render(&report);
         let document = Document::parse(&xml).expect("well-formed");
@@ -249,7 +249,7 @@ mod tests {
             let mut report = fixture();
             report.info.runtime.runtime_name.clone_from(&text);
             report.outcomes.truncate(1);
-            report.outcomes[0].name.clone_from(&text);
+            report.outcomes[0].name = text.as_str().into();
             report.faults = vec![text];
             let xml = render(&report);
             prop_assert!(Document::parse(&xml).is_ok(), "{}", xml);

@@ -62,7 +62,7 @@ pub(super) fn cause(outcome: &Outcome) -> String {
                 1 => String::new(),
                 count => format!(" (and {} more)", count - 1),
             };
-            let rule = if violation.rule == outcome.id {
+            let rule = if *violation.rule == *outcome.id {
                 String::new()
             } else {
                 format!("{}, ", printable(&violation.rule))
@@ -151,7 +151,7 @@ fn write_violation(
     write!(text, "{} {level}  ", printable(&violation.rule))?;
     let indent = text[start..].chars().count();
     // The case's own claim stands above.
-    if violation.sentence != outcome.title {
+    if *violation.sentence != *outcome.title {
         wrap(text, &violation.sentence, WIDTH, indent);
     }
     text.truncate(text.trim_end().len());

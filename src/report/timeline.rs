@@ -291,7 +291,7 @@ impl<'a> Timeline<'a> {
 
     fn event(&self, event: &Event, at: HostInstant) -> String {
         let subject = self.name(event.container.as_str());
-        let sandbox = match &event.sandbox {
+        let sandbox = match event.sandbox.as_deref() {
             Some(SandboxStatus { id, state, .. }) => format!("{} {state}", self.name(id.as_str())),
             None => "NO sandbox status".to_owned(),
         };

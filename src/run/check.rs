@@ -168,7 +168,7 @@ fn replay(scope: Scope, source: impl io::Read) -> Result<Replayed, String> {
 }
 
 /// What is read at once: enough for most messages, so that they need not be copied.
-const BUFFER: usize = 1 << 20;
+const BUFFER: usize = 1 << 17;
 
 /// Lets the verdicts see an entry, and judges the case that ends with it.
 fn take(verdicts: &mut Verdicts, entry: Entry) {

@@ -82,7 +82,7 @@ impl Known {
     /// Takes a listed failure for known, and a listed case that passed for unexpected. `seen` is
     /// what all its violations say was seen.
     pub fn apply(&self, outcome: &mut Outcome, seen: &BTreeSet<String>) {
-        let Some(entry) = self.known.iter().find(|entry| entry.case == outcome.id) else {
+        let Some(entry) = self.known.iter().find(|entry| *entry.case == *outcome.id) else {
             return;
         };
         let KnownFailure {

@@ -31,6 +31,8 @@ pub(super) struct Plan {
 #[derive(Clone, Debug)]
 pub(super) struct Execution {
     pub(super) case: Arc<Readable>,
+    /// Its outcome without a verdict yet.
+    blank: Arc<Outcome>,
     pub(super) repetition: Option<u32>,
 }
 
@@ -54,7 +56,8 @@ impl Plan {
         });
         let known = known.cloned().or(recorded).unwrap_or_default();
         let known = known.for_a_part(plan.partial || selection.is_partial());
-        let cases: Vec<_> = plan.cases.iter().map(Readable::of).map(Arc::new).collect();
+        let cases = plan.cases.iter().map(Readable::of);
+        let cases: Vec<_> = cases.map(Execution::new).collect();
         if plan.executions.len() > limits::EXECUTIONS {
             let bound = limits::EXECUTIONS;
             faults.push(format!(
@@ -64,14 +67,12 @@ impl Plan {
         let planned = plan.executions.iter().take(limits::EXECUTIONS);
         let numbered = (0..).map(CaseRun).zip(planned);
         let executions = numbered.filter_map(|(run, planned)| {
-            let case = cases.get(planned.case as usize)?;
-            let repetition = planned.repetition;
             let execution = Execution {
-                case: case.clone(),
-                repetition,
+                repetition: planned.repetition,
+                ..cases.get(planned.case as usize)?.clone()
             };
             selection
-                .takes(case.id(), case.name())
+                .takes(execution.case.id(), execution.case.name())
                 .then_some((run, execution))
         });
         let first = u32::try_from(plan.executions.len()).unwrap_or(u32::MAX);
@@ -109,11 +110,7 @@ impl Plan {
             definition: definition.to_owned(),
         });
         if selection.takes(id, case.name()) {
-            let execution = Execution {
-                case: Arc::new(case),
-                repetition: None,
-            };
-            self.executions.insert(run, execution);
+            self.executions.insert(run, Execution::new(case));
         }
     }
 }
@@ -150,39 +147,50 @@ impl Readable {
 }
 
 impl Execution {
-    /// An outcome without a verdict yet.
-    pub(super) fn blank(&self, began: HostInstant) -> Outcome {
-        let mut outcome = blank(self.case.id(), self.case.name(), began);
-        outcome.repetition = self.repetition;
-        match &*self.case {
+    fn new(case: Readable) -> Self {
+        let mut outcome = blank(case.id(), case.name(), HostInstant::default());
+        match &case {
             Readable::Case(case) => {
-                outcome.title.clone_from(&case.title);
-                case.why.trim().clone_into(&mut outcome.why);
-                outcome.sources.clone_from(&case.sources);
+                outcome.title = case.title.as_str().into();
+                outcome.why = case.why.trim().into();
+                outcome.sources = case.sources.as_slice().into();
             }
             Readable::Not(_, reason) => outcome.reason = Some(reason.clone()),
         }
-        outcome
+        Self {
+            case: Arc::new(case),
+            blank: Arc::new(outcome),
+            repetition: None,
+        }
+    }
+
+    /// An outcome without a verdict yet.
+    pub(super) fn blank(&self, began: HostInstant) -> Outcome {
+        Outcome {
+            repetition: self.repetition,
+            began,
+            ..Outcome::clone(&self.blank)
+        }
     }
 }
 
 /// An invariant's outcome before anything is found.
 pub(super) fn blank_invariant(invariant: &Invariant, judged: HostInstant) -> Outcome {
     let mut outcome = blank(invariant.id, invariant.name, judged);
-    invariant.sentence.clone_into(&mut outcome.title);
-    outcome.sources = vec![invariant.source.to_owned()];
+    outcome.title = invariant.sentence.into();
+    outcome.sources = [invariant.source.to_owned()].into();
     outcome.verdict = Verdict::Pass;
     outcome
 }
 
 fn blank(id: &str, name: &str, began: HostInstant) -> Outcome {
     Outcome {
-        id: id.to_owned(),
-        name: name.to_owned(),
+        id: id.into(),
+        name: name.into(),
         repetition: None,
-        title: String::new(),
-        why: String::new(),
-        sources: Vec::new(),
+        title: "".into(),
+        why: "".into(),
+        sources: [].into(),
         verdict: Verdict::Error,
         reason: None,
         violations: Vec::new(),

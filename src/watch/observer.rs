@@ -383,7 +383,7 @@ fn tell_state(seen: &mut EventSeen, event: &Event) {
         seen.state = Some(own.state.to_string());
         seen.exit_code = exited.then_some(own.exit_code);
         seen.reason = Some(own.reason.clone()).filter(|reason| !reason.is_empty());
-    } else if let Some(SandboxStatus { id, state, .. }) = &event.sandbox
+    } else if let Some(SandboxStatus { id, state, .. }) = event.sandbox.as_deref()
         && id.as_str() == event.container.as_str()
     {
         seen.state = Some(state.to_string());

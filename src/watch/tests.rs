@@ -107,8 +107,12 @@ impl Node {
             container: ContainerId("c0ffee00c0ffee00".to_owned()),
             kind,
             created_at: nanos(ms),
-            sandbox: self.sandbox_status(),
-            containers: self.container_status().into_iter().collect(),
+            sandbox: self.sandbox_status().map(Into::into),
+            containers: self
+                .container_status()
+                .into_iter()
+                .map(Into::into)
+                .collect(),
         };
         let arrived = HostInstant {
             realtime_ns: at(ms).realtime_ns + 600_000,
@@ -329,8 +333,12 @@ fn a_kubelets_panic_is_told() {
         container: ContainerId("c0ffee00c0ffee00".to_owned()),
         kind: EventKind::Started,
         created_at: nanos(1000),
-        sandbox: node.sandbox_status(),
-        containers: node.container_status().into_iter().collect(),
+        sandbox: node.sandbox_status().map(Into::into),
+        containers: node
+            .container_status()
+            .into_iter()
+            .map(Into::into)
+            .collect(),
     };
     event.containers[0].image = None;
     let notice = node.observer.event(at(1000), &event);

@@ -13,7 +13,7 @@ use std::time::Duration;
 use cri_event_conformance::history::{
     Body, ContainerId, ContainerState, ContainerStatus, Entry, Event, EventKind, HostInstant,
     PodUid, Reply, Request, RuntimeNanos, SandboxId, SandboxMetadata, SandboxState, SandboxStatus,
-    Seq, StreamEnd, SubscriptionId,
+    Seq, Shared, StreamEnd, SubscriptionId,
 };
 
 /// Makes a history wrong in the way that some words describe, such as `drop STOPPED of c`, where
@@ -144,7 +144,7 @@ fn change(entries: &mut [Entry], words: &[&str]) {
 }
 
 /// Changes one thing that an event tells.
-fn set(event: &mut Event, lost: Option<ContainerStatus>, what: &str, value: &str) {
+fn set(event: &mut Event, lost: Option<Shared<ContainerStatus>>, what: &str, value: &str) {
     let number = || value.parse().expect("a number");
     let id = event.container.clone();
     match (what, value) {
@@ -197,7 +197,7 @@ fn own(event: &mut Event) -> &mut ContainerStatus {
 }
 
 /// The container's status as the last event about it before a place has shown it.
-fn status_before(entries: &mut [Entry], place: usize) -> Option<ContainerStatus> {
+fn status_before(entries: &mut [Entry], place: usize) -> Option<Shared<ContainerStatus>> {
     let id = event(&mut entries[place]).container.clone();
     entries[..place]
         .iter()

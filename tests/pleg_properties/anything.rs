@@ -118,8 +118,8 @@ fn event() -> impl Strategy<Value = Event> {
                 number => EventKind::Unknown(number),
             },
             created_at: RuntimeNanos(ns),
-            sandbox,
-            containers,
+            sandbox: sandbox.map(Into::into),
+            containers: containers.into_iter().map(Into::into).collect(),
         })
 }
 

@@ -81,8 +81,8 @@ impl Truth {
             container: ContainerId::from(subject),
             kind,
             created_at: RuntimeNanos(self.now_ns),
-            sandbox: Some(told),
-            containers: self.container.iter().cloned().collect(),
+            sandbox: Some(told.into()),
+            containers: self.container.iter().cloned().map(Into::into).collect(),
         });
     }
 

@@ -174,11 +174,11 @@ impl CriEvent {
             created_at: RuntimeNanos(self.created_at),
             sandbox: sandbox
                 .filter(|_| !self.no_pod_sandbox_status)
-                .map(Sandbox::status),
+                .map(|sandbox| sandbox.status().into()),
             containers: self
                 .containers_statuses
                 .iter()
-                .map(Container::status)
+                .map(|container| container.status().into())
                 .collect(),
         }
     }

@@ -1,6 +1,5 @@
 //! A real runtime as the tests see it: what is there, and what of it belongs to a run.
 
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::process::Command;
@@ -130,7 +129,7 @@ impl Node {
 
     /// The sandboxes, containers and images of a run, each as a line.
     pub(crate) fn left_of(&self, run: &str) -> Vec<String> {
-        let labels = BTreeMap::from([(RUN_LABEL.to_owned(), run.to_owned())]);
+        let labels = Labels::from([(RUN_LABEL.to_owned(), run.to_owned())]);
         let sandboxes = self.sandboxes(labels.clone()).into_iter();
         let mut left: Vec<_> = sandboxes
             .map(|sandbox| format!("sandbox {}", sandbox.id))
@@ -163,7 +162,7 @@ impl Node {
         let run = run_id(&running.wait_for("\nrun "));
         let request = Request::ListContainers {
             sandbox: None,
-            labels: BTreeMap::from([(RUN_LABEL.to_owned(), run.clone())]),
+            labels: Labels::from([(RUN_LABEL.to_owned(), run.clone())]),
         };
         let is_running = |reply: &Reply| {
             let Reply::Containers(listed) = reply else {

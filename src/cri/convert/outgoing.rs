@@ -63,7 +63,7 @@ pub(crate) fn sandbox_status_reply(reply: Reply) -> Option<v1::PodSandboxStatusR
         return None;
     };
     Some(v1::PodSandboxStatusResponse {
-        status: Some(sandbox_status(*status)),
+        status: Some(sandbox_status(status.into_inner())),
         ..Default::default()
     })
 }
@@ -73,7 +73,7 @@ pub(crate) fn container_status_reply(reply: Reply) -> Option<v1::ContainerStatus
         return None;
     };
     Some(v1::ContainerStatusResponse {
-        status: Some(container_status(*status)),
+        status: Some(container_status(status.into_inner())),
         ..Default::default()
     })
 }
@@ -148,8 +148,14 @@ pub(crate) fn event(event: Event) -> v1::ContainerEventResponse {
             EventKind::Unknown(number) => number,
         },
         created_at: event.created_at.0,
-        pod_sandbox_status: event.sandbox.map(sandbox_status),
-        containers_statuses: event.containers.into_iter().map(container_status).collect(),
+        pod_sandbox_status: event
+            .sandbox
+            .map(|status| sandbox_status(status.into_inner())),
+        containers_statuses: event
+            .containers
+            .into_iter()
+            .map(|status| container_status(status.into_inner()))
+            .collect(),
     }
 }
 

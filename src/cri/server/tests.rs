@@ -93,8 +93,8 @@ fn event(kind: EventKind) -> Event {
         container: ContainerId::from("c"),
         kind,
         created_at: RuntimeNanos(9),
-        sandbox: Some(sandbox_status()),
-        containers: vec![container_status()],
+        sandbox: Some(sandbox_status().into()),
+        containers: vec![container_status().into()],
     }
 }
 
@@ -142,7 +142,7 @@ fn calls() -> Vec<(Request, Reply)> {
         (Request::RemoveSandbox(s()), Reply::Done),
         (
             Request::SandboxStatus(s()),
-            Reply::SandboxStatus(Box::new(sandbox_status())),
+            Reply::SandboxStatus(sandbox_status().into()),
         ),
         (
             Request::CreateContainer(Arc::new(container)),
@@ -153,7 +153,7 @@ fn calls() -> Vec<(Request, Reply)> {
         (Request::RemoveContainer(c()), Reply::Done),
         (
             Request::ContainerStatus(c()),
-            Reply::ContainerStatus(Box::new(container_status())),
+            Reply::ContainerStatus(container_status().into()),
         ),
     ];
     calls.extend(lists());

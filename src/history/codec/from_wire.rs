@@ -138,7 +138,7 @@ fn request(request: wire::call_began::Request) -> Request {
         From::StopSandbox(id) => Request::StopSandbox(SandboxId(id)),
         From::RemoveSandbox(id) => Request::RemoveSandbox(SandboxId(id)),
         From::SandboxStatus(id) => Request::SandboxStatus(SandboxId(id)),
-        From::ListSandboxes(list) => Request::ListSandboxes(list.labels),
+        From::ListSandboxes(list) => Request::ListSandboxes(list.labels.into()),
         From::CreateContainer(spec) => Request::CreateContainer(Arc::new(container_spec(spec))),
         From::StartContainer(id) => Request::StartContainer(ContainerId(id)),
         From::StopContainer(stop) => Request::StopContainer {
@@ -149,7 +149,7 @@ fn request(request: wire::call_began::Request) -> Request {
         From::ContainerStatus(id) => Request::ContainerStatus(ContainerId(id)),
         From::ListContainers(list) => Request::ListContainers {
             sandbox: list.sandbox.map(SandboxId),
-            labels: list.labels,
+            labels: list.labels.into(),
         },
         From::ImageStatus(image) => Request::ImageStatus(image),
         From::PullImage(image) => Request::PullImage(image),
@@ -166,8 +166,8 @@ fn result(result: wire::call_ended::Result) -> Result<Reply, CallFault> {
         From::Version(version) => Reply::Version(runtime_version(version)),
         From::Sandbox(id) => Reply::Sandbox(SandboxId(id)),
         From::Container(id) => Reply::Container(ContainerId(id)),
-        From::SandboxStatus(status) => Reply::SandboxStatus(Box::new(sandbox_status(status))),
-        From::ContainerStatus(status) => Reply::ContainerStatus(Box::new(container_status(status))),
+        From::SandboxStatus(status) => Reply::SandboxStatus(sandbox_status(status).into()),
+        From::ContainerStatus(status) => Reply::ContainerStatus(container_status(status).into()),
         From::Sandboxes(list) => Reply::Sandboxes(each(list.items, sandbox_listing)),
         From::Containers(list) => Reply::Containers(each(list.items, container_listing)),
         From::Image(found) => Reply::Image(found.image.map(image_listing)),
@@ -198,16 +198,10 @@ fn stream_end(end: wire::subscription_ended::End) -> StreamEnd {
 fn event(arrived: wire::EventArrived) -> Event {
     Event {
         container: ContainerId(arrived.container),
-        kind: match arrived.kind {
-            0 => EventKind::Created,
-            1 => EventKind::Started,
-            2 => EventKind::Stopped,
-            3 => EventKind::Deleted,
-            number => EventKind::Unknown(number),
-        },
+        kind: event_kind(arrived.kind),
         created_at: RuntimeNanos(arrived.created_at),
-        sandbox: arrived.sandbox.map(sandbox_status),
-        containers: each(arrived.containers, container_status),
+        sandbox: arrived.sandbox.map(|status| sandbox_status(status).into()),
+        containers: each(arrived.containers, |status| container_status(status).into()),
     }
 }
 
@@ -226,8 +220,8 @@ fn sandbox_spec(spec: wire::SandboxSpec) -> SandboxSpec {
         namespace: spec.namespace,
         uid: PodUid(spec.uid),
         attempt: spec.attempt,
-        labels: spec.labels,
-        annotations: spec.annotations,
+        labels: spec.labels.into(),
+        annotations: spec.annotations.into(),
         runtime_handler: spec.runtime_handler,
     }
 }
@@ -242,8 +236,8 @@ fn container_spec(spec: wire::ContainerSpec) -> ContainerSpec {
         command: spec.command,
         declared_exit: spec.declared_exit,
         memory_bytes: spec.memory_bytes,
-        labels: spec.labels,
-        annotations: spec.annotations,
+        labels: spec.labels.into(),
+        annotations: spec.annotations.into(),
     }
 }
 
@@ -271,8 +265,8 @@ fn sandbox_status(status: wire::SandboxStatus) -> SandboxStatus {
         state: sandbox_state(status.state),
         created_at: RuntimeNanos(status.created_at),
         ips: status.ips,
-        labels: status.labels,
-        annotations: status.annotations,
+        labels: status.labels.into(),
+        annotations: status.annotations.into(),
         runtime_handler: status.runtime_handler,
     }
 }
@@ -297,8 +291,8 @@ fn container_status(status: wire::ContainerStatus) -> ContainerStatus {
         image_ref: status.image_ref,
         reason: status.reason,
         message: status.message,
-        labels: status.labels,
-        annotations: status.annotations,
+        labels: status.labels.into(),
+        annotations: status.annotations.into(),
     }
 }
 
@@ -308,7 +302,7 @@ fn sandbox_listing(listing: wire::SandboxListing) -> SandboxListing {
         metadata: listing.metadata.map(sandbox_metadata),
         state: sandbox_state(listing.state),
         created_at: RuntimeNanos(listing.created_at),
-        labels: listing.labels,
+        labels: listing.labels.into(),
     }
 }
 
@@ -319,7 +313,7 @@ fn container_listing(listing: wire::ContainerListing) -> ContainerListing {
         metadata: listing.metadata.map(container_metadata),
         state: container_state(listing.state),
         created_at: RuntimeNanos(listing.created_at),
-        labels: listing.labels,
+        labels: listing.labels.into(),
         image: listing.image,
     }
 }
@@ -331,7 +325,17 @@ fn image_listing(listing: wire::ImageListing) -> ImageListing {
     }
 }
 
-fn sandbox_state(number: i32) -> SandboxState {
+pub(super) fn event_kind(number: i32) -> EventKind {
+    match number {
+        0 => EventKind::Created,
+        1 => EventKind::Started,
+        2 => EventKind::Stopped,
+        3 => EventKind::Deleted,
+        number => EventKind::Unknown(number),
+    }
+}
+
+pub(super) fn sandbox_state(number: i32) -> SandboxState {
     match number {
         0 => SandboxState::Ready,
         1 => SandboxState::NotReady,
@@ -339,7 +343,7 @@ fn sandbox_state(number: i32) -> SandboxState {
     }
 }
 
-fn container_state(number: i32) -> ContainerState {
+pub(super) fn container_state(number: i32) -> ContainerState {
     match number {
         0 => ContainerState::Created,
         1 => ContainerState::Running,

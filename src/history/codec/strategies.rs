@@ -151,8 +151,8 @@ fn result() -> impl Strategy<Value = Result<Reply, CallFault>> {
         runtime_version().prop_map(|version| Ok(Reply::Version(version))),
         sandbox().prop_map(|id| Ok(Reply::Sandbox(id))),
         container().prop_map(|id| Ok(Reply::Container(id))),
-        sandbox_status().prop_map(|status| Ok(Reply::SandboxStatus(Box::new(status)))),
-        container_status().prop_map(|status| Ok(Reply::ContainerStatus(Box::new(status)))),
+        sandbox_status().prop_map(|status| Ok(Reply::SandboxStatus(status.into()))),
+        container_status().prop_map(|status| Ok(Reply::ContainerStatus(status.into()))),
         vec(sandbox_listing(), 0..3).prop_map(|listed| Ok(Reply::Sandboxes(listed))),
         vec(container_listing(), 0..3).prop_map(|listed| Ok(Reply::Containers(listed))),
         option::of(image_listing()).prop_map(|image| Ok(Reply::Image(image))),
@@ -193,8 +193,8 @@ fn event() -> impl Strategy<Value = Event> {
             container,
             kind,
             created_at,
-            sandbox,
-            containers,
+            sandbox: sandbox.map(Into::into),
+            containers: containers.into_iter().map(Into::into).collect(),
         },
     )
 }
@@ -392,7 +392,7 @@ fn duration() -> impl Strategy<Value = Duration> {
 }
 
 fn labels() -> impl Strategy<Value = Labels> {
-    btree_map(text(), text(), 0..3)
+    btree_map(text(), text(), 0..3).prop_map(Into::into)
 }
 
 fn text() -> impl Strategy<Value = String> {

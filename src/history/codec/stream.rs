@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
+use super::direct::Direct;
 use super::{DecodeFault, MESSAGE_LIMIT, of_the_first, read_entry};
 use crate::history::Entry;
 use crate::history::wire::{self, PREFIX};
@@ -10,6 +11,7 @@ use crate::history::wire::{self, PREFIX};
 #[derive(Debug)]
 pub struct StreamDecoder<R> {
     source: R,
+    direct: Direct,
     /// A message that does not lie in the source's buffer as a whole.
     message: Vec<u8>,
     offset: usize,
@@ -45,6 +47,7 @@ impl<R: BufRead> StreamDecoder<R> {
     pub fn new(source: R) -> Self {
         Self {
             source,
+            direct: Direct::default(),
             message: Vec::new(),
             offset: 0,
             entries: 0,
@@ -79,7 +82,7 @@ impl<R: BufRead> StreamDecoder<R> {
             .ok_or_else(|| damaged(DecodeFault::Oversized { offset, length }))?;
         let buffered = fill(&mut self.source).map_err(failed)?;
         let decoded = if let Some(message) = buffered.get(..whole) {
-            let decoded = read_entry(message, offset, first);
+            let decoded = read_entry(message, offset, first, &mut self.direct);
             self.source.consume(whole);
             decoded
         } else {
@@ -89,7 +92,7 @@ impl<R: BufRead> StreamDecoder<R> {
             if self.message.len() < whole {
                 return Err(truncated());
             }
-            read_entry(&self.message, offset, first)
+            read_entry(&self.message, offset, first, &mut self.direct)
         };
         let decoded = decoded.map_err(damaged)?;
         self.offset += read + whole;

@@ -7,8 +7,8 @@ use proptest::prelude::{ProptestConfig, Strategy, any, prop_assert, prop_assert_
 
 use super::strategies;
 use super::{
-    DecodeFault, Decoder, FORMAT_VERSION, MESSAGE_LIMIT, ReadFault, StreamDecoder, decode, encode,
-    to_wire,
+    DecodeFault, Decoder, Direct, FORMAT_VERSION, MESSAGE_LIMIT, ReadFault, StreamDecoder, decode,
+    encode, from_wire, to_wire,
 };
 use crate::history::wire;
 use crate::history::{Body, CaseRun, Entry, HostInstant, Request, RunInfo, Seq};
@@ -88,6 +88,35 @@ proptest! {
         let decoded = decode(&bytes);
         prop_assert_eq!(decoded.fault, None);
         prop_assert_eq!(decoded.entries, entries);
+    }
+
+    #[test]
+    fn what_is_read_directly_is_what_prost_reads(entry in strategies::entry()) {
+        let message = prost::Message::encode_to_vec(&to_wire::entry(&entry));
+        let direct = Direct::default().entry(&message);
+        let told = matches!(
+            entry.body,
+            Body::Event { .. } | Body::CallBegan { .. } | Body::CallEnded { .. }
+        );
+        prop_assert!(told || direct.is_none());
+        if let Some(direct) = direct {
+            prop_assert_eq!(direct, entry);
+        }
+    }
+
+    #[test]
+    fn no_damage_is_read_otherwise_than_by_prost(
+        entry in strategies::entry(),
+        at in any::<usize>(),
+        value in any::<u8>(),
+    ) {
+        let mut message = prost::Message::encode_to_vec(&to_wire::entry(&entry));
+        let at = at % message.len().max(1);
+        message.iter_mut().skip(at).take(1).for_each(|byte| *byte = value);
+        if let Some(direct) = Direct::default().entry(&message) {
+            let read = wire::read(&message).map(|message| from_wire::entry(message).ok());
+            prop_assert_eq!(read, Ok(Some(direct)));
+        }
     }
 
     #[test]

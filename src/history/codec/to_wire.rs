@@ -149,7 +149,7 @@ fn call_began(call: CallId, case: Option<CaseRun>, request: &Request) -> wire::C
         Request::RemoveSandbox(id) => To::RemoveSandbox(id.0.clone()),
         Request::SandboxStatus(id) => To::SandboxStatus(id.0.clone()),
         Request::ListSandboxes(labels) => To::ListSandboxes(wire::ListSandboxes {
-            labels: labels.clone(),
+            labels: (**labels).clone(),
         }),
         Request::CreateContainer(spec) => To::CreateContainer(container_spec(spec)),
         Request::StartContainer(id) => To::StartContainer(id.0.clone()),
@@ -161,7 +161,7 @@ fn call_began(call: CallId, case: Option<CaseRun>, request: &Request) -> wire::C
         Request::ContainerStatus(id) => To::ContainerStatus(id.0.clone()),
         Request::ListContainers { sandbox, labels } => To::ListContainers(wire::ListContainers {
             sandbox: sandbox.as_ref().map(|sandbox| sandbox.0.clone()),
-            labels: labels.clone(),
+            labels: (**labels).clone(),
         }),
         Request::ImageStatus(image) => To::ImageStatus(image.clone()),
         Request::PullImage(image) => To::PullImage(image.clone()),
@@ -245,8 +245,12 @@ fn event_arrived(subscription: SubscriptionId, event: &Event) -> wire::EventArri
             EventKind::Unknown(number) => number,
         },
         created_at: event.created_at.0,
-        sandbox: event.sandbox.as_ref().map(sandbox_status),
-        containers: event.containers.iter().map(container_status).collect(),
+        sandbox: event.sandbox.as_deref().map(sandbox_status),
+        containers: event
+            .containers
+            .iter()
+            .map(|status| container_status(status))
+            .collect(),
     }
 }
 
@@ -265,8 +269,8 @@ fn sandbox_spec(spec: &SandboxSpec) -> wire::SandboxSpec {
         namespace: spec.namespace.clone(),
         uid: spec.uid.0.clone(),
         attempt: spec.attempt,
-        labels: spec.labels.clone(),
-        annotations: spec.annotations.clone(),
+        labels: (*spec.labels).clone(),
+        annotations: (*spec.annotations).clone(),
         runtime_handler: spec.runtime_handler.clone(),
     }
 }
@@ -281,8 +285,8 @@ fn container_spec(spec: &ContainerSpec) -> wire::ContainerSpec {
         command: spec.command.clone(),
         declared_exit: spec.declared_exit,
         memory_bytes: spec.memory_bytes,
-        labels: spec.labels.clone(),
-        annotations: spec.annotations.clone(),
+        labels: (*spec.labels).clone(),
+        annotations: (*spec.annotations).clone(),
     }
 }
 
@@ -310,8 +314,8 @@ fn sandbox_status(status: &SandboxStatus) -> wire::SandboxStatus {
         state: sandbox_state(status.state),
         created_at: status.created_at.0,
         ips: status.ips.clone(),
-        labels: status.labels.clone(),
-        annotations: status.annotations.clone(),
+        labels: (*status.labels).clone(),
+        annotations: (*status.annotations).clone(),
         runtime_handler: status.runtime_handler.clone(),
     }
 }
@@ -336,8 +340,8 @@ fn container_status(status: &ContainerStatus) -> wire::ContainerStatus {
         image_ref: status.image_ref.clone(),
         reason: status.reason.clone(),
         message: status.message.clone(),
-        labels: status.labels.clone(),
-        annotations: status.annotations.clone(),
+        labels: (*status.labels).clone(),
+        annotations: (*status.annotations).clone(),
     }
 }
 
@@ -347,7 +351,7 @@ fn sandbox_listing(listing: &SandboxListing) -> wire::SandboxListing {
         metadata: listing.metadata.as_ref().map(sandbox_metadata),
         state: sandbox_state(listing.state),
         created_at: listing.created_at.0,
-        labels: listing.labels.clone(),
+        labels: (*listing.labels).clone(),
     }
 }
 
@@ -358,7 +362,7 @@ fn container_listing(listing: &ContainerListing) -> wire::ContainerListing {
         metadata: listing.metadata.as_ref().map(container_metadata),
         state: container_state(listing.state),
         created_at: listing.created_at.0,
-        labels: listing.labels.clone(),
+        labels: (*listing.labels).clone(),
         image: listing.image.clone(),
     }
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{Defect, Fault};
 use crate::history::{
-    CallFault, ContainerId, ContainerState, ContainerStatus, Event, EventKind, PodUid,
-    RuntimeNanos, SandboxId, SandboxState, StatusCode, StreamEnd,
+    CallFault, ContainerId, ContainerState, ContainerStatus, Event, EventKind, Labels, PodUid,
+    RuntimeNanos, SandboxId, SandboxState, Shared, StatusCode, StreamEnd,
 };
 use crate::model::{Delivery, Passage};
 
@@ -344,7 +344,7 @@ pub(super) const STREAM: &[Defect] = &[
         shown_in: &["ORD-01"],
         noticed_by: &["INV-07"],
         fault: Fault::Events(|_, mut event| {
-            event.containers.push(ContainerStatus {
+            event.containers.push(Shared::from(ContainerStatus {
                 id: ContainerId::default(),
                 metadata: None,
                 state: ContainerState::Created,
@@ -356,9 +356,9 @@ pub(super) const STREAM: &[Defect] = &[
                 image_ref: String::new(),
                 reason: String::new(),
                 message: String::new(),
-                labels: std::collections::BTreeMap::new(),
-                annotations: std::collections::BTreeMap::new(),
-            });
+                labels: Labels::new(),
+                annotations: Labels::new(),
+            }));
             vec![at_once(event)]
         }),
     },
@@ -770,5 +770,7 @@ fn own_reason(event: &Event) -> &str {
 fn own(event: &mut Event, change: fn(&mut ContainerStatus)) {
     let own = event.container.clone();
     let statuses = event.containers.iter_mut();
-    statuses.filter(|status| status.id == own).for_each(change);
+    statuses
+        .filter(|status| status.id == own)
+        .for_each(|status| change(status));
 }

@@ -64,14 +64,14 @@ impl Script {
                 Ok(reply)
             }
         };
-        let status = answer(Reply::SandboxStatus(Box::new(status)));
+        let status = answer(Reply::SandboxStatus(status.into()));
         self.ask(of_run, Request::SandboxStatus(sandbox), status);
         for status in statuses {
             let request = Request::ContainerStatus(status.id.clone());
             self.ask(
                 of_run,
                 request,
-                answer(Reply::ContainerStatus(Box::new(status))),
+                answer(Reply::ContainerStatus(status.into())),
             );
         }
     }

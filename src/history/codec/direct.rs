@@ -1,0 +1,447 @@
+//! Reads events and calls, which are nearly all of a history, straight from the bytes; and makes of
+//! what is told again one value, which is shared.
+//!
+//! Whatever is not as this suite writes it is nothing here: prost is then asked, which knows all of
+//! protobuf, and what is wrong. What both can read they read alike, as a test holds.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::from_wire::{container_state, event_kind, sandbox_state};
+use super::memo::Memo;
+use crate::history::wire::{Field, Fields, Value};
+use crate::history::{
+    Body, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata, ContainerSpec,
+    ContainerStatus, Entry, Event, HostInstant, Labels, PodUid, Reply, Request, RuntimeNanos,
+    SandboxId, SandboxListing, SandboxMetadata, SandboxSpec, SandboxStatus, Seq, Shared,
+    SubscriptionId,
+};
+
+/// Reads entries, and remembers what they tell.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Direct {
+    maps: Maps,
+    specs: Memo<Arc<SandboxSpec>>,
+    sandboxes: Memo<Shared<SandboxStatus>>,
+    containers: Memo<Shared<ContainerStatus>>,
+}
+
+/// Labels and annotations, whichever message tells them.
+#[derive(Clone, Debug, Default)]
+struct Maps {
+    known: Memo<Labels>,
+    run: Vec<u8>,
+}
+
+impl Maps {
+    fn empty(&mut self) -> Option<Labels> {
+        self.known.get(&[], pairs)
+    }
+}
+
+impl Direct {
+    /// An event, a call or its return; nothing if it is anything else.
+    pub(super) fn entry(&mut self, message: &[u8]) -> Option<Entry> {
+        let (mut seq, mut at, mut body) = (0, HostInstant::default(), None);
+        let mut fields = Fields::of(message);
+        while let Some(Field { tag, value }) = fields.next()? {
+            match tag {
+                1 => seq = value.number()?,
+                2 => at.monotonic_ns = value.number()?,
+                3 => at.realtime_ns = value.signed()?,
+                8 => once(&mut body, self.call_began(value.bytes()?)?)?,
+                9 => once(&mut body, self.call_ended(value.bytes()?)?)?,
+                13 => once(&mut body, self.event(value.bytes()?)?)?,
+                _ => return None,
+            }
+        }
+        let seq = Seq(seq);
+        Some(Entry {
+            seq,
+            at,
+            body: body?,
+        })
+    }
+
+    fn event(&mut self, message: &[u8]) -> Option<Body> {
+        let mut subscription = SubscriptionId(0);
+        let mut event = Event {
+            container: ContainerId::default(),
+            kind: event_kind(0),
+            created_at: RuntimeNanos(0),
+            sandbox: None,
+            containers: Vec::new(),
+        };
+        let mut fields = Fields::of(message);
+        while let Some(Field { tag, value }) = fields.next()? {
+            match tag {
+                1 => subscription = SubscriptionId(value.short()?),
+                2 => event.container = ContainerId(value.text()?),
+                3 => event.kind = event_kind(value.short_signed()?),
+                4 => event.created_at = RuntimeNanos(value.signed()?),
+                5 => once(&mut event.sandbox, self.sandbox_status(value.bytes()?)?)?,
+                6 => event
+                    .containers
+                    .push(self.container_status(value.bytes()?)?),
+                _ => return None,
+            }
+        }
+        Some(Body::Event {
+            subscription,
+            event,
+        })
+    }
+
+    fn call_began(&mut self, message: &[u8]) -> Option<Body> {
+        let (mut call, mut case, mut request) = (CallId(0), None, None);
+        let mut fields = Fields::of(message);
+        while let Some(Field { tag, value }) = fields.next()? {
+            match tag {
+                1 => call = CallId(value.number()?),
+                2 => case = Some(CaseRun(value.short()?)),
+                _ => once(&mut request, self.request(tag, value)?)?,
+            }
+        }
+        let request = request?;
+        Some(Body::CallBegan {
+            call,
+            case,
+            request,
+        })
+    }
+
+    fn request(&mut self, tag: u64, value: Value<'_>) -> Option<Request> {
+        Some(match tag {
+            4 => Request::RunSandbox(self.sandbox_spec(value.bytes()?)?),
+            5 => Request::StopSandbox(SandboxId(value.text()?)),
+            6 => Request::RemoveSandbox(SandboxId(value.text()?)),
+            7 => Request::SandboxStatus(SandboxId(value.text()?)),
+            8 => {
+                let mut labels = self.maps.empty()?;
+                let mut fields = Fields::of(value.bytes()?);
+                while let Some(Field { tag, .. }) = fields.next()? {
+                    match tag {
+                        1 => read_labels(&mut labels, &mut fields, &mut self.maps)?,
+                        _ => return None,
+                    }
+                }
+                Request::ListSandboxes(labels)
+            }
+            9 => Request::CreateContainer(Arc::new(self.container_spec(value.bytes()?)?)),
+            10 => Request::StartContainer(ContainerId(value.text()?)),
+            11 => stop_container(value.bytes()?)?,
+            12 => Request::RemoveContainer(ContainerId(value.text()?)),
+            13 => Request::ContainerStatus(ContainerId(value.text()?)),
+            14 => {
+                let (mut sandbox, mut labels) = (None, self.maps.empty()?);
+                let mut fields = Fields::of(value.bytes()?);
+                while let Some(Field { tag, value }) = fields.next()? {
+                    match tag {
+                        1 => sandbox = Some(SandboxId(value.text()?)),
+                        2 => read_labels(&mut labels, &mut fields, &mut self.maps)?,
+                        _ => return None,
+                    }
+                }
+                Request::ListContainers { sandbox, labels }
+            }
+            _ => return None,
+        })
+    }
+
+    fn call_ended(&mut self, message: &[u8]) -> Option<Body> {
+        let (mut call, mut reply) = (CallId(0), None);
+        let mut fields = Fields::of(message);
+        while let Some(Field { tag, value }) = fields.next()? {
+            match tag {
+                1 => call = CallId(value.number()?),
+                _ => once(&mut reply, self.reply(tag, value)?)?,
+            }
+        }
+        let result = Ok(reply?);
+        Some(Body::CallEnded { call, result })
+    }
+
+    fn reply(&mut self, tag: u64, value: Value<'_>) -> Option<Reply> {
+        Some(match tag {
+            3 => value.bytes()?.is_empty().then_some(Reply::Done)?,
+            5 => Reply::Sandbox(SandboxId(value.text()?)),
+            6 => Reply::Container(ContainerId(value.text()?)),
+            7 => Reply::SandboxStatus(self.sandbox_status(value.bytes()?)?),
+            8 => Reply::ContainerStatus(self.container_status(value.bytes()?)?),
+            9 => Reply::Sandboxes(items(value, |item| self.sandbox_listing(item))?),
+            10 => Reply::Containers(items(value, |item| self.container_listing(item))?),
+            _ => return None,
+        })
+    }
+
+    fn sandbox_spec(&mut self, message: &[u8]) -> Option<Arc<SandboxSpec>> {
+        let maps = &mut self.maps;
+        self.specs
+            .get(message, |message| sandbox_spec(message, maps).map(Arc::new))
+    }
+
+    fn container_spec(&mut self, message: &[u8]) -> Option<ContainerSpec> {
+        let mut sandbox_spec = None;
+        let mut spec = ContainerSpec {
+            labels: self.maps.empty()?,
+            annotations: self.maps.empty()?,
+            ..ContainerSpec::default()
+        };
+        let mut fields = Fields::of(message);
+        while let Some(Field { tag, value }) = fields.next()? {
+            match tag {
+                1 => spec.sandbox = SandboxId(value.text()?),
+                2 => once(&mut sandbox_spec, self.sandbox_spec(value.bytes()?)?)?,
+                3 => spec.binding = value.text()?,
+                4 => spec.attempt = value.short()?,
+                5 => spec.image = value.text()?,
+                6 => spec.command.push(value.text()?),
+                7 => spec.declared_exit = Some(value.zigzag()?),
+                8 => spec.memory_bytes = Some(value.number()?),
+                9 => read_labels(&mut spec.labels, &mut fields, &mut self.maps)?,
+                10 => read_labels(&mut spec.annotations, &mut fields, &mut self.maps)?,
+                _ => return None,
+            }
+        }
+        spec.sandbox_spec = sandbox_spec?;
+        Some(spec)
+    }
+
+    fn sandbox_status(&mut self, message: &[u8]) -> Option<Shared<SandboxStatus>> {
+        let maps = &mut self.maps;
+        self.sandboxes.get(message, |message| {
+            sandbox_status(message, maps).map(Shared::from)
+        })
+    }
+
+    fn container_status(&mut self, message: &[u8]) -> Option<Shared<ContainerStatus>> {
+        let maps = &mut self.maps;
+        self.containers.get(message, |message| {
+            container_status(message, maps).map(Shared::from)
+        })
+    }
+
+    fn sandbox_listing(&mut self, message: &[u8]) -> Option<SandboxListing> {
+        let mut listing = SandboxListing {
+            id: SandboxId::default(),
+            metadata: None,
+            state: sandbox_state(0),
+            created_at: RuntimeNanos(0),
+            labels: self.maps.empty()?,
+        };
+        let mut fields = Fields::of(message);
+        while let Some(Field { tag, value }) = fields.next()? {
+            match tag {
+                1 => listing.id = SandboxId(value.text()?),
+                2 => once(&mut listing.metadata, sandbox_metadata(value.bytes()?)?)?,
+                3 => listing.state = sandbox_state(value.short_signed()?),
+                4 => listing.created_at = RuntimeNanos(value.signed()?),
+                5 => read_labels(&mut listing.labels, &mut fields, &mut self.maps)?,
+                _ => return None,
+            }
+        }
+        Some(listing)
+    }
+
+    fn container_listing(&mut self, message: &[u8]) -> Option<ContainerListing> {
+        let mut listing = ContainerListing {
+            id: ContainerId::default(),
+            sandbox: SandboxId::default(),
+            metadata: None,
+            state: container_state(0),
+            created_at: RuntimeNanos(0),
+            labels: self.maps.empty()?,
+            image: None,
+        };
+        let mut fields = Fields::of(message);
+        while let Some(Field { tag, value }) = fields.next()? {
+            match tag {
+                1 => listing.id = ContainerId(value.text()?),
+                2 => listing.sandbox = SandboxId(value.text()?),
+                3 => once(&mut listing.metadata, container_metadata(value.bytes()?)?)?,
+                4 => listing.state = container_state(value.short_signed()?),
+                5 => listing.created_at = RuntimeNanos(value.signed()?),
+                6 => read_labels(&mut listing.labels, &mut fields, &mut self.maps)?,
+                7 => listing.image = Some(value.text()?),
+                _ => return None,
+            }
+        }
+        Some(listing)
+    }
+}
+
+fn sandbox_spec(message: &[u8], maps: &mut Maps) -> Option<SandboxSpec> {
+    let mut spec = SandboxSpec {
+        labels: maps.empty()?,
+        annotations: maps.empty()?,
+        ..SandboxSpec::default()
+    };
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => spec.binding = value.text()?,
+            2 => spec.name = value.text()?,
+            3 => spec.namespace = value.text()?,
+            4 => spec.uid = PodUid(value.text()?),
+            5 => spec.attempt = value.short()?,
+            6 => read_labels(&mut spec.labels, &mut fields, maps)?,
+            7 => read_labels(&mut spec.annotations, &mut fields, maps)?,
+            8 => spec.runtime_handler = value.text()?,
+            _ => return None,
+        }
+    }
+    Some(spec)
+}
+
+fn sandbox_status(message: &[u8], maps: &mut Maps) -> Option<SandboxStatus> {
+    let mut status = SandboxStatus {
+        id: SandboxId::default(),
+        metadata: None,
+        state: sandbox_state(0),
+        created_at: RuntimeNanos(0),
+        ips: Vec::new(),
+        labels: maps.empty()?,
+        annotations: maps.empty()?,
+        runtime_handler: String::new(),
+    };
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => status.id = SandboxId(value.text()?),
+            2 => once(&mut status.metadata, sandbox_metadata(value.bytes()?)?)?,
+            3 => status.state = sandbox_state(value.short_signed()?),
+            4 => status.created_at = RuntimeNanos(value.signed()?),
+            5 => status.ips.push(value.text()?),
+            6 => read_labels(&mut status.labels, &mut fields, maps)?,
+            7 => read_labels(&mut status.annotations, &mut fields, maps)?,
+            8 => status.runtime_handler = value.text()?,
+            _ => return None,
+        }
+    }
+    Some(status)
+}
+
+fn container_status(message: &[u8], maps: &mut Maps) -> Option<ContainerStatus> {
+    let mut status = ContainerStatus {
+        id: ContainerId::default(),
+        metadata: None,
+        state: container_state(0),
+        created_at: RuntimeNanos(0),
+        started_at: RuntimeNanos(0),
+        finished_at: RuntimeNanos(0),
+        exit_code: 0,
+        image: None,
+        image_ref: String::new(),
+        reason: String::new(),
+        message: String::new(),
+        labels: maps.empty()?,
+        annotations: maps.empty()?,
+    };
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => status.id = ContainerId(value.text()?),
+            2 => once(&mut status.metadata, container_metadata(value.bytes()?)?)?,
+            3 => status.state = container_state(value.short_signed()?),
+            4 => status.created_at = RuntimeNanos(value.signed()?),
+            5 => status.started_at = RuntimeNanos(value.signed()?),
+            6 => status.finished_at = RuntimeNanos(value.signed()?),
+            7 => status.exit_code = value.zigzag()?,
+            8 => status.image = Some(value.text()?),
+            9 => status.image_ref = value.text()?,
+            10 => status.reason = value.text()?,
+            11 => status.message = value.text()?,
+            12 => read_labels(&mut status.labels, &mut fields, maps)?,
+            13 => read_labels(&mut status.annotations, &mut fields, maps)?,
+            _ => return None,
+        }
+    }
+    Some(status)
+}
+
+fn sandbox_metadata(message: &[u8]) -> Option<SandboxMetadata> {
+    let mut metadata = SandboxMetadata::default();
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => metadata.name = value.text()?,
+            2 => metadata.uid = PodUid(value.text()?),
+            3 => metadata.namespace = value.text()?,
+            4 => metadata.attempt = value.short()?,
+            _ => return None,
+        }
+    }
+    Some(metadata)
+}
+
+fn container_metadata(message: &[u8]) -> Option<ContainerMetadata> {
+    let mut metadata = ContainerMetadata::default();
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => metadata.name = value.text()?,
+            2 => metadata.attempt = value.short()?,
+            _ => return None,
+        }
+    }
+    Some(metadata)
+}
+
+fn stop_container(message: &[u8]) -> Option<Request> {
+    let (mut container, mut grace) = (ContainerId::default(), Duration::ZERO);
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => container = ContainerId(value.text()?),
+            2 => grace = Duration::from_nanos(value.number()?),
+            _ => return None,
+        }
+    }
+    Some(Request::StopContainer { container, grace })
+}
+
+/// The elements of a list, which is all that its message has.
+fn items<T>(list: Value<'_>, mut read: impl FnMut(&[u8]) -> Option<T>) -> Option<Vec<T>> {
+    let mut items = Vec::new();
+    let mut fields = Fields::of(list.bytes()?);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => items.push(read(value.bytes()?)?),
+            _ => return None,
+        }
+    }
+    Some(items)
+}
+
+/// Reads a map of which one field has been read. Its fields stand together.
+fn read_labels(labels: &mut Labels, fields: &mut Fields<'_>, maps: &mut Maps) -> Option<()> {
+    fields.run_into(&mut maps.run)?;
+    *labels = labels
+        .is_empty()
+        .then(|| maps.known.get(&maps.run, pairs))??;
+    Some(())
+}
+
+/// A map, from its fields without their keys.
+fn pairs(run: &[u8]) -> Option<Labels> {
+    let mut labels = Labels::new();
+    let mut run = Fields::of(run);
+    while !run.is_over() {
+        let (mut key, mut label) = (String::new(), String::new());
+        let mut pair = Fields::of(run.length_delimited()?);
+        while let Some(Field { tag, value }) = pair.next()? {
+            match tag {
+                1 => key = value.text()?,
+                2 => label = value.text()?,
+                _ => return None,
+            }
+        }
+        labels.insert(key, label);
+    }
+    Some(labels)
+}
+
+/// Sets what must not be told twice: protobuf would merge it.
+fn once<T>(place: &mut Option<T>, value: T) -> Option<()> {
+    place.replace(value).is_none().then_some(())
+}
