@@ -277,6 +277,7 @@ fn evented_kubelet(
     let mut evented = Evented {
         kubelet: Relisting::new(Features::EventedInUse),
         listening: None,
+        over: BTreeSet::new(),
         deaf: false,
         deleted: Shared::default(),
         beliefs: Beliefs::new(),
@@ -317,6 +318,8 @@ fn evented_kubelet(
 struct Evented {
     kubelet: Relisting,
     listening: Option<SubscriptionId>,
+    /// Streams that were given up: an event that was on its way may still be recorded.
+    over: BTreeSet<SubscriptionId>,
     deaf: bool,
     /// A container's own DELETED leaves the cache as it is, in the real kubelet too.
     deleted: Shared<BTreeSet<String>>,
@@ -330,7 +333,8 @@ impl Evented {
         subscription: SubscriptionId,
         event: &Event,
     ) -> Result<(), KubeletPanic> {
-        if *self.listening.get_or_insert(subscription) != subscription {
+        let is_over = self.over.contains(&subscription);
+        if is_over || *self.listening.get_or_insert(subscription) != subscription {
             return Ok(());
         }
         if event.kind == EventKind::Deleted {
@@ -345,6 +349,7 @@ impl Evented {
     }
 
     fn ended(&mut self, subscription: SubscriptionId) {
+        self.over.insert(subscription);
         if self
             .listening
             .is_none_or(|listening| listening == subscription)

@@ -144,6 +144,12 @@ fn a_kubelet_relists_after_a_stream_that_ended() {
 }
 
 #[test]
+fn a_late_event_of_a_stream_that_was_given_up_is_not_listened_to() {
+    let late = "resubscribe; c TYPE=9 on=0; c stop; c STOPPED exit=137 on=1";
+    then(&format!("{late}; pod inspect c=exited:137; end"), expect![]);
+}
+
+#[test]
 fn another_stream_beside_it_tells_a_kubelet_nothing() {
     then(
         "c stop; c STOPPED exit=137 on=7; pod inspect c=exited:137; end",
