@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::{Case, Check, Expectation, Levels, Need, Situation, Step};
+use super::{Case, Check, Expectation, Levels, Need, Situation, Step, Tier};
 use crate::outcome::Level;
 
 /// A case file, key by key.
@@ -21,6 +21,12 @@ pub(super) struct CaseFile {
     pub(super) title: String,
     pub(super) why: String,
     pub(super) sources: Vec<String>,
+    #[serde(default)]
+    pub(super) requirements: Vec<String>,
+    #[serde(default)]
+    pub(super) tier: Tier,
+    #[serde(default)]
+    pub(super) tags: Vec<String>,
     pub(super) levels: Levels,
     #[serde(default)]
     pub(super) needs: Vec<Need>,
@@ -75,6 +81,9 @@ impl CaseFile {
             title: self.title,
             why: self.why,
             sources: self.sources,
+            requirements: self.requirements,
+            tier: self.tier,
+            tags: self.tags,
             levels: self.levels,
             needs: self.needs,
             exclusive: self.exclusive,

@@ -47,6 +47,12 @@ pub struct Case {
     pub why: String,
     /// Where the requirement comes from.
     pub sources: Vec<String>,
+    /// The ids of the requirements that it checks, such as `R9`.
+    pub requirements: Vec<String>,
+    /// How large a run has to be to take it along.
+    pub tier: Tier,
+    /// Words to select it by.
+    pub tags: Vec<String>,
     /// How binding it is, for whom.
     pub levels: Levels,
     /// What the case needs beyond the socket.
@@ -66,17 +72,50 @@ pub struct Case {
     pub definition: String,
 }
 
-/// How binding a case is for each kind of consumer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// How binding a case is for each kind of consumer; absent where it does not concern one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
+    default,
     deny_unknown_fields,
     expecting = "levels such as `{cache: must, hint: should}`"
 )]
 pub struct Levels {
     /// For a consumer that keeps the payload: kubelet 1.26 to 1.36.
-    pub cache: Level,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache: Option<Level>,
     /// For a consumer that takes STOPPED as a hint to relist: kubelet 1.37 and later.
-    pub hint: Level,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<Level>,
+    /// For other consumers, several of which may listen at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observer: Option<Level>,
+}
+
+impl Levels {
+    /// How binding it is for the consumer that it binds most; none if it concerns nobody.
+    #[must_use]
+    pub fn highest(&self) -> Option<Level> {
+        [self.cache, self.hint, self.observer]
+            .into_iter()
+            .flatten()
+            .max()
+    }
+}
+
+/// How large a run has to be to take a case along.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(
+    rename_all = "kebab-case",
+    expecting = "a tier: `core`, `extended` or `full`"
+)]
+pub enum Tier {
+    /// What no runtime should be without: a minute or two, through the socket alone.
+    Core,
+    /// All that needs no more than the node.
+    #[default]
+    Extended,
+    /// Also what is slow, or needs the node alone.
+    Full,
 }
 
 /// What a case needs beyond the CRI socket.

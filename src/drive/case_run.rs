@@ -1,23 +1,18 @@
 //! One execution of one case: its steps, the wait for what they cause, and the teardown.
 
 use std::collections::BTreeMap;
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::relist::{inspect, relist};
+use super::relist::inspect;
 use super::scope::Scope;
-use super::session::{Sabotage, Session, StreamError};
-use crate::case::{
-    AwaitStep, Case, CreateStep, Need, RepeatStep, SandboxStep, StartStep, Step, StopStep,
-};
+use super::session::Session;
+use super::steps::Abort;
+use crate::case::{Case, Need};
 use crate::history::{
-    Body, CallFault, CaseHistory, CaseRun, ContainerId, Entry, EventKind, HostFact, PodUid, Reply,
-    Request, SandboxId, StepsEnd, SubjectKind,
+    Body, CallFault, CaseHistory, CaseRun, ContainerId, Entry, HostFact, PodUid, Reply, Request,
+    SandboxId, StepsEnd, SubjectKind,
 };
 use crate::limits;
 use crate::oracle;
@@ -36,11 +31,11 @@ pub enum TeardownPolicy {
 /// Executes one case.
 #[derive(Debug)]
 pub struct CaseRunner {
-    session: Arc<Session>,
-    case: Arc<Case>,
-    run: CaseRun,
+    pub(super) session: Arc<Session>,
+    pub(super) case: Arc<Case>,
+    pub(super) run: CaseRun,
     view: Mutex<View>,
-    attempts: Mutex<BTreeMap<String, u32>>,
+    pub(super) attempts: Mutex<BTreeMap<String, u32>>,
 }
 
 /// What one execution of a case came to.
@@ -57,16 +52,6 @@ struct View {
     history: CaseHistory,
     overrun: bool,
 }
-
-/// Why the steps did not come to their end.
-#[derive(Debug)]
-enum Abort {
-    Unmet,
-    Inconclusive(String),
-    Error(String),
-}
-
-type Steps<'a> = Pin<Box<dyn Future<Output = Result<(), Abort>> + Send + 'a>>;
 
 impl CaseRunner {
     /// A case about to be executed in a session, by its number in the plan.
@@ -159,169 +144,8 @@ impl CaseRunner {
         self.read_kernel()
     }
 
-    fn steps<'a>(self: Arc<Self>, steps: &'a [Step], scope: &'a mut Scope) -> Steps<'a> {
-        Box::pin(async move {
-            for step in steps {
-                if self.session.stop().is_cancelled() {
-                    return Err(Abort::Error("interrupted".to_owned()));
-                }
-                self.step(step, scope).await?;
-                let sabotage = &self.session.options().sabotage;
-                Sabotage::strike(sabotage.steps_of.as_deref(), &self.case.id);
-            }
-            Ok(())
-        })
-    }
-
-    async fn step(self: &Arc<Self>, step: &Step, scope: &mut Scope) -> Result<(), Abort> {
-        match step {
-            Step::Sandbox(step) => self.run_sandbox(step, scope).await,
-            Step::Create(step) => self.create(step, scope).await,
-            Step::Start(step) => self.start(step, scope).await,
-            Step::Stop(StopStep { container, grace }) => {
-                let container = bound_container(scope, container)?;
-                self.must(Request::StopContainer {
-                    container,
-                    grace: *grace,
-                })
-                .await
-                .map(drop)
-            }
-            Step::Remove(step) => {
-                let container = bound_container(scope, &step.container)?;
-                self.must(Request::RemoveContainer(container))
-                    .await
-                    .map(drop)
-            }
-            Step::StopSandbox(step) => {
-                let sandbox = bound_sandbox(scope, &step.sandbox)?;
-                self.must(Request::StopSandbox(sandbox)).await.map(drop)
-            }
-            Step::RemoveSandbox(step) => {
-                let sandbox = bound_sandbox(scope, &step.sandbox)?;
-                self.must(Request::RemoveSandbox(sandbox)).await.map(drop)
-            }
-            Step::Await(step) => self.await_event(step, scope).await,
-            Step::Relist(step) => {
-                let sandbox = bound_sandbox(scope, &step.sandbox)?;
-                let relisted = relist(self, sandbox).await;
-                relisted.map_err(|fault| failed("ListContainers", &fault))
-            }
-            Step::Resubscribe(_) => Ok(self.session.resubscribe().await?),
-            Step::Repeat(step) => self.repeat(step, scope).await,
-        }
-    }
-
-    async fn run_sandbox(&self, step: &SandboxStep, scope: &mut Scope) -> Result<(), Abort> {
-        let spec = self.session.sandbox_spec(&step.binding, &self.case.id);
-        let reply = self.must(Request::RunSandbox(spec.clone())).await?;
-        if let Reply::Sandbox(id) = reply {
-            scope.bind_sandbox(&step.binding, id, spec);
-        }
-        Ok(())
-    }
-
-    async fn create(&self, step: &CreateStep, scope: &mut Scope) -> Result<(), Abort> {
-        let pod = scope
-            .sandbox(&step.sandbox)
-            .ok_or_else(|| unbound(&step.sandbox))?;
-        let attempt = self.next_attempt(&step.binding);
-        let workload = scope.workload(&step.workload);
-        let mut spec =
-            self.session
-                .container_spec((&pod.0, &pod.1), &step.binding, attempt, &workload);
-        spec.memory_bytes = step.memory_mib.map(|mib| u64::from(mib) << 20);
-        let request = Request::CreateContainer(Arc::new(spec));
-        let reply = match self.call(request).await {
-            Err(fault) if step.may_fail => {
-                return Err(Abort::Inconclusive(format!(
-                    "the runtime refuses `{}` already at CreateContainer: {fault}",
-                    step.binding
-                )));
-            }
-            reply => reply.map_err(|fault| failed("CreateContainer", &fault))?,
-        };
-        if let Reply::Container(id) = reply {
-            scope.bind_container(&step.binding, id);
-        }
-        Ok(())
-    }
-
-    async fn start(&self, step: &StartStep, scope: &Scope) -> Result<(), Abort> {
-        let container = bound_container(scope, &step.container)?;
-        match self.call(Request::StartContainer(container)).await {
-            Ok(_) if step.fails => Err(Abort::Inconclusive(format!(
-                "StartContainer of `{}` was meant to fail and succeeded",
-                step.container
-            ))),
-            Err(fault) if !step.fails => Err(failed("StartContainer", &fault)),
-            Ok(_) | Err(_) => Ok(()),
-        }
-    }
-
-    async fn repeat(self: &Arc<Self>, step: &RepeatStep, scope: &Scope) -> Result<(), Abort> {
-        let rounds = match step.times {
-            Some(times) => times as usize,
-            None => step.items.len(),
-        };
-        let next = AtomicUsize::new(0);
-        let next = Arc::new(next);
-        let mut workers = JoinSet::new();
-        for _ in 0..step.workers.max(1) {
-            let (this, next) = (self.clone(), next.clone());
-            let (step, scope) = (step.clone(), scope.clone());
-            workers.spawn(async move { this.rounds(&step, &scope, &next, rounds).await });
-        }
-        while let Some(ended) = workers.join_next().await {
-            ended.map_err(|fault| Abort::Error(format!("the suite itself failed: {fault}")))??;
-        }
-        Ok(())
-    }
-
-    async fn rounds(
-        self: Arc<Self>,
-        step: &RepeatStep,
-        scope: &Scope,
-        next: &AtomicUsize,
-        rounds: usize,
-    ) -> Result<(), Abort> {
-        loop {
-            let round = next.fetch_add(1, Ordering::Relaxed);
-            if round >= rounds {
-                return Ok(());
-            }
-            let mut scope = scope.clone().with_item(step.items.get(round).copied());
-            self.clone().steps(&step.steps, &mut scope).await?;
-        }
-    }
-
-    async fn await_event(&self, step: &AwaitStep, scope: &Scope) -> Result<(), Abort> {
-        let id = scope.subject(&step.of).ok_or_else(|| unbound(&step.of))?;
-        let bound = self
-            .session
-            .stretched(step.within.unwrap_or(limits::EVENT_WAIT));
-        let wanted = format!("{} of {} ({id})", step.event, step.of);
-        let met = self
-            .wait_by(Instant::now() + bound, |history| {
-                has_seen(history, &id, step.event)
-            })
-            .await?;
-        self.session.recorder().record(Body::Waited {
-            case: self.run,
-            wanted,
-            met,
-            bound,
-        });
-        if met {
-            return Ok(());
-        }
-        // What a stream that has ended did not bring, nobody can demand.
-        self.session.stream().await?;
-        Err(Abort::Unmet)
-    }
-
     /// Waits until a condition of the history holds; returns whether it did in time.
-    async fn wait_by(
+    pub(super) async fn wait_by(
         &self,
         deadline: Instant,
         condition: impl Fn(&CaseHistory) -> bool,
@@ -364,20 +188,6 @@ impl CaseRunner {
     /// Sends a call for the case.
     pub(super) async fn call(&self, request: Request) -> Result<Reply, CallFault> {
         self.session.call(Some(self.run), request).await
-    }
-
-    async fn must(&self, request: Request) -> Result<Reply, Abort> {
-        let method = request.method();
-        self.call(request)
-            .await
-            .map_err(|fault| failed(method, &fault))
-    }
-
-    fn next_attempt(&self, binding: &str) -> u32 {
-        let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = attempts.entry(binding.to_owned()).or_default();
-        *next += 1;
-        *next - 1
     }
 
     /// Stops and removes every sandbox of the case that has not been removed.
@@ -445,36 +255,6 @@ impl View {
         }
         Ok(())
     }
-}
-
-impl From<StreamError> for Abort {
-    fn from(fault: StreamError) -> Self {
-        Self::Error(fault.to_string())
-    }
-}
-
-fn failed(method: &str, fault: &CallFault) -> Abort {
-    Abort::Error(format!("{method} failed: {fault}"))
-}
-
-fn unbound(name: &str) -> Abort {
-    Abort::Error(format!("`{name}` was never made"))
-}
-
-fn bound_container(scope: &Scope, name: &str) -> Result<ContainerId, Abort> {
-    scope.container(name).cloned().ok_or_else(|| unbound(name))
-}
-
-fn bound_sandbox(scope: &Scope, name: &str) -> Result<SandboxId, Abort> {
-    scope
-        .sandbox(name)
-        .map(|(id, _)| id.clone())
-        .ok_or_else(|| unbound(name))
-}
-
-fn has_seen(history: &CaseHistory, id: &ContainerId, kind: EventKind) -> bool {
-    let subject = history.subjects().iter().find(|subject| subject.id == *id);
-    subject.is_some_and(|subject| subject.first(kind).is_some())
 }
 
 /// The sandboxes that a successful call made and no successful call removed.

@@ -9,6 +9,7 @@ mod relist;
 mod relister;
 mod scope;
 mod session;
+mod steps;
 mod sweep;
 
 pub use caller::Caller;

@@ -127,6 +127,7 @@ fn run(
         ..selection
     };
     let rehearsal = Rehearsal {
+        history: None,
         tested,
         selection,
         known,

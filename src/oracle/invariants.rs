@@ -32,22 +32,27 @@ pub struct Invariant {
     pub sentence: &'static str,
     /// Where the requirement comes from.
     pub source: &'static str,
+    /// The ids of the requirements that it checks.
+    pub requirements: &'static [&'static str],
     /// How binding it is, for whom.
     pub levels: Levels,
     check: fn(&Invariant, &CaseHistory) -> Vec<Violation>,
 }
 
 const MUST_SHOULD: Levels = Levels {
-    cache: Level::Must,
-    hint: Level::Should,
+    cache: Some(Level::Must),
+    hint: Some(Level::Should),
+    observer: None,
 };
 const MUST_MUST: Levels = Levels {
-    cache: Level::Must,
-    hint: Level::Must,
+    cache: Some(Level::Must),
+    hint: Some(Level::Must),
+    observer: None,
 };
 const MUST_MAY: Levels = Levels {
-    cache: Level::Must,
-    hint: Level::May,
+    cache: Some(Level::Must),
+    hint: Some(Level::May),
+    observer: None,
 };
 
 /// The id of the rule that a relist shows nothing that no event has told.
@@ -63,6 +68,7 @@ pub const INVARIANTS: &[Invariant] = &[
         sentence: "The events of a container come in the order CREATED, STARTED, STOPPED, DELETED, \
                    and none after DELETED.",
         source: "KEP-3386, Runtime Service Changes; cri-o#9738",
+        requirements: &["R9", "R10"],
         levels: MUST_SHOULD,
         check: events_in_order,
     },
@@ -71,6 +77,7 @@ pub const INVARIANTS: &[Invariant] = &[
         name: "invariant::each-event-once",
         sentence: "A stream brings each event of a container at most once.",
         source: "cri-o#6625, cri-o#6631, containerd#4769",
+        requirements: &["R8"],
         levels: MUST_SHOULD,
         check: each_event_once,
     },
@@ -79,6 +86,7 @@ pub const INVARIANTS: &[Invariant] = &[
         name: "invariant::known-type-and-whole-id",
         sentence: "An event has a type that the CRI defines and the whole id of its container.",
         source: "CRI api.proto, ContainerEventResponse",
+        requirements: &["R7", "R11"],
         levels: MUST_MUST,
         check: known_type_and_whole_id,
     },
@@ -88,6 +96,7 @@ pub const INVARIANTS: &[Invariant] = &[
         sentence: "created_at is a time in nanoseconds, not before the case and not after the \
                    event's arrival.",
         source: "CRI api.proto, ContainerEventResponse.created_at; cri-o#8580",
+        requirements: &["R18", "R19"],
         levels: MUST_SHOULD,
         check: created_at_is_now,
     },
@@ -96,6 +105,7 @@ pub const INVARIANTS: &[Invariant] = &[
         name: "invariant::created-at-never-goes-back",
         sentence: "created_at never decreases from one event of a container to the next.",
         source: "kubelet 1.26 to 1.36, pod cache: an older time is dropped",
+        requirements: &["R20"],
         levels: MUST_SHOULD,
         check: created_at_never_goes_back,
     },
@@ -104,6 +114,7 @@ pub const INVARIANTS: &[Invariant] = &[
         name: "invariant::sandbox-with-the-pods-uid",
         sentence: "Every event tells the sandbox's status, with the UID given at RunPodSandbox.",
         source: "kubelet evented.go ignores an event without it; KEP-3386 2026; kubernetes#114371",
+        requirements: &["R12"],
         levels: MUST_MUST,
         check: sandbox_with_uid,
     },
@@ -113,6 +124,7 @@ pub const INVARIANTS: &[Invariant] = &[
         sentence: "Every container status in an event has an id, metadata, an image and a creation \
                    time.",
         source: "cri-o#9663: a kubelet crashes on a status without an image",
+        requirements: &["R16"],
         levels: MUST_SHOULD,
         check: no_empty_status,
     },
@@ -122,6 +134,7 @@ pub const INVARIANTS: &[Invariant] = &[
         sentence: "In an event, the status of its own container is not older than the event says, \
                    and is absent from DELETED.",
         source: "kubelet evented.go, GeneratePodStatus",
+        requirements: &["R17"],
         levels: MUST_MAY,
         check: status_not_older,
     },
@@ -131,6 +144,7 @@ pub const INVARIANTS: &[Invariant] = &[
         sentence: "No event shows a container in an earlier state than an event of its pod has shown \
                    before.",
         source: "KEP-3386, Timestamp of the Pod Status; kubelet 1.26 to 1.36 keeps the last one",
+        requirements: &["R21"],
         levels: MUST_MAY,
         check: snapshots_never_go_back,
     },
@@ -140,6 +154,7 @@ pub const INVARIANTS: &[Invariant] = &[
         sentence: "Whatever a relist shows of a container, and whatever a call has done to it, has its \
                    event, before or soon after.",
         source: "KEP-3386, Monitoring: missed events are ideally zero; R6 and R23 of the kubelet",
+        requirements: &["R6", "R23"],
         levels: MUST_MUST,
         check: no_missed_event,
     },
@@ -149,6 +164,7 @@ pub const INVARIANTS: &[Invariant] = &[
         sentence: "Where a case is at rest, a kubelet that lives by events believes of its pods what \
                    one believes that relists.",
         source: "kubernetes pkg/kubelet/pleg/evented.go and generic.go of 1.36",
+        requirements: &["R15", "R17", "R20", "R21", "R23"],
         levels: MUST_MAY,
         check: plegs_agree,
     },
@@ -158,6 +174,7 @@ pub const INVARIANTS: &[Invariant] = &[
         sentence: "The snapshot of an event shows the event's own container exactly once, as long as \
                    it is not deleted.",
         source: "kubelet evented.go, GeneratePodStatus: what is not there is gone",
+        requirements: &["R17"],
         levels: MUST_SHOULD,
         check: own_container_once,
     },
@@ -167,6 +184,7 @@ pub const INVARIANTS: &[Invariant] = &[
         sentence: "The snapshot of an event shows every container of its sandbox that an earlier event \
                    was about, until its removal begins.",
         source: "kubelet evented.go, GeneratePodStatus: what is not there is gone; kubernetes#121003",
+        requirements: &["R15"],
         levels: MUST_MAY,
         check: siblings_in_the_snapshot,
     },
@@ -176,6 +194,7 @@ pub const INVARIANTS: &[Invariant] = &[
         sentence: "How a container ended never changes once STOPPED has told it, neither in its \
                    status nor in later snapshots.",
         source: "CRI api.proto, ContainerStatus; containerd#12260 (OOMKilled came after STOPPED)",
+        requirements: &["R17"],
         levels: MUST_SHOULD,
         check: what_stopped_tells_stays,
     },
@@ -185,6 +204,7 @@ pub const INVARIANTS: &[Invariant] = &[
         sentence: "In an event, created_at, started_at and finished_at of a status are set as its \
                    state demands, in this order, and not after STOPPED was made.",
         source: "CRI api.proto, ContainerStatus; kubelet toKubeContainerStatus",
+        requirements: &["R16", "R17"],
         levels: MUST_SHOULD,
         check: times_in_order,
     },
@@ -194,6 +214,7 @@ pub const INVARIANTS: &[Invariant] = &[
         sentence: "Every event tells its own sandbox, by the id and the names of RunPodSandbox: READY \
                    until it is stopped, and NOTREADY from its STOPPED on.",
         source: "CRI api.proto, PodSandboxStatus; kubelet evented.go, getPodIPs and GeneratePodStatus",
+        requirements: &["R13"],
         levels: MUST_SHOULD,
         check: sandbox_as_asked_for,
     },
@@ -202,6 +223,7 @@ pub const INVARIANTS: &[Invariant] = &[
         name: "invariant::no-state-ahead-of-time",
         sentence: "No event shows a container in a state that calls prove to have come later.",
         source: "KEP-3386, failure modes (incorrect container statuses); R22 of the kubelet",
+        requirements: &["R17", "R22"],
         levels: MUST_MAY,
         check: no_state_ahead,
     },
@@ -210,6 +232,7 @@ pub const INVARIANTS: &[Invariant] = &[
         name: "invariant::exit-code-of-the-process",
         sentence: "STOPPED of a container that ended by itself tells the exit code of its process.",
         source: "CRI api.proto, ContainerStatus.exit_code; cri-o#9846",
+        requirements: &["R17"],
         levels: MUST_SHOULD,
         check: exit_code_of_the_process,
     },
@@ -219,6 +242,7 @@ pub const INVARIANTS: &[Invariant] = &[
         sentence: "A runtime ends no event stream while it runs.",
         source: "kubelet 1.26 to 1.36, evented.go: each end is one of five attempts, then no events; \
                  kubernetes#129827",
+        requirements: &["R1"],
         levels: MUST_MUST,
         check: streams_stay_open,
     },
@@ -234,6 +258,11 @@ pub fn invariants(history: &CaseHistory) -> Vec<Violation> {
 }
 
 impl Invariant {
+    /// How binding it is for whom it binds most.
+    pub(super) fn level(&self) -> Level {
+        self.levels.highest().unwrap_or(Level::May)
+    }
+
     /// The invariant's violation by a subject, proven by these of its events.
     pub(super) fn broken<'a>(
         &self,
@@ -256,7 +285,7 @@ impl Invariant {
     ) -> Violation {
         Violation {
             rule: self.id.to_owned(),
-            level: self.levels.cache,
+            level: self.level(),
             sentence: self.sentence.to_owned(),
             subject,
             expected,

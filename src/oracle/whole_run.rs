@@ -182,7 +182,7 @@ fn violation(
     let pause = later.at.since(earlier.at);
     Violation {
         rule: rule.id.to_owned(),
-        level: rule.levels.cache,
+        level: rule.level(),
         sentence: rule.sentence.to_owned(),
         subject: container.to_string(),
         expected,

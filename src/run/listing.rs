@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::Format;
-use crate::case::{Levels, Need};
+use crate::case::{Levels, Need, Tier};
 use crate::plan::{Planned, label};
 
 #[derive(Serialize)]
@@ -13,6 +13,9 @@ struct Line<'a> {
     id: &'a str,
     name: &'a str,
     title: &'a str,
+    requirements: &'a [String],
+    tier: Tier,
+    tags: &'a [String],
     levels: Levels,
     needs: &'a [Need],
     exclusive: bool,
@@ -46,6 +49,9 @@ pub(super) fn write(planned: &[Planned], format: Format, out: &mut dyn Write) ->
                     id: &case.id,
                     name: &case.name,
                     title: &case.title,
+                    requirements: &case.requirements,
+                    tier: case.tier,
+                    tags: &case.tags,
                     levels: case.levels,
                     needs: &case.needs,
                     exclusive: case.exclusive,

@@ -1,5 +1,6 @@
 //! A run that nobody looks at: for proofs that cases can fail, and for tests of the suite.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
@@ -22,6 +23,8 @@ pub struct Rehearsal {
     pub selection: Selection,
     /// The failures that are known.
     pub known: Option<ExpectationFile>,
+    /// Where to write all that was seen and done.
+    pub history: Option<PathBuf>,
 }
 
 /// Runs the selected cases and all invariants, and prints nothing. On a model that takes no time;
@@ -34,7 +37,7 @@ pub fn rehearse(rehearsal: Rehearsal, cases: Vec<Case>) -> Result<RunReport, Run
     const CASES_AT_ONCE: usize = 8;
     let options = RunOptions::new(rehearsal.tested, rehearsal.selection, CASES_AT_ONCE);
     let planned = plan(cases, &options.selection)?;
-    let mut outputs = Outputs::open(None, None, None)?;
+    let mut outputs = Outputs::open(None, None, rehearsal.history.as_deref())?;
     run_plan(
         &options,
         rehearsal.known,

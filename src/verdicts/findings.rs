@@ -141,7 +141,7 @@ pub(super) fn slice<'a>(
 const _: () = {
     let mut place = 0;
     while place < INVARIANTS.len() {
-        assert!(matches!(INVARIANTS[place].levels.cache, Level::Must));
+        assert!(matches!(INVARIANTS[place].levels.cache, Some(Level::Must)));
         place += 1;
     }
 };

@@ -40,7 +40,7 @@ pub(super) struct Execution {
 #[derive(Clone, Debug)]
 pub(super) enum Readable {
     /// It can be judged.
-    Case(Case),
+    Case(Box<Case>),
     /// This version of the suite cannot read it: its name, and why.
     Not(String, String),
 }
@@ -119,7 +119,7 @@ impl Readable {
     fn of(planned: &PlannedCase) -> Self {
         let path = format!("{}.yaml", planned.name.replace("::", "/"));
         match case::parse(Path::new(&path), &planned.definition) {
-            Ok(case) => Self::Case(case),
+            Ok(case) => Self::Case(Box::new(case)),
             Err(found) => {
                 let first = found.first().map(|found| found.message.clone());
                 let reason = format!(

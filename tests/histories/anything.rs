@@ -10,8 +10,8 @@ use std::sync::{Arc, LazyLock};
 
 use cri_event_conformance::case::Case;
 use cri_event_conformance::history::{
-    Body, CaseHistory, ContainerId, ContainerState, Entry, Event, EventKind, PodUid, SandboxId,
-    SandboxState, Seq, SubjectKind,
+    Body, CaseHistory, CaseRun, ContainerId, ContainerState, Entry, Event, EventKind, PodUid,
+    SandboxId, SandboxState, Seq, SubjectKind,
 };
 use expect_test::expect_file;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert, proptest};
@@ -22,7 +22,7 @@ use crate::{case_of, clean, judge_as};
 
 /// One thing made wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mutation {
+pub(crate) enum Mutation {
     Remove,
     Repeat,
     /// With another event, which may be anywhere.
@@ -127,21 +127,25 @@ fn mutation() -> impl Strategy<Value = Mutation> {
 }
 
 /// Every case's.
-static RECORDINGS: LazyLock<Vec<Recording>> =
-    LazyLock::new(|| CASES.iter().map(|(id, _)| Recording::of(id)).collect());
+static RECORDINGS: LazyLock<Vec<Recording>> = LazyLock::new(|| {
+    CASES
+        .iter()
+        .map(|(id, _)| Recording::of(clean(id)))
+        .collect()
+});
 
 /// A recording, and what can be told of it without judging.
-struct Recording {
-    case: Case,
-    entries: Vec<Entry>,
+pub(crate) struct Recording {
+    pub(crate) run: CaseRun,
+    pub(crate) case: Case,
+    pub(crate) entries: Vec<Entry>,
     /// The ids that the runtime gave to the case; whether it is a sandbox's.
     subjects: BTreeMap<ContainerId, bool>,
     steps_ended: usize,
 }
 
 impl Recording {
-    fn of(id: &str) -> Self {
-        let entries = clean(id);
+    pub(crate) fn of(entries: Vec<Entry>) -> Self {
         let (run, case) = case_of(&entries);
         let mut history = CaseHistory::new(run);
         for entry in &entries {
@@ -155,6 +159,7 @@ impl Recording {
         let ended = |entry: &Entry| matches!(entry.body, Body::StepsEnded { .. });
         let steps_ended = entries.iter().position(ended).expect("the steps ended");
         Self {
+            run,
             case,
             entries,
             subjects,
@@ -163,7 +168,7 @@ impl Recording {
     }
 
     /// The event at a place, if it is about something that the case has made.
-    fn judged(&self, place: usize) -> Option<&Event> {
+    pub(crate) fn judged(&self, place: usize) -> Option<&Event> {
         match &self.entries[place].body {
             Body::Event { event, .. } => self
                 .subjects
@@ -173,7 +178,7 @@ impl Recording {
         }
     }
 
-    fn with(&self, mutation: Mutation, place: usize, other: usize) -> Vec<Entry> {
+    pub(crate) fn with(&self, mutation: Mutation, place: usize, other: usize) -> Vec<Entry> {
         let mut entries = self.entries.clone();
         match mutation {
             Mutation::Remove => drop(entries.remove(place)),

@@ -32,6 +32,7 @@ const AREAS: &[(&str, &str)] = &[
 pub(super) fn check(file: &CaseFile, place: Place<'_>, found: &mut Findings) {
     check_id(&file.id, place, found);
     check_texts(file, found);
+    check_labels(file, found);
     if file.silent && !file.exclusive {
         found
             .object_to("silent", "other cases would ask the runtime meanwhile")
@@ -99,6 +100,27 @@ fn check_texts(file: &CaseFile, found: &mut Findings) {
     for (index, source) in file.sources.iter().enumerate() {
         if source.trim().is_empty() {
             found.object_to_element("sources", index, "this source names nothing");
+        }
+    }
+}
+
+fn check_labels(file: &CaseFile, found: &mut Findings) {
+    if file.levels.highest().is_none() {
+        found
+            .object_to("levels", "nothing says whom the case binds")
+            .advise("name a profile and how binding it is there, such as `{cache: must}`");
+    }
+    for (index, id) in file.requirements.iter().enumerate() {
+        let number = id.strip_prefix(|letter: char| letter.is_ascii_uppercase());
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        if !number.is_some_and(is_number) {
+            found.object_to_element("requirements", index, "this is no id such as `R9`");
+        }
+    }
+    for (index, tag) in file.tags.iter().enumerate() {
+        if !is_kebab(tag) {
+            let problem = "a tag is small letters, digits and hyphens";
+            found.object_to_element("tags", index, problem);
         }
     }
 }

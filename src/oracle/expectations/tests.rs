@@ -11,7 +11,7 @@ use expect_test::{Expect, expect};
 use serde_yaml::with::singleton_map_recursive;
 
 use super::{check as broken, pending};
-use crate::case::{Case, Check, Expectation, Levels};
+use crate::case::{Case, Check, Expectation, Levels, Tier};
 use crate::oracle::script::{history, render};
 use crate::outcome::Level;
 
@@ -25,9 +25,13 @@ pub(in crate::oracle) fn case(level: Level, check: &str) -> Case {
         why: String::new(),
         sources: Vec::new(),
         levels: Levels {
-            cache: level,
-            hint: level,
+            cache: Some(level),
+            hint: Some(level),
+            observer: None,
         },
+        requirements: Vec::new(),
+        tier: Tier::default(),
+        tags: Vec::new(),
         needs: Vec::new(),
         exclusive: false,
         silent: false,
