@@ -3,8 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use serde::de::{Deserializer, Error, Visitor};
-use serde::ser::Serializer;
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde::ser::{Serialize, Serializer};
+
+use super::Delay;
 
 pub(super) fn serialize<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(&humantime::format_duration(*duration))
@@ -30,6 +32,39 @@ impl Visitor<'_> for Words {
                 "`{words}` is no duration such as `300ms`, `2s` or `1m 30s`"
             ))
         })
+    }
+}
+
+impl Serialize for Delay {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Given(duration) => serialize(duration, to),
+            Self::Item => to.serialize_str("item"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Delay {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_str(DelayWords)
+    }
+}
+
+struct DelayWords;
+
+impl Visitor<'_> for DelayWords {
+    type Value = Delay;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a duration such as `300ms`, or `item`")
+    }
+
+    fn visit_str<E: Error>(self, words: &str) -> Result<Delay, E> {
+        if words == "item" {
+            Ok(Delay::Item)
+        } else {
+            Words.visit_str(words).map(Delay::Given)
+        }
     }
 }
 

@@ -121,6 +121,9 @@ pub struct StatusCheck {
     /// The reason, one of these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reason: Vec<String>,
+    /// The reason, none of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_reason: Vec<String>,
 }
 
 /// An exit code to expect.

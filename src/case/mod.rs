@@ -18,6 +18,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 mod validate;
+mod workload;
 
 use serde::{Deserialize, Serialize};
 
@@ -30,8 +31,11 @@ pub use expectation::{
 };
 pub use parse::parse;
 pub use step::{
-    AwaitStep, ContainerStep, CreateStep, EatSpec, ExitSpec, Number, RepeatStep, Resubscribe,
-    SandboxRef, SandboxStep, StartStep, Step, StopStep, WorkloadSpec,
+    AwaitStep, ContainerStep, CreateStep, RepeatStep, Resubscribe, SandboxRef, SandboxStep,
+    StartStep, Step, StopStep,
+};
+pub use workload::{
+    ChildEatSpec, Delay, DieSpec, EatOnTermSpec, EatSpec, ExitSpec, Number, WorkloadSpec,
 };
 
 /// One conformance case, from one file `cases/<area>/<name>.yaml`.

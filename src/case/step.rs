@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{duration, event};
+use super::{WorkloadSpec, duration, event};
 use crate::history::EventKind;
 
 /// One thing to do.
@@ -63,71 +63,18 @@ pub struct CreateStep {
     pub sandbox: String,
     /// What it shall do.
     pub workload: WorkloadSpec,
+    /// The container that it is the next attempt of, and whose name in the pod it bears.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt_of: Option<String>,
+    /// Whether it has a terminal.
+    #[serde(default)]
+    pub tty: bool,
     /// Memory limit in MiB, without swap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_mib: Option<u32>,
     /// A runtime may refuse this already here. The case is then inconclusive.
     #[serde(default)]
     pub may_fail: bool,
-}
-
-/// What a container does.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(
-    rename_all = "kebab-case",
-    expecting = "a workload: `obey`, `ignore`, `missing`, `{exit: …}` or `{eat: …}`"
-)]
-pub enum WorkloadSpec {
-    /// Exit by itself.
-    Exit(ExitSpec),
-    /// Run until SIGTERM, then exit 0 at once.
-    Obey,
-    /// Ignore SIGTERM and run until killed.
-    Ignore,
-    /// Use memory beyond any limit.
-    Eat(EatSpec),
-    /// A program that the image does not have.
-    Missing,
-}
-
-/// Exit by itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(
-    deny_unknown_fields,
-    rename_all = "kebab-case",
-    expecting = "an exit such as `{code: 42, after: 300ms}`"
-)]
-pub struct ExitSpec {
-    /// With which code.
-    pub code: Number,
-    /// How long after the start.
-    #[serde(default, with = "duration")]
-    pub after: Duration,
-}
-
-/// Use memory beyond any limit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(
-    deny_unknown_fields,
-    rename_all = "kebab-case",
-    expecting = "an appetite such as `{mib: 64, after: 500ms}`"
-)]
-pub struct EatSpec {
-    /// How many MiB to touch.
-    pub mib: u32,
-    /// How long after the start. A runtime watches for OOM kills only a little after it has started
-    /// the container, so that an instant one tests something else.
-    #[serde(with = "duration")]
-    pub after: Duration,
-}
-
-/// A number, or the current item of the `repeat` around it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Number {
-    /// This number.
-    Given(u8),
-    /// The item whose turn it is.
-    Item,
 }
 
 /// Start a container.

@@ -311,11 +311,12 @@ pub(super) fn create_container(spec: &Arc<ContainerSpec>) -> v1::CreateContainer
         pod_sandbox_id: spec.sandbox.0.clone(),
         config: Some(v1::ContainerConfig {
             metadata: Some(v1::ContainerMetadata {
-                name: spec.binding.clone(),
+                name: spec.name().to_owned(),
                 attempt: spec.attempt,
             }),
             image: Some(image_spec(&spec.image)),
             command: spec.command.clone(),
+            tty: spec.tty,
             labels: to_map(&spec.labels),
             annotations: to_map(&spec.annotations),
             linux: Some(v1::LinuxContainerConfig {

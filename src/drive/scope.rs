@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::case::{EatSpec, ExitSpec, Number, WorkloadSpec};
+use crate::case::{
+    ChildEatSpec, Delay, DieSpec, EatOnTermSpec, EatSpec, ExitSpec, Number, WorkloadSpec,
+};
 use crate::history::{ContainerId, SandboxId, SandboxSpec};
 use crate::workload::Workload;
 
@@ -11,7 +14,8 @@ use crate::workload::Workload;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope {
     sandboxes: BTreeMap<String, (SandboxId, Arc<SandboxSpec>)>,
-    containers: BTreeMap<String, ContainerId>,
+    /// With the name that each has in its pod.
+    containers: BTreeMap<String, (ContainerId, String)>,
     item: Option<u8>,
 }
 
@@ -25,8 +29,9 @@ impl Scope {
         self.sandboxes.insert(name.to_owned(), (id, spec));
     }
 
-    pub(super) fn bind_container(&mut self, name: &str, id: ContainerId) {
-        self.containers.insert(name.to_owned(), id);
+    pub(super) fn bind_container(&mut self, name: &str, id: ContainerId, in_pod: &str) {
+        self.containers
+            .insert(name.to_owned(), (id, in_pod.to_owned()));
     }
 
     pub(super) fn sandbox(&self, name: &str) -> Option<&(SandboxId, Arc<SandboxSpec>)> {
@@ -34,7 +39,12 @@ impl Scope {
     }
 
     pub(super) fn container(&self, name: &str) -> Option<&ContainerId> {
-        self.containers.get(name)
+        self.containers.get(name).map(|(id, _)| id)
+    }
+
+    /// The name that a container has in its pod.
+    pub(super) fn name_in_pod(&self, name: &str) -> Option<&str> {
+        self.containers.get(name).map(|(_, in_pod)| in_pod.as_str())
     }
 
     /// The id that events about this name carry.
@@ -47,7 +57,15 @@ impl Scope {
         match spec {
             WorkloadSpec::Exit(ExitSpec { code, after }) => Workload::Exit {
                 code: self.number(*code),
-                after: *after,
+                after: self.delay(*after),
+            },
+            WorkloadSpec::Leave(ExitSpec { code, after }) => Workload::Leave {
+                code: self.number(*code),
+                after: self.delay(*after),
+            },
+            WorkloadSpec::Die(DieSpec { signal, after }) => Workload::Die {
+                signal: self.number(*signal),
+                after: self.delay(*after),
             },
             WorkloadSpec::Obey => Workload::Obey,
             WorkloadSpec::Ignore => Workload::Ignore,
@@ -55,7 +73,28 @@ impl Scope {
                 mebibytes: *mib,
                 after: *after,
             },
+            WorkloadSpec::EatOnTerm(EatOnTermSpec { mib }) => {
+                Workload::EatOnTerm { mebibytes: *mib }
+            }
+            WorkloadSpec::ChildEat(ChildEatSpec {
+                mib,
+                after,
+                then,
+                code,
+            }) => Workload::ChildEat {
+                mebibytes: *mib,
+                after: *after,
+                then: *then,
+                code: self.number(*code),
+            },
             WorkloadSpec::Missing => Workload::Missing,
+        }
+    }
+
+    fn delay(&self, delay: Delay) -> Duration {
+        match delay {
+            Delay::Given(duration) => duration,
+            Delay::Item => Duration::from_millis(self.item.unwrap_or_default().into()),
         }
     }
 

@@ -273,6 +273,8 @@ impl Session {
             command: workload.command(),
             declared_exit: workload.declared_exit(),
             memory_bytes: None,
+            name: None,
+            tty: false,
             labels,
             annotations: Labels::new(),
         }

@@ -95,12 +95,20 @@ impl CaseRunner {
         let pod = scope
             .sandbox(&step.sandbox)
             .ok_or_else(|| unbound(&step.sandbox))?;
-        let attempt = self.next_attempt(&step.binding);
+        let name = match &step.attempt_of {
+            Some(earlier) => scope.name_in_pod(earlier).ok_or_else(|| unbound(earlier))?,
+            None => &step.binding,
+        };
+        let name = name.to_owned();
+        let attempt = self.next_attempt(&name);
         let workload = scope.workload(&step.workload);
-        let mut spec =
-            self.session
-                .container_spec((&pod.0, &pod.1), &step.binding, attempt, &workload);
+        let mut spec = self
+            .session
+            .container_spec((&pod.0, &pod.1), &name, attempt, &workload);
+        spec.name = (name != step.binding).then(|| name.clone());
+        spec.binding.clone_from(&step.binding);
         spec.memory_bytes = step.memory_mib.map(|mib| u64::from(mib) << 20);
+        spec.tty = step.tty;
         let request = Request::CreateContainer(Arc::new(spec));
         let reply = match self.call(request).await {
             Err(fault) if step.may_fail => {
@@ -112,7 +120,7 @@ impl CaseRunner {
             reply => reply.map_err(|fault| failed("CreateContainer", &fault))?,
         };
         if let Reply::Container(id) = reply {
-            scope.bind_container(&step.binding, id);
+            scope.bind_container(&step.binding, id, &name);
         }
         Ok(())
     }

@@ -111,8 +111,10 @@ pub struct ContainerSpec {
     pub sandbox: SandboxId,
     /// How that sandbox was made; `CreateContainer` repeats it.
     pub sandbox_spec: Arc<SandboxSpec>,
-    /// The name by which the case calls it, which is also its name in the pod.
+    /// The name by which the case calls it.
     pub binding: String,
+    /// Its name in the pod; the binding if absent.
+    pub name: Option<String>,
     /// 0, 1, 2 and so on when the same name is created again.
     pub attempt: u32,
     /// The image's reference.
@@ -123,10 +125,20 @@ pub struct ContainerSpec {
     pub declared_exit: Option<i32>,
     /// Memory limit, without swap; none if absent.
     pub memory_bytes: Option<u64>,
+    /// Whether it has a terminal.
+    pub tty: bool,
     /// Labels.
     pub labels: Labels,
     /// Annotations.
     pub annotations: Labels,
+}
+
+impl ContainerSpec {
+    /// Its name in the pod.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.binding)
+    }
 }
 
 /// What a call returned.

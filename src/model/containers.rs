@@ -55,7 +55,7 @@ impl Machine {
         };
         let image_ref = image.id.clone();
         let metadata = ContainerMetadata {
-            name: spec.binding.clone(),
+            name: spec.name().to_owned(),
             attempt: spec.attempt,
         };
         let same = |other: &Container| {
@@ -159,8 +159,8 @@ impl Machine {
             self.kill(id, true);
             return done;
         }
-        if let Some(code) = on_term.filter(|_| self.behaviour.sends_stop_signal) {
-            self.end_process(id, End::exit(code));
+        if let Some(end) = on_term.filter(|_| self.behaviour.sends_stop_signal) {
+            self.end_process(id, end);
             self.notice(id, true);
             return done;
         }

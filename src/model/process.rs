@@ -21,8 +21,8 @@ pub(super) struct Life {
     pub(super) own_end: Option<(Duration, End)>,
     /// When the kernel kills a child of it for its memory.
     pub(super) child_killed: Option<Duration>,
-    /// Its exit code when it gets a SIGTERM; none if it ignores that.
-    pub(super) on_term: Option<i32>,
+    /// How it ends when it gets a SIGTERM; none if it ignores that.
+    pub(super) on_term: Option<End>,
 }
 
 impl End {
@@ -49,11 +49,13 @@ impl Life {
             |mebibytes: u32| memory_bytes.is_some_and(|limit| u64::from(mebibytes) << 20 > limit);
         Ok(match workload {
             Workload::Pause | Workload::Obey | Workload::Zombies { .. } => Self {
-                on_term: Some(0),
+                on_term: Some(End::exit(0)),
                 ..Self::default()
             },
             Workload::Ignore => Self::default(),
-            Workload::Exit { code, after } => Self::ends(after, End::exit(code.into())),
+            Workload::Exit { code, after } | Workload::Leave { code, after } => {
+                Self::ends(after, End::exit(code.into()))
+            }
             Workload::Die { signal, after } => Self::ends(after, End::exit(death_by(signal))),
             Workload::Eat { mebibytes, after } if is_too_much(mebibytes) => {
                 Self::ends(after, End::KILLED)
@@ -70,6 +72,14 @@ impl Life {
             Workload::Eat { after, .. } | Workload::ChildEat { after, .. } => {
                 Self::ends(after, End::exit(98))
             }
+            Workload::EatOnTerm { mebibytes } => Self {
+                on_term: Some(if is_too_much(mebibytes) {
+                    End::KILLED
+                } else {
+                    End::exit(98)
+                }),
+                ..Self::default()
+            },
             Workload::Write { .. } => Self::ends(Duration::ZERO, End::exit(0)),
             Workload::Missing => {
                 return Err(format!(
@@ -85,7 +95,7 @@ impl Life {
         Self {
             own_end: Some((after, end)),
             child_killed: None,
-            on_term: Some(143),
+            on_term: Some(End::exit(143)),
         }
     }
 }
@@ -121,6 +131,7 @@ mod tests {
         check("/workload obey", None, None);
         check("/workload ignore", None, None);
         check("/workload exit 42 1000", None, Some((1, 42, false)));
+        check("/workload leave 3 1000", None, Some((1, 3, false)));
         check("/workload die 11 1000", None, Some((1, 139, false)));
         check("/workload die 9 1000", None, Some((1, 99, false)));
         check("/workload dance", None, Some((0, 97, false)));
@@ -150,10 +161,13 @@ mod tests {
             let command = [PROGRAM_PATH.to_owned(), mode.to_owned()];
             Life::of(&command, None).unwrap().on_term
         };
-        assert_eq!(on_term("obey"), Some(0));
-        assert_eq!(on_term("pause"), Some(0));
+        assert_eq!(on_term("obey"), Some(End::exit(0)));
+        assert_eq!(on_term("pause"), Some(End::exit(0)));
         assert_eq!(on_term("ignore"), None);
-        assert_eq!(Life::ends(SECOND, End::exit(1)).on_term, Some(143));
+        assert_eq!(
+            Life::ends(SECOND, End::exit(1)).on_term,
+            Some(End::exit(143))
+        );
     }
 
     #[test]

@@ -279,10 +279,13 @@ impl<'a> Events<'a> {
                 evidence,
             };
         }
-        if check.reason.is_empty() || check.reason.contains(&status.reason) {
-            return Holds;
-        }
-        let expected = format!("reason `{}` in {kind}", check.reason.join("` or `"));
+        let wanted = check.reason.is_empty() || check.reason.contains(&status.reason);
+        let unwanted = check.not_reason.contains(&status.reason);
+        let expected = match (wanted, unwanted) {
+            (true, false) => return Holds,
+            (false, _) => format!("reason `{}` in {kind}", check.reason.join("` or `")),
+            (true, true) => format!("any reason but `{}` in {kind}", status.reason),
+        };
         let actual = format!("reason `{}`, exit code {code}", status.reason);
         Broken {
             expected,

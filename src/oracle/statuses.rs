@@ -4,6 +4,7 @@
 mod tests;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use super::invariants::Invariant;
 use crate::history::{
@@ -110,7 +111,7 @@ pub(super) fn times_in_order(rule: &Invariant, history: &CaseHistory) -> Vec<Vio
                 format!(", of {}", status.id)
             };
             let kind = event.kind;
-            Some((format!("{expected} in {kind}"), actual + &of_whom))
+            Some((format!("{expected} in {kind}{of_whom}"), actual))
         })
     })
 }
@@ -160,9 +161,9 @@ fn wrong_times(
     set.windows(2).find_map(|pair| {
         let [(before, earlier), (after, later)] = [pair[0], pair[1]];
         (later.saturating_add(TICK_NS) < earlier).then(|| {
-            let early = earlier.abs_diff(later);
-            let expected = format!("{before} not after {after}");
-            (expected, format!("it is {early} ns after it"))
+            let early = Duration::from_nanos(earlier.abs_diff(later));
+            let expected = format!("{before} not {early:?} after {after}");
+            (expected, format!("{before} after {after}"))
         })
     })
 }

@@ -57,6 +57,20 @@ pub enum Workload {
         /// The exit code of the parent.
         code: u8,
     },
+    /// Waits for a SIGTERM and then touches memory, to be killed for it; if it is not, it exits with
+    /// code 98.
+    EatOnTerm {
+        /// How much memory it touches.
+        mebibytes: u32,
+    },
+    /// Has a child that waits for ever and holds the output open, and exits with `code`; the child
+    /// ends with the pid namespace.
+    Leave {
+        /// The exit code.
+        code: u8,
+        /// How long it runs.
+        after: Duration,
+    },
     /// Leaves zombies to the init of its pid namespace, then does as [`Workload::Obey`].
     Zombies {
         /// How many.
@@ -92,6 +106,8 @@ impl Workload {
                 "child-eat",
                 vec![mebibytes.to_string(), ms(after), ms(then), code.to_string()],
             ),
+            Self::EatOnTerm { mebibytes } => ("eat-on-term", vec![mebibytes.to_string()]),
+            Self::Leave { code, after } => ("leave", vec![code.to_string(), ms(after)]),
             Self::Zombies { count } => ("zombies", vec![count.to_string()]),
             Self::Write { text } => ("write", vec![text.clone()]),
             Self::Missing => return vec!["/missing".to_owned()],
@@ -145,6 +161,17 @@ impl Workload {
                 then: ms(then)?,
                 code: code.parse().ok()?,
             },
+            [PROGRAM_PATH, "eat-on-term", mebibytes] => Self::EatOnTerm {
+                mebibytes: mebibytes.parse().ok()?,
+            },
+            [PROGRAM_PATH, "leave", code] => Self::Leave {
+                code: code.parse().ok()?,
+                after: Duration::ZERO,
+            },
+            [PROGRAM_PATH, "leave", code, after] => Self::Leave {
+                code: code.parse().ok()?,
+                after: ms(after)?,
+            },
             [PROGRAM_PATH, "zombies", count] => Self::Zombies {
                 count: count.parse().ok()?,
             },
@@ -161,13 +188,16 @@ impl Workload {
     #[must_use]
     pub fn declared_exit(&self) -> Option<i32> {
         match self {
-            Self::Exit { code, .. } | Self::ChildEat { code, .. } => Some(i32::from(*code)),
+            Self::Exit { code, .. } | Self::ChildEat { code, .. } | Self::Leave { code, .. } => {
+                Some(i32::from(*code))
+            }
             Self::Die { signal, .. } => Some(128 + i32::from(*signal)),
             Self::Write { .. } => Some(0),
             Self::Pause
             | Self::Obey
             | Self::Ignore
             | Self::Eat { .. }
+            | Self::EatOnTerm { .. }
             | Self::Zombies { .. }
             | Self::Missing => None,
         }
@@ -226,6 +256,16 @@ mod tests {
             code: 5,
         };
         check(&child_eat, "/workload child-eat 64 1000 2000 5", Some(5));
+        check(
+            &Workload::EatOnTerm { mebibytes: 64 },
+            "/workload eat-on-term 64",
+            None,
+        );
+        let leave = Workload::Leave {
+            code: 3,
+            after: SECOND,
+        };
+        check(&leave, "/workload leave 3 1000", Some(3));
         check(&Workload::Zombies { count: 3 }, "/workload zombies 3", None);
         check(
             &Workload::Write {

@@ -69,10 +69,10 @@ impl<'a> Expectations<'a, '_> {
 
     fn status(&mut self, check: &StatusCheck) {
         let kind = self.resolve(&check.of, Wanted::Container);
-        if check.exit_code.is_none() && check.reason.is_empty() {
+        if check.exit_code.is_none() && check.reason.is_empty() && check.not_reason.is_empty() {
             self.found
                 .object("this asks nothing of the status")
-                .advise("add `exit-code` or `reason`");
+                .advise("add `exit-code`, `reason` or `not-reason`");
         }
         if check.event == EventKind::Deleted {
             self.found.object_to(

@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use super::findings::Findings;
 use super::names::{Kind, Names, Wanted};
+use super::workload;
 use crate::case::file::CaseFile;
-use crate::case::{
-    AwaitStep, CallEdge, CreateStep, EatSpec, ExitSpec, Need, Number, RepeatStep, Step, StopStep,
-    WorkloadSpec, limits,
-};
+use crate::case::{AwaitStep, CallEdge, CreateStep, RepeatStep, Step, StopStep, limits};
 
 /// Checks the steps and tells what the names in them stand for.
 pub(super) fn check<'a>(file: &'a CaseFile, found: &mut Findings) -> Names<'a> {
@@ -134,7 +132,7 @@ impl<'a> Walk<'a, '_> {
         self.resolve(("in", &step.sandbox), Wanted::Sandbox);
         let kind = Kind::Container {
             sandbox: &step.sandbox,
-            declares_exit: matches!(step.workload, WorkloadSpec::Exit(_)),
+            declares_exit: workload::declares_exit(&step.workload),
         };
         let Self {
             names,
@@ -143,60 +141,10 @@ impl<'a> Walk<'a, '_> {
             ..
         } = self;
         names.bind(&step.binding, kind, rounds, found);
-        self.memory(step);
-        self.found.enter("workload");
-        match &step.workload {
-            WorkloadSpec::Exit(exit) => self.exit(exit, round),
-            WorkloadSpec::Eat(eat) => self.eat(eat, step.memory_mib),
-            WorkloadSpec::Obey | WorkloadSpec::Ignore | WorkloadSpec::Missing => {}
+        if let Some(earlier) = &step.attempt_of {
+            self.resolve(("attempt-of", earlier), Wanted::Container);
         }
-        self.found.leave();
-    }
-
-    fn memory(&mut self, step: &CreateStep) {
-        let Some(mib) = step.memory_mib else {
-            return;
-        };
-        let most = limits::MEMORY_MIB;
-        if !(1..=most).contains(&mib) {
-            let message = format!("a memory limit is from 1 to {most} MiB");
-            self.found.object_to("memory-mib", message);
-        }
-        if !self.file.needs.contains(&Need::MemoryLimit) {
-            self.found
-                .object_to(
-                    "memory-mib",
-                    "the case does not say that it needs memory limits",
-                )
-                .advise("add `needs: [memory-limit]`");
-        }
-    }
-
-    fn exit(&mut self, exit: &ExitSpec, round: Round) {
-        self.found.enter("exit");
-        if exit.code == Number::Item && !round.has_item {
-            self.found
-                .object_to("code", "`item` stands for nothing here")
-                .advise("it is the item whose turn it is in a `repeat` with `items`");
-        }
-        self.span("after", Some(exit.after));
-        self.found.leave();
-    }
-
-    fn eat(&mut self, eat: &EatSpec, limit: Option<u32>) {
-        self.found.enter("eat");
-        let most = limits::MEMORY_MIB;
-        if eat.mib > most {
-            let message = format!("no container may use more than {most} MiB");
-            self.found.object_to("mib", message);
-        }
-        if limit.is_none_or(|limit| limit >= eat.mib) {
-            self.found
-                .object_to("mib", "nothing limits the memory to less than this")
-                .advise("add a lower `memory-mib` to the container");
-        }
-        self.span("after", Some(eat.after));
-        self.found.leave();
+        workload::check(step, self.file, round.has_item, self.found);
     }
 
     fn stop(&mut self, step: &'a StopStep) {
@@ -225,11 +173,7 @@ impl<'a> Walk<'a, '_> {
     }
 
     fn span(&mut self, key: &'static str, span: Option<Duration>) {
-        if span.is_some_and(|span| span > limits::SPAN) {
-            let most = humantime::format_duration(limits::SPAN);
-            self.found
-                .object_to(key, format!("nothing may take longer than {most}"));
-        }
+        workload::check_span(key, span, self.found);
     }
 
     fn resubscribe(&mut self, round: Round) {

@@ -48,6 +48,8 @@ pub(crate) fn create_container(ask: &v1::CreateContainerRequest) -> Result<Reque
         attempt: metadata.attempt,
         image: config.image.unwrap_or_default().image,
         command,
+        name: None,
+        tty: config.tty,
         declared_exit: None,
         memory_bytes: u64::try_from(limit).ok().filter(|limit| *limit > 0),
         labels: labels(config.labels),

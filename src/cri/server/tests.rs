@@ -126,6 +126,8 @@ fn calls() -> Vec<(Request, Reply)> {
         attempt: 2,
         image: "image".to_owned(),
         command: vec!["/workload".to_owned(), "obey".to_owned()],
+        name: None,
+        tty: true,
         declared_exit: None,
         memory_bytes: Some(16 << 20),
         labels: labels("l"),

@@ -200,6 +200,8 @@ impl Direct {
                 8 => spec.memory_bytes = Some(value.number()?),
                 9 => read_labels(&mut spec.labels, &mut fields, &mut self.maps)?,
                 10 => read_labels(&mut spec.annotations, &mut fields, &mut self.maps)?,
+                11 => spec.name = Some(value.text()?),
+                12 => spec.tty = value.number()? != 0,
                 _ => return None,
             }
         }

@@ -234,6 +234,8 @@ fn container_spec(spec: wire::ContainerSpec) -> ContainerSpec {
         attempt: spec.attempt,
         image: spec.image,
         command: spec.command,
+        name: spec.name,
+        tty: spec.tty,
         declared_exit: spec.declared_exit,
         memory_bytes: spec.memory_bytes,
         labels: spec.labels.into(),

@@ -217,7 +217,12 @@ fn sandbox_spec() -> impl Strategy<Value = SandboxSpec> {
 
 fn container_spec() -> impl Strategy<Value = ContainerSpec> {
     let place = (sandbox(), sandbox_spec(), text(), any::<u32>(), text());
-    let limits = (option::of(any::<i32>()), option::of(any::<u64>()));
+    let limits = (
+        option::of(any::<i32>()),
+        option::of(any::<u64>()),
+        option::of(text()),
+        any::<bool>(),
+    );
     (place, vec(text(), 0..3), limits, labels(), labels()).prop_map(
         |((sandbox, sandbox_spec, binding, attempt, image), command, limits, labels, notes)| {
             ContainerSpec {
@@ -229,6 +234,8 @@ fn container_spec() -> impl Strategy<Value = ContainerSpec> {
                 command,
                 declared_exit: limits.0,
                 memory_bytes: limits.1,
+                name: limits.2,
+                tty: limits.3,
                 labels,
                 annotations: notes,
             }

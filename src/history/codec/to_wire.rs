@@ -283,6 +283,8 @@ fn container_spec(spec: &ContainerSpec) -> wire::ContainerSpec {
         attempt: spec.attempt,
         image: spec.image.clone(),
         command: spec.command.clone(),
+        name: spec.name.clone(),
+        tty: spec.tty,
         declared_exit: spec.declared_exit,
         memory_bytes: spec.memory_bytes,
         labels: (*spec.labels).clone(),

@@ -138,22 +138,22 @@ fn times_are_in_order() {
     timed(
         "c STARTED started=-11ms",
         expect![[r#"
-        INV-17 at #8: c (c.0.beef): expected created_at not after started_at in STARTED: it is 10999999 ns after it
-    "#]],
+            INV-17 at #8: c (c.0.beef): expected created_at not 10.999999ms after started_at in STARTED: created_at after started_at
+        "#]],
     );
     timed("c STARTED started=-9ms", expect![]);
     timed(
         "c STOPPED started=+11ms",
         expect![[r#"
-        INV-17 at #8: c (c.0.beef): expected started_at not after finished_at in STOPPED: it is 10999999 ns after it
-    "#]],
+            INV-17 at #8: c (c.0.beef): expected started_at not 10.999999ms after finished_at in STOPPED: started_at after finished_at
+        "#]],
     );
     timed("c STOPPED started=+9ms", expect![]);
     timed(
         "c STOPPED finished=-11ms",
         expect![[r#"
-        INV-17 at #8: c (c.0.beef): expected started_at not after finished_at in STOPPED: it is 10999999 ns after it
-    "#]],
+            INV-17 at #8: c (c.0.beef): expected started_at not 10.999999ms after finished_at in STOPPED: started_at after finished_at
+        "#]],
     );
 }
 
@@ -162,8 +162,8 @@ fn an_exit_is_told_after_it_has_happened() {
     timed(
         "c STOPPED at=-60ms",
         expect![[r#"
-        INV-17 at #8: c (c.0.beef): expected finished_at not after the event's created_at in STOPPED: it is 51000002 ns after it
-    "#]],
+            INV-17 at #8: c (c.0.beef): expected finished_at not 51.000002ms after the event's created_at in STOPPED: finished_at after the event's created_at
+        "#]],
     );
     timed("c STOPPED at=-10ms", expect![]);
     timed("c STARTED state=exited at=-60ms", expect![]);
@@ -174,9 +174,9 @@ fn siblings_have_times_too() {
     timed(
         "c STARTED started=0; d create; d CREATED",
         expect![[r#"
-        INV-17 at #8: c (c.0.beef): expected started_at in STARTED: none, of what is RUNNING
-        INV-17 at #11: d (d.0.beef): expected started_at in CREATED: none, of what is RUNNING, of c.0.beef
-    "#]],
+            INV-17 at #8: c (c.0.beef): expected started_at in STARTED: none, of what is RUNNING
+            INV-17 at #11: d (d.0.beef): expected started_at in CREATED, of c.0.beef: none, of what is RUNNING
+        "#]],
     );
     timed("c STARTED; d create; d CREATED", expect![]);
 }

@@ -1,0 +1,137 @@
+//! Whether what a container shall do makes sense under the limits that it has.
+
+use std::time::Duration;
+
+use super::findings::Findings;
+use crate::case::file::CaseFile;
+use crate::case::{
+    ChildEatSpec, CreateStep, Delay, DieSpec, ExitSpec, Need, Number, WorkloadSpec, limits,
+};
+
+/// Checks a container's workload and its limits.
+pub(super) fn check(step: &CreateStep, file: &CaseFile, has_item: bool, found: &mut Findings) {
+    check_memory(step, file, found);
+    let limit = step.memory_mib;
+    found.enter("workload");
+    match &step.workload {
+        WorkloadSpec::Exit(exit) => check_exit("exit", exit, has_item, found),
+        WorkloadSpec::Leave(exit) => check_exit("leave", exit, has_item, found),
+        WorkloadSpec::Die(die) => check_die(die, has_item, found),
+        WorkloadSpec::Eat(eat) => {
+            found.enter("eat");
+            check_appetite(eat.mib, limit, found);
+            check_span("after", Some(eat.after), found);
+            found.leave();
+        }
+        WorkloadSpec::EatOnTerm(eat) => {
+            found.enter("eat-on-term");
+            check_appetite(eat.mib, limit, found);
+            found.leave();
+        }
+        WorkloadSpec::ChildEat(eat) => check_child_eat(eat, limit, has_item, found),
+        WorkloadSpec::Obey | WorkloadSpec::Ignore | WorkloadSpec::Missing => {}
+    }
+    found.leave();
+}
+
+/// Whether a workload says with which code it ends when it is left alone.
+pub(super) fn declares_exit(workload: &WorkloadSpec) -> bool {
+    match workload {
+        WorkloadSpec::Exit(_)
+        | WorkloadSpec::Leave(_)
+        | WorkloadSpec::Die(_)
+        | WorkloadSpec::ChildEat(_) => true,
+        WorkloadSpec::Obey
+        | WorkloadSpec::Ignore
+        | WorkloadSpec::Eat(_)
+        | WorkloadSpec::EatOnTerm(_)
+        | WorkloadSpec::Missing => false,
+    }
+}
+
+/// Objects to a span of time that nobody should wait for.
+pub(super) fn check_span(key: &'static str, span: Option<Duration>, found: &mut Findings) {
+    if span.is_some_and(|span| span > limits::SPAN) {
+        let most = humantime::format_duration(limits::SPAN);
+        found.object_to(key, format!("nothing may take longer than {most}"));
+    }
+}
+
+fn check_memory(step: &CreateStep, file: &CaseFile, found: &mut Findings) {
+    let Some(mib) = step.memory_mib else {
+        return;
+    };
+    let most = limits::MEMORY_MIB;
+    if !(1..=most).contains(&mib) {
+        let message = format!("a memory limit is from 1 to {most} MiB");
+        found.object_to("memory-mib", message);
+    }
+    if !file.needs.contains(&Need::MemoryLimit) {
+        found
+            .object_to(
+                "memory-mib",
+                "the case does not say that it needs memory limits",
+            )
+            .advise("add `needs: [memory-limit]`");
+    }
+}
+
+fn check_exit(key: &'static str, exit: &ExitSpec, has_item: bool, found: &mut Findings) {
+    found.enter(key);
+    check_item("code", exit.code == Number::Item, has_item, found);
+    check_delay(exit.after, has_item, found);
+    found.leave();
+}
+
+fn check_die(die: &DieSpec, has_item: bool, found: &mut Findings) {
+    /// SIGILL, SIGTRAP, SIGBUS and SIGSEGV.
+    const FAULTS: [u8; 4] = [4, 5, 7, 11];
+    found.enter("die");
+    check_item("signal", die.signal == Number::Item, has_item, found);
+    if let Number::Given(signal) = die.signal
+        && !FAULTS.contains(&signal)
+    {
+        found
+            .object_to("signal", "the init of a container cannot die of it alone")
+            .advise("the signals of faults are 4, 5, 7 and 11");
+    }
+    check_delay(die.after, has_item, found);
+    found.leave();
+}
+
+fn check_child_eat(eat: &ChildEatSpec, limit: Option<u32>, has_item: bool, found: &mut Findings) {
+    found.enter("child-eat");
+    check_appetite(eat.mib, limit, found);
+    check_item("code", eat.code == Number::Item, has_item, found);
+    check_span("after", Some(eat.after), found);
+    check_span("then", Some(eat.then), found);
+    found.leave();
+}
+
+fn check_appetite(mib: u32, limit: Option<u32>, found: &mut Findings) {
+    let most = limits::MEMORY_MIB;
+    if mib > most {
+        let message = format!("no container may use more than {most} MiB");
+        found.object_to("mib", message);
+    }
+    if limit.is_none_or(|limit| limit >= mib) {
+        found
+            .object_to("mib", "nothing limits the memory to less than this")
+            .advise("add a lower `memory-mib` to the container");
+    }
+}
+
+fn check_delay(after: Delay, has_item: bool, found: &mut Findings) {
+    match after {
+        Delay::Given(after) => check_span("after", Some(after), found),
+        Delay::Item => check_item("after", true, has_item, found),
+    }
+}
+
+fn check_item(key: &'static str, is_item: bool, has_item: bool, found: &mut Findings) {
+    if is_item && !has_item {
+        found
+            .object_to(key, "`item` stands for nothing here")
+            .advise("it is the item whose turn it is in a `repeat` with `items`");
+    }
+}

@@ -1,0 +1,137 @@
+//! What the containers of a case run.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::duration;
+
+/// What a container does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(
+    rename_all = "kebab-case",
+    expecting = "a workload such as `obey`, `{exit: …}` or `{eat: …}`"
+)]
+pub enum WorkloadSpec {
+    /// Exit by itself.
+    Exit(ExitSpec),
+    /// Exit by itself and leave a child behind that would live for ever.
+    Leave(ExitSpec),
+    /// Die by the signal of a fault.
+    Die(DieSpec),
+    /// Run until SIGTERM, then exit 0 at once.
+    Obey,
+    /// Ignore SIGTERM and run until killed.
+    Ignore,
+    /// Use memory beyond any limit.
+    Eat(EatSpec),
+    /// Use memory beyond any limit once SIGTERM has come.
+    EatOnTerm(EatOnTermSpec),
+    /// Have a child use memory beyond any limit, and outlive it.
+    ChildEat(ChildEatSpec),
+    /// A program that the image does not have.
+    Missing,
+}
+
+/// Exit by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "an exit such as `{code: 42, after: 300ms}`"
+)]
+pub struct ExitSpec {
+    /// With which code.
+    pub code: Number,
+    /// How long after the start.
+    #[serde(default)]
+    pub after: Delay,
+}
+
+/// Die by the signal of a fault. No other signal can be told apart from an exit: the init of a
+/// container dies of no signal that it sends to itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a death such as `{signal: 11, after: 300ms}`"
+)]
+pub struct DieSpec {
+    /// By which signal: 4, 5, 7 or 11, which every architecture has a fault for.
+    pub signal: Number,
+    /// How long after the start.
+    #[serde(default)]
+    pub after: Delay,
+}
+
+/// Use memory beyond any limit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "an appetite such as `{mib: 64, after: 500ms}`"
+)]
+pub struct EatSpec {
+    /// How many MiB to touch.
+    pub mib: u32,
+    /// How long after the start. A runtime watches for OOM kills only a little after it has started
+    /// the container, so that an instant one tests something else.
+    #[serde(with = "duration")]
+    pub after: Duration,
+}
+
+/// Use memory beyond any limit once SIGTERM has come.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "an appetite such as `{mib: 64}`"
+)]
+pub struct EatOnTermSpec {
+    /// How many MiB to touch.
+    pub mib: u32,
+}
+
+/// Have a child use memory beyond any limit, and outlive it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "an appetite such as `{mib: 64, after: 500ms, then: 1s, code: 0}`"
+)]
+pub struct ChildEatSpec {
+    /// How many MiB the child touches.
+    pub mib: u32,
+    /// How long after the start.
+    #[serde(with = "duration")]
+    pub after: Duration,
+    /// How long the container runs after the child's death.
+    #[serde(with = "duration")]
+    pub then: Duration,
+    /// With which code it then exits.
+    pub code: Number,
+}
+
+/// A number, or the current item of the `repeat` around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Number {
+    /// This number.
+    Given(u8),
+    /// The item whose turn it is.
+    Item,
+}
+
+/// A span of time, or as many milliseconds as the current item of the `repeat` around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delay {
+    /// So long.
+    Given(Duration),
+    /// The item whose turn it is, in milliseconds.
+    Item,
+}
+
+impl Default for Delay {
+    fn default() -> Self {
+        Self::Given(Duration::ZERO)
+    }
+}
