@@ -175,6 +175,8 @@ pub struct Behaviour {
     pub grace_percent: u32,
     /// Whether the stop signal is sent at all.
     pub sends_stop_signal: bool,
+    /// Whether a container ends when a child of it is killed for its memory.
+    pub child_kill_ends: bool,
     /// What has no event, though it should.
     pub untold: &'static [Transition],
     /// What has an event, though it need not.
@@ -201,6 +203,7 @@ impl Default for Behaviour {
             restart: Restart::default(),
             grace_percent: 100,
             sends_stop_signal: true,
+            child_kill_ends: false,
             untold: &[],
             told_too: &[],
             exit_code: |end| end.code,

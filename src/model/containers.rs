@@ -228,6 +228,10 @@ impl Machine {
             let reason = (self.behaviour.exit_reason)(End::KILLED);
             reason.clone_into(&mut container.status.reason);
             self.count_oom_kill();
+            if self.behaviour.child_kill_ends {
+                self.end_process(id, End::exit(137));
+                self.notice(id, true);
+            }
         }
     }
 

@@ -87,8 +87,8 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         what: "The exit of a process is noticed eleven seconds later.",
         imitates: "cri-o/cri-o#6295 (the exit file is what is watched)",
         requirements: &["R31"],
-        shown_in: &["CMP-05"],
-        noticed_by: &["CMP-05"],
+        shown_in: &["CMP-05", "EXT-05"],
+        noticed_by: &["CMP-05", "EXT-05"],
         fault: Fault::Behaviour(|behaviour| {
             behaviour.exit_notice = ExitNotice::Late(Duration::from_secs(11));
         }),
@@ -98,8 +98,8 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         what: "Every exit code is 255.",
         imitates: "cri-o/cri-o#9846",
         requirements: &["R17"],
-        shown_in: &["EXT-01"],
-        noticed_by: &["EXT-01", "INV-20"],
+        shown_in: &["EXT-01", "EXT-03", "MUL-03"],
+        noticed_by: &["EXT-01", "EXT-03", "MUL-03", "INV-20"],
         fault: Fault::Behaviour(|behaviour| behaviour.exit_code = |_| 255),
     },
     Defect {
@@ -107,8 +107,8 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         what: "Exit codes are told modulo 128.",
         imitates: "catalogue: a wait status that is read wrongly",
         requirements: &["R17"],
-        shown_in: &["EXT-01"],
-        noticed_by: &["EXT-01", "INV-20"],
+        shown_in: &["EXT-01", "EXT-02"],
+        noticed_by: &["EXT-01", "EXT-02", "INV-20"],
         fault: Fault::Behaviour(|behaviour| behaviour.exit_code = |end| end.code % 128),
     },
     Defect {
@@ -116,8 +116,8 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         what: "A process that was killed has the exit code 0.",
         imitates: "pelagos#343",
         requirements: &["R17"],
-        shown_in: &["STP-02", "OOM-01"],
-        noticed_by: &["STP-02", "OOM-01"],
+        shown_in: &["STP-02", "OOM-01", "EXT-02", "STP-03", "OOM-11"],
+        noticed_by: &["STP-02", "OOM-01", "EXT-02", "STP-03", "OOM-11"],
         fault: Fault::Behaviour(|behaviour| {
             behaviour.exit_code = |end| if end.code == 137 { 0 } else { end.code };
         }),
@@ -127,11 +127,35 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         what: "The reason of an OOM kill is Error.",
         imitates: "containerd/containerd#8180, cri-o/cri-o#4203",
         requirements: &["R17"],
-        shown_in: &["OOM-01"],
-        noticed_by: &["OOM-01"],
+        shown_in: &["OOM-01", "OOM-02", "OOM-07", "OOM-09", "OOM-12"],
+        noticed_by: &["OOM-01", "OOM-02", "OOM-07", "OOM-09", "OOM-12"],
         fault: Fault::Behaviour(|behaviour| behaviour.exit_reason = |_| "Error"),
     },
     // Stopping.
+    Defect {
+        name: "every-137-is-an-oom-kill",
+        what: "The reason of whatever ends with exit code 137 is OOMKilled.",
+        imitates: "shortcuts in runtimes that do not watch the kernel's count of OOM kills",
+        requirements: &["R17"],
+        shown_in: &["OOM-10"],
+        noticed_by: &["OOM-10"],
+        fault: Fault::Behaviour(|behaviour| {
+            behaviour.exit_reason = |end| match end.code {
+                137 => "OOMKilled",
+                0 => "Completed",
+                _ => "Error",
+            };
+        }),
+    },
+    Defect {
+        name: "oom-kill-of-a-child-ends-it",
+        what: "A container ends when a child of it is killed for its memory.",
+        imitates: "kubernetes/kubernetes#104454 (the kill of a child taken for the container's)",
+        requirements: &["R6", "R17"],
+        shown_in: &["OOM-04"],
+        noticed_by: &["OOM-04"],
+        fault: Fault::Behaviour(|behaviour| behaviour.child_kill_ends = true),
+    },
     Defect {
         name: "no-grace-period",
         what: "StopContainer kills at once.",

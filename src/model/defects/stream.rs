@@ -37,8 +37,10 @@ pub(super) const STREAM: &[Defect] = &[
         what: "STOPPED is never sent.",
         imitates: "containerd/containerd#8892 (the STOPPED of an OOM-killed container was discarded)",
         requirements: &["R6", "R23"],
-        shown_in: &["CMP-05", "FEA-01", "STP-01", "STP-02"],
-        noticed_by: &["CMP-05", "FEA-01", "STP-01", "STP-02", "INV-11"],
+        shown_in: &["CMP-05", "FEA-01", "STP-01", "STP-02", "EXT-07", "MUL-01"],
+        noticed_by: &[
+            "CMP-05", "FEA-01", "STP-01", "STP-02", "EXT-07", "MUL-01", "INV-11",
+        ],
         fault: Fault::Events(|_, event| unless(event.kind == EventKind::Stopped, event)),
     },
     Defect {
@@ -46,8 +48,8 @@ pub(super) const STREAM: &[Defect] = &[
         what: "DELETED is never sent.",
         imitates: "CRI-O main, RemovePodSandbox: no DELETED of a container or of the sandbox",
         requirements: &["R6", "R23"],
-        shown_in: &["ORD-01", "SBX-04"],
-        noticed_by: &["ORD-01", "SBX-04", "INV-11"],
+        shown_in: &["ORD-01", "SBX-04", "CMP-07", "STP-08"],
+        noticed_by: &["ORD-01", "SBX-04", "CMP-07", "STP-08", "INV-11"],
         fault: Fault::Events(|_, event| unless(event.kind == EventKind::Deleted, event)),
     },
     Defect {
@@ -127,8 +129,8 @@ pub(super) const STREAM: &[Defect] = &[
         what: "STOPPED is sent twice.",
         imitates: "containerd/containerd#4769 (a shim's end repeats the exit)",
         requirements: &["R8"],
-        shown_in: &["CMP-02"],
-        noticed_by: &["CMP-02", "INV-02"],
+        shown_in: &["CMP-02", "ORD-07", "STP-05"],
+        noticed_by: &["CMP-02", "ORD-07", "STP-05", "INV-02"],
         fault: Fault::Events(|_, event| again(event, EventKind::Stopped, Duration::ZERO)),
     },
     Defect {
@@ -145,8 +147,8 @@ pub(super) const STREAM: &[Defect] = &[
         what: "A container that stops is told to be deleted, too.",
         imitates: "cri-o/cri-o#6625",
         requirements: &["R7", "R8"],
-        shown_in: &["STP-01"],
-        noticed_by: &["STP-01"],
+        shown_in: &["STP-01", "CMP-03"],
+        noticed_by: &["STP-01", "CMP-03"],
         fault: Fault::Events(|_, event| {
             let mut deleted = event.clone();
             deleted.kind = EventKind::Deleted;
@@ -179,8 +181,8 @@ pub(super) const STREAM: &[Defect] = &[
         what: "STARTED comes only after STOPPED.",
         imitates: "cri-o/cri-o#9738",
         requirements: &["R9"],
-        shown_in: &["ORD-01"],
-        noticed_by: &["ORD-01", "INV-01"],
+        shown_in: &["ORD-01", "ORD-02", "ORD-03"],
+        noticed_by: &["ORD-01", "ORD-02", "ORD-03", "INV-01"],
         fault: Fault::Events(|passage, event| {
             hold(passage, event, EventKind::Started, EventKind::Stopped)
         }),
@@ -212,10 +214,22 @@ pub(super) const STREAM: &[Defect] = &[
         what: "STARTED comes half a second late.",
         imitates: "kubernetes/kubernetes#123087 (a late STARTED started a second container)",
         requirements: &["R9", "R31"],
-        shown_in: &["EXT-01"],
-        noticed_by: &["INV-01"],
+        shown_in: &["EXT-01", "ORD-04"],
+        noticed_by: &["ORD-04", "INV-01"],
         fault: Fault::Events(|_, event| {
             late(event, EventKind::Started, Duration::from_millis(500))
+        }),
+    },
+    Defect {
+        name: "overtaking",
+        what: "Every second event of a stream comes 20 ms late, and others overtake it.",
+        imitates: "containerd/containerd#9652 (no approach kept the order)",
+        requirements: &["R20"],
+        shown_in: &["ORD-08"],
+        noticed_by: &["ORD-08"],
+        fault: Fault::Events(|passage, event| {
+            let late = Duration::from_millis(passage.nth % 2 * 20);
+            vec![Delivery::after(late, event)]
         }),
     },
     Defect {
@@ -232,8 +246,8 @@ pub(super) const STREAM: &[Defect] = &[
         what: "The DELETED of a container comes after that of its sandbox.",
         imitates: "KEP-3386: the cache entry goes with the sandbox's DELETED and is made again",
         requirements: &["R9", "R10"],
-        shown_in: &["SBX-04"],
-        noticed_by: &["SBX-04"],
+        shown_in: &["SBX-04", "ORD-09"],
+        noticed_by: &["SBX-04", "ORD-09"],
         fault: Fault::Events(|passage, event| {
             if event.kind != EventKind::Deleted {
                 return vec![at_once(event)];
@@ -382,8 +396,8 @@ pub(super) const STREAM: &[Defect] = &[
         what: "Snapshots lack the event's own container.",
         imitates: "CRI-O main: a container without the pod's label is not in the snapshot",
         requirements: &["R15", "R17"],
-        shown_in: &["SNP-04", "STP-01"],
-        noticed_by: &["SNP-04", "STP-01", "INV-13", "INV-14"],
+        shown_in: &["SNP-04", "STP-01", "MUL-02"],
+        noticed_by: &["SNP-04", "STP-01", "MUL-02", "INV-13", "INV-14"],
         fault: Fault::Events(|_, mut event| {
             event
                 .containers
@@ -590,6 +604,24 @@ pub(super) const STREAM: &[Defect] = &[
         fault: Fault::Events(|_, mut event| {
             if event.kind == EventKind::Stopped {
                 event.container.0.truncate(13);
+            }
+            vec![at_once(event)]
+        }),
+    },
+    Defect {
+        name: "id-of-a-sibling",
+        what: "STOPPED tells the id of another container of the pod.",
+        imitates: "containerd/cri#973 (the wrong id of an exit event was compared)",
+        requirements: &["R11"],
+        shown_in: &["MUL-04"],
+        noticed_by: &["MUL-04"],
+        fault: Fault::Events(|_, mut event| {
+            let others = event.containers.iter().map(|status| &status.id);
+            let sibling = others.filter(|id| **id != event.container).max().cloned();
+            if event.kind == EventKind::Stopped
+                && let Some(sibling) = sibling
+            {
+                event.container = sibling;
             }
             vec![at_once(event)]
         }),
