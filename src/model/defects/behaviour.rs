@@ -180,6 +180,9 @@ pub(super) const VARIATIONS: &[Variation] = &[
     ("siblings come in any order", |behaviour| {
         behaviour.siblings = Order::Any;
     }),
+    ("PodSandboxStatus tells of containers, too", |behaviour| {
+        behaviour.reports_containers = true;
+    }),
     ("the first subscriber gets what was queued", |behaviour| {
         behaviour.replay = Replay::ToFirst;
     }),
