@@ -7,12 +7,12 @@ use std::time::Duration;
 use cri_event_conformance::history::{
     ContainerId, ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event,
     EventKind, Labels, PodUid, RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata,
-    SandboxState, SandboxStatus, Shared,
+    SandboxReport, SandboxState, SandboxStatus, Shared,
 };
 use cri_event_conformance::pleg::{
     Features, Generic, Health, Hint, InspectError, Inspection, Kubelet, KubeletPanic,
-    LifecycleKind, Moment, POD_UID_LABEL, PodList, Receipt, SandboxAnswer, Seen, SharedId,
-    SharedUid, State, StatusFault, Statuses, list_pods, pod_status, receive, relist_hint,
+    LifecycleKind, Moment, POD_UID_LABEL, PodList, Receipt, Seen, SharedId, SharedUid, State,
+    StatusFault, Statuses, list_pods, pod_status, receive, relist_hint,
 };
 
 const NOW_NS: i64 = 1_700_000_000_000_000_000;
@@ -446,7 +446,7 @@ fn of_a_uid_or_an_id_that_comes_twice_one_counts() {
 struct Answers(ContainerStatus);
 
 impl Statuses for Answers {
-    fn sandbox(&self, _id: &str) -> Result<SandboxAnswer<'_>, StatusFault> {
+    fn sandbox(&self, _id: &str) -> Result<&SandboxReport, StatusFault> {
         Err(StatusFault::NotFound)
     }
 

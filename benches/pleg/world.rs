@@ -6,11 +6,11 @@ use std::sync::Arc;
 use cri_event_conformance::history::{
     ContainerId, ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event,
     EventKind, Labels, PodUid, RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata,
-    SandboxState, SandboxStatus,
+    SandboxReport, SandboxState, SandboxStatus,
 };
 use cri_event_conformance::pleg::{
-    Features, Generic, Kubelet, Moment, PodList, PodStatus, SandboxAnswer, Seen, State,
-    StatusFault, Statuses, list_pods, pod_status,
+    Features, Generic, Kubelet, Moment, PodList, PodStatus, Seen, State, StatusFault, Statuses,
+    list_pods, pod_status,
 };
 
 const CONTAINERS: usize = 2;
@@ -20,7 +20,7 @@ const EPOCH_NS: i64 = 1_700_000_000_000_000_000;
 pub(crate) struct World {
     sandboxes: Vec<SandboxListing>,
     containers: Vec<ContainerListing>,
-    sandbox_statuses: HashMap<SandboxId, SandboxStatus>,
+    sandbox_reports: HashMap<SandboxId, SandboxReport>,
     container_statuses: Vec<ContainerStatus>,
     places: HashMap<ContainerId, usize>,
 }
@@ -38,8 +38,8 @@ impl World {
                 .enumerate()
                 .map(|(number, status)| container_listing(number, status))
                 .collect(),
-            sandbox_statuses: sandboxes
-                .map(|status| (status.id.clone(), status))
+            sandbox_reports: sandboxes
+                .map(|status| (status.id.clone(), status.into()))
                 .collect(),
             places: ids.zip(0..).collect(),
             container_statuses: containers,
@@ -101,13 +101,8 @@ pub(crate) fn flipped<'a>(list: &'a PodList<'a>, every: usize) -> PodList<'a> {
 }
 
 impl Statuses for World {
-    fn sandbox(&self, id: &str) -> Result<SandboxAnswer<'_>, StatusFault> {
-        let status = self.sandbox_statuses.get(id).ok_or(StatusFault::NotFound)?;
-        Ok(SandboxAnswer {
-            status,
-            containers: &[],
-            timestamp: 0,
-        })
+    fn sandbox(&self, id: &str) -> Result<&SandboxReport, StatusFault> {
+        self.sandbox_reports.get(id).ok_or(StatusFault::NotFound)
     }
 
     fn container(&self, id: &str) -> Result<&ContainerStatus, StatusFault> {

@@ -4,10 +4,10 @@ use std::borrow::Borrow;
 use std::sync::Arc;
 
 use cri_event_conformance::history::{
-    Body, ContainerListing, ContainerStatus, Entry, Reply, SandboxListing, SandboxStatus,
+    Body, ContainerListing, ContainerStatus, Entry, Reply, SandboxListing, SandboxReport,
 };
 use cri_event_conformance::pleg::{
-    Features, Generic, Kubelet, Moment, SandboxAnswer, StatusFault, Statuses, list_pods,
+    Features, Generic, Kubelet, Moment, StatusFault, Statuses, list_pods,
     pod_status, receive, relist_hint,
 };
 
@@ -50,7 +50,7 @@ fn relist(kubelet: &mut Kubelet, generic: &mut Generic, runtime: &Runtime, now_n
 struct Runtime {
     sandboxes: Vec<SandboxListing>,
     containers: Vec<ContainerListing>,
-    sandbox: Option<SandboxStatus>,
+    sandbox: Option<SandboxReport>,
     container: Option<ContainerStatus>,
 }
 
@@ -59,7 +59,7 @@ impl Runtime {
         match reply {
             Reply::Sandboxes(sandboxes) => self.sandboxes = sandboxes,
             Reply::Containers(containers) => self.containers = containers,
-            Reply::SandboxStatus(status) => self.sandbox = Some(status.into_inner()),
+            Reply::SandboxStatus(report) => self.sandbox = Some(report),
             Reply::ContainerStatus(status) => self.container = Some(status.into_inner()),
             _ => {}
         }
@@ -67,12 +67,8 @@ impl Runtime {
 }
 
 impl Statuses for Runtime {
-    fn sandbox(&self, _id: &str) -> Result<SandboxAnswer<'_>, StatusFault> {
-        Ok(SandboxAnswer {
-            status: self.sandbox.as_ref().ok_or(StatusFault::NotFound)?,
-            containers: self.container.as_slice(),
-            timestamp: 1,
-        })
+    fn sandbox(&self, _id: &str) -> Result<&SandboxReport, StatusFault> {
+        self.sandbox.as_ref().ok_or(StatusFault::NotFound)
     }
 
     /// Not any container's: thousands that all told the same huge text would be gigabytes.

@@ -11,7 +11,7 @@ use cri_event_conformance::history::{
     Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
     ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, HostInstant,
     Labels, PodUid, Reply, Request, RunInfo, RuntimeNanos, SandboxId, SandboxListing,
-    SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode, StepsEnd,
+    SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode, StepsEnd,
     StreamEnd, SubscriptionId,
 };
 
@@ -109,6 +109,7 @@ enum Answer {
     Containers(Statuses),
     Nothing,
     Fault(i8, Text),
+    Report(Pod, Statuses, i32),
 }
 
 #[derive(Arbitrary, Clone, Debug)]
@@ -290,6 +291,11 @@ impl Writer {
             Answer::Made(name) if name.0 % 2 == 0 => Reply::Sandbox(name.sandbox()),
             Answer::Made(name) => Reply::Container(name.container()),
             Answer::Pod(pod) => Reply::SandboxStatus(self.sandbox(pod).into()),
+            Answer::Report(pod, statuses, read_ms) => Reply::SandboxStatus(SandboxReport {
+                containers: self.statuses(statuses).into_iter().map(Into::into).collect(),
+                timestamp: nanos(*read_ms),
+                ..self.sandbox(pod).into()
+            }),
             Answer::Container(status) => Reply::ContainerStatus(self.status(status).into()),
             Answer::Pods(pods) => {
                 Reply::Sandboxes(pods.iter().map(|pod| self.listed_pod(pod)).collect())

@@ -13,8 +13,8 @@ use k8s_cri::v1;
 use crate::history::{
     CallFault, ContainerId, ContainerListing, ContainerMetadata, ContainerSpec, ContainerState,
     ContainerStatus, Event, EventKind, ImageListing, Labels, PodUid, Reply, RuntimeNanos,
-    RuntimeVersion, SandboxId, SandboxListing, SandboxMetadata, SandboxSpec, SandboxState,
-    SandboxStatus, StatusCode,
+    RuntimeVersion, SandboxId, SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec,
+    SandboxState, SandboxStatus, Shared, StatusCode,
 };
 
 /// An answer that names what was made.
@@ -80,11 +80,7 @@ pub(super) fn event(message: v1::ContainerEventResponse) -> Event {
         sandbox: message
             .pod_sandbox_status
             .map(|status| sandbox_status(status).into()),
-        containers: message
-            .containers_statuses
-            .into_iter()
-            .map(|status| container_status(status).into())
-            .collect(),
+        containers: shared_statuses(message.containers_statuses),
     }
 }
 
@@ -100,7 +96,11 @@ pub(super) fn sandbox_status_reply(
     answer: v1::PodSandboxStatusResponse,
 ) -> Result<Reply, tonic::Status> {
     let status = answer.status.ok_or_else(|| empty("PodSandboxStatus"))?;
-    Ok(Reply::SandboxStatus(sandbox_status(status).into()))
+    Ok(Reply::SandboxStatus(SandboxReport {
+        status: sandbox_status(status).into(),
+        containers: shared_statuses(answer.containers_statuses),
+        timestamp: RuntimeNanos(answer.timestamp),
+    }))
 }
 
 pub(super) fn container_status_reply(
@@ -130,6 +130,13 @@ fn sandbox_status(status: v1::PodSandboxStatus) -> SandboxStatus {
         annotations: labels(status.annotations),
         runtime_handler: status.runtime_handler,
     }
+}
+
+fn shared_statuses(statuses: Vec<v1::ContainerStatus>) -> Vec<Shared<ContainerStatus>> {
+    let statuses = statuses.into_iter();
+    statuses
+        .map(|status| container_status(status).into())
+        .collect()
 }
 
 fn container_status(status: v1::ContainerStatus) -> ContainerStatus {

@@ -7,13 +7,13 @@ use tokio::sync::mpsc::Sender;
 use super::caller::Caller;
 use crate::history::{
     CallFault, ContainerId, ContainerListing, ContainerStatus, HostInstant, Labels, Reply, Request,
-    SandboxId, SandboxListing, SandboxStatus, StatusCode,
+    SandboxId, SandboxListing, SandboxReport, StatusCode,
 };
 use crate::host;
 use crate::metrics::{Metrics, RunningState};
 use crate::pleg::{
     Channel, Features, Generic, Inspection, Kubelet, LifecycleEvent, ListedPod, Moment,
-    POD_UID_LABEL, SandboxAnswer, SharedUid, State, StatusFault, Statuses, list_pods, pod_status,
+    POD_UID_LABEL, SharedUid, State, StatusFault, Statuses, list_pods, pod_status,
 };
 
 /// One relist that succeeded.
@@ -27,6 +27,9 @@ pub struct Relist {
     pub containers: Vec<ContainerListing>,
     /// What the PLEG has sent.
     pub lifecycle: Vec<LifecycleEvent>,
+    /// What a PLEG is told of each pod that was inspected in a kubelet with the gate `EventedPLEG`,
+    /// which takes containers from the sandbox's own status if they are told there.
+    pub told_with_gate: BTreeMap<SharedUid, Inspection>,
     /// All that its cache has.
     pub believed: BTreeMap<SharedUid, Inspection>,
 }
@@ -95,18 +98,20 @@ impl Relister {
         let (sandboxes, containers) = self.list().await?;
         let list = list_pods(at, &sandboxes, &containers);
         self.generic.relist(&mut self.kubelet, at, &list);
+        let mut told_with_gate = BTreeMap::new();
         while let Some(wanted) = self.generic.wanted() {
             let pod = list.pod(wanted.index).expect("it was found in this list");
             let now = Moment::from_ns(host::now().realtime_ns);
             let answers = Answers::ask(&self.caller, &pod).await;
-            let inspection = pod_status(&pod, false, now, &answers);
-            let inspection = inspection.map(Into::into);
-            self.generic.inspected(&mut self.kubelet, inspection);
+            let told = |gate| pod_status(&pod, gate, now, &answers).map(Into::into);
+            told_with_gate.insert(wanted.uid.clone(), told(true));
+            self.generic.inspected(&mut self.kubelet, told(false));
         }
         let entries = self.kubelet.cache.entries().into_iter();
         let believed = entries.map(|(uid, entry)| (uid.clone(), entry.inspection.clone()));
         Ok(Relist {
             began,
+            told_with_gate,
             believed: believed.collect(),
             lifecycle: self.kubelet.channel.drain().collect(),
             sandboxes,
@@ -170,7 +175,7 @@ fn label_as_kubelets_do(sandboxes: &[SandboxListing], containers: &mut [Containe
 /// What the runtime answered about one pod.
 #[derive(Debug, Default)]
 struct Answers {
-    sandboxes: BTreeMap<String, Result<SandboxStatus, StatusFault>>,
+    sandboxes: BTreeMap<String, Result<SandboxReport, StatusFault>>,
     containers: BTreeMap<String, Result<ContainerStatus, StatusFault>>,
 }
 
@@ -180,7 +185,7 @@ impl Answers {
         for seen in pod.sandboxes() {
             let request = Request::SandboxStatus(SandboxId::from(seen.id));
             let answer = match caller.call(None, request).await {
-                Ok(Reply::SandboxStatus(status)) => Ok(status.into_inner()),
+                Ok(Reply::SandboxStatus(report)) => Ok(report),
                 Ok(_) => Err(StatusFault::Empty),
                 Err(fault) => Err(status_fault(&fault)),
             };
@@ -208,14 +213,9 @@ fn status_fault(fault: &CallFault) -> StatusFault {
 }
 
 impl Statuses for Answers {
-    fn sandbox(&self, id: &str) -> Result<SandboxAnswer<'_>, StatusFault> {
+    fn sandbox(&self, id: &str) -> Result<&SandboxReport, StatusFault> {
         let answer = self.sandboxes.get(id).ok_or(StatusFault::NotFound)?;
-        let status = answer.as_ref().map_err(Clone::clone)?;
-        Ok(SandboxAnswer {
-            status,
-            containers: &[],
-            timestamp: 0,
-        })
+        answer.as_ref().map_err(Clone::clone)
     }
 
     fn container(&self, id: &str) -> Result<&ContainerStatus, StatusFault> {

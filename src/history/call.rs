@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ContainerId, ContainerListing, ContainerStatus, ImageListing, Labels, PodUid, SandboxId,
-    SandboxListing, SandboxStatus, Shared,
+    SandboxListing, SandboxReport, Shared,
 };
 
 /// One unary CRI call.
@@ -153,7 +153,7 @@ pub enum Reply {
     /// Of `CreateContainer`.
     Container(ContainerId),
     /// Of `PodSandboxStatus`.
-    SandboxStatus(Shared<SandboxStatus>),
+    SandboxStatus(SandboxReport),
     /// Of `ContainerStatus`.
     ContainerStatus(Shared<ContainerStatus>),
     /// Of `ListPodSandbox`.

@@ -25,5 +25,6 @@ pub use run::{ExpectationFile, PlannedCase, PlannedExecution, RunEnd, RunInfo, R
 pub use shared::Shared;
 pub use status::{
     ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event, EventKind,
-    ImageListing, Labels, SandboxListing, SandboxMetadata, SandboxState, SandboxStatus,
+    ImageListing, Labels, SandboxListing, SandboxMetadata, SandboxReport, SandboxState,
+    SandboxStatus,
 };

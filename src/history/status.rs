@@ -132,6 +132,28 @@ pub struct SandboxMetadata {
     pub attempt: u32,
 }
 
+/// `runtime.v1.PodSandboxStatusResponse`: what a runtime tells of one sandbox when it is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SandboxReport {
+    /// The sandbox.
+    pub status: Shared<SandboxStatus>,
+    /// All its containers, if the runtime tells them here.
+    pub containers: Vec<Shared<ContainerStatus>>,
+    /// When all this was read; 0 if the runtime does not say.
+    pub timestamp: RuntimeNanos,
+}
+
+impl From<SandboxStatus> for SandboxReport {
+    /// Of a runtime that tells nothing but the sandbox.
+    fn from(status: SandboxStatus) -> Self {
+        Self {
+            status: status.into(),
+            containers: Vec::new(),
+            timestamp: RuntimeNanos(0),
+        }
+    }
+}
+
 /// `runtime.v1.PodSandboxStatus`, as far as rules read it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SandboxStatus {

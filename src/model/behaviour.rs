@@ -167,6 +167,9 @@ pub struct Behaviour {
     pub effective_after: Duration,
     /// In what order the containers of a snapshot, of a list, and of a sandbox's end come.
     pub siblings: Order,
+    /// Whether `PodSandboxStatus` tells of the sandbox's containers, and when it read all that, as
+    /// with CRI-O. containerd 2.1 does not.
+    pub reports_containers: bool,
     /// When the exit of a process is noticed.
     pub exit_notice: ExitNotice,
     /// What becomes of exits while the runtime was down.
@@ -199,6 +202,7 @@ impl Default for Behaviour {
             full_queue: FullQueue::default(),
             effective_after: Duration::ZERO,
             siblings: Order::default(),
+            reports_containers: false,
             exit_notice: ExitNotice::default(),
             restart: Restart::default(),
             grace_percent: 100,

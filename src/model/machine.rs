@@ -16,7 +16,7 @@ use super::sandboxes::Sandbox;
 use super::stage::{Late, Stage, Subscriber, Taken};
 use crate::history::{
     CallFault, ContainerId, Event, EventKind, HostInstant, ImageListing, Reply, Request,
-    RuntimeVersion, SandboxId, StatusCode,
+    RuntimeNanos, RuntimeVersion, SandboxId, StatusCode,
 };
 
 /// A call that was taken.
@@ -314,7 +314,7 @@ impl Machine {
         let event = Event {
             container: id,
             kind,
-            created_at: self.stage.stamp(self.now),
+            created_at: self.stamp(),
             containers: self.statuses_in(&status.id),
             sandbox: Some(status.into()),
         };
@@ -322,6 +322,11 @@ impl Machine {
             .stage
             .send(&self.behaviour, self.now, &event, &mut self.random);
         self.schedule(late);
+    }
+
+    /// Now, as the runtime tells it: later than all that it has told before.
+    pub(super) fn stamp(&mut self) -> RuntimeNanos {
+        self.stage.stamp(self.now)
     }
 
     fn send_backlog(&mut self) {

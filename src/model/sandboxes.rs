@@ -6,7 +6,7 @@ use super::behaviour::{NonTransition, Order, Transition};
 use super::machine::{Machine, fault};
 use crate::history::{
     CallFault, ContainerId, EventKind, Labels, Reply, RuntimeNanos, SandboxId, SandboxListing,
-    SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus, StatusCode,
+    SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus, StatusCode,
 };
 
 /// A sandbox.
@@ -115,11 +115,18 @@ impl Machine {
         Reply::Done
     }
 
-    pub(super) fn sandbox_status(&self, id: &SandboxId) -> Result<Reply, CallFault> {
-        match self.sandboxes.get(id) {
-            Some(sandbox) => Ok(Reply::SandboxStatus(sandbox.status().into())),
-            None => Err(no_sandbox(id)),
+    pub(super) fn sandbox_status(&mut self, id: &SandboxId) -> Result<Reply, CallFault> {
+        let Some(sandbox) = self.sandboxes.get(id) else {
+            return Err(no_sandbox(id));
+        };
+        let mut report = SandboxReport::from(sandbox.status());
+        if self.behaviour.reports_containers {
+            report.timestamp = self.stamp();
+            report.containers = self.statuses_in(id);
+            // The newest first: of two that have the same name a kubelet takes the first one.
+            report.containers.reverse();
         }
+        Ok(Reply::SandboxStatus(report))
     }
 
     pub(super) fn list_sandboxes(&mut self, labels: &Labels) -> Reply {

@@ -206,6 +206,30 @@ fn a_life_is_told_from_its_beginning_to_its_end() {
 }
 
 #[test]
+fn a_sandboxs_status_may_tell_of_its_containers() {
+    let ids = |behaviour| {
+        let mut stand = Stand::new(behaviour);
+        let pod = stand.sandbox("pod");
+        let other = stand.sandbox("other");
+        let made = ["c", "d"].map(|name| stand.create(&pod, name, &Workload::Obey));
+        stand.create(&other, "e", &Workload::Obey);
+        let last = stand.events().last().expect("events").created_at;
+        let Ok(Reply::SandboxStatus(report)) = stand.call(Request::SandboxStatus(pod)) else {
+            panic!("no status");
+        };
+        let told = report.containers.iter().map(|status| status.id.clone());
+        (made, told.collect::<Vec<_>>(), report.timestamp > last)
+    };
+    let (_, told, timed) = ids(Behaviour::default());
+    assert_eq!((told, timed), (Vec::new(), false));
+    let ([c, d], told, timed) = ids(Behaviour {
+        reports_containers: true,
+        ..Behaviour::default()
+    });
+    assert_eq!((told, timed), (vec![d, c], true), "the newest first");
+}
+
+#[test]
 fn an_exit_is_told_when_it_happens() {
     let mut stand = Stand::new(Behaviour::default());
     let pod = stand.sandbox("pod");

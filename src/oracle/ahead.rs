@@ -44,7 +44,7 @@ pub(super) fn no_state_ahead(rule: &Invariant, history: &CaseHistory) -> Vec<Vio
 }
 
 /// How far a container is in a state; none in one that the CRI does not define.
-fn progress(state: ContainerState) -> Option<u8> {
+pub(super) fn progress(state: ContainerState) -> Option<u8> {
     match state {
         ContainerState::Created => Some(0),
         ContainerState::Running => Some(1),

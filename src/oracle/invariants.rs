@@ -9,6 +9,7 @@ use super::ahead::no_state_ahead;
 use super::ends::{exit_code_of_the_process, what_stopped_tells_stays};
 use super::missed::no_missed_event;
 use super::plegs::plegs_agree;
+use super::reports::sandbox_reports_are_whole;
 use super::sandboxes::{sandbox_as_asked_for, sandbox_with_uid};
 use super::siblings::siblings_in_the_snapshot;
 use super::snapshots::snapshots_never_go_back;
@@ -246,6 +247,16 @@ pub const INVARIANTS: &[Invariant] = &[
         levels: MUST_MUST,
         check: streams_stay_open,
     },
+    Invariant {
+        id: "INV-22",
+        name: "invariant::whole-sandbox-reports",
+        sentence: "PodSandboxStatus tells nothing of containers, or the statuses of all containers of \
+                   the sandbox as they are, and when it read them, in nanoseconds.",
+        source: "kubelet 1.26 to 1.36, GetPodStatus: it asks no container then; kubernetes#129857, \
+                 containerd#11312, cri-o#8580",
+        levels: MUST_MAY,
+        check: sandbox_reports_are_whole,
+    },
 ];
 
 /// Checks every invariant on a case's history; at most one violation for each rule and subject.
@@ -409,9 +420,10 @@ fn known_type_and_whole_id(rule: &Invariant, history: &CaseHistory) -> Vec<Viola
     })
 }
 
+/// The clocks of a runtime and of the suite are the same host's; this is for its adjustments.
+pub(super) const SLACK_NS: i64 = 1_000_000_000;
+
 fn created_at_is_now(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    /// The clocks of a runtime and of the suite are the same host's; this is for its adjustments.
-    const SLACK_NS: i64 = 1_000_000_000;
     let Some(began) = history.began().map(|at| at.realtime_ns) else {
         return Vec::new();
     };
@@ -426,7 +438,7 @@ fn created_at_is_now(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> 
 }
 
 /// Which unit a time seems to be in, if not nanoseconds.
-fn unit_hint(at: i64, now_ns: i64) -> &'static str {
+pub(super) fn unit_hint(at: i64, now_ns: i64) -> &'static str {
     const UNITS: [(i64, &str); 3] = [
         (1_000_000_000, ", which looks like seconds"),
         (1_000_000, ", which looks like milliseconds"),

@@ -12,6 +12,7 @@ mod invariants;
 mod missed;
 mod plegs;
 mod relist;
+mod reports;
 mod sandboxes;
 #[cfg(test)]
 mod script;

@@ -4,7 +4,8 @@
 //! The Generic PLEG is fed with the relists: those of all pods that go on beside the cases, and
 //! the one on demand with which the driver inspects each pod at the end of a case's steps. The
 //! Evented one of kubelet 1.26 to 1.36 is fed with the events of one stream and, after a stream
-//! that ended, with the next relist.
+//! that ended, with the next relist. In that it takes the containers from `PodSandboxStatus` if
+//! they are told there, and caches them as of the time that is told with them.
 //!
 //! A pod is at rest after a relist if nothing is done to it, and no later relist shows it changed,
 //! before every event has had its time; and at the driver's own inspection, which waits for that.
@@ -233,7 +234,7 @@ impl Relisting {
         }
         while let Some(wanted) = self.generic.wanted() {
             let pod = list.pod(wanted.index).expect("it was found in this list");
-            let status = pod_status(&pod, false, at, answers);
+            let status = pod_status(&pod, self.kubelet.gate(), at, answers);
             self.generic
                 .inspected(&mut self.kubelet, status.map(Arc::new));
         }

@@ -99,7 +99,7 @@ fn by_sandbox(history: &CaseHistory) -> BTreeMap<Place<'_>, Vec<(&Subject, &Sigh
 
 /// Since when each container may be gone: its removal or its sandbox's has begun, or a start that
 /// did not succeed, after which a runtime may clear away what is left.
-fn removals(history: &CaseHistory) -> BTreeMap<&ContainerId, Seq> {
+pub(super) fn removals(history: &CaseHistory) -> BTreeMap<&ContainerId, Seq> {
     let mut removals = BTreeMap::new();
     let mut sandboxes = BTreeMap::<&SandboxId, Seq>::new();
     for call in history.calls() {

@@ -14,7 +14,9 @@ use super::moment::Moment;
 use super::shared_id::{SharedId, SharedUid};
 use super::state::State;
 use super::status::{InspectError, KubeletPanic, PodContainer, PodSandbox, PodStatus};
-use crate::history::{ContainerState, ContainerStatus, Event, SandboxState, SandboxStatus};
+use crate::history::{
+    ContainerState, ContainerStatus, Event, SandboxReport, SandboxState, SandboxStatus,
+};
 
 const CONTAINER_NAME_LABEL: &str = "io.kubernetes.container.name";
 const RESTART_COUNT_ANNOTATION: &str = "io.kubernetes.container.restartCount";
@@ -28,7 +30,7 @@ pub trait Statuses {
     /// # Errors
     ///
     /// If the call failed, or gave nothing.
-    fn sandbox(&self, id: &str) -> Result<SandboxAnswer<'_>, StatusFault>;
+    fn sandbox(&self, id: &str) -> Result<&SandboxReport, StatusFault>;
 
     /// The answer of `ContainerStatus`.
     ///
@@ -36,17 +38,6 @@ pub trait Statuses {
     ///
     /// If the call failed, or gave nothing.
     fn container(&self, id: &str) -> Result<&ContainerStatus, StatusFault>;
-}
-
-/// `runtime.v1.PodSandboxStatusResponse`.
-#[derive(Clone, Copy, Debug)]
-pub struct SandboxAnswer<'a> {
-    /// The sandbox.
-    pub status: &'a SandboxStatus,
-    /// All containers of the sandbox, if the runtime supports events.
-    pub containers: &'a [ContainerStatus],
-    /// When the runtime read all this, in nanoseconds; 0 if it does not say.
-    pub timestamp: i64,
 }
 
 /// Why there is no status.
@@ -91,17 +82,17 @@ pub fn pod_status(
             Err(StatusFault::NotFound) => continue,
             answer => answer.map_err(|fault| failure("PodSandboxStatus", seen.id, fault))?,
         };
-        status.sandboxes.push(sandbox(answer.status));
+        status.sandboxes.push(sandbox(&answer.status));
         if place > 0 {
             continue;
         }
         if answer.status.state == SandboxState::Ready {
-            status.ips = ips(answer.status);
+            status.ips = ips(&answer.status);
             active = Some(seen.id);
         }
-        if gate && answer.timestamp != 0 {
-            status.read_at = Moment::from_ns(answer.timestamp);
-            status.containers = converted(answer.containers.iter())?;
+        if gate && answer.timestamp.0 != 0 {
+            status.read_at = answer.timestamp.into();
+            status.containers = converted(answer.containers.iter().map(|told| &**told))?;
         } else if gate {
             ask_containers = true;
         }

@@ -40,7 +40,7 @@ pub use evented::{GLOBAL_TIME_PERIOD, Receipt, receive};
 pub use gauges::Gauges;
 pub use generic::{Generic, Health, Wanted};
 pub use hint::{Hint, relist_hint};
-pub use inspect::{SandboxAnswer, StatusFault, Statuses, pod_status};
+pub use inspect::{StatusFault, Statuses, pod_status};
 pub use kubelet::{Features, Kubelet};
 pub use lifecycle::{Channel, LifecycleEvent, LifecycleKind};
 pub use list::{ListedPod, PodList, Seen};

@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::history::{
     Body, CallFault, CallId, CaseRun, ContainerState, ContainerStatus, Entry, Event, HostFact,
-    HostInstant, Reply, Request, RunEnd, RunInfo, RunPlan, SandboxStatus, Seq, StepsEnd, StreamEnd,
-    SubscriptionId,
+    HostInstant, Reply, Request, RunEnd, RunInfo, RunPlan, SandboxReport, SandboxStatus, Seq,
+    Shared, StepsEnd, StreamEnd, SubscriptionId,
 };
 
 use super::calendar::{rfc3339, signed_span, span};
@@ -274,7 +274,7 @@ impl<'a> Timeline<'a> {
             }
             Reply::Sandbox(id) => short_id(id.as_str()),
             Reply::Container(id) => short_id(id.as_str()),
-            Reply::SandboxStatus(status) => status.state.to_string(),
+            Reply::SandboxStatus(report) => self.sandbox_report(report),
             Reply::ContainerStatus(status) => container_state(status),
             Reply::Sandboxes(sandboxes) => list(sandboxes, |listed| {
                 format!("{} {}", self.name(listed.id.as_str()), listed.state)
@@ -295,10 +295,7 @@ impl<'a> Timeline<'a> {
             Some(SandboxStatus { id, state, .. }) => format!("{} {state}", self.name(id.as_str())),
             None => "NO sandbox status".to_owned(),
         };
-        let containers = list(&event.containers, |status| {
-            let name = self.name(status.id.as_str());
-            format!("{name} {}", container_state(status))
-        });
+        let containers = self.statuses(&event.containers);
         let lag = match event.created_at.0 {
             0 => "created_at NOT set".to_owned(),
             created => format!(
@@ -307,6 +304,22 @@ impl<'a> Timeline<'a> {
             ),
         };
         format!("{} {subject}  {sandbox}  {containers}  {lag}", event.kind)
+    }
+
+    fn sandbox_report(&self, report: &SandboxReport) -> String {
+        let state = report.status.state;
+        if report.timestamp.0 == 0 && report.containers.is_empty() {
+            return state.to_string();
+        }
+        let containers = self.statuses(&report.containers);
+        format!("{state}  {containers}  read at {}", report.timestamp.0)
+    }
+
+    fn statuses(&self, statuses: &[Shared<ContainerStatus>]) -> String {
+        list(statuses, |status| {
+            let name = self.name(status.id.as_str());
+            format!("{name} {}", container_state(status))
+        })
     }
 
     /// What the case calls it, or the short id.

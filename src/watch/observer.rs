@@ -250,8 +250,8 @@ impl Observer {
         notices.collect()
     }
 
-    /// Lets the evented side's own Generic PLEG relist, if a kubelet would. What it would be told
-    /// by inspections is what the other one was told.
+    /// Lets the evented side's own Generic PLEG relist, if a kubelet would. What inspections would
+    /// tell it they have told the other one: in this relist, or before, and it is so still.
     fn relist_evented(&mut self, relist: &Relist) {
         let due = self
             .relisted
@@ -263,13 +263,15 @@ impl Observer {
         let list = list_pods(at, &relist.sandboxes, &relist.containers);
         self.generic.relist(&mut self.kubelet, at, &list);
         while let Some(wanted) = self.generic.wanted() {
-            let Some(told) = relist.believed.get(&wanted.uid) else {
-                break;
-            };
-            let told = told.clone().map(|mut status| {
+            let as_of_now = |mut status: Arc<PodStatus>| {
                 Arc::make_mut(&mut status).read_at = at;
                 status
-            });
+            };
+            let told_now = relist.told_with_gate.get(&wanted.uid).cloned();
+            let told_before = || Some(relist.believed.get(&wanted.uid)?.clone().map(as_of_now));
+            let Some(told) = told_now.or_else(told_before) else {
+                break;
+            };
             self.generic.inspected(&mut self.kubelet, told);
         }
         self.kubelet.channel.drain().for_each(drop);

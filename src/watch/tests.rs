@@ -16,11 +16,9 @@ use crate::drive::Relist;
 use crate::history::{
     ContainerId, ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event,
     EventKind, HostInstant, Labels, PodUid, RuntimeNanos, SandboxId, SandboxListing,
-    SandboxMetadata, SandboxState, SandboxStatus,
+    SandboxMetadata, SandboxReport, SandboxState, SandboxStatus,
 };
-use crate::pleg::{
-    Inspection, Moment, SandboxAnswer, SharedUid, StatusFault, Statuses, list_pods, pod_status,
-};
+use crate::pleg::{Inspection, Moment, SharedUid, StatusFault, Statuses, list_pods, pod_status};
 
 const BEGAN_NS: i64 = 1_795_193_560_000_000_000;
 
@@ -29,6 +27,8 @@ struct Node {
     observer: Observer,
     sandbox: Option<SandboxState>,
     container: Option<ContainerState>,
+    /// When the sandbox's status has read the containers; none if it does not tell of them.
+    reported_ms: Option<u64>,
     said: Vec<(HostInstant, Notice)>,
 }
 
@@ -51,6 +51,7 @@ impl Node {
             observer,
             sandbox: Some(SandboxState::Ready),
             container: None,
+            reported_ms: None,
             said: Vec::new(),
         }
     }
@@ -75,6 +76,19 @@ impl Node {
             annotations: Labels::new(),
             runtime_handler: String::new(),
         })
+    }
+
+    fn sandbox_report(&self) -> Option<SandboxReport> {
+        let mut report = SandboxReport::from(self.sandbox_status()?);
+        if let Some(ms) = self.reported_ms {
+            report.timestamp = nanos(ms);
+            report.containers = self
+                .container_status()
+                .into_iter()
+                .map(Into::into)
+                .collect();
+        }
+        Some(report)
     }
 
     fn container_status(&self) -> Option<ContainerStatus> {
@@ -149,15 +163,19 @@ impl Node {
         let (sandboxes, containers): (Vec<_>, Vec<_>) = (sandboxes.collect(), containers.collect());
         let moment = Moment::from_ns(at(ms).realtime_ns);
         let list = list_pods(moment, &sandboxes, &containers);
-        let answers = Answers(self.sandbox_status(), self.container_status());
-        let told = list.iter().map(|pod| {
-            let told = pod_status(&pod, false, moment, &answers).map(Arc::new);
-            (SharedUid::from(pod.uid), told)
-        });
-        let believed: BTreeMap<_, _> = told.collect();
+        let answers = Answers(self.sandbox_report(), self.container_status());
+        let told = |gate| {
+            let told = list.iter().map(|pod| {
+                let told = pod_status(&pod, gate, moment, &answers).map(Arc::new);
+                (SharedUid::from(pod.uid), told)
+            });
+            told.collect::<BTreeMap<_, _>>()
+        };
+        let believed = told(false);
         let relist = Relist {
             began: at(ms),
             lifecycle: Vec::new(),
+            told_with_gate: told(true),
             believed: self.unchanged(believed),
             sandboxes,
             containers,
@@ -198,15 +216,11 @@ impl Node {
     }
 }
 
-struct Answers(Option<SandboxStatus>, Option<ContainerStatus>);
+struct Answers(Option<SandboxReport>, Option<ContainerStatus>);
 
 impl Statuses for Answers {
-    fn sandbox(&self, _: &str) -> Result<SandboxAnswer<'_>, StatusFault> {
-        Ok(SandboxAnswer {
-            status: self.0.as_ref().ok_or(StatusFault::NotFound)?,
-            containers: &[],
-            timestamp: 0,
-        })
+    fn sandbox(&self, _: &str) -> Result<&SandboxReport, StatusFault> {
+        self.0.as_ref().ok_or(StatusFault::NotFound)
     }
 
     fn container(&self, _: &str) -> Result<&ContainerStatus, StatusFault> {
@@ -280,6 +294,22 @@ fn what_happens_without_a_stream_is_no_alarm() {
     node.says(&expect![""]);
     let summary = node.observer.summary(at(0));
     assert_eq!((summary.unheard, summary.reconnects), (1, 1));
+}
+
+#[test]
+fn what_a_sandboxs_status_has_read_before_the_last_event_is_refused() {
+    let relisted = |reported_ms| {
+        let mut node = Node::new();
+        node.container = Some(ContainerState::Running);
+        node.event(2000, EventKind::Started);
+        node.observer.deafened();
+        node.container = Some(ContainerState::Exited);
+        node.reported_ms = Some(reported_ms);
+        node.observer.opened(at(3500), true);
+        (4..20).for_each(|second| node.relist(second * 1000));
+        node.observer.summary(at(0)).disagreements
+    };
+    assert_eq!((relisted(1999), relisted(2000)), (1, 0));
 }
 
 #[test]

@@ -180,6 +180,19 @@ fn recorded_verdicts_stay() {
     expect_file![folder().join("verdicts.txt")].assert_eq(&golden);
 }
 
+/// All but the first entry, which tells the version of the format.
+#[test]
+fn recordings_are_written_as_they_were_read() {
+    for (name, path) in recordings().expect("the recordings can be listed") {
+        let (mut first, mut written) = (Vec::new(), Vec::new());
+        for (place, entry) in read(&path).iter().enumerate() {
+            codec::encode(entry, if place == 0 { &mut first } else { &mut written });
+        }
+        let bytes = fs::read(&path).expect("it was just read");
+        assert!(bytes.get(first.len()..) == Some(&written), "{name}");
+    }
+}
+
 #[test]
 fn every_case_has_a_recording_in_which_it_passes() {
     for (id, _) in CASES {

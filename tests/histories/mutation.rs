@@ -26,6 +26,7 @@ pub(crate) fn mutate(entries: &mut Vec<Entry>, words: &str) {
         "insert" | "replay" => add(entries, &words),
         "delay" | "hasten" => shift(entries, &words),
         "set" => change(entries, &words),
+        "report" => report(entries, &words),
         _ => panic!("not a mutation: {words:?}"),
     }
     for (place, entry) in entries.iter_mut().enumerate() {
@@ -141,6 +142,53 @@ fn change(entries: &mut [Entry], words: &[&str]) {
     let lost = status_before(entries, place);
     let (what, value) = change.split_once('=').expect("a change such as exit=0");
     set(event(&mut entries[place]), lost, what, value);
+}
+
+/// Lets the last `PodSandboxStatus` of a sandbox tell of containers what was read of them next.
+fn report(entries: &mut [Entry], words: &[&str]) {
+    let ["report", what, "of", name] = *words else {
+        panic!("not a mutation: {words:?}");
+    };
+    let sandbox = SandboxId(id_of(entries, name).0);
+    let asked = entries.iter().rev().find_map(|entry| match &entry.body {
+        Body::CallBegan { call, request, .. } => {
+            (*request == Request::SandboxStatus(sandbox.clone())).then_some(*call)
+        }
+        _ => None,
+    });
+    let asked = asked.unwrap_or_else(|| panic!("nobody asked about {name}"));
+    let told = entries
+        .iter()
+        .position(|entry| matches!(entry.body, Body::CallEnded { call, .. } if call == asked));
+    let told = told.expect("it was answered");
+    let later = entries[told..].iter();
+    let statuses = later.filter_map(|entry| match &entry.body {
+        Body::CallEnded {
+            result: Ok(Reply::ContainerStatus(status)),
+            ..
+        } => Some(status.clone()),
+        _ => None,
+    });
+    let statuses: Vec<_> = statuses.collect();
+    assert_ne!(statuses, [], "{name} has no container then");
+    let now_ns = entries[told].at.realtime_ns;
+    let Body::CallEnded {
+        result: Ok(Reply::SandboxStatus(report)),
+        ..
+    } = &mut entries[told].body
+    else {
+        panic!("{name} was not told of");
+    };
+    report.containers = statuses;
+    report.timestamp = RuntimeNanos(now_ns);
+    match what {
+        "all" => {}
+        "none" => report.containers.clear(),
+        "running" => report.containers[0].state = ContainerState::Running,
+        "seconds" => report.timestamp.0 /= 1_000_000_000,
+        "untimed" => report.timestamp = RuntimeNanos(0),
+        _ => panic!("not a report: {what}"),
+    }
 }
 
 /// Changes one thing that an event tells.

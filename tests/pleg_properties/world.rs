@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use cri_event_conformance::history::{
     ContainerId, ContainerState, ContainerStatus, Event, EventKind, Labels, PodUid, RuntimeNanos,
-    SandboxId, SandboxMetadata, SandboxState, SandboxStatus,
+    SandboxId, SandboxMetadata, SandboxReport, SandboxState, SandboxStatus,
 };
 use cri_event_conformance::pleg::{
     Features, Generic, InspectError, Kubelet, LifecycleKind, Moment, PodList, PodStatus, Receipt,
-    SandboxAnswer, Seen, SharedId, State, StatusFault, Statuses, pod_status, receive,
+    Seen, SharedId, State, StatusFault, Statuses, pod_status, receive,
 };
 
 pub(crate) const POD: &str = "pod";
@@ -54,7 +54,7 @@ const LIFE: [(
 /// What the runtime holds, and what it has to tell.
 #[derive(Clone, Default)]
 pub(crate) struct Truth {
-    sandbox: Option<SandboxStatus>,
+    sandbox: Option<SandboxReport>,
     container: Option<ContainerStatus>,
     lived: usize,
     now_ns: i64,
@@ -76,7 +76,11 @@ impl Truth {
         self.container = container.map(container_status);
         // The deletion of a sandbox still tells what was deleted.
         let told = sandbox_status(sandbox.unwrap_or(SandboxState::NotReady));
-        self.sandbox = sandbox.map(|_| told.clone());
+        self.sandbox = sandbox.map(|_| SandboxReport {
+            containers: self.container.iter().cloned().map(Into::into).collect(),
+            ..told.clone().into()
+        });
+        self.pass(0);
         self.untold.push(Event {
             container: ContainerId::from(subject),
             kind,
@@ -91,12 +95,20 @@ impl Truth {
         let sandbox = self
             .sandbox
             .as_ref()
-            .map(|status| (SANDBOX, status.state.into()));
+            .map(|report| (SANDBOX, report.status.state.into()));
         let container = self
             .container
             .as_ref()
             .map(|status| (CONTAINER, status.state.into()));
         sandbox.into_iter().chain(container).collect()
+    }
+
+    /// Time passes, and nothing else happens.
+    fn pass(&mut self, ns: i64) {
+        self.now_ns += ns;
+        if let Some(report) = &mut self.sandbox {
+            report.timestamp = RuntimeNanos(self.now_ns);
+        }
     }
 
     fn list(&self) -> PodList<'static> {
@@ -115,12 +127,8 @@ impl Truth {
 }
 
 impl Statuses for Truth {
-    fn sandbox(&self, _id: &str) -> Result<SandboxAnswer<'_>, StatusFault> {
-        Ok(SandboxAnswer {
-            status: self.sandbox.as_ref().ok_or(StatusFault::NotFound)?,
-            containers: self.container.as_slice(),
-            timestamp: self.now_ns,
-        })
+    fn sandbox(&self, _id: &str) -> Result<&SandboxReport, StatusFault> {
+        self.sandbox.as_ref().ok_or(StatusFault::NotFound)
     }
 
     fn container(&self, _id: &str) -> Result<&ContainerStatus, StatusFault> {
@@ -147,7 +155,7 @@ impl Watcher {
     }
 
     pub(crate) fn relist(&mut self, truth: &mut Truth) {
-        truth.now_ns += 1;
+        truth.pass(1);
         let now = Moment::from_ns(truth.now_ns);
         let list = truth.list();
         self.generic.relist(&mut self.kubelet, now, &list);
@@ -155,7 +163,7 @@ impl Watcher {
     }
 
     pub(crate) fn relist_pod(&mut self, truth: &mut Truth) {
-        truth.now_ns += 1;
+        truth.pass(1);
         let list = truth.list();
         self.generic.relist_pod(&mut self.kubelet, POD, &list);
         self.inspect(&list, truth);
@@ -163,7 +171,7 @@ impl Watcher {
 
     /// Relists, and no inspection succeeds.
     pub(crate) fn relist_in_vain(&mut self, truth: &mut Truth) {
-        truth.now_ns += 1;
+        truth.pass(1);
         let now = Moment::from_ns(truth.now_ns);
         self.generic.relist(&mut self.kubelet, now, &truth.list());
         let error = InspectError::Empty {

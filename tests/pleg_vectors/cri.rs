@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use cri_event_conformance::history::{
     ContainerId, ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event,
     EventKind, Labels, PodUid, RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata,
-    SandboxState, SandboxStatus,
+    SandboxReport, SandboxState, SandboxStatus,
 };
-use cri_event_conformance::pleg::{POD_UID_LABEL, SandboxAnswer, StatusFault, Statuses};
+use cri_event_conformance::pleg::{POD_UID_LABEL, StatusFault, Statuses};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -85,14 +85,8 @@ struct Container {
 pub(crate) struct Runtime {
     pub(crate) sandboxes: Vec<SandboxListing>,
     pub(crate) containers: Vec<ContainerListing>,
-    sandbox_answers: BTreeMap<String, Result<Answer, StatusFault>>,
+    sandbox_answers: BTreeMap<String, Result<SandboxReport, StatusFault>>,
     container_answers: BTreeMap<String, Result<ContainerStatus, StatusFault>>,
-}
-
-struct Answer {
-    status: SandboxStatus,
-    containers: Vec<ContainerStatus>,
-    timestamp: i64,
 }
 
 impl Runtime {
@@ -130,14 +124,9 @@ impl Runtime {
 }
 
 impl Statuses for Runtime {
-    fn sandbox(&self, id: &str) -> Result<SandboxAnswer<'_>, StatusFault> {
+    fn sandbox(&self, id: &str) -> Result<&SandboxReport, StatusFault> {
         let answer = self.sandbox_answers.get(id).ok_or(StatusFault::NotFound)?;
-        let answer = answer.as_ref().map_err(Clone::clone)?;
-        Ok(SandboxAnswer {
-            status: &answer.status,
-            containers: &answer.containers,
-            timestamp: answer.timestamp,
-        })
+        answer.as_ref().map_err(Clone::clone)
     }
 
     fn container(&self, id: &str) -> Result<&ContainerStatus, StatusFault> {
@@ -227,12 +216,12 @@ impl Sandbox {
         }
     }
 
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> SandboxReport {
         let containers = self.response_containers_statuses.iter().flatten();
-        Answer {
-            status: self.status(),
-            containers: containers.map(Container::status).collect(),
-            timestamp: self.response_timestamp,
+        SandboxReport {
+            status: self.status().into(),
+            containers: containers.map(|told| told.status().into()).collect(),
+            timestamp: RuntimeNanos(self.response_timestamp),
         }
     }
 }

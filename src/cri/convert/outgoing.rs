@@ -9,7 +9,7 @@ use super::{image_spec, to_map};
 use crate::history::{
     CallFault, ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event,
     EventKind, ImageListing, Reply, SandboxListing, SandboxMetadata, SandboxState, SandboxStatus,
-    StatusCode,
+    Shared, StatusCode,
 };
 
 /// A status as gRPC tells it.
@@ -59,11 +59,13 @@ pub(crate) fn container(reply: Reply) -> Option<v1::CreateContainerResponse> {
 }
 
 pub(crate) fn sandbox_status_reply(reply: Reply) -> Option<v1::PodSandboxStatusResponse> {
-    let Reply::SandboxStatus(status) = reply else {
+    let Reply::SandboxStatus(report) = reply else {
         return None;
     };
     Some(v1::PodSandboxStatusResponse {
-        status: Some(sandbox_status(status.into_inner())),
+        status: Some(sandbox_status(report.status.into_inner())),
+        containers_statuses: container_statuses(report.containers),
+        timestamp: report.timestamp.0,
         ..Default::default()
     })
 }
@@ -151,11 +153,7 @@ pub(crate) fn event(event: Event) -> v1::ContainerEventResponse {
         pod_sandbox_status: event
             .sandbox
             .map(|status| sandbox_status(status.into_inner())),
-        containers_statuses: event
-            .containers
-            .into_iter()
-            .map(|status| container_status(status.into_inner()))
-            .collect(),
+        containers_statuses: container_statuses(event.containers),
     }
 }
 
@@ -176,6 +174,13 @@ fn sandbox_status(status: SandboxStatus) -> v1::PodSandboxStatus {
         runtime_handler: status.runtime_handler,
         ..Default::default()
     }
+}
+
+fn container_statuses(statuses: Vec<Shared<ContainerStatus>>) -> Vec<v1::ContainerStatus> {
+    let statuses = statuses.into_iter();
+    statuses
+        .map(|status| container_status(status.into_inner()))
+        .collect()
 }
 
 fn container_status(status: ContainerStatus) -> v1::ContainerStatus {

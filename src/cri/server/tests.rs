@@ -9,7 +9,8 @@ use crate::cri::{Client, Subscription};
 use crate::history::{
     Body, ContainerListing, ContainerMetadata, ContainerSpec, ContainerState, ContainerStatus,
     EventKind, ImageListing, Labels, PodUid, RuntimeNanos, RuntimeVersion, SandboxListing,
-    SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus, StatusCode, StreamEnd,
+    SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus, StatusCode,
+    StreamEnd,
 };
 use crate::host::Reactor;
 use crate::recorder::Recorder;
@@ -60,6 +61,14 @@ fn sandbox_status() -> SandboxStatus {
         labels: labels("l"),
         annotations: labels("a"),
         runtime_handler: "handler".to_owned(),
+    }
+}
+
+fn sandbox_report() -> SandboxReport {
+    SandboxReport {
+        containers: vec![container_status().into()],
+        timestamp: RuntimeNanos(8),
+        ..sandbox_status().into()
     }
 }
 
@@ -142,6 +151,10 @@ fn calls() -> Vec<(Request, Reply)> {
         (Request::RunSandbox(spec("handler")), Reply::Sandbox(s())),
         (Request::StopSandbox(s()), Reply::Done),
         (Request::RemoveSandbox(s()), Reply::Done),
+        (
+            Request::SandboxStatus(s()),
+            Reply::SandboxStatus(sandbox_report()),
+        ),
         (
             Request::SandboxStatus(s()),
             Reply::SandboxStatus(sandbox_status().into()),

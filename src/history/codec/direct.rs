@@ -13,8 +13,8 @@ use crate::history::wire::{Field, Fields, Value};
 use crate::history::{
     Body, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata, ContainerSpec,
     ContainerStatus, Entry, Event, HostInstant, Labels, PodUid, Reply, Request, RuntimeNanos,
-    SandboxId, SandboxListing, SandboxMetadata, SandboxSpec, SandboxStatus, Seq, Shared,
-    SubscriptionId,
+    SandboxId, SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec, SandboxStatus, Seq,
+    Shared, SubscriptionId,
 };
 
 /// Reads entries, and remembers what they tell.
@@ -150,14 +150,21 @@ impl Direct {
 
     fn call_ended(&mut self, message: &[u8]) -> Option<Body> {
         let (mut call, mut reply) = (CallId(0), None);
+        let (mut containers, mut timestamp) = (Vec::new(), RuntimeNanos(0));
         let mut fields = Fields::of(message);
         while let Some(Field { tag, value }) = fields.next()? {
             match tag {
                 1 => call = CallId(value.number()?),
+                14 => containers.push(self.container_status(value.bytes()?)?),
+                15 => timestamp = RuntimeNanos(value.signed()?),
                 _ => once(&mut reply, self.reply(tag, value)?)?,
             }
         }
-        let result = Ok(reply?);
+        let mut reply = reply?;
+        if let Reply::SandboxStatus(report) = &mut reply {
+            (report.containers, report.timestamp) = (containers, timestamp);
+        }
+        let result = Ok(reply);
         Some(Body::CallEnded { call, result })
     }
 
@@ -166,7 +173,11 @@ impl Direct {
             3 => value.bytes()?.is_empty().then_some(Reply::Done)?,
             5 => Reply::Sandbox(SandboxId(value.text()?)),
             6 => Reply::Container(ContainerId(value.text()?)),
-            7 => Reply::SandboxStatus(self.sandbox_status(value.bytes()?)?),
+            7 => Reply::SandboxStatus(SandboxReport {
+                status: self.sandbox_status(value.bytes()?)?,
+                containers: Vec::new(),
+                timestamp: RuntimeNanos(0),
+            }),
             8 => Reply::ContainerStatus(self.container_status(value.bytes()?)?),
             9 => Reply::Sandboxes(items(value, |item| self.sandbox_listing(item))?),
             10 => Reply::Containers(items(value, |item| self.container_listing(item))?),

@@ -10,8 +10,8 @@ use crate::history::{
     ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, ExpectationFile,
     HostFact, HostInstant, ImageListing, PlannedCase, PlannedExecution, PodUid, Reply, Request,
     RunEnd, RunId, RunInfo, RunPlan, RuntimeNanos, RuntimeVersion, SandboxId, SandboxListing,
-    SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode, StepsEnd,
-    StreamEnd, SubscriptionId,
+    SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode,
+    StepsEnd, StreamEnd, SubscriptionId,
 };
 
 /// The field that a message lacks.
@@ -53,7 +53,7 @@ fn body(body: wire::entry::Body) -> Result<Body, Absent> {
         },
         From::CallEnded(ended) => Body::CallEnded {
             call: CallId(ended.call),
-            result: result(ended.result.ok_or(Absent("result"))?),
+            result: call_result(ended)?,
         },
         From::SubscriptionOpened(mark) => Body::SubscriptionOpened {
             subscription: SubscriptionId(mark.subscription),
@@ -158,22 +158,28 @@ fn request(request: wire::call_began::Request) -> Request {
     }
 }
 
-fn result(result: wire::call_ended::Result) -> Result<Reply, CallFault> {
+fn call_result(ended: wire::CallEnded) -> Result<Result<Reply, CallFault>, Absent> {
     use wire::call_ended::Result as From;
-    Ok(match result {
-        From::Fault(fault) => return Err(call_fault(fault)),
+    Ok(Ok(match ended.result.ok_or(Absent("result"))? {
+        From::Fault(fault) => return Ok(Err(call_fault(fault))),
         From::Done(wire::Empty {}) => Reply::Done,
         From::Version(version) => Reply::Version(runtime_version(version)),
         From::Sandbox(id) => Reply::Sandbox(SandboxId(id)),
         From::Container(id) => Reply::Container(ContainerId(id)),
-        From::SandboxStatus(status) => Reply::SandboxStatus(sandbox_status(status).into()),
+        From::SandboxStatus(status) => Reply::SandboxStatus(SandboxReport {
+            status: sandbox_status(status).into(),
+            containers: each(ended.containers_statuses, |told| {
+                container_status(told).into()
+            }),
+            timestamp: RuntimeNanos(ended.timestamp),
+        }),
         From::ContainerStatus(status) => Reply::ContainerStatus(container_status(status).into()),
         From::Sandboxes(list) => Reply::Sandboxes(each(list.items, sandbox_listing)),
         From::Containers(list) => Reply::Containers(each(list.items, container_listing)),
         From::Image(found) => Reply::Image(found.image.map(image_listing)),
         From::Pulled(image) => Reply::Pulled(image),
         From::Images(list) => Reply::Images(each(list.items, image_listing)),
-    })
+    }))
 }
 
 fn steps_end(end: wire::steps_ended::End) -> StepsEnd {

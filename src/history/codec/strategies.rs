@@ -13,8 +13,8 @@ use crate::history::{
     ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, ExpectationFile,
     HostFact, HostInstant, ImageListing, Labels, PlannedCase, PlannedExecution, PodUid, Reply,
     Request, RunEnd, RunId, RunInfo, RunPlan, RuntimeNanos, RuntimeVersion, SandboxId,
-    SandboxListing, SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode,
-    StepsEnd, StreamEnd, SubscriptionId,
+    SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Seq,
+    StatusCode, StepsEnd, StreamEnd, SubscriptionId,
 };
 
 pub(super) fn entry() -> impl Strategy<Value = Entry> {
@@ -151,7 +151,7 @@ fn result() -> impl Strategy<Value = Result<Reply, CallFault>> {
         runtime_version().prop_map(|version| Ok(Reply::Version(version))),
         sandbox().prop_map(|id| Ok(Reply::Sandbox(id))),
         container().prop_map(|id| Ok(Reply::Container(id))),
-        sandbox_status().prop_map(|status| Ok(Reply::SandboxStatus(status.into()))),
+        sandbox_report().prop_map(|report| Ok(Reply::SandboxStatus(report))),
         container_status().prop_map(|status| Ok(Reply::ContainerStatus(status.into()))),
         vec(sandbox_listing(), 0..3).prop_map(|listed| Ok(Reply::Sandboxes(listed))),
         vec(container_listing(), 0..3).prop_map(|listed| Ok(Reply::Containers(listed))),
@@ -241,6 +241,17 @@ fn container_spec() -> impl Strategy<Value = ContainerSpec> {
             }
         },
     )
+}
+
+fn sandbox_report() -> impl Strategy<Value = SandboxReport> {
+    let containers = vec(container_status(), 0..3);
+    (sandbox_status(), containers, time()).prop_map(|(status, containers, timestamp)| {
+        SandboxReport {
+            status: status.into(),
+            containers: containers.into_iter().map(Into::into).collect(),
+            timestamp,
+        }
+    })
 }
 
 fn sandbox_status() -> impl Strategy<Value = SandboxStatus> {

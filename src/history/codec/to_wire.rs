@@ -187,13 +187,17 @@ fn steps_end(end: &StepsEnd) -> wire::steps_ended::End {
 
 fn call_ended(call: CallId, result: &Result<Reply, CallFault>) -> wire::CallEnded {
     use wire::call_ended::Result as To;
+    let (containers, timestamp) = match result {
+        Ok(Reply::SandboxStatus(report)) => (&report.containers[..], report.timestamp.0),
+        _ => (&[][..], 0),
+    };
     let result = match result {
         Err(fault) => To::Fault(call_fault(fault)),
         Ok(Reply::Done) => To::Done(wire::Empty {}),
         Ok(Reply::Version(version)) => To::Version(runtime_version(version)),
         Ok(Reply::Sandbox(id)) => To::Sandbox(id.0.clone()),
         Ok(Reply::Container(id)) => To::Container(id.0.clone()),
-        Ok(Reply::SandboxStatus(status)) => To::SandboxStatus(sandbox_status(status)),
+        Ok(Reply::SandboxStatus(report)) => To::SandboxStatus(sandbox_status(&report.status)),
         Ok(Reply::ContainerStatus(status)) => To::ContainerStatus(container_status(status)),
         Ok(Reply::Sandboxes(listed)) => To::Sandboxes(wire::SandboxListings {
             items: listed.iter().map(sandbox_listing).collect(),
@@ -212,6 +216,11 @@ fn call_ended(call: CallId, result: &Result<Reply, CallFault>) -> wire::CallEnde
     wire::CallEnded {
         call: call.0,
         result: Some(result),
+        containers_statuses: containers
+            .iter()
+            .map(|told| container_status(told))
+            .collect(),
+        timestamp,
     }
 }
 

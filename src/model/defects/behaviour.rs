@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use super::replies::behind;
 use super::{Defect, Fault, Variation};
-use crate::history::EventKind;
-use crate::model::{Delivery, ExitNotice, NonTransition, Order, Replay, Transition};
+use crate::history::{EventKind, Reply, SandboxReport};
+use crate::model::{Answer, Delivery, ExitNotice, NonTransition, Order, Replay, Transition};
 
 pub(super) const BEHAVIOUR: &[Defect] = &[
     // Transitions that are not told.
@@ -62,6 +63,67 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         shown_in: &["CMP-08"],
         noticed_by: &["CMP-08"],
         fault: Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::EndOfNeverRun]),
+    },
+    // What PodSandboxStatus tells of containers.
+    Defect {
+        name: "report-without-statuses",
+        what: "PodSandboxStatus tells when it read the containers, and none of them.",
+        imitates: "containerd/containerd#11312 (containerd 2.0: a pod seems to have no containers)",
+        requirements: &["R24"],
+        shown_in: &["CMP-05"],
+        noticed_by: &["INV-22"],
+        fault: Fault::Behaviour(|behaviour| {
+            behaviour.reports_containers = true;
+            behaviour
+                .replies
+                .push(|_, answer| reporting(answer, |report| report.containers.clear()));
+        }),
+    },
+    Defect {
+        name: "report-read-at-seconds",
+        what: "PodSandboxStatus tells in seconds when it read the containers.",
+        imitates: "cri-o/cri-o#8580",
+        requirements: &["R25"],
+        shown_in: &["CMP-05"],
+        noticed_by: &["INV-22"],
+        fault: Fault::Behaviour(|behaviour| {
+            behaviour.reports_containers = true;
+            behaviour
+                .replies
+                .push(|_, answer| reporting(answer, |report| report.timestamp.0 /= 1_000_000_000));
+        }),
+    },
+    Defect {
+        name: "report-read-before",
+        what: "PodSandboxStatus tells a time at which it read the containers that is 500 ms ago.",
+        imitates: "catalogue: the answer is as old as a cache of it",
+        requirements: &["R25"],
+        shown_in: &["CMP-05"],
+        noticed_by: &["INV-22"],
+        fault: Fault::Behaviour(|behaviour| {
+            behaviour.reports_containers = true;
+            behaviour
+                .replies
+                .push(|_, answer| reporting(answer, |report| report.timestamp.0 -= 500_000_000));
+        }),
+    },
+    Defect {
+        name: "report-is-behind",
+        what: "PodSandboxStatus shows containers that run as CREATED, and exited ones as RUNNING.",
+        imitates: "containerd/containerd#12600, in the answer that a kubelet asks no further after",
+        requirements: &["R22", "R26"],
+        shown_in: &["CMP-05"],
+        noticed_by: &["INV-22"],
+        fault: Fault::Behaviour(|behaviour| {
+            behaviour.reports_containers = true;
+            behaviour.replies.push(|_, answer| {
+                reporting(answer, |report| {
+                    for status in &mut report.containers {
+                        status.state = behind(status.state);
+                    }
+                })
+            });
+        }),
     },
     // Exits.
     Defect {
@@ -176,6 +238,14 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
     },
 ];
 
+/// Changes what an answer of `PodSandboxStatus` tells.
+fn reporting(mut answer: Answer, change: impl FnOnce(&mut SandboxReport)) -> Answer {
+    if let Ok(Reply::SandboxStatus(report)) = &mut answer.result {
+        change(report);
+    }
+    answer
+}
+
 /// What a correct runtime may do otherwise.
 pub(super) const VARIATIONS: &[Variation] = &[
     ("as it is", |_| {}),
@@ -203,6 +273,9 @@ pub(super) const VARIATIONS: &[Variation] = &[
     }),
     ("siblings come in any order", |behaviour| {
         behaviour.siblings = Order::Any;
+    }),
+    ("PodSandboxStatus tells of containers, too", |behaviour| {
+        behaviour.reports_containers = true;
     }),
     ("the first subscriber gets what was queued", |behaviour| {
         behaviour.replay = Replay::ToFirst;

@@ -50,7 +50,7 @@ pub(super) const REPLIES: &[Defect] = &[
     },
 ];
 
-fn behind(state: ContainerState) -> ContainerState {
+pub(super) fn behind(state: ContainerState) -> ContainerState {
     match state {
         ContainerState::Exited => ContainerState::Running,
         ContainerState::Running => ContainerState::Created,

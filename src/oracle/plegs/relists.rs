@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::history::{
     Call, CaseHistory, ContainerListing, ContainerStatus, Entry, Labels, Reply, Request,
-    SandboxListing, SandboxStatus, Seq, StatusCode,
+    SandboxListing, SandboxReport, Seq, StatusCode,
 };
-use crate::pleg::{Moment, POD_UID_LABEL, SandboxAnswer, StatusFault, Statuses};
+use crate::pleg::{Moment, POD_UID_LABEL, StatusFault, Statuses};
 
 /// One relist that succeeded: of all pods, or of one on demand.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(super) struct Relist<'a> {
 /// What the runtime has answered last about each sandbox and container.
 #[derive(Debug, Default)]
 pub(super) struct Answers<'a> {
-    sandboxes: BTreeMap<&'a str, Result<&'a SandboxStatus, StatusFault>>,
+    sandboxes: BTreeMap<&'a str, Result<&'a SandboxReport, StatusFault>>,
     containers: BTreeMap<&'a str, Result<&'a ContainerStatus, StatusFault>>,
 }
 
@@ -102,8 +102,8 @@ impl<'a> Answers<'a> {
     pub(super) fn take(&mut self, relist: &Relist<'a>) {
         for call in &relist.answers {
             match (call.request(), call.result()) {
-                (Request::SandboxStatus(id), Some(Ok(Reply::SandboxStatus(status)))) => {
-                    self.sandboxes.insert(id.as_str(), Ok(status));
+                (Request::SandboxStatus(id), Some(Ok(Reply::SandboxStatus(report)))) => {
+                    self.sandboxes.insert(id.as_str(), Ok(report));
                 }
                 (Request::ContainerStatus(id), Some(Ok(Reply::ContainerStatus(status)))) => {
                     self.containers.insert(id.as_str(), Ok(status));
@@ -129,13 +129,9 @@ fn fault(answer: Option<&Result<Reply, crate::history::CallFault>>) -> StatusFau
 }
 
 impl Statuses for Answers<'_> {
-    fn sandbox(&self, id: &str) -> Result<SandboxAnswer<'_>, StatusFault> {
+    fn sandbox(&self, id: &str) -> Result<&SandboxReport, StatusFault> {
         let answer = self.sandboxes.get(id).ok_or(StatusFault::Empty)?;
-        Ok(SandboxAnswer {
-            status: answer.as_ref().map_err(Clone::clone)?,
-            containers: &[],
-            timestamp: 0,
-        })
+        answer.as_ref().copied().map_err(Clone::clone)
     }
 
     fn container(&self, id: &str) -> Result<&ContainerStatus, StatusFault> {

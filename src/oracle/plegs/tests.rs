@@ -158,3 +158,70 @@ fn another_stream_beside_it_tells_a_kubelet_nothing() {
         "#]],
     );
 }
+
+// What PodSandboxStatus tells of containers
+
+/// What exits while no stream is open, and what a relist then tells of it.
+#[track_caller]
+fn relisted(told: &str, expect: Expect) {
+    then(
+        &format!("resubscribe; c stop; run inspect {told}; pod inspect c=exited:137; end"),
+        expect,
+    );
+}
+
+#[test]
+fn a_relist_is_as_new_as_the_sandboxs_status_says() {
+    relisted("c=exited:137 read=+0s", expect![]);
+    relisted("c=exited:137 read=-5ms", expect![]);
+    relisted(
+        "c=exited:137 read=-1h",
+        expect![[r#"
+        INV-13 at #5 #8 #21 #28: pod (pod.0.beef): expected both kubelets believe the same of the pod: c.0.beef: by relists exited 137 Error, by events running 0
+    "#]],
+    );
+    relisted("c=exited:137 read=0", expect![]);
+}
+
+#[test]
+fn a_relist_of_the_future_keeps_events_out() {
+    let stopped = |read: &str, expect| {
+        let relist = format!("resubscribe; run inspect c=running read={read}");
+        then(
+            &format!("{relist}; c stop; c STOPPED exit=137; pod inspect c=exited:137; end"),
+            expect,
+        );
+    };
+    stopped("+0s", expect![]);
+    stopped(
+        "+1h",
+        expect![[r#"
+        INV-13 at #5 #8 #21 #22 #29: pod (pod.0.beef): expected both kubelets believe the same of the pod: c.0.beef: by relists exited 137 Error, by events running 0
+    "#]],
+    );
+}
+
+#[test]
+fn containers_are_those_of_the_sandboxs_status_if_it_tells_when_they_were_read() {
+    relisted(
+        "c=exited:137 read=+0s reported=c:running",
+        expect![[r#"
+        INV-13 at #5 #8 #21 #28: pod (pod.0.beef): expected both kubelets believe the same of the pod: c.0.beef: by relists exited 137 Error, by events running 0
+    "#]],
+    );
+    relisted(
+        "c=exited:137 read=+0s reported=none",
+        expect![[r#"
+        INV-13 at #5 #8 #21 #28: pod (pod.0.beef): expected both kubelets believe the same of the pod: c.0.beef: by relists exited 137 Error, by events nothing
+    "#]],
+    );
+    relisted("c=exited:137 read=0 reported=c:running", expect![]);
+}
+
+#[test]
+fn a_kubelet_that_relists_alone_does_not_look_at_them() {
+    then(
+        "pod inspect c=running read=-1h reported=c:exited; end",
+        expect![],
+    );
+}

@@ -1,18 +1,20 @@
 //! Relists with an inspection of each pod, as the Generic PLEG makes them, snapshots that are not
 //! of their time, and the ends of streams.
 
-use super::{BEGAN_NS, CASE, Extras, Script, state, times};
+use super::{BEGAN_NS, CASE, Extras, Script, created_at, state, times};
 use crate::history::{
     Body, CallFault, CallId, ContainerId, ContainerListing, ContainerMetadata, ContainerState,
-    ContainerStatus, Labels, Reply, Request, RuntimeNanos, SandboxId, SandboxListing, StatusCode,
-    StreamEnd, SubscriptionId,
+    ContainerStatus, Labels, Reply, Request, RuntimeNanos, SandboxId, SandboxListing,
+    SandboxReport, SandboxStatus, StatusCode, StreamEnd, SubscriptionId,
 };
 use crate::pleg::POD_UID_LABEL;
 
 impl Script {
     /// `pod inspect c=running d=exited:137`: what the case asks of one pod; `run inspect` with the
     /// same words is a relist of all pods beside the cases, of which there is one. `unanswered` are
-    /// the statuses.
+    /// the statuses. `read=+0s`, in the words of an event's `at=`, is when the answer about the
+    /// sandbox has read the containers, which it then tells, too: `reported=none` of them, or
+    /// `reported=c:running` of one something else.
     pub(super) fn inspect(&mut self, name: &str, extras: &Extras<'_>) {
         let of_run = name == "run";
         let pod = if of_run { "pod" } else { name };
@@ -29,6 +31,7 @@ impl Script {
             labels: Labels::new(),
         };
         let told = extras.0.iter().filter_map(|word| word.split_once('='));
+        let told = told.filter(|(name, _)| !["read", "reported"].contains(name));
         let statuses: Vec<ContainerStatus> = told
             .map(|(name, told)| snapshot(self.id_of(name), told))
             .collect();
@@ -64,8 +67,8 @@ impl Script {
                 Ok(reply)
             }
         };
-        let status = answer(Reply::SandboxStatus(status.into()));
-        self.ask(of_run, Request::SandboxStatus(sandbox), status);
+        let report = answer(Reply::SandboxStatus(self.report(status, &statuses, extras)));
+        self.ask(of_run, Request::SandboxStatus(sandbox), report);
         for status in statuses {
             let request = Request::ContainerStatus(status.id.clone());
             self.ask(
@@ -73,6 +76,31 @@ impl Script {
                 request,
                 answer(Reply::ContainerStatus(status.into())),
             );
+        }
+    }
+
+    fn report(
+        &self,
+        status: SandboxStatus,
+        statuses: &[ContainerStatus],
+        extras: &Extras<'_>,
+    ) -> SandboxReport {
+        let read = extras.value("read");
+        let reported = extras.value("reported");
+        let mut containers = statuses.to_vec();
+        if let Some((name, told)) = reported.and_then(|told| told.split_once(':')) {
+            let told = snapshot(self.id_of(name), told);
+            containers.retain(|status| status.id != told.id);
+            containers.push(told);
+        }
+        if read.is_none() || reported == Some("none") {
+            containers.clear();
+        }
+        let now_ns = self.entries.last().map_or(0, |entry| entry.at.realtime_ns);
+        SandboxReport {
+            containers: containers.into_iter().map(Into::into).collect(),
+            timestamp: RuntimeNanos(read.map_or(0, |read| created_at(Some(read), now_ns))),
+            ..status.into()
         }
     }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use expect_test::{Expect, expect};
 
 use super::timeline;
-use crate::history::{Body, CaseRun, Entry, Request, Seq, SubscriptionId};
+use crate::history::{
+    Body, CallId, CaseRun, Entry, Reply, Request, RuntimeNanos, SandboxReport, Seq, SubscriptionId,
+};
 use crate::report::fixture::{AWKWARD, at, entries};
 
 #[track_caller]
@@ -47,6 +49,35 @@ fn every_kind_of_entry_is_one_line() {
                  #21     +9.163  case    3 ends
                  #22     +9.164  stream  1 broke with UNAVAILABLE: \u{1b}[31mred\u{1b}[0m \u{0}\u{1} ]]> <b>&amp;"'\r\nnext\u{fffe} \…
         "#]],
+    );
+}
+
+#[test]
+fn what_a_sandboxs_status_tells_of_containers_is_shown() {
+    let mut told = entries();
+    let Body::Event { event, .. } = told[10].body.clone() else {
+        panic!("not an event");
+    };
+    let alone = SandboxReport::from(event.sandbox.expect("a sandbox").into_inner());
+    let whole = SandboxReport {
+        containers: event.containers,
+        timestamp: RuntimeNanos(7),
+        ..alone.clone()
+    };
+    for (place, report) in [(11, alone), (12, whole)] {
+        Arc::make_mut(&mut told[place]).body = Body::CallEnded {
+            call: CallId(9),
+            result: Ok(Reply::SandboxStatus(report)),
+        };
+    }
+    check(
+        &told[11..13],
+        &[],
+        &expect![[r#"
+        lines:
+             #11     +0.151  rpc     call 9 → READY
+             #12     +0.156  rpc     call 9 → READY  [3f2a9c81d0e4b RUNNING, d0d0d0d0d0d0d EXITED 137 OOMKilled]  read at 7
+    "#]],
     );
 }
 
