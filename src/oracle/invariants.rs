@@ -254,6 +254,7 @@ pub const INVARIANTS: &[Invariant] = &[
                    the sandbox as they are, and when it read them, in nanoseconds.",
         source: "kubelet 1.26 to 1.36, GetPodStatus: it asks no container then; kubernetes#129857, \
                  containerd#11312, cri-o#8580",
+        requirements: &["R24", "R25"],
         levels: MUST_MAY,
         check: sandbox_reports_are_whole,
     },
