@@ -100,6 +100,18 @@ pub enum ExitNotice {
     Never,
 }
 
+/// What the kill of a child for its memory does to its container.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChildKill {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// It is told as the container's reason, as with containerd.
+    Marks,
+    /// It ends it.
+    Ends,
+}
+
 /// What a runtime knows after a restart of exits that happened meanwhile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Restart {
@@ -178,8 +190,8 @@ pub struct Behaviour {
     pub grace_percent: u32,
     /// Whether the stop signal is sent at all.
     pub sends_stop_signal: bool,
-    /// Whether a container ends when a child of it is killed for its memory.
-    pub child_kill_ends: bool,
+    /// What the kill of a child for its memory does to its container.
+    pub child_kill: ChildKill,
     /// What has no event, though it should.
     pub untold: &'static [Transition],
     /// What has an event, though it need not.
@@ -207,7 +219,7 @@ impl Default for Behaviour {
             restart: Restart::default(),
             grace_percent: 100,
             sends_stop_signal: true,
-            child_kill_ends: false,
+            child_kill: ChildKill::default(),
             untold: &[],
             told_too: &[],
             exit_code: |end| end.code,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::agenda::later;
-use super::behaviour::{NonTransition, Order, Restart, Transition};
+use super::behaviour::{ChildKill, NonTransition, Order, Restart, Transition};
 use super::machine::{Deed, Machine, Outcome, fault};
 use super::process::{End, Life};
 use super::sandboxes::{carries, no_sandbox};
@@ -24,7 +24,7 @@ pub(super) struct Container {
     life: Option<Life>,
     /// How its process ended, once it has, noticed or not.
     ended: Option<(End, HostInstant)>,
-    /// Whether a child of its process was killed for its memory.
+    /// Whether the kill of a child for its memory is told as its reason.
     child_killed: bool,
 }
 
@@ -224,11 +224,13 @@ impl Machine {
         if let Some(container) = self.containers.get_mut(id)
             && container.life.is_some()
         {
-            container.child_killed = true;
-            let reason = (self.behaviour.exit_reason)(End::KILLED);
-            reason.clone_into(&mut container.status.reason);
+            if self.behaviour.child_kill == ChildKill::Marks {
+                container.child_killed = true;
+                let reason = (self.behaviour.exit_reason)(End::KILLED);
+                reason.clone_into(&mut container.status.reason);
+            }
             self.count_oom_kill();
-            if self.behaviour.child_kill_ends {
+            if self.behaviour.child_kill == ChildKill::Ends {
                 self.end_process(id, End::exit(137));
                 self.notice(id, true);
             }

@@ -23,8 +23,8 @@ mod stage;
 mod tests;
 
 pub use behaviour::{
-    Answer, Audience, Behaviour, Delivery, EventHook, ExitNotice, FullQueue, NonTransition, Offer,
-    Order, Replay, ReplyHook, Restart, Transition,
+    Answer, Audience, Behaviour, ChildKill, Delivery, EventHook, ExitNotice, FullQueue,
+    NonTransition, Offer, Order, Replay, ReplyHook, Restart, Transition,
 };
 pub use defects::{Defect, Fault, VARIATIONS, Variation, defects};
 pub use live::Model;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::agenda::later;
-use super::{Behaviour, Machine, Subscriber, Taken};
+use super::{Behaviour, ChildKill, Machine, Subscriber, Taken};
 use crate::history::{
     CallFault, ContainerId, ContainerSpec, Event, HostInstant, ImageListing, Labels, PodUid, Reply,
     Request, SandboxId, SandboxSpec, StreamEnd,
@@ -277,9 +277,12 @@ fn what_the_kernel_kills_for_its_memory_is_told_and_counted() {
     assert_eq!(stand.machine.oom_kills(), 1);
 }
 
-#[test]
-fn a_child_that_is_killed_for_its_memory_marks_its_container() {
-    let mut stand = Stand::new(Behaviour::default());
+#[track_caller]
+fn a_child_is_killed(child_kill: ChildKill, meanwhile: &str, last: &str) {
+    let mut stand = Stand::new(Behaviour {
+        child_kill,
+        ..Behaviour::default()
+    });
     let pod = stand.sandbox("pod");
     let eat = Workload::ChildEat {
         mebibytes: 64,
@@ -289,13 +292,22 @@ fn a_child_that_is_killed_for_its_memory_marks_its_container() {
     };
     let c = stand.create_limited(&pod, "c", &eat, Some(16));
     stand.call(Request::StartContainer(c.clone())).unwrap();
-    stand.events();
     stand.pass(SECOND);
-    stand.told(&[]);
-    stand.status_is(&c, "RUNNING 0 OOMKilled");
+    stand.status_is(&c, meanwhile);
     stand.pass(SECOND);
-    stand.told(&["STOPPED c: READY [c EXITED 5 OOMKilled]"]);
+    stand.status_is(&c, last);
     assert_eq!(stand.machine.oom_kills(), 1);
+}
+
+#[test]
+fn a_child_that_is_killed_for_its_memory_is_not_its_container() {
+    a_child_is_killed(ChildKill::Nothing, "RUNNING 0", "EXITED 5 Error");
+    a_child_is_killed(
+        ChildKill::Marks,
+        "RUNNING 0 OOMKilled",
+        "EXITED 5 OOMKilled",
+    );
+    a_child_is_killed(ChildKill::Ends, "EXITED 137 Error", "EXITED 137 Error");
 }
 
 #[test]

@@ -57,8 +57,8 @@ pub enum Workload {
         /// The exit code of the parent.
         code: u8,
     },
-    /// Waits for a SIGTERM and then touches memory, to be killed for it; if it is not, it exits with
-    /// code 98.
+    /// Waits for a SIGTERM and then touches memory, to be killed for it; if it is not, it exits
+    /// with code 98.
     EatOnTerm {
         /// How much memory it touches.
         mebibytes: u32,

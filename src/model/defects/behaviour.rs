@@ -5,7 +5,9 @@ use std::time::Duration;
 use super::replies::behind;
 use super::{Defect, Fault, Variation};
 use crate::history::{EventKind, Reply, SandboxReport};
-use crate::model::{Answer, Delivery, ExitNotice, NonTransition, Order, Replay, Transition};
+use crate::model::{
+    Answer, ChildKill, Delivery, ExitNotice, NonTransition, Order, Replay, Transition,
+};
 
 pub(super) const BEHAVIOUR: &[Defect] = &[
     // Transitions that are not told.
@@ -216,7 +218,7 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         requirements: &["R6", "R17"],
         shown_in: &["OOM-04"],
         noticed_by: &["OOM-04"],
-        fault: Fault::Behaviour(|behaviour| behaviour.child_kill_ends = true),
+        fault: Fault::Behaviour(|behaviour| behaviour.child_kill = ChildKill::Ends),
     },
     Defect {
         name: "no-grace-period",
@@ -274,6 +276,12 @@ pub(super) const VARIATIONS: &[Variation] = &[
     ("siblings come in any order", |behaviour| {
         behaviour.siblings = Order::Any;
     }),
+    (
+        "an OOM kill of a child is told as the reason",
+        |behaviour| {
+            behaviour.child_kill = ChildKill::Marks;
+        },
+    ),
     ("PodSandboxStatus tells of containers, too", |behaviour| {
         behaviour.reports_containers = true;
     }),

@@ -175,90 +175,6 @@ pub(super) const STREAM: &[Defect] = &[
             started.into_iter().chain([at_once(event)]).collect()
         }),
     },
-    // In another order.
-    Defect {
-        name: "stopped-before-started",
-        what: "STARTED comes only after STOPPED.",
-        imitates: "cri-o/cri-o#9738",
-        requirements: &["R9"],
-        shown_in: &["ORD-01", "ORD-02", "ORD-03"],
-        noticed_by: &["ORD-01", "ORD-02", "ORD-03", "INV-01"],
-        fault: Fault::Events(|passage, event| {
-            hold(passage, event, EventKind::Started, EventKind::Stopped)
-        }),
-    },
-    Defect {
-        name: "started-before-created",
-        what: "CREATED comes only after STARTED.",
-        imitates: "kubernetes/kubernetes#127086 (a status of CREATED after STARTED)",
-        requirements: &["R9"],
-        shown_in: &["ORD-05"],
-        noticed_by: &["ORD-05", "INV-01"],
-        fault: Fault::Events(|passage, event| {
-            hold(passage, event, EventKind::Created, EventKind::Started)
-        }),
-    },
-    Defect {
-        name: "deleted-before-stopped",
-        what: "STOPPED comes only after DELETED.",
-        imitates: "containerd 2.1.9, measured: the exit handler is overtaken by the removal",
-        requirements: &["R9"],
-        shown_in: &["ORD-06", "STP-06"],
-        noticed_by: &["ORD-06", "STP-06", "INV-01"],
-        fault: Fault::Events(|passage, event| {
-            hold(passage, event, EventKind::Stopped, EventKind::Deleted)
-        }),
-    },
-    Defect {
-        name: "late-started",
-        what: "STARTED comes half a second late.",
-        imitates: "kubernetes/kubernetes#123087 (a late STARTED started a second container)",
-        requirements: &["R9", "R31"],
-        shown_in: &["EXT-01", "ORD-04"],
-        noticed_by: &["ORD-04", "INV-01"],
-        fault: Fault::Events(|_, event| {
-            late(event, EventKind::Started, Duration::from_millis(500))
-        }),
-    },
-    Defect {
-        name: "overtaking",
-        what: "Every second event of a stream comes 20 ms late, and others overtake it.",
-        imitates: "containerd/containerd#9652 (no approach kept the order)",
-        requirements: &["R20"],
-        shown_in: &["ORD-08"],
-        noticed_by: &["ORD-08"],
-        fault: Fault::Events(|passage, event| {
-            let late = Duration::from_millis(passage.nth % 2 * 20);
-            vec![Delivery::after(late, event)]
-        }),
-    },
-    Defect {
-        name: "late-stopped",
-        what: "STOPPED comes eleven seconds late.",
-        imitates: "kubernetes/kubernetes#124704 (phases were slower with events than without)",
-        requirements: &["R31"],
-        shown_in: &["CMP-05"],
-        noticed_by: &["CMP-05"],
-        fault: Fault::Events(|_, event| late(event, EventKind::Stopped, Duration::from_secs(11))),
-    },
-    Defect {
-        name: "sandbox-deleted-first",
-        what: "The DELETED of a container comes after that of its sandbox.",
-        imitates: "KEP-3386: the cache entry goes with the sandbox's DELETED and is made again",
-        requirements: &["R9", "R10"],
-        shown_in: &["SBX-04", "ORD-09"],
-        noticed_by: &["SBX-04", "ORD-09"],
-        fault: Fault::Events(|passage, event| {
-            if event.kind != EventKind::Deleted {
-                return vec![at_once(event)];
-            }
-            if !is_of_sandbox(&event) {
-                return vec![Delivery::after(Duration::from_millis(200), event)];
-            }
-            passage.held.clear();
-            vec![at_once(event)]
-        }),
-    },
     // Sandbox status.
     Defect {
         name: "no-sandbox",
@@ -685,7 +601,7 @@ pub(super) const STREAM: &[Defect] = &[
     },
 ];
 
-fn at_once(event: Event) -> Delivery {
+pub(super) fn at_once(event: Event) -> Delivery {
     Delivery::after(Duration::ZERO, event)
 }
 
@@ -718,15 +634,6 @@ fn over(passage: &mut Passage<'_>, event: &Event) -> bool {
     over
 }
 
-fn late(event: Event, kind: EventKind, by: Duration) -> Vec<Delivery> {
-    let delay = if event.kind == kind {
-        by
-    } else {
-        Duration::ZERO
-    };
-    vec![Delivery::after(delay, event)]
-}
-
 fn again(event: Event, kind: EventKind, after: Duration) -> Vec<Delivery> {
     let repeated = event.kind == kind;
     let again = repeated.then(|| Delivery::after(after, event.clone()));
@@ -736,31 +643,6 @@ fn again(event: Event, kind: EventKind, after: Duration) -> Vec<Delivery> {
 fn at(created_at: i64, mut event: Event) -> Vec<Delivery> {
     event.created_at = RuntimeNanos(created_at);
     vec![at_once(event)]
-}
-
-/// Holds a container's event of one kind back until one of another kind has been sent.
-fn hold(
-    passage: &mut Passage<'_>,
-    event: Event,
-    held: EventKind,
-    until: EventKind,
-) -> Vec<Delivery> {
-    if is_of_sandbox(&event) {
-        return vec![at_once(event)];
-    }
-    if event.kind == held {
-        passage.held.push(event);
-        return Vec::new();
-    }
-    let mut sent = vec![at_once(event.clone())];
-    let place = passage
-        .held
-        .iter()
-        .position(|held| held.container == event.container);
-    if let Some(place) = place.filter(|_| event.kind == until) {
-        sent.push(at_once(passage.held.remove(place)));
-    }
-    sent
 }
 
 /// Keeps the first event of each container. Of many, the oldest are forgotten.
@@ -788,7 +670,7 @@ fn with_uid_in_stopped(mut event: Event, uid: &str) -> Vec<Delivery> {
     vec![at_once(event)]
 }
 
-fn is_of_sandbox(event: &Event) -> bool {
+pub(super) fn is_of_sandbox(event: &Event) -> bool {
     let sandbox = event.sandbox.as_ref();
     sandbox.is_some_and(|sandbox| sandbox.id.as_str() == event.container.as_str())
 }

@@ -1,0 +1,128 @@
+//! In what order events can come otherwise, and when.
+
+use std::time::Duration;
+
+use super::stream::{at_once, is_of_sandbox};
+use super::{Defect, Fault};
+use crate::history::{Event, EventKind};
+use crate::model::{Delivery, Passage};
+
+pub(super) const ORDER: &[Defect] = &[
+    Defect {
+        name: "stopped-before-started",
+        what: "STARTED comes only after STOPPED.",
+        imitates: "cri-o/cri-o#9738",
+        requirements: &["R9"],
+        shown_in: &["ORD-01", "ORD-02", "ORD-03"],
+        noticed_by: &["ORD-01", "ORD-02", "ORD-03", "INV-01"],
+        fault: Fault::Events(|passage, event| {
+            hold(passage, event, EventKind::Started, EventKind::Stopped)
+        }),
+    },
+    Defect {
+        name: "started-before-created",
+        what: "CREATED comes only after STARTED.",
+        imitates: "kubernetes/kubernetes#127086 (a status of CREATED after STARTED)",
+        requirements: &["R9"],
+        shown_in: &["ORD-05"],
+        noticed_by: &["ORD-05", "INV-01"],
+        fault: Fault::Events(|passage, event| {
+            hold(passage, event, EventKind::Created, EventKind::Started)
+        }),
+    },
+    Defect {
+        name: "deleted-before-stopped",
+        what: "STOPPED comes only after DELETED.",
+        imitates: "containerd 2.1.9, measured: the exit handler is overtaken by the removal",
+        requirements: &["R9"],
+        shown_in: &["ORD-06", "STP-06"],
+        noticed_by: &["ORD-06", "STP-06", "INV-01"],
+        fault: Fault::Events(|passage, event| {
+            hold(passage, event, EventKind::Stopped, EventKind::Deleted)
+        }),
+    },
+    Defect {
+        name: "late-started",
+        what: "STARTED comes half a second late.",
+        imitates: "kubernetes/kubernetes#123087 (a late STARTED started a second container)",
+        requirements: &["R9", "R31"],
+        shown_in: &["EXT-01", "ORD-04"],
+        noticed_by: &["ORD-04", "INV-01"],
+        fault: Fault::Events(|_, event| {
+            late(event, EventKind::Started, Duration::from_millis(500))
+        }),
+    },
+    Defect {
+        name: "overtaking",
+        what: "Every second event of a stream comes 20 ms late, and others overtake it.",
+        imitates: "containerd/containerd#9652 (no approach kept the order)",
+        requirements: &["R20"],
+        shown_in: &["ORD-08"],
+        noticed_by: &["ORD-08"],
+        fault: Fault::Events(|passage, event| {
+            let late = Duration::from_millis(passage.nth % 2 * 20);
+            vec![Delivery::after(late, event)]
+        }),
+    },
+    Defect {
+        name: "late-stopped",
+        what: "STOPPED comes eleven seconds late.",
+        imitates: "kubernetes/kubernetes#124704 (phases were slower with events than without)",
+        requirements: &["R31"],
+        shown_in: &["CMP-05"],
+        noticed_by: &["CMP-05"],
+        fault: Fault::Events(|_, event| late(event, EventKind::Stopped, Duration::from_secs(11))),
+    },
+    Defect {
+        name: "sandbox-deleted-first",
+        what: "The DELETED of a container comes after that of its sandbox.",
+        imitates: "KEP-3386: the cache entry goes with the sandbox's DELETED and is made again",
+        requirements: &["R9", "R10"],
+        shown_in: &["SBX-04", "ORD-09"],
+        noticed_by: &["SBX-04", "ORD-09"],
+        fault: Fault::Events(|passage, event| {
+            if event.kind != EventKind::Deleted {
+                return vec![at_once(event)];
+            }
+            if !is_of_sandbox(&event) {
+                return vec![Delivery::after(Duration::from_millis(200), event)];
+            }
+            passage.held.clear();
+            vec![at_once(event)]
+        }),
+    },
+];
+
+fn late(event: Event, kind: EventKind, by: Duration) -> Vec<Delivery> {
+    let delay = if event.kind == kind {
+        by
+    } else {
+        Duration::ZERO
+    };
+    vec![Delivery::after(delay, event)]
+}
+
+/// Holds a container's event of one kind back until one of another kind has been sent.
+fn hold(
+    passage: &mut Passage<'_>,
+    event: Event,
+    held: EventKind,
+    until: EventKind,
+) -> Vec<Delivery> {
+    if is_of_sandbox(&event) {
+        return vec![at_once(event)];
+    }
+    if event.kind == held {
+        passage.held.push(event);
+        return Vec::new();
+    }
+    let mut sent = vec![at_once(event.clone())];
+    let place = passage
+        .held
+        .iter()
+        .position(|held| held.container == event.container);
+    if let Some(place) = place.filter(|_| event.kind == until) {
+        sent.push(at_once(passage.held.remove(place)));
+    }
+    sent
+}
