@@ -1,6 +1,8 @@
 //! What is said about a run: the verdict of every case and invariant, with its evidence. The
 //! oracle and the runner make these; reports print them. Pure data.
 
+mod level;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,28 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::history::{Entry, HostInstant, RunInfo, Seq};
 
-/// How binding a requirement is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Level {
-    /// Recorded for information.
-    May,
-    /// Broken, it is reported as advice and fails nothing.
-    Should,
-    /// Broken, the case fails.
-    #[default]
-    Must,
-}
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::May => "may",
-            Self::Should => "should",
-            Self::Must => "must",
-        })
-    }
-}
+pub use level::{Level, Levels, Profile};
 
 /// The one word on a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -66,6 +66,13 @@ pub(super) enum Command {
         /// A file that --history wrote
         history: PathBuf,
     },
+    /// Tell all about a case, an invariant, a requirement or a defect.
+    ///
+    /// Such as ORD-02, INV-15, R17 or drop-stopped.
+    Explain {
+        /// Its id or name
+        id: String,
+    },
     /// Show what happens on a node now: each event, its lag, what a kubelet makes of it.
     ///
     /// Only reads, and shows the pods of others, too. Ctrl-C ends it with a summary.

@@ -13,6 +13,7 @@ use super::args::{
     SelectionArgs,
 };
 use super::{Fault, chain, proof, target};
+use crate::catalogue::Catalogue;
 use crate::cri::{Client, Endpoint};
 use crate::drive::{self, Caller, Sabotage, TeardownPolicy};
 use crate::history::{RunId, codec};
@@ -40,6 +41,7 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         }) => image(output, *format, tag),
         Some(Command::Check(args)) => Ok(run::check(&check_options(args))?),
         Some(Command::Show { history }) => show(history),
+        Some(Command::Explain { id }) => explain(cli.run.cases.as_deref(), id),
         Some(Command::Watch(args)) => {
             let options = WatchOptions {
                 target: connected(cli)?,
@@ -93,10 +95,21 @@ fn run_cases(cli: &Cli) -> Result<Exit, Fault> {
     if args.list {
         let mut listed = Vec::new();
         let selection = selection(&args.selection, args.repeat);
-        run::list(cases, &selection, format(args.report.format), &mut listed)?;
+        let requirements = run::read_requirements(args.cases.as_deref());
+        let requirements = requirements.map_err(RunError::from)?;
+        let format = format(args.report.format);
+        run::list(cases, &requirements, &selection, format, &mut listed)?;
         return print(&listed);
     }
     Ok(run::run(&options(args, tested(cli)?), cases)?)
+}
+
+fn explain(cases: Option<&Path>, id: &str) -> Result<Exit, Fault> {
+    let requirements = run::read_requirements(cases).map_err(RunError::from)?;
+    let cases = run::read_cases(cases).map_err(RunError::from)?;
+    let told = Catalogue::new(cases, requirements).explain(id);
+    let told = told.map_err(|fault| Fault::new(Exit::Usage, format!("error: {fault}")))?;
+    print(told.as_bytes())
 }
 
 /// The runtime that the user means, told if it was guessed.

@@ -33,6 +33,12 @@ const USES: &[(&str, &[&str])] = &[
     ("cri", &["history", "host", "limits", "recorder"]),
     ("model", &["cri", "history", "host", "limits", "workload"]),
     (
+        "catalogue",
+        &[
+            "case", "history", "model", "oracle", "outcome", "plan", "report", "verdicts",
+        ],
+    ),
+    (
         "drive",
         &[
             "case", "cri", "history", "host", "limits", "metrics", "oracle", "pleg", "recorder",
@@ -60,8 +66,20 @@ const USES: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "case", "cri", "drive", "history", "limits", "matrix", "model", "outcome", "plan",
-            "report", "run", "watch", "workload",
+            "case",
+            "catalogue",
+            "cri",
+            "drive",
+            "history",
+            "limits",
+            "matrix",
+            "model",
+            "outcome",
+            "plan",
+            "report",
+            "run",
+            "watch",
+            "workload",
         ],
     ),
 ];
@@ -87,7 +105,16 @@ const CRATES: &[(&str, &[&str])] = &[
 
 /// Modules without input and output: they take what they look at as data, time among it.
 const PURE: &[&str] = &[
-    "case", "history", "model", "oracle", "outcome", "plan", "pleg", "report", "verdicts",
+    "case",
+    "catalogue",
+    "history",
+    "model",
+    "oracle",
+    "outcome",
+    "plan",
+    "pleg",
+    "report",
+    "verdicts",
 ];
 
 /// The parts of them that are not pure, each for what it is there for.
