@@ -22,7 +22,7 @@
 //! | [`history`] | the record: [`history::Entry`], and [`history::CaseHistory`], the part of one case | nothing |
 //! | [`outcome`] | verdicts and their evidence | history |
 //! | [`case`] | a case as data: parse, validate, diagnose YAML | history, outcome |
-//! | [`plan`] | which cases run, in what order | case |
+//! | [`plan`] | which cases run, in what order | case, outcome |
 //! | [`oracle`] | what a history proves: expectations of a case, invariants of every history | case, history, outcome, pleg |
 //! | [`pleg`] | what a kubelet would have believed: its PLEGs, its pod cache | history |
 //! | [`verdicts`] | what a history says of its run: every verdict, the whole report | case, history, oracle, outcome, plan |

@@ -8,6 +8,7 @@
 
 mod calendar;
 mod evidence;
+mod failed;
 #[cfg(test)]
 mod fixture;
 pub mod json;
@@ -20,6 +21,7 @@ mod xml;
 
 pub use calendar::{rfc3339, signed_span, span};
 pub use evidence::Evidence;
+pub use failed::Failed;
 pub use printable::{cut, printable, short_id};
 pub use sheet::Sheet;
 pub use text::{failure, summary};

@@ -56,7 +56,7 @@ use outputs::Outputs;
 pub use prepare::PrepareError;
 use prepare::Recording;
 pub use rehearsal::{Rehearsal, rehearse};
-pub use selecting::list;
+pub use selecting::{RerunError, failed_in, list};
 use selecting::{invariants, nothing_selected, plan};
 use status::Status;
 use telemetry::{Counting, Telemetry};
@@ -141,11 +141,14 @@ pub enum RunError {
     #[error(transparent)]
     Cases(#[from] load::LoadError),
     /// Nothing is selected.
-    #[error("no case matches {0}; `--list` shows all there are")]
+    #[error("no case matches {0}")]
     NothingSelected(String),
     /// The expectation file cannot be used.
     #[error(transparent)]
     Known(#[from] KnownError),
+    /// A report does not tell what to run again.
+    #[error(transparent)]
+    Rerun(#[from] RerunError),
     /// A recorded history cannot be judged.
     #[error(transparent)]
     Check(#[from] CheckError),
@@ -176,6 +179,7 @@ impl RunError {
         match self {
             Self::Cases(_)
             | Self::Known(_)
+            | Self::Rerun(_)
             | Self::Output(_)
             | Self::Check(_)
             | Self::Metrics(_)
@@ -301,7 +305,9 @@ fn run_plan(
             let trials = trials(planned, &invariants, &execution, handle);
             present(options.look(), trials, &stop)
         }),
-        Shown::Nowhere => runtime.block_on(rehearsal::execute(planned, &execution)),
+        Shown::Nowhere => {
+            runtime.block_on(rehearsal::execute(planned, invariants.len(), &execution))
+        }
     };
     drop(counting);
     status.doing("removing what the run made");

@@ -23,7 +23,7 @@ const USES: &[(&str, &[&str])] = &[
     ("case", &["history", "outcome"]),
     ("pleg", &["history"]),
     ("oracle", &["case", "history", "limits", "outcome", "pleg"]),
-    ("plan", &["case"]),
+    ("plan", &["case", "outcome"]),
     (
         "verdicts",
         &["case", "history", "limits", "oracle", "outcome", "plan"],
