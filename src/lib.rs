@@ -22,7 +22,7 @@
 //! | [`history`] | the record: [`history::Entry`], and [`history::CaseHistory`], the part of one case | nothing |
 //! | [`outcome`] | verdicts and their evidence | history |
 //! | [`case`] | a case as data: parse, validate, diagnose YAML | history, outcome |
-//! | [`plan`] | which cases run, in what order | case |
+//! | [`plan`] | which cases run, in what order | case, outcome |
 //! | [`oracle`] | what a history proves: expectations of a case, invariants of every history | case, history, outcome, pleg |
 //! | [`pleg`] | what a kubelet would have believed: its PLEGs, its pod cache | history |
 //! | [`verdicts`] | what a history says of its run: every verdict, the whole report | case, history, oracle, outcome, plan |
@@ -33,6 +33,7 @@
 //! | [`recorder`] | the history while it grows: one writer's end, many readers | history, host |
 //! | [`cri`] | unary calls and subscriptions, and a server for both; alone knows gRPC | history, host, recorder |
 //! | [`model`] | what a correct runtime does, as a runtime without containers | history, host, workload, cri |
+//! | [`catalogue`] | what is required, what checks it, which defect breaks it, who is known to | all above |
 //! | [`drive`] | does a case's steps, waits, tears down | all above |
 //! | [`run`] | select, prepare, execute, clean up, report | all above |
 //! | [`matrix`] | every defect of the model against the cases that must notice it | all above |
@@ -69,6 +70,7 @@
 //! not mind one of [`model::VARIATIONS`].
 
 pub mod case;
+pub mod catalogue;
 pub mod cli;
 pub mod cri;
 pub mod drive;

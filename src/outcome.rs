@@ -1,6 +1,9 @@
 //! What is said about a run: the verdict of every case and invariant, with its evidence. The
 //! oracle and the runner make these; reports print them. Pure data.
 
+mod level;
+mod standing;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,28 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::history::{Entry, HostInstant, RunInfo, Seq};
 
-/// How binding a requirement is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Level {
-    /// Recorded for information.
-    May,
-    /// Broken, it is reported as advice and fails nothing.
-    Should,
-    /// Broken, the case fails.
-    #[default]
-    Must,
-}
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::May => "may",
-            Self::Should => "should",
-            Self::Must => "must",
-        })
-    }
-}
+pub use level::{Level, Levels, Profile};
+pub use standing::{Conformance, Musts, Shoulds, Standing};
 
 /// The one word on a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,6 +83,8 @@ pub struct Outcome {
     pub why: Arc<str>,
     /// Where the requirement comes from.
     pub sources: Arc<[String]>,
+    /// How binding the claim is, for whom.
+    pub levels: Levels,
     /// The word on it.
     pub verdict: Verdict,
     /// Why the verdict is not a plain pass or fail: of a skip, an error, a known failure.
@@ -108,6 +93,8 @@ pub struct Outcome {
     pub violations: Vec<Violation>,
     /// Broken rules of a lower level: worth knowing, no failure.
     pub advice: Vec<Violation>,
+    /// Of an invariant: the ids of the cases whose histories break it, in order.
+    pub broken_in: Vec<Arc<str>>,
     /// What could not be cleaned up, one sentence each.
     pub leftovers: Vec<String>,
     /// The slice of the history that the evidence points into, in order.
@@ -136,6 +123,22 @@ impl Outcome {
             .map_or(&self.name, |(area, _)| area)
     }
 
+    /// Lets nothing be more binding than this. What convicted and can no more becomes advice;
+    /// returns whether anything did.
+    pub fn cap(&mut self, level: Level) -> bool {
+        for violation in self.violations.iter_mut().chain(&mut self.advice) {
+            violation.level = violation.level.min(level);
+        }
+        if level == Level::Must || self.violations.is_empty() {
+            return false;
+        }
+        self.advice.splice(0..0, self.violations.drain(..));
+        if self.verdict == Verdict::Fail {
+            self.verdict = Verdict::Pass;
+        }
+        true
+    }
+
     /// Whether it is an invariant, which judges all of the run, and not a case.
     #[must_use]
     pub fn is_invariant(&self) -> bool {
@@ -160,6 +163,12 @@ pub struct RunReport {
     pub faults: Vec<String>,
     /// Pods on the node that this run did not make, as counted at its start.
     pub foreign_pods: usize,
+    /// For whom the runtime was judged.
+    pub profiles: Vec<Profile>,
+    /// The word for how large the run was to be; absent if all cases were meant.
+    pub tier: Option<String>,
+    /// Whether cases were left out that belong to it.
+    pub partial: bool,
 }
 
 impl RunReport {

@@ -1,20 +1,48 @@
 //! Which cases run, and in what order. Pure.
 
+mod glob;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::case::Case;
+use crate::case::{Case, Tier};
+use crate::outcome::{Levels, Profile};
 
 /// What the user wants to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Only cases that match one of these; all if there are none.
+    /// Only cases that match one of these; all if there are none. See [`Facts::is_taken_by`].
     pub filters: Vec<String>,
     /// None that match one of these.
     pub skip: Vec<String>,
     /// Filters are whole ids or names, not parts of them.
     pub exact: bool,
+    /// No case of a larger tier than this; all if absent.
+    pub tier: Option<Tier>,
+    /// For whom the runtime is judged: no case and no invariant that concerns none of them. For
+    /// all, if there are none.
+    pub profiles: Vec<Profile>,
+    /// Only cases with these ids; all if absent.
+    pub only: Option<BTreeSet<String>>,
     /// How often each case runs.
     pub repeat: u32,
+}
+
+/// What a selection looks at of a case or an invariant. Whatever is unknown is in nobody's way.
+#[derive(Clone, Debug, Default)]
+pub struct Facts<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// The name by which it is listed.
+    pub name: &'a str,
+    /// The ids of the requirements that it checks.
+    pub requirements: Vec<&'a str>,
+    /// Words to select it by.
+    pub tags: &'a [String],
+    /// How large a run has to be to take it along.
+    pub tier: Option<Tier>,
+    /// How binding it is, for whom.
+    pub levels: Option<Levels>,
 }
 
 /// One execution to come.
@@ -27,33 +55,44 @@ pub struct Planned {
 }
 
 impl Selection {
-    /// Whether a case or invariant with this id and name is wanted.
+    /// Whether a case is wanted.
     #[must_use]
-    pub fn takes(&self, id: &str, name: &str) -> bool {
-        let wanted = self.filters.is_empty() || self.matches(&self.filters, id, name);
-        wanted && !self.skips(id, name)
+    pub fn takes(&self, facts: &Facts<'_>) -> bool {
+        let wanted = self.filters.is_empty() || facts.is_taken_by_any(&self.filters, self.exact);
+        let only = self.only.as_ref();
+        let small_enough = match (self.tier, facts.tier) {
+            (Some(largest), Some(tier)) => tier <= largest,
+            _ => true,
+        };
+        wanted
+            && small_enough
+            && only.is_none_or(|only| only.contains(facts.id))
+            && !self.leaves_out(facts)
     }
 
-    /// Whether a case or invariant with this id and name is skipped.
+    /// Whether a case or an invariant is not wanted, whatever else is.
     #[must_use]
-    pub fn skips(&self, id: &str, name: &str) -> bool {
-        self.matches(&self.skip, id, name)
+    pub fn leaves_out(&self, facts: &Facts<'_>) -> bool {
+        let concerns_none = facts
+            .levels
+            .is_some_and(|levels| levels.highest_of(self.judged()).is_none());
+        concerns_none || facts.is_taken_by_any(&self.skip, self.exact)
     }
 
-    /// Whether it may leave cases out.
+    /// Whether it asks for a part of the cases of its tier.
     #[must_use]
     pub fn is_partial(&self) -> bool {
-        !self.filters.is_empty() || !self.skip.is_empty()
+        !self.filters.is_empty() || !self.skip.is_empty() || self.only.is_some()
     }
 
-    fn matches(&self, filters: &[String], id: &str, name: &str) -> bool {
-        filters.iter().any(|filter| {
-            if self.exact {
-                filter == id || filter == name || *filter == label(id, name)
-            } else {
-                label(id, name).contains(filter.as_str())
-            }
-        })
+    /// For whom the runtime is judged.
+    #[must_use]
+    pub fn judged(&self) -> &[Profile] {
+        if self.profiles.is_empty() {
+            &Profile::ALL
+        } else {
+            &self.profiles
+        }
     }
 
     /// The selected cases, in the order in which they start: those that may run beside others
@@ -62,7 +101,7 @@ impl Selection {
     pub fn plan(&self, cases: Vec<Case>) -> Vec<Planned> {
         let wanted = cases
             .into_iter()
-            .filter(|case| self.takes(&case.id, &case.name));
+            .filter(|case| self.takes(&Facts::of(case)));
         let mut wanted: Vec<Arc<Case>> = wanted.map(Arc::new).collect();
         wanted.sort_by(|a, b| (a.exclusive, &a.id).cmp(&(b.exclusive, &b.id)));
         let repetitions = 1..=self.repeat.max(1);
@@ -81,8 +120,156 @@ impl Selection {
     }
 }
 
+impl<'a> Facts<'a> {
+    /// Those of a case.
+    #[must_use]
+    pub fn of(case: &'a Case) -> Self {
+        Self {
+            id: &case.id,
+            name: &case.name,
+            requirements: case.requirements.iter().map(String::as_str).collect(),
+            tags: &case.tags,
+            tier: Some(case.tier),
+            levels: Some(case.levels),
+        }
+    }
+
+    fn is_taken_by_any(&self, filters: &[String], exact: bool) -> bool {
+        filters.iter().any(|filter| self.is_taken_by(filter, exact))
+    }
+
+    /// Whether a filter takes it: `tag:WORD` by its tags, `req:ID` by its requirements, a pattern
+    /// with `*` or `?` by its whole id or name, and all else by a part of them, or, if `exact`, by
+    /// the whole.
+    #[must_use]
+    pub fn is_taken_by(&self, filter: &str, exact: bool) -> bool {
+        let (id, name) = (self.id, self.name);
+        if let Some(tag) = filter.strip_prefix("tag:") {
+            self.tags.iter().any(|known| known == tag)
+        } else if let Some(requirement) = filter.strip_prefix("req:") {
+            let mut requirements = self.requirements.iter();
+            requirements.any(|known| known.eq_ignore_ascii_case(requirement))
+        } else if exact {
+            filter == id || filter == name || filter == label(id, name)
+        } else if filter.contains(['*', '?']) {
+            glob::matches(filter, id) || glob::matches(filter, name)
+        } else {
+            label(id, name).contains(filter)
+        }
+    }
+}
+
 /// How a case is listed, and what filters look at: `ORD-01 order::created-started-stopped-deleted`.
 #[must_use]
 pub fn label(id: &str, name: &str) -> String {
     format!("{id} {name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TAGS: &[String] = &[];
+
+    fn facts() -> Facts<'static> {
+        Facts {
+            id: "ORD-02",
+            name: "order::instant-exit",
+            requirements: vec!["R9", "C1"],
+            tags: TAGS,
+            tier: Some(Tier::Extended),
+            levels: Some(Levels {
+                cache: Some(crate::outcome::Level::Must),
+                ..Levels::default()
+            }),
+        }
+    }
+
+    #[track_caller]
+    fn check(selection: &Selection, taken: bool) {
+        assert_eq!(selection.takes(&facts()), taken, "{selection:?}");
+    }
+
+    fn filter(filter: &str) -> Selection {
+        Selection {
+            filters: vec![filter.to_owned()],
+            ..Selection::default()
+        }
+    }
+
+    #[test]
+    fn a_filter_is_a_part_a_pattern_a_tag_or_a_requirement() {
+        for taking in [
+            "ORD-02", "02", "order::", "ORD-*", "ORD-0?", "order::*", "*exit", "req:R9", "req:c1",
+        ] {
+            check(&filter(taking), true);
+        }
+        for other in ["ORD-03", "RD-*", "ORD-?", "order", "req:R", "req:R99"] {
+            check(&filter(other), other == "order");
+        }
+        let tags = ["slow".to_owned()];
+        let tagged = Facts {
+            tags: &tags,
+            ..facts()
+        };
+        assert!(tagged.is_taken_by("tag:slow", false) && tagged.is_taken_by("tag:slow", true));
+        assert!(!tagged.is_taken_by("tag:slo", false) && !facts().is_taken_by("tag:slow", false));
+    }
+
+    #[test]
+    fn exact_filters_take_no_pattern() {
+        for (text, taken) in [("ORD-02", true), ("ORD-*", false), ("req:R9", true)] {
+            let exact = Selection {
+                exact: true,
+                ..filter(text)
+            };
+            check(&exact, taken);
+        }
+    }
+
+    #[test]
+    fn a_tier_includes_the_smaller_ones() {
+        for (tier, taken) in [
+            (Tier::Core, false),
+            (Tier::Extended, true),
+            (Tier::Full, true),
+        ] {
+            let of_tier = Selection {
+                tier: Some(tier),
+                ..Selection::default()
+            };
+            check(&of_tier, taken);
+        }
+    }
+
+    #[test]
+    fn what_concerns_no_judged_profile_is_left_out() {
+        for (profiles, taken) in [
+            (vec![], true),
+            (vec![Profile::Cache, Profile::Hint], true),
+            (vec![Profile::Hint], false),
+        ] {
+            let judged = Selection {
+                profiles,
+                ..Selection::default()
+            };
+            check(&judged, taken);
+            assert_eq!(judged.leaves_out(&facts()), !taken);
+        }
+    }
+
+    #[test]
+    fn only_and_skip_narrow_what_filters_take() {
+        let only = |id: &str| Selection {
+            only: Some([id.to_owned()].into()),
+            ..filter("ORD")
+        };
+        check(&only("ORD-02"), true);
+        check(&only("ORD-01"), false);
+        let skipping = Selection {
+            skip: vec!["req:R9".to_owned()],
+            ..filter("ORD")
+        };
+        check(&skipping, false);
+    }
 }

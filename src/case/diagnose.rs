@@ -61,6 +61,12 @@ impl Diagnostics {
         }
     }
 
+    /// Those of one file, of which there is at least one.
+    pub(super) fn of(found: Vec<Diagnostic>) -> Self {
+        debug_assert!(!found.is_empty(), "nothing is wrong");
+        Self(found)
+    }
+
     /// Each of them, file by file.
     #[must_use = "an iterator does nothing by itself"]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Diagnostic> {
@@ -258,7 +264,7 @@ fn with_known_words(objection: &str, rest: &str) -> (String, Option<String>) {
 }
 
 /// Advice to use the known word that is nearest to an unknown one, if one is near.
-pub(super) fn did_you_mean<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+pub fn did_you_mean<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
     let (distance, nearest) = known
         .map(|known| (strsim::osa_distance(word, known), known))
         .min()?;

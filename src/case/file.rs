@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::{Case, Check, Expectation, Levels, Need, Situation, Step, Tier};
-use crate::outcome::Level;
+use super::{Case, Check, Expectation, Need, Situation, Step, Tier};
+use crate::outcome::{Level, Levels};
 
 /// A case file, key by key.
 #[derive(Clone, Debug, Deserialize)]

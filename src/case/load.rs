@@ -11,10 +11,14 @@ use super::diagnose::{Diagnostic, Diagnostics, Problem};
 use super::file::Place;
 use super::locate::{Part, Segment};
 use super::parse::read;
-use super::{Case, limits};
+use super::requirement;
+use super::{Case, Requirement, limits};
 
 /// The path and the text of each case file of this repository.
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/cases.rs"));
+
+/// What `cases/requirements.yaml` of this repository says.
+const REQUIREMENTS: &str = include_str!("../../cases/requirements.yaml");
 
 /// Why no cases could be read from a path.
 #[derive(Debug, thiserror::Error)]
@@ -90,6 +94,24 @@ pub fn from_path(path: &Path) -> Result<Vec<Case>, LoadError> {
     Ok(reader.finish()?)
 }
 
+/// The requirements of a folder of cases, or the built-in ones: of this repository, as they were
+/// when the program was built.
+///
+/// # Errors
+///
+/// If the folder has some, and they are not right.
+pub fn requirements(cases: Option<&Path>) -> Result<Vec<Requirement>, Diagnostics> {
+    let own = cases.map(|folder| folder.join(requirement::FILE));
+    let read = match own.filter(|path| path.exists()) {
+        Some(path) => match text_of(&path) {
+            Ok(text) => requirement::parse(&path, &text),
+            Err(message) => Err(vec![Diagnostic::of_file(&path, message)]),
+        },
+        None => requirement::parse(&Path::new("cases").join(requirement::FILE), REQUIREMENTS),
+    };
+    read.map_err(Diagnostics::of)
+}
+
 /// The search for case files in a folder. Follows links, but enters no folder twice.
 #[derive(Default)]
 struct Walk {
@@ -130,6 +152,7 @@ impl Walk {
         let extension = path.extension().and_then(OsStr::to_str);
         match fs::metadata(&path) {
             Ok(entry) if entry.is_dir() => self.folder(&path, depth + 1),
+            Ok(_) if path.file_name() == Some(OsStr::new(requirement::FILE)) => {}
             Ok(_) if extension == Some("yaml") => self.files.push(path),
             Ok(_) if extension == Some("yml") => self.found.push(
                 Diagnostic::of_file(&path, "the file is not read, for cases end in `.yaml`")

@@ -14,22 +14,26 @@ pub mod load;
 mod locate;
 mod number;
 mod parse;
+mod requirement;
 mod step;
 #[cfg(test)]
 mod tests;
 mod validate;
 mod workload;
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::Level;
+use crate::outcome::Levels;
 
-pub use diagnose::{Diagnostic, Diagnostics, Position};
+pub use diagnose::{Diagnostic, Diagnostics, Position, did_you_mean};
 pub use expectation::{
     CallEdge, Check, EventRef, EventsCheck, ExitCode, Expectation, IncludesCheck, NameRef,
     OrderCheck, StatusCheck, TimingCheck,
 };
 pub use parse::parse;
+pub use requirement::Requirement;
 pub use step::{
     AwaitStep, ContainerStep, CreateStep, RepeatStep, Resubscribe, SandboxRef, SandboxStep,
     StartStep, Step, StopStep,
@@ -76,36 +80,6 @@ pub struct Case {
     pub definition: String,
 }
 
-/// How binding a case is for each kind of consumer; absent where it does not concern one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    default,
-    deny_unknown_fields,
-    expecting = "levels such as `{cache: must, hint: should}`"
-)]
-pub struct Levels {
-    /// For a consumer that keeps the payload: kubelet 1.26 to 1.36.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache: Option<Level>,
-    /// For a consumer that takes STOPPED as a hint to relist: kubelet 1.37 and later.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<Level>,
-    /// For other consumers, several of which may listen at once.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub observer: Option<Level>,
-}
-
-impl Levels {
-    /// How binding it is for the consumer that it binds most; none if it concerns nobody.
-    #[must_use]
-    pub fn highest(&self) -> Option<Level> {
-        [self.cache, self.hint, self.observer]
-            .into_iter()
-            .flatten()
-            .max()
-    }
-}
-
 /// How large a run has to be to take a case along.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(
@@ -120,6 +94,16 @@ pub enum Tier {
     Extended,
     /// Also what is slow, or needs the node alone.
     Full,
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Core => "core",
+            Self::Extended => "extended",
+            Self::Full => "full",
+        })
+    }
 }
 
 /// What a case needs beyond the CRI socket.

@@ -18,7 +18,7 @@ use crate::run::EXIT_CODES;
 
 /// Conformance tests for a container runtime's event stream, the CRI's GetContainerEvents.
 ///
-/// Runs the cases whose id or name contains a FILTER, or all, against a real runtime.
+/// Runs the cases that a FILTER takes, or all, against a real runtime.
 /// Needs access to the runtime's socket; makes host-network pods of its own, and removes them.
 #[derive(Debug, Parser)]
 #[command(
@@ -65,6 +65,13 @@ pub(super) enum Command {
     Show {
         /// A file that --history wrote
         history: PathBuf,
+    },
+    /// Tell all about a case, an invariant, a requirement or a defect.
+    ///
+    /// Such as ORD-02, INV-15, R17 or drop-stopped.
+    Explain {
+        /// Its id or name
+        id: String,
     },
     /// Show what happens on a node now: each event, its lag, what a kubelet makes of it.
     ///
@@ -227,6 +234,10 @@ pub(super) struct ConnectionArgs {
 pub(super) struct RunArgs {
     #[command(flatten)]
     pub(super) selection: SelectionArgs,
+    /// Only cases that failed or were not decided in a run, by its JSON or JUnit report; also those
+    /// in which an invariant was broken
+    #[arg(long, value_name = "REPORT", help_heading = "Selection")]
+    pub(super) rerun_failed: Option<PathBuf>,
     /// List the selected cases and stop; no runtime is needed
     #[arg(long, help_heading = "Selection")]
     pub(super) list: bool,
@@ -286,15 +297,51 @@ pub(super) struct RunArgs {
 /// Which cases are meant.
 #[derive(Debug, Args)]
 pub(super) struct SelectionArgs {
-    /// Only cases whose id or name contains one of these, such as ORD-01 or order::
+    /// Only cases that one of these takes: a part of an id or name, such as ORD-01 or order::;
+    /// a pattern for the whole, such as 'ORD-*'; tag:WORD; or req:ID, a requirement
     #[arg(value_name = "FILTER")]
     pub(super) filter: Vec<String>,
+    /// How large the run may be; each tier includes the smaller ones [default: extended, but for
+    /// `check` all that was run]
+    #[arg(long, value_enum, help_heading = "Selection")]
+    pub(super) tier: Option<TierArg>,
+    /// For whom to judge; a broken rule that is a MUST for none of them is advice
+    #[arg(
+        long,
+        value_name = "PROFILE",
+        value_enum,
+        value_delimiter = ',',
+        help_heading = "Verdict"
+    )]
+    pub(super) profile: Vec<ProfileArg>,
     /// Filters are whole ids or names
     #[arg(long, help_heading = "Selection")]
     pub(super) exact: bool,
-    /// Leave out cases and invariants that match; may be repeated
+    /// Leave out cases and invariants that this takes; may be repeated
     #[arg(long, value_name = "FILTER", help_heading = "Selection")]
     pub(super) skip: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum TierArg {
+    /// What no runtime should be without: a minute or two
+    Core,
+    /// All that needs no more than the node
+    Extended,
+    /// Also what is slow, or needs the node alone
+    Full,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ProfileArg {
+    /// Kubelet 1.26 to 1.36, which believes what an event carries
+    Cache,
+    /// Kubelet 1.37 and later, which relists a pod when STOPPED comes
+    Hint,
+    /// Others, several of which may listen at once
+    Observer,
+    /// All of them, as by default; for `check`, instead of those of the run
+    All,
 }
 
 /// How verdicts are told.

@@ -9,14 +9,17 @@ use clap::CommandFactory;
 use tokio::runtime::Runtime;
 
 use super::args::{
-    ArchiveFormat, BenchCommand, CheckArgs, Cli, ColorArg, Command, FormatArg, OutputArg, RunArgs,
-    SelectionArgs,
+    ArchiveFormat, BenchCommand, CheckArgs, Cli, ColorArg, Command, FormatArg, OutputArg,
+    ProfileArg, RunArgs, SelectionArgs, TierArg,
 };
 use super::{Fault, chain, proof, target};
+use crate::case::Tier;
+use crate::catalogue::Catalogue;
 use crate::cri::{Client, Endpoint};
 use crate::drive::{self, Caller, Sabotage, TeardownPolicy};
 use crate::history::{RunId, codec};
 use crate::model::{self, Behaviour, ServeError};
+use crate::outcome::Profile;
 use crate::plan::Selection;
 use crate::report;
 use crate::run::{self, CheckOptions, Color, Exit, Format, RunError, RunOptions, Target, Tested};
@@ -40,6 +43,7 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         }) => image(output, *format, tag),
         Some(Command::Check(args)) => Ok(run::check(&check_options(args))?),
         Some(Command::Show { history }) => show(history),
+        Some(Command::Explain { id }) => explain(cli.run.cases.as_deref(), id),
         Some(Command::Watch(args)) => {
             let options = WatchOptions {
                 target: connected(cli)?,
@@ -90,13 +94,34 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
 fn run_cases(cli: &Cli) -> Result<Exit, Fault> {
     let args = &cli.run;
     let cases = run::read_cases(args.cases.as_deref()).map_err(run::RunError::from)?;
+    let mut selection = selection_to_run(args);
+    if let Some(report) = &args.rerun_failed {
+        let failed = run::failed_in(report, &cases).map_err(RunError::from)?;
+        // They ran then, however large that run was.
+        selection.tier = args.selection.tier.and(selection.tier);
+        selection.only = Some(failed);
+    }
     if args.list {
         let mut listed = Vec::new();
-        let selection = selection(&args.selection, args.repeat);
-        run::list(cases, &selection, format(args.report.format), &mut listed)?;
+        let requirements = run::read_requirements(args.cases.as_deref());
+        let requirements = requirements.map_err(RunError::from)?;
+        let format = format(args.report.format);
+        run::list(cases, &requirements, &selection, format, &mut listed)?;
         return print(&listed);
     }
-    Ok(run::run(&options(args, tested(cli)?), cases)?)
+    let options = RunOptions {
+        selection,
+        ..options(args, tested(cli)?)
+    };
+    Ok(run::run(&options, cases)?)
+}
+
+fn explain(cases: Option<&Path>, id: &str) -> Result<Exit, Fault> {
+    let requirements = run::read_requirements(cases).map_err(RunError::from)?;
+    let cases = run::read_cases(cases).map_err(RunError::from)?;
+    let told = Catalogue::new(cases, requirements).explain(id);
+    let told = told.map_err(|fault| Fault::new(Exit::Usage, format!("error: {fault}")))?;
+    print(told.as_bytes())
 }
 
 /// The runtime that the user means, told if it was guessed.
@@ -154,11 +179,40 @@ impl Cli {
 }
 
 fn selection(args: &SelectionArgs, repeat: u32) -> Selection {
+    let named = args.profile.iter().flat_map(|named| profiles(*named));
+    let mut profiles: Vec<Profile> = named.copied().collect();
+    profiles.sort();
+    profiles.dedup();
     Selection {
         filters: args.filter.clone(),
         skip: args.skip.clone(),
         exact: args.exact,
+        tier: args.tier.map(|tier| match tier {
+            TierArg::Core => Tier::Core,
+            TierArg::Extended => Tier::Extended,
+            TierArg::Full => Tier::Full,
+        }),
+        profiles,
+        only: None,
         repeat,
+    }
+}
+
+fn profiles(named: ProfileArg) -> &'static [Profile] {
+    match named {
+        ProfileArg::Cache => &[Profile::Cache],
+        ProfileArg::Hint => &[Profile::Hint],
+        ProfileArg::Observer => &[Profile::Observer],
+        ProfileArg::All => &Profile::ALL,
+    }
+}
+
+/// The same for a run, which does not take along what is slow unless it is told to.
+fn selection_to_run(args: &RunArgs) -> Selection {
+    let selection = selection(&args.selection, args.repeat);
+    Selection {
+        tier: selection.tier.or(Some(Tier::Extended)),
+        ..selection
     }
 }
 
@@ -195,7 +249,7 @@ fn options(args: &RunArgs, tested: Tested) -> RunOptions {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     RunOptions {
         tested,
-        selection: selection(&args.selection, args.repeat),
+        selection: selection_to_run(args),
         threads: args.test_threads.unwrap_or((2 * processors).min(8)),
         format: format(args.report.format),
         color: color(args.report.color),

@@ -33,8 +33,12 @@ pub struct RunPlan {
     pub foreign_pods: u64,
     /// The failures that are known of the runtime.
     pub expectations: Option<ExpectationFile>,
-    /// Whether cases were left out by the user's selection.
+    /// Whether cases of the tier were left out by the user's selection.
     pub partial: bool,
+    /// The words for the kinds of consumer for which the runtime is judged; none means all.
+    pub profiles: Vec<String>,
+    /// The word for how large the run was to be; absent if all cases were meant.
+    pub tier: Option<String>,
 }
 
 /// A case of the plan.

@@ -16,11 +16,10 @@ use super::snapshots::snapshots_never_go_back;
 use super::statuses::{no_empty_status, own_container_once, status_not_older, times_in_order};
 use super::streams::streams_stay_open;
 use super::{entries_about, name_of};
-use crate::case::Levels;
 use crate::history::{
     CaseHistory, ContainerId, EventKind, Seq, Sighting, Subject, SubjectKind, SubscriptionId,
 };
-use crate::outcome::{Level, Violation};
+use crate::outcome::{Level, Levels, Violation};
 
 /// A rule that every history must keep.
 #[derive(Clone, Copy, Debug)]
@@ -205,7 +204,7 @@ pub const INVARIANTS: &[Invariant] = &[
         sentence: "In an event, created_at, started_at and finished_at of a status are set as its \
                    state demands, in this order, and not after STOPPED was made.",
         source: "CRI api.proto, ContainerStatus; kubelet toKubeContainerStatus",
-        requirements: &["R16", "R17"],
+        requirements: &["R16", "R17", "C7"],
         levels: MUST_SHOULD,
         check: times_in_order,
     },
@@ -215,7 +214,7 @@ pub const INVARIANTS: &[Invariant] = &[
         sentence: "Every event tells its own sandbox, by the id and the names of RunPodSandbox: READY \
                    until it is stopped, and NOTREADY from its STOPPED on.",
         source: "CRI api.proto, PodSandboxStatus; kubelet evented.go, getPodIPs and GeneratePodStatus",
-        requirements: &["R13"],
+        requirements: &["R13", "C9"],
         levels: MUST_SHOULD,
         check: sandbox_as_asked_for,
     },
@@ -233,7 +232,7 @@ pub const INVARIANTS: &[Invariant] = &[
         name: "invariant::exit-code-of-the-process",
         sentence: "STOPPED of a container that ended by itself tells the exit code of its process.",
         source: "CRI api.proto, ContainerStatus.exit_code; cri-o#9846",
-        requirements: &["R17"],
+        requirements: &["R17", "C8"],
         levels: MUST_SHOULD,
         check: exit_code_of_the_process,
     },

@@ -9,7 +9,7 @@ use crate::history::{
     RunInfo, RuntimeNanos, RuntimeVersion, SandboxId, SandboxSpec, SandboxState, SandboxStatus,
     Seq, StatusCode, StreamEnd, SubscriptionId,
 };
-use crate::outcome::{Level, Outcome, RunReport, Verdict, Violation};
+use crate::outcome::{Level, Levels, Outcome, Profile, RunReport, Verdict, Violation};
 
 pub(super) const POD: &str = "b7c1d2e3f4a5968778695a4b3c2d1e0f";
 pub(super) const C: &str = "3f2a9c81d0e4b7651122334455667788";
@@ -196,6 +196,9 @@ pub(super) fn fixture() -> RunReport {
         outcomes,
         faults: vec!["the history could not be written: no space left on device".to_owned()],
         foreign_pods: 2,
+        profiles: Profile::ALL.to_vec(),
+        tier: Some("extended".to_owned()),
+        partial: false,
     }
 }
 
@@ -207,10 +210,16 @@ pub(super) fn outcome(id: &str, name: &str, verdict: Verdict) -> Outcome {
         title: "A container's events arrive in the order of its life.".into(),
         why: "A kubelet takes the latest event for the truth.".into(),
         sources: ["KEP-3386".to_owned(), "cri-o/cri-o#9738".to_owned()].into(),
+        levels: Levels {
+            cache: Some(Level::Must),
+            hint: Some(Level::Should),
+            observer: None,
+        },
         verdict,
         reason: None,
         violations: Vec::new(),
         advice: Vec::new(),
+        broken_in: Vec::new(),
         leftovers: Vec::new(),
         evidence: Vec::new(),
         began: at(0),

@@ -13,13 +13,20 @@
 //! | `began`        | when, in UTC, as RFC 3339 has it                                        |
 //! | `duration_s`   | how long the run took, in seconds                                       |
 //! | `foreign_pods` | how many pods the node had that the run did not make                    |
+//! | `tier`         | how large the run was to be, such as `extended`; null if all were meant  |
+//! | `partial`      | whether cases were left out that belong to that                          |
+//! | `profiles`     | the verdict for each kind of consumer for which the runtime was judged  |
 //! | `totals`       | how many outcomes there are of each verdict; every verdict is there     |
 //! | `outcomes`     | the cases and invariants, in the order of the plan                      |
 //! | `faults`       | what went wrong beside the cases, one sentence each                     |
 //!
+//! A profile has `profile`, `verdict` (`conformant`, `partial`, `non-conformant`, `error` or
+//! `not-judged`), `musts` and `shoulds`: how many outcomes of what binds it so came to what.
+//!
 //! An outcome has `id`, `name`, `repetition` (from 1; null unless cases are repeated), `title`,
-//! `verdict`, `reason` (null for a plain pass or fail), `began`, `duration_s`, `violations` (which
-//! convict), `advice` (which does not) and `leftovers`. Verdicts are `pass`, `fail`, `known`,
+//! `levels` (how binding it is in each profile), `verdict`, `reason` (null for a plain pass or
+//! fail), `began`, `duration_s`, `violations` (which convict), `advice` (which does not),
+//! `broken_in` (of an invariant: the cases whose histories break it) and `leftovers`. Verdicts are `pass`, `fail`, `known`,
 //! `unexpected-pass`, `error`, `skip` and `inconclusive`; as keys of `totals` with an underscore.
 //!
 //! A violation has `rule`, `level` (`must`, `should` or `may`), `sentence`, `subject`, `expected`,
@@ -31,7 +38,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::outcome::{Outcome, RunReport, Verdict, Violation};
+use crate::outcome::{Levels, Outcome, RunReport, Standing, Verdict, Violation};
 
 use super::calendar::rfc3339;
 use super::evidence::Evidence;
@@ -60,6 +67,9 @@ struct Document<'a> {
     began: String,
     duration_s: f64,
     foreign_pods: usize,
+    tier: Option<&'a str>,
+    partial: bool,
+    profiles: Vec<Standing>,
     totals: Totals,
     outcomes: Vec<Judged<'a>>,
     faults: &'a [String],
@@ -91,12 +101,14 @@ struct Judged<'a> {
     title: &'a str,
     why: &'a str,
     sources: &'a [String],
+    levels: Levels,
     verdict: Verdict,
     reason: Option<&'a str>,
     began: String,
     duration_s: f64,
     violations: Vec<Broken<'a>>,
     advice: Vec<Broken<'a>>,
+    broken_in: Vec<&'a str>,
     leftovers: &'a [String],
 }
 
@@ -124,6 +136,9 @@ impl<'a> Document<'a> {
             began: rfc3339(report.began),
             duration_s: report.duration.as_secs_f64(),
             foreign_pods: report.foreign_pods,
+            tier: report.tier.as_deref(),
+            partial: report.partial,
+            profiles: report.standings(),
             totals: Totals::of(report),
             outcomes: report.outcomes.iter().map(Judged::of).collect(),
             faults: &report.faults,
@@ -159,12 +174,14 @@ impl<'a> Judged<'a> {
             title: &outcome.title,
             why: &outcome.why,
             sources: &outcome.sources,
+            levels: outcome.levels,
             verdict: outcome.verdict,
             reason: outcome.reason.as_deref(),
             began: rfc3339(outcome.began),
             duration_s: outcome.duration.as_secs_f64(),
             violations: outcome.violations.iter().map(broken).collect(),
             advice: outcome.advice.iter().map(broken).collect(),
+            broken_in: outcome.broken_in.iter().map(|id| &**id).collect(),
             leftovers: &outcome.leftovers,
         }
     }

@@ -14,16 +14,20 @@
 //! | inconclusive    | `skipped` | `inconclusive`                             |
 //! | known           | `skipped` | `known`                                    |
 //!
+//! The suite's properties are the verdicts in the profiles, such as `cache.verdict`, and the counts
+//! behind them, such as `cache.must.passed`.
+//!
 //! `message` is one line; everything else stands in the element's text, or in `system-out` where
 //! the element has none. All text has gone through `report::xml`, so that no runtime can make
 //! the document ill-formed. Only this module knows the `junit-report` crate, and `calendar`
 //! what it exports of `time`.
 
+use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 
 use junit_report::{Duration, Report, TestCase, TestResult, TestSuite};
 
-use crate::outcome::{Outcome, RunReport, Verdict, Violation};
+use crate::outcome::{Outcome, RunReport, Standing, Verdict, Violation};
 
 use super::calendar::utc;
 use super::text::{cause, failure_in_full};
@@ -43,7 +47,45 @@ pub fn write(report: &RunReport, mut out: impl Write) -> io::Result<()> {
     let mut xml = Vec::new();
     document.write_xml(&mut xml).map_err(io::Error::other)?;
     xml.push(b'\n');
-    out.write_all(&xml)
+    // The crate knows no properties, which stand first in a suite. Markup in the attributes before
+    // is escaped.
+    let starts = |tag: &[u8]| xml.windows(tag.len()).position(|found| found == tag);
+    let first = starts(b"<testcase ").or_else(|| starts(b"<system-out>"));
+    let (head, rest) = xml.split_at(first.unwrap_or(xml.len()));
+    out.write_all(head)?;
+    out.write_all(properties(report).as_bytes())?;
+    out.write_all(rest)
+}
+
+/// The verdicts in the profiles: words and numbers of ours, in which no markup is.
+fn properties(report: &RunReport) -> String {
+    let mut properties = String::from("<properties>");
+    for standing in report.standings() {
+        let Standing {
+            profile,
+            verdict,
+            musts,
+            shoulds,
+        } = standing;
+        let told: [(&str, &dyn Display); 9] = [
+            ("verdict", &verdict),
+            ("must.passed", &musts.passed),
+            ("must.failed", &musts.failed),
+            ("must.known", &musts.known),
+            ("must.skipped", &musts.skipped),
+            ("must.inconclusive", &musts.inconclusive),
+            ("must.undecided", &musts.undecided),
+            ("should.kept", &shoulds.kept),
+            ("should.broken", &shoulds.broken),
+        ];
+        for (name, value) in told {
+            let name = format!("{profile}.{name}");
+            // Writing to a string cannot fail.
+            let _ = write!(properties, "<property name=\"{name}\" value=\"{value}\"/>");
+        }
+    }
+    properties.push_str("</properties>");
+    properties
 }
 
 fn suite(report: &RunReport) -> TestSuite {
@@ -190,6 +232,11 @@ mod tests {
         assert_eq!(suite.attribute("failures"), Some("2"));
         assert_eq!(suite.attribute("errors"), Some("1"));
         assert_eq!(suite.attribute("timestamp"), Some("2026-11-20T16:52:40Z"));
+        let properties = suite.first_element_child().expect("properties");
+        assert!(properties.has_tag_name("properties"));
+        let verdict = properties.first_element_child().expect("a property");
+        assert_eq!(verdict.attribute("name"), Some("cache.verdict"));
+        assert_eq!(verdict.attribute("value"), Some("non-conformant"));
         assert_eq!(count(&document, "testcase"), 8);
         assert_eq!(count(&document, "skipped"), 3);
         let failure = element(&document, "order::four-events-in-order", "failure");

@@ -8,17 +8,21 @@
 
 mod calendar;
 mod evidence;
+mod failed;
 #[cfg(test)]
 mod fixture;
 pub mod json;
 pub mod junit;
 mod printable;
+mod sheet;
 mod text;
 mod timeline;
 mod xml;
 
 pub use calendar::{rfc3339, signed_span, span};
 pub use evidence::Evidence;
+pub use failed::Failed;
 pub use printable::{cut, printable, short_id};
+pub use sheet::Sheet;
 pub use text::{failure, summary};
 pub use timeline::{Timeline, timeline};

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
-use crate::outcome::{Level, Outcome, RunReport, Verdict, Violation};
+use crate::outcome::{Level, Outcome, RunReport, Standing, Verdict, Violation};
 
 use super::calendar::span;
 use super::evidence::Evidence;
@@ -26,6 +26,9 @@ const LISTED: usize = 50;
 
 /// Characters kept of a reason in the closing lines, where each outcome has one line.
 const REASON: usize = 200;
+
+/// What stands before the cases that break an invariant.
+pub(super) const BROKEN_IN: &str = "broken in";
 
 /// What is printed below a case that did not simply pass: the word on it, every broken rule with
 /// what was expected, what was seen and the entries that prove it, advice, and leftovers.
@@ -105,6 +108,9 @@ fn write_outcome(text: &mut String, outcome: &Outcome, in_full: usize) -> fmt::R
     }
     if broken && !outcome.sources.is_empty() {
         field(text, "sources", &outcome.sources.join("; "), 0);
+    }
+    if !outcome.broken_in.is_empty() {
+        field(text, BROKEN_IN, &outcome.broken_in.join(" "), 0);
     }
     let evidence = Evidence::of(outcome);
     write_violations(text, outcome, &evidence, &outcome.violations, in_full)?;
@@ -242,6 +248,42 @@ fn write_summary(text: &mut String, report: &RunReport) -> fmt::Result {
         let pods = counted(report.foreign_pods, "pod", "pods");
         writeln!(text, "  {pods} of others on the node, left alone")?;
     }
+    write_standings(text, report)
+}
+
+/// A row for each profile for which the runtime was judged.
+fn write_standings(text: &mut String, report: &RunReport) -> fmt::Result {
+    writeln!(
+        text,
+        "profile   verdict         MUST passed failed known skipped inconclusive undecided \
+         SHOULD kept broken"
+    )?;
+    for standing in report.standings() {
+        let Standing {
+            profile,
+            verdict,
+            musts,
+            shoulds,
+        } = standing;
+        writeln!(
+            text,
+            "{profile:<9} {verdict:<15}{:>11}{:>7}{:>6}{:>8}{:>13}{:>10}{:>12}{:>7}",
+            musts.passed,
+            musts.failed,
+            musts.known,
+            musts.skipped,
+            musts.inconclusive,
+            musts.undecided,
+            shoulds.kept,
+            shoulds.broken,
+        )?;
+    }
+    if report.partial {
+        writeln!(
+            text,
+            "cases were left out, so that no profile is more than partial"
+        )?;
+    }
     Ok(())
 }
 
@@ -277,7 +319,7 @@ fn listed(text: &mut String, items: impl Iterator<Item = String>) {
     }
 }
 
-/// `20 cases, run 40 times, and 8 invariants`.
+/// `20 cases up to tier extended, run 40 times, and 8 invariants`.
 fn scope(report: &RunReport) -> String {
     let (invariants, cases): (Vec<_>, Vec<_>) = report
         .outcomes
@@ -289,9 +331,13 @@ fn scope(report: &RunReport) -> String {
     } else {
         String::new()
     };
+    let tier = report.tier.as_ref();
+    let tier = tier.map_or_else(String::new, |tier| {
+        format!(" up to tier {}", cut(tier, REASON))
+    });
     let cases = counted(names.len(), "case", "cases");
     let invariants = counted(invariants.len(), "invariant", "invariants");
-    format!("{cases}{repeated} and {invariants}")
+    format!("{cases}{tier}{repeated} and {invariants}")
 }
 
 /// `26 passed, 1 failed, 1 known`: passes and failures always, the rest only where there are any.
@@ -356,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_run_is_summed_up_in_two_lines() {
+    fn a_good_run_is_summed_up_in_a_few_lines() {
         let mut report = fixture();
         report.outcomes = vec![outcome("ORD-01", "order::four-events", Verdict::Pass)];
         report.faults.clear();
@@ -364,7 +410,11 @@ mod tests {
         expect![[r#"
             containerd 2.1.9 at unix:///run/containerd/containerd.sock, run
               0f6a1c1e-3f0b-4b52-9a25-6f2f3c1d7e11
-            1 case and 0 invariants: 1 passed, 0 failed in 9.170 s
+            1 case up to tier extended and 0 invariants: 1 passed, 0 failed in 9.170 s
+            profile   verdict         MUST passed failed known skipped inconclusive undecided SHOULD kept broken
+            cache     conformant               1      0     0       0            0         0           0      0
+            hint      not judged               0      0     0       0            0         0           1      0
+            observer  not judged               0      0     0       0            0         0           0      0
         "#]]
         .assert_eq(&summary(&report));
     }
@@ -379,7 +429,9 @@ mod tests {
             })
             .collect();
         let summary = summary(&report);
-        assert!(summary.contains("1 case, run 3 times, and 0 invariants: 3 passed, 0 failed in"));
+        assert!(summary.contains(
+            "1 case up to tier extended, run 3 times, and 0 invariants: 3 passed, 0 failed in"
+        ));
     }
 
     #[test]

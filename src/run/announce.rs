@@ -40,12 +40,15 @@ pub(super) fn plan(
     expectations: Option<ExpectationFile>,
     (image, foreign_pods): (&str, usize),
 ) -> RunPlan {
+    let judged = options.selection.judged().iter();
     let mut plan = RunPlan {
         invariants: invariants.iter().map(|rule| rule.id.to_owned()).collect(),
         image: image.to_owned(),
         foreign_pods: foreign_pods as u64,
         expectations,
         partial: options.selection.is_partial(),
+        profiles: judged.map(ToString::to_string).collect(),
+        tier: options.selection.tier.map(|tier| tier.to_string()),
         ..RunPlan::default()
     };
     let mut cases = Vec::new();

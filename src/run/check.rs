@@ -96,7 +96,7 @@ pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
     let report = verdicts.report(damage);
     if !verdicts.has_cases() && options.selection.is_partial() {
         outputs.discard();
-        return Err(nothing_selected(&options.selection));
+        return Err(nothing_selected(&options.selection, &[]));
     }
     show(options, verdicts.outcomes(), &report);
     conclude(options.format, outputs, &report, Some(&options.history))

@@ -7,9 +7,9 @@ use crate::outcome::{RunReport, Verdict};
 /// The exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Every case that ran passed, or failed as the expectation file says.
+    /// No MUST of a judged profile is broken, or those alone that the expectation file lists.
     Conformant = 0,
-    /// The runtime broke a rule, or passed what the expectation file lists as failing.
+    /// The runtime broke a MUST of a judged profile, or passed what the expectation file lists as failing.
     NonConformant = 1,
     /// The command line or a case file is wrong, or a file is no history. Nothing was run.
     Usage = 2,
@@ -23,8 +23,8 @@ pub enum Exit {
 /// The exit codes as `--help` prints them.
 pub const EXIT_CODES: &str = "\
 Exit codes:
-  0  conformant: every case passed, or failed as --expectations says
-  1  non-conformant: the runtime broke a rule (or an expected failure passed)
+  0  conformant: no rule is broken that is a MUST for a judged profile, or as --expectations says
+  1  non-conformant: the runtime broke such a rule (or an expected failure passed)
   2  wrong usage, a wrong case file, or no history; nothing was run
   3  undecided: the runtime could not be reached or was lost, the run was interrupted, or a
      recorded history is not whole

@@ -1,15 +1,25 @@
-//! `--list`: the selected cases.
+//! `--list`: the selected cases, and for machines what else there is.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
 use super::Format;
-use crate::case::{Levels, Need, Tier};
+use crate::case::{Need, Requirement, Tier};
+use crate::oracle::Invariant;
+use crate::outcome::Levels;
 use crate::plan::{Planned, label};
 
+/// What is listed; as JSON an object with these keys.
 #[derive(Serialize)]
-struct Line<'a> {
+pub(super) struct Listing<'a> {
+    cases: Vec<CaseLine<'a>>,
+    invariants: Vec<InvariantLine<'a>>,
+    requirements: Vec<RequirementLine<'a>>,
+}
+
+#[derive(Serialize)]
+struct CaseLine<'a> {
     id: &'a str,
     name: &'a str,
     title: &'a str,
@@ -22,45 +32,112 @@ struct Line<'a> {
     sources: &'a [String],
 }
 
-/// One line a case; `json` is one array.
-pub(super) fn write(planned: &[Planned], format: Format, out: &mut dyn Write) -> io::Result<()> {
-    // Repetitions are one case.
-    let cases = planned
-        .iter()
-        .filter(|planned| planned.repetition.unwrap_or(1) == 1);
-    let mut cases: Vec<_> = cases.map(|planned| &planned.case).collect();
-    cases.sort_by(|a, b| a.id.cmp(&b.id));
-    match format {
-        Format::Pretty => {
-            let width = cases.iter().map(|case| case.name.len()).max().unwrap_or(0);
-            for case in cases {
-                writeln!(out, "{}  {:width$}  {}", case.id, case.name, case.title)?;
-            }
-        }
-        Format::Terse => {
-            for case in cases {
-                writeln!(out, "{}: test", label(&case.id, &case.name))?;
-            }
-        }
-        Format::Json => {
-            let lines: Vec<_> = cases
+#[derive(Serialize)]
+struct InvariantLine<'a> {
+    id: &'a str,
+    name: &'a str,
+    title: &'a str,
+    requirements: &'a [&'a str],
+    levels: Levels,
+    sources: [&'a str; 1],
+}
+
+#[derive(Serialize)]
+struct RequirementLine<'a> {
+    #[serde(flatten)]
+    requirement: &'a Requirement,
+    /// Of the cases and invariants that are listed.
+    checked_by: Vec<&'a str>,
+}
+
+impl<'a> Listing<'a> {
+    pub(super) fn of(
+        planned: &'a [Planned],
+        invariants: &[&'a Invariant],
+        requirements: &'a [Requirement],
+    ) -> Self {
+        // Repetitions are one case.
+        let cases = planned
+            .iter()
+            .filter(|planned| planned.repetition.unwrap_or(1) == 1);
+        let mut cases: Vec<_> = cases.map(CaseLine::of).collect();
+        cases.sort_by_key(|case| case.id);
+        let invariants: Vec<_> = invariants
+            .iter()
+            .map(|rule| InvariantLine::of(rule))
+            .collect();
+        let requirements = requirements.iter().map(|requirement| {
+            let id = requirement.id.as_str();
+            let by_cases = cases
                 .iter()
-                .map(|case| Line {
-                    id: &case.id,
-                    name: &case.name,
-                    title: &case.title,
-                    requirements: &case.requirements,
-                    tier: case.tier,
-                    tags: &case.tags,
-                    levels: case.levels,
-                    needs: &case.needs,
-                    exclusive: case.exclusive,
-                    sources: &case.sources,
-                })
-                .collect();
-            serde_json::to_writer_pretty(&mut *out, &lines)?;
-            writeln!(out)?;
+                .filter(|case| case.requirements.iter().any(|r| r == id));
+            let by_invariants = invariants
+                .iter()
+                .filter(|rule| rule.requirements.contains(&id));
+            let by_cases = by_cases.map(|case| case.id);
+            RequirementLine {
+                requirement,
+                checked_by: by_cases.chain(by_invariants.map(|rule| rule.id)).collect(),
+            }
+        });
+        Self {
+            requirements: requirements.collect(),
+            cases,
+            invariants,
         }
     }
-    out.flush()
+
+    /// One line a case; `json` is one object.
+    pub(super) fn write(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
+        let cases = &self.cases;
+        match format {
+            Format::Pretty => {
+                let width = cases.iter().map(|case| case.name.len()).max().unwrap_or(0);
+                for case in cases {
+                    writeln!(out, "{}  {:width$}  {}", case.id, case.name, case.title)?;
+                }
+            }
+            Format::Terse => {
+                for case in cases {
+                    writeln!(out, "{}: test", label(case.id, case.name))?;
+                }
+            }
+            Format::Json => {
+                serde_json::to_writer_pretty(&mut *out, self)?;
+                writeln!(out)?;
+            }
+        }
+        out.flush()
+    }
+}
+
+impl<'a> CaseLine<'a> {
+    fn of(planned: &'a Planned) -> Self {
+        let case = &planned.case;
+        Self {
+            id: &case.id,
+            name: &case.name,
+            title: &case.title,
+            requirements: &case.requirements,
+            tier: case.tier,
+            tags: &case.tags,
+            levels: case.levels,
+            needs: &case.needs,
+            exclusive: case.exclusive,
+            sources: &case.sources,
+        }
+    }
+}
+
+impl<'a> InvariantLine<'a> {
+    fn of(invariant: &'a Invariant) -> Self {
+        Self {
+            id: invariant.id,
+            name: invariant.name,
+            title: invariant.sentence,
+            requirements: invariant.requirements,
+            levels: invariant.levels,
+            sources: [invariant.source],
+        }
+    }
 }

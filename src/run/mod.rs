@@ -17,6 +17,7 @@ mod listing;
 mod outputs;
 mod prepare;
 mod rehearsal;
+mod selecting;
 mod status;
 mod telemetry;
 mod tested;
@@ -30,7 +31,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use crate::case::{Case, load};
+use crate::case::{Case, Requirement, load};
 use crate::drive::{Caller, Sabotage, Session, TeardownPolicy};
 use crate::history::{Body, ExpectationFile, RunEnd, RunId, RunInfo, SandboxId};
 use crate::host::Reactor;
@@ -55,6 +56,8 @@ use outputs::Outputs;
 pub use prepare::PrepareError;
 use prepare::Recording;
 pub use rehearsal::{Rehearsal, rehearse};
+pub use selecting::{RerunError, failed_in, list};
+use selecting::{invariants, nothing_selected, plan};
 use status::Status;
 use telemetry::{Counting, Telemetry};
 use tested::Stand;
@@ -138,11 +141,14 @@ pub enum RunError {
     #[error(transparent)]
     Cases(#[from] load::LoadError),
     /// Nothing is selected.
-    #[error("no case matches {0}; `--list` shows all there are")]
+    #[error("no case matches {0}")]
     NothingSelected(String),
     /// The expectation file cannot be used.
     #[error(transparent)]
     Known(#[from] KnownError),
+    /// A report does not tell what to run again.
+    #[error(transparent)]
+    Rerun(#[from] RerunError),
     /// A recorded history cannot be judged.
     #[error(transparent)]
     Check(#[from] CheckError),
@@ -173,6 +179,7 @@ impl RunError {
         match self {
             Self::Cases(_)
             | Self::Known(_)
+            | Self::Rerun(_)
             | Self::Output(_)
             | Self::Check(_)
             | Self::Metrics(_)
@@ -187,51 +194,19 @@ impl RunError {
 ///
 /// # Errors
 /// If they cannot be read, or one of them is invalid.
-pub fn read_cases(path: Option<&std::path::Path>) -> Result<Vec<Case>, load::LoadError> {
+pub fn read_cases(path: Option<&Path>) -> Result<Vec<Case>, load::LoadError> {
     match path {
         Some(path) => load::from_path(path),
         None => Ok(load::embedded()?),
     }
 }
 
-/// Prints the selected cases, without touching a runtime.
+/// The requirements of a folder of cases, or those that are built in.
 ///
 /// # Errors
-/// If none is selected, or the output is closed.
-pub fn list(
-    cases: Vec<Case>,
-    selection: &Selection,
-    format: Format,
-    out: &mut dyn Write,
-) -> Result<(), RunError> {
-    let planned = plan(cases, selection)?;
-    Ok(listing::write(&planned, format, out)?)
-}
-
-fn plan(cases: Vec<Case>, selection: &Selection) -> Result<Vec<Planned>, RunError> {
-    let planned = selection.plan(cases);
-    if planned.is_empty() {
-        return Err(nothing_selected(selection));
-    }
-    Ok(planned)
-}
-
-fn nothing_selected(selection: &Selection) -> RunError {
-    let quoted = |filters: &[String]| {
-        filters
-            .iter()
-            .map(|filter| format!("`{filter}`"))
-            .collect::<Vec<_>>()
-            .join(" or ")
-    };
-    let mut wanted = match &selection.filters[..] {
-        [] => "the selection".to_owned(),
-        filters => quoted(filters),
-    };
-    if !selection.skip.is_empty() {
-        wanted = format!("{wanted} without {}", quoted(&selection.skip));
-    }
-    RunError::NothingSelected(wanted)
+/// If they cannot be read, or one of them is invalid.
+pub fn read_requirements(cases: Option<&Path>) -> Result<Vec<Requirement>, load::LoadError> {
+    Ok(load::requirements(cases)?)
 }
 
 /// Runs the selected cases and returns how it went.
@@ -330,7 +305,9 @@ fn run_plan(
             let trials = trials(planned, &invariants, &execution, handle);
             present(options.look(), trials, &stop)
         }),
-        Shown::Nowhere => runtime.block_on(rehearsal::execute(planned, &execution)),
+        Shown::Nowhere => {
+            runtime.block_on(rehearsal::execute(planned, invariants.len(), &execution))
+        }
     };
     drop(counting);
     status.doing("removing what the run made");
@@ -403,13 +380,6 @@ async fn abandon(
 fn end(caller: &Caller, removed: bool, faults: Vec<String>) {
     let end = RunEnd { removed, faults };
     caller.recorder.record(Body::RunEnded(end));
-}
-
-fn invariants(selection: &Selection) -> Vec<&'static Invariant> {
-    let wanted = INVARIANTS
-        .iter()
-        .filter(|invariant| !selection.skips(invariant.id, invariant.name));
-    wanted.collect()
 }
 
 /// What the console shows, each thing with what makes its outcome.

@@ -10,7 +10,6 @@ use super::outputs::Outputs;
 use super::{RunError, RunOptions, Shown, Tested, plan, run_plan};
 use crate::case::Case;
 use crate::history::ExpectationFile;
-use crate::oracle::INVARIANTS;
 use crate::outcome::RunReport;
 use crate::plan::{Planned, Selection};
 
@@ -48,7 +47,11 @@ pub fn rehearse(rehearsal: Rehearsal, cases: Vec<Case>) -> Result<RunReport, Run
 }
 
 /// Executes the plan, then judges the invariants. Nothing is printed that could get lost.
-pub(super) async fn execute(planned: Vec<Planned>, execution: &Arc<Execution>) -> bool {
+pub(super) async fn execute(
+    planned: Vec<Planned>,
+    invariants: usize,
+    execution: &Arc<Execution>,
+) -> bool {
     let cases = planned.len();
     let mut running = JoinSet::new();
     for (place, planned) in planned.into_iter().enumerate() {
@@ -56,7 +59,7 @@ pub(super) async fn execute(planned: Vec<Planned>, execution: &Arc<Execution>) -
         running.spawn(async move { execution.case(place, &planned).await });
     }
     running.join_all().await;
-    for place in 0..INVARIANTS.len() {
+    for place in 0..invariants {
         execution.invariant(cases + place).await;
     }
     false

@@ -7,7 +7,7 @@ use super::known::Known;
 use super::plan::{Execution, Readable};
 use crate::history::{CaseHistory, CaseRun, Entry, Request, Seq};
 use crate::oracle::{self, Undecided};
-use crate::outcome::{Outcome, Verdict};
+use crate::outcome::{Level, Outcome, Profile, Verdict};
 
 /// A case that is over and has not been judged.
 #[derive(Debug)]
@@ -17,6 +17,7 @@ pub struct EndedCase {
     pub(super) began: Arc<Entry>,
     pub(super) ended: Arc<Entry>,
     pub(super) known: Arc<Known>,
+    pub(super) profiles: Arc<[Profile]>,
 }
 
 /// A case that has been judged.
@@ -63,7 +64,10 @@ impl EndedCase {
             outcome.evidence = slice(history, outcome.violations.iter().chain(&outcome.advice));
             let actual = outcome.violations.iter().map(|found| found.actual.clone());
             let seen = actual.collect();
-            self.known.apply(&mut outcome, &seen);
+            let cap = case.levels.highest_of(&self.profiles);
+            if !outcome.cap(cap.unwrap_or(Level::May)) {
+                self.known.apply(&mut outcome, &seen);
+            }
             found = find(&case.id, history);
         }
         JudgedCase {

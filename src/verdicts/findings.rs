@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::history::{CaseHistory, CaseRun, Entry, Seq};
-use crate::oracle::{self, INVARIANTS, WholeRun};
-use crate::outcome::{Level, Outcome, Verdict, Violation};
+use crate::oracle::{self, WholeRun};
+use crate::outcome::{Outcome, Verdict, Violation};
 
 /// The most violations of one invariant that are told in full.
 const TOLD_VIOLATIONS: usize = 5;
@@ -24,6 +24,8 @@ pub(super) struct Findings {
 pub(super) struct Found {
     violation: Violation,
     evidence: Vec<Arc<Entry>>,
+    /// The id of the case that broke it; absent if it broke when that case had been judged.
+    case: Option<Arc<str>>,
 }
 
 impl Found {
@@ -60,6 +62,7 @@ impl Findings {
         let late = late.map(|violation| Found {
             violation,
             evidence: Vec::new(),
+            case: None,
         });
         self.found.insert(ended, (None, late.collect()));
     }
@@ -76,6 +79,8 @@ impl Findings {
                 "{count} times in all; the first {TOLD_VIOLATIONS} are told"
             ));
         }
+        let cases: BTreeSet<&Arc<str>> = found().filter_map(|found| found.case.as_ref()).collect();
+        outcome.broken_in = cases.into_iter().cloned().collect();
         for found in found().take(TOLD_VIOLATIONS) {
             outcome.violations.push(found.violation.clone());
             outcome.evidence.extend(found.evidence.iter().cloned());
@@ -95,6 +100,7 @@ impl Findings {
 /// Judges the history of a case that has ended by all invariants.
 pub(super) fn find(case: &str, history: &CaseHistory) -> Vec<Found> {
     let mut told = BTreeMap::<String, usize>::new();
+    let id: Arc<str> = case.into();
     let of_case = |mut violation: Violation| {
         let told = told.entry(violation.rule.clone()).or_default();
         *told += 1;
@@ -107,6 +113,7 @@ pub(super) fn find(case: &str, history: &CaseHistory) -> Vec<Found> {
         Found {
             violation,
             evidence,
+            case: Some(id.clone()),
         }
     };
     let violations = oracle::invariants(history).into_iter();
@@ -136,12 +143,3 @@ pub(super) fn slice<'a>(
         .cloned()
         .collect()
 }
-
-/// Whether an invariant's level convicts: all that there are do, for some consumer.
-const _: () = {
-    let mut place = 0;
-    while place < INVARIANTS.len() {
-        assert!(matches!(INVARIANTS[place].levels.cache, Some(Level::Must)));
-        place += 1;
-    }
-};

@@ -13,7 +13,7 @@ use crate::history::{
 };
 use crate::limits;
 use crate::oracle::{Invariant, WholeRun};
-use crate::outcome::{Outcome, RunReport, Verdict};
+use crate::outcome::{Level, Outcome, RunReport, Verdict};
 use crate::plan::Selection;
 
 /// What of a run is asked for.
@@ -57,6 +57,7 @@ impl Verdicts {
     #[must_use]
     pub fn new(scope: Scope) -> Self {
         Self {
+            plan: Plan::untold(&scope.selection),
             scope,
             ..Self::default()
         }
@@ -109,6 +110,7 @@ impl Verdicts {
             began: open.began,
             ended: entry.clone(),
             known: self.plan.known.clone(),
+            profiles: self.plan.profiles.clone(),
         })
     }
 
@@ -185,6 +187,9 @@ impl Verdicts {
             outcomes,
             faults,
             foreign_pods: self.plan.foreign_pods,
+            profiles: self.plan.profiles.to_vec(),
+            tier: self.plan.tier.clone(),
+            partial: self.plan.partial,
         }
     }
 
@@ -259,7 +264,10 @@ impl Verdicts {
             outcome.verdict = Verdict::Inconclusive;
             outcome.reason = Some("it holds as far as the history goes".to_owned());
         }
-        self.plan.known.apply(&mut outcome, &seen);
+        let cap = invariant.levels.highest_of(&self.plan.profiles);
+        if !outcome.cap(cap.unwrap_or(Level::May)) {
+            self.plan.known.apply(&mut outcome, &seen);
+        }
         outcome
     }
 

@@ -14,3 +14,4 @@ mod plan;
 pub use ended::{EndedCase, JudgedCase};
 pub use fold::{Scope, Verdicts};
 pub use known::{Actual, Known, KnownFailure};
+pub use plan::facts_of;

@@ -6,21 +6,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::known::Known;
-use crate::case::{self, Case};
+use crate::case::{self, Case, Tier};
 use crate::history::{CaseRun, HostInstant, PlannedCase, RunPlan};
 use crate::limits;
 use crate::oracle::{INVARIANTS, Invariant};
-use crate::outcome::{Outcome, Verdict};
-use crate::plan::Selection;
+use crate::outcome::{Levels, Outcome, Profile, Verdict};
+use crate::plan::{Facts, Selection};
 
 /// The plan of a run, or of the part of it that is asked for.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Plan {
     /// Whether the history told it; one of format 1 does not.
     pub(super) told: bool,
     pub(super) image: String,
     pub(super) foreign_pods: usize,
     pub(super) known: Arc<Known>,
+    /// For whom the runtime is judged.
+    pub(super) profiles: Arc<[Profile]>,
+    /// How large the run was to be.
+    pub(super) tier: Option<String>,
+    /// Whether cases were left out that belong to it.
+    pub(super) partial: bool,
     pub(super) invariants: Vec<(CaseRun, &'static Invariant)>,
     pub(super) executions: BTreeMap<CaseRun, Execution>,
     /// What is wrong with it.
@@ -45,7 +51,21 @@ pub(super) enum Readable {
     Not(String, String),
 }
 
+impl Default for Plan {
+    fn default() -> Self {
+        Self::untold(&Selection::default())
+    }
+}
+
 impl Plan {
+    /// That of a history which does not tell one, as long as it tells of no case.
+    pub(super) fn untold(selection: &Selection) -> Self {
+        Self {
+            told: false,
+            ..Self::of(&RunPlan::default(), selection, None)
+        }
+    }
+
     /// The part of a plan that is asked for.
     pub(super) fn of(plan: &RunPlan, selection: &Selection, known: Option<&Known>) -> Self {
         let mut faults = Vec::new();
@@ -55,7 +75,14 @@ impl Plan {
             None
         });
         let known = known.cloned().or(recorded).unwrap_or_default();
-        let known = known.for_a_part(plan.partial || selection.is_partial());
+        let (profiles, all_recorded) = judged(plan, selection, &mut faults);
+        let partial = plan.partial || selection.is_partial() || !all_recorded;
+        let is_small = plan.tier == Some(Tier::Core.to_string());
+        let known = known.for_a_part(partial || is_small || profiles.len() < Profile::ALL.len());
+        let selection = &Selection {
+            profiles: profiles.clone(),
+            ..selection.clone()
+        };
         let cases = plan.cases.iter().map(Readable::of);
         let cases: Vec<_> = cases.map(Execution::new).collect();
         if plan.executions.len() > limits::EXECUTIONS {
@@ -72,14 +99,14 @@ impl Plan {
                 ..cases.get(planned.case as usize)?.clone()
             };
             selection
-                .takes(execution.case.id(), execution.case.name())
+                .takes(&execution.case.facts())
                 .then_some((run, execution))
         });
         let first = u32::try_from(plan.executions.len()).unwrap_or(u32::MAX);
         let numbered = (first..).map(CaseRun).zip(&plan.invariants);
         let invariants = numbered.filter_map(|(run, id)| {
             let invariant = INVARIANTS.iter().find(|invariant| invariant.id == id)?;
-            let wanted = !selection.skips(invariant.id, invariant.name);
+            let wanted = !selection.leaves_out(&facts_of(invariant));
             wanted.then_some((run, invariant))
         });
         Self {
@@ -87,6 +114,9 @@ impl Plan {
             image: plan.image.clone(),
             foreign_pods: usize::try_from(plan.foreign_pods).unwrap_or(usize::MAX),
             known: Arc::new(known),
+            profiles: profiles.into(),
+            tier: plan.tier.clone(),
+            partial,
             invariants: invariants.collect(),
             executions: executions.collect(),
             faults,
@@ -98,7 +128,7 @@ impl Plan {
         if self.invariants.is_empty() {
             let wanted = INVARIANTS
                 .iter()
-                .filter(|invariant| !selection.skips(invariant.id, invariant.name));
+                .filter(|invariant| !selection.leaves_out(&facts_of(invariant)));
             // Numbers that no case of such a history has reached.
             let numbers = (0..u32::MAX).rev().map(CaseRun);
             self.invariants = numbers.zip(wanted).collect();
@@ -109,7 +139,7 @@ impl Plan {
             name: now.map_or(format!("recorded::{id}"), |case| case.name),
             definition: definition.to_owned(),
         });
-        if selection.takes(id, case.name()) {
+        if selection.takes(&case.facts()) {
             self.executions.insert(run, Execution::new(case));
         }
     }
@@ -144,6 +174,17 @@ impl Readable {
             Self::Not(name, _) => name,
         }
     }
+
+    fn facts(&self) -> Facts<'_> {
+        match self {
+            Self::Case(case) => Facts::of(case),
+            Self::Not(name, _) => Facts {
+                id: name,
+                name,
+                ..Facts::default()
+            },
+        }
+    }
 }
 
 impl Execution {
@@ -154,6 +195,7 @@ impl Execution {
                 outcome.title = case.title.as_str().into();
                 outcome.why = case.why.trim().into();
                 outcome.sources = case.sources.as_slice().into();
+                outcome.levels = case.levels;
             }
             Readable::Not(_, reason) => outcome.reason = Some(reason.clone()),
         }
@@ -174,11 +216,46 @@ impl Execution {
     }
 }
 
+/// What a selection looks at of an invariant.
+#[must_use]
+pub fn facts_of(invariant: &Invariant) -> Facts<'static> {
+    Facts {
+        id: invariant.id,
+        name: invariant.name,
+        requirements: invariant.requirements.to_vec(),
+        levels: Some(invariant.levels),
+        ..Facts::default()
+    }
+}
+
+/// For whom a plan is judged, and whether its run was made for all of them.
+fn judged(plan: &RunPlan, selection: &Selection, faults: &mut Vec<String>) -> (Vec<Profile>, bool) {
+    let mut recorded = Vec::new();
+    for word in &plan.profiles {
+        match Profile::ALL.iter().find(|profile| profile.name() == word) {
+            Some(profile) => recorded.push(*profile),
+            None => faults.push(format!(
+                "this version of the suite knows no profile `{word}`"
+            )),
+        }
+    }
+    if recorded.is_empty() {
+        recorded = Profile::ALL.to_vec();
+    }
+    if selection.profiles.is_empty() {
+        return (recorded, true);
+    }
+    let mut asked_for = selection.profiles.iter();
+    let all_recorded = asked_for.all(|profile| recorded.contains(profile));
+    (selection.profiles.clone(), all_recorded)
+}
+
 /// An invariant's outcome before anything is found.
 pub(super) fn blank_invariant(invariant: &Invariant, judged: HostInstant) -> Outcome {
     let mut outcome = blank(invariant.id, invariant.name, judged);
     outcome.title = invariant.sentence.into();
     outcome.sources = [invariant.source.to_owned()].into();
+    outcome.levels = invariant.levels;
     outcome.verdict = Verdict::Pass;
     outcome
 }
@@ -191,10 +268,12 @@ fn blank(id: &str, name: &str, began: HostInstant) -> Outcome {
         title: "".into(),
         why: "".into(),
         sources: [].into(),
+        levels: Levels::default(),
         verdict: Verdict::Error,
         reason: None,
         violations: Vec::new(),
         advice: Vec::new(),
+        broken_in: Vec::new(),
         leftovers: Vec::new(),
         evidence: Vec::new(),
         began,

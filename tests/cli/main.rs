@@ -10,6 +10,8 @@ mod fake_cri;
 mod files;
 mod model;
 mod preflight;
+mod profiles;
+mod rerun;
 mod selection;
 #[path = "../support/suite.rs"]
 mod suite;

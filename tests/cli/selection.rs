@@ -1,5 +1,7 @@
 //! `--list` and the filters; none of it needs a runtime.
 
+use std::fs;
+
 use serde_json::Value;
 
 use crate::suite::suite;
@@ -9,8 +11,12 @@ use crate::suite::suite;
 fn listed(args: &[&str]) -> Vec<String> {
     let args = ["--list", "--format", "json"].iter().chain(args);
     let text = suite(args).run().succeeds();
-    let cases: Vec<Value> = serde_json::from_str(&text).unwrap();
-    let ids = cases.iter().map(|case| case["id"].as_str().unwrap());
+    let listed: Value = serde_json::from_str(&text).unwrap();
+    let ids = listed["cases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|case| case["id"].as_str().unwrap());
     ids.map(str::to_owned).collect()
 }
 
@@ -42,18 +48,67 @@ fn json_tells_what_pretty_does_not() {
     let text = suite(["--list", "--format", "json", "ORD-01"])
         .run()
         .succeeds();
-    let cases: Value = serde_json::from_str(&text).unwrap();
-    for key in [
-        "id",
-        "name",
-        "title",
-        "levels",
-        "needs",
-        "exclusive",
-        "sources",
-    ] {
-        assert!(!cases[0][key].is_null(), "{key}: {text}");
-    }
+    let listed: Value = serde_json::from_str(&text).unwrap();
+    let told = |list: &str, keys: &[&str]| {
+        for key in keys {
+            assert!(!listed[list][0][key].is_null(), "{list} {key}: {text}");
+        }
+    };
+    let keys = ["id", "name", "title", "levels", "requirements", "sources"];
+    told("cases", &keys);
+    told("cases", &["tier", "tags", "needs", "exclusive"]);
+    told("invariants", &keys);
+    told("requirements", &["id", "sentence", "sources", "breaks"]);
+    told("requirements", &["levels", "checked_by"]);
+    let mut ordered = listed["requirements"].as_array().unwrap().iter();
+    let ordered = ordered.find(|known| known["id"] == "R9").unwrap();
+    let by: Vec<_> = ordered["checked_by"].as_array().unwrap().iter().collect();
+    assert_eq!(by, ["ORD-01", "INV-01"]);
+}
+
+#[test]
+fn requirements_beside_cases_are_no_case_and_take_the_place_of_the_built_in_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let area = folder.path().join("order");
+    fs::create_dir(&area).unwrap();
+    let case = "id: ORD-99\ntitle: It runs.\nwhy: It does.\nsources: [none]\nrequirements: [X1]\n\
+                levels: {cache: must}\nsteps:\n  - sandbox: {as: pod}\nexpect:\n  - includes: \
+                {of: pod, in-order: [started]}\n";
+    fs::write(area.join("runs.yaml"), case).unwrap();
+    let cases = folder.path().to_str().unwrap();
+    assert_eq!(listed(&["--cases", cases]), ["ORD-99"]);
+    let explained = suite(["--cases", cases, "explain", "R9"]).run().succeeds();
+    assert!(explained.starts_with("R9\n"), "{explained}");
+    let own = "requirements:\n  - {id: X1, sentence: It runs., sources: [me], breaks: All., \
+               levels: {cache: must}}\n";
+    fs::write(folder.path().join("requirements.yaml"), own).unwrap();
+    assert_eq!(listed(&["--cases", cases]), ["ORD-99"]);
+    let explained = suite(["--cases", cases, "explain", "x1"]).run().succeeds();
+    assert!(
+        explained.contains("ORD-99 It runs. (cache must)"),
+        "{explained}"
+    );
+    fs::write(
+        folder.path().join("requirements.yaml"),
+        "requirements: [{id: X}]\n",
+    )
+    .unwrap();
+    let wrong = suite(["--list", "--cases", cases]).run();
+    wrong.fails(2, &["requirements.yaml:1:", "missing key `sentence`"]);
+}
+
+#[test]
+fn what_cannot_be_explained_is_told() {
+    let explained = suite(["explain", "ord-01"]).run().succeeds();
+    assert!(explained.starts_with("ORD-01 order::"), "{explained}");
+    let unknown = suite(["explain", "ORD-111"]).run();
+    assert_eq!(
+        unknown
+            .fails(2, &["error: there is no case", "did you mean `ORD-01`?"])
+            .out,
+        ""
+    );
+    suite(["explain"]).run().fails(2, &["error:", "<ID>"]);
 }
 
 #[test]

@@ -23,7 +23,7 @@ const USES: &[(&str, &[&str])] = &[
     ("case", &["history", "outcome"]),
     ("pleg", &["history"]),
     ("oracle", &["case", "history", "limits", "outcome", "pleg"]),
-    ("plan", &["case"]),
+    ("plan", &["case", "outcome"]),
     (
         "verdicts",
         &["case", "history", "limits", "oracle", "outcome", "plan"],
@@ -32,6 +32,12 @@ const USES: &[(&str, &[&str])] = &[
     ("recorder", &["history", "host", "limits"]),
     ("cri", &["history", "host", "limits", "recorder"]),
     ("model", &["cri", "history", "host", "limits", "workload"]),
+    (
+        "catalogue",
+        &[
+            "case", "history", "model", "oracle", "outcome", "plan", "report", "verdicts",
+        ],
+    ),
     (
         "drive",
         &[
@@ -60,8 +66,20 @@ const USES: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "case", "cri", "drive", "history", "limits", "matrix", "model", "outcome", "plan",
-            "report", "run", "watch", "workload",
+            "case",
+            "catalogue",
+            "cri",
+            "drive",
+            "history",
+            "limits",
+            "matrix",
+            "model",
+            "outcome",
+            "plan",
+            "report",
+            "run",
+            "watch",
+            "workload",
         ],
     ),
 ];
@@ -87,7 +105,16 @@ const CRATES: &[(&str, &[&str])] = &[
 
 /// Modules without input and output: they take what they look at as data, time among it.
 const PURE: &[&str] = &[
-    "case", "history", "model", "oracle", "outcome", "plan", "pleg", "report", "verdicts",
+    "case",
+    "catalogue",
+    "history",
+    "model",
+    "oracle",
+    "outcome",
+    "plan",
+    "pleg",
+    "report",
+    "verdicts",
 ];
 
 /// The parts of them that are not pure, each for what it is there for.

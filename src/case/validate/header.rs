@@ -3,7 +3,7 @@
 use super::findings::Findings;
 use crate::case::diagnose::did_you_mean;
 use crate::case::file::{CaseFile, Place};
-use crate::case::{Need, Situation};
+use crate::case::{Need, Situation, requirement};
 
 /// The catalogue's areas: what ids begin with, and the folder for it.
 const AREAS: &[(&str, &str)] = &[
@@ -111,9 +111,7 @@ fn check_labels(file: &CaseFile, found: &mut Findings) {
             .advise("name a profile and how binding it is there, such as `{cache: must}`");
     }
     for (index, id) in file.requirements.iter().enumerate() {
-        let number = id.strip_prefix(|letter: char| letter.is_ascii_uppercase());
-        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        if !number.is_some_and(is_number) {
+        if !requirement::is_id(id) {
             found.object_to_element("requirements", index, "this is no id such as `R9`");
         }
     }

@@ -118,6 +118,8 @@ fn run_plan(plan: wire::RunPlanned) -> RunPlan {
             text: file.text,
         }),
         partial: plan.partial,
+        profiles: plan.profiles,
+        tier: plan.tier,
     }
 }
 

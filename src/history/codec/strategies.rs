@@ -104,21 +104,20 @@ fn run_plan() -> impl Strategy<Value = RunPlan> {
     let file = (text(), text()).prop_map(|(path, text)| ExpectationFile { path, text });
     (
         (vec(case, 0..3), vec(execution, 0..3), vec(text(), 0..3)),
-        (text(), any::<u64>(), option::of(file), any::<bool>()),
+        (text(), any::<u64>(), option::of(file)),
+        (any::<bool>(), vec(text(), 0..3), option::of(text())),
     )
-        .prop_map(
-            |((cases, executions, invariants), (image, foreign_pods, expectations, partial))| {
-                RunPlan {
-                    cases,
-                    executions,
-                    invariants,
-                    image,
-                    foreign_pods,
-                    expectations,
-                    partial,
-                }
-            },
-        )
+        .prop_map(|(planned, found, scope)| RunPlan {
+            cases: planned.0,
+            executions: planned.1,
+            invariants: planned.2,
+            image: found.0,
+            foreign_pods: found.1,
+            expectations: found.2,
+            partial: scope.0,
+            profiles: scope.1,
+            tier: scope.2,
+        })
 }
 
 fn request() -> impl Strategy<Value = Request> {

@@ -123,6 +123,8 @@ fn run_planned(plan: &RunPlan) -> wire::RunPlanned {
                 text: file.text.clone(),
             }),
         partial: plan.partial,
+        profiles: plan.profiles.clone(),
+        tier: plan.tier.clone(),
     }
 }
 

@@ -11,9 +11,9 @@ use expect_test::{Expect, expect};
 use serde_yaml::with::singleton_map_recursive;
 
 use super::{check as broken, pending};
-use crate::case::{Case, Check, Expectation, Levels, Tier};
+use crate::case::{Case, Check, Expectation, Tier};
 use crate::oracle::script::{history, render};
-use crate::outcome::Level;
+use crate::outcome::{Level, Levels};
 
 pub(in crate::oracle) fn case(level: Level, check: &str) -> Case {
     let yaml = serde_yaml::Deserializer::from_str(check);

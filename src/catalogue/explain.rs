@@ -1,0 +1,180 @@
+//! All that is known of one id, as a text.
+
+use std::fmt::Write as _;
+
+use super::{Catalogue, Checker};
+use crate::case::{self, Case, Requirement};
+use crate::model::{Defect, defects};
+use crate::oracle::{INVARIANTS, Invariant};
+use crate::plan::label;
+use crate::report::Sheet;
+
+/// There is nothing of this id.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no case, invariant, requirement or defect `{id}`; {help}")]
+pub struct UnknownId {
+    id: String,
+    help: String,
+}
+
+impl Catalogue {
+    /// What a case, an invariant, a requirement or a defect is about, found by its id or name,
+    /// whichever letters are capital.
+    ///
+    /// # Errors
+    /// If there is none; says what may have been meant.
+    pub fn explain(&self, id: &str) -> Result<String, UnknownId> {
+        let is = |known: &str| known.eq_ignore_ascii_case(id);
+        let mut cases = self.cases.iter();
+        if let Some(case) = cases.find(|case| is(&case.id) || is(&case.name)) {
+            return Ok(self.explain_case(case));
+        }
+        let mut invariants = INVARIANTS.iter();
+        if let Some(rule) = invariants.find(|rule| is(rule.id) || is(rule.name)) {
+            return Ok(self.explain_invariant(rule));
+        }
+        if let Some(requirement) = self.requirements.iter().find(|known| is(&known.id)) {
+            return Ok(self.explain_requirement(requirement));
+        }
+        if let Some(defect) = defects().find(|defect| is(defect.name)) {
+            return Ok(self.explain_defect(defect));
+        }
+        let folded = id.to_ascii_uppercase();
+        let help = case::did_you_mean(&folded, self.ids())
+            .or_else(|| case::did_you_mean(&id.to_ascii_lowercase(), self.names()));
+        Err(UnknownId {
+            id: id.to_owned(),
+            help: help.unwrap_or_else(|| "`--list` and `defects` show what there is".to_owned()),
+        })
+    }
+
+    fn ids(&self) -> impl Iterator<Item = &str> {
+        let requirements = self.requirements.iter();
+        let requirements = requirements.map(|requirement| requirement.id.as_str());
+        self.checkers()
+            .map(|checker| checker.id)
+            .chain(requirements)
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let defects = defects().map(|defect| defect.name);
+        self.checkers().map(|checker| checker.name).chain(defects)
+    }
+
+    fn explain_case(&self, case: &Case) -> String {
+        let mut sheet = Sheet::new(&label(&case.id, &case.name), &case.title);
+        sheet.paragraph("why it matters", &case.why);
+        let mut facts = format!("{}; tier {}", case.levels, case.tier);
+        if !case.tags.is_empty() {
+            let _ = write!(facts, "; tags {}", case.tags.join(", "));
+        }
+        if case.exclusive {
+            facts.push_str("; runs alone");
+        }
+        sheet.paragraph("levels", &facts);
+        self.requirements_of(&mut sheet, case.requirements.iter().map(String::as_str));
+        sheet.items("sources", &case.sources);
+        sheet.verbatim(
+            "what it needs, does and expects",
+            procedure(&case.definition),
+        );
+        self.proofs(&mut sheet, &case.id);
+        sheet.into_text()
+    }
+
+    fn explain_invariant(&self, invariant: &Invariant) -> String {
+        let title = label(invariant.id, invariant.name);
+        let mut sheet = Sheet::new(&title, invariant.sentence);
+        let levels = format!("{}; judged on the history of every case", invariant.levels);
+        sheet.paragraph("levels", &levels);
+        self.requirements_of(&mut sheet, invariant.requirements.iter().copied());
+        sheet.items("sources", &[invariant.source]);
+        self.proofs(&mut sheet, invariant.id);
+        sheet.into_text()
+    }
+
+    fn explain_requirement(&self, requirement: &Requirement) -> String {
+        let mut sheet = Sheet::new(&requirement.id, &requirement.sentence);
+        sheet.paragraph("otherwise", &requirement.breaks);
+        sheet.paragraph("levels", &requirement.levels.to_string());
+        sheet.items("sources", &requirement.sources);
+        let checkers = self.checkers_of(&requirement.id);
+        let checkers: Vec<_> = checkers.map(|checker| Self::line(&checker)).collect();
+        sheet.items("checked by", &checkers);
+        if let Some(later) = &requirement.later {
+            sheet.paragraph("not checked in full yet", later);
+        }
+        let id = requirement.id.as_str();
+        let breaks = defects().filter(|defect| defect.requirements.contains(&id));
+        sheet.items(
+            "broken by the defects",
+            &breaks.map(what).collect::<Vec<_>>(),
+        );
+        sheet.into_text()
+    }
+
+    fn explain_defect(&self, defect: &Defect) -> String {
+        let mut sheet = Sheet::new(defect.name, defect.what);
+        sheet.paragraph("like", defect.imitates);
+        self.requirements_of(&mut sheet, defect.requirements.iter().copied());
+        let named = |ids: &[&str]| -> Vec<String> {
+            let named = self.checkers().filter(|checker| ids.contains(&checker.id));
+            named.map(|checker| Self::line(&checker)).collect()
+        };
+        sheet.items("shown in", &named(defect.shown_in));
+        sheet.items("noticed by", &named(defect.noticed_by));
+        let shown_in = defect.shown_in.join(" ");
+        let mut how = format!(
+            "--runtime-endpoint model --defect {} {shown_in}\n",
+            defect.name
+        );
+        if defect.fault.is_on_the_way() {
+            let _ = writeln!(
+                how,
+                "--runtime-endpoint ENDPOINT --inject {} {shown_in}",
+                defect.name
+            );
+        }
+        sheet.verbatim("see it by", &how);
+        sheet.into_text()
+    }
+
+    fn requirements_of<'a>(&self, sheet: &mut Sheet, ids: impl Iterator<Item = &'a str>) {
+        let told = ids.map(|id| match self.requirement(id) {
+            Some(requirement) => format!("{id} {}", requirement.sentence),
+            None => format!("{id} (there is no such requirement)"),
+        });
+        sheet.items("requirements", &told.collect::<Vec<_>>());
+    }
+
+    /// Who can break it, and who does.
+    fn proofs(&self, sheet: &mut Sheet, id: &str) {
+        let defects: Vec<_> = Self::noticed_by(id).map(what).collect();
+        sheet.items("defects that turn it red", &defects);
+        let offenders = self.offenders(id).into_iter();
+        let offenders = offenders.map(|(runtime, failure)| {
+            let sometimes = if failure.sometimes { ", sometimes" } else { "" };
+            let reason = failure.reason.trim();
+            format!("{runtime}{sometimes}: {reason} ({})", failure.link)
+        });
+        sheet.items("known to fail on", &offenders.collect::<Vec<_>>());
+    }
+
+    fn line(checker: &Checker<'_>) -> String {
+        let Checker {
+            id, title, levels, ..
+        } = checker;
+        format!("{id} {title} ({levels})")
+    }
+}
+
+/// What stands below the levels in a case's YAML: needs, steps and expectations.
+fn procedure(definition: &str) -> &str {
+    let levels = definition.find("\nlevels:").map_or(0, |at| at + 1);
+    let end = definition[levels..].find('\n');
+    end.map_or("", |end| &definition[levels + end + 1..])
+}
+
+fn what(defect: &Defect) -> String {
+    format!("{}: {}", defect.name, defect.what)
+}

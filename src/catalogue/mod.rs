@@ -1,0 +1,140 @@
+//! What the suite knows, and how it hangs together: requirements, the cases and invariants that
+//! check them, the defects that these must notice, and the runtimes that are known to fail them.
+//!
+//! Pure; says nothing of any run. What is read of runtimes here are the built-in expectation files.
+
+mod explain;
+#[cfg(test)]
+mod tests;
+
+use crate::case::{Case, Requirement};
+use crate::history::ExpectationFile;
+use crate::model::{Defect, defects};
+use crate::oracle::INVARIANTS;
+use crate::outcome::{Level, Levels, Profile};
+use crate::verdicts::{Known, KnownFailure};
+
+pub use explain::UnknownId;
+
+/// The expectation files of this repository: path and text.
+const EXPECTATIONS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/expectations.rs"));
+
+/// All that is known.
+#[derive(Clone, Debug)]
+pub struct Catalogue {
+    cases: Vec<Case>,
+    requirements: Vec<Requirement>,
+    expectations: Vec<Known>,
+}
+
+/// A case or an invariant, as far as it checks requirements.
+#[derive(Clone, Debug)]
+pub struct Checker<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// The name by which it is listed.
+    pub name: &'a str,
+    /// Its claim, as a sentence.
+    pub title: &'a str,
+    /// The ids of the requirements that it checks.
+    pub requirements: Vec<&'a str>,
+    /// How binding it is, for whom.
+    pub levels: Levels,
+}
+
+impl Catalogue {
+    /// What is known of these cases and requirements.
+    #[must_use]
+    pub fn new(cases: Vec<Case>, requirements: Vec<Requirement>) -> Self {
+        let file = |(path, text): &(&str, &str)| ExpectationFile {
+            path: (*path).to_owned(),
+            text: (*text).to_owned(),
+        };
+        let files = EXPECTATIONS.iter().map(file);
+        // That each can be read is for the tests to say.
+        let read = files.filter_map(|file| Known::parse(&file).ok());
+        Self {
+            cases,
+            requirements,
+            expectations: read.collect(),
+        }
+    }
+
+    /// All cases, and then all invariants.
+    pub fn checkers(&self) -> impl Iterator<Item = Checker<'_>> {
+        let cases = self.cases.iter().map(|case| Checker {
+            id: &case.id,
+            name: &case.name,
+            title: &case.title,
+            requirements: case.requirements.iter().map(String::as_str).collect(),
+            levels: case.levels,
+        });
+        let invariants = INVARIANTS.iter().map(|invariant| Checker {
+            id: invariant.id,
+            name: invariant.name,
+            title: invariant.sentence,
+            requirements: invariant.requirements.to_vec(),
+            levels: invariant.levels,
+        });
+        cases.chain(invariants)
+    }
+
+    /// The cases and invariants that check a requirement.
+    pub fn checkers_of<'a>(&'a self, requirement: &str) -> impl Iterator<Item = Checker<'a>> {
+        self.checkers()
+            .filter(move |checker| checker.requirements.contains(&requirement))
+    }
+
+    /// The requirements, each with a profile for which it is a MUST that nothing checks as one.
+    pub fn unchecked(&self) -> impl Iterator<Item = (&Requirement, Profile)> {
+        let is_must = |levels: Levels, profile| levels.of(profile) == Some(Level::Must);
+        let demanded = self.requirements.iter().flat_map(move |requirement| {
+            let profiles = Profile::ALL.into_iter();
+            let profiles = profiles.filter(move |profile| is_must(requirement.levels, *profile));
+            profiles.map(move |profile| (requirement, profile))
+        });
+        demanded.filter(move |(requirement, profile)| {
+            let mut checkers = self.checkers_of(&requirement.id);
+            !checkers.any(|checker| is_must(checker.levels, *profile))
+        })
+    }
+
+    /// Each reference to a requirement that does not exist, and what makes it.
+    pub fn dangling(&self) -> impl Iterator<Item = (String, &str)> {
+        let checkers = self
+            .checkers()
+            .map(|checker| (checker.id.to_owned(), checker.requirements));
+        let defects =
+            defects().map(|defect| (defect.name.to_owned(), defect.requirements.to_vec()));
+        let named = checkers.chain(defects).flat_map(|(id, requirements)| {
+            let named = requirements.into_iter();
+            named.map(move |requirement| (id.clone(), requirement))
+        });
+        named.filter(|(_, id)| self.requirement(id).is_none())
+    }
+
+    fn requirement(&self, id: &str) -> Option<&Requirement> {
+        let mut requirements = self.requirements.iter();
+        requirements.find(|requirement| requirement.id == id)
+    }
+
+    /// The defects that a case or an invariant must notice.
+    fn noticed_by(id: &str) -> impl Iterator<Item = &'static Defect> {
+        defects().filter(move |defect| defect.noticed_by.contains(&id))
+    }
+
+    /// The runtimes that are known to fail a case or an invariant, each with how.
+    fn offenders<'a>(&'a self, id: &str) -> Vec<(&'a str, &'a KnownFailure)> {
+        let mut offenders = Vec::new();
+        for known in &self.expectations {
+            for failure in known.known.iter().filter(|failure| failure.case == id) {
+                let offender = (known.runtime.as_str(), failure);
+                // Two files may be of one runtime, with another low-level one beneath it.
+                if !offenders.contains(&offender) {
+                    offenders.push(offender);
+                }
+            }
+        }
+        offenders
+    }
+}

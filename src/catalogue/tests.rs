@@ -1,0 +1,230 @@
+//! That the references hold, that what must hold is checked, and how it is told.
+
+#![expect(
+    clippy::needless_raw_string_hashes,
+    reason = "expect-test writes them so"
+)]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::case::load;
+
+fn catalogue() -> Catalogue {
+    let cases = load::embedded().expect("the cases are valid");
+    let requirements = load::requirements(None).expect("the requirements are valid");
+    Catalogue::new(cases, requirements)
+}
+
+#[test]
+fn no_reference_dangles() {
+    let catalogue = catalogue();
+    let dangling: Vec<_> = catalogue.dangling().collect();
+    assert!(dangling.is_empty(), "no such requirement: {dangling:?}");
+    let ids: BTreeSet<&str> = catalogue.checkers().map(|checker| checker.id).collect();
+    for defect in defects() {
+        for id in defect.shown_in.iter().chain(defect.noticed_by) {
+            assert!(ids.contains(id), "{} names {id}", defect.name);
+        }
+    }
+}
+
+#[test]
+fn each_case_and_invariant_checks_a_requirement() {
+    let catalogue = catalogue();
+    let idle = catalogue.checkers();
+    let idle = idle.filter(|checker| checker.requirements.is_empty());
+    let idle: Vec<_> = idle.map(|checker| checker.id.to_owned()).collect();
+    assert!(idle.is_empty(), "without a requirement: {idle:?}");
+}
+
+/// In each profile, something checks each MUST as one, or `later` tells why not.
+#[test]
+fn each_must_is_checked_or_says_why_not() {
+    let catalogue = catalogue();
+    let unchecked = catalogue.unchecked();
+    let forgotten = unchecked.filter(|(requirement, _)| requirement.later.is_none());
+    let forgotten: Vec<_> = forgotten
+        .map(|(requirement, profile)| format!("{} in {profile}", requirement.id))
+        .collect();
+    assert!(forgotten.is_empty(), "nothing checks {forgotten:?}");
+}
+
+#[test]
+fn the_expectation_files_are_all_there() {
+    let runtimes = catalogue().expectations.len();
+    assert_eq!(runtimes, EXPECTATIONS.len());
+    assert!(runtimes > 0);
+}
+
+/// A catalogue of one case that nothing else knows.
+fn small() -> Catalogue {
+    let case = "id: ORD-99
+title: A sandbox runs.
+why: >-
+  Nobody can do anything in one
+  that does not.
+sources: [cri-o/cri-o#1]
+requirements: [X1, X2]
+tier: full
+tags: [slow]
+levels: {cache: must, hint: should}
+exclusive: true
+steps:
+  - sandbox: {as: pod}
+expect:
+  - includes: {of: pod, in-order: [started]}
+";
+    let case = crate::case::parse(Path::new("order/runs.yaml"), case).expect("it is right");
+    let requirement = Requirement {
+        id: "X1".to_owned(),
+        sentence: "Sandboxes run.".to_owned(),
+        sources: vec!["KEP-3386".to_owned()],
+        breaks: "Nothing runs.".to_owned(),
+        levels: case.levels,
+        later: Some("observers are not asked".to_owned()),
+    };
+    let known = "runtime: a runtime
+known:
+  - {case: ORD-99, reason: it does not, link: https://example.org, sometimes: true}
+";
+    let file = ExpectationFile {
+        path: "known.yaml".to_owned(),
+        text: known.to_owned(),
+    };
+    let known = Known::parse(&file).expect("it is right");
+    Catalogue {
+        expectations: vec![known.clone(), known],
+        ..Catalogue::new(vec![case], vec![requirement])
+    }
+}
+
+#[track_caller]
+fn check(id: &str, expect: &Expect) {
+    expect.assert_eq(&small().explain(id).expect("it exists"));
+}
+
+#[test]
+fn a_case_is_explained() {
+    check(
+        "ORD-99",
+        &expect![[r#"
+        ORD-99 order::runs
+          A sandbox runs.
+
+        why it matters
+          Nobody can do anything in one that does not.
+
+        levels
+          cache must, hint should; tier full; tags slow; runs alone
+
+        requirements
+          - X1 Sandboxes run.
+          - X2 (there is no such requirement)
+
+        sources
+          - cri-o/cri-o#1
+
+        what it needs, does and expects
+          exclusive: true
+          steps:
+            - sandbox: {as: pod}
+          expect:
+            - includes: {of: pod, in-order: [started]}
+
+        known to fail on
+          - a runtime, sometimes: it does not (https://example.org)
+    "#]],
+    );
+}
+
+#[test]
+fn a_requirement_is_explained() {
+    check(
+        "X1",
+        &expect![[r#"
+        X1
+          Sandboxes run.
+
+        otherwise
+          Nothing runs.
+
+        levels
+          cache must, hint should
+
+        sources
+          - KEP-3386
+
+        checked by
+          - ORD-99 A sandbox runs. (cache must, hint should)
+
+        not checked in full yet
+          observers are not asked
+    "#]],
+    );
+}
+
+#[test]
+fn what_breaks_an_invariant_and_who_is_told() {
+    let told = catalogue().explain("INV-15").expect("it exists");
+    for part in [
+        "\nlevels\n  cache must, hint may; judged on",
+        "\nrequirements\n  - R15 ",
+        "\ndefects that turn it red\n  - siblings-missing: ",
+        "\nknown to fail on\n  - containerd 1.7, sometimes: ",
+    ] {
+        assert!(told.contains(part), "{part:?} is not in\n{told}");
+    }
+}
+
+#[test]
+fn a_defect_is_explained_with_how_to_see_it() {
+    let told = catalogue().explain("drop-every-ninth").expect("it exists");
+    for part in [
+        "drop-every-ninth\n  Every ninth event ",
+        "\nlike\n  containerd/containerd#9652",
+        "\nrequirements\n  - R5 ",
+        "\nnoticed by\n  - CMP-01 ",
+        "\nsee it by\n  --runtime-endpoint model --defect drop-every-ninth CMP-01\n",
+        "\n  --runtime-endpoint ENDPOINT --inject drop-every-ninth CMP-01\n",
+    ] {
+        assert!(told.contains(part), "{part:?} is not in\n{told}");
+    }
+}
+
+#[test]
+fn capital_letters_and_names_do_not_matter() {
+    let catalogue = catalogue();
+    for (one, other) in [
+        ("FLR-02", "flr-02"),
+        ("INV-15", "Invariant::Siblings-In-The-Snapshot"),
+        ("R22", "r22"),
+        ("drop-stopped", "DROP-STOPPED"),
+    ] {
+        assert_eq!(catalogue.explain(one), catalogue.explain(other));
+    }
+}
+
+#[test]
+fn what_does_not_exist_is_told_with_what_may_be_meant() {
+    let told = |id: &str| {
+        catalogue()
+            .explain(id)
+            .expect_err("it does not")
+            .to_string()
+    };
+    let unknown =
+        |id, help| format!("there is no case, invariant, requirement or defect `{id}`; {help}");
+    assert_eq!(told("inv-1"), unknown("inv-1", "did you mean `INV-01`?"));
+    assert_eq!(
+        told("drop-stoped"),
+        unknown("drop-stoped", "did you mean `drop-stopped`?")
+    );
+    assert_eq!(
+        told("nonsense"),
+        unknown("nonsense", "`--list` and `defects` show what there is")
+    );
+}

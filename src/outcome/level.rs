@@ -1,0 +1,118 @@
+//! How binding something is, and for whom.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// How binding a requirement is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// Recorded for information.
+    May,
+    /// Broken, it is reported as advice and fails nothing.
+    Should,
+    /// Broken, the case fails.
+    #[default]
+    Must,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::May => "may",
+            Self::Should => "should",
+            Self::Must => "must",
+        })
+    }
+}
+
+/// A kind of consumer of events, for which a runtime is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// It believes what an event carries: kubelet 1.26 to 1.36.
+    Cache,
+    /// It takes STOPPED as a hint to relist the pod: kubelet 1.37 and later.
+    Hint,
+    /// Others, several of which may listen at once.
+    Observer,
+}
+
+impl Profile {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Cache, Self::Hint, Self::Observer];
+
+    /// The word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cache => "cache",
+            Self::Hint => "hint",
+            Self::Observer => "observer",
+        }
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// How binding something is in each profile; absent where it does not concern the consumer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "levels such as `{cache: must, hint: should}`"
+)]
+pub struct Levels {
+    /// In the profile `cache`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache: Option<Level>,
+    /// In the profile `hint`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<Level>,
+    /// In the profile `observer`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observer: Option<Level>,
+}
+
+impl Levels {
+    /// How binding it is in a profile.
+    #[must_use]
+    pub fn of(&self, profile: Profile) -> Option<Level> {
+        match profile {
+            Profile::Cache => self.cache,
+            Profile::Hint => self.hint,
+            Profile::Observer => self.observer,
+        }
+    }
+
+    /// How binding it is in that of these profiles which it binds most; none if it concerns none.
+    #[must_use]
+    pub fn highest_of(&self, profiles: &[Profile]) -> Option<Level> {
+        profiles
+            .iter()
+            .filter_map(|profile| self.of(*profile))
+            .max()
+    }
+
+    /// How binding it is for the consumer that it binds most; none if it concerns nobody.
+    #[must_use]
+    pub fn highest(&self) -> Option<Level> {
+        self.highest_of(&Profile::ALL)
+    }
+}
+
+impl fmt::Display for Levels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let concerned = |profile: &Profile| Some((*profile, self.of(*profile)?));
+        let told = Profile::ALL.iter().filter_map(concerned);
+        let told: Vec<String> = told
+            .map(|(name, level)| format!("{name} {level}"))
+            .collect();
+        f.write_str(&told.join(", "))
+    }
+}

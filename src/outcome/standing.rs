@@ -1,0 +1,144 @@
+//! What a run says of a runtime to one kind of consumer.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::{Level, Outcome, Profile, RunReport, Verdict};
+
+/// The verdict in one profile, and what it is made of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Standing {
+    /// For whom.
+    pub profile: Profile,
+    /// The word on it.
+    pub verdict: Conformance,
+    /// Of the claims that are a MUST there.
+    pub musts: Musts,
+    /// Of what is a SHOULD there.
+    pub shoulds: Shoulds,
+}
+
+/// The one word on a runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Conformance {
+    /// Every MUST that belongs to the run holds.
+    Conformant,
+    /// None is broken, but some were left out, skipped or inconclusive.
+    Partial,
+    /// A MUST is broken, be it known or not.
+    NonConformant,
+    /// None is broken as far as could be decided, and not all could.
+    Error,
+    /// There was no MUST to judge by.
+    NotJudged,
+}
+
+/// How many claims came to which verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Musts {
+    /// They held.
+    pub passed: usize,
+    /// They are broken.
+    pub failed: usize,
+    /// They are broken, as an expectation file says.
+    pub known: usize,
+    /// They were not run.
+    pub skipped: usize,
+    /// Their situation did not arise.
+    pub inconclusive: usize,
+    /// They could not be decided.
+    pub undecided: usize,
+}
+
+/// How many cases and invariants kept what they should.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Shoulds {
+    /// They are a SHOULD as a whole, and hold.
+    pub kept: usize,
+    /// They break something that is a SHOULD, be they a MUST otherwise.
+    pub broken: usize,
+}
+
+impl fmt::Display for Conformance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Conformant => "conformant",
+            Self::Partial => "partial",
+            Self::NonConformant => "non-conformant",
+            Self::Error => "error",
+            Self::NotJudged => "not judged",
+        })
+    }
+}
+
+impl RunReport {
+    /// What the run says in each profile for which the runtime was judged.
+    #[must_use]
+    pub fn standings(&self) -> Vec<Standing> {
+        let profiles = self.profiles.iter();
+        profiles.map(|profile| self.standing(*profile)).collect()
+    }
+
+    fn standing(&self, profile: Profile) -> Standing {
+        let (mut musts, mut shoulds) = (Musts::default(), Shoulds::default());
+        for outcome in &self.outcomes {
+            let level = outcome.levels.of(profile);
+            if level == Some(Level::Must) {
+                musts.count(outcome.verdict);
+            }
+            match outcome.should(profile) {
+                Some(true) => shoulds.kept += 1,
+                Some(false) => shoulds.broken += 1,
+                None => {}
+            }
+        }
+        let open = musts.skipped + musts.inconclusive;
+        let verdict = if musts.failed + musts.known > 0 {
+            Conformance::NonConformant
+        } else if musts == Musts::default() {
+            Conformance::NotJudged
+        } else if musts.undecided > 0 || !self.faults.is_empty() {
+            Conformance::Error
+        } else if open > 0 || self.partial {
+            Conformance::Partial
+        } else {
+            Conformance::Conformant
+        };
+        Standing {
+            profile,
+            verdict,
+            musts,
+            shoulds,
+        }
+    }
+}
+
+impl Musts {
+    fn count(&mut self, verdict: Verdict) {
+        let counter = match verdict {
+            Verdict::Pass | Verdict::UnexpectedPass => &mut self.passed,
+            Verdict::Fail => &mut self.failed,
+            Verdict::Known => &mut self.known,
+            Verdict::Skip => &mut self.skipped,
+            Verdict::Inconclusive => &mut self.inconclusive,
+            Verdict::Error => &mut self.undecided,
+        };
+        *counter += 1;
+    }
+}
+
+impl Outcome {
+    /// Whether it keeps what is a SHOULD in a profile; nothing if there is no such thing.
+    fn should(&self, profile: Profile) -> Option<bool> {
+        let level = self.levels.of(profile)?;
+        let broken = self.violations.iter().chain(&self.advice);
+        let mut broken = broken.map(|violation| violation.level.min(level));
+        if broken.any(|level| level == Level::Should) {
+            return Some(false);
+        }
+        let held = matches!(self.verdict, Verdict::Pass | Verdict::UnexpectedPass);
+        (level == Level::Should && held).then_some(true)
+    }
+}

@@ -1,0 +1,134 @@
+//! Tiers, profiles and their verdicts, on the model.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::suite::{Ended, suite};
+
+/// Sends STOPPED twice, which a kubelet that relists can bear, and one that does not cannot.
+const REPEATING: [&str; 5] = ["CMP-02", "-r", "model", "--defect", "repeat-stopped"];
+
+fn repeating(args: &[&str]) -> Ended {
+    suite([&REPEATING, args].concat()).run()
+}
+
+#[test]
+fn a_broken_rule_convicts_only_for_those_whom_it_binds() {
+    let ended = repeating(&[]).fails(1, &[]);
+    for row in ["\ncache     non-conformant ", "\nhint      partial "] {
+        assert!(ended.out.contains(row), "{ended:#?}");
+    }
+    let ended = repeating(&["--profile", "cache"]).fails(1, &[]);
+    assert!(!ended.out.contains("\nhint "), "{ended:#?}");
+    let ended = repeating(&["--profile", "hint"]).fails(0, &[]);
+    for part in [
+        "  advice: CMP-02 ",
+        "  advice: INV-02 ",
+        "\nhint      partial ",
+    ] {
+        assert!(ended.out.contains(part), "{part:?}: {ended:#?}");
+    }
+    assert!(!ended.out.contains("\ncache "), "{ended:#?}");
+}
+
+#[test]
+fn a_part_of_a_run_is_partial() {
+    let part = suite(["-r", "model", "SBX-01"]).run();
+    let part = part.fails(0, &[]);
+    for told in [
+        "\ncache     partial ",
+        "\ncases were left out, so that no profile ",
+    ] {
+        assert!(part.out.contains(told), "{part:#?}");
+    }
+}
+
+#[test]
+fn a_known_failure_that_is_advice_now_is_no_unexpected_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("known.yaml");
+    let known = "runtime: model\nknown:\n  - {case: CMP-02, reason: twice, link: none}\n  \
+                 - {case: INV-02, reason: twice, link: none}\n";
+    fs::write(&file, known).unwrap();
+    let known = ["--expectations", file.to_str().unwrap()];
+    let ended = repeating(&known).fails(0, &[]);
+    assert!(ended.out.contains("  known: CMP-02 "), "{ended:#?}");
+    assert!(
+        ended.out.contains("\ncache     non-conformant "),
+        "{ended:#?}"
+    );
+    let ended = repeating(&[&known[..], &["--profile", "hint"]].concat());
+    let ended = ended.fails(0, &[]);
+    assert!(ended.out.contains("  advice: CMP-02 "), "{ended:#?}");
+}
+
+#[test]
+fn a_check_judges_for_those_of_the_run_or_for_others_that_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let read = |name: &str| fs::read_to_string(path(name)).unwrap();
+    let (history, json, junit) = (path("history"), path("run.json"), path("run.xml"));
+    let outputs = ["--history", &history, "--json", &json, "--junit", &junit];
+    repeating(&[&outputs[..], &["--profile", "hint", "--tier", "core"]].concat()).fails(0, &[]);
+    let (json, junit) = (path("check.json"), path("check.xml"));
+    let check = ["check", &history, "--json", &json, "--junit", &junit];
+    suite(check).run().fails(0, &[]);
+    assert_eq!(read("run.json"), read("check.json"));
+    assert_eq!(read("run.xml"), read("check.xml"));
+    let report: Value = serde_json::from_str(&read("run.json")).unwrap();
+    assert_eq!(report["tier"], "core");
+    assert_eq!(report["profiles"][0]["profile"], "hint");
+    assert_eq!(report["profiles"][0]["verdict"], "partial");
+    let ended = suite(["check", &history, "--profile", "cache,hint"]).run();
+    let ended = ended.fails(1, &[]);
+    assert!(
+        ended.out.contains("\ncache     non-conformant "),
+        "{ended:#?}"
+    );
+}
+
+/// A folder with a case of the tier `full`, which binds observers alone.
+fn large_case(folder: &Path) -> String {
+    let area = folder.join("stream");
+    fs::create_dir(&area).unwrap();
+    let case = "id: STR-99\ntitle: It runs.\nwhy: It does.\nsources: [none]\ntier: full\ntags: \
+                [slow]\nlevels: {observer: must}\nsteps:\n  - sandbox: {as: pod}\nexpect:\n  - \
+                includes: {of: pod, in-order: [started]}\n";
+    fs::write(area.join("runs.yaml"), case).unwrap();
+    folder.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_a_tier_or_a_profile_leaves_out_is_told_where_nothing_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases = large_case(folder.path());
+    let list = |args: &[&str]| suite([&["--list", "--cases", &cases], args].concat()).run();
+    let larger = "no case matches `tag:slow`; there are 1 in larger tiers, see `--tier`";
+    list(&["tag:slow"]).fails(4, &[larger]);
+    list(&["--tier", "core"]).fails(4, &["no case matches the selection; there are 1 in larger"]);
+    let others = "no case matches `STR-*`; there are 1 for other profiles, see `--profile`";
+    list(&["STR-*", "--tier", "full", "--profile", "cache"]).fails(4, &[others]);
+    for args in [
+        &["tag:slow", "--tier", "full"][..],
+        &["--tier", "full", "--profile", "hint,observer"],
+        &["--tier", "full", "--profile", "all"],
+    ] {
+        assert!(list(args).succeeds().starts_with("STR-99"), "{args:?}");
+    }
+    let run = ["--cases", &cases, "--tier", "full", "-r", "model"];
+    let ended = suite(run).run().fails(0, &[]);
+    for row in ["\ncache     ", "\nobserver  conformant "] {
+        assert!(ended.out.contains(row), "{ended:#?}");
+    }
+}
+
+#[test]
+fn there_are_no_other_tiers_and_profiles() {
+    suite(["--tier", "small"])
+        .run()
+        .fails(2, &["core, extended, full"]);
+    let told = ["cache, hint, observer, all"];
+    suite(["--profile", "kubelet"]).run().fails(2, &told);
+}
