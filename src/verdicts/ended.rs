@@ -1,5 +1,6 @@
 //! A case that is over, and what the oracle says of it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::findings::{Found, find, slice};
@@ -17,6 +18,8 @@ pub struct EndedCase {
     pub(super) began: Arc<Entry>,
     pub(super) ended: Arc<Entry>,
     pub(super) known: Arc<Known>,
+    /// Invariants of which earlier cases have told enough: no evidence is looked for.
+    pub(super) told: Arc<BTreeSet<String>>,
 }
 
 /// A case that has been judged.
@@ -64,7 +67,7 @@ impl EndedCase {
             let actual = outcome.violations.iter().map(|found| found.actual.clone());
             let seen = actual.collect();
             self.known.apply(&mut outcome, &seen);
-            found = find(&case.id, history);
+            found = find(&case.id, history, &self.told);
         }
         JudgedCase {
             run: self.run(),

@@ -1,5 +1,5 @@
-//! Reads events and calls, which are nearly all of a history, straight from the bytes; and makes of
-//! what is told again one value, which is shared.
+//! Reads events, calls and waits, which are nearly all of a history, straight from the bytes; and
+//! makes of what is told again one value, which is shared.
 //!
 //! Whatever is not as this suite writes it is nothing here: prost is then asked, which knows all of
 //! protobuf, and what is wrong. What both can read they read alike, as a test holds.
@@ -11,16 +11,18 @@ use super::from_wire::{container_state, event_kind, sandbox_state};
 use super::memo::Memo;
 use crate::history::wire::{Field, Fields, Value};
 use crate::history::{
-    Body, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata, ContainerSpec,
-    ContainerStatus, Entry, Event, HostInstant, Labels, PodUid, Reply, Request, RuntimeNanos,
-    SandboxId, SandboxListing, SandboxMetadata, SandboxSpec, SandboxStatus, Seq, Shared,
-    SubscriptionId,
+    Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
+    ContainerSpec, ContainerStatus, Entry, Event, HostInstant, Labels, PodUid, Reply, Request,
+    RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata, SandboxSpec, SandboxStatus, Seq,
+    Shared, StatusCode, SubscriptionId,
 };
 
 /// Reads entries, and remembers what they tell.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Direct {
     maps: Maps,
+    /// What a container's specification is before anything is read of it.
+    blank: ContainerSpec,
     specs: Memo<Arc<SandboxSpec>>,
     sandboxes: Memo<Shared<SandboxStatus>>,
     containers: Memo<Shared<ContainerStatus>>,
@@ -30,17 +32,18 @@ pub(super) struct Direct {
 #[derive(Clone, Debug, Default)]
 struct Maps {
     known: Memo<Labels>,
+    empty: Labels,
     run: Vec<u8>,
 }
 
 impl Maps {
-    fn empty(&mut self) -> Option<Labels> {
-        self.known.get(&[], pairs)
+    fn empty(&self) -> Labels {
+        self.empty.clone()
     }
 }
 
 impl Direct {
-    /// An event, a call or its return; nothing if it is anything else.
+    /// An event, a call or its return, or a wait; nothing if it is anything else.
     pub(super) fn entry(&mut self, message: &[u8]) -> Option<Entry> {
         let (mut seq, mut at, mut body) = (0, HostInstant::default(), None);
         let mut fields = Fields::of(message);
@@ -52,6 +55,7 @@ impl Direct {
                 8 => once(&mut body, self.call_began(value.bytes()?)?)?,
                 9 => once(&mut body, self.call_ended(value.bytes()?)?)?,
                 13 => once(&mut body, self.event(value.bytes()?)?)?,
+                14 => once(&mut body, waited(value.bytes()?)?)?,
                 _ => return None,
             }
         }
@@ -117,7 +121,7 @@ impl Direct {
             6 => Request::RemoveSandbox(SandboxId(value.text()?)),
             7 => Request::SandboxStatus(SandboxId(value.text()?)),
             8 => {
-                let mut labels = self.maps.empty()?;
+                let mut labels = self.maps.empty();
                 let mut fields = Fields::of(value.bytes()?);
                 while let Some(Field { tag, .. }) = fields.next()? {
                     match tag {
@@ -133,7 +137,7 @@ impl Direct {
             12 => Request::RemoveContainer(ContainerId(value.text()?)),
             13 => Request::ContainerStatus(ContainerId(value.text()?)),
             14 => {
-                let (mut sandbox, mut labels) = (None, self.maps.empty()?);
+                let (mut sandbox, mut labels) = (None, self.maps.empty());
                 let mut fields = Fields::of(value.bytes()?);
                 while let Some(Field { tag, value }) = fields.next()? {
                     match tag {
@@ -149,15 +153,16 @@ impl Direct {
     }
 
     fn call_ended(&mut self, message: &[u8]) -> Option<Body> {
-        let (mut call, mut reply) = (CallId(0), None);
+        let (mut call, mut result) = (CallId(0), None);
         let mut fields = Fields::of(message);
         while let Some(Field { tag, value }) = fields.next()? {
             match tag {
                 1 => call = CallId(value.number()?),
-                _ => once(&mut reply, self.reply(tag, value)?)?,
+                2 => once(&mut result, Err(call_fault(value.bytes()?)?))?,
+                _ => once(&mut result, Ok(self.reply(tag, value)?))?,
             }
         }
-        let result = Ok(reply?);
+        let result = result?;
         Some(Body::CallEnded { call, result })
     }
 
@@ -182,11 +187,7 @@ impl Direct {
 
     fn container_spec(&mut self, message: &[u8]) -> Option<ContainerSpec> {
         let mut sandbox_spec = None;
-        let mut spec = ContainerSpec {
-            labels: self.maps.empty()?,
-            annotations: self.maps.empty()?,
-            ..ContainerSpec::default()
-        };
+        let mut spec = self.blank.clone();
         let mut fields = Fields::of(message);
         while let Some(Field { tag, value }) = fields.next()? {
             match tag {
@@ -227,7 +228,7 @@ impl Direct {
             metadata: None,
             state: sandbox_state(0),
             created_at: RuntimeNanos(0),
-            labels: self.maps.empty()?,
+            labels: self.maps.empty(),
         };
         let mut fields = Fields::of(message);
         while let Some(Field { tag, value }) = fields.next()? {
@@ -250,7 +251,7 @@ impl Direct {
             metadata: None,
             state: container_state(0),
             created_at: RuntimeNanos(0),
-            labels: self.maps.empty()?,
+            labels: self.maps.empty(),
             image: None,
         };
         let mut fields = Fields::of(message);
@@ -272,9 +273,14 @@ impl Direct {
 
 fn sandbox_spec(message: &[u8], maps: &mut Maps) -> Option<SandboxSpec> {
     let mut spec = SandboxSpec {
-        labels: maps.empty()?,
-        annotations: maps.empty()?,
-        ..SandboxSpec::default()
+        binding: String::new(),
+        name: String::new(),
+        namespace: String::new(),
+        uid: PodUid::default(),
+        attempt: 0,
+        labels: maps.empty(),
+        annotations: maps.empty(),
+        runtime_handler: String::new(),
     };
     let mut fields = Fields::of(message);
     while let Some(Field { tag, value }) = fields.next()? {
@@ -300,8 +306,8 @@ fn sandbox_status(message: &[u8], maps: &mut Maps) -> Option<SandboxStatus> {
         state: sandbox_state(0),
         created_at: RuntimeNanos(0),
         ips: Vec::new(),
-        labels: maps.empty()?,
-        annotations: maps.empty()?,
+        labels: maps.empty(),
+        annotations: maps.empty(),
         runtime_handler: String::new(),
     };
     let mut fields = Fields::of(message);
@@ -334,8 +340,8 @@ fn container_status(message: &[u8], maps: &mut Maps) -> Option<ContainerStatus> 
         image_ref: String::new(),
         reason: String::new(),
         message: String::new(),
-        labels: maps.empty()?,
-        annotations: maps.empty()?,
+        labels: maps.empty(),
+        annotations: maps.empty(),
     };
     let mut fields = Fields::of(message);
     while let Some(Field { tag, value }) = fields.next()? {
@@ -385,6 +391,46 @@ fn container_metadata(message: &[u8]) -> Option<ContainerMetadata> {
         }
     }
     Some(metadata)
+}
+
+fn waited(message: &[u8]) -> Option<Body> {
+    let (mut case, mut wanted) = (CaseRun(0), String::new());
+    let (mut met, mut bound) = (false, Duration::ZERO);
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => case = CaseRun(value.short()?),
+            2 => wanted = value.text()?,
+            3 => met = value.number()? != 0,
+            4 => bound = Duration::from_nanos(value.number()?),
+            _ => return None,
+        }
+    }
+    Some(Body::Waited {
+        case,
+        wanted,
+        met,
+        bound,
+    })
+}
+
+fn call_fault(message: &[u8]) -> Option<CallFault> {
+    let (mut code, mut text) = (StatusCode(0), String::new());
+    let mut deadline = Duration::ZERO;
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => code = StatusCode(value.short_signed()?),
+            2 => text = value.text()?,
+            3 => deadline = Duration::from_nanos(value.number()?),
+            _ => return None,
+        }
+    }
+    Some(CallFault {
+        code,
+        message: text,
+        deadline,
+    })
 }
 
 fn stop_container(message: &[u8]) -> Option<Request> {

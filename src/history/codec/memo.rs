@@ -14,7 +14,15 @@ const LONGEST: usize = 1 << 12;
 /// A bounded memory: where two things meet in one place, the later one stays.
 #[derive(Clone, Debug)]
 pub(super) struct Memo<T> {
-    places: Vec<Option<(Box<[u8]>, T)>>,
+    places: Vec<Option<Known<T>>>,
+}
+
+#[derive(Clone, Debug)]
+struct Known<T> {
+    /// Of the bytes, which need not be looked at where it differs.
+    hash: u64,
+    bytes: Box<[u8]>,
+    value: T,
 }
 
 impl<T: Clone> Default for Memo<T> {
@@ -37,13 +45,18 @@ impl<T: Clone> Memo<T> {
         }
         let hash = FixedState::default().hash_one(bytes);
         let place = usize::try_from(hash % PLACES as u64).expect("there are fewer places");
-        if let Some((known, value)) = &self.places[place]
-            && **known == *bytes
+        if let Some(known) = &self.places[place]
+            && known.hash == hash
+            && *known.bytes == *bytes
         {
-            return Some(value.clone());
+            return Some(known.value.clone());
         }
         let value = decode(bytes)?;
-        self.places[place] = Some((bytes.into(), value.clone()));
+        self.places[place] = Some(Known {
+            hash,
+            bytes: bytes.into(),
+            value: value.clone(),
+        });
         Some(value)
     }
 }

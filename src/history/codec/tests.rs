@@ -96,7 +96,10 @@ proptest! {
         let direct = Direct::default().entry(&message);
         let told = matches!(
             entry.body,
-            Body::Event { .. } | Body::CallBegan { .. } | Body::CallEnded { .. }
+            Body::Event { .. }
+                | Body::CallBegan { .. }
+                | Body::CallEnded { .. }
+                | Body::Waited { .. }
         );
         prop_assert!(told || direct.is_none());
         if let Some(direct) = direct {
