@@ -81,8 +81,8 @@ pub(super) fn plegs_agree(rule: &Invariant, history: &CaseHistory) -> Vec<Violat
             subject,
             spec,
             relists: &relists,
-            relisting: relisting.get(spec.uid.0.as_str())?,
-            evented: evented.get(spec.uid.0.as_str()).map_or(&[], Vec::as_slice),
+            relisting: relisting.get(spec.uid.as_str())?,
+            evented: evented.get(spec.uid.as_str()).map_or(&[], Vec::as_slice),
         };
         Some((&spec.uid, pod.disagreement(rule)?))
     });
@@ -148,7 +148,7 @@ impl Pod<'_> {
 
     /// Until where the pod must be believed to be as a relist shows it; none if it is not at rest.
     fn at_rest_until(&self, relist: &Relist<'_>, place: usize) -> Option<Seq> {
-        let uid = self.spec.uid.0.as_str();
+        let uid = self.spec.uid.as_str();
         let mut later = self.relists.iter();
         let inspected_again =
             later.any(|later| later.pod == Some(uid) && later.ended.seq > relist.ended.seq);
@@ -274,13 +274,13 @@ fn relisting_kubelet(history: &CaseHistory, relists: &[Relist<'_>]) -> Beliefs {
         answers.take(relist);
         relisting.relist(history.pods(), relist, &answers);
         for uid in history.pods() {
-            let is_shown = relist.pod.is_none_or(|pod| pod == uid.0);
-            if let Some(status) = relisting.believed(&uid.0).filter(|_| is_shown) {
+            let is_shown = relist.pod.is_none_or(|pod| pod == uid.as_str());
+            if let Some(status) = relisting.believed(uid.as_str()).filter(|_| is_shown) {
                 let believed = Believed {
                     status: Some(status.clone()),
                     deleted: nothing.clone(),
                 };
-                let of_pod = beliefs.entry(uid.0.clone()).or_default();
+                let of_pod = beliefs.entry(uid.to_string()).or_default();
                 of_pod.push((relist.ended.seq, believed));
             }
         }
@@ -324,7 +324,7 @@ fn evented_kubelet(
                         history
                             .pods()
                             .iter()
-                            .for_each(|uid| evented.believe(entry.seq, &uid.0));
+                            .for_each(|uid| evented.believe(entry.seq, uid.as_str()));
                     }
                 }
             }
@@ -357,12 +357,12 @@ impl Evented {
             return Ok(());
         }
         if event.kind == EventKind::Deleted {
-            self.deleted.insert(event.container.0.clone());
+            self.deleted.insert(event.container.to_string());
         }
         receive(&mut self.kubelet.kubelet, event)?;
         self.kubelet.kubelet.channel.drain().for_each(drop);
         if let Some(uid) = event.pod_uid() {
-            self.believe(seq, &uid.0);
+            self.believe(seq, uid.as_str());
         }
         Ok(())
     }

@@ -69,7 +69,9 @@ impl Verdicts {
     pub fn push(&mut self, entry: &Arc<Entry>) -> Option<EndedCase> {
         self.last = entry.at;
         match &entry.body {
-            Body::RunBegan(info) => (self.info, self.began) = (info.clone(), entry.at),
+            Body::RunBegan(info) => {
+                (self.info, self.began) = (RunInfo::clone(info), entry.at);
+            }
             Body::RunPlanned(plan) => {
                 let Scope { selection, known } = &self.scope;
                 self.plan = Plan::of(plan, selection, known.as_ref());

@@ -143,13 +143,19 @@ fn change(entries: &mut [Entry], words: &[&str]) {
     set(event(&mut entries[place]), lost, what, value);
 }
 
+/// The first 13 characters of an id, as people write it.
+pub(crate) fn shortened(id: &ContainerId) -> ContainerId {
+    let first: String = id.as_str().chars().take(13).collect();
+    first.into()
+}
+
 /// Changes one thing that an event tells.
 fn set(event: &mut Event, lost: Option<Shared<ContainerStatus>>, what: &str, value: &str) {
     let number = || value.parse().expect("a number");
     let id = event.container.clone();
     match (what, value) {
         ("type", _) => event.kind = EventKind::Unknown(number()),
-        ("id", "short") => event.container.0.truncate(13),
+        ("id", "short") => event.container = shortened(&event.container),
         ("created-at", "seconds") => event.created_at.0 /= 1_000_000_000,
         ("created-at", "zero") => event.created_at = RuntimeNanos(0),
         ("created-at", "earlier") => event.created_at.0 -= 900_000_000,
