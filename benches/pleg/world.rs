@@ -168,7 +168,7 @@ fn id(kind: char, number: usize) -> String {
 }
 
 fn container_id(number: usize) -> ContainerId {
-    ContainerId(id('c', number))
+    ContainerId::from(id('c', number))
 }
 
 fn map(pairs: &[(&str, &str)]) -> Labels {
@@ -188,10 +188,10 @@ fn pod_labels(pod: usize) -> Labels {
 
 fn sandbox_status(pod: usize) -> SandboxStatus {
     SandboxStatus {
-        id: SandboxId(id('s', pod)),
+        id: SandboxId::from(id('s', pod)),
         metadata: Some(SandboxMetadata {
             name: format!("web-{pod}"),
-            uid: PodUid(uid(pod)),
+            uid: PodUid::from(uid(pod)),
             namespace: "default".to_owned(),
             attempt: 0,
         }),
@@ -248,7 +248,7 @@ fn container_status(number: usize) -> ContainerStatus {
 fn container_listing(number: usize, status: &ContainerStatus) -> ContainerListing {
     ContainerListing {
         id: status.id.clone(),
-        sandbox: SandboxId(id('s', number / CONTAINERS)),
+        sandbox: SandboxId::from(id('s', number / CONTAINERS)),
         metadata: status.metadata.clone(),
         state: status.state,
         created_at: status.created_at,

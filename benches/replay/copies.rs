@@ -57,7 +57,7 @@ pub(crate) fn write(wanted: usize, out: &mut impl Write) -> usize {
         seq: 0,
         bytes: Vec::new(),
     };
-    writer.own(Body::RunBegan(RunInfo::default()));
+    writer.own(Body::RunBegan(RunInfo::default().into()));
     writer.own(Body::RunPlanned(std::sync::Arc::new(RunPlan {
         cases: templates
             .iter()
@@ -208,15 +208,15 @@ fn id_of(entry: &Entry) -> Option<String> {
         Body::CallBegan {
             request: Request::RunSandbox(spec),
             ..
-        } => Some(spec.uid.0.clone()),
+        } => Some(spec.uid.to_string()),
         Body::CallEnded {
             result: Ok(Reply::Sandbox(id)),
             ..
-        } => Some(id.0.clone()),
+        } => Some(id.to_string()),
         Body::CallEnded {
             result: Ok(Reply::Container(id)),
             ..
-        } => Some(id.0.clone()),
+        } => Some(id.to_string()),
         _ => None,
     }
 }

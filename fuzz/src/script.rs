@@ -178,7 +178,7 @@ impl Script {
     pub fn history(&self) -> (&'static Case, CaseRun, Vec<Entry>) {
         let case = judging::numbered_case(usize::from(self.case));
         let mut writer = Writer::default();
-        writer.write(0, Body::RunBegan(RunInfo::default()));
+        writer.write(0, Body::RunBegan(RunInfo::default().into()));
         writer.write(
             1,
             Body::CaseBegan {
@@ -366,7 +366,7 @@ impl Writer {
             && self.may_be_large()
         {
             all.extend((0..MANY).map(|place| ContainerStatus {
-                id: ContainerId(format!("{}-{place}", brief.id)),
+                id: ContainerId::from(format!("{}-{place}", brief.id)),
                 reason: String::new(),
                 message: String::new(),
                 labels: Labels::new(),
@@ -441,15 +441,15 @@ impl Name {
     }
 
     fn container(self) -> ContainerId {
-        ContainerId(self.text("id"))
+        ContainerId::from(self.text("id"))
     }
 
     fn sandbox(self) -> SandboxId {
-        SandboxId(self.text("id"))
+        SandboxId::from(self.text("id"))
     }
 
     fn uid(self) -> PodUid {
-        PodUid(self.text("uid"))
+        PodUid::from(self.text("uid"))
     }
 }
 

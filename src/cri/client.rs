@@ -161,7 +161,7 @@ impl Client {
             }
             Request::StopSandbox(id) => {
                 let ask = v1::StopPodSandboxRequest {
-                    pod_sandbox_id: id.0.clone(),
+                    pod_sandbox_id: id.to_string(),
                 };
                 done(
                     runtime
@@ -172,7 +172,7 @@ impl Client {
             }
             Request::RemoveSandbox(id) => {
                 let ask = v1::RemovePodSandboxRequest {
-                    pod_sandbox_id: id.0.clone(),
+                    pod_sandbox_id: id.to_string(),
                 };
                 done(
                     runtime
@@ -183,7 +183,7 @@ impl Client {
             }
             Request::SandboxStatus(id) => {
                 let ask = v1::PodSandboxStatusRequest {
-                    pod_sandbox_id: id.0.clone(),
+                    pod_sandbox_id: id.to_string(),
                     verbose: false,
                 };
                 let answer = runtime
@@ -233,7 +233,7 @@ impl Client {
             }
             Request::StartContainer(id) => {
                 let ask = v1::StartContainerRequest {
-                    container_id: id.0.clone(),
+                    container_id: id.to_string(),
                 };
                 done(
                     runtime
@@ -245,7 +245,7 @@ impl Client {
             Request::StopContainer { container, grace } => {
                 let timeout = i64::try_from(grace.as_secs()).unwrap_or(i64::MAX);
                 let ask = v1::StopContainerRequest {
-                    container_id: container.0.clone(),
+                    container_id: container.to_string(),
                     timeout,
                 };
                 done(
@@ -257,7 +257,7 @@ impl Client {
             }
             Request::RemoveContainer(id) => {
                 let ask = v1::RemoveContainerRequest {
-                    container_id: id.0.clone(),
+                    container_id: id.to_string(),
                 };
                 done(
                     runtime
@@ -268,7 +268,7 @@ impl Client {
             }
             Request::ContainerStatus(id) => {
                 let ask = v1::ContainerStatusRequest {
-                    container_id: id.0.clone(),
+                    container_id: id.to_string(),
                     verbose: false,
                 };
                 let answer = runtime

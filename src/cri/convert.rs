@@ -24,13 +24,13 @@ pub(super) trait Created {
 
 impl Created for v1::RunPodSandboxResponse {
     fn reply(self) -> Reply {
-        Reply::Sandbox(SandboxId(self.pod_sandbox_id))
+        Reply::Sandbox(SandboxId::from(self.pod_sandbox_id))
     }
 }
 
 impl Created for v1::CreateContainerResponse {
     fn reply(self) -> Reply {
-        Reply::Container(ContainerId(self.container_id))
+        Reply::Container(ContainerId::from(self.container_id))
     }
 }
 
@@ -68,7 +68,7 @@ fn code(status: &tonic::Status) -> StatusCode {
 
 pub(super) fn event(message: v1::ContainerEventResponse) -> Event {
     Event {
-        container: ContainerId(message.container_id),
+        container: ContainerId::from(message.container_id),
         kind: match message.container_event_type {
             0 => EventKind::Created,
             1 => EventKind::Started,
@@ -121,7 +121,7 @@ fn sandbox_status(status: v1::PodSandboxStatus) -> SandboxStatus {
     let addresses = std::iter::once(network.ip)
         .chain(network.additional_ips.into_iter().map(|address| address.ip));
     SandboxStatus {
-        id: SandboxId(status.id),
+        id: SandboxId::from(status.id),
         metadata: status.metadata.map(sandbox_metadata),
         state: sandbox_state(status.state),
         created_at: RuntimeNanos(status.created_at),
@@ -141,7 +141,7 @@ fn shared_statuses(statuses: Vec<v1::ContainerStatus>) -> Vec<Shared<ContainerSt
 
 fn container_status(status: v1::ContainerStatus) -> ContainerStatus {
     ContainerStatus {
-        id: ContainerId(status.id),
+        id: ContainerId::from(status.id),
         metadata: status.metadata.map(container_metadata),
         state: container_state(status.state),
         created_at: RuntimeNanos(status.created_at),
@@ -159,7 +159,7 @@ fn container_status(status: v1::ContainerStatus) -> ContainerStatus {
 
 pub(super) fn sandboxes(answer: v1::ListPodSandboxResponse) -> Reply {
     let listing = |item: v1::PodSandbox| SandboxListing {
-        id: SandboxId(item.id),
+        id: SandboxId::from(item.id),
         metadata: item.metadata.map(sandbox_metadata),
         state: sandbox_state(item.state),
         created_at: RuntimeNanos(item.created_at),
@@ -170,8 +170,8 @@ pub(super) fn sandboxes(answer: v1::ListPodSandboxResponse) -> Reply {
 
 pub(super) fn containers(answer: v1::ListContainersResponse) -> Reply {
     let listing = |item: v1::Container| ContainerListing {
-        id: ContainerId(item.id),
-        sandbox: SandboxId(item.pod_sandbox_id),
+        id: ContainerId::from(item.id),
+        sandbox: SandboxId::from(item.pod_sandbox_id),
         metadata: item.metadata.map(container_metadata),
         state: container_state(item.state),
         created_at: RuntimeNanos(item.created_at),
@@ -199,7 +199,7 @@ fn image_listing(image: v1::Image) -> ImageListing {
 fn sandbox_metadata(metadata: v1::PodSandboxMetadata) -> SandboxMetadata {
     SandboxMetadata {
         name: metadata.name,
-        uid: PodUid(metadata.uid),
+        uid: PodUid::from(metadata.uid),
         namespace: metadata.namespace,
         attempt: metadata.attempt,
     }
@@ -255,7 +255,7 @@ pub(super) fn list_containers(
     labels: &Labels,
 ) -> v1::ListContainersRequest {
     let filter = v1::ContainerFilter {
-        pod_sandbox_id: sandbox.map(|id| id.0.clone()).unwrap_or_default(),
+        pod_sandbox_id: sandbox.map(ToString::to_string).unwrap_or_default(),
         label_selector: to_map(labels),
         ..Default::default()
     };
@@ -284,7 +284,7 @@ fn sandbox_config(spec: &SandboxSpec) -> v1::PodSandboxConfig {
     v1::PodSandboxConfig {
         metadata: Some(v1::PodSandboxMetadata {
             name: spec.name.clone(),
-            uid: spec.uid.0.clone(),
+            uid: spec.uid.to_string(),
             namespace: spec.namespace.clone(),
             attempt: spec.attempt,
         }),
@@ -315,7 +315,7 @@ pub(super) fn create_container(spec: &Arc<ContainerSpec>) -> v1::CreateContainer
         .memory_bytes
         .map_or(0, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
     v1::CreateContainerRequest {
-        pod_sandbox_id: spec.sandbox.0.clone(),
+        pod_sandbox_id: spec.sandbox.to_string(),
         config: Some(v1::ContainerConfig {
             metadata: Some(v1::ContainerMetadata {
                 name: spec.name().to_owned(),

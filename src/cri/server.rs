@@ -117,13 +117,13 @@ impl<B: Backend> RuntimeService for Served<B> {
             incoming::run_sandbox,
             |_, reply| outgoing::sandbox(reply);
         stop_pod_sandbox(StopPodSandboxRequest) -> StopPodSandboxResponse =
-            |ask| Ok(Request::StopSandbox(SandboxId(ask.pod_sandbox_id.clone()))),
+            |ask| Ok(Request::StopSandbox(SandboxId::from(ask.pod_sandbox_id.clone()))),
             |_, reply| outgoing::done(&reply);
         remove_pod_sandbox(RemovePodSandboxRequest) -> RemovePodSandboxResponse =
-            |ask| Ok(Request::RemoveSandbox(SandboxId(ask.pod_sandbox_id.clone()))),
+            |ask| Ok(Request::RemoveSandbox(SandboxId::from(ask.pod_sandbox_id.clone()))),
             |_, reply| outgoing::done(&reply);
         pod_sandbox_status(PodSandboxStatusRequest) -> PodSandboxStatusResponse =
-            |ask| Ok(Request::SandboxStatus(SandboxId(ask.pod_sandbox_id.clone()))),
+            |ask| Ok(Request::SandboxStatus(SandboxId::from(ask.pod_sandbox_id.clone()))),
             |_, reply| outgoing::sandbox_status_reply(reply);
         list_pod_sandbox(ListPodSandboxRequest) -> ListPodSandboxResponse =
             |ask| Ok(incoming::list_sandboxes(ask)),
@@ -132,19 +132,19 @@ impl<B: Backend> RuntimeService for Served<B> {
             incoming::create_container,
             |_, reply| outgoing::container(reply);
         start_container(StartContainerRequest) -> StartContainerResponse =
-            |ask| Ok(Request::StartContainer(ContainerId(ask.container_id.clone()))),
+            |ask| Ok(Request::StartContainer(ContainerId::from(ask.container_id.clone()))),
             |_, reply| outgoing::done(&reply);
         stop_container(StopContainerRequest) -> StopContainerResponse =
             |ask| Ok(incoming::stop_container(ask)),
             |_, reply| outgoing::done(&reply);
         remove_container(RemoveContainerRequest) -> RemoveContainerResponse =
-            |ask| Ok(Request::RemoveContainer(ContainerId(ask.container_id.clone()))),
+            |ask| Ok(Request::RemoveContainer(ContainerId::from(ask.container_id.clone()))),
             |_, reply| outgoing::done(&reply);
         list_containers(ListContainersRequest) -> ListContainersResponse =
             |ask| Ok(incoming::list_containers(ask)),
             outgoing::containers;
         container_status(ContainerStatusRequest) -> ContainerStatusResponse =
-            |ask| Ok(Request::ContainerStatus(ContainerId(ask.container_id.clone()))),
+            |ask| Ok(Request::ContainerStatus(ContainerId::from(ask.container_id.clone()))),
             |_, reply| outgoing::container_status_reply(reply);
         }
         missing: {

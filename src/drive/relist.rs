@@ -62,7 +62,7 @@ pub(super) async fn inspect(runner: &CaseRunner, sandbox: SandboxId) {
     let began = host::now();
     let mut labels = runner.session().labels();
     if let Some(uid) = runner.pod_of(&sandbox) {
-        labels.insert("io.kubernetes.pod.uid".to_owned(), uid.0);
+        labels.insert("io.kubernetes.pod.uid".to_owned(), uid.to_string());
     }
     let _ = runner.call(Request::ListSandboxes(labels)).await;
     let _ = runner.call(Request::SandboxStatus(sandbox.clone())).await;

@@ -34,7 +34,7 @@ pub const NAMESPACE: &str = "cri-event-conformance";
 #[must_use]
 pub fn run_labels(run: &RunId) -> Labels {
     Labels::from([
-        (RUN_LABEL.to_owned(), run.0.clone()),
+        (RUN_LABEL.to_owned(), run.to_string()),
         (PROCESS_LABEL.to_owned(), host::this_process()),
     ])
 }
@@ -242,7 +242,7 @@ impl Session {
             binding: binding.to_owned(),
             name,
             namespace: NAMESPACE.to_owned(),
-            uid: PodUid(uid),
+            uid: PodUid::from(uid),
             attempt: 0,
             labels,
             annotations: Labels::new(),

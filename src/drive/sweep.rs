@@ -58,7 +58,7 @@ pub async fn sweep(
         // A failed stop is told by the removal, which tries the same.
         let _ = caller.call(None, Request::StopSandbox(id.clone())).await;
         match caller.call(None, Request::RemoveSandbox(id.clone())).await {
-            Ok(_) => done.sandboxes.push(id.0.clone()),
+            Ok(_) => done.sandboxes.push(id.to_string()),
             Err(fault) => done.failures.push(format!("sandbox {id}: {fault}")),
         }
     }
@@ -71,7 +71,7 @@ pub async fn sweep(
 async fn listed(caller: &Caller, run: Option<&RunId>) -> Result<Vec<SandboxListing>, SweepError> {
     let mut labels = Labels::new();
     if let Some(run) = run {
-        labels.insert(RUN_LABEL.to_owned(), run.0.clone());
+        labels.insert(RUN_LABEL.to_owned(), run.to_string());
     }
     match ask(caller, Request::ListSandboxes(labels)).await? {
         Reply::Sandboxes(listed) => Ok(listed),
@@ -91,7 +91,7 @@ async fn sweep_images(
         let Some((owner, process)) = owner_of_image(tag) else {
             continue;
         };
-        let ours = run.map_or_else(|| !host::is_alive(process), |run| run.0 == owner);
+        let ours = run.map_or_else(|| !host::is_alive(process), |run| run.as_str() == owner);
         if !ours {
             continue;
         }

@@ -5,7 +5,7 @@
 //! may leave the UID out or tell a wrong one: while a call is under way that can name the id, such
 //! an event waits unclaimed.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +23,8 @@ const UNCLAIMED_LIMIT: usize = 1_000;
 pub struct CaseHistory {
     case: CaseRun,
     entries: Vec<Arc<Entry>>,
-    calls: BTreeMap<CallId, Call>,
+    /// By their ids: new ones come last, as calls are numbered in the order in which they are sent.
+    calls: Vec<(CallId, Call)>,
     subjects: Vec<Subject>,
     pods: BTreeSet<PodUid>,
     /// How many calls are under way that will return an id.
@@ -74,7 +75,7 @@ impl CaseHistory {
         Self {
             case,
             entries: Vec::new(),
-            calls: BTreeMap::new(),
+            calls: Vec::new(),
             subjects: Vec::new(),
             pods: BTreeSet::new(),
             making: 0,
@@ -111,7 +112,7 @@ impl CaseHistory {
     /// The case's calls, and the run's relists meanwhile, in the order in which they were sent.
     #[must_use]
     pub fn calls(&self) -> impl DoubleEndedIterator<Item = &Call> {
-        self.calls.values()
+        self.calls.iter().map(|(_, call)| call)
     }
 
     /// The UIDs that the case gave to its pods.
@@ -222,20 +223,20 @@ impl CaseHistory {
             self.pods.insert(spec.uid.clone());
         }
         self.making += usize::from(makes(request));
-        self.calls.insert(
-            call,
-            Call {
-                began: entry.clone(),
-                ended: None,
-            },
-        );
+        let began = entry.clone();
+        let sent = (call, Call { began, ended: None });
+        match self.place_of(call) {
+            Ok(place) => self.calls[place] = sent,
+            Err(place) => self.calls.insert(place, sent),
+        }
         self.entries.push(entry.clone());
     }
 
     fn call_ended(&mut self, id: CallId, result: &Result<Reply, CallFault>, entry: &Arc<Entry>) {
-        let Some(call) = self.calls.get_mut(&id) else {
+        let Ok(place) = self.place_of(id) else {
             return;
         };
+        let call = &mut self.calls[place].1;
         if call.ended.replace(entry.clone()).is_none() {
             self.making -= usize::from(makes(call.request()));
         }
@@ -256,6 +257,11 @@ impl CaseHistory {
         if self.making == 0 {
             self.unclaimed.clear();
         }
+    }
+
+    /// Where a call is, or else would be.
+    fn place_of(&self, call: CallId) -> Result<usize, usize> {
+        self.calls.binary_search_by_key(&call, |(id, _)| *id)
     }
 
     fn saw(&mut self, event: &Event, entry: &Arc<Entry>) {

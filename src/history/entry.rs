@@ -57,7 +57,7 @@ fn weight(labels: &Labels, annotations: &Labels) -> usize {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Body {
     /// The first entry of every history.
-    RunBegan(RunInfo),
+    RunBegan(Arc<RunInfo>),
     /// A case starts.
     CaseBegan {
         /// Which execution.

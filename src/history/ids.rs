@@ -1,7 +1,9 @@
-//! Identifiers and instants, each a type of its own so that none is taken for another.
+//! Identifiers and instants, each a type of its own so that none is taken for another. Identifiers
+//! are cheap to clone: a history tells each of them many times, and holds it once.
 
 use std::borrow::Borrow;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +14,7 @@ macro_rules! text_id {
         #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[derive(Serialize, Deserialize)]
         #[serde(transparent)]
-        pub struct $name(pub String);
+        pub struct $name(Arc<str>);
 
         impl $name {
             /// The identifier as text, exactly as the runtime or the run wrote it.
@@ -36,7 +38,25 @@ macro_rules! text_id {
 
         impl From<&str> for $name {
             fn from(text: &str) -> Self {
-                Self(text.to_owned())
+                Self(text.into())
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl From<Arc<str>> for $name {
+            fn from(text: Arc<str>) -> Self {
+                Self(text)
+            }
+        }
+
+        impl From<&$name> for Arc<str> {
+            fn from(id: &$name) -> Self {
+                id.0.clone()
             }
         }
     };

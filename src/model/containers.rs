@@ -68,7 +68,7 @@ impl Machine {
             );
             return Err(fault(StatusCode::ALREADY_EXISTS, message));
         }
-        let id = ContainerId(self.random.id());
+        let id = ContainerId::from(self.random.id());
         let status = ContainerStatus {
             id: id.clone(),
             metadata: Some(metadata),

@@ -55,7 +55,7 @@ impl Sandbox {
 
 impl Machine {
     pub(super) fn run_sandbox(&mut self, spec: &Arc<SandboxSpec>) -> Result<Reply, CallFault> {
-        let id = SandboxId(self.random.id());
+        let id = SandboxId::from(self.random.id());
         let sandbox = Sandbox {
             id: id.clone(),
             spec: spec.clone(),

@@ -18,7 +18,8 @@ struct Told<'a> {
     status: &'a ContainerStatus,
     /// When the event was made that shows it.
     made: Option<RuntimeNanos>,
-    evidence: Vec<Seq>,
+    /// Where that was asked for, and where it came. An event is both.
+    evidence: [Seq; 2],
 }
 
 pub(super) fn what_stopped_tells_stays(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
@@ -34,11 +35,12 @@ pub(super) fn what_stopped_tells_stays(rule: &Invariant, history: &CaseHistory) 
             let made_after = told
                 .made
                 .is_none_or(|made| made >= stopped.event().created_at);
-            let came_after = told.evidence.iter().all(|seq| *seq > stopped.seq());
+            let came_after = told.evidence[0] > stopped.seq();
             let after = made_after && came_after;
             let (expected, actual) = difference(end, told.status).filter(|_| after)?;
             let mut evidence = vec![stopped.seq()];
-            evidence.extend(&told.evidence);
+            evidence.extend(told.evidence);
+            evidence.dedup();
             Some(rule.told(name_of(subject), expected, actual, evidence))
         })
     };
@@ -52,7 +54,7 @@ fn told_of_each(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Told<'_>>> 
         if let (Some(ended), Some(Ok(Reply::ContainerStatus(status)))) =
             (call.ended(), call.result())
         {
-            let evidence = vec![call.began().seq, ended.seq];
+            let evidence = [call.began().seq, ended.seq];
             let status: &ContainerStatus = status;
             told.entry(&status.id).or_default().push(Told {
                 status,
@@ -73,7 +75,7 @@ fn told_of_each(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Told<'_>>> 
             told.entry(&status.id).or_default().push(Told {
                 status,
                 made: Some(event.created_at),
-                evidence: vec![sighting.seq()],
+                evidence: [sighting.seq(); 2],
             });
         }
     }
@@ -82,6 +84,13 @@ fn told_of_each(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Told<'_>>> 
 
 /// What is told otherwise of an end.
 fn difference(end: &ContainerStatus, later: &ContainerStatus) -> Option<(String, String)> {
+    let told = |status: &ContainerStatus| {
+        let (started, finished) = (status.started_at, status.finished_at);
+        (status.state, status.exit_code, started, finished)
+    };
+    if told(end) == told(later) && end.reason == later.reason {
+        return None;
+    }
     let fields = |status: &ContainerStatus| {
         [
             ("state", status.state.to_string()),

@@ -13,8 +13,8 @@ use crate::outcome::Violation;
 /// A proof that something has become of a container.
 struct Proof<'a> {
     needed: EventKind,
-    /// What proves it, as a phrase.
-    by: String,
+    /// What proves it, as a phrase in two parts.
+    by: (&'static str, &'static str),
     began: &'a Entry,
     ended: &'a Entry,
 }
@@ -24,7 +24,7 @@ impl<'a> Proof<'a> {
         let (shown, needed) = relist.announcement()?;
         Some(Self {
             needed,
-            by: format!("a relist that {shown}"),
+            by: ("a relist that ", shown),
             began: relist.began,
             ended: relist.ended,
         })
@@ -33,7 +33,7 @@ impl<'a> Proof<'a> {
     fn of_call(transition: &Transition<'a>) -> Self {
         Self {
             needed: transition.needed,
-            by: transition.method.to_owned(),
+            by: ("", transition.method),
             began: transition.began,
             ended: transition.ended,
         }
@@ -67,7 +67,8 @@ fn missed(
         Some(late) if late > bound => format!("{needed} came {late:?} later"),
         None | Some(_) => return None,
     };
-    let expected = format!("{needed} within {bound:?} of {}", proof.by);
+    let (kind, by) = proof.by;
+    let expected = format!("{needed} within {bound:?} of {kind}{by}");
     let mut violation = rule.broken(subject, expected, actual, told);
     let places = [proof.began.seq, proof.ended.seq];
     violation.evidence.extend(places);

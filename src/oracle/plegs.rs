@@ -15,28 +15,43 @@ mod relists;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 
 use super::invariants::Invariant;
 use super::name_of;
 use super::snapshots::pods_that_went_back;
 use crate::history::{
-    Body, Call, CaseHistory, ContainerId, Entry, Event, EventKind, PodUid, Request, SandboxId,
-    SandboxSpec, Seq, Shared, Sighting, StepsEnd, Subject, SubjectKind, SubscriptionId,
+    Body, Call, CaseHistory, ContainerId, ContainerListing, Entry, Event, EventKind, PodUid,
+    Request, SandboxId, SandboxListing, SandboxSpec, SandboxState, Seq, Shared, Sighting, StepsEnd,
+    Subject, SubjectKind, SubscriptionId,
 };
 use crate::limits;
 use crate::outcome::Violation;
 use crate::pleg::{
-    Features, Generic, Kubelet, KubeletPanic, PodStatus, list_pods, pod_status, receive,
+    Features, Generic, Kubelet, KubeletPanic, PodStatus, State, list_pods, pod_status, receive,
 };
 use relists::{Answers, Relist, relists};
 
 /// A kubelet's channel holds as many events; it is emptied after each relist and event.
 const CHANNEL: usize = 1_000;
 
-/// What a kubelet believes of one pod: of its sandbox and each container by name, what state, exit
-/// code and reason it has.
-type Belief = BTreeMap<String, String>;
+/// What a kubelet believes of one pod.
+type Belief<'a> = BTreeMap<Part<'a>, Told<'a>>;
+
+/// A sandbox of a pod by its id, or a container by its name and id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Part<'a> {
+    Sandbox(&'a str),
+    Container(&'a str, &'a str),
+}
+
+/// The state that a part is in; of a container its exit code and reason, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told<'a> {
+    Sandbox(SandboxState),
+    Container(State, i32, &'a str),
+}
 
 /// What one kubelet came to believe of each pod, and since where in the history.
 type Beliefs = BTreeMap<String, Vec<(Seq, Believed)>>;
@@ -58,25 +73,27 @@ pub(super) fn plegs_agree(rule: &Invariant, history: &CaseHistory) -> Vec<Violat
         Ok(evented) => evented,
         Err((seq, panic)) => return vec![panicked(rule, history, seq, &panic)],
     };
-    let went_back = pods_that_went_back(history);
     let pods = history.subjects().iter().filter_map(|subject| {
         let SubjectKind::Sandbox(spec) = &subject.kind else {
             return None;
         };
-        if went_back.contains(&spec.uid) {
-            return None;
-        }
         let pod = Pod {
             history,
             subject,
             spec,
             relists: &relists,
-            relisting: relisting.get(spec.uid.0.as_str())?,
-            evented: evented.get(spec.uid.0.as_str()).map_or(&[], Vec::as_slice),
+            relisting: relisting.get(spec.uid.as_str())?,
+            evented: evented.get(spec.uid.as_str()).map_or(&[], Vec::as_slice),
         };
-        pod.disagreement(rule)
+        Some((&spec.uid, pod.disagreement(rule)?))
     });
-    pods.collect()
+    let mut disagreements: Vec<(&PodUid, Violation)> = pods.collect();
+    if !disagreements.is_empty() {
+        let went_back = pods_that_went_back(history);
+        disagreements.retain(|(pod, _)| !went_back.contains(pod));
+    }
+    let told = disagreements.into_iter();
+    told.map(|(_, violation)| violation).collect()
 }
 
 fn panicked(rule: &Invariant, history: &CaseHistory, at: Seq, panic: &KubeletPanic) -> Violation {
@@ -132,7 +149,7 @@ impl Pod<'_> {
 
     /// Until where the pod must be believed to be as a relist shows it; none if it is not at rest.
     fn at_rest_until(&self, relist: &Relist<'_>, place: usize) -> Option<Seq> {
-        let uid = self.spec.uid.0.as_str();
+        let uid = self.spec.uid.as_str();
         let mut later = self.relists.iter();
         let inspected_again =
             later.any(|later| later.pod == Some(uid) && later.ended.seq > relist.ended.seq);
@@ -162,7 +179,7 @@ impl Pod<'_> {
 
     /// Whether a call may change the pod.
     fn is_touched_by(&self, request: &Request) -> bool {
-        let is_own = |sandbox: &SandboxId| ContainerId::from(sandbox) == self.subject.id;
+        let is_own = |sandbox: &SandboxId| sandbox.as_str() == self.subject.id.as_str();
         let holds = |container: &ContainerId| {
             let mut subjects = self.history.subjects().iter();
             subjects.any(|subject| match &subject.kind {
@@ -220,13 +237,15 @@ impl Relisting {
     /// Lets the kubelet relist the case's pods.
     fn relist(&mut self, pods: &BTreeSet<PodUid>, relist: &Relist<'_>, answers: &Answers<'_>) {
         let at = relist.at();
-        let mut sandboxes = relist.sandboxes.to_vec();
-        sandboxes.retain(|listed| {
+        let sandboxes = relist.sandboxes.iter().filter(|listed| {
             let metadata = listed.metadata.as_ref();
             metadata.is_some_and(|metadata| pods.contains(&metadata.uid))
         });
-        let mut containers = relist.containers.to_vec();
-        containers.retain(|listed| sandboxes.iter().any(|of| of.id == listed.sandbox));
+        let sandboxes: Vec<&SandboxListing> = sandboxes.collect();
+        let containers = relist.containers.iter();
+        let containers =
+            containers.filter(|listed| sandboxes.iter().any(|of| of.id == listed.sandbox));
+        let containers: Vec<&ContainerListing> = containers.collect();
         let list = list_pods(at, &sandboxes, &containers);
         match relist.pod {
             Some(uid) => self.generic.relist_pod(&mut self.kubelet, uid, &list),
@@ -256,13 +275,13 @@ fn relisting_kubelet(history: &CaseHistory, relists: &[Relist<'_>]) -> Beliefs {
         answers.take(relist);
         relisting.relist(history.pods(), relist, &answers);
         for uid in history.pods() {
-            let is_shown = relist.pod.is_none_or(|pod| pod == uid.0);
-            if let Some(status) = relisting.believed(&uid.0).filter(|_| is_shown) {
+            let is_shown = relist.pod.is_none_or(|pod| pod == uid.as_str());
+            if let Some(status) = relisting.believed(uid.as_str()).filter(|_| is_shown) {
                 let believed = Believed {
                     status: Some(status.clone()),
                     deleted: nothing.clone(),
                 };
-                let of_pod = beliefs.entry(uid.0.clone()).or_default();
+                let of_pod = beliefs.entry(uid.to_string()).or_default();
                 of_pod.push((relist.ended.seq, believed));
             }
         }
@@ -306,7 +325,7 @@ fn evented_kubelet(
                         history
                             .pods()
                             .iter()
-                            .for_each(|uid| evented.believe(entry.seq, &uid.0));
+                            .for_each(|uid| evented.believe(entry.seq, uid.as_str()));
                     }
                 }
             }
@@ -339,12 +358,12 @@ impl Evented {
             return Ok(());
         }
         if event.kind == EventKind::Deleted {
-            self.deleted.insert(event.container.0.clone());
+            self.deleted.insert(event.container.to_string());
         }
         receive(&mut self.kubelet.kubelet, event)?;
         self.kubelet.kubelet.channel.drain().for_each(drop);
         if let Some(uid) = event.pod_uid() {
-            self.believe(seq, &uid.0);
+            self.believe(seq, uid.as_str());
         }
         Ok(())
     }
@@ -375,7 +394,7 @@ impl Evented {
 }
 
 impl Believed {
-    fn belief(&self) -> Belief {
+    fn belief(&self) -> Belief<'_> {
         let status = self.status.as_ref();
         status.map_or_else(Belief::new, |status| belief(status, &self.deleted))
     }
@@ -387,37 +406,58 @@ impl Believed {
     }
 }
 
-fn belief(status: &PodStatus, deleted: &BTreeSet<String>) -> Belief {
+fn belief<'a>(status: &'a PodStatus, deleted: &BTreeSet<String>) -> Belief<'a> {
     let sandboxes = status.sandboxes.iter().map(|sandbox| {
-        let name = format!("sandbox {}", sandbox.id.as_str());
-        (name, sandbox.state.to_string())
+        let part = Part::Sandbox(sandbox.id.as_str());
+        (part, Told::Sandbox(sandbox.state))
     });
     let containers = status
         .containers
         .iter()
         .filter(|container| !deleted.contains(container.id.as_str()))
         .map(|container| {
-            let name = format!("{} {}", container.name, container.id.as_str());
-            let name = name.trim_start().to_owned();
-            let (state, code) = (container.state.label(), container.exit_code);
-            (name, format!("{state} {code} {}", container.reason))
+            let part = Part::Container(&container.name, container.id.as_str());
+            let (state, code) = (container.state, container.exit_code);
+            (part, Told::Container(state, code, &container.reason))
         });
     sandboxes.chain(containers).collect()
 }
 
 /// Both beliefs of whatever they differ in.
-fn side_by_side(relisting: &Belief, evented: &Belief) -> String {
-    let names: BTreeSet<&String> = relisting.keys().chain(evented.keys()).collect();
-    let told = |belief: &Belief, name: &str| {
-        let told = belief.get(name).map_or("nothing", |told| told.trim_end());
-        told.to_owned()
+fn side_by_side(relisting: &Belief<'_>, evented: &Belief<'_>) -> String {
+    let parts: BTreeSet<&Part<'_>> = relisting.keys().chain(evented.keys()).collect();
+    let told = |belief: &Belief<'_>, part: &Part<'_>| {
+        let told = belief.get(part).map(ToString::to_string);
+        told.unwrap_or_else(|| "nothing".to_owned())
     };
-    let differing = names
+    let differing = parts
         .into_iter()
-        .filter(|name| relisting.get(*name) != evented.get(*name))
-        .map(|name| {
-            let (relisting, evented) = (told(relisting, name), told(evented, name));
-            format!("{name}: by relists {relisting}, by events {evented}")
+        .filter(|part| relisting.get(*part) != evented.get(*part))
+        .map(|part| {
+            let (relisting, evented) = (told(relisting, part), told(evented, part));
+            format!("{part}: by relists {relisting}, by events {evented}")
         });
-    differing.collect::<Vec<_>>().join("; ")
+    let mut differing: Vec<String> = differing.collect();
+    differing.sort_unstable();
+    differing.join("; ")
+}
+
+impl fmt::Display for Part<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sandbox(id) => write!(f, "sandbox {id}"),
+            Self::Container("", id) => f.write_str(id),
+            Self::Container(name, id) => write!(f, "{name} {id}"),
+        }
+    }
+}
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sandbox(state) => state.fmt(f),
+            Self::Container(state, code, "") => write!(f, "{} {code}", state.label()),
+            Self::Container(state, code, reason) => write!(f, "{} {code} {reason}", state.label()),
+        }
+    }
 }

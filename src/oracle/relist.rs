@@ -46,6 +46,10 @@ pub(super) fn relists_of<'a>(
         let Request::ListContainers { sandbox, labels } = call.request() else {
             return None;
         };
+        let in_time = made.is_some_and(|made| began.seq > made);
+        if !in_time || !history.within_steps(ended.seq) {
+            return None;
+        }
         let Body::CallEnded {
             result: Ok(Reply::Containers(listed)),
             ..
@@ -61,8 +65,7 @@ pub(super) fn relists_of<'a>(
                     .iter()
                     .all(|(key, value)| spec.labels.get(key) == Some(value))
         });
-        let in_time = made.is_some_and(|made| began.seq > made);
-        if !of_subject || !in_time || !history.within_steps(ended.seq) {
+        if !of_subject {
             return None;
         }
         let listing = listed.iter().find(|listing| listing.id == subject.id);

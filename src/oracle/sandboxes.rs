@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use super::invariants::Invariant;
 use crate::history::{
-    CaseHistory, ContainerId, EventKind, PodUid, Request, SandboxSpec, SandboxState, SandboxStatus,
-    Seq, Sighting, Subject, SubjectKind,
+    CaseHistory, EventKind, PodUid, Request, SandboxSpec, SandboxState, SandboxStatus, Seq,
+    Sighting, Subject, SubjectKind,
 };
 use crate::outcome::Violation;
 
@@ -51,15 +51,15 @@ pub(super) fn sandbox_as_asked_for(rule: &Invariant, history: &CaseHistory) -> V
     let lives = lives(history);
     rule.on_each_event(history, |subject, sighting| {
         let (own, spec) = match &subject.kind {
-            SubjectKind::Sandbox(spec) => (subject.id.clone(), spec),
-            SubjectKind::Container(spec) => (ContainerId::from(&spec.sandbox), &spec.sandbox_spec),
+            SubjectKind::Sandbox(spec) => (subject.id.as_str(), spec),
+            SubjectKind::Container(spec) => (spec.sandbox.as_str(), &spec.sandbox_spec),
             SubjectKind::Stray => return None,
         };
         let told = sighting.event().sandbox.as_ref()?;
-        let other = other_sandbox(told, &own, spec);
+        let other = other_sandbox(told, own, spec);
         other
             .or_else(|| {
-                let wanted = lives.get(&own)?.state_in(subject, sighting)?;
+                let wanted = lives.get(own)?.state_in(subject, sighting)?;
                 (told.state != wanted).then(|| (wanted.to_string(), told.state.to_string()))
             })
             .map(|(expected, actual)| {
@@ -70,33 +70,32 @@ pub(super) fn sandbox_as_asked_for(rule: &Invariant, history: &CaseHistory) -> V
 }
 
 /// In what a status is another sandbox's than that which was run so.
-fn other_sandbox(
-    told: &SandboxStatus,
-    own: &ContainerId,
-    spec: &SandboxSpec,
-) -> Option<(String, String)> {
+fn other_sandbox(told: &SandboxStatus, own: &str, spec: &SandboxSpec) -> Option<(String, String)> {
     let metadata = told.metadata.as_ref()?;
     if metadata.uid != spec.uid {
         // Told by a rule of its own.
         return None;
     }
-    let attempts = (spec.attempt.to_string(), metadata.attempt.to_string());
     let fields = [
-        ("id", own.as_str(), told.id.as_str()),
+        ("id", own, told.id.as_str()),
         ("name", &spec.name, &metadata.name),
         ("namespace", &spec.namespace, &metadata.namespace),
-        ("attempt", &attempts.0, &attempts.1),
     ];
     let mut differing = fields.iter().filter(|(_, wanted, told)| wanted != told);
-    let (field, wanted, told) = differing.next()?;
+    let text = differing.next();
+    let text = text.map(|(field, wanted, told)| (*field, (*wanted).to_owned(), (*told).to_owned()));
+    let (field, wanted, told) = text.or_else(|| {
+        let (wanted, told) = (spec.attempt, metadata.attempt);
+        (wanted != told).then(|| ("attempt", wanted.to_string(), told.to_string()))
+    })?;
     Some((
         format!("with the {field} `{wanted}`"),
         format!("the {field} `{told}`"),
     ))
 }
 
-fn lives(history: &CaseHistory) -> BTreeMap<ContainerId, Life<'_>> {
-    let mut lives = BTreeMap::<ContainerId, Life<'_>>::new();
+fn lives(history: &CaseHistory) -> BTreeMap<&str, Life<'_>> {
+    let mut lives = BTreeMap::<&str, Life<'_>>::new();
     for subject in history.subjects() {
         if let SubjectKind::Sandbox(_) = subject.kind {
             let stopped = subject.first(EventKind::Stopped);
@@ -104,12 +103,12 @@ fn lives(history: &CaseHistory) -> BTreeMap<ContainerId, Life<'_>> {
                 ending: None,
                 stopped,
             };
-            lives.insert(subject.id.clone(), life);
+            lives.insert(subject.id.as_str(), life);
         }
     }
     for call in history.calls() {
         if let Request::StopSandbox(id) | Request::RemoveSandbox(id) = call.request()
-            && let Some(life) = lives.get_mut(&ContainerId::from(id))
+            && let Some(life) = lives.get_mut(id.as_str())
         {
             life.ending.get_or_insert(call.began().seq);
         }

@@ -211,7 +211,7 @@ impl Script {
             return Request::CreateContainer(self.new_container(name, extras));
         }
         let id = self.id_of(name);
-        let sandbox = SandboxId(id.0.clone());
+        let sandbox = SandboxId::from(id.to_string());
         match (word, name.starts_with("pod")) {
             ("stop", true) => Request::StopSandbox(sandbox),
             ("remove", true) => Request::RemoveSandbox(sandbox),
@@ -232,7 +232,7 @@ impl Script {
     fn new_sandbox(&mut self, name: &str) -> Arc<SandboxSpec> {
         let spec = Arc::new(SandboxSpec {
             binding: name.to_owned(),
-            uid: PodUid(format!("uid-of-{name}")),
+            uid: PodUid::from(format!("uid-of-{name}")),
             ..SandboxSpec::default()
         });
         self.sandboxes.insert(name.to_owned(), spec.clone());
@@ -246,7 +246,7 @@ impl Script {
         let attempt = *next;
         *next += 1;
         let spec = Arc::new(ContainerSpec {
-            sandbox: SandboxId(self.id_of(&pod).0),
+            sandbox: SandboxId::from(self.id_of(&pod).as_str()),
             sandbox_spec: self.sandboxes[&pod].clone(),
             binding: name.to_owned(),
             attempt,
@@ -257,7 +257,7 @@ impl Script {
             spec: spec.clone(),
             shown: None,
         };
-        self.containers.insert(self.id_of(name).0, made);
+        self.containers.insert(self.id_of(name).to_string(), made);
         spec
     }
 
@@ -267,12 +267,12 @@ impl Script {
             Some((name, attempt)) => (name, attempt.parse().expect("a number")),
             None => (name, self.attempts.get(name).map_or(0, |next| next - 1)),
         };
-        ContainerId(format!("{name}.{attempt}.beef"))
+        ContainerId::from(format!("{name}.{attempt}.beef"))
     }
 
     fn reply(&self, request: &Request, extras: &Extras<'_>) -> Reply {
         if let Request::RunSandbox(spec) = request {
-            return Reply::Sandbox(SandboxId(self.id_of(&spec.binding).0));
+            return Reply::Sandbox(SandboxId::from(self.id_of(&spec.binding).as_str()));
         }
         if let Request::CreateContainer(spec) = request {
             let name = format!("{}#{}", spec.binding, spec.attempt);
@@ -305,10 +305,10 @@ impl Script {
     fn event(&mut self, name: &str, word: &str, extras: &Extras<'_>) {
         let id = self.id_of(name);
         let kind = kind(word);
-        if let Some(container) = self.containers.get_mut(&id.0) {
+        if let Some(container) = self.containers.get_mut(id.as_str()) {
             container.show(&id, kind, extras);
         }
-        let pod = match self.containers.get(&id.0) {
+        let pod = match self.containers.get(id.as_str()) {
             Some(container) => container.spec.sandbox_spec.binding.clone(),
             None => name.to_owned(),
         };
@@ -358,7 +358,7 @@ impl Script {
         let uid = match (extras.value("uid"), self.sandboxes.get(pod)) {
             (Some(uid), _) => PodUid::from(uid),
             (None, Some(spec)) => spec.uid.clone(),
-            (None, None) => PodUid(format!("uid-of-foreign-{pod}")),
+            (None, None) => PodUid::from(format!("uid-of-foreign-{pod}")),
         };
         let metadata = SandboxMetadata {
             uid,
@@ -368,7 +368,7 @@ impl Script {
         let id = self.id_of(extras.value("sandbox").unwrap_or(pod));
         let stopped = self.stopped.contains(pod) || extras.has("not-ready");
         SandboxStatus {
-            id: SandboxId(id.0),
+            id: SandboxId::from(id.as_str()),
             metadata: (!extras.has("no-metadata")).then_some(metadata),
             state: if stopped && !extras.has("ready") {
                 SandboxState::NotReady

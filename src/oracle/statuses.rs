@@ -154,12 +154,11 @@ fn wrong_times(
         ),
     ];
     // What is not set is told above, or by another rule.
-    let set: Vec<(&str, i64)> = times
-        .into_iter()
-        .filter_map(|(name, time)| Some((name, time.filter(|time| *time != 0)?)))
-        .collect();
-    set.windows(2).find_map(|pair| {
-        let [(before, earlier), (after, later)] = [pair[0], pair[1]];
+    let set = times
+        .iter()
+        .filter_map(|(name, time)| Some((name, time.filter(|time| *time != 0)?)));
+    let mut pairs = set.clone().zip(set.skip(1));
+    pairs.find_map(|((before, earlier), (after, later))| {
         (later.saturating_add(TICK_NS) < earlier).then(|| {
             let early = Duration::from_nanos(earlier.abs_diff(later));
             let expected = format!("{before} not {early:?} after {after}");

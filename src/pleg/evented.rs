@@ -50,7 +50,7 @@ pub fn receive(kubelet: &mut Kubelet, event: &Event) -> Result<Receipt, KubeletP
     for container in &event.containers {
         image(container)?;
     }
-    let uid = SharedUid::from(metadata.uid.as_str());
+    let uid = SharedUid::from(Arc::from(&metadata.uid));
     follow(kubelet, &uid, told, event)?;
     if event.kind == EventKind::Deleted {
         deleted(kubelet, &uid, told, event);
@@ -76,7 +76,7 @@ pub fn receive(kubelet: &mut Kubelet, event: &Event) -> Result<Receipt, KubeletP
             kubelet,
             &uid,
             kind,
-            SharedId::from(event.container.as_str()),
+            SharedId::from(Arc::from(&event.container)),
         );
     }
     Ok(Receipt::Taken(uid))
@@ -88,7 +88,7 @@ fn deleted(kubelet: &mut Kubelet, uid: &SharedUid, told: &SandboxStatus, event: 
     if told.id.as_str() == event.container.as_str() {
         kubelet.cache.delete(uid.as_str());
     }
-    let container = SharedId::from(event.container.as_str());
+    let container = SharedId::from(Arc::from(&event.container));
     send(
         kubelet,
         uid,

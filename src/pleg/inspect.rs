@@ -7,6 +7,7 @@
 
 use core::net::{IpAddr, Ipv4Addr};
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use super::list::{ListedPod, Seen};
 use super::listing::label;
@@ -168,7 +169,7 @@ fn failure(method: &'static str, id: &str, fault: StatusFault) -> InspectError {
 
 fn sandbox(status: &SandboxStatus) -> PodSandbox {
     PodSandbox {
-        id: SharedId::from(status.id.as_str()),
+        id: SharedId::from(Arc::from(&status.id)),
         state: status.state,
         created_at: status.created_at.into(),
         attempt: status
@@ -190,7 +191,7 @@ fn container(status: &ContainerStatus) -> Result<PodContainer, KubeletPanic> {
     let if_exited = |text: &String| if exited { text.clone() } else { String::new() };
     let annotation = |key: &str| label(&status.annotations, key);
     Ok(PodContainer {
-        id: SharedId::from(status.id.as_str()),
+        id: SharedId::from(Arc::from(&status.id)),
         name: label(&status.labels, CONTAINER_NAME_LABEL).to_owned(),
         state: State::from(status.state),
         created_at: status.created_at.into(),

@@ -3,6 +3,7 @@
 //! Source: kubernetes `pkg/kubelet/kuberuntime/kuberuntime_manager.go` (`GetPods`, `GetPod`),
 //! `helpers.go` (`podSandboxByCreated`, `containersByID`, `toKubeContainer`), `labels.go`.
 
+use std::borrow::Borrow;
 use std::cmp::Reverse;
 
 use super::list::{PodList, Seen};
@@ -26,16 +27,17 @@ const POD_NAMESPACE_LABEL: &str = "io.kubernetes.pod.namespace";
 #[must_use]
 pub fn list_pods<'a>(
     at: Moment,
-    sandboxes: &'a [SandboxListing],
-    containers: &'a [ContainerListing],
+    sandboxes: &'a [impl Borrow<SandboxListing>],
+    containers: &'a [impl Borrow<ContainerListing>],
 ) -> PodList<'a> {
     let mut grouping = Grouping::new(sandboxes.len(), containers.len());
     for sandbox in sandboxes {
-        grouping.add_sandbox(sandbox);
+        grouping.add_sandbox(sandbox.borrow());
     }
     // Read beforehand, and not one by one: so the processor waits for many labels at once.
-    let owners: Vec<_> = containers.iter().map(owner).collect();
-    for (container, owner) in containers.iter().zip(owners) {
+    let containers = containers.iter().map(Borrow::borrow);
+    let owners: Vec<_> = containers.clone().map(owner).collect();
+    for (container, owner) in containers.zip(owners) {
         grouping.add_container(container, owner);
     }
     grouping.into_list(at)

@@ -1,4 +1,4 @@
-//! Identifiers that many places hold at once: shared, where those of the history are copied.
+//! Identifiers as PLEGs know them, which make less of a difference between them than the history.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -32,6 +32,12 @@ macro_rules! shared_id {
         impl From<&str> for $name {
             fn from(text: &str) -> Self {
                 Self(Arc::from(text))
+            }
+        }
+
+        impl From<Arc<str>> for $name {
+            fn from(text: Arc<str>) -> Self {
+                Self(text)
             }
         }
 

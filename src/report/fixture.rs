@@ -60,7 +60,7 @@ pub(super) fn entries() -> Vec<Arc<Entry>> {
         event,
     };
     let bodies = vec![
-        (0, Body::RunBegan(info())),
+        (0, Body::RunBegan(info().into())),
         (1, Body::SubscriptionOpened { subscription }),
         (9, Body::SubscriptionProven { subscription }),
         (

@@ -100,8 +100,8 @@ fn scripts(entries: &[Entry], alone: &[bool]) -> Vec<Script> {
                     continue;
                 };
                 let made = match result {
-                    Ok(Reply::Sandbox(id)) => Some(id.0.clone()),
-                    Ok(Reply::Container(id)) => Some(id.0.clone()),
+                    Ok(Reply::Sandbox(id)) => Some(id.to_string()),
+                    Ok(Reply::Container(id)) => Some(id.to_string()),
                     _ => None,
                 };
                 let call = Recorded {
@@ -135,7 +135,7 @@ async fn bare_loop(
         recorder: Recorder::new(),
     };
     let client = caller.client.clone();
-    let run = RunId(uuid::Uuid::new_v4().to_string());
+    let run = RunId::from(uuid::Uuid::new_v4().to_string());
     let image = prepare::image(options, &caller, &run, &mut None).await?;
     let places = Arc::new(Semaphore::new(options.threads));
     let began = host::now();
@@ -229,8 +229,8 @@ impl Replay {
         };
         // A call that failed when it was recorded fails again; either way it took its time.
         let made = match self.client.call(&request).await {
-            Ok(Reply::Sandbox(id)) => Some(id.0),
-            Ok(Reply::Container(id)) => Some(id.0),
+            Ok(Reply::Sandbox(id)) => Some(id.to_string()),
+            Ok(Reply::Container(id)) => Some(id.to_string()),
             Ok(_) | Err(_) => None,
         };
         if let (Some(old), Some(new)) = (call.made, made) {
@@ -248,8 +248,8 @@ impl Replay {
         let request = &call.request;
         let took = Duration::from_nanos(call.ended - call.began);
         let ids = self.ids.lock().await.clone();
-        let sandbox = |id: &SandboxId| ids.get(&id.0).cloned().map(SandboxId);
-        let container = |id: &ContainerId| ids.get(&id.0).cloned().map(ContainerId);
+        let sandbox = |id: &SandboxId| ids.get(id.as_str()).cloned().map(SandboxId::from);
+        let container = |id: &ContainerId| ids.get(id.as_str()).cloned().map(ContainerId::from);
         Some(match request {
             Request::RunSandbox(spec) => Request::RunSandbox(Arc::new(SandboxSpec {
                 uid: uuid::Uuid::new_v4().to_string().as_str().into(),
@@ -260,7 +260,7 @@ impl Replay {
             Request::RemoveSandbox(id) => Request::RemoveSandbox(sandbox(id)?),
             Request::CreateContainer(spec) => {
                 let sandbox = sandbox(&spec.sandbox)?;
-                let sandbox_spec = self.specs.lock().await.get(&sandbox.0)?.clone();
+                let sandbox_spec = self.specs.lock().await.get(sandbox.as_str())?.clone();
                 Request::CreateContainer(Arc::new(ContainerSpec {
                     sandbox,
                     sandbox_spec,
@@ -310,7 +310,7 @@ fn container_of(call: &Recorded) -> String {
     match &call.request {
         Request::StartContainer(id)
         | Request::RemoveContainer(id)
-        | Request::StopContainer { container: id, .. } => id.0.clone(),
+        | Request::StopContainer { container: id, .. } => id.to_string(),
         _ => call.made.clone().unwrap_or_default(),
     }
 }

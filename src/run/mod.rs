@@ -267,7 +267,7 @@ fn run_plan(
     // Whatever is done here is done at the reactor's time.
     let _within = runtime.enter();
     let stop = CancellationToken::new();
-    let run = RunId(uuid::Uuid::new_v4().to_string());
+    let run = RunId::from(uuid::Uuid::new_v4().to_string());
     let interrupts = if shown == Shown::Nowhere && reactor.is_simulated() {
         Interrupts::default()
     } else {

@@ -84,7 +84,7 @@ pub(super) async fn connect(
         endpoint: target.runtime.to_string(),
         runtime: client.version().clone(),
     };
-    recorder.record(Body::RunBegan(info.clone()));
+    recorder.record(Body::RunBegan(info.clone().into()));
     let caller = Caller { client, recorder };
     Ok((caller, info, Recording { following, file }))
 }

@@ -1,5 +1,6 @@
 //! A case that is over, and what the oracle says of it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::findings::{Found, find, slice};
@@ -18,6 +19,8 @@ pub struct EndedCase {
     pub(super) ended: Arc<Entry>,
     pub(super) known: Arc<Known>,
     pub(super) profiles: Arc<[Profile]>,
+    /// Invariants of which earlier cases have told enough: no evidence is looked for.
+    pub(super) told: Arc<BTreeSet<String>>,
 }
 
 /// A case that has been judged.
@@ -68,7 +71,7 @@ impl EndedCase {
             if !outcome.cap(cap.unwrap_or(Level::May)) {
                 self.known.apply(&mut outcome, &seen);
             }
-            found = find(&case.id, history);
+            found = find(&case.id, history, &self.told);
         }
         JudgedCase {
             run: self.run(),

@@ -17,6 +17,8 @@ const EVIDENCE_ENTRIES: usize = 60;
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     found: BTreeMap<Seq, (Option<CaseRun>, Vec<Found>)>,
+    /// Invariants of which no later violation is told in full.
+    told: Arc<BTreeSet<String>>,
 }
 
 /// A broken invariant.
@@ -43,6 +45,9 @@ impl Findings {
             let same = before.filter(|before| before.violation.rule == found.violation.rule);
             if same.take(TOLD_VIOLATIONS).count() == TOLD_VIOLATIONS {
                 found.evidence = Vec::new();
+                if !self.told.contains(found.rule()) {
+                    Arc::make_mut(&mut self.told).insert(found.rule().to_owned());
+                }
             }
         }
         if !found.is_empty() {
@@ -53,6 +58,12 @@ impl Findings {
     /// Forgets what was found in a case, which has no verdict of the oracle's after all.
     pub(super) fn forget(&mut self, case: CaseRun) {
         self.found.retain(|_, (of, _)| *of != Some(case));
+        self.told = Arc::default();
+    }
+
+    /// The invariants of which a case that ends now need not show any evidence.
+    pub(super) fn told_in_full(&self) -> Arc<BTreeSet<String>> {
+        self.told.clone()
     }
 
     /// Judges what came after the cases had ended.
@@ -97,14 +108,14 @@ impl Findings {
     }
 }
 
-/// Judges the history of a case that has ended by all invariants.
-pub(super) fn find(case: &str, history: &CaseHistory) -> Vec<Found> {
+/// Judges the history of a case that has ended by all invariants. Of some there is enough evidence.
+pub(super) fn find(case: &str, history: &CaseHistory, enough: &BTreeSet<String>) -> Vec<Found> {
     let mut told = BTreeMap::<String, usize>::new();
     let id: Arc<str> = case.into();
     let of_case = |mut violation: Violation| {
         let told = told.entry(violation.rule.clone()).or_default();
         *told += 1;
-        let evidence = if *told > TOLD_VIOLATIONS {
+        let evidence = if *told > TOLD_VIOLATIONS || enough.contains(&violation.rule) {
             Vec::new()
         } else {
             slice(history, [&violation])

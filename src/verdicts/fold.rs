@@ -9,7 +9,7 @@ use super::findings::Findings;
 use super::known::Known;
 use super::plan::{Execution, Plan, blank_invariant};
 use crate::history::{
-    Body, CaseHistory, CaseRun, Entry, HostInstant, Request, RunEnd, RunInfo, Seq,
+    Body, CallId, CaseHistory, CaseRun, Entry, HostInstant, Request, RunEnd, RunInfo, Seq,
 };
 use crate::limits;
 use crate::oracle::{Invariant, WholeRun};
@@ -34,6 +34,8 @@ pub struct Verdicts {
     last: HostInstant,
     plan: Plan,
     open: BTreeMap<CaseRun, Open>,
+    /// Calls of open cases that are under way, and whose they are.
+    calls: BTreeMap<CallId, CaseRun>,
     outcomes: BTreeMap<CaseRun, Outcome>,
     /// When each case began that has ended and is not settled, and how long it took.
     spans: BTreeMap<CaseRun, (HostInstant, Duration)>,
@@ -68,7 +70,9 @@ impl Verdicts {
     pub fn push(&mut self, entry: &Arc<Entry>) -> Option<EndedCase> {
         self.last = entry.at;
         match &entry.body {
-            Body::RunBegan(info) => (self.info, self.began) = (info.clone(), entry.at),
+            Body::RunBegan(info) => {
+                (self.info, self.began) = (RunInfo::clone(info), entry.at);
+            }
             Body::RunPlanned(plan) => {
                 let Scope { selection, known } = &self.scope;
                 self.plan = Plan::of(plan, selection, known.as_ref());
@@ -95,13 +99,11 @@ impl Verdicts {
         if self.cases_ended.is_none() && !self.is_left_out(entry) {
             self.whole_run.push(entry);
         }
-        for open in self.open.values_mut() {
-            open.history.push(entry);
-        }
+        self.show(entry);
         let Body::CaseEnded { case } = &entry.body else {
             return None;
         };
-        let open = self.open.remove(case)?;
+        let open = self.close(*case)?;
         let span = (open.began.at, entry.at.since(open.began.at));
         self.spans.insert(*case, span);
         Some(EndedCase {
@@ -111,6 +113,7 @@ impl Verdicts {
             ended: entry.clone(),
             known: self.plan.known.clone(),
             profiles: self.plan.profiles.clone(),
+            told: self.found.told_in_full(),
         })
     }
 
@@ -217,6 +220,47 @@ impl Verdicts {
         }
     }
 
+    /// Lets the cases that are open see an entry.
+    fn show(&mut self, entry: &Arc<Entry>) {
+        match self.concerned(&entry.body) {
+            Some(case) => {
+                if let Some(open) = self.open.get_mut(&case) {
+                    open.history.push(entry);
+                }
+            }
+            None => {
+                for open in self.open.values_mut() {
+                    open.history.push(entry);
+                }
+            }
+        }
+    }
+
+    /// The only case that an entry can be of; none if it can be of any.
+    fn concerned(&mut self, body: &Body) -> Option<CaseRun> {
+        match body {
+            Body::CaseBegan { case, .. }
+            | Body::StepsEnded { case, .. }
+            | Body::CaseEnded { case }
+            | Body::Waited { case, .. }
+            | Body::Fact { case, .. } => Some(*case),
+            Body::CallBegan { call, case, .. } => {
+                let case = (*case)?;
+                if self.open.contains_key(&case) {
+                    self.calls.insert(*call, case);
+                }
+                Some(case)
+            }
+            Body::CallEnded { call, .. } => self.calls.remove(call),
+            _ => None,
+        }
+    }
+
+    fn close(&mut self, run: CaseRun) -> Option<Open> {
+        self.calls.retain(|_, case| *case != run);
+        self.open.remove(&run)
+    }
+
     fn unjudged(&mut self, run: CaseRun, skipped: bool, reason: &str, at: HostInstant) {
         let execution = self.plan.executions.get(&run);
         let mut invariants = self.plan.invariants.iter();
@@ -232,7 +276,7 @@ impl Verdicts {
         } else {
             Verdict::Error
         };
-        let open = self.open.remove(&run);
+        let open = self.close(run);
         let open = open.map(|open| (open.began.at, at.since(open.began.at)));
         let settled = self.outcomes.get(&run);
         let settled = settled.map(|told| (told.began, told.duration));

@@ -413,7 +413,7 @@ fn sandbox_subject(listed: &SandboxListing) -> Subject {
     Subject {
         namespace: metadata.namespace,
         pod: metadata.name,
-        uid: metadata.uid.0,
+        uid: metadata.uid.to_string(),
         container: None,
         id: listed.id.to_string(),
     }

@@ -59,7 +59,7 @@ impl Node {
     fn metadata() -> SandboxMetadata {
         SandboxMetadata {
             name: "web".to_owned(),
-            uid: PodUid("u-1".to_owned()),
+            uid: PodUid::from("u-1".to_owned()),
             namespace: "shop".to_owned(),
             attempt: 0,
         }
@@ -67,7 +67,7 @@ impl Node {
 
     fn sandbox_status(&self) -> Option<SandboxStatus> {
         Some(SandboxStatus {
-            id: SandboxId("5a11d80c5a11d80c".to_owned()),
+            id: SandboxId::from("5a11d80c5a11d80c".to_owned()),
             metadata: Some(Self::metadata()),
             state: self.sandbox?,
             created_at: nanos(1),
@@ -94,7 +94,7 @@ impl Node {
     fn container_status(&self) -> Option<ContainerStatus> {
         let name = "io.kubernetes.container.name".to_owned();
         Some(ContainerStatus {
-            id: ContainerId("c0ffee00c0ffee00".to_owned()),
+            id: ContainerId::from("c0ffee00c0ffee00".to_owned()),
             metadata: Some(ContainerMetadata {
                 name: "app".to_owned(),
                 attempt: 0,
@@ -118,7 +118,7 @@ impl Node {
 
     fn event(&mut self, ms: u64, kind: EventKind) {
         let event = Event {
-            container: ContainerId("c0ffee00c0ffee00".to_owned()),
+            container: ContainerId::from("c0ffee00c0ffee00".to_owned()),
             kind,
             created_at: nanos(ms),
             sandbox: self.sandbox_status().map(Into::into),
@@ -153,7 +153,7 @@ impl Node {
             .into_iter()
             .map(|status| ContainerListing {
                 id: status.id,
-                sandbox: SandboxId("5a11d80c5a11d80c".to_owned()),
+                sandbox: SandboxId::from("5a11d80c5a11d80c".to_owned()),
                 metadata: status.metadata,
                 state: status.state,
                 created_at: status.created_at,
@@ -360,7 +360,7 @@ fn a_kubelets_panic_is_told() {
     let mut node = Node::new();
     node.container = Some(ContainerState::Running);
     let mut event = Event {
-        container: ContainerId("c0ffee00c0ffee00".to_owned()),
+        container: ContainerId::from("c0ffee00c0ffee00".to_owned()),
         kind: EventKind::Started,
         created_at: nanos(1000),
         sandbox: node.sandbox_status().map(Into::into),

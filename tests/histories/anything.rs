@@ -17,6 +17,7 @@ use expect_test::expect_file;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert, proptest};
 use proptest::prop_oneof;
 
+use crate::mutation::shortened;
 use crate::tables::CASES;
 use crate::{case_of, clean, judge_as};
 
@@ -206,7 +207,7 @@ fn alter(event: &mut Event, mutation: Mutation) {
     let own = event.containers.iter_mut().find(|status| status.id == id);
     match (mutation, sandbox, own) {
         (Mutation::Kind(kind), ..) => event.kind = kind,
-        (Mutation::ShortId, ..) => event.container.0.truncate(13),
+        (Mutation::ShortId, ..) => event.container = shortened(&event.container),
         (Mutation::NoSandbox, ..) => event.sandbox = None,
         (Mutation::NoMetadata, Some(sandbox), _) => sandbox.metadata = None,
         (Mutation::OtherUid, Some(sandbox), _) => {

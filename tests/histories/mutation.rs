@@ -149,7 +149,7 @@ fn report(entries: &mut [Entry], words: &[&str]) {
     let ["report", what, "of", name] = *words else {
         panic!("not a mutation: {words:?}");
     };
-    let sandbox = SandboxId(id_of(entries, name).0);
+    let sandbox = SandboxId::from(id_of(entries, name).as_str());
     let asked = entries.iter().rev().find_map(|entry| match &entry.body {
         Body::CallBegan { call, request, .. } => {
             (*request == Request::SandboxStatus(sandbox.clone())).then_some(*call)
@@ -191,13 +191,19 @@ fn report(entries: &mut [Entry], words: &[&str]) {
     }
 }
 
+/// The first 13 characters of an id, as people write it.
+pub(crate) fn shortened(id: &ContainerId) -> ContainerId {
+    let first: String = id.as_str().chars().take(13).collect();
+    first.into()
+}
+
 /// Changes one thing that an event tells.
 fn set(event: &mut Event, lost: Option<Shared<ContainerStatus>>, what: &str, value: &str) {
     let number = || value.parse().expect("a number");
     let id = event.container.clone();
     match (what, value) {
         ("type", _) => event.kind = EventKind::Unknown(number()),
-        ("id", "short") => event.container.0.truncate(13),
+        ("id", "short") => event.container = shortened(&event.container),
         ("created-at", "seconds") => event.created_at.0 /= 1_000_000_000,
         ("created-at", "zero") => event.created_at = RuntimeNanos(0),
         ("created-at", "earlier") => event.created_at.0 -= 900_000_000,

@@ -152,7 +152,7 @@ impl CriEvent {
     pub(crate) fn to_event(&self) -> Event {
         let sandbox = self.pod_sandbox_status.as_ref();
         Event {
-            container: ContainerId(self.container_id.clone()),
+            container: ContainerId::from(self.container_id.clone()),
             kind: match self.container_event_type.as_str() {
                 "CONTAINER_CREATED_EVENT" => EventKind::Created,
                 "CONTAINER_STARTED_EVENT" => EventKind::Started,
@@ -177,7 +177,7 @@ impl Sandbox {
     fn metadata(&self) -> Option<SandboxMetadata> {
         (!self.no_metadata).then(|| SandboxMetadata {
             name: self.name.clone(),
-            uid: PodUid(self.uid.clone()),
+            uid: PodUid::from(self.uid.clone()),
             namespace: self.namespace.clone(),
             attempt: self.attempt,
         })
@@ -193,7 +193,7 @@ impl Sandbox {
 
     fn listing(&self) -> SandboxListing {
         SandboxListing {
-            id: SandboxId(self.id.clone()),
+            id: SandboxId::from(self.id.clone()),
             metadata: self.metadata(),
             state: self.state(),
             created_at: RuntimeNanos(self.created_at),
@@ -205,7 +205,7 @@ impl Sandbox {
         let primary = Some(&self.ip).filter(|ip| !ip.is_empty());
         let ips = primary.into_iter().chain(&self.additional_ips);
         SandboxStatus {
-            id: SandboxId(self.id.clone()),
+            id: SandboxId::from(self.id.clone()),
             metadata: self.metadata(),
             state: self.state(),
             created_at: RuntimeNanos(self.created_at),
@@ -261,8 +261,8 @@ impl Container {
 
     fn listing(&self) -> ContainerListing {
         ContainerListing {
-            id: ContainerId(self.id.clone()),
-            sandbox: SandboxId(self.pod_sandbox_id.clone()),
+            id: ContainerId::from(self.id.clone()),
+            sandbox: SandboxId::from(self.pod_sandbox_id.clone()),
             metadata: self.metadata(),
             state: self.state(),
             created_at: RuntimeNanos(self.created_at),
@@ -280,7 +280,7 @@ impl Container {
             ),
         ];
         ContainerStatus {
-            id: ContainerId(self.id.clone()),
+            id: ContainerId::from(self.id.clone()),
             metadata: self.metadata(),
             state: self.state(),
             created_at: RuntimeNanos(self.created_at),

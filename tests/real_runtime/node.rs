@@ -70,7 +70,7 @@ impl Node {
             name: format!("foreign-{uid}"),
             // Even in our namespace it is not ours: the label alone tells.
             namespace: NAMESPACE.to_owned(),
-            uid: PodUid(uid),
+            uid: PodUid::from(uid),
             labels: Labels::from([("app".to_owned(), "somebody-elses".to_owned())]),
             ..SandboxSpec::default()
         };
@@ -150,7 +150,10 @@ impl Node {
     pub(crate) fn left_of_all(&self) -> Vec<String> {
         let mut sandboxes = self.sandboxes(Labels::new());
         sandboxes.retain(|sandbox| sandbox.labels.contains_key(RUN_LABEL));
-        let mut left: Vec<_> = sandboxes.into_iter().map(|sandbox| sandbox.id.0).collect();
+        let mut left: Vec<_> = sandboxes
+            .into_iter()
+            .map(|sandbox| sandbox.id.to_string())
+            .collect();
         let images = self.images().into_iter();
         left.extend(images.filter(|tag| tag.contains(workload::REPOSITORY)));
         left

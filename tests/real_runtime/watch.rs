@@ -24,7 +24,7 @@ fn run_pod(node: &Node) -> (SandboxId, Arc<SandboxSpec>) {
     let spec = Arc::new(SandboxSpec {
         name: format!("watched-{uid}"),
         namespace: "watched".to_owned(),
-        uid: PodUid(uid),
+        uid: PodUid::from(uid),
         ..SandboxSpec::default()
     });
     let Reply::Sandbox(id) = node.ask(&Request::RunSandbox(spec.clone())) else {

@@ -22,7 +22,7 @@ fn sandbox_spec(config: &v1::PodSandboxConfig) -> Result<SandboxSpec, Status> {
         binding: String::new(),
         name: metadata.name,
         namespace: metadata.namespace,
-        uid: PodUid(metadata.uid),
+        uid: PodUid::from(metadata.uid),
         attempt: metadata.attempt,
         labels: labels(config.labels.clone()),
         annotations: labels(config.annotations.clone()),
@@ -42,7 +42,7 @@ pub(crate) fn create_container(ask: &v1::CreateContainerRequest) -> Result<Reque
     let mut command = config.command;
     command.extend(config.args);
     Ok(Request::CreateContainer(Arc::new(ContainerSpec {
-        sandbox: SandboxId(ask.pod_sandbox_id.clone()),
+        sandbox: SandboxId::from(ask.pod_sandbox_id.clone()),
         sandbox_spec: Arc::new(sandbox_spec),
         binding: metadata.name,
         attempt: metadata.attempt,
@@ -59,7 +59,7 @@ pub(crate) fn create_container(ask: &v1::CreateContainerRequest) -> Result<Reque
 
 pub(crate) fn stop_container(ask: &v1::StopContainerRequest) -> Request {
     Request::StopContainer {
-        container: ContainerId(ask.container_id.clone()),
+        container: ContainerId::from(ask.container_id.clone()),
         grace: Duration::from_secs(u64::try_from(ask.timeout).unwrap_or(0)),
     }
 }
@@ -73,7 +73,7 @@ pub(crate) fn list_containers(ask: &v1::ListContainersRequest) -> Request {
     let filter = ask.filter.clone().unwrap_or_default();
     let sandbox = Some(filter.pod_sandbox_id).filter(|id| !id.is_empty());
     Request::ListContainers {
-        sandbox: sandbox.map(SandboxId),
+        sandbox: sandbox.map(SandboxId::from),
         labels: labels(filter.label_selector),
     }
 }

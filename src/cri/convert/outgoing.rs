@@ -46,7 +46,7 @@ pub(crate) fn sandbox(reply: Reply) -> Option<v1::RunPodSandboxResponse> {
     let Reply::Sandbox(id) = reply else {
         return None;
     };
-    let pod_sandbox_id = id.0;
+    let pod_sandbox_id = id.to_string();
     Some(v1::RunPodSandboxResponse { pod_sandbox_id })
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn container(reply: Reply) -> Option<v1::CreateContainerResponse> {
     let Reply::Container(id) = reply else {
         return None;
     };
-    let container_id = id.0;
+    let container_id = id.to_string();
     Some(v1::CreateContainerResponse { container_id })
 }
 
@@ -141,7 +141,7 @@ pub(crate) fn images(reply: Reply) -> Option<v1::ListImagesResponse> {
 
 pub(crate) fn event(event: Event) -> v1::ContainerEventResponse {
     v1::ContainerEventResponse {
-        container_id: event.container.0,
+        container_id: event.container.to_string(),
         container_event_type: match event.kind {
             EventKind::Created => 0,
             EventKind::Started => 1,
@@ -164,7 +164,7 @@ fn sandbox_status(status: SandboxStatus) -> v1::PodSandboxStatus {
         additional_ips: ips.map(|ip| v1::PodIp { ip }).collect(),
     });
     v1::PodSandboxStatus {
-        id: status.id.0,
+        id: status.id.to_string(),
         metadata: status.metadata.map(sandbox_metadata),
         state: sandbox_state(status.state),
         created_at: status.created_at.0,
@@ -185,7 +185,7 @@ fn container_statuses(statuses: Vec<Shared<ContainerStatus>>) -> Vec<v1::Contain
 
 fn container_status(status: ContainerStatus) -> v1::ContainerStatus {
     v1::ContainerStatus {
-        id: status.id.0,
+        id: status.id.to_string(),
         metadata: status.metadata.map(container_metadata),
         state: container_state(status.state),
         created_at: status.created_at.0,
@@ -204,7 +204,7 @@ fn container_status(status: ContainerStatus) -> v1::ContainerStatus {
 
 fn sandbox_listing(listing: SandboxListing) -> v1::PodSandbox {
     v1::PodSandbox {
-        id: listing.id.0,
+        id: listing.id.to_string(),
         metadata: listing.metadata.map(sandbox_metadata),
         state: sandbox_state(listing.state),
         created_at: listing.created_at.0,
@@ -215,8 +215,8 @@ fn sandbox_listing(listing: SandboxListing) -> v1::PodSandbox {
 
 fn container_listing(listing: ContainerListing) -> v1::Container {
     v1::Container {
-        id: listing.id.0,
-        pod_sandbox_id: listing.sandbox.0,
+        id: listing.id.to_string(),
+        pod_sandbox_id: listing.sandbox.to_string(),
         metadata: listing.metadata.map(container_metadata),
         image: listing.image.as_deref().map(image_spec),
         state: container_state(listing.state),
@@ -229,7 +229,7 @@ fn container_listing(listing: ContainerListing) -> v1::Container {
 fn sandbox_metadata(metadata: SandboxMetadata) -> v1::PodSandboxMetadata {
     v1::PodSandboxMetadata {
         name: metadata.name,
-        uid: metadata.uid.0,
+        uid: metadata.uid.to_string(),
         namespace: metadata.namespace,
         attempt: metadata.attempt,
     }

@@ -1,14 +1,16 @@
-//! Reads events and calls, which are nearly all of a history, straight from the bytes; and makes of
-//! what is told again one value, which is shared.
+//! Reads what a case leaves in a history, which is nearly all of it, straight from the bytes; and
+//! makes of what is told again one value, which is shared.
 //!
 //! Whatever is not as this suite writes it is nothing here: prost is then asked, which knows all of
 //! protobuf, and what is wrong. What both can read they read alike, as a test holds.
+
+mod rest;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::from_wire::{container_state, event_kind, sandbox_state};
-use super::memo::Memo;
+use super::memo::{Memo, Texts};
 use crate::history::wire::{Field, Fields, Value};
 use crate::history::{
     Body, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata, ContainerSpec,
@@ -20,27 +22,35 @@ use crate::history::{
 /// Reads entries, and remembers what they tell.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Direct {
-    maps: Maps,
+    parts: Parts,
+    /// What a container's specification is before anything is read of it.
+    blank: ContainerSpec,
     specs: Memo<Arc<SandboxSpec>>,
     sandboxes: Memo<Shared<SandboxStatus>>,
     containers: Memo<Shared<ContainerStatus>>,
 }
 
-/// Labels and annotations, whichever message tells them.
+/// What messages of many kinds tell: labels and annotations, and ids.
 #[derive(Clone, Debug, Default)]
-struct Maps {
-    known: Memo<Labels>,
+struct Parts {
+    labels: Memo<Labels>,
+    empty: Labels,
     run: Vec<u8>,
+    ids: Texts,
 }
 
-impl Maps {
-    fn empty(&mut self) -> Option<Labels> {
-        self.known.get(&[], pairs)
+impl Parts {
+    fn empty(&self) -> Labels {
+        self.empty.clone()
+    }
+
+    fn id<T: From<Arc<str>>>(&mut self, value: Value<'_>) -> Option<T> {
+        self.ids.get(value.bytes()?).map(T::from)
     }
 }
 
 impl Direct {
-    /// An event, a call or its return; nothing if it is anything else.
+    /// An entry of a case, or of a stream; nothing if it is anything else.
     pub(super) fn entry(&mut self, message: &[u8]) -> Option<Entry> {
         let (mut seq, mut at, mut body) = (0, HostInstant::default(), None);
         let mut fields = Fields::of(message);
@@ -52,7 +62,7 @@ impl Direct {
                 8 => once(&mut body, self.call_began(value.bytes()?)?)?,
                 9 => once(&mut body, self.call_ended(value.bytes()?)?)?,
                 13 => once(&mut body, self.event(value.bytes()?)?)?,
-                _ => return None,
+                _ => once(&mut body, rest::body(tag, value.bytes()?)?)?,
             }
         }
         let seq = Seq(seq);
@@ -76,7 +86,7 @@ impl Direct {
         while let Some(Field { tag, value }) = fields.next()? {
             match tag {
                 1 => subscription = SubscriptionId(value.short()?),
-                2 => event.container = ContainerId(value.text()?),
+                2 => event.container = self.parts.id(value)?,
                 3 => event.kind = event_kind(value.short_signed()?),
                 4 => event.created_at = RuntimeNanos(value.signed()?),
                 5 => once(&mut event.sandbox, self.sandbox_status(value.bytes()?)?)?,
@@ -113,66 +123,65 @@ impl Direct {
     fn request(&mut self, tag: u64, value: Value<'_>) -> Option<Request> {
         Some(match tag {
             4 => Request::RunSandbox(self.sandbox_spec(value.bytes()?)?),
-            5 => Request::StopSandbox(SandboxId(value.text()?)),
-            6 => Request::RemoveSandbox(SandboxId(value.text()?)),
-            7 => Request::SandboxStatus(SandboxId(value.text()?)),
+            5 => Request::StopSandbox(self.parts.id(value)?),
+            6 => Request::RemoveSandbox(self.parts.id(value)?),
+            7 => Request::SandboxStatus(self.parts.id(value)?),
             8 => {
-                let mut labels = self.maps.empty()?;
+                let mut labels = self.parts.empty();
                 let mut fields = Fields::of(value.bytes()?);
                 while let Some(Field { tag, .. }) = fields.next()? {
                     match tag {
-                        1 => read_labels(&mut labels, &mut fields, &mut self.maps)?,
+                        1 => read_labels(&mut labels, &mut fields, &mut self.parts)?,
                         _ => return None,
                     }
                 }
                 Request::ListSandboxes(labels)
             }
             9 => Request::CreateContainer(Arc::new(self.container_spec(value.bytes()?)?)),
-            10 => Request::StartContainer(ContainerId(value.text()?)),
-            11 => stop_container(value.bytes()?)?,
-            12 => Request::RemoveContainer(ContainerId(value.text()?)),
-            13 => Request::ContainerStatus(ContainerId(value.text()?)),
+            10 => Request::StartContainer(self.parts.id(value)?),
+            11 => stop_container(value.bytes()?, &mut self.parts)?,
+            12 => Request::RemoveContainer(self.parts.id(value)?),
+            13 => Request::ContainerStatus(self.parts.id(value)?),
             14 => {
-                let (mut sandbox, mut labels) = (None, self.maps.empty()?);
+                let (mut sandbox, mut labels) = (None, self.parts.empty());
                 let mut fields = Fields::of(value.bytes()?);
                 while let Some(Field { tag, value }) = fields.next()? {
                     match tag {
-                        1 => sandbox = Some(SandboxId(value.text()?)),
-                        2 => read_labels(&mut labels, &mut fields, &mut self.maps)?,
+                        1 => sandbox = Some(self.parts.id(value)?),
+                        2 => read_labels(&mut labels, &mut fields, &mut self.parts)?,
                         _ => return None,
                     }
                 }
                 Request::ListContainers { sandbox, labels }
             }
-            _ => return None,
+            _ => rest::request(tag, value)?,
         })
     }
 
     fn call_ended(&mut self, message: &[u8]) -> Option<Body> {
-        let (mut call, mut reply) = (CallId(0), None);
+        let (mut call, mut result) = (CallId(0), None);
         let (mut containers, mut timestamp) = (Vec::new(), RuntimeNanos(0));
         let mut fields = Fields::of(message);
         while let Some(Field { tag, value }) = fields.next()? {
             match tag {
                 1 => call = CallId(value.number()?),
+                2 => once(&mut result, Err(rest::call_fault(value.bytes()?)?))?,
                 14 => containers.push(self.container_status(value.bytes()?)?),
                 15 => timestamp = RuntimeNanos(value.signed()?),
-                _ => once(&mut reply, self.reply(tag, value)?)?,
+                _ => once(&mut result, Ok(self.reply(tag, value)?))?,
             }
         }
-        let mut reply = reply?;
-        if let Reply::SandboxStatus(report) = &mut reply {
+        let mut result = result?;
+        if let Ok(Reply::SandboxStatus(report)) = &mut result {
             (report.containers, report.timestamp) = (containers, timestamp);
         }
-        let result = Ok(reply);
         Some(Body::CallEnded { call, result })
     }
 
     fn reply(&mut self, tag: u64, value: Value<'_>) -> Option<Reply> {
         Some(match tag {
-            3 => value.bytes()?.is_empty().then_some(Reply::Done)?,
-            5 => Reply::Sandbox(SandboxId(value.text()?)),
-            6 => Reply::Container(ContainerId(value.text()?)),
+            5 => Reply::Sandbox(self.parts.id(value)?),
+            6 => Reply::Container(self.parts.id(value)?),
             7 => Reply::SandboxStatus(SandboxReport {
                 status: self.sandbox_status(value.bytes()?)?,
                 containers: Vec::new(),
@@ -181,27 +190,24 @@ impl Direct {
             8 => Reply::ContainerStatus(self.container_status(value.bytes()?)?),
             9 => Reply::Sandboxes(items(value, |item| self.sandbox_listing(item))?),
             10 => Reply::Containers(items(value, |item| self.container_listing(item))?),
-            _ => return None,
+            _ => rest::reply(tag, value)?,
         })
     }
 
     fn sandbox_spec(&mut self, message: &[u8]) -> Option<Arc<SandboxSpec>> {
-        let maps = &mut self.maps;
-        self.specs
-            .get(message, |message| sandbox_spec(message, maps).map(Arc::new))
+        let parts = &mut self.parts;
+        self.specs.get(message, |message| {
+            sandbox_spec(message, parts).map(Arc::new)
+        })
     }
 
     fn container_spec(&mut self, message: &[u8]) -> Option<ContainerSpec> {
         let mut sandbox_spec = None;
-        let mut spec = ContainerSpec {
-            labels: self.maps.empty()?,
-            annotations: self.maps.empty()?,
-            ..ContainerSpec::default()
-        };
+        let mut spec = self.blank.clone();
         let mut fields = Fields::of(message);
         while let Some(Field { tag, value }) = fields.next()? {
             match tag {
-                1 => spec.sandbox = SandboxId(value.text()?),
+                1 => spec.sandbox = self.parts.id(value)?,
                 2 => once(&mut sandbox_spec, self.sandbox_spec(value.bytes()?)?)?,
                 3 => spec.binding = value.text()?,
                 4 => spec.attempt = value.short()?,
@@ -209,8 +215,8 @@ impl Direct {
                 6 => spec.command.push(value.text()?),
                 7 => spec.declared_exit = Some(value.zigzag()?),
                 8 => spec.memory_bytes = Some(value.number()?),
-                9 => read_labels(&mut spec.labels, &mut fields, &mut self.maps)?,
-                10 => read_labels(&mut spec.annotations, &mut fields, &mut self.maps)?,
+                9 => read_labels(&mut spec.labels, &mut fields, &mut self.parts)?,
+                10 => read_labels(&mut spec.annotations, &mut fields, &mut self.parts)?,
                 11 => spec.name = Some(value.text()?),
                 12 => spec.tty = value.number()? != 0,
                 _ => return None,
@@ -221,16 +227,16 @@ impl Direct {
     }
 
     fn sandbox_status(&mut self, message: &[u8]) -> Option<Shared<SandboxStatus>> {
-        let maps = &mut self.maps;
+        let parts = &mut self.parts;
         self.sandboxes.get(message, |message| {
-            sandbox_status(message, maps).map(Shared::from)
+            sandbox_status(message, parts).map(Shared::from)
         })
     }
 
     fn container_status(&mut self, message: &[u8]) -> Option<Shared<ContainerStatus>> {
-        let maps = &mut self.maps;
+        let parts = &mut self.parts;
         self.containers.get(message, |message| {
-            container_status(message, maps).map(Shared::from)
+            container_status(message, parts).map(Shared::from)
         })
     }
 
@@ -240,16 +246,19 @@ impl Direct {
             metadata: None,
             state: sandbox_state(0),
             created_at: RuntimeNanos(0),
-            labels: self.maps.empty()?,
+            labels: self.parts.empty(),
         };
         let mut fields = Fields::of(message);
         while let Some(Field { tag, value }) = fields.next()? {
             match tag {
-                1 => listing.id = SandboxId(value.text()?),
-                2 => once(&mut listing.metadata, sandbox_metadata(value.bytes()?)?)?,
+                1 => listing.id = self.parts.id(value)?,
+                2 => once(
+                    &mut listing.metadata,
+                    sandbox_metadata(value.bytes()?, &mut self.parts)?,
+                )?,
                 3 => listing.state = sandbox_state(value.short_signed()?),
                 4 => listing.created_at = RuntimeNanos(value.signed()?),
-                5 => read_labels(&mut listing.labels, &mut fields, &mut self.maps)?,
+                5 => read_labels(&mut listing.labels, &mut fields, &mut self.parts)?,
                 _ => return None,
             }
         }
@@ -263,18 +272,18 @@ impl Direct {
             metadata: None,
             state: container_state(0),
             created_at: RuntimeNanos(0),
-            labels: self.maps.empty()?,
+            labels: self.parts.empty(),
             image: None,
         };
         let mut fields = Fields::of(message);
         while let Some(Field { tag, value }) = fields.next()? {
             match tag {
-                1 => listing.id = ContainerId(value.text()?),
-                2 => listing.sandbox = SandboxId(value.text()?),
+                1 => listing.id = self.parts.id(value)?,
+                2 => listing.sandbox = self.parts.id(value)?,
                 3 => once(&mut listing.metadata, container_metadata(value.bytes()?)?)?,
                 4 => listing.state = container_state(value.short_signed()?),
                 5 => listing.created_at = RuntimeNanos(value.signed()?),
-                6 => read_labels(&mut listing.labels, &mut fields, &mut self.maps)?,
+                6 => read_labels(&mut listing.labels, &mut fields, &mut self.parts)?,
                 7 => listing.image = Some(value.text()?),
                 _ => return None,
             }
@@ -283,11 +292,16 @@ impl Direct {
     }
 }
 
-fn sandbox_spec(message: &[u8], maps: &mut Maps) -> Option<SandboxSpec> {
+fn sandbox_spec(message: &[u8], parts: &mut Parts) -> Option<SandboxSpec> {
     let mut spec = SandboxSpec {
-        labels: maps.empty()?,
-        annotations: maps.empty()?,
-        ..SandboxSpec::default()
+        binding: String::new(),
+        name: String::new(),
+        namespace: String::new(),
+        uid: PodUid::default(),
+        attempt: 0,
+        labels: parts.empty(),
+        annotations: parts.empty(),
+        runtime_handler: String::new(),
     };
     let mut fields = Fields::of(message);
     while let Some(Field { tag, value }) = fields.next()? {
@@ -295,10 +309,10 @@ fn sandbox_spec(message: &[u8], maps: &mut Maps) -> Option<SandboxSpec> {
             1 => spec.binding = value.text()?,
             2 => spec.name = value.text()?,
             3 => spec.namespace = value.text()?,
-            4 => spec.uid = PodUid(value.text()?),
+            4 => spec.uid = parts.id(value)?,
             5 => spec.attempt = value.short()?,
-            6 => read_labels(&mut spec.labels, &mut fields, maps)?,
-            7 => read_labels(&mut spec.annotations, &mut fields, maps)?,
+            6 => read_labels(&mut spec.labels, &mut fields, parts)?,
+            7 => read_labels(&mut spec.annotations, &mut fields, parts)?,
             8 => spec.runtime_handler = value.text()?,
             _ => return None,
         }
@@ -306,27 +320,30 @@ fn sandbox_spec(message: &[u8], maps: &mut Maps) -> Option<SandboxSpec> {
     Some(spec)
 }
 
-fn sandbox_status(message: &[u8], maps: &mut Maps) -> Option<SandboxStatus> {
+fn sandbox_status(message: &[u8], parts: &mut Parts) -> Option<SandboxStatus> {
     let mut status = SandboxStatus {
         id: SandboxId::default(),
         metadata: None,
         state: sandbox_state(0),
         created_at: RuntimeNanos(0),
         ips: Vec::new(),
-        labels: maps.empty()?,
-        annotations: maps.empty()?,
+        labels: parts.empty(),
+        annotations: parts.empty(),
         runtime_handler: String::new(),
     };
     let mut fields = Fields::of(message);
     while let Some(Field { tag, value }) = fields.next()? {
         match tag {
-            1 => status.id = SandboxId(value.text()?),
-            2 => once(&mut status.metadata, sandbox_metadata(value.bytes()?)?)?,
+            1 => status.id = parts.id(value)?,
+            2 => once(
+                &mut status.metadata,
+                sandbox_metadata(value.bytes()?, parts)?,
+            )?,
             3 => status.state = sandbox_state(value.short_signed()?),
             4 => status.created_at = RuntimeNanos(value.signed()?),
             5 => status.ips.push(value.text()?),
-            6 => read_labels(&mut status.labels, &mut fields, maps)?,
-            7 => read_labels(&mut status.annotations, &mut fields, maps)?,
+            6 => read_labels(&mut status.labels, &mut fields, parts)?,
+            7 => read_labels(&mut status.annotations, &mut fields, parts)?,
             8 => status.runtime_handler = value.text()?,
             _ => return None,
         }
@@ -334,7 +351,7 @@ fn sandbox_status(message: &[u8], maps: &mut Maps) -> Option<SandboxStatus> {
     Some(status)
 }
 
-fn container_status(message: &[u8], maps: &mut Maps) -> Option<ContainerStatus> {
+fn container_status(message: &[u8], parts: &mut Parts) -> Option<ContainerStatus> {
     let mut status = ContainerStatus {
         id: ContainerId::default(),
         metadata: None,
@@ -347,13 +364,13 @@ fn container_status(message: &[u8], maps: &mut Maps) -> Option<ContainerStatus> 
         image_ref: String::new(),
         reason: String::new(),
         message: String::new(),
-        labels: maps.empty()?,
-        annotations: maps.empty()?,
+        labels: parts.empty(),
+        annotations: parts.empty(),
     };
     let mut fields = Fields::of(message);
     while let Some(Field { tag, value }) = fields.next()? {
         match tag {
-            1 => status.id = ContainerId(value.text()?),
+            1 => status.id = parts.id(value)?,
             2 => once(&mut status.metadata, container_metadata(value.bytes()?)?)?,
             3 => status.state = container_state(value.short_signed()?),
             4 => status.created_at = RuntimeNanos(value.signed()?),
@@ -364,21 +381,21 @@ fn container_status(message: &[u8], maps: &mut Maps) -> Option<ContainerStatus> 
             9 => status.image_ref = value.text()?,
             10 => status.reason = value.text()?,
             11 => status.message = value.text()?,
-            12 => read_labels(&mut status.labels, &mut fields, maps)?,
-            13 => read_labels(&mut status.annotations, &mut fields, maps)?,
+            12 => read_labels(&mut status.labels, &mut fields, parts)?,
+            13 => read_labels(&mut status.annotations, &mut fields, parts)?,
             _ => return None,
         }
     }
     Some(status)
 }
 
-fn sandbox_metadata(message: &[u8]) -> Option<SandboxMetadata> {
+fn sandbox_metadata(message: &[u8], parts: &mut Parts) -> Option<SandboxMetadata> {
     let mut metadata = SandboxMetadata::default();
     let mut fields = Fields::of(message);
     while let Some(Field { tag, value }) = fields.next()? {
         match tag {
             1 => metadata.name = value.text()?,
-            2 => metadata.uid = PodUid(value.text()?),
+            2 => metadata.uid = parts.id(value)?,
             3 => metadata.namespace = value.text()?,
             4 => metadata.attempt = value.short()?,
             _ => return None,
@@ -400,12 +417,12 @@ fn container_metadata(message: &[u8]) -> Option<ContainerMetadata> {
     Some(metadata)
 }
 
-fn stop_container(message: &[u8]) -> Option<Request> {
+fn stop_container(message: &[u8], parts: &mut Parts) -> Option<Request> {
     let (mut container, mut grace) = (ContainerId::default(), Duration::ZERO);
     let mut fields = Fields::of(message);
     while let Some(Field { tag, value }) = fields.next()? {
         match tag {
-            1 => container = ContainerId(value.text()?),
+            1 => container = parts.id(value)?,
             2 => grace = Duration::from_nanos(value.number()?),
             _ => return None,
         }
@@ -427,11 +444,11 @@ fn items<T>(list: Value<'_>, mut read: impl FnMut(&[u8]) -> Option<T>) -> Option
 }
 
 /// Reads a map of which one field has been read. Its fields stand together.
-fn read_labels(labels: &mut Labels, fields: &mut Fields<'_>, maps: &mut Maps) -> Option<()> {
-    fields.run_into(&mut maps.run)?;
+fn read_labels(labels: &mut Labels, fields: &mut Fields<'_>, parts: &mut Parts) -> Option<()> {
+    fields.run_into(&mut parts.run)?;
     *labels = labels
         .is_empty()
-        .then(|| maps.known.get(&maps.run, pairs))??;
+        .then(|| parts.labels.get(&parts.run, pairs))??;
     Some(())
 }
 

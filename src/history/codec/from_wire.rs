@@ -32,7 +32,7 @@ pub(super) fn entry(entry: wire::Entry) -> Result<Entry, Absent> {
 fn body(body: wire::entry::Body) -> Result<Body, Absent> {
     use wire::entry::Body as From;
     Ok(match body {
-        From::RunBegan(run) => Body::RunBegan(run_info(run)),
+        From::RunBegan(run) => Body::RunBegan(Arc::new(run_info(run))),
         From::CaseBegan(began) => Body::CaseBegan {
             case: CaseRun(began.case_run),
             id: began.id,
@@ -125,7 +125,7 @@ fn run_plan(plan: wire::RunPlanned) -> RunPlan {
 
 fn run_info(run: wire::RunBegan) -> RunInfo {
     RunInfo {
-        run: RunId(run.run),
+        run: RunId::from(run.run),
         suite: run.suite,
         endpoint: run.endpoint,
         runtime: runtime_version(run.runtime.unwrap_or_default()),
@@ -137,20 +137,20 @@ fn request(request: wire::call_began::Request) -> Request {
     match request {
         From::Version(wire::Empty {}) => Request::Version,
         From::RunSandbox(spec) => Request::RunSandbox(Arc::new(sandbox_spec(spec))),
-        From::StopSandbox(id) => Request::StopSandbox(SandboxId(id)),
-        From::RemoveSandbox(id) => Request::RemoveSandbox(SandboxId(id)),
-        From::SandboxStatus(id) => Request::SandboxStatus(SandboxId(id)),
+        From::StopSandbox(id) => Request::StopSandbox(SandboxId::from(id)),
+        From::RemoveSandbox(id) => Request::RemoveSandbox(SandboxId::from(id)),
+        From::SandboxStatus(id) => Request::SandboxStatus(SandboxId::from(id)),
         From::ListSandboxes(list) => Request::ListSandboxes(list.labels.into()),
         From::CreateContainer(spec) => Request::CreateContainer(Arc::new(container_spec(spec))),
-        From::StartContainer(id) => Request::StartContainer(ContainerId(id)),
+        From::StartContainer(id) => Request::StartContainer(ContainerId::from(id)),
         From::StopContainer(stop) => Request::StopContainer {
-            container: ContainerId(stop.container),
+            container: ContainerId::from(stop.container),
             grace: Duration::from_nanos(stop.grace_ns),
         },
-        From::RemoveContainer(id) => Request::RemoveContainer(ContainerId(id)),
-        From::ContainerStatus(id) => Request::ContainerStatus(ContainerId(id)),
+        From::RemoveContainer(id) => Request::RemoveContainer(ContainerId::from(id)),
+        From::ContainerStatus(id) => Request::ContainerStatus(ContainerId::from(id)),
         From::ListContainers(list) => Request::ListContainers {
-            sandbox: list.sandbox.map(SandboxId),
+            sandbox: list.sandbox.map(SandboxId::from),
             labels: list.labels.into(),
         },
         From::ImageStatus(image) => Request::ImageStatus(image),
@@ -166,8 +166,8 @@ fn call_result(ended: wire::CallEnded) -> Result<Result<Reply, CallFault>, Absen
         From::Fault(fault) => return Ok(Err(call_fault(fault))),
         From::Done(wire::Empty {}) => Reply::Done,
         From::Version(version) => Reply::Version(runtime_version(version)),
-        From::Sandbox(id) => Reply::Sandbox(SandboxId(id)),
-        From::Container(id) => Reply::Container(ContainerId(id)),
+        From::Sandbox(id) => Reply::Sandbox(SandboxId::from(id)),
+        From::Container(id) => Reply::Container(ContainerId::from(id)),
         From::SandboxStatus(status) => Reply::SandboxStatus(SandboxReport {
             status: sandbox_status(status).into(),
             containers: each(ended.containers_statuses, |told| {
@@ -205,7 +205,7 @@ fn stream_end(end: wire::subscription_ended::End) -> StreamEnd {
 
 fn event(arrived: wire::EventArrived) -> Event {
     Event {
-        container: ContainerId(arrived.container),
+        container: ContainerId::from(arrived.container),
         kind: event_kind(arrived.kind),
         created_at: RuntimeNanos(arrived.created_at),
         sandbox: arrived.sandbox.map(|status| sandbox_status(status).into()),
@@ -226,7 +226,7 @@ fn sandbox_spec(spec: wire::SandboxSpec) -> SandboxSpec {
         binding: spec.binding,
         name: spec.name,
         namespace: spec.namespace,
-        uid: PodUid(spec.uid),
+        uid: PodUid::from(spec.uid),
         attempt: spec.attempt,
         labels: spec.labels.into(),
         annotations: spec.annotations.into(),
@@ -236,7 +236,7 @@ fn sandbox_spec(spec: wire::SandboxSpec) -> SandboxSpec {
 
 fn container_spec(spec: wire::ContainerSpec) -> ContainerSpec {
     ContainerSpec {
-        sandbox: SandboxId(spec.sandbox),
+        sandbox: SandboxId::from(spec.sandbox),
         sandbox_spec: Arc::new(sandbox_spec(spec.sandbox_spec.unwrap_or_default())),
         binding: spec.binding,
         attempt: spec.attempt,
@@ -262,7 +262,7 @@ fn runtime_version(version: wire::RuntimeVersion) -> RuntimeVersion {
 fn sandbox_metadata(metadata: wire::SandboxMetadata) -> SandboxMetadata {
     SandboxMetadata {
         name: metadata.name,
-        uid: PodUid(metadata.uid),
+        uid: PodUid::from(metadata.uid),
         namespace: metadata.namespace,
         attempt: metadata.attempt,
     }
@@ -270,7 +270,7 @@ fn sandbox_metadata(metadata: wire::SandboxMetadata) -> SandboxMetadata {
 
 fn sandbox_status(status: wire::SandboxStatus) -> SandboxStatus {
     SandboxStatus {
-        id: SandboxId(status.id),
+        id: SandboxId::from(status.id),
         metadata: status.metadata.map(sandbox_metadata),
         state: sandbox_state(status.state),
         created_at: RuntimeNanos(status.created_at),
@@ -290,7 +290,7 @@ fn container_metadata(metadata: wire::ContainerMetadata) -> ContainerMetadata {
 
 fn container_status(status: wire::ContainerStatus) -> ContainerStatus {
     ContainerStatus {
-        id: ContainerId(status.id),
+        id: ContainerId::from(status.id),
         metadata: status.metadata.map(container_metadata),
         state: container_state(status.state),
         created_at: RuntimeNanos(status.created_at),
@@ -308,7 +308,7 @@ fn container_status(status: wire::ContainerStatus) -> ContainerStatus {
 
 fn sandbox_listing(listing: wire::SandboxListing) -> SandboxListing {
     SandboxListing {
-        id: SandboxId(listing.id),
+        id: SandboxId::from(listing.id),
         metadata: listing.metadata.map(sandbox_metadata),
         state: sandbox_state(listing.state),
         created_at: RuntimeNanos(listing.created_at),
@@ -318,8 +318,8 @@ fn sandbox_listing(listing: wire::SandboxListing) -> SandboxListing {
 
 fn container_listing(listing: wire::ContainerListing) -> ContainerListing {
     ContainerListing {
-        id: ContainerId(listing.id),
-        sandbox: SandboxId(listing.sandbox),
+        id: ContainerId::from(listing.id),
+        sandbox: SandboxId::from(listing.sandbox),
         metadata: listing.metadata.map(container_metadata),
         state: container_state(listing.state),
         created_at: RuntimeNanos(listing.created_at),

@@ -1,6 +1,7 @@
 //! What has been decoded, by its bytes: a runtime tells the same thing again and again.
 
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
@@ -14,7 +15,15 @@ const LONGEST: usize = 1 << 12;
 /// A bounded memory: where two things meet in one place, the later one stays.
 #[derive(Clone, Debug)]
 pub(super) struct Memo<T> {
-    places: Vec<Option<(Box<[u8]>, T)>>,
+    places: Vec<Option<Known<T>>>,
+}
+
+#[derive(Clone, Debug)]
+struct Known<T> {
+    /// Of the bytes, which need not be looked at where it differs.
+    hash: u64,
+    bytes: Box<[u8]>,
+    value: T,
 }
 
 impl<T: Clone> Default for Memo<T> {
@@ -35,15 +44,61 @@ impl<T: Clone> Memo<T> {
         if bytes.len() > LONGEST {
             return decode(bytes);
         }
-        let hash = FixedState::default().hash_one(bytes);
-        let place = usize::try_from(hash % PLACES as u64).expect("there are fewer places");
-        if let Some((known, value)) = &self.places[place]
-            && **known == *bytes
+        let (hash, place) = place(bytes, PLACES);
+        if let Some(known) = &self.places[place]
+            && known.hash == hash
+            && *known.bytes == *bytes
         {
-            return Some(value.clone());
+            return Some(known.value.clone());
         }
         let value = decode(bytes)?;
-        self.places[place] = Some((bytes.into(), value.clone()));
+        self.places[place] = Some(Known {
+            hash,
+            bytes: bytes.into(),
+            value: value.clone(),
+        });
         Some(value)
     }
+}
+
+/// How many ids are remembered: more than are told of a few cases at once.
+const TEXTS: usize = 1 << 9;
+
+/// A bounded memory of texts, as one of what else is decoded.
+#[derive(Clone, Debug)]
+pub(super) struct Texts {
+    places: Vec<Option<(u64, Arc<str>)>>,
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        Self {
+            places: vec![None; TEXTS],
+        }
+    }
+}
+
+impl Texts {
+    /// These bytes as a text, if they are one.
+    pub(super) fn get(&mut self, bytes: &[u8]) -> Option<Arc<str>> {
+        let (hash, place) = place(bytes, TEXTS);
+        if let Some((known, text)) = &self.places[place]
+            && *known == hash
+            && text.as_bytes() == bytes
+        {
+            return Some(text.clone());
+        }
+        let text: Arc<str> = std::str::from_utf8(bytes).ok()?.into();
+        if bytes.len() <= LONGEST {
+            self.places[place] = Some((hash, text.clone()));
+        }
+        Some(text)
+    }
+}
+
+/// The hash of these bytes, and which of so many places is theirs.
+fn place(bytes: &[u8], places: usize) -> (u64, usize) {
+    let hash = FixedState::default().hash_one(bytes);
+    let place = usize::try_from(hash % places as u64).expect("there are fewer places");
+    (hash, place)
 }

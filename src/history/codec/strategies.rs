@@ -33,7 +33,7 @@ pub(super) fn entry() -> impl Strategy<Value = Entry> {
 pub(super) fn run_info() -> impl Strategy<Value = RunInfo> {
     (text(), text(), text(), runtime_version()).prop_map(|(run, suite, endpoint, runtime)| {
         RunInfo {
-            run: RunId(run),
+            run: RunId::from(run),
             suite,
             endpoint,
             runtime,
@@ -43,7 +43,7 @@ pub(super) fn run_info() -> impl Strategy<Value = RunInfo> {
 
 fn body() -> impl Strategy<Value = Body> {
     prop_oneof![
-        run_info().prop_map(Body::RunBegan),
+        run_info().prop_map(|info| Body::RunBegan(info.into())),
         (case(), text(), text(), any::<u32>()).prop_map(
             |(case, id, definition, timeout_percent)| Body::CaseBegan {
                 case,
@@ -205,7 +205,7 @@ fn sandbox_spec() -> impl Strategy<Value = SandboxSpec> {
             binding,
             name,
             namespace,
-            uid: PodUid(uid),
+            uid: PodUid::from(uid),
             attempt,
             labels,
             annotations,
@@ -333,7 +333,7 @@ fn sandbox_metadata() -> impl Strategy<Value = SandboxMetadata> {
     (text(), text(), text(), any::<u32>()).prop_map(|(name, uid, namespace, attempt)| {
         SandboxMetadata {
             name,
-            uid: PodUid(uid),
+            uid: PodUid::from(uid),
             namespace,
             attempt,
         }
@@ -393,11 +393,11 @@ fn stream() -> impl Strategy<Value = SubscriptionId> {
 }
 
 fn sandbox() -> impl Strategy<Value = SandboxId> {
-    text().prop_map(SandboxId)
+    text().prop_map(SandboxId::from)
 }
 
 fn container() -> impl Strategy<Value = ContainerId> {
-    text().prop_map(ContainerId)
+    text().prop_map(ContainerId::from)
 }
 
 fn time() -> impl Strategy<Value = RuntimeNanos> {

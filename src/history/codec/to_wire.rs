@@ -131,7 +131,7 @@ fn run_planned(plan: &RunPlan) -> wire::RunPlanned {
 fn run_began(info: &RunInfo) -> wire::RunBegan {
     wire::RunBegan {
         format_version: super::FORMAT_VERSION,
-        run: info.run.0.clone(),
+        run: info.run.to_string(),
         suite: info.suite.clone(),
         endpoint: info.endpoint.clone(),
         runtime: Some(runtime_version(&info.runtime)),
@@ -147,22 +147,22 @@ fn call_began(call: CallId, case: Option<CaseRun>, request: &Request) -> wire::C
     let request = match request {
         Request::Version => To::Version(wire::Empty {}),
         Request::RunSandbox(spec) => To::RunSandbox(sandbox_spec(spec)),
-        Request::StopSandbox(id) => To::StopSandbox(id.0.clone()),
-        Request::RemoveSandbox(id) => To::RemoveSandbox(id.0.clone()),
-        Request::SandboxStatus(id) => To::SandboxStatus(id.0.clone()),
+        Request::StopSandbox(id) => To::StopSandbox(id.to_string()),
+        Request::RemoveSandbox(id) => To::RemoveSandbox(id.to_string()),
+        Request::SandboxStatus(id) => To::SandboxStatus(id.to_string()),
         Request::ListSandboxes(labels) => To::ListSandboxes(wire::ListSandboxes {
             labels: (**labels).clone(),
         }),
         Request::CreateContainer(spec) => To::CreateContainer(container_spec(spec)),
-        Request::StartContainer(id) => To::StartContainer(id.0.clone()),
+        Request::StartContainer(id) => To::StartContainer(id.to_string()),
         Request::StopContainer { container, grace } => To::StopContainer(wire::StopContainer {
-            container: container.0.clone(),
+            container: container.to_string(),
             grace_ns: nanos(*grace),
         }),
-        Request::RemoveContainer(id) => To::RemoveContainer(id.0.clone()),
-        Request::ContainerStatus(id) => To::ContainerStatus(id.0.clone()),
+        Request::RemoveContainer(id) => To::RemoveContainer(id.to_string()),
+        Request::ContainerStatus(id) => To::ContainerStatus(id.to_string()),
         Request::ListContainers { sandbox, labels } => To::ListContainers(wire::ListContainers {
-            sandbox: sandbox.as_ref().map(|sandbox| sandbox.0.clone()),
+            sandbox: sandbox.as_ref().map(ToString::to_string),
             labels: (**labels).clone(),
         }),
         Request::ImageStatus(image) => To::ImageStatus(image.clone()),
@@ -197,8 +197,8 @@ fn call_ended(call: CallId, result: &Result<Reply, CallFault>) -> wire::CallEnde
         Err(fault) => To::Fault(call_fault(fault)),
         Ok(Reply::Done) => To::Done(wire::Empty {}),
         Ok(Reply::Version(version)) => To::Version(runtime_version(version)),
-        Ok(Reply::Sandbox(id)) => To::Sandbox(id.0.clone()),
-        Ok(Reply::Container(id)) => To::Container(id.0.clone()),
+        Ok(Reply::Sandbox(id)) => To::Sandbox(id.to_string()),
+        Ok(Reply::Container(id)) => To::Container(id.to_string()),
         Ok(Reply::SandboxStatus(report)) => To::SandboxStatus(sandbox_status(&report.status)),
         Ok(Reply::ContainerStatus(status)) => To::ContainerStatus(container_status(status)),
         Ok(Reply::Sandboxes(listed)) => To::Sandboxes(wire::SandboxListings {
@@ -247,7 +247,7 @@ fn subscription_ended(subscription: SubscriptionId, end: &StreamEnd) -> wire::Su
 fn event_arrived(subscription: SubscriptionId, event: &Event) -> wire::EventArrived {
     wire::EventArrived {
         subscription: subscription.0,
-        container: event.container.0.clone(),
+        container: event.container.to_string(),
         kind: match event.kind {
             EventKind::Created => 0,
             EventKind::Started => 1,
@@ -278,7 +278,7 @@ fn sandbox_spec(spec: &SandboxSpec) -> wire::SandboxSpec {
         binding: spec.binding.clone(),
         name: spec.name.clone(),
         namespace: spec.namespace.clone(),
-        uid: spec.uid.0.clone(),
+        uid: spec.uid.to_string(),
         attempt: spec.attempt,
         labels: (*spec.labels).clone(),
         annotations: (*spec.annotations).clone(),
@@ -288,7 +288,7 @@ fn sandbox_spec(spec: &SandboxSpec) -> wire::SandboxSpec {
 
 fn container_spec(spec: &ContainerSpec) -> wire::ContainerSpec {
     wire::ContainerSpec {
-        sandbox: spec.sandbox.0.clone(),
+        sandbox: spec.sandbox.to_string(),
         sandbox_spec: Some(sandbox_spec(&spec.sandbox_spec)),
         binding: spec.binding.clone(),
         attempt: spec.attempt,
@@ -314,7 +314,7 @@ fn runtime_version(version: &RuntimeVersion) -> wire::RuntimeVersion {
 fn sandbox_metadata(metadata: &SandboxMetadata) -> wire::SandboxMetadata {
     wire::SandboxMetadata {
         name: metadata.name.clone(),
-        uid: metadata.uid.0.clone(),
+        uid: metadata.uid.to_string(),
         namespace: metadata.namespace.clone(),
         attempt: metadata.attempt,
     }
@@ -322,7 +322,7 @@ fn sandbox_metadata(metadata: &SandboxMetadata) -> wire::SandboxMetadata {
 
 fn sandbox_status(status: &SandboxStatus) -> wire::SandboxStatus {
     wire::SandboxStatus {
-        id: status.id.0.clone(),
+        id: status.id.to_string(),
         metadata: status.metadata.as_ref().map(sandbox_metadata),
         state: sandbox_state(status.state),
         created_at: status.created_at.0,
@@ -342,7 +342,7 @@ fn container_metadata(metadata: &ContainerMetadata) -> wire::ContainerMetadata {
 
 fn container_status(status: &ContainerStatus) -> wire::ContainerStatus {
     wire::ContainerStatus {
-        id: status.id.0.clone(),
+        id: status.id.to_string(),
         metadata: status.metadata.as_ref().map(container_metadata),
         state: container_state(status.state),
         created_at: status.created_at.0,
@@ -360,7 +360,7 @@ fn container_status(status: &ContainerStatus) -> wire::ContainerStatus {
 
 fn sandbox_listing(listing: &SandboxListing) -> wire::SandboxListing {
     wire::SandboxListing {
-        id: listing.id.0.clone(),
+        id: listing.id.to_string(),
         metadata: listing.metadata.as_ref().map(sandbox_metadata),
         state: sandbox_state(listing.state),
         created_at: listing.created_at.0,
@@ -370,8 +370,8 @@ fn sandbox_listing(listing: &SandboxListing) -> wire::SandboxListing {
 
 fn container_listing(listing: &ContainerListing) -> wire::ContainerListing {
     wire::ContainerListing {
-        id: listing.id.0.clone(),
-        sandbox: listing.sandbox.0.clone(),
+        id: listing.id.to_string(),
+        sandbox: listing.sandbox.to_string(),
         metadata: listing.metadata.as_ref().map(container_metadata),
         state: container_state(listing.state),
         created_at: listing.created_at.0,

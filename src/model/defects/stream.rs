@@ -519,7 +519,8 @@ pub(super) const STREAM: &[Defect] = &[
         noticed_by: &["ORD-01", "INV-03"],
         fault: Fault::Events(|_, mut event| {
             if event.kind == EventKind::Stopped {
-                event.container.0.truncate(13);
+                let first: String = event.container.as_str().chars().take(13).collect();
+                event.container = first.into();
             }
             vec![at_once(event)]
         }),
@@ -551,7 +552,7 @@ pub(super) const STREAM: &[Defect] = &[
         noticed_by: &["ORD-01", "INV-03"],
         fault: Fault::Events(|_, mut event| {
             if event.kind == EventKind::Stopped {
-                event.container.0.clear();
+                event.container = ContainerId::default();
             }
             vec![at_once(event)]
         }),

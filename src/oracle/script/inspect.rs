@@ -18,10 +18,10 @@ impl Script {
     pub(super) fn inspect(&mut self, name: &str, extras: &Extras<'_>) {
         let of_run = name == "run";
         let pod = if of_run { "pod" } else { name };
-        let sandbox = SandboxId(self.id_of(pod).0);
+        let sandbox = SandboxId::from(self.id_of(pod).as_str());
         let status = self.sandbox_status(pod, &Extras(&[]));
         let uid = status.metadata.clone().unwrap_or_default().uid;
-        let label = Labels::from([(POD_UID_LABEL.to_owned(), uid.0)]);
+        let label = Labels::from([(POD_UID_LABEL.to_owned(), uid.to_string())]);
         let labels = if of_run { Labels::new() } else { label.clone() };
         let listing = SandboxListing {
             id: sandbox.clone(),

@@ -147,7 +147,7 @@ fn a_container_that_is_let_go_leaves_what_it_broke() {
         let Body::Event { event, .. } = &mut another.body else {
             unreachable!("the script ends with an event")
         };
-        event.container.0 = format!("another-{number}");
+        event.container = format!("another-{number}").into();
         whole_run.push(&another);
     }
     assert_eq!(whole_run.seen.len(), limits::RUN_CONTAINERS);

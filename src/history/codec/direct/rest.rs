@@ -1,0 +1,218 @@
+//! What a history tells beside events, sandboxes and containers: marks of cases and streams, waits,
+//! facts, images, versions and faults.
+
+use std::time::Duration;
+
+use super::{items, once};
+use crate::history::wire::{Field, Fields, Value};
+use crate::history::{
+    Body, CallFault, CaseRun, HostFact, ImageListing, Reply, Request, RuntimeVersion, StatusCode,
+    StepsEnd, StreamEnd, SubscriptionId,
+};
+
+/// An entry of the field with this number.
+pub(super) fn body(tag: u64, message: &[u8]) -> Option<Body> {
+    Some(match tag {
+        5 => case_began(message)?,
+        6 => steps_ended(message)?,
+        7 => Body::CaseEnded {
+            case: CaseRun(mark(message)?),
+        },
+        10 => Body::SubscriptionOpened {
+            subscription: SubscriptionId(mark(message)?),
+        },
+        11 => Body::SubscriptionProven {
+            subscription: SubscriptionId(mark(message)?),
+        },
+        12 => subscription_ended(message)?,
+        14 => waited(message)?,
+        15 => fact(message)?,
+        _ => return None,
+    })
+}
+
+pub(super) fn request(tag: u64, value: Value<'_>) -> Option<Request> {
+    Some(match tag {
+        3 => nothing(value, Request::Version)?,
+        15 => Request::ImageStatus(value.text()?),
+        16 => Request::PullImage(value.text()?),
+        17 => Request::RemoveImage(value.text()?),
+        18 => nothing(value, Request::ListImages)?,
+        _ => return None,
+    })
+}
+
+pub(super) fn reply(tag: u64, value: Value<'_>) -> Option<Reply> {
+    Some(match tag {
+        3 => nothing(value, Reply::Done)?,
+        4 => Reply::Version(version(value.bytes()?)?),
+        11 => image_found(value.bytes()?)?,
+        12 => Reply::Pulled(value.text()?),
+        13 => Reply::Images(items(value, image)?),
+        _ => return None,
+    })
+}
+
+pub(super) fn call_fault(message: &[u8]) -> Option<CallFault> {
+    let mut fault = CallFault {
+        code: StatusCode(0),
+        message: String::new(),
+        deadline: Duration::ZERO,
+    };
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => fault.code = StatusCode(value.short_signed()?),
+            2 => fault.message = value.text()?,
+            3 => fault.deadline = Duration::from_nanos(value.number()?),
+            _ => return None,
+        }
+    }
+    Some(fault)
+}
+
+/// What a message means that tells nothing more.
+fn nothing<T>(value: Value<'_>, meaning: T) -> Option<T> {
+    value.bytes()?.is_empty().then_some(meaning)
+}
+
+/// The number of a case or of a stream, which is all that its message has.
+fn mark(message: &[u8]) -> Option<u32> {
+    let mut number = 0;
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => number = value.short()?,
+            _ => return None,
+        }
+    }
+    Some(number)
+}
+
+fn case_began(message: &[u8]) -> Option<Body> {
+    let (mut case, mut id) = (CaseRun(0), String::new());
+    let (mut definition, mut timeout_percent) = (String::new(), 0);
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => case = CaseRun(value.short()?),
+            2 => id = value.text()?,
+            3 => definition = value.text()?,
+            4 => timeout_percent = value.short()?,
+            _ => return None,
+        }
+    }
+    Some(Body::CaseBegan {
+        case,
+        id,
+        definition,
+        timeout_percent,
+    })
+}
+
+fn steps_ended(message: &[u8]) -> Option<Body> {
+    let (mut case, mut end) = (CaseRun(0), None);
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => case = CaseRun(value.short()?),
+            2 => once(&mut end, nothing(value, StepsEnd::Complete)?)?,
+            3 => once(&mut end, nothing(value, StepsEnd::Unmet)?)?,
+            4 => once(&mut end, StepsEnd::Inconclusive(value.text()?))?,
+            5 => once(&mut end, StepsEnd::Error(value.text()?))?,
+            _ => return None,
+        }
+    }
+    let end = end?;
+    Some(Body::StepsEnded { case, end })
+}
+
+fn subscription_ended(message: &[u8]) -> Option<Body> {
+    let (mut subscription, mut end) = (SubscriptionId(0), None);
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => subscription = SubscriptionId(value.short()?),
+            2 => once(&mut end, nothing(value, StreamEnd::Cancelled)?)?,
+            3 => once(&mut end, nothing(value, StreamEnd::Closed)?)?,
+            4 => once(&mut end, StreamEnd::Failed(call_fault(value.bytes()?)?))?,
+            _ => return None,
+        }
+    }
+    let end = end?;
+    Some(Body::SubscriptionEnded { subscription, end })
+}
+
+fn waited(message: &[u8]) -> Option<Body> {
+    let (mut case, mut wanted) = (CaseRun(0), String::new());
+    let (mut met, mut bound) = (false, Duration::ZERO);
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => case = CaseRun(value.short()?),
+            2 => wanted = value.text()?,
+            3 => met = value.number()? != 0,
+            4 => bound = Duration::from_nanos(value.number()?),
+            _ => return None,
+        }
+    }
+    Some(Body::Waited {
+        case,
+        wanted,
+        met,
+        bound,
+    })
+}
+
+fn fact(message: &[u8]) -> Option<Body> {
+    let (mut case, mut fact) = (CaseRun(0), None);
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => case = CaseRun(value.short()?),
+            2 => once(&mut fact, HostFact::OomKills(value.number()?))?,
+            _ => return None,
+        }
+    }
+    let fact = fact?;
+    Some(Body::Fact { case, fact })
+}
+
+fn version(message: &[u8]) -> Option<RuntimeVersion> {
+    let mut version = RuntimeVersion::default();
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => version.runtime_name = value.text()?,
+            2 => version.runtime_version = value.text()?,
+            3 => version.api_version = value.text()?,
+            _ => return None,
+        }
+    }
+    Some(version)
+}
+
+fn image_found(message: &[u8]) -> Option<Reply> {
+    let mut found = None;
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => once(&mut found, image(value.bytes()?)?)?,
+            _ => return None,
+        }
+    }
+    Some(Reply::Image(found))
+}
+
+fn image(message: &[u8]) -> Option<ImageListing> {
+    let (mut id, mut tags) = (String::new(), Vec::new());
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => id = value.text()?,
+            2 => tags.push(value.text()?),
+            _ => return None,
+        }
+    }
+    Some(ImageListing { id, tags })
+}
