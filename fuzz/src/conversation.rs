@@ -24,6 +24,8 @@ use crate::wire::{self, Lines, Said};
 /// The longest message: as much as tells of some thousand containers.
 const LONGEST: usize = 1 << 20;
 const MANY: usize = 3_000;
+/// How many messages of a conversation may be large. More would test the machine.
+const LARGE: u32 = 8;
 /// A wait that ends only if the suite hangs; then the fuzzer tells.
 const FOREVER: Duration = Duration::from_secs(3_600);
 const RUN: CaseRun = CaseRun(1);
@@ -57,23 +59,27 @@ struct Line {
 impl<'a> Arbitrary<'a> for Conversation {
     fn arbitrary(bytes: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
         let (case, end) = bytes.arbitrary()?;
-        let mut lines = Vec::new();
+        let (mut lines, mut large) = (Vec::new(), 0);
         while !bytes.is_empty() {
-            lines.push(bytes.arbitrary()?);
+            lines.push(Line::read(bytes, &mut large)?);
         }
         Ok(Self { case, end, lines })
     }
 }
 
-impl<'a> Arbitrary<'a> for Line {
-    fn arbitrary(bytes: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
+impl Line {
+    /// Of a conversation in which so many messages are large already.
+    fn read(bytes: &mut Unstructured, large: &mut u32) -> arbitrary::Result<Self> {
         let (what, number, after_ms): (u8, u8, i16) = bytes.arbitrary()?;
         let (times, length): (u8, u16) = bytes.arbitrary()?;
         let length = usize::from(length).min(bytes.len());
         let message = bytes.bytes(length)?;
         let times = match times {
-            0 => MANY,
-            1..=3 => usize::from(times),
+            0 if *large < LARGE => {
+                *large += 1;
+                MANY
+            }
+            2 | 3 => usize::from(times),
             _ => 1,
         };
         let times = times.min(LONGEST / length.max(1));
