@@ -14,6 +14,7 @@ use cri_event_conformance::history::{
 };
 use cri_event_conformance::recorder::Reader;
 use tokio::net::UnixListener;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tonic::{Code, Status};
 
@@ -156,6 +157,8 @@ impl Conversation {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let socket = folder.path().join("cri");
         let listener = UnixListener::bind(&socket).expect("a new socket can be bound");
+        // A fuzzer has no Rust main, which would let a program survive that its peer hangs up.
+        let _hung_up = signal(SignalKind::pipe()).expect("a signal can be taken");
         let lines = Lines::default();
         let server = tokio::spawn(wire::serve(lines.clone(), listener));
         let mut talk = Talk::begin(Endpoint::Socket(socket), lines, case).await;
