@@ -210,10 +210,7 @@ struct Writer {
 impl Writer {
     fn write(&mut self, after_ms: i16, body: Body) {
         self.now_ms += i64::from(after_ms);
-        let at = HostInstant {
-            monotonic_ns: self.now_ms.unsigned_abs() * 1_000_000,
-            realtime_ns: self.now_ms * 1_000_000,
-        };
+        let at = moment(self.now_ms);
         let seq = Seq(self.entries.len() as u64);
         self.entries.push(Entry { seq, at, body });
     }
@@ -453,7 +450,15 @@ impl Name {
     }
 }
 
-fn binding_of(number: u8) -> &'static str {
+/// A moment of a run, whose clocks may go backwards.
+pub(crate) fn moment(ms: i64) -> HostInstant {
+    HostInstant {
+        monotonic_ns: ms.unsigned_abs() * 1_000_000,
+        realtime_ns: ms * 1_000_000,
+    }
+}
+
+pub(crate) fn binding_of(number: u8) -> &'static str {
     BINDINGS[usize::from(number) % BINDINGS.len()]
 }
 
