@@ -15,6 +15,7 @@ mod locate;
 mod number;
 mod parse;
 mod step;
+mod subscriptions;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -32,7 +33,11 @@ pub use expectation::{
 pub use parse::parse;
 pub use step::{
     AwaitStep, ContainerStep, CreateStep, RepeatStep, Resubscribe, SandboxRef, SandboxStep,
-    StartStep, Step, StopStep,
+    StartStep, Step, StopStep, Version,
+};
+pub use subscriptions::{
+    AnsweredCheck, AwaitEndStep, Branch, Code, ConnectionSpec, EndedCheck, PromptStep, QuietStep,
+    ReplayCheck, SubscribeStep, SubscriptionRef, SubscriptionStep, UnsubscribeStep,
 };
 pub use workload::{
     ChildEatSpec, Delay, DieSpec, EatOnTermSpec, EatSpec, ExitSpec, Number, WorkloadSpec,
@@ -128,6 +133,8 @@ pub enum Tier {
 pub enum Need {
     /// Memory limits are enforced, and the host's count of OOM kills can be read.
     MemoryLimit,
+    /// Of several subscribers each gets every event.
+    Broadcast,
 }
 
 /// A situation that a case provokes. Without it the case is inconclusive.

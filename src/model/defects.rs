@@ -1,13 +1,14 @@
 //! Ways of being wrong, each with its name, the real fault that it imitates, and who must notice.
 //!
 //! A defect is an element of one of the tables in this folder, and nothing else: `stream` for what
-//! happens to events on their way, `replies` for what happens to answers, `behaviour` for what the
-//! model does otherwise. The first two can be put between the suite and a real runtime as well, by
-//! a [`Relay`](super::Relay).
+//! happens to events on their way, `subscribers` for who gets them and how long, `replies` for what
+//! happens to answers, `behaviour` for what the model does otherwise. The first and the third can
+//! be put between the suite and a real runtime as well, by a [`Relay`](super::Relay).
 
 mod behaviour;
 mod replies;
 mod stream;
+mod subscribers;
 
 use super::behaviour::{Behaviour, EventHook, ReplyHook};
 
@@ -62,7 +63,12 @@ impl Fault {
 
 /// All of them.
 pub fn defects() -> impl Iterator<Item = &'static Defect> {
-    let tables = [stream::STREAM, replies::REPLIES, behaviour::BEHAVIOUR];
+    let tables = [
+        stream::STREAM,
+        subscribers::SUBSCRIBERS,
+        replies::REPLIES,
+        behaviour::BEHAVIOUR,
+    ];
     tables.into_iter().flatten()
 }
 

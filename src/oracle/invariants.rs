@@ -6,6 +6,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use super::ahead::no_state_ahead;
+use super::audience::all_see_the_same;
 use super::ends::{exit_code_of_the_process, what_stopped_tells_stays};
 use super::missed::no_missed_event;
 use super::plegs::plegs_agree;
@@ -54,6 +55,12 @@ const MUST_MAY: Levels = Levels {
     cache: Some(Level::Must),
     hint: Some(Level::May),
     observer: None,
+};
+
+const OBSERVERS: Levels = Levels {
+    cache: None,
+    hint: None,
+    observer: Some(Level::Must),
 };
 
 /// The id of the rule that a relist shows nothing that no event has told.
@@ -158,6 +165,16 @@ pub const INVARIANTS: &[Invariant] = &[
         requirements: &["R6", "R23"],
         levels: MUST_MUST,
         check: no_missed_event,
+    },
+    Invariant {
+        id: "INV-12",
+        name: "invariant::all-subscribers-see-the-same",
+        sentence: "Of each container, all subscribers that listen and read see the same events in \
+                   the same order.",
+        source: "containerd#7318 (subscribers took events from each other); R3 of the kubelet",
+        requirements: &["R3"],
+        levels: OBSERVERS,
+        check: all_see_the_same,
     },
     Invariant {
         id: PLEGS_AGREE,

@@ -6,6 +6,7 @@
 //! [`pending`] tells what is still to come, for a driver that waits.
 
 mod ahead;
+mod audience;
 mod ends;
 mod expectations;
 mod invariants;

@@ -61,7 +61,13 @@ pub(super) fn entries() -> Vec<Arc<Entry>> {
     };
     let bodies = vec![
         (0, Body::RunBegan(info())),
-        (1, Body::SubscriptionOpened { subscription }),
+        (
+            1,
+            Body::SubscriptionOpened {
+                subscription,
+                observer: None,
+            },
+        ),
         (9, Body::SubscriptionProven { subscription }),
         (
             10,

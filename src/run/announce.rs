@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{RunOptions, eprintln_quietly};
-use crate::history::{ExpectationFile, PlannedCase, PlannedExecution, RunInfo, RunPlan};
+use crate::history::{Audience, ExpectationFile, PlannedCase, PlannedExecution, RunInfo, RunPlan};
 use crate::oracle::Invariant;
 use crate::plan::Planned;
 use crate::report;
@@ -38,7 +38,7 @@ pub(super) fn plan(
     planned: &[Planned],
     invariants: &[&Invariant],
     expectations: Option<ExpectationFile>,
-    (image, foreign_pods): (&str, usize),
+    (image, foreign_pods, audience): (&str, usize, Option<Audience>),
 ) -> RunPlan {
     let mut plan = RunPlan {
         invariants: invariants.iter().map(|rule| rule.id.to_owned()).collect(),
@@ -46,6 +46,7 @@ pub(super) fn plan(
         foreign_pods: foreign_pods as u64,
         expectations,
         partial: options.selection.is_partial(),
+        audience,
         ..RunPlan::default()
     };
     let mut cases = Vec::new();

@@ -304,7 +304,8 @@ fn run_plan(
     let (caller, info, Recording { following, file }) = runtime.block_on(connecting)?;
     let mut clean_up = CleanUp::after(&info.run, &caller, options.timeout_percent);
     let place = (&stand.target, &stand.kernel, telemetry.metrics());
-    let preparing = prepare::prepare(options, place, &caller, &info, stop.clone(), &mut clean_up);
+    let asked = (options, &planned[..]);
+    let preparing = prepare::prepare(asked, place, &caller, &info, stop.clone(), &mut clean_up);
     let (session, foreign_pods) = match runtime.block_on(preparing) {
         Ok(prepared) => prepared,
         Err(fault) => {
@@ -313,7 +314,8 @@ fn run_plan(
         }
     };
     let invariants = invariants(&options.selection);
-    let found = (session.options().image.as_str(), foreign_pods);
+    let image = session.options().image.as_str();
+    let found = (image, foreign_pods, session.audience());
     let plan = announce::plan(options, &planned, &invariants, known, found);
     if shown == Shown::OnConsole {
         announce::announce(&info, &plan, reactor.is_simulated());

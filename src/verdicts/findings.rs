@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::history::{CaseHistory, CaseRun, Entry, Seq};
+use crate::history::{CaseHistory, CaseRun, Entry, Observed, Seq};
 use crate::oracle::{self, INVARIANTS, WholeRun};
 use crate::outcome::{Level, Outcome, Verdict, Violation};
 
@@ -129,19 +129,23 @@ pub(super) fn slice<'a>(
             kept.insert(seq);
         }
     }
-    history
-        .entries()
-        .iter()
+    let observed = history.observed().flat_map(Observed::entries);
+    let all = history.entries().iter().chain(observed);
+    let mut told: Vec<_> = all
         .filter(|entry| kept.contains(&entry.seq))
         .cloned()
-        .collect()
+        .collect();
+    told.sort_by_key(|entry| entry.seq);
+    told
 }
 
 /// Whether an invariant's level convicts: all that there are do, for some consumer.
 const _: () = {
     let mut place = 0;
     while place < INVARIANTS.len() {
-        assert!(matches!(INVARIANTS[place].levels.cache, Some(Level::Must)));
+        let levels = INVARIANTS[place].levels;
+        let observer = matches!(levels.observer, Some(Level::Must));
+        assert!(observer || matches!(levels.cache, Some(Level::Must)));
         place += 1;
     }
 };
