@@ -55,6 +55,14 @@ pub const EXECUTIONS: usize = 250_000;
 /// The most repetitions of the whole plan.
 pub const REPETITIONS: u32 = 1_000;
 
+/// What may be on its way to a subscriber that stops reading: so little that a case need not cause
+/// thousands of events for the runtime to be held up.
+pub const STALLED_WINDOW_BYTES: u32 = 16 << 10;
+
+/// How many markers are sent to learn whether several subscribers get each event: as many as a
+/// subscription may miss that takes a second to become effective.
+pub const AUDIENCE_MARKERS: u32 = 6;
+
 /// How many events the model runtime keeps for a subscriber that does not read; CRI-O and
 /// containerd 1.7 keep as many.
 pub const MODEL_QUEUE: usize = 1_000;

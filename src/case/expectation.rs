@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::subscriptions::{AnsweredCheck, EndedCheck, ReplayCheck, SubscriptionRef};
 use super::{duration, event};
 use crate::history::EventKind;
 use crate::outcome::Level;
@@ -46,6 +47,23 @@ pub enum Check {
     /// Whatever the relists show has been announced by an event: EXITED by STOPPED, absence by
     /// DELETED.
     Announced(NameRef),
+    /// From when it is live, each subscription gets what the stream that all cases read brings, and
+    /// nothing else; or its end says that it does not.
+    SameEvents(SubscriptionRef),
+    /// The runtime has not ended the subscription.
+    StaysOpen(SubscriptionRef),
+    /// No event on the subscription was made before it was asked for.
+    NothingOlder(SubscriptionRef),
+    /// The headers of the response come in time.
+    Answered(AnsweredCheck),
+    /// The runtime ends the subscription so.
+    Ended(EndedCheck),
+    /// An event tells it, or a relist on a new stream shows it.
+    Learnt(EventRef),
+    /// A new stream brings all that has happened while nobody listened, or nothing of it.
+    Replay(ReplayCheck),
+    /// All relists of the sandbox show the same.
+    Unchanged(NameRef),
 }
 
 /// Exactly these events, in this order.

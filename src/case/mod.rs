@@ -16,6 +16,7 @@ mod number;
 mod parse;
 mod requirement;
 mod step;
+mod subscriptions;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -36,7 +37,11 @@ pub use parse::parse;
 pub use requirement::Requirement;
 pub use step::{
     AwaitStep, ContainerStep, CreateStep, RepeatStep, Resubscribe, SandboxRef, SandboxStep,
-    StartStep, Step, StopStep,
+    StartStep, Step, StopStep, Version,
+};
+pub use subscriptions::{
+    AnsweredCheck, AwaitEndStep, Branch, Code, ConnectionSpec, EndedCheck, PromptStep, QuietStep,
+    ReplayCheck, SubscribeStep, SubscriptionRef, SubscriptionStep, UnsubscribeStep,
 };
 pub use workload::{
     ChildEatSpec, Delay, DieSpec, EatOnTermSpec, EatSpec, ExitSpec, Number, WorkloadSpec,
@@ -112,6 +117,8 @@ impl fmt::Display for Tier {
 pub enum Need {
     /// Memory limits are enforced, and the host's count of OOM kills can be read.
     MemoryLimit,
+    /// Of several subscribers each gets every event.
+    Broadcast,
 }
 
 /// A situation that a case provokes. Without it the case is inconclusive.

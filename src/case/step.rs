@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::subscriptions::{
+    AwaitEndStep, Branch, PromptStep, QuietStep, SubscribeStep, SubscriptionStep, UnsubscribeStep,
+};
 use super::{WorkloadSpec, duration, event};
 use crate::history::EventKind;
 
@@ -34,6 +37,22 @@ pub enum Step {
     Relist(SandboxRef),
     /// Give up the event stream and open a new one, proven live before the next step.
     Resubscribe(Resubscribe),
+    /// Subscribe beside the stream that all cases read.
+    Subscribe(SubscribeStep),
+    /// Give a subscription up.
+    Unsubscribe(UnsubscribeStep),
+    /// Let a subscriber that has stopped reading read on.
+    Resume(SubscriptionStep),
+    /// Wait until the runtime has ended a subscription.
+    AwaitEnd(AwaitEndStep),
+    /// Do nothing for a time, in which nothing may come.
+    Quiet(QuietStep),
+    /// Do some steps, each call of which must return soon.
+    Prompt(PromptStep),
+    /// Ask for the runtime's version.
+    Version(Version),
+    /// Take lists of steps side by side. Names bound in one stand for nothing outside it.
+    Parallel(Vec<Branch>),
     /// Do some steps several times.
     Repeat(RepeatStep),
 }
@@ -146,9 +165,18 @@ pub struct AwaitStep {
 }
 
 /// Give up the event stream and open a new one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "nothing, as in `resubscribe: {}`")]
-pub struct Resubscribe {}
+pub struct Resubscribe {
+    /// What is done between the two, while the run does not listen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub meanwhile: Vec<Step>,
+}
+
+/// Ask for the runtime's version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "nothing, as in `version: {}`")]
+pub struct Version {}
 
 /// Do some steps several times. Names bound inside are bound anew each time; no later step can use
 /// them, and in an expectation they stand for those of all rounds.

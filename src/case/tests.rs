@@ -309,7 +309,7 @@ fn check_case_with(step: &str, workload: &str, check: &str) {
          levels: {{cache: must, hint: may}}\nneeds: [memory-limit]\nexclusive: true\nsteps:\n  \
          - sandbox: {{as: pod}}\n  - create: {{as: c, in: pod, workload: {{exit: {{code: 0}}}}}}\n  \
          - create: {{as: d, in: pod, memory-mib: 16, workload: {workload}}}\n  \
-         - stop: {{container: c, grace: 0s}}\n  - {step}\nexpect:\n  - {check}\n"
+         - stop: {{container: c, grace: 0s}}\n  - subscribe: {{as: b}}\n  - {step}\nexpect:\n  - {check}\n"
     );
     parse(Path::new("order/row.yaml"), &text)
         .map_err(rendered)
@@ -324,7 +324,7 @@ fn the_vocabulary_of_the_readme_is_right() {
         "never: {of: c, event: deleted}",
     );
     let (steps, workloads, checks) = (rows("## Steps"), rows("## Workloads"), rows("## Expect"));
-    assert_eq!((steps.len(), workloads.len(), checks.len()), (12, 9, 10));
+    assert_eq!((steps.len(), workloads.len(), checks.len()), (20, 9, 18));
     for words in steps {
         let step = words.replace("as: ", "as: another-").replace('…', step);
         check_case_with(&step, workload, check);

@@ -6,6 +6,7 @@ mod findings;
 mod header;
 mod names;
 mod steps;
+mod subscriptions;
 mod workload;
 
 use super::diagnose::Problem;

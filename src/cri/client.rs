@@ -110,6 +110,11 @@ impl Client {
         &self.version
     }
 
+    /// The connection on which the runtime is called.
+    pub(super) fn connection(&self) -> RuntimeServiceClient<Channel> {
+        self.runtime.clone()
+    }
+
     /// Sends one call and waits for its return.
     ///
     /// # Errors
@@ -123,7 +128,15 @@ impl Client {
         self.call_within(request, self.deadline + grace).await
     }
 
-    async fn call_within(&self, request: &Request, deadline: Duration) -> Result<Reply, CallFault> {
+    /// Sends one call with a deadline of its own and waits for its return.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call) does.
+    pub async fn call_within(
+        &self,
+        request: &Request,
+        deadline: Duration,
+    ) -> Result<Reply, CallFault> {
         let began = host::now();
         // Boxed, for the messages of all calls make it a large future.
         let answer = Box::pin(self.dispatch(request, deadline));
@@ -362,7 +375,7 @@ pub(super) async fn channel(endpoint: &Endpoint) -> Result<Channel, ConnectError
 }
 
 /// Nobody listens, or somebody does and hangs up.
-fn refused(endpoint: &Endpoint, fault: &tonic::transport::Error) -> ConnectError {
+pub(super) fn refused(endpoint: &Endpoint, fault: &tonic::transport::Error) -> ConnectError {
     let endpoint = endpoint.clone();
     let cause = deepest(fault);
     let kind = cause.downcast_ref().map(std::io::Error::kind);

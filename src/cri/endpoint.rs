@@ -110,6 +110,16 @@ impl InProcess {
         let name = Arc::from(name);
         Self { name, dial }
     }
+
+    /// Opens a connection.
+    pub(super) fn dial(&self) -> io::Result<DuplexStream> {
+        /// As much as a socket holds by default, about.
+        const BUFFER_BYTES: usize = 128 << 10;
+        let (ours, theirs) = duplex(BUFFER_BYTES);
+        let refused = |_| io::ErrorKind::ConnectionRefused;
+        self.dial.send(theirs).map_err(refused)?;
+        Ok(ours)
+    }
 }
 
 impl PartialEq for InProcess {
@@ -131,12 +141,7 @@ impl Service<Uri> for InProcess {
     }
 
     fn call(&mut self, _: Uri) -> Self::Future {
-        /// As much as a socket holds by default, about.
-        const BUFFER_BYTES: usize = 128 << 10;
-        let (ours, theirs) = duplex(BUFFER_BYTES);
-        let refused = |_| io::ErrorKind::ConnectionRefused.into();
-        let dialled = self.dial.send(theirs).map_err(refused);
-        ready(dialled.map(|()| TokioIo::new(ours)))
+        ready(self.dial().map(TokioIo::new))
     }
 }
 

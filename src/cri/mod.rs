@@ -2,12 +2,14 @@
 //!
 //! Everything else asks a [`Client`] for a `Request` and gets a `Reply`, or opens a
 //! [`Subscription`] whose events go straight into the recorder. Every call has a deadline, every
-//! message a largest size, and every subscription a connection of its own. The other way round,
+//! message a largest size, and every subscription a connection of its own unless it asks for that
+//! of the calls. The other way round,
 //! [`serve`] makes a CRI server of any [`Backend`].
 
 mod client;
 mod convert;
 mod endpoint;
+mod line;
 mod listener;
 mod server;
 mod subscription;
@@ -16,4 +18,4 @@ pub use client::{Client, ConnectError};
 pub use endpoint::{Endpoint, EndpointError, InProcess, SocketError};
 pub use listener::{ListenError, Listener};
 pub use server::{Backend, ServerError, serve};
-pub use subscription::{Events, Subscription, events};
+pub use subscription::{Events, Over, Subscription, events};

@@ -7,6 +7,7 @@ mod tests;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_cri::v1;
 use k8s_cri::v1::image_service_server::{ImageService, ImageServiceServer};
@@ -27,8 +28,12 @@ pub trait Backend: Send + Sync + 'static {
     /// Does a unary call. Dropped, the caller has gone.
     fn call(&self, request: Request) -> impl Future<Output = Result<Reply, CallFault>> + Send;
 
-    /// Opens an event stream. Dropped, the subscriber has gone.
-    fn subscribe(&self) -> impl Future<Output = Result<Self::Events, CallFault>> + Send;
+    /// Opens an event stream, which ends at the deadline if there is one. Dropped, the subscriber
+    /// has gone.
+    fn subscribe(
+        &self,
+        deadline: Option<Duration>,
+    ) -> impl Future<Output = Result<Self::Events, CallFault>> + Send;
 }
 
 /// The server can go on no longer.
@@ -172,14 +177,14 @@ impl<B: Backend> RuntimeService for Served<B> {
 
     fn get_container_events<'a, 'b>(
         &'a self,
-        _: tonic::Request<v1::GetEventsRequest>,
+        ask: tonic::Request<v1::GetEventsRequest>,
     ) -> Reading<'b, Events>
     where
         'a: 'b,
         Self: 'b,
     {
-        Box::pin(async {
-            let events = self.0.subscribe().await;
+        Box::pin(async move {
+            let events = self.0.subscribe(deadline(&ask)).await;
             let events = events.map_err(|fault| outgoing::status(&fault))?;
             let messages = events.map(|event| match event {
                 Ok(event) => Ok(outgoing::event(event)),
@@ -211,4 +216,21 @@ impl<B: Backend> ImageService for Served<B> {
         image_fs_info(ImageFsInfoRequest) -> ImageFsInfoResponse;
         }
     }
+}
+
+/// How long the caller waits, as gRPC's header `grpc-timeout` tells it: digits and a unit.
+fn deadline<T>(ask: &tonic::Request<T>) -> Option<Duration> {
+    const UNITS_NS: [(char, u64); 6] = [
+        ('H', 3_600_000_000_000),
+        ('M', 60_000_000_000),
+        ('S', 1_000_000_000),
+        ('m', 1_000_000),
+        ('u', 1_000),
+        ('n', 1),
+    ];
+    let header = ask.metadata().get("grpc-timeout")?.to_str().ok()?;
+    UNITS_NS.iter().find_map(|(unit, ns)| {
+        let number: u64 = header.strip_suffix(*unit)?.parse().ok()?;
+        Some(Duration::from_nanos(number.saturating_mul(*ns)))
+    })
 }

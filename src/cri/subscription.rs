@@ -8,13 +8,15 @@ use std::time::Duration;
 
 use k8s_cri::v1::runtime_service_client::RuntimeServiceClient;
 use k8s_cri::v1::{ContainerEventResponse, GetEventsRequest};
-use tokio::task::JoinHandle;
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinHandle};
 use tonic::Streaming;
 use tonic::transport::Channel;
 
 use super::client::channel;
-use super::{ConnectError, Endpoint, convert};
-use crate::history::{Body, CallFault, Event, StreamEnd, SubscriptionId};
+use super::line::{Cut, line};
+use super::{Client, ConnectError, Endpoint, convert};
+use crate::history::{Body, CallFault, Event, Observer, StreamEnd, SubscriptionId};
 use crate::limits;
 use crate::recorder::Recorder;
 
@@ -24,6 +26,17 @@ pub struct Subscription {
     id: SubscriptionId,
     recorder: Recorder,
     reading: JoinHandle<()>,
+    reads: watch::Sender<bool>,
+    cut: Cut,
+}
+
+/// The connection that a stream uses.
+#[derive(Clone, Copy, Debug)]
+pub enum Over<'a> {
+    /// One of its own.
+    Own(&'a Endpoint),
+    /// The one on which this client calls.
+    Calls(&'a Client),
 }
 
 impl Subscription {
@@ -32,15 +45,48 @@ impl Subscription {
     /// # Errors
     /// If the runtime cannot be reached. That it refuses the stream shows as the stream's end.
     pub async fn open(endpoint: &Endpoint, recorder: &Recorder) -> Result<Self, ConnectError> {
-        let connection = channel(endpoint).await?;
+        let runtime = runtime(channel(endpoint).await?);
+        Ok(Self::begin(runtime, recorder, None, Cut::new()))
+    }
+
+    /// Asks for the event stream as one that listens beside the run.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open) does.
+    pub async fn observe(
+        over: Over<'_>,
+        recorder: &Recorder,
+        observer: Observer,
+    ) -> Result<Self, ConnectError> {
+        let cut = Cut::new();
+        let runtime = match over {
+            Over::Own(endpoint) => runtime(line(endpoint, observer.stalls, &cut).await?),
+            Over::Calls(client) => client.connection(),
+        };
+        Ok(Self::begin(runtime, recorder, Some(observer), cut))
+    }
+
+    fn begin(runtime: Runtime, recorder: &Recorder, observer: Option<Observer>, cut: Cut) -> Self {
         let id = recorder.next_subscription();
-        recorder.record(Body::SubscriptionOpened { subscription: id });
-        let reading = tokio::spawn(read(connection, id, recorder.clone()));
-        Ok(Self {
+        let reads = watch::Sender::new(true);
+        let reader = Reader {
+            subscription: id,
+            recorder: recorder.clone(),
+            tells_answer: observer.is_some(),
+            deadline: observer.as_ref().and_then(|observer| observer.deadline),
+            reads: reads.subscribe(),
+        };
+        recorder.record(Body::SubscriptionOpened {
+            subscription: id,
+            observer,
+        });
+        Self {
             id,
             recorder: recorder.clone(),
-            reading,
-        })
+            reading: tokio::spawn(reader.read(runtime)),
+            reads,
+            cut,
+        }
     }
 
     /// Its number in the history.
@@ -53,6 +99,31 @@ impl Subscription {
     #[must_use]
     pub fn is_open(&self) -> bool {
         !self.reading.is_finished()
+    }
+
+    /// Reads no more, or again. At most one more event is read before the pause.
+    pub fn set_reading(&self, reads: bool) {
+        self.reads.send_replace(reads);
+    }
+
+    /// Cancels the stream; when this returns, nothing of it is recorded any more.
+    pub async fn cancel(mut self) {
+        self.reading.abort();
+        let ended = (&mut self.reading).await;
+        if ended.as_ref().is_err_and(JoinError::is_cancelled) {
+            let end = StreamEnd::Cancelled;
+            self.recorder.record(Body::SubscriptionEnded {
+                subscription: self.id,
+                end,
+            });
+        }
+    }
+
+    /// Goes away without a word, as a process that is killed does: the connection is closed, and
+    /// the stream on it is not cancelled before.
+    pub async fn hang_up(self) {
+        self.cut.cancel();
+        self.cancel().await;
     }
 }
 
@@ -69,34 +140,65 @@ impl Drop for Subscription {
     }
 }
 
-async fn read(connection: Channel, subscription: SubscriptionId, recorder: Recorder) {
-    let end = match read_events(connection, subscription, &recorder).await {
-        Ok(()) => StreamEnd::Closed,
-        Err(status) => StreamEnd::Failed(convert::fault(&status, Duration::ZERO)),
-    };
-    recorder.record(Body::SubscriptionEnded { subscription, end });
+type Runtime = RuntimeServiceClient<Channel>;
+
+fn runtime(connection: Channel) -> Runtime {
+    RuntimeServiceClient::new(connection).max_decoding_message_size(limits::MESSAGE_BYTES)
 }
 
-async fn read_events(
-    connection: Channel,
+/// Records what comes on a stream.
+struct Reader {
     subscription: SubscriptionId,
-    recorder: &Recorder,
-) -> Result<(), tonic::Status> {
-    let mut stream = ask(connection).await?;
-    while let Some(message) = stream.message().await? {
-        let event = convert::event(message);
-        recorder.record(Body::Event {
-            subscription,
-            event,
+    recorder: Recorder,
+    tells_answer: bool,
+    deadline: Option<Duration>,
+    reads: watch::Receiver<bool>,
+}
+
+impl Reader {
+    async fn read(mut self, runtime: Runtime) {
+        let end = match self.read_events(runtime).await {
+            Ok(()) => StreamEnd::Closed,
+            Err(status) => {
+                let deadline = self.deadline.unwrap_or_default();
+                StreamEnd::Failed(convert::fault(&status, deadline))
+            }
+        };
+        self.recorder.record(Body::SubscriptionEnded {
+            subscription: self.subscription,
+            end,
         });
     }
-    Ok(())
+
+    async fn read_events(&mut self, runtime: Runtime) -> Result<(), tonic::Status> {
+        let subscription = self.subscription;
+        let mut stream = ask(runtime, self.deadline).await?;
+        if self.tells_answer {
+            let answered = Body::SubscriptionAnswered { subscription };
+            self.recorder.record(answered);
+        }
+        while let Some(message) = stream.message().await? {
+            let event = convert::event(message);
+            self.recorder.record(Body::Event {
+                subscription,
+                event,
+            });
+            // The sender lives as long as the subscription, and that as long as this task.
+            let _ = self.reads.wait_for(|reads| *reads).await;
+        }
+        Ok(())
+    }
 }
 
-async fn ask(connection: Channel) -> Result<Streaming<ContainerEventResponse>, tonic::Status> {
-    let mut runtime =
-        RuntimeServiceClient::new(connection).max_decoding_message_size(limits::MESSAGE_BYTES);
-    let answer = runtime.get_container_events(GetEventsRequest {}).await?;
+async fn ask(
+    mut runtime: Runtime,
+    deadline: Option<Duration>,
+) -> Result<Streaming<ContainerEventResponse>, tonic::Status> {
+    let mut request = tonic::Request::new(GetEventsRequest {});
+    if let Some(deadline) = deadline {
+        request.set_timeout(deadline);
+    }
+    let answer = runtime.get_container_events(request).await?;
     Ok(answer.into_inner())
 }
 
@@ -104,17 +206,23 @@ async fn ask(connection: Channel) -> Result<Streaming<ContainerEventResponse>, t
 #[derive(Debug)]
 pub struct Events {
     connection: Option<Channel>,
+    deadline: Option<Duration>,
     stream: Option<Streaming<ContainerEventResponse>>,
 }
 
-/// Connects to a runtime for its events, on a connection of its own.
+/// Connects to a runtime for its events, on a connection of its own, with the deadline if there is
+/// one.
 ///
 /// # Errors
 /// If it cannot be reached.
-pub async fn events(endpoint: &Endpoint) -> Result<Events, ConnectError> {
+pub async fn events(
+    endpoint: &Endpoint,
+    deadline: Option<Duration>,
+) -> Result<Events, ConnectError> {
     let connection = channel(endpoint).await?;
     Ok(Events {
         connection: Some(connection),
+        deadline,
         stream: None,
     })
 }
@@ -127,7 +235,11 @@ impl Events {
     pub async fn next(&mut self) -> Result<Option<Event>, CallFault> {
         let fault = |status| convert::fault(&status, Duration::ZERO);
         if let Some(connection) = self.connection.take() {
-            self.stream = Some(ask(connection).await.map_err(fault)?);
+            self.stream = Some(
+                ask(runtime(connection), self.deadline)
+                    .await
+                    .map_err(fault)?,
+            );
         }
         let Some(stream) = &mut self.stream else {
             return Ok(None);

@@ -1,5 +1,7 @@
 //! Calls that stand in the history.
 
+use std::time::Duration;
+
 use crate::cri::Client;
 use crate::history::{Body, CallFault, CaseRun, Reply, Request};
 use crate::recorder::Recorder;
@@ -28,13 +30,29 @@ impl Caller {
     /// # Errors
     /// Whatever the runtime returned.
     pub async fn call(&self, case: Option<CaseRun>, request: Request) -> Result<Reply, CallFault> {
+        self.call_within(case, request, None).await
+    }
+
+    /// Sends a call with a deadline of its own, if there is one, and records both its ends.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call) does.
+    pub async fn call_within(
+        &self,
+        case: Option<CaseRun>,
+        request: Request,
+        deadline: Option<Duration>,
+    ) -> Result<Reply, CallFault> {
         let call = self.recorder.next_call();
         self.recorder.record(Body::CallBegan {
             call,
             case,
             request: request.clone(),
         });
-        let result = self.client.call(&request).await;
+        let result = match deadline {
+            Some(deadline) => self.client.call_within(&request, deadline).await,
+            None => self.client.call(&request).await,
+        };
         self.recorder.record(Body::CallEnded {
             call,
             result: result.clone(),

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
 
+use super::observing::Observers;
 use super::relist::inspect;
 use super::scope::Scope;
 use super::session::Session;
@@ -36,6 +37,7 @@ pub struct CaseRunner {
     pub(super) run: CaseRun,
     view: Mutex<View>,
     pub(super) attempts: Mutex<BTreeMap<String, u32>>,
+    pub(super) observers: Observers,
 }
 
 /// What one execution of a case came to.
@@ -69,6 +71,7 @@ impl CaseRunner {
             run,
             view: Mutex::new(view),
             attempts: Mutex::default(),
+            observers: Observers::default(),
         })
     }
 
@@ -81,15 +84,23 @@ impl CaseRunner {
             timeout_percent: self.session.options().timeout_percent,
         });
         // In a task of its own, so that a panic of ours ends the steps and not the teardown.
-        let steps = tokio::spawn(self.clone().do_all());
-        let end = steps
-            .await
+        let mut steps = tokio::spawn(self.clone().do_all());
+        let end = tokio::select! {
+            end = &mut steps => end,
+            // A subscriber that does not read may hold up the very call that is under way.
+            () = self.session.stop().cancelled() => {
+                self.unsubscribe_all().await;
+                steps.await
+            }
+        };
+        let end = end
             .unwrap_or_else(|fault| StepsEnd::Error(format!("the suite itself failed: {fault}")));
         let complete = end == StepsEnd::Complete;
         self.session.recorder().record(Body::StepsEnded {
             case: self.run,
             end,
         });
+        self.unsubscribe_all().await;
         let passed = complete
             && oracle::judge(&self.case, &self.seen())
                 .violations
@@ -141,6 +152,7 @@ impl CaseRunner {
         }
         self.wait_by(deadline, nothing_to_come).await?;
         self.session.barrier().await?;
+        self.await_observers().await;
         self.read_kernel()
     }
 
@@ -222,7 +234,7 @@ impl CaseRunner {
     }
 
     /// What has been seen up to now.
-    fn seen(&self) -> CaseHistory {
+    pub(super) fn seen(&self) -> CaseHistory {
         let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = view.refresh();
         view.history.clone()

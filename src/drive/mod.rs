@@ -5,6 +5,8 @@
 
 mod caller;
 mod case_run;
+mod observers;
+mod observing;
 mod relist;
 mod relister;
 mod scope;

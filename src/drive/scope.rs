@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::case::{
     ChildEatSpec, Delay, DieSpec, EatOnTermSpec, EatSpec, ExitSpec, Number, WorkloadSpec,
 };
-use crate::history::{ContainerId, SandboxId, SandboxSpec};
+use crate::history::{ContainerId, SandboxId, SandboxSpec, SubscriptionId};
 use crate::workload::Workload;
 
 /// The names that one line of execution sees: a round of a `repeat` has a copy of its own.
@@ -16,7 +16,10 @@ pub(super) struct Scope {
     sandboxes: BTreeMap<String, (SandboxId, Arc<SandboxSpec>)>,
     /// With the name that each has in its pod.
     containers: BTreeMap<String, (ContainerId, String)>,
+    subscriptions: BTreeMap<String, SubscriptionId>,
     item: Option<u8>,
+    /// How soon each call must return.
+    prompt: Option<Duration>,
 }
 
 impl Scope {
@@ -32,6 +35,23 @@ impl Scope {
     pub(super) fn bind_container(&mut self, name: &str, id: ContainerId, in_pod: &str) {
         self.containers
             .insert(name.to_owned(), (id, in_pod.to_owned()));
+    }
+
+    pub(super) fn bind_subscription(&mut self, name: &str, id: SubscriptionId) {
+        self.subscriptions.insert(name.to_owned(), id);
+    }
+
+    pub(super) fn subscription(&self, name: &str) -> Option<SubscriptionId> {
+        self.subscriptions.get(name).copied()
+    }
+
+    /// Sets how soon each call must return, and returns how it was before.
+    pub(super) fn set_prompt(&mut self, prompt: Option<Duration>) -> Option<Duration> {
+        std::mem::replace(&mut self.prompt, prompt)
+    }
+
+    pub(super) fn prompt(&self) -> Option<Duration> {
+        self.prompt
     }
 
     pub(super) fn sandbox(&self, name: &str) -> Option<&(SandboxId, Arc<SandboxSpec>)> {

@@ -4,8 +4,8 @@
 //! pod for its event alone: once that has arrived, the stream is live, and whatever the runtime
 //! sent before it has arrived too.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 use super::caller::Caller;
 use crate::cri::{ConnectError, Endpoint, Subscription};
 use crate::history::{
-    Body, CallFault, CaseRun, ContainerId, ContainerSpec, Entry, Labels, PodUid, Reply, Request,
-    RunId, SandboxId, SandboxSpec, StatusCode, StreamEnd, SubscriptionId,
+    Audience, Body, CallFault, CaseRun, ContainerId, ContainerSpec, Entry, Labels, PodUid, Reply,
+    Request, RunId, SandboxId, SandboxSpec, StatusCode, StreamEnd, SubscriptionId,
 };
 use crate::host::Kernel;
 use crate::metrics::Metrics;
@@ -86,6 +86,7 @@ pub struct Session {
     silence: RwLock<()>,
     stop: CancellationToken,
     stream: Mutex<Option<Subscription>>,
+    pub(super) audience: OnceLock<Audience>,
     marker_pod: Mutex<Option<(SandboxId, Arc<SandboxSpec>)>>,
     markers: AtomicU32,
     labels: Labels,
@@ -161,6 +162,7 @@ impl Session {
             silence: RwLock::default(),
             stop,
             stream: Mutex::default(),
+            audience: OnceLock::new(),
             marker_pod: Mutex::default(),
             markers: AtomicU32::new(0),
         }
@@ -298,10 +300,13 @@ impl Session {
     /// # Errors
     /// If the new one cannot be opened or proven.
     pub async fn resubscribe(&self) -> Result<(), StreamError> {
-        let mut stream = self.stream.lock().await;
-        stream.take();
-        *stream = Some(self.open_proven().await?);
-        Ok(())
+        self.unsubscribe().await;
+        self.ensure_stream().await
+    }
+
+    /// Gives up the event stream.
+    pub async fn unsubscribe(&self) {
+        self.stream.lock().await.take();
     }
 
     async fn open_proven(&self) -> Result<Subscription, StreamError> {
@@ -339,7 +344,7 @@ impl Session {
     }
 
     /// Sends markers until the event of one of them arrives on the subscription.
-    async fn pass_marker(
+    pub(super) async fn pass_marker(
         &self,
         reader: &mut Reader,
         subscription: SubscriptionId,
@@ -394,7 +399,7 @@ impl Session {
     }
 
     /// Creates and removes a container in the marker pod.
-    async fn send_marker(&self) -> Result<ContainerId, StreamError> {
+    pub(super) async fn send_marker(&self) -> Result<ContainerId, StreamError> {
         let (sandbox, spec) = self.marker_pod().await?;
         let attempt = self.markers.fetch_add(1, Ordering::Relaxed);
         let spec = self.container_spec((&sandbox, &spec), "marker", attempt, &Workload::Obey);

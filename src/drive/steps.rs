@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -14,7 +15,7 @@ use super::scope::Scope;
 use super::session::{Sabotage, StreamError};
 use crate::case::{AwaitStep, CreateStep, RepeatStep, SandboxStep, StartStep, Step, StopStep};
 use crate::history::{
-    Body, CallFault, CaseHistory, ContainerId, EventKind, Reply, Request, SandboxId,
+    Body, CallFault, CaseHistory, ContainerId, EventKind, Reply, Request, SandboxId, StatusCode,
 };
 use crate::limits;
 
@@ -50,26 +51,24 @@ impl CaseRunner {
             Step::Start(step) => self.start(step, scope).await,
             Step::Stop(StopStep { container, grace }) => {
                 let container = bound_container(scope, container)?;
-                self.must(Request::StopContainer {
-                    container,
-                    grace: *grace,
-                })
-                .await
-                .map(drop)
+                let grace = *grace;
+                let request = Request::StopContainer { container, grace };
+                self.must(request, scope).await.map(drop)
             }
             Step::Remove(step) => {
                 let container = bound_container(scope, &step.container)?;
-                self.must(Request::RemoveContainer(container))
-                    .await
-                    .map(drop)
+                let remove = Request::RemoveContainer(container);
+                self.must(remove, scope).await.map(drop)
             }
             Step::StopSandbox(step) => {
                 let sandbox = bound_sandbox(scope, &step.sandbox)?;
-                self.must(Request::StopSandbox(sandbox)).await.map(drop)
+                let request = Request::StopSandbox(sandbox);
+                self.must(request, scope).await.map(drop)
             }
             Step::RemoveSandbox(step) => {
                 let sandbox = bound_sandbox(scope, &step.sandbox)?;
-                self.must(Request::RemoveSandbox(sandbox)).await.map(drop)
+                let remove = Request::RemoveSandbox(sandbox);
+                self.must(remove, scope).await.map(drop)
             }
             Step::Await(step) => self.await_event(step, scope).await,
             Step::Relist(step) => {
@@ -77,14 +76,23 @@ impl CaseRunner {
                 let relisted = relist(self, sandbox).await;
                 relisted.map_err(|fault| failed("ListContainers", &fault))
             }
-            Step::Resubscribe(_) => Ok(self.session.resubscribe().await?),
+            Step::Resubscribe(step) => self.resubscribe(step, scope).await,
+            Step::Subscribe(step) => self.subscribe(step, scope).await,
+            Step::Unsubscribe(step) => self.unsubscribe(step, scope).await,
+            Step::Resume(step) => self.resume(&step.subscription, scope).await,
+            Step::AwaitEnd(step) => self.await_end(step, scope).await,
+            Step::Quiet(step) => self.quiet(step).await,
+            Step::Prompt(step) => self.prompt(step, scope).await,
+            Step::Version(_) => self.must(Request::Version, scope).await.map(drop),
+            Step::Parallel(branches) => self.parallel(branches, scope).await,
             Step::Repeat(step) => self.repeat(step, scope).await,
         }
     }
 
     async fn run_sandbox(&self, step: &SandboxStep, scope: &mut Scope) -> Result<(), Abort> {
         let spec = self.session.sandbox_spec(&step.binding, &self.case.id);
-        let reply = self.must(Request::RunSandbox(spec.clone())).await?;
+        let run = Request::RunSandbox(spec.clone());
+        let reply = self.must(run, scope).await?;
         if let Reply::Sandbox(id) = reply {
             scope.bind_sandbox(&step.binding, id, spec);
         }
@@ -110,7 +118,7 @@ impl CaseRunner {
         spec.memory_bytes = step.memory_mib.map(|mib| u64::from(mib) << 20);
         spec.tty = step.tty;
         let request = Request::CreateContainer(Arc::new(spec));
-        let reply = match self.call(request).await {
+        let reply = match self.call_of_step(request, scope).await? {
             Err(fault) if step.may_fail => {
                 return Err(Abort::Inconclusive(format!(
                     "the runtime refuses `{}` already at CreateContainer: {fault}",
@@ -127,7 +135,8 @@ impl CaseRunner {
 
     async fn start(&self, step: &StartStep, scope: &Scope) -> Result<(), Abort> {
         let container = bound_container(scope, &step.container)?;
-        match self.call(Request::StartContainer(container)).await {
+        let start = Request::StartContainer(container);
+        match self.call_of_step(start, scope).await? {
             Ok(_) if step.fails => Err(Abort::Inconclusive(format!(
                 "StartContainer of `{}` was meant to fail and succeeded",
                 step.container
@@ -184,12 +193,7 @@ impl CaseRunner {
                 has_seen(history, &id, step.event)
             })
             .await?;
-        self.session.recorder().record(Body::Waited {
-            case: self.run,
-            wanted,
-            met,
-            bound,
-        });
+        self.waited(wanted, met, bound);
         if met {
             return Ok(());
         }
@@ -198,11 +202,44 @@ impl CaseRunner {
         Err(Abort::Unmet)
     }
 
-    async fn must(&self, request: Request) -> Result<Reply, Abort> {
+    /// Records that the case has waited for something.
+    pub(super) fn waited(&self, wanted: String, met: bool, bound: Duration) {
+        self.session.recorder().record(Body::Waited {
+            case: self.run,
+            wanted,
+            met,
+            bound,
+        });
+    }
+
+    async fn must(&self, request: Request, scope: &Scope) -> Result<Reply, Abort> {
         let method = request.method();
-        self.call(request)
-            .await
-            .map_err(|fault| failed(method, &fault))
+        let result = self.call_of_step(request, scope).await?;
+        result.map_err(|fault| failed(method, &fault))
+    }
+
+    /// Sends a step's call, which has to return as soon as the case asks for.
+    async fn call_of_step(
+        &self,
+        request: Request,
+        scope: &Scope,
+    ) -> Result<Result<Reply, CallFault>, Abort> {
+        let Some(bound) = scope.prompt() else {
+            return Ok(self.call(request).await);
+        };
+        let method = request.method();
+        let case = Some(self.run);
+        let called = self
+            .session
+            .caller()
+            .call_within(case, request, Some(bound));
+        match called.await {
+            Err(fault) if fault.code == StatusCode::DEADLINE_EXCEEDED => {
+                self.waited(format!("the return of {method}"), false, bound);
+                Err(Abort::Unmet)
+            }
+            result => Ok(result),
+        }
     }
 
     /// The number of the next container of this name.
@@ -224,7 +261,7 @@ fn failed(method: &str, fault: &CallFault) -> Abort {
     Abort::Error(format!("{method} failed: {fault}"))
 }
 
-fn unbound(name: &str) -> Abort {
+pub(super) fn unbound(name: &str) -> Abort {
     Abort::Error(format!("`{name}` was never made"))
 }
 

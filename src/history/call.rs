@@ -231,6 +231,13 @@ impl StatusCode {
     /// Nobody answers.
     pub const UNAVAILABLE: Self = Self(14);
 
+    /// The code with this name, such as `UNAVAILABLE`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let place = Self::NAMES.iter().position(|known| *known == name)?;
+        i32::try_from(place).ok().map(Self)
+    }
+
     const NAMES: [&str; 17] = [
         "OK",
         "CANCELLED",

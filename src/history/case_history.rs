@@ -5,13 +5,14 @@
 //! may leave the UID out or tell a wrong one: while a call is under way that can name the id, such
 //! an event waits unclaimed.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::{
     Body, CallFault, CallId, CaseRun, ContainerId, ContainerSpec, Entry, Event, EventKind,
-    HostFact, HostInstant, PodUid, Reply, Request, SandboxSpec, Seq, StepsEnd, SubscriptionId,
+    HostFact, HostInstant, Observed, PodUid, Reply, Request, SandboxSpec, Seq, StepsEnd,
+    SubscriptionId,
 };
 
 /// Events of unknown ids that are kept in the hope that a call will name them. More than this many
@@ -30,6 +31,7 @@ pub struct CaseHistory {
     /// How many calls are under way that will return an id.
     making: usize,
     unclaimed: VecDeque<Arc<Entry>>,
+    observed: BTreeMap<SubscriptionId, Observed>,
     steps_ended: Option<(Seq, StepsEnd)>,
 }
 
@@ -80,6 +82,7 @@ impl CaseHistory {
             pods: BTreeSet::new(),
             making: 0,
             unclaimed: VecDeque::new(),
+            observed: BTreeMap::new(),
             steps_ended: None,
         }
     }
@@ -88,6 +91,13 @@ impl CaseHistory {
     #[must_use]
     pub fn case(&self) -> CaseRun {
         self.case
+    }
+
+    /// The case's own subscriptions, in the order in which they were opened. What they saw stands
+    /// with them alone; all else is of the stream that all cases read.
+    pub fn observed(&self) -> impl Iterator<Item = &Observed> {
+        let of_case = |observed: &&Observed| observed.is_of(self.case);
+        self.observed.values().filter(of_case)
     }
 
     /// The entries that belong to the case, in order.
@@ -164,6 +174,9 @@ impl CaseHistory {
 
     /// Takes in the next entry of the run's history, if it concerns this case.
     pub fn push(&mut self, entry: &Arc<Entry>) {
+        if self.is_observed(entry) {
+            return;
+        }
         match &entry.body {
             Body::CaseBegan { case, .. }
             | Body::CaseEnded { case }
@@ -192,6 +205,7 @@ impl CaseHistory {
             Body::CallEnded { call, result } => self.call_ended(*call, result, entry),
             Body::Event { event, .. } => self.saw(event, entry),
             Body::SubscriptionOpened { .. }
+            | Body::SubscriptionAnswered { .. }
             | Body::SubscriptionProven { .. }
             | Body::SubscriptionEnded { .. } => self.entries.push(entry.clone()),
             Body::RunBegan(_)
@@ -199,6 +213,28 @@ impl CaseHistory {
             | Body::Unjudged { .. }
             | Body::CasesEnded
             | Body::RunEnded(_) => {}
+        }
+    }
+
+    /// Takes in what an observer saw, if it is that.
+    fn is_observed(&mut self, entry: &Arc<Entry>) -> bool {
+        match &entry.body {
+            Body::SubscriptionOpened {
+                subscription,
+                observer: Some(_),
+            } => {
+                let observed = Observed::new(entry.clone());
+                self.observed.insert(*subscription, observed);
+                true
+            }
+            Body::Event { subscription, .. }
+            | Body::SubscriptionAnswered { subscription }
+            | Body::SubscriptionProven { subscription }
+            | Body::SubscriptionEnded { subscription, .. } => {
+                let observed = self.observed.get_mut(subscription);
+                observed.map(|observed| observed.push(entry)).is_some()
+            }
+            _ => false,
         }
     }
 
@@ -363,6 +399,13 @@ impl Subject {
 }
 
 impl Sighting {
+    /// Of an event's entry.
+    pub(super) fn of(entry: &Arc<Entry>) -> Option<Self> {
+        matches!(entry.body, Body::Event { .. }).then(|| Self {
+            entry: entry.clone(),
+        })
+    }
+
     /// The event.
     #[must_use]
     pub fn event(&self) -> &Event {

@@ -101,8 +101,16 @@ pub enum Body {
     SubscriptionOpened {
         /// Which stream.
         subscription: SubscriptionId,
+        /// Who listens; none for the run itself, whose stream all cases read.
+        observer: Option<Observer>,
     },
-    /// An event that this run caused after the opening has arrived: the stream is live.
+    /// The response's headers have come, which is before an event or with the first one.
+    SubscriptionAnswered {
+        /// Which stream.
+        subscription: SubscriptionId,
+    },
+    /// An event that this run caused after the opening has arrived, or the time is over in which
+    /// the stream had to become effective: the stream is live.
     SubscriptionProven {
         /// Which stream.
         subscription: SubscriptionId,
@@ -154,6 +162,19 @@ pub enum Body {
     CasesEnded,
     /// The run is over. Only the ends of its streams may follow.
     RunEnded(RunEnd),
+}
+
+/// One that listens beside the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observer {
+    /// The case that has subscribed; none if the run has, to learn what several subscribers get.
+    pub case: Option<CaseRun>,
+    /// The name by which the case calls it.
+    pub binding: String,
+    /// Whether it stops reading once it is live.
+    pub stalls: bool,
+    /// The deadline that it asked for.
+    pub deadline: Option<Duration>,
 }
 
 /// How far a case's steps came.

@@ -9,6 +9,7 @@ mod case_history;
 pub mod codec;
 mod entry;
 mod ids;
+mod observed;
 mod run;
 mod shared;
 mod status;
@@ -16,12 +17,13 @@ mod wire;
 
 pub use call::{CallFault, ContainerSpec, Reply, Request, RuntimeVersion, SandboxSpec, StatusCode};
 pub use case_history::{Call, CaseHistory, Sighting, Subject, SubjectKind};
-pub use entry::{Body, Entry, HostFact, StepsEnd, StreamEnd};
+pub use entry::{Body, Entry, HostFact, Observer, StepsEnd, StreamEnd};
 pub use ids::{
     CallId, CaseRun, ContainerId, HostInstant, PodUid, RunId, RuntimeNanos, SandboxId, Seq,
     SubscriptionId,
 };
-pub use run::{ExpectationFile, PlannedCase, PlannedExecution, RunEnd, RunInfo, RunPlan};
+pub use observed::Observed;
+pub use run::{Audience, ExpectationFile, PlannedCase, PlannedExecution, RunEnd, RunInfo, RunPlan};
 pub use shared::Shared;
 pub use status::{
     ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event, EventKind,

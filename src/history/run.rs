@@ -39,6 +39,17 @@ pub struct RunPlan {
     pub profiles: Vec<String>,
     /// The word for how large the run was to be; absent if all cases were meant.
     pub tier: Option<String>,
+    /// Who gets an event, where a case needed to know and it was measured.
+    pub audience: Option<Audience>,
+}
+
+/// Who gets an event when there are several subscribers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Audience {
+    /// Each of them.
+    Everyone,
+    /// One of them, so that they take events from each other: containerd 1.7.
+    One,
 }
 
 /// A case of the plan.

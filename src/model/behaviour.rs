@@ -72,6 +72,10 @@ pub enum Replay {
     None,
     /// Whoever comes first gets them, as with containerd 2.1 and CRI-O.
     ToFirst,
+    /// Whoever comes first gets the last of them.
+    TailToFirst,
+    /// Whoever comes gets the latest events, also those that others have had.
+    Latest,
 }
 
 /// What happens when a subscriber does not read and its queue is full.
@@ -160,6 +164,10 @@ pub enum NonTransition {
 
 /// How a runtime behaves.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a way of being wrong, independent of the others"
+)]
 pub struct Behaviour {
     /// What each event passes on its way to each subscriber, one hook after the other.
     pub events: Vec<EventHook>,
@@ -177,6 +185,14 @@ pub struct Behaviour {
     pub full_queue: FullQueue,
     /// How long a subscription takes to become effective.
     pub effective_after: Duration,
+    /// Whether a stream's headers are sent before its first event.
+    pub answers_at_once: bool,
+    /// Whether a stream ends at its deadline.
+    pub heeds_deadlines: bool,
+    /// How long a stream lasts before it is ended with OK; for ever if absent.
+    pub streams_last: Option<Duration>,
+    /// Whether a subscriber that has gone takes the next event with it, as with containerd 1.7.
+    pub zombies: bool,
     /// In what order the containers of a snapshot, of a list, and of a sandbox's end come.
     pub siblings: Order,
     /// Whether `PodSandboxStatus` tells of the sandbox's containers, and when it read all that, as
@@ -213,6 +229,10 @@ impl Default for Behaviour {
             queue: limits::MODEL_QUEUE,
             full_queue: FullQueue::default(),
             effective_after: Duration::ZERO,
+            answers_at_once: true,
+            heeds_deadlines: true,
+            streams_last: None,
+            zombies: false,
             siblings: Order::default(),
             reports_containers: false,
             exit_notice: ExitNotice::default(),

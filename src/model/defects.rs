@@ -1,14 +1,16 @@
 //! Ways of being wrong, each with its name, the real fault that it imitates, and who must notice.
 //!
 //! A defect is an element of one of the tables in this folder, and nothing else: `stream` and
-//! `order` for what happens to events on their way, `replies` for what happens to answers,
-//! `behaviour` for what the model does otherwise. All but the last can be put between the suite and
-//! a real runtime as well, by a [`Relay`](super::Relay).
+//! `order` for what happens to events on their way, `subscribers` for who gets them and how long,
+//! `replies` for what happens to answers, `behaviour` for what the model does otherwise. All but
+//! `subscribers` and `behaviour` can be put between the suite and a real runtime as well, by a
+//! [`Relay`](super::Relay).
 
 mod behaviour;
 mod order;
 mod replies;
 mod stream;
+mod subscribers;
 
 use super::behaviour::{Behaviour, EventHook, ReplyHook};
 
@@ -63,11 +65,14 @@ impl Fault {
 
 /// All of them.
 pub fn defects() -> impl Iterator<Item = &'static Defect> {
-    let on_the_way = [stream::STREAM, order::ORDER, replies::REPLIES];
-    on_the_way
-        .into_iter()
-        .chain([behaviour::BEHAVIOUR])
-        .flatten()
+    let tables = [
+        stream::STREAM,
+        order::ORDER,
+        subscribers::SUBSCRIBERS,
+        replies::REPLIES,
+        behaviour::BEHAVIOUR,
+    ];
+    tables.into_iter().flatten()
 }
 
 /// Something that a correct runtime may do otherwise: its name, and how the model comes to do it.

@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -150,14 +151,21 @@ impl Backend for Model {
         }
     }
 
-    async fn subscribe(&self) -> Result<Events, CallFault> {
-        let subscriber = self.shared.with(|machine| machine.subscribe(host::now()))?;
-        Ok(Events {
+    async fn subscribe(&self, deadline: Option<Duration>) -> Result<Events, CallFault> {
+        let mut changes = self.shared.changes.subscribe();
+        let take = |machine: &mut Machine| machine.subscribe(host::now(), deadline);
+        let subscriber = self.shared.with(take)?;
+        let events = Events {
             changes: WatchStream::new(self.shared.changes.subscribe()),
             shared: self.shared.clone(),
             subscriber,
             ended: false,
-        })
+        };
+        while !self.shared.machine().answers(subscriber) {
+            // The sender lives as long as `self`.
+            let _ = changes.changed().await;
+        }
+        Ok(events)
     }
 }
 
@@ -200,14 +208,12 @@ impl Stream for Events {
 impl Drop for Events {
     fn drop(&mut self) {
         let subscriber = self.subscriber;
-        self.shared.machine().unsubscribe(subscriber);
+        self.shared.with(|machine| machine.unsubscribe(subscriber));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use tokio_stream::StreamExt;
 
     use super::*;
@@ -219,7 +225,7 @@ mod tests {
         let reactor = Reactor::simulated().unwrap();
         reactor.runtime().block_on(async {
             let model = Model::start(Behaviour::default(), 0);
-            let mut events = model.subscribe().await.unwrap();
+            let mut events = model.subscribe(None).await.unwrap();
             model.stop_daemon();
             let end = events.next().await.unwrap().unwrap_err();
             assert_eq!(end.code, StatusCode::UNAVAILABLE);
@@ -227,7 +233,7 @@ mod tests {
             assert!(model.call(Request::Version).await.is_err());
             model.start_daemon();
             assert!(model.call(Request::Version).await.is_ok());
-            assert!(model.subscribe().await.is_ok());
+            assert!(model.subscribe(None).await.is_ok());
         });
     }
 

@@ -262,7 +262,11 @@ impl Machine {
     ///
     /// # Errors
     /// If the runtime is down, or has no events.
-    pub fn subscribe(&mut self, now: HostInstant) -> Result<Subscriber, CallFault> {
+    pub fn subscribe(
+        &mut self,
+        now: HostInstant,
+        deadline: Option<Duration>,
+    ) -> Result<Subscriber, CallFault> {
         self.advance(now);
         if !self.up {
             return Err(fault(StatusCode::UNAVAILABLE, "the runtime is down"));
@@ -270,13 +274,21 @@ impl Machine {
         let subscriber = self.stage.subscribe(&self.behaviour, self.now)?;
         let effective = later(self.now, self.behaviour.effective_after);
         self.agenda.put(effective, Deed::Listen);
+        let ends = Stage::ends(&self.behaviour, self.now, subscriber, deadline);
+        self.schedule(ends);
         self.advance(now);
         Ok(subscriber)
     }
 
     /// The subscriber has gone.
     pub fn unsubscribe(&mut self, subscriber: Subscriber) {
-        self.stage.unsubscribe(subscriber);
+        self.stage.unsubscribe(&self.behaviour, subscriber);
+    }
+
+    /// Whether the headers of the stream's response have been sent.
+    #[must_use]
+    pub fn answers(&self, subscriber: Subscriber) -> bool {
+        self.behaviour.answers_at_once || self.stage.has_something(subscriber)
     }
 
     /// What comes next on a stream.

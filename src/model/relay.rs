@@ -84,7 +84,7 @@ impl Backend for Relay {
         answer.result
     }
 
-    async fn subscribe(&self) -> Result<Self::Events, CallFault> {
+    async fn subscribe(&self, deadline: Option<Duration>) -> Result<Self::Events, CallFault> {
         let (to, received) = mpsc::unbounded_channel();
         let passing = Passing {
             hooks: self.events.clone(),
@@ -94,7 +94,7 @@ impl Backend for Relay {
             late: JoinSet::new(),
         };
         // Not awaited: a runtime may answer no sooner than with its first event.
-        tokio::spawn(pass_on(self.runtime.clone(), passing));
+        tokio::spawn(pass_on(self.runtime.clone(), deadline, passing));
         Ok(Box::pin(UnboundedReceiverStream::new(received)))
     }
 }
@@ -109,10 +109,10 @@ struct Passing {
 }
 
 /// Passes a stream's events on until it ends, or nobody reads any more.
-async fn pass_on(runtime: Endpoint, mut passing: Passing) {
+async fn pass_on(runtime: Endpoint, deadline: Option<Duration>, mut passing: Passing) {
     let to = passing.to.clone();
     let passed = async {
-        let mut stream = events(&runtime)
+        let mut stream = events(&runtime, deadline)
             .await
             .map_err(|fault| unreachable(&fault))?;
         while let Some(event) = stream.next().await? {

@@ -59,6 +59,10 @@ pub(super) struct Stage {
     last_stamp: i64,
     /// What nobody has listened to, or what waits for the end of a jam.
     backlog: VecDeque<Event>,
+    /// The latest events, whoever has got them.
+    latest: VecDeque<Event>,
+    /// How many that have gone are still taken for subscribers.
+    zombies: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -69,6 +73,12 @@ struct Stream {
     /// What each hook keeps of this stream.
     memories: Vec<Memory>,
 }
+
+/// How many events a runtime keeps that keeps only the tail of what nobody has listened to.
+const TAIL: usize = 2;
+
+/// How many events a runtime keeps that tells them to whoever comes.
+const LATEST: usize = 20;
 
 /// Something for a stream, due later.
 pub(super) type Late = (HostInstant, Subscriber, Delivery);
@@ -92,9 +102,13 @@ impl Stage {
         }
         let subscriber = Subscriber(self.next);
         self.next += 1;
+        let queue = match behaviour.replay {
+            Replay::Latest => self.latest.iter().cloned().map(Box::new).collect(),
+            Replay::None | Replay::ToFirst | Replay::TailToFirst => VecDeque::new(),
+        };
         let stream = Stream {
             effective: later(at, behaviour.effective_after),
-            queue: VecDeque::new(),
+            queue,
             end: (behaviour.offer == Offer::Closed).then_some(StreamEnd::Closed),
             memories: vec![Memory::default(); behaviour.events.len()],
         };
@@ -102,8 +116,41 @@ impl Stage {
         Ok(subscriber)
     }
 
-    pub(super) fn unsubscribe(&mut self, subscriber: Subscriber) {
-        self.streams.remove(&subscriber);
+    pub(super) fn unsubscribe(&mut self, behaviour: &Behaviour, subscriber: Subscriber) {
+        let gone = self.streams.remove(&subscriber);
+        let open = gone.is_some_and(|stream| stream.end.is_none());
+        self.zombies += usize::from(behaviour.zombies && open);
+    }
+
+    /// How a stream is going to end by itself, and when.
+    pub(super) fn ends(
+        behaviour: &Behaviour,
+        at: HostInstant,
+        subscriber: Subscriber,
+        deadline: Option<Duration>,
+    ) -> Vec<Late> {
+        let expired = deadline.filter(|_| behaviour.heeds_deadlines);
+        let expired = expired.map(|deadline| {
+            let fault = CallFault {
+                code: StatusCode::DEADLINE_EXCEEDED,
+                message: "context deadline exceeded".to_owned(),
+                deadline,
+            };
+            (deadline, StreamEnd::Failed(fault))
+        });
+        let closed = behaviour.streams_last.map(|time| (time, StreamEnd::Closed));
+        let ends = [expired, closed].into_iter().flatten();
+        let ends = ends.map(|(after, end)| {
+            let delivery = Delivery::End(Duration::ZERO, end);
+            (later(at, after), subscriber, delivery)
+        });
+        ends.collect()
+    }
+
+    /// Whether something waits for a subscriber.
+    pub(super) fn has_something(&self, subscriber: Subscriber) -> bool {
+        let stream = self.streams.get(&subscriber);
+        stream.is_none_or(|stream| !stream.queue.is_empty() || stream.end.is_some())
     }
 
     /// Ends all streams with a fault, and forgets what was to be sent.
@@ -129,10 +176,22 @@ impl Stage {
         event: &Event,
         random: &mut Random,
     ) -> Vec<Late> {
+        self.keep(event);
+        if self.zombies > 0 {
+            self.zombies -= 1;
+            return Vec::new();
+        }
         let audience = self.audience(behaviour, at);
         if audience.is_empty() || self.is_jammed(behaviour) {
-            let kept = behaviour.replay == Replay::ToFirst || !audience.is_empty();
-            if kept && self.backlog.len() < behaviour.queue {
+            let kept = matches!(behaviour.replay, Replay::ToFirst | Replay::TailToFirst);
+            let room = match behaviour.replay {
+                Replay::TailToFirst => TAIL,
+                _ => behaviour.queue,
+            };
+            if behaviour.replay == Replay::TailToFirst && self.backlog.len() == room {
+                self.backlog.pop_front();
+            }
+            if (kept || !audience.is_empty()) && self.backlog.len() < room {
                 self.backlog.push_back(event.clone());
             }
             return Vec::new();
@@ -142,6 +201,13 @@ impl Stage {
             late.extend(self.pass(behaviour, at, subscriber, event.clone(), random));
         }
         late
+    }
+
+    fn keep(&mut self, event: &Event) {
+        self.latest.push_back(event.clone());
+        if self.latest.len() > LATEST {
+            self.latest.pop_front();
+        }
     }
 
     /// Sends what has waited, if somebody can get it now; returns what is due later.

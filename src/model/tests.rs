@@ -36,7 +36,7 @@ impl Stand {
             realtime_ns: 1_000_000_000_000,
         };
         let mut machine = Machine::new(behaviour, vec![image], 1);
-        let listener = machine.subscribe(now).unwrap();
+        let listener = machine.subscribe(now, None).unwrap();
         Self {
             machine,
             now,

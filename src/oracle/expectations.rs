@@ -4,6 +4,8 @@
 //! to come. A driver waits while something is to come; the judge takes that for broken.
 
 mod calls;
+mod gaps;
+mod subscriptions;
 #[cfg(test)]
 pub(super) mod tests;
 
@@ -43,8 +45,8 @@ pub fn pending(case: &Case, history: &CaseHistory) -> Option<String> {
         .filter(|expectation| expectation.level == Level::Must);
     binding
         .flat_map(|expectation| findings(&expectation.check, history))
-        .find_map(|(subject, finding)| match finding {
-            Pending { awaited, .. } => Some(format!("{awaited} of {}", subject.label())),
+        .find_map(|(about, finding)| match finding {
+            Pending { awaited, .. } => Some(format!("{awaited} of {}", about.label)),
             Holds | Broken { .. } => None,
         })
 }
@@ -69,7 +71,7 @@ fn broken(case: &Case, expectation: &Expectation, history: &CaseHistory) -> Vec<
         evidence,
     };
     let mut names = names_in(check).into_iter();
-    if let Some(name) = names.find(|name| history.named(name).next().is_none()) {
+    if let Some(name) = names.find(|name| !is_there(history, name)) {
         let actual = "the case made none, so that nothing could be checked".to_owned();
         return vec![violation(
             name.to_owned(),
@@ -79,17 +81,17 @@ fn broken(case: &Case, expectation: &Expectation, history: &CaseHistory) -> Vec<
         )];
     }
     let findings = findings(check, history).into_iter();
-    let broken = findings.filter_map(|(subject, finding)| match finding {
+    let broken = findings.filter_map(|(about, finding)| match finding {
         Holds => None,
         Pending { awaited, evidence } => {
             let actual = "it has not come".to_owned();
-            Some(violation(name_of(subject), awaited, actual, evidence))
+            Some(violation(about.name, awaited, actual, evidence))
         }
         Broken {
             expected,
             actual,
             evidence,
-        } => Some(violation(name_of(subject), expected, actual, evidence)),
+        } => Some(violation(about.name, expected, actual, evidence)),
     });
     broken.collect()
 }
@@ -108,25 +110,56 @@ fn name_in(check: &Check) -> &str {
     match check {
         Check::Events(check) => &check.of,
         Check::Includes(check) => &check.of,
-        Check::Never(check) => &check.of,
+        Check::Never(check) | Check::Learnt(check) => &check.of,
         Check::Status(check) => &check.of,
         Check::Timing(check) => &check.of,
         Check::Order(check) => &check.first.of,
         Check::NoRepeats(name)
         | Check::SandboxStatus(name)
         | Check::OwnStatus(name)
-        | Check::Announced(name) => &name.of,
+        | Check::Announced(name)
+        | Check::Unchanged(name) => &name.of,
+        Check::SameEvents(check) | Check::StaysOpen(check) | Check::NothingOlder(check) => {
+            &check.of
+        }
+        Check::Answered(check) => &check.of,
+        Check::Ended(check) => &check.of,
+        Check::Replay(check) => &check.of,
     }
 }
 
-fn findings<'a>(check: &Check, history: &'a CaseHistory) -> Vec<(&'a Subject, Finding)> {
-    let named = history
-        .subjects()
-        .iter()
-        .filter(|s| s.binding() == Some(name_in(check)));
-    named
-        .map(|subject| (subject, assess(check, history, subject)))
-        .collect()
+/// Whom a finding is about, in short and in full.
+struct About {
+    label: String,
+    name: String,
+}
+
+/// Whether the case has made something of this name.
+fn is_there(history: &CaseHistory, name: &str) -> bool {
+    let mut observed = history.observed();
+    history.named(name).next().is_some()
+        || observed.any(|observed| observed.observer().binding == name)
+}
+
+fn findings(check: &Check, history: &CaseHistory) -> Vec<(About, Finding)> {
+    let name = name_in(check);
+    let subjects = history.named(name).map(|subject| {
+        let about = About {
+            label: subject.label(),
+            name: name_of(subject),
+        };
+        (about, assess(check, history, subject))
+    });
+    let observed = history.observed();
+    let observed = observed.filter(|observed| observed.observer().binding == name);
+    let observed = observed.map(|observed| {
+        let about = About {
+            label: name.to_owned(),
+            name: format!("{name}, stream {}", observed.id()),
+        };
+        (about, subscriptions::assess(check, history, observed))
+    });
+    subjects.chain(observed).collect()
 }
 
 fn assess(check: &Check, history: &CaseHistory, subject: &Subject) -> Finding {
@@ -142,6 +175,14 @@ fn assess(check: &Check, history: &CaseHistory, subject: &Subject) -> Finding {
         Check::Timing(check) => events.come_in_time(check),
         Check::Order(OrderCheck { first, then }) => events.come_before(first, then),
         Check::Announced(_) => events.announce_the_relist(),
+        Check::Learnt(event) => events.are_learnt(event.event),
+        Check::Replay(check) => events.are_replayed(&check.all),
+        Check::Unchanged(_) => gaps::unchanged(history, subject),
+        Check::SameEvents(_)
+        | Check::StaysOpen(_)
+        | Check::NothingOlder(_)
+        | Check::Answered(_)
+        | Check::Ended(_) => Holds,
     }
 }
 

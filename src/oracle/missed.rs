@@ -3,9 +3,11 @@
 #[cfg(test)]
 mod tests;
 
+use super::audience::is_told_elsewhere;
+use super::expectations::makes;
 use super::invariants::Invariant;
 use super::relist::{Relist, relists_of};
-use super::transition::{Transition, had_its_time, transitions};
+use super::transition::{Streams, Transition, had_its_time, transitions};
 use crate::history::{CaseHistory, Entry, EventKind, Subject};
 use crate::limits;
 use crate::outcome::Violation;
@@ -44,8 +46,11 @@ impl<'a> Proof<'a> {
 /// may be five minutes away.
 pub(super) fn no_missed_event(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     let of_calls = transitions(history);
+    let streams = Streams::of(history);
     let missed = |subject: &Subject| {
-        let relists = relists_of(history, subject).filter_map(Proof::of_relist);
+        let relists = relists_of(history, subject)
+            .filter(|relist| listened(history, &streams, subject, relist));
+        let relists = relists.filter_map(Proof::of_relist);
         let calls = of_calls.get(&subject.id).into_iter().flatten();
         let mut proofs = relists.chain(calls.map(Proof::of_call));
         proofs.find_map(|proof| missed(rule, history, subject, &proof))
@@ -62,6 +67,10 @@ fn missed(
     let bound = history.stretched(limits::EVENT_WAIT);
     let needed = proof.needed;
     let told = subject.first(needed);
+    if told.is_none() && is_told_elsewhere(history, subject, needed) {
+        // That not all subscribers get it is told by a rule of its own.
+        return None;
+    }
     let actual = match told.map(|told| told.at().since(proof.ended.at)) {
         None if had_its_time(history, proof.ended.at) => format!("{needed} has not come"),
         Some(late) if late > bound => format!("{needed} came {late:?} later"),
@@ -76,16 +85,36 @@ fn missed(
     Some(violation)
 }
 
+/// Whether one stream was live from when the subject was asked for until a relist: what has become
+/// of it while there was none, no event tells.
+fn listened(
+    history: &CaseHistory,
+    streams: &Streams<'_>,
+    subject: &Subject,
+    relist: &Relist<'_>,
+) -> bool {
+    let made = history.calls().find(|call| makes(call, subject));
+    let until = relist.ended.seq;
+    made.is_none_or(|made| streams.live(made.began().seq, |entry| entry.seq < until))
+}
+
 /// What relists and calls have shown and no event has told yet, as a phrase: `STOPPED of c`.
 #[must_use]
 pub fn unannounced(history: &CaseHistory) -> Option<String> {
     let of_calls = transitions(history);
+    let streams = Streams::of(history);
     history.subjects().iter().find_map(|subject| {
-        let relists = relists_of(history, subject).filter_map(|relist| relist.announcement());
+        let relists = relists_of(history, subject)
+            .filter(|relist| listened(history, &streams, subject, relist));
+        let relists = relists.filter_map(|relist| relist.announcement());
         let calls = of_calls.get(&subject.id).into_iter().flatten();
         let shown = relists.map(|(_, needed)| needed);
         let mut shown = shown.chain(calls.map(|transition| transition.needed));
-        let needed = shown.find(|needed| subject.first(*needed).is_none())?;
+        let untold = |needed: &EventKind| {
+            let told = subject.first(*needed).is_some();
+            !told && !is_told_elsewhere(history, subject, *needed)
+        };
+        let needed = shown.find(untold)?;
         Some(format!("{needed} of {}", subject.label()))
     })
 }

@@ -6,7 +6,9 @@
 //! [`pending`] tells what is still to come, for a driver that waits.
 
 mod ahead;
+mod audience;
 mod ends;
+mod events;
 mod expectations;
 mod invariants;
 mod missed;

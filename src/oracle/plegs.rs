@@ -18,13 +18,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use super::audience::is_split;
 use super::invariants::Invariant;
 use super::name_of;
 use super::snapshots::pods_that_went_back;
 use crate::history::{
     Body, Call, CaseHistory, ContainerId, ContainerListing, Entry, Event, EventKind, PodUid,
     Request, SandboxId, SandboxListing, SandboxSpec, SandboxState, Seq, Shared, Sighting, StepsEnd,
-    Subject, SubjectKind, SubscriptionId,
+    StreamEnd, Subject, SubjectKind, SubscriptionId,
 };
 use crate::limits;
 use crate::outcome::Violation;
@@ -67,10 +68,15 @@ struct Believed {
 /// Each pod of which the two kubelets believe different things, unless a snapshot went back: that
 /// explains it, and is told by a rule of its own.
 pub(super) fn plegs_agree(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    if is_split(history) {
+        // What one subscriber takes from another is told by a rule of its own.
+        return Vec::new();
+    }
     let relists = relists(history);
     let relisting = relisting_kubelet(history, &relists);
     let evented = match evented_kubelet(history, &relists) {
-        Ok(evented) => evented,
+        Ok(Some(evented)) => evented,
+        Ok(None) => return Vec::new(),
         Err((seq, panic)) => return vec![panicked(rule, history, seq, &panic)],
     };
     let pods = history.subjects().iter().filter_map(|subject| {
@@ -289,16 +295,19 @@ fn relisting_kubelet(history: &CaseHistory, relists: &[Relist<'_>]) -> Beliefs {
     beliefs
 }
 
-/// What a kubelet believes after each event, and after the relist that follows a stream's end.
+/// What a kubelet believes after each event, and after the relist that follows a stream's end;
+/// none if something was done while it had no stream, and it has not relisted since.
 fn evented_kubelet(
     history: &CaseHistory,
     relists: &[Relist<'_>],
-) -> Result<Beliefs, (Seq, KubeletPanic)> {
+) -> Result<Option<Beliefs>, (Seq, KubeletPanic)> {
     let mut evented = Evented {
         kubelet: Relisting::new(Features::EventedInUse),
         listening: None,
         over: BTreeSet::new(),
         deaf: false,
+        away: false,
+        blind: false,
         deleted: Shared::default(),
         beliefs: Beliefs::new(),
     };
@@ -316,11 +325,17 @@ fn evented_kubelet(
                 let heard = evented.hear(entry.seq, *subscription, event);
                 heard.map_err(|panic| (entry.seq, panic))?;
             }
-            Body::SubscriptionEnded { subscription, .. } => evented.ended(*subscription),
+            Body::SubscriptionEnded { subscription, end } => {
+                evented.ended(*subscription);
+                evented.away = *end == StreamEnd::Cancelled;
+            }
+            Body::SubscriptionOpened { .. } => evented.away = false,
+            Body::CallBegan { case: Some(_), .. } => evented.blind |= evented.away,
             Body::CallEnded { .. } => {
                 while let Some(relist) = relists.next_if(|next| next.ended.seq <= entry.seq) {
                     answers.take(relist);
                     if relist.pod.is_none() && std::mem::take(&mut evented.deaf) {
+                        evented.blind = false;
                         evented.kubelet.relist(history.pods(), relist, &answers);
                         history
                             .pods()
@@ -332,7 +347,7 @@ fn evented_kubelet(
             _ => {}
         }
     }
-    Ok(evented.beliefs)
+    Ok((!evented.blind).then_some(evented.beliefs))
 }
 
 struct Evented {
@@ -341,6 +356,10 @@ struct Evented {
     /// Streams that were given up: an event that was on its way may still be recorded.
     over: BTreeSet<SubscriptionId>,
     deaf: bool,
+    /// Whether it has given its stream up and has no other yet.
+    away: bool,
+    /// Whether something was done then, and it has not relisted since.
+    blind: bool,
     /// A container's own DELETED leaves the cache as it is, in the real kubelet too.
     deleted: Shared<BTreeSet<String>>,
     beliefs: Beliefs,

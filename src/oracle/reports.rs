@@ -7,8 +7,9 @@ mod tests;
 use std::collections::BTreeMap;
 
 use super::ahead::progress;
+use super::events::{SLACK_NS, unit_hint};
 use super::expectations::makes;
-use super::invariants::{Invariant, SLACK_NS, unit_hint};
+use super::invariants::Invariant;
 use super::name_of;
 use super::siblings::removals;
 use crate::history::{

@@ -7,6 +7,7 @@
 //! each entry comes 1 ms after the one before.
 
 mod inspect;
+mod observe;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -133,12 +134,16 @@ impl Script {
                     end: StreamEnd::Cancelled,
                 });
                 let subscription = SubscriptionId(self.stream);
-                self.record(Body::SubscriptionOpened { subscription });
+                self.record(Body::SubscriptionOpened {
+                    subscription,
+                    observer: None,
+                });
             }
             ["proven"] => self.record(Body::SubscriptionProven {
                 subscription: SubscriptionId(self.stream),
             }),
             ["stream", "ends", ref how @ ..] => self.end_stream(how),
+            ["observe", on, ref extras @ ..] => self.observe(on, extras),
             ["pass", time] => {
                 self.pause = humantime::parse_duration(time).expect("a time such as 2s");
             }

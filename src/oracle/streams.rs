@@ -7,23 +7,38 @@ use crate::outcome::Violation;
 /// Each stream that the runtime ended and went on. That it stopped itself shows in calls that fail
 /// with UNAVAILABLE.
 pub(super) fn streams_stay_open(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    let ends = history.entries().iter().filter_map(|entry| {
-        let Body::SubscriptionEnded { subscription, end } = &entry.body else {
-            return None;
-        };
-        let actual = match end {
-            StreamEnd::Cancelled => return None,
-            StreamEnd::Closed => "the runtime ended it with OK".to_owned(),
-            StreamEnd::Failed(fault) => format!("it ended with {}", fault.code),
-        };
-        let alive = goes_on(history, entry)?;
-        Some(rule.told(
-            format!("stream {}", subscription.0),
-            "a stream that stays open as long as the runtime runs".to_owned(),
-            actual,
-            vec![entry.seq, alive.seq],
-        ))
+    let own = history
+        .entries()
+        .iter()
+        .filter_map(|entry| match &entry.body {
+            Body::SubscriptionEnded { subscription, end } => Some((*subscription, &**entry, end)),
+            _ => None,
+        });
+    let observed = history.observed().filter(|observed| {
+        let observer = observed.observer();
+        // One that asks for its end gets it, and one that does not read may.
+        observer.deadline.is_none() && !observer.stalls
     });
+    let observed = observed.filter_map(|observed| {
+        let (entry, end) = observed.ended()?;
+        Some((observed.id(), entry, end))
+    });
+    let ends = own
+        .chain(observed)
+        .filter_map(|(subscription, entry, end)| {
+            let actual = match end {
+                StreamEnd::Cancelled => return None,
+                StreamEnd::Closed => "the runtime ended it with OK".to_owned(),
+                StreamEnd::Failed(fault) => format!("it ended with {}", fault.code),
+            };
+            let alive = goes_on(history, entry)?;
+            Some(rule.told(
+                format!("stream {}", subscription.0),
+                "a stream that stays open as long as the runtime runs".to_owned(),
+                actual,
+                vec![entry.seq, alive.seq],
+            ))
+        });
     ends.collect()
 }
 

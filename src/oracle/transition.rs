@@ -133,17 +133,17 @@ fn lives(history: &CaseHistory) -> BTreeMap<&ContainerId, Life<'_>> {
 }
 
 /// What became of the streams while a case ran.
-struct Streams<'a>(Vec<&'a Entry>);
+pub(super) struct Streams<'a>(Vec<&'a Entry>);
 
 impl<'a> Streams<'a> {
-    fn of(history: &'a CaseHistory) -> Self {
+    pub(super) fn of(history: &'a CaseHistory) -> Self {
         let entries = history.entries().iter().map(AsRef::as_ref);
         let of_streams = entries.filter(|entry| subscription(entry).is_some());
         Self(of_streams.collect())
     }
 
     /// Whether one stream was live at a place, and nothing became of any while it was listened to.
-    fn live(&self, since: Seq, listening: impl Fn(&Entry) -> bool) -> bool {
+    pub(super) fn live(&self, since: Seq, listening: impl Fn(&Entry) -> bool) -> bool {
         let (before, after) = self
             .0
             .split_at(self.0.partition_point(|entry| entry.seq < since));
@@ -165,7 +165,7 @@ impl<'a> Streams<'a> {
 
 fn subscription(entry: &Entry) -> Option<SubscriptionId> {
     match entry.body {
-        Body::SubscriptionOpened { subscription }
+        Body::SubscriptionOpened { subscription, .. }
         | Body::SubscriptionProven { subscription }
         | Body::SubscriptionEnded { subscription, .. } => Some(subscription),
         _ => None,

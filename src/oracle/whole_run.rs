@@ -8,7 +8,8 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use foldhash::fast::RandomState;
 
-use super::invariants::{INVARIANTS, Invariant, rank};
+use super::events::rank;
+use super::invariants::{INVARIANTS, Invariant};
 use crate::history::{
     Body, ContainerId, Entry, EventKind, HostInstant, PodUid, Request, Seq, SubscriptionId,
 };

@@ -41,6 +41,13 @@ pub(super) fn info() -> RunInfo {
     }
 }
 
+fn opened(subscription: SubscriptionId) -> Body {
+    Body::SubscriptionOpened {
+        subscription,
+        observer: None,
+    }
+}
+
 /// A history of one case in which every kind of entry occurs.
 pub(super) fn entries() -> Vec<Arc<Entry>> {
     let case = CaseRun(3);
@@ -61,7 +68,7 @@ pub(super) fn entries() -> Vec<Arc<Entry>> {
     };
     let bodies = vec![
         (0, Body::RunBegan(info().into())),
-        (1, Body::SubscriptionOpened { subscription }),
+        (1, opened(subscription)),
         (9, Body::SubscriptionProven { subscription }),
         (
             10,

@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::history::{
     Body, CallFault, CallId, CaseRun, ContainerState, ContainerStatus, Entry, Event, HostFact,
-    HostInstant, Reply, Request, RunEnd, RunInfo, RunPlan, SandboxReport, SandboxStatus, Seq,
-    Shared, StepsEnd, StreamEnd, SubscriptionId,
+    HostInstant, Observer, Reply, Request, RunEnd, RunInfo, RunPlan, SandboxReport, SandboxStatus,
+    Seq, Shared, StepsEnd, StreamEnd, SubscriptionId,
 };
 
 use super::calendar::{rfc3339, signed_span, span};
@@ -122,13 +122,14 @@ impl<'a> Timeline<'a> {
             Body::CaseBegan { case, .. } => {
                 self.cases.insert(*case);
             }
-            Body::Event { subscription, .. } | Body::SubscriptionOpened { subscription } => {
+            Body::Event { subscription, .. } | Body::SubscriptionOpened { subscription, .. } => {
                 self.streams.insert(*subscription);
             }
             Body::RunBegan(_)
             | Body::StepsEnded { .. }
             | Body::CaseEnded { .. }
             | Body::CallEnded { .. }
+            | Body::SubscriptionAnswered { .. }
             | Body::SubscriptionProven { .. }
             | Body::SubscriptionEnded { .. }
             | Body::Waited { .. }
@@ -160,8 +161,12 @@ impl<'a> Timeline<'a> {
                 (lane(request), format!("{request_text} called, call {call}"))
             }
             Body::CallEnded { call, result } => self.call_ended(*call, result, entry.at),
-            Body::SubscriptionOpened { subscription } => {
-                ("stream", format!("{subscription} asked for"))
+            Body::SubscriptionOpened {
+                subscription,
+                observer,
+            } => ("stream", asked_for(*subscription, observer.as_ref())),
+            Body::SubscriptionAnswered { subscription } => {
+                ("stream", format!("{subscription} answered"))
             }
             Body::SubscriptionProven { subscription } => {
                 ("stream", format!("{subscription} proven live"))
@@ -428,6 +433,14 @@ fn steps_end(end: &StepsEnd) -> String {
         StepsEnd::Inconclusive(reason) => format!("proves nothing: {}", cut(reason, MESSAGE)),
         StepsEnd::Error(reason) => format!("cannot go on: {}", cut(reason, MESSAGE)),
     }
+}
+
+fn asked_for(subscription: SubscriptionId, observer: Option<&Observer>) -> String {
+    let by = observer.map(|observer| cut(&observer.binding, MESSAGE));
+    by.map_or_else(
+        || format!("{subscription} asked for"),
+        |by| format!("{subscription} asked for by {by}"),
+    )
 }
 
 fn stream_end(end: &StreamEnd) -> String {

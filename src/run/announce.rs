@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{RunOptions, eprintln_quietly};
-use crate::history::{ExpectationFile, PlannedCase, PlannedExecution, RunInfo, RunPlan};
+use crate::history::{Audience, ExpectationFile, PlannedCase, PlannedExecution, RunInfo, RunPlan};
 use crate::oracle::Invariant;
 use crate::plan::Planned;
 use crate::report;
@@ -38,7 +38,7 @@ pub(super) fn plan(
     planned: &[Planned],
     invariants: &[&Invariant],
     expectations: Option<ExpectationFile>,
-    (image, foreign_pods): (&str, usize),
+    (image, foreign_pods, audience): (&str, usize, Option<Audience>),
 ) -> RunPlan {
     let judged = options.selection.judged().iter();
     let mut plan = RunPlan {
@@ -49,6 +49,7 @@ pub(super) fn plan(
         partial: options.selection.is_partial(),
         profiles: judged.map(ToString::to_string).collect(),
         tier: options.selection.tier.map(|tier| tier.to_string()),
+        audience,
         ..RunPlan::default()
     };
     let mut cases = Vec::new();

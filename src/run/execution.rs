@@ -11,7 +11,7 @@ use super::status::Status;
 use super::telemetry;
 use crate::case::Need;
 use crate::drive::{CaseRunner, Sabotage, Session, TeardownPolicy};
-use crate::history::{Body, CaseRun, HostInstant, Request, SandboxId, StatusCode};
+use crate::history::{Audience, Body, CaseRun, HostInstant, Request, SandboxId, StatusCode};
 use crate::outcome::{Outcome, RunReport, Verdict};
 use crate::plan::Planned;
 use crate::{host, limits};
@@ -159,12 +159,25 @@ impl Execution {
                 "not run: --fail-fast, and a case has failed".to_owned(),
             ));
         }
-        if planned.case.needs.contains(&Need::MemoryLimit) {
-            let fault = self.session.options().kernel.oom_kills().err()?;
-            let reason = format!("the kernel's count of OOM kills cannot be read: {fault}");
-            return Some((Verdict::Skip, reason));
+        let unmet = planned.case.needs.iter().find_map(|need| self.unmet(*need));
+        unmet.map(|reason| (Verdict::Skip, reason))
+    }
+
+    /// Why the case cannot have what it needs.
+    fn unmet(&self, need: Need) -> Option<String> {
+        match need {
+            Need::MemoryLimit => {
+                let fault = self.session.options().kernel.oom_kills().err()?;
+                Some(format!(
+                    "the kernel's count of OOM kills cannot be read: {fault}"
+                ))
+            }
+            Need::Broadcast => (self.session.audience() == Some(Audience::One)).then(|| {
+                "the runtime gives each event to one subscriber alone, as was measured when the \
+                 run began: a second one would take events from the first"
+                    .to_owned()
+            }),
         }
-        None
     }
 
     /// Records why a case or an invariant has no verdict of the oracle's.

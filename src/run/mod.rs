@@ -268,18 +268,16 @@ fn run_plan(
     let _within = runtime.enter();
     let stop = CancellationToken::new();
     let run = RunId::from(uuid::Uuid::new_v4().to_string());
-    let interrupts = if shown == Shown::Nowhere && reactor.is_simulated() {
-        Interrupts::default()
-    } else {
-        interrupt::watch(&stop, &run, outputs.unfinished())?
-    };
+    let unseen = shown == Shown::Nowhere && reactor.is_simulated();
+    let interrupts = interrupts(unseen, &stop, &run, outputs)?;
     let telemetry = runtime.block_on(Telemetry::serve(options.metrics))?;
     let stand = Stand::of(&options.tested)?;
     let connecting = prepare::connect(&stand.target, run, outputs, &stop);
     let (caller, info, Recording { following, file }) = runtime.block_on(connecting)?;
     let mut clean_up = CleanUp::after(&info.run, &caller, options.timeout_percent);
     let place = (&stand.target, &stand.kernel, telemetry.metrics());
-    let preparing = prepare::prepare(options, place, &caller, &info, stop.clone(), &mut clean_up);
+    let asked = (options, &planned[..]);
+    let preparing = prepare::prepare(asked, place, &caller, &info, stop.clone(), &mut clean_up);
     let (session, foreign_pods) = match runtime.block_on(preparing) {
         Ok(prepared) => prepared,
         Err(fault) => {
@@ -288,7 +286,11 @@ fn run_plan(
         }
     };
     let invariants = invariants(&options.selection);
-    let found = (session.options().image.as_str(), foreign_pods);
+    let found = (
+        session.options().image.as_str(),
+        foreign_pods,
+        session.audience(),
+    );
     let plan = announce::plan(options, &planned, &invariants, known, found);
     if shown == Shown::OnConsole {
         announce::announce(&info, &plan, reactor.is_simulated());
@@ -326,6 +328,19 @@ fn run_plan(
         tell_kept(&info, &kept);
     }
     Ok(report)
+}
+
+/// What signals do to a run; nothing if nobody sees it and it takes no time.
+fn interrupts(
+    unseen: bool,
+    stop: &CancellationToken,
+    run: &RunId,
+    outputs: &Outputs,
+) -> Result<Interrupts, RunError> {
+    if unseen {
+        return Ok(Interrupts::default());
+    }
+    Ok(interrupt::watch(stop, run, outputs.unfinished())?)
 }
 
 fn execution(

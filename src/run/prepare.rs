@@ -6,11 +6,13 @@ use super::clean_up::CleanUp;
 use super::following::Following;
 use super::outputs::Outputs;
 use super::{RunError, RunOptions, Target};
+use crate::case::Need;
 use crate::cri::{Client, ConnectError};
 use crate::drive::{self, Caller, Session, SessionOptions, StreamError, SweepError};
 use crate::history::{Body, CallFault, Reply, Request, RunId, RunInfo};
 use crate::host::Kernel;
 use crate::metrics::Metrics;
+use crate::plan::Planned;
 use crate::recorder::{HistoryFile, Recorder};
 use crate::workload::{self, Image, Registry};
 
@@ -92,7 +94,7 @@ pub(super) async fn connect(
 /// Makes the image and the event stream available. What this leaves at the runtime when it fails is
 /// the caller's to sweep.
 pub(super) async fn prepare(
-    options: &RunOptions,
+    (options, planned): (&RunOptions, &[Planned]),
     (target, kernel, metrics): (&Target, &Kernel, &Metrics),
     caller: &Caller,
     info: &RunInfo,
@@ -112,6 +114,10 @@ pub(super) async fn prepare(
     };
     let session = Session::new(session_options, caller.clone(), metrics.clone(), stop);
     session.ensure_stream().await?;
+    let mut needs = planned.iter().flat_map(|planned| &planned.case.needs);
+    if needs.any(|need| *need == Need::Broadcast) {
+        session.find_audience().await?;
+    }
     Ok((session, foreign_pods))
 }
 

@@ -1,5 +1,6 @@
 //! What a kubelet's metrics would tell of a run, counted while its history grows.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use tokio::task::JoinSet;
 
 use super::eprintln_quietly;
 use crate::drive::{Relists, Session};
-use crate::history::{Body, Entry, StreamEnd};
+use crate::history::{Body, Entry, StreamEnd, SubscriptionId};
 use crate::metrics::{Endpoint, EndpointError, Metrics};
 use crate::oracle;
 use crate::verdicts::JudgedCase;
@@ -62,6 +63,7 @@ impl Counting {
         let mut count = Count {
             successes: 1,
             errors: 0,
+            observers: BTreeSet::new(),
         };
         count.tell(&metrics);
         let mut task = JoinSet::new();
@@ -96,18 +98,31 @@ pub(super) fn count_broken(judged: &JudgedCase, metrics: &Metrics) {
 struct Count {
     successes: u64,
     errors: u64,
+    /// Streams beside the one that a kubelet would have.
+    observers: BTreeSet<SubscriptionId>,
 }
 
 impl Count {
     fn take(&mut self, metrics: &Metrics, entry: &Entry) {
         match &entry.body {
-            Body::Event { event, .. } if event.created_at.0 != 0 => {
+            Body::Event {
+                subscription,
+                event,
+            } if event.created_at.0 != 0 && !self.observers.contains(subscription) => {
                 let lag_ns = entry.at.realtime_ns.saturating_sub(event.created_at.0);
                 metrics.event_arrived(lag_ns);
+            }
+            Body::SubscriptionOpened {
+                subscription,
+                observer: Some(_),
+            } => {
+                self.observers.insert(*subscription);
             }
             Body::SubscriptionOpened { .. } => {
                 self.successes += 1;
                 self.tell(metrics);
+            }
+            Body::SubscriptionEnded { subscription, .. } if self.observers.remove(subscription) => {
             }
             Body::SubscriptionEnded { end, .. } if *end != StreamEnd::Cancelled => {
                 self.errors += 1;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::history::{CaseHistory, CaseRun, Entry, Seq};
+use crate::history::{CaseHistory, CaseRun, Entry, Observed, Seq};
 use crate::oracle::{self, WholeRun};
 use crate::outcome::{Outcome, Verdict, Violation};
 
@@ -147,10 +147,12 @@ pub(super) fn slice<'a>(
             kept.insert(seq);
         }
     }
-    history
-        .entries()
-        .iter()
+    let observed = history.observed().flat_map(Observed::entries);
+    let all = history.entries().iter().chain(observed);
+    let mut told: Vec<_> = all
         .filter(|entry| kept.contains(&entry.seq))
         .cloned()
-        .collect()
+        .collect();
+    told.sort_by_key(|entry| entry.seq);
+    told
 }

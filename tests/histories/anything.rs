@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 use cri_event_conformance::case::Case;
 use cri_event_conformance::history::{
     Body, CaseHistory, CaseRun, ContainerId, ContainerState, Entry, Event, EventKind, PodUid,
-    SandboxId, SandboxState, Seq, SubjectKind,
+    Reply, RuntimeNanos, SandboxId, SandboxState, Seq, StreamEnd, SubjectKind, SubscriptionId,
 };
 use expect_test::expect_file;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert, proptest};
@@ -198,6 +198,86 @@ impl Recording {
             entry.seq = Seq(place as u64);
         }
         entries
+    }
+}
+
+impl Recording {
+    /// The recording with something made wrong at a place where there is no event: lists are wrong
+    /// from there on, a stream is ended with OK before the teardown, has no headers, or begins with
+    /// a replay.
+    pub(crate) fn with_other(&self, place: usize) -> Option<Vec<Entry>> {
+        let mut entries = self.entries.clone();
+        match &mut entries[place].body {
+            Body::CallEnded {
+                result: Ok(Reply::Containers(_)),
+                ..
+            } => entries[place..].iter_mut().for_each(list_wrongly),
+            Body::SubscriptionEnded { end, .. } => {
+                *end = StreamEnd::Closed;
+                let ended = entries.remove(place);
+                entries.insert(self.steps_ended.min(place), ended);
+            }
+            Body::SubscriptionAnswered { .. } => drop(entries.remove(place)),
+            Body::SubscriptionProven { subscription } => {
+                let subscription = *subscription;
+                let replayed = self.replayed(place, subscription)?;
+                entries.insert(place + 1, replayed);
+            }
+            _ => return None,
+        }
+        for (place, entry) in entries.iter_mut().enumerate() {
+            entry.seq = Seq(place as u64);
+        }
+        Some(entries)
+    }
+
+    /// An event of the latest container before a place, as it may be told to a new subscriber.
+    fn replayed(&self, place: usize, subscription: SubscriptionId) -> Option<Entry> {
+        let earlier = || self.entries[..place].iter().rev();
+        let made = earlier().find_map(|entry| match &entry.body {
+            Body::CallEnded {
+                result: Ok(Reply::Container(id)),
+                ..
+            } if self.subjects.contains_key(id) => Some(id.clone()),
+            _ => None,
+        });
+        let told = earlier().find_map(|entry| match &entry.body {
+            Body::Event { event, .. } if self.subjects.contains_key(&event.container) => {
+                Some(event.clone())
+            }
+            _ => None,
+        });
+        let told = told?;
+        let event = Event {
+            container: made?,
+            kind: EventKind::Started,
+            created_at: RuntimeNanos(told.created_at.0 - 1_000_000_000),
+            ..told
+        };
+        let body = Body::Event {
+            subscription,
+            event,
+        };
+        Some(Entry {
+            body,
+            ..self.entries[place].clone()
+        })
+    }
+}
+
+/// Lets a list show what has exited as running, and all else as exited.
+fn list_wrongly(entry: &mut Entry) {
+    if let Body::CallEnded {
+        result: Ok(Reply::Containers(listed)),
+        ..
+    } = &mut entry.body
+    {
+        for listed in listed {
+            listed.state = match listed.state {
+                ContainerState::Exited => ContainerState::Running,
+                _ => ContainerState::Exited,
+            };
+        }
     }
 }
 

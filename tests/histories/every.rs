@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use cri_event_conformance::case::{Case, load};
-use cri_event_conformance::history::{CaseHistory, ContainerState, EventKind, codec};
+use cri_event_conformance::history::{CaseHistory, ContainerState, Entry, EventKind, codec};
 use cri_event_conformance::oracle;
 use cri_event_conformance::plan::Selection;
 use cri_event_conformance::run::{Rehearsal, rehearse};
@@ -58,21 +58,28 @@ fn on_the_model(case: &Case) -> Recording {
 fn can_be_broken(recording: &Recording, only: &Case) -> bool {
     let events = (0..recording.entries.len()).filter(|place| recording.judged(*place).is_some());
     let events: Vec<_> = events.collect();
-    let breaks = |mutation: &Mutation, place: usize, other: usize| {
+    let judged_broken = |entries: Vec<Entry>| {
         let mut history = CaseHistory::new(recording.run);
-        for entry in recording.with(*mutation, place, other) {
+        for entry in entries {
             history.push(&Arc::new(entry));
         }
         let judged = oracle::judge(only, &history);
         !judged.violations.is_empty() || !judged.advice.is_empty()
+    };
+    let breaks = |mutation: &Mutation, place: usize, other: usize| {
+        judged_broken(recording.with(*mutation, place, other))
     };
     let alone = events.iter().any(|place| {
         MUTATIONS
             .iter()
             .any(|mutation| breaks(mutation, *place, *place))
     });
+    let others = (0..recording.entries.len()).any(|place| {
+        let made_wrong = recording.with_other(place);
+        made_wrong.into_iter().any(judged_broken)
+    });
     let mut pairs = events.iter().zip(events.iter().skip(1));
-    alone || pairs.any(|(place, other)| breaks(&Mutation::Swap, *place, *other))
+    alone || others || pairs.any(|(place, other)| breaks(&Mutation::Swap, *place, *other))
 }
 
 #[test]

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use cri_event_conformance::history::{
     Body, ContainerId, ContainerState, ContainerStatus, Entry, Event, EventKind, HostInstant,
-    PodUid, Reply, Request, RuntimeNanos, SandboxId, SandboxMetadata, SandboxState, SandboxStatus,
-    Seq, Shared, StreamEnd, SubscriptionId,
+    Observer, PodUid, Reply, Request, RuntimeNanos, SandboxId, SandboxMetadata, SandboxState,
+    SandboxStatus, Seq, Shared, StreamEnd, SubscriptionId,
 };
 
 /// Makes a history wrong in the way that some words describe, such as `drop STOPPED of c`, where
@@ -24,6 +24,7 @@ pub(crate) fn mutate(entries: &mut Vec<Entry>, words: &str) {
         "drop" | "repeat" | "swap" => alter(entries, &words),
         "move" => displace(entries, &words),
         "insert" | "replay" => add(entries, &words),
+        "observe" => observe(entries, &words),
         "delay" | "hasten" => shift(entries, &words),
         "set" => change(entries, &words),
         "report" => report(entries, &words),
@@ -111,6 +112,35 @@ fn add(entries: &mut Vec<Entry>, words: &[&str]) {
         _ => panic!("not a mutation: {words:?}"),
     };
     entries.insert(to, made);
+}
+
+/// Lets the case have a subscription of its own, which brings nothing.
+fn observe(entries: &mut Vec<Entry>, words: &[&str]) {
+    let ["observe", "since", kind, "of", name] = *words else {
+        panic!("not a mutation: {words:?}");
+    };
+    let place = place(entries, kind, name);
+    let case = entries.iter().find_map(|entry| match entry.body {
+        Body::CaseBegan { case, .. } => Some(case),
+        _ => None,
+    });
+    let subscription = SubscriptionId(1_000);
+    let observer = Observer {
+        case,
+        binding: "b".to_owned(),
+        ..Observer::default()
+    };
+    let opened = Body::SubscriptionOpened {
+        subscription,
+        observer: Some(observer),
+    };
+    let bodies = [opened, Body::SubscriptionProven { subscription }];
+    let beside = entries[place].clone();
+    let made = bodies.map(|body| Entry {
+        body,
+        ..beside.clone()
+    });
+    entries.splice(place + 1..=place, made);
 }
 
 fn shift(entries: &mut [Entry], words: &[&str]) {

@@ -235,6 +235,7 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
             ("SBX-04", "drop DELETED of running"),
         ],
     ),
+    ("INV-12", &[("ORD-01", "observe since CREATED of c")]),
     (
         "INV-13",
         &[

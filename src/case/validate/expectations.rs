@@ -60,6 +60,34 @@ impl<'a> Expectations<'a, '_> {
             Check::Timing(check) => self.timing(check),
             Check::Order(check) => self.order(check),
             Check::Announced(check) => self.announced(&check.of),
+            Check::SameEvents(check) | Check::StaysOpen(check) | Check::NothingOlder(check) => {
+                self.resolve(&check.of, Wanted::Subscription);
+            }
+            Check::Answered(check) => {
+                self.resolve(&check.of, Wanted::Subscription);
+            }
+            Check::Ended(check) => {
+                self.resolve(&check.of, Wanted::Subscription);
+                if check.with.is_empty() {
+                    self.found.object_to("with", "no end is one of none");
+                }
+            }
+            Check::Learnt(check) => self.announced(&check.of),
+            Check::Replay(check) => {
+                self.resolve(&check.of, Wanted::Container);
+                if check.all.is_empty() {
+                    self.found
+                        .object_to("all", "without an event this cannot fail");
+                }
+            }
+            Check::Unchanged(check) => {
+                self.resolve(&check.of, Wanted::Sandbox);
+                if !self.names.is_relisted(&check.of) {
+                    self.found
+                        .object("there is no relist to compare")
+                        .advise(format!("add a step `- relist: {{sandbox: {}}}`", check.of));
+                }
+            }
         }
     }
 
@@ -178,5 +206,13 @@ fn keyword(check: &Check) -> &'static str {
         Check::Timing(_) => "timing",
         Check::Order(_) => "order",
         Check::Announced(_) => "announced",
+        Check::SameEvents(_) => "same-events",
+        Check::StaysOpen(_) => "stays-open",
+        Check::NothingOlder(_) => "nothing-older",
+        Check::Answered(_) => "answered",
+        Check::Ended(_) => "ended",
+        Check::Learnt(_) => "learnt",
+        Check::Replay(_) => "replay",
+        Check::Unchanged(_) => "unchanged",
     }
 }

@@ -16,6 +16,10 @@ pub(super) enum Kind<'a> {
         /// Whether its workload says with which code it will exit.
         declares_exit: bool,
     },
+    Subscription {
+        /// Whether its connection is its own.
+        own: bool,
+    },
 }
 
 /// What may stand at a place.
@@ -24,6 +28,7 @@ pub(super) enum Wanted {
     Sandbox,
     Container,
     Either,
+    Subscription,
 }
 
 /// The names of a case.
@@ -159,6 +164,7 @@ impl Kind<'_> {
         match self {
             Self::Sandbox => "sandbox",
             Self::Container { .. } => "container",
+            Self::Subscription { .. } => "subscription",
         }
     }
 }
@@ -166,8 +172,9 @@ impl Kind<'_> {
 impl Wanted {
     fn admits(self, kind: Kind<'_>) -> bool {
         match kind {
-            Kind::Sandbox => self != Self::Container,
-            Kind::Container { .. } => self != Self::Sandbox,
+            Kind::Sandbox => matches!(self, Self::Sandbox | Self::Either),
+            Kind::Container { .. } => matches!(self, Self::Container | Self::Either),
+            Kind::Subscription { .. } => self == Self::Subscription,
         }
     }
 
@@ -176,6 +183,7 @@ impl Wanted {
             Self::Sandbox => "sandbox",
             Self::Container => "container",
             Self::Either => "sandbox or container",
+            Self::Subscription => "subscription",
         }
     }
 
@@ -184,6 +192,9 @@ impl Wanted {
             Self::Sandbox => format!("run it in an earlier step: `- sandbox: {{as: {name}}}`"),
             Self::Container | Self::Either => {
                 format!("create it in an earlier step: `- create: {{as: {name}, in: …}}`")
+            }
+            Self::Subscription => {
+                format!("open it in an earlier step: `- subscribe: {{as: {name}}}`")
             }
         }
     }

@@ -6,7 +6,9 @@ use super::findings::Findings;
 use super::names::{Kind, Names, Wanted};
 use super::workload;
 use crate::case::file::CaseFile;
-use crate::case::{AwaitStep, CallEdge, CreateStep, RepeatStep, Step, StopStep, limits};
+use crate::case::{
+    AwaitStep, CallEdge, CreateStep, RepeatStep, Resubscribe, Step, StopStep, limits,
+};
 
 /// Checks the steps and tells what the names in them stand for.
 pub(super) fn check<'a>(file: &'a CaseFile, found: &mut Findings) -> Names<'a> {
@@ -24,12 +26,12 @@ pub(super) fn check<'a>(file: &'a CaseFile, found: &mut Findings) -> Names<'a> {
     walk.names
 }
 
-struct Walk<'a, 'f> {
-    file: &'a CaseFile,
-    found: &'f mut Findings,
-    names: Names<'a>,
+pub(super) struct Walk<'a, 'f> {
+    pub(super) file: &'a CaseFile,
+    pub(super) found: &'f mut Findings,
+    pub(super) names: Names<'a>,
     /// The numbers of the `repeat` steps around, from the outermost.
-    rounds: Vec<usize>,
+    pub(super) rounds: Vec<usize>,
     repeats: usize,
     written: usize,
     taken: u64,
@@ -37,13 +39,13 @@ struct Walk<'a, 'f> {
 
 /// What surrounds a step.
 #[derive(Clone, Copy)]
-struct Round {
+pub(super) struct Round {
     /// How often it is taken.
     times: u64,
     /// Whether `item` means something.
     has_item: bool,
     /// Whether other rounds may be under way meanwhile.
-    parallel: bool,
+    pub(super) parallel: bool,
 }
 
 impl Default for Round {
@@ -57,8 +59,12 @@ impl Default for Round {
 }
 
 impl<'a> Walk<'a, '_> {
-    fn steps(&mut self, steps: &'a [Step], round: Round) {
-        self.found.enter("steps");
+    pub(super) fn steps(&mut self, steps: &'a [Step], round: Round) {
+        self.list("steps", steps, round);
+    }
+
+    fn list(&mut self, key: &'static str, steps: &'a [Step], round: Round) {
+        self.found.enter(key);
         if steps.is_empty() {
             self.found.object("there is nothing to do");
         }
@@ -74,7 +80,8 @@ impl<'a> Walk<'a, '_> {
     }
 
     fn step(&mut self, step: &'a Step, round: Round) {
-        if !matches!(step, Step::Repeat(_)) {
+        let nested = matches!(step, Step::Repeat(_) | Step::Prompt(_) | Step::Parallel(_));
+        if !nested {
             self.taken = self.taken.saturating_add(round.times);
         }
         match step {
@@ -108,12 +115,20 @@ impl<'a> Walk<'a, '_> {
                 self.resolve(("sandbox", &step.sandbox), Wanted::Sandbox);
                 self.names.relisted(&step.sandbox);
             }
-            Step::Resubscribe(_) => self.resubscribe(round),
+            Step::Resubscribe(step) => self.resubscribe(step, round),
+            Step::Subscribe(_)
+            | Step::Unsubscribe(_)
+            | Step::Resume(_)
+            | Step::AwaitEnd(_)
+            | Step::Quiet(_) => self.subscription(step, round),
+            Step::Prompt(step) => self.prompt(step, round),
+            Step::Version(_) => {}
+            Step::Parallel(branches) => self.parallel(branches, round),
             Step::Repeat(step) => self.repeat(step, round),
         }
     }
 
-    fn resolve(&mut self, name: (&'static str, &str), wanted: Wanted) {
+    pub(super) fn resolve(&mut self, name: (&'static str, &str), wanted: Wanted) {
         let Self {
             names,
             found,
@@ -172,20 +187,19 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    fn span(&mut self, key: &'static str, span: Option<Duration>) {
+    pub(super) fn span(&mut self, key: &'static str, span: Option<Duration>) {
         workload::check_span(key, span, self.found);
     }
 
-    fn resubscribe(&mut self, round: Round) {
-        if !self.file.exclusive {
-            self.found
-                .object("other cases would miss the events of this moment")
-                .advise("add `exclusive: true` to the case");
-        }
+    fn resubscribe(&mut self, step: &'a Resubscribe, round: Round) {
+        self.alone("other cases would miss the events of this moment");
         if round.parallel {
             self.found
                 .object("other rounds would miss the events of this moment")
                 .advise("leave `workers` out of the `repeat`");
+        }
+        if !step.meanwhile.is_empty() {
+            self.list("meanwhile", &step.meanwhile, round);
         }
     }
 
@@ -219,14 +233,19 @@ impl<'a> Walk<'a, '_> {
             self.found
                 .object(format!("a `repeat` stands in at most {} others", most - 1));
         }
-        self.repeats += 1;
-        self.rounds.push(self.repeats);
         let inner = Round {
             times: round.times.saturating_mul(u64::from(times)),
             has_item: round.has_item || !step.items.is_empty(),
             parallel: round.parallel || step.workers > 1,
         };
-        self.steps(&step.steps, inner);
+        self.apart(&step.steps, inner);
+    }
+
+    /// Steps whose names stand for nothing outside them.
+    pub(super) fn apart(&mut self, steps: &'a [Step], round: Round) {
+        self.repeats += 1;
+        self.rounds.push(self.repeats);
+        self.steps(steps, round);
         self.rounds.pop();
     }
 
@@ -260,6 +279,14 @@ fn keyword(step: &Step) -> &'static str {
         Step::Await(_) => "await",
         Step::Relist(_) => "relist",
         Step::Resubscribe(_) => "resubscribe",
+        Step::Subscribe(_) => "subscribe",
+        Step::Unsubscribe(_) => "unsubscribe",
+        Step::Resume(_) => "resume",
+        Step::AwaitEnd(_) => "await-end",
+        Step::Quiet(_) => "quiet",
+        Step::Prompt(_) => "prompt",
+        Step::Version(_) => "version",
+        Step::Parallel(_) => "parallel",
         Step::Repeat(_) => "repeat",
     }
 }

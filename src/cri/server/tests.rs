@@ -33,7 +33,7 @@ impl Backend for Scripted {
         answers.pop_front().unwrap()
     }
 
-    async fn subscribe(&self) -> Result<Self::Events, CallFault> {
+    async fn subscribe(&self, _: Option<Duration>) -> Result<Self::Events, CallFault> {
         Ok(tokio_stream::iter(self.events.clone()))
     }
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use crate::history::wire;
 use crate::history::{
-    Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
+    Audience, Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
     ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, ExpectationFile,
-    HostFact, HostInstant, ImageListing, PlannedCase, PlannedExecution, PodUid, Reply, Request,
-    RunEnd, RunId, RunInfo, RunPlan, RuntimeNanos, RuntimeVersion, SandboxId, SandboxListing,
-    SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode,
-    StepsEnd, StreamEnd, SubscriptionId,
+    HostFact, HostInstant, ImageListing, Observer, PlannedCase, PlannedExecution, PodUid, Reply,
+    Request, RunEnd, RunId, RunInfo, RunPlan, RuntimeNanos, RuntimeVersion, SandboxId,
+    SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Seq,
+    StatusCode, StepsEnd, StreamEnd, SubscriptionId,
 };
 
 /// The field that a message lacks.
@@ -55,7 +55,11 @@ fn body(body: wire::entry::Body) -> Result<Body, Absent> {
             call: CallId(ended.call),
             result: call_result(ended)?,
         },
-        From::SubscriptionOpened(mark) => Body::SubscriptionOpened {
+        From::SubscriptionOpened(opened) => Body::SubscriptionOpened {
+            subscription: SubscriptionId(opened.subscription),
+            observer: opened.observer.map(observer),
+        },
+        From::SubscriptionAnswered(mark) => Body::SubscriptionAnswered {
             subscription: SubscriptionId(mark.subscription),
         },
         From::SubscriptionProven(mark) => Body::SubscriptionProven {
@@ -120,6 +124,22 @@ fn run_plan(plan: wire::RunPlanned) -> RunPlan {
         partial: plan.partial,
         profiles: plan.profiles,
         tier: plan.tier,
+        audience: plan.events_are_shared.map(|shared| {
+            if shared {
+                Audience::One
+            } else {
+                Audience::Everyone
+            }
+        }),
+    }
+}
+
+fn observer(observer: wire::Observer) -> Observer {
+    Observer {
+        case: observer.case_run.map(CaseRun),
+        binding: observer.binding,
+        stalls: observer.stalls,
+        deadline: observer.deadline_ns.map(Duration::from_nanos),
     }
 }
 

@@ -9,10 +9,10 @@ use proptest::prelude::{Just, Strategy, any};
 use proptest::prop_oneof;
 
 use crate::history::{
-    Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
+    Audience, Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
     ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, ExpectationFile,
-    HostFact, HostInstant, ImageListing, Labels, PlannedCase, PlannedExecution, PodUid, Reply,
-    Request, RunEnd, RunId, RunInfo, RunPlan, RuntimeNanos, RuntimeVersion, SandboxId,
+    HostFact, HostInstant, ImageListing, Labels, Observer, PlannedCase, PlannedExecution, PodUid,
+    Reply, Request, RunEnd, RunId, RunInfo, RunPlan, RuntimeNanos, RuntimeVersion, SandboxId,
     SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Seq,
     StatusCode, StepsEnd, StreamEnd, SubscriptionId,
 };
@@ -65,7 +65,13 @@ fn body() -> impl Strategy<Value = Body> {
             call: CallId(call),
             result
         }),
-        stream().prop_map(|subscription| Body::SubscriptionOpened { subscription }),
+        (stream(), option::of(observer())).prop_map(|(subscription, observer)| {
+            Body::SubscriptionOpened {
+                subscription,
+                observer,
+            }
+        }),
+        stream().prop_map(|subscription| Body::SubscriptionAnswered { subscription }),
         stream().prop_map(|subscription| Body::SubscriptionProven { subscription }),
         (stream(), stream_end())
             .prop_map(|(subscription, end)| Body::SubscriptionEnded { subscription, end }),
@@ -102,10 +108,16 @@ fn run_plan() -> impl Strategy<Value = RunPlan> {
     let execution = (any::<u32>(), option::of(any::<u32>()))
         .prop_map(|(case, repetition)| PlannedExecution { case, repetition });
     let file = (text(), text()).prop_map(|(path, text)| ExpectationFile { path, text });
+    let audience = prop_oneof![Just(Audience::Everyone), Just(Audience::One)];
     (
         (vec(case, 0..3), vec(execution, 0..3), vec(text(), 0..3)),
         (text(), any::<u64>(), option::of(file)),
-        (any::<bool>(), vec(text(), 0..3), option::of(text())),
+        (
+            any::<bool>(),
+            vec(text(), 0..3),
+            option::of(text()),
+            option::of(audience),
+        ),
     )
         .prop_map(|(planned, found, scope)| RunPlan {
             cases: planned.0,
@@ -117,6 +129,7 @@ fn run_plan() -> impl Strategy<Value = RunPlan> {
             partial: scope.0,
             profiles: scope.1,
             tier: scope.2,
+            audience: scope.3,
         })
 }
 
@@ -386,6 +399,21 @@ fn undefined(count: i32) -> impl Strategy<Value = i32> {
 
 fn case() -> impl Strategy<Value = CaseRun> {
     any::<u32>().prop_map(CaseRun)
+}
+
+fn observer() -> impl Strategy<Value = Observer> {
+    let parts = (
+        option::of(case()),
+        text(),
+        any::<bool>(),
+        option::of(duration()),
+    );
+    parts.prop_map(|(case, binding, stalls, deadline)| Observer {
+        case,
+        binding,
+        stalls,
+        deadline,
+    })
 }
 
 fn stream() -> impl Strategy<Value = SubscriptionId> {

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::history::wire;
 use crate::history::{
-    Body, CallFault, CallId, CaseRun, ContainerListing, ContainerMetadata, ContainerSpec,
-    ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, ImageListing, Reply,
-    Request, RunInfo, RunPlan, RuntimeVersion, SandboxListing, SandboxMetadata, SandboxSpec,
+    Audience, Body, CallFault, CallId, CaseRun, ContainerListing, ContainerMetadata, ContainerSpec,
+    ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, ImageListing, Observer,
+    Reply, Request, RunInfo, RunPlan, RuntimeVersion, SandboxListing, SandboxMetadata, SandboxSpec,
     SandboxState, SandboxStatus, StepsEnd, StreamEnd, SubscriptionId,
 };
 
@@ -45,8 +45,12 @@ fn body(body: &Body) -> wire::entry::Body {
             request,
         } => To::CallBegan(call_began(*call, *case, request)),
         Body::CallEnded { call, result } => To::CallEnded(call_ended(*call, result)),
-        Body::SubscriptionOpened { subscription } => {
-            To::SubscriptionOpened(subscription_mark(*subscription))
+        Body::SubscriptionOpened {
+            subscription,
+            observer,
+        } => To::SubscriptionOpened(subscription_opened(*subscription, observer.as_ref())),
+        Body::SubscriptionAnswered { subscription } => {
+            To::SubscriptionAnswered(subscription_mark(*subscription))
         }
         Body::SubscriptionProven { subscription } => {
             To::SubscriptionProven(subscription_mark(*subscription))
@@ -75,11 +79,7 @@ fn body(body: &Body) -> wire::entry::Body {
             case,
             skipped,
             reason,
-        } => To::Unjudged(wire::Unjudged {
-            case_run: case.0,
-            skipped: *skipped,
-            reason: reason.clone(),
-        }),
+        } => To::Unjudged(unjudged(*case, *skipped, reason)),
         Body::CasesEnded => To::CasesEnded(wire::Empty {}),
         Body::RunEnded(end) => To::RunEnded(wire::RunEnded {
             removed: end.removed,
@@ -125,6 +125,7 @@ fn run_planned(plan: &RunPlan) -> wire::RunPlanned {
         partial: plan.partial,
         profiles: plan.profiles.clone(),
         tier: plan.tier.clone(),
+        events_are_shared: plan.audience.map(|audience| audience == Audience::One),
     }
 }
 
@@ -229,6 +230,33 @@ fn call_ended(call: CallId, result: &Result<Reply, CallFault>) -> wire::CallEnde
 fn subscription_mark(subscription: SubscriptionId) -> wire::Subscription {
     wire::Subscription {
         subscription: subscription.0,
+    }
+}
+
+fn unjudged(case: CaseRun, skipped: bool, reason: &str) -> wire::Unjudged {
+    wire::Unjudged {
+        case_run: case.0,
+        skipped,
+        reason: reason.to_owned(),
+    }
+}
+
+fn subscription_opened(
+    subscription: SubscriptionId,
+    observer: Option<&Observer>,
+) -> wire::SubscriptionOpened {
+    wire::SubscriptionOpened {
+        subscription: subscription.0,
+        observer: observer.map(self::observer),
+    }
+}
+
+fn observer(observer: &Observer) -> wire::Observer {
+    wire::Observer {
+        case_run: observer.case.map(|case| case.0),
+        binding: observer.binding.clone(),
+        stalls: observer.stalls,
+        deadline_ns: observer.deadline.map(nanos),
     }
 }
 

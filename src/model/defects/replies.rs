@@ -5,6 +5,22 @@ use crate::history::{ContainerState, Reply};
 
 pub(super) const REPLIES: &[Defect] = &[
     Defect {
+        name: "list-shows-the-dead-running",
+        what: "ListContainers shows what has exited as RUNNING.",
+        imitates: "containerd/containerd#10603 (RUNNING for ever)",
+        requirements: &["R27", "R32"],
+        shown_in: &["REC-03"],
+        noticed_by: &["REC-03"],
+        fault: Fault::Replies(|_, mut answer| {
+            if let Ok(Reply::Containers(listed)) = &mut answer.result {
+                let exited = |state| state == ContainerState::Exited;
+                let dead = listed.iter_mut().filter(|listed| exited(listed.state));
+                dead.for_each(|listed| listed.state = ContainerState::Running);
+            }
+            answer
+        }),
+    },
+    Defect {
         name: "list-forgets-exited",
         what: "ListContainers leaves out what has exited.",
         imitates: "pelagos#379 (a list that reaps)",

@@ -28,8 +28,8 @@ pub(super) const STREAM: &[Defect] = &[
         what: "STARTED is never sent.",
         imitates: "containerd/containerd#8892 (a full channel discards events)",
         requirements: &["R6", "R23"],
-        shown_in: &["ORD-05", "REC-02", "SNP-04"],
-        noticed_by: &["ORD-05", "REC-02", "SNP-04", "INV-11"],
+        shown_in: &["ORD-05", "REC-02", "SNP-04", "STR-03"],
+        noticed_by: &["ORD-05", "REC-02", "SNP-04", "STR-03", "INV-11"],
         fault: Fault::Events(|_, event| unless(event.kind == EventKind::Started, event)),
     },
     Defect {

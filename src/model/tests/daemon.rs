@@ -21,7 +21,7 @@ fn stand(restart: Restart) -> (Stand, ContainerId, ContainerId) {
 
 fn listen_again(stand: &mut Stand) {
     stand.machine.start_daemon(stand.now);
-    stand.listener = stand.machine.subscribe(stand.now).unwrap();
+    stand.listener = stand.machine.subscribe(stand.now, None).unwrap();
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn calls_and_streams_break_and_containers_do_not() {
         other => panic!("{other:?}"),
     }
     assert!(unavailable(stand.try_call(Request::Version)));
-    assert!(stand.machine.subscribe(stand.now).is_err());
+    assert!(stand.machine.subscribe(stand.now, None).is_err());
     listen_again(&mut stand);
     // The stop is forgotten, as the daemon that was to do it is gone.
     stand.pass(SECOND * 60);

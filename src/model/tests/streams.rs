@@ -14,9 +14,9 @@ fn with(change: impl FnOnce(&mut Behaviour)) -> Behaviour {
 #[test]
 fn all_who_listen_get_the_same_from_then_on() {
     let mut stand = Stand::new(Behaviour::default());
-    let second = stand.machine.subscribe(stand.now).unwrap();
+    let second = stand.machine.subscribe(stand.now, None).unwrap();
     let pod = stand.sandbox("pod");
-    let third = stand.machine.subscribe(stand.now).unwrap();
+    let third = stand.machine.subscribe(stand.now, None).unwrap();
     stand.running(&pod, "c", &Workload::Obey);
     let first = stand.events();
     assert_eq!(stand.events_of(second), first);
@@ -38,7 +38,7 @@ fn times_of_events_grow_even_if_no_time_passes() {
 #[test]
 fn who_does_not_read_loses_the_stream_and_harms_nobody() {
     let mut stand = Stand::new(with(|behaviour| behaviour.queue = 3));
-    let slow = stand.machine.subscribe(stand.now).unwrap();
+    let slow = stand.machine.subscribe(stand.now, None).unwrap();
     for name in ["a", "b", "c"] {
         stand.sandbox(name);
         assert_eq!(stand.events().len(), 2);
@@ -61,7 +61,7 @@ fn who_does_not_read_may_block_all_or_miss_some() {
         behaviour.full_queue = FullQueue::Wedge;
     });
     let mut stand = Stand::new(wedge);
-    let slow = stand.machine.subscribe(stand.now).unwrap();
+    let slow = stand.machine.subscribe(stand.now, None).unwrap();
     stand.sandbox("a");
     assert_eq!(stand.events().len(), 2);
     stand.sandbox("b");
@@ -84,7 +84,7 @@ fn who_does_not_read_may_block_all_or_miss_some() {
 fn one_may_take_events_from_another() {
     let turns = with(|behaviour| behaviour.audience = Audience::InTurns);
     let mut stand = Stand::new(turns);
-    let second = stand.machine.subscribe(stand.now).unwrap();
+    let second = stand.machine.subscribe(stand.now, None).unwrap();
     stand.sandbox("a");
     assert_eq!(stand.events().len(), 1);
     assert_eq!(stand.events_of(second).len(), 1);
@@ -96,8 +96,8 @@ fn the_first_may_get_what_came_before_it() {
     let mut stand = Stand::new(replay);
     stand.machine.unsubscribe(stand.listener);
     stand.sandbox("a");
-    let first = stand.machine.subscribe(stand.now).unwrap();
-    let second = stand.machine.subscribe(stand.now).unwrap();
+    let first = stand.machine.subscribe(stand.now, None).unwrap();
+    let second = stand.machine.subscribe(stand.now, None).unwrap();
     assert_eq!(stand.events_of(first).len(), 2);
     assert_eq!(stand.events_of(second).len(), 0);
 }
@@ -122,7 +122,7 @@ fn a_runtime_may_have_no_events() {
     silent.told(&[]);
     let behaviour = with(|behaviour| behaviour.offer = Offer::Unimplemented);
     let mut machine = Machine::new(behaviour, Vec::new(), 1);
-    let fault = machine.subscribe(HostInstant::default()).unwrap_err();
+    let fault = machine.subscribe(HostInstant::default(), None).unwrap_err();
     assert_eq!(fault.code.to_string(), "UNIMPLEMENTED");
 }
 

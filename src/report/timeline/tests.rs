@@ -139,6 +139,7 @@ fn names_of_several_cases_and_streams_are_told_apart() {
         2,
         Body::SubscriptionOpened {
             subscription: SubscriptionId(2),
+            observer: None,
         },
     );
     change(0, Body::CaseEnded { case: CaseRun(2) });

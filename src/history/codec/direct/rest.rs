@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::{items, once};
 use crate::history::wire::{Field, Fields, Value};
 use crate::history::{
-    Body, CallFault, CaseRun, HostFact, ImageListing, Reply, Request, RuntimeVersion, StatusCode,
-    StepsEnd, StreamEnd, SubscriptionId,
+    Body, CallFault, CaseRun, HostFact, ImageListing, Observer, Reply, Request, RuntimeVersion,
+    StatusCode, StepsEnd, StreamEnd, SubscriptionId,
 };
 
 /// An entry of the field with this number.
@@ -18,13 +18,14 @@ pub(super) fn body(tag: u64, message: &[u8]) -> Option<Body> {
         7 => Body::CaseEnded {
             case: CaseRun(mark(message)?),
         },
-        10 => Body::SubscriptionOpened {
-            subscription: SubscriptionId(mark(message)?),
-        },
+        10 => subscription_opened(message)?,
         11 => Body::SubscriptionProven {
             subscription: SubscriptionId(mark(message)?),
         },
         12 => subscription_ended(message)?,
+        20 => Body::SubscriptionAnswered {
+            subscription: SubscriptionId(mark(message)?),
+        },
         14 => waited(message)?,
         15 => fact(message)?,
         _ => return None,
@@ -87,6 +88,37 @@ fn mark(message: &[u8]) -> Option<u32> {
         }
     }
     Some(number)
+}
+
+fn subscription_opened(message: &[u8]) -> Option<Body> {
+    let (mut subscription, mut observer) = (SubscriptionId(0), None);
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => subscription = SubscriptionId(value.short()?),
+            2 => once(&mut observer, self::observer(value.bytes()?)?)?,
+            _ => return None,
+        }
+    }
+    Some(Body::SubscriptionOpened {
+        subscription,
+        observer,
+    })
+}
+
+fn observer(message: &[u8]) -> Option<Observer> {
+    let mut observer = Observer::default();
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => observer.case = Some(CaseRun(value.short()?)),
+            2 => observer.binding = value.text()?,
+            3 => observer.stalls = value.number()? != 0,
+            4 => observer.deadline = Some(Duration::from_nanos(value.number()?)),
+            _ => return None,
+        }
+    }
+    Some(observer)
 }
 
 fn case_began(message: &[u8]) -> Option<Body> {

@@ -1,0 +1,201 @@
+//! What a case does with subscriptions of its own, and beside the stream that all cases read.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::case_run::CaseRunner;
+use super::observers::Liveness;
+use super::scope::Scope;
+use super::session::StreamError;
+use super::steps::{Abort, unbound};
+use crate::case::{
+    AwaitEndStep, Branch, ConnectionSpec, PromptStep, QuietStep, Resubscribe, SubscribeStep,
+    UnsubscribeStep,
+};
+use crate::cri::{Over, Subscription};
+use crate::history::{Body, CaseHistory, Observer, StreamEnd, SubscriptionId};
+
+/// The subscriptions of a case that it has not given up.
+pub(super) type Observers = Mutex<BTreeMap<SubscriptionId, Subscription>>;
+
+impl CaseRunner {
+    pub(super) async fn subscribe(
+        &self,
+        step: &SubscribeStep,
+        scope: &mut Scope,
+    ) -> Result<(), Abort> {
+        let observer = Observer {
+            case: Some(self.run),
+            binding: step.binding.clone(),
+            stalls: step.stalls,
+            deadline: step.deadline,
+        };
+        let over = match step.connection {
+            ConnectionSpec::Own => Over::Own(&self.session.options().endpoint),
+            ConnectionSpec::Calls => Over::Calls(&self.session.caller().client),
+        };
+        let liveness = step.effective.map_or(Liveness::Proven, Liveness::After);
+        match self.session.observe(over, observer, liveness).await {
+            Ok(subscription) => {
+                scope.bind_subscription(&step.binding, subscription.id());
+                let mut observers = self.observers.lock().await;
+                observers.insert(subscription.id(), subscription);
+                Ok(())
+            }
+            // That a subscriber gets events is what it subscribes for.
+            Err(StreamError::Silent(bound)) => {
+                let wanted = format!("an event on {}", step.binding);
+                self.waited(wanted, false, bound);
+                Err(Abort::Unmet)
+            }
+            Err(fault) => Err(fault.into()),
+        }
+    }
+
+    pub(super) async fn unsubscribe(
+        &self,
+        step: &UnsubscribeStep,
+        scope: &Scope,
+    ) -> Result<(), Abort> {
+        let id = bound_subscription(scope, &step.subscription)?;
+        let subscription = self.observers.lock().await.remove(&id);
+        match subscription {
+            Some(subscription) if step.hang_up => subscription.hang_up().await,
+            Some(subscription) => subscription.cancel().await,
+            None => {}
+        }
+        Ok(())
+    }
+
+    pub(super) async fn resume(&self, name: &str, scope: &Scope) -> Result<(), Abort> {
+        let id = bound_subscription(scope, name)?;
+        if let Some(subscription) = self.observers.lock().await.get(&id) {
+            subscription.set_reading(true);
+        }
+        Ok(())
+    }
+
+    pub(super) async fn await_end(&self, step: &AwaitEndStep, scope: &Scope) -> Result<(), Abort> {
+        let id = bound_subscription(scope, &step.of)?;
+        let bound = self.session.stretched(step.within);
+        let has_ended = |history: &CaseHistory| {
+            let mut observed = history.observed();
+            observed.any(|observed| observed.id() == id && observed.ended().is_some())
+        };
+        let met = self.wait_by(Instant::now() + bound, has_ended).await?;
+        self.waited(format!("the end of {}", step.of), met, bound);
+        if met { Ok(()) } else { Err(Abort::Unmet) }
+    }
+
+    /// Listens for a time in which nothing may come. The time is the requirement.
+    pub(super) async fn quiet(&self, step: &QuietStep) -> Result<(), Abort> {
+        let disturbs = |body: &Body| match body {
+            Body::Event { .. } => true,
+            Body::SubscriptionEnded { end, .. } => *end != StreamEnd::Cancelled,
+            _ => false,
+        };
+        let mut reader = self.session.recorder().reader();
+        let deadline = Instant::now() + step.time;
+        let is_over = loop {
+            let news = reader
+                .drain()
+                .map_err(|fault| Abort::Error(fault.to_string()))?;
+            if news.iter().any(|entry| disturbs(&entry.body)) {
+                break false;
+            }
+            tokio::select! {
+                () = reader.changed() => {}
+                () = tokio::time::sleep_until(deadline) => break true,
+                () = self.session.stop().cancelled() => {
+                    return Err(Abort::Error("interrupted".to_owned()));
+                }
+            }
+        };
+        let wanted = format!("the end of {:?} without an event", step.time);
+        self.waited(wanted, is_over, step.time);
+        if is_over { Ok(()) } else { Err(Abort::Unmet) }
+    }
+
+    /// Takes steps of which each call has to return within a time.
+    pub(super) async fn prompt(
+        self: &Arc<Self>,
+        step: &PromptStep,
+        scope: &mut Scope,
+    ) -> Result<(), Abort> {
+        let around = scope.set_prompt(Some(self.session.stretched(step.within)));
+        let taken = self.clone().steps(&step.steps, scope).await;
+        scope.set_prompt(around);
+        taken
+    }
+
+    pub(super) async fn parallel(
+        self: &Arc<Self>,
+        branches: &[Branch],
+        scope: &Scope,
+    ) -> Result<(), Abort> {
+        let mut taken = JoinSet::new();
+        for branch in branches {
+            let (this, branch, mut scope) = (self.clone(), branch.clone(), scope.clone());
+            taken.spawn(async move { this.steps(&branch.steps, &mut scope).await });
+        }
+        while let Some(ended) = taken.join_next().await {
+            ended.map_err(|fault| Abort::Error(format!("the suite itself failed: {fault}")))??;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn resubscribe(
+        self: &Arc<Self>,
+        step: &Resubscribe,
+        scope: &mut Scope,
+    ) -> Result<(), Abort> {
+        if step.meanwhile.is_empty() {
+            return Ok(self.session.resubscribe().await?);
+        }
+        self.session.unsubscribe().await;
+        let taken = self.clone().steps(&step.meanwhile, scope).await;
+        // Whatever came of them, the teardown needs the stream.
+        self.session.ensure_stream().await?;
+        taken
+    }
+
+    /// Waits until all that was sent has come to those who listen. That it does not is for the
+    /// oracle to tell.
+    pub(super) async fn await_observers(&self) {
+        for (id, subscription) in &*self.observers.lock().await {
+            let mut reader = self.session.recorder().reader();
+            if subscription.is_open() && self.reads(*id) {
+                let _ = self.session.pass_marker(&mut reader, *id).await;
+            }
+        }
+    }
+
+    /// Gives up what the case has left, first what does not read: it may hold up all others.
+    pub(super) async fn unsubscribe_all(&self) {
+        let observers = std::mem::take(&mut *self.observers.lock().await);
+        let (reading, stalled): (Vec<_>, Vec<_>) = observers
+            .into_values()
+            .partition(|subscription| self.reads(subscription.id()));
+        for subscription in stalled {
+            subscription.hang_up().await;
+        }
+        for subscription in reading {
+            subscription.cancel().await;
+        }
+    }
+
+    /// Whether a subscription of the case reads all the time.
+    fn reads(&self, id: SubscriptionId) -> bool {
+        let history = self.seen();
+        let mut observed = history.observed();
+        observed.any(|observed| observed.id() == id && !observed.observer().stalls)
+    }
+}
+
+fn bound_subscription(scope: &Scope, name: &str) -> Result<SubscriptionId, Abort> {
+    scope.subscription(name).ok_or_else(|| unbound(name))
+}

@@ -1,0 +1,81 @@
+//! Histories in which several subscribers see the same, and the nearest in which they do not.
+
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::needless_raw_string_hashes,
+    reason = "this is how expect-test is used"
+)]
+
+use expect_test::{Expect, expect};
+
+use crate::oracle::invariants;
+use crate::oracle::script::{history, render};
+
+/// What the rule says of a script in which there is a live observer from the beginning.
+#[track_caller]
+fn check(script: &str, expect: Expect) {
+    let history = history(&format!(
+        "pod run; observe 7 as=b proven; c create begins; {script}"
+    ));
+    let found = invariants(&history);
+    let told = render(found.iter().filter(|found| found.rule == "INV-12"));
+    expect.assert_eq(if told.is_empty() { "holds" } else { &told });
+}
+
+#[test]
+fn all_subscribers_see_the_same() {
+    check(
+        "c CREATED at=last; c CREATED on=7 at=last; c create returns; end",
+        expect!["holds"],
+    );
+}
+
+#[test]
+fn one_subscriber_misses_an_event() {
+    check(
+        "c CREATED at=last; c create returns; end",
+        expect![[r#"
+        INV-12 at #3 #4 #6: c (c.0.beef) on b, stream 7: expected CREATED on b, too: it has not come
+    "#]],
+    );
+}
+
+#[test]
+fn one_subscriber_gets_what_the_others_do_not() {
+    check(
+        "c CREATED on=7 at=last; c create returns; end",
+        expect![[r#"
+        INV-12 at #3 #4 #6: c (c.0.beef) on b, stream 7: expected CREATED of b on the stream of all cases, too: it has not come
+    "#]],
+    );
+}
+
+#[test]
+fn one_subscriber_sees_another_order() {
+    check(
+        "c CREATED at=last; c STARTED at=last; c STARTED on=7 at=last; c CREATED on=7 at=last; \
+         c create returns; end",
+        expect![[r#"
+            INV-12 at #3 #4 #8: c (c.0.beef) on b, stream 7: expected STARTED on b in the same place as on other streams: it came in another one
+        "#]],
+    );
+}
+
+#[test]
+fn who_has_left_misses_nothing_that_comes_later() {
+    check(
+        "c CREATED at=last; c CREATED on=7 at=last; observe 7 cancelled; c STARTED at=last; \
+         c create returns; end",
+        expect!["holds"],
+    );
+}
+
+#[test]
+fn what_was_before_the_subscription_was_live_is_not_missed() {
+    check("c CREATED at=-1s; c create returns; end", expect!["holds"]);
+}
+
+#[test]
+fn while_the_steps_go_on_it_may_still_come() {
+    check("c CREATED at=last; c create returns", expect!["holds"]);
+}
