@@ -4,7 +4,7 @@ use super::{Clean, Noticed, told};
 use crate::case::Case;
 use crate::history::ExpectationFile;
 use crate::model::{Behaviour, Defect, Fault, Variation};
-use crate::outcome::{Outcome, RunReport, Verdict};
+use crate::outcome::{Level, Outcome, RunReport, Verdict};
 use crate::plan::Selection;
 use crate::run::{Rehearsal, RunError, Target, Tested, rehearse};
 
@@ -136,15 +136,22 @@ fn run(
 }
 
 fn failed(report: &RunReport) -> Vec<String> {
-    let outcomes = report.outcomes.iter();
-    let failed = outcomes.filter(|outcome| outcome.verdict == Verdict::Fail);
+    let failed = report.outcomes.iter().filter(|outcome| is_broken(outcome));
     failed.map(|outcome| outcome.id.to_string()).collect()
+}
+
+/// Whether a claim does not hold: a failure, or advice where nobody must keep it.
+fn is_broken(outcome: &Outcome) -> bool {
+    let binds = outcome.levels.highest() == Some(Level::Must);
+    outcome.verdict == Verdict::Fail || !binds && !outcome.advice.is_empty()
 }
 
 fn alarms(report: &RunReport) -> Vec<String> {
     let outcomes = report.outcomes.iter();
-    let red =
-        outcomes.filter(|outcome| ![Verdict::Pass, Verdict::Known].contains(&outcome.verdict));
+    let red = outcomes.filter(|outcome| {
+        let is_fine = [Verdict::Pass, Verdict::Known].contains(&outcome.verdict);
+        !is_fine || is_broken(outcome)
+    });
     red.map(alarm)
         .chain(report.faults.iter().cloned())
         .collect()

@@ -286,11 +286,8 @@ fn run_plan(
         }
     };
     let invariants = invariants(&options.selection);
-    let found = (
-        session.options().image.as_str(),
-        foreign_pods,
-        session.audience(),
-    );
+    let image = session.options().image.as_str();
+    let found = (image, foreign_pods, session.audience());
     let plan = announce::plan(options, &planned, &invariants, known, found);
     if shown == Shown::OnConsole {
         announce::announce(&info, &plan, reactor.is_simulated());
@@ -299,8 +296,8 @@ fn run_plan(
     let session = Arc::new(session);
     let counting = Counting::begin(&session);
     let execution = execution(options, session, planned.len(), following, &reactor, shown);
-    let status = execution.status();
     let following = runtime.spawn(execution.clone().follow());
+    let status = execution.status();
     let drawing = runtime.spawn(status.clone().draw());
     let lost = match shown {
         Shown::OnConsole => reactor.drive_during(|handle| {

@@ -57,8 +57,8 @@ pub(super) const STREAM: &[Defect] = &[
         what: "Every ninth event on a stream is not sent.",
         imitates: "containerd/containerd#9652 (events beyond the channel's size are lost)",
         requirements: &["R5", "R6"],
-        shown_in: &["CMP-01"],
-        noticed_by: &["CMP-01"],
+        shown_in: &["CMP-01", "REC-05"],
+        noticed_by: &["CMP-01", "REC-05"],
         fault: Fault::Events(|passage, event| unless(passage.nth % 9 == 8, event)),
     },
     Defect {
