@@ -26,8 +26,9 @@
 //! An outcome has `id`, `name`, `repetition` (from 1; null unless cases are repeated), `title`,
 //! `levels` (how binding it is in each profile), `verdict`, `reason` (null for a plain pass or
 //! fail), `began`, `duration_s`, `violations` (which convict), `advice` (which does not),
-//! `broken_in` (of an invariant: the cases whose histories break it) and `leftovers`. Verdicts are `pass`, `fail`, `known`,
-//! `unexpected-pass`, `error`, `skip` and `inconclusive`; as keys of `totals` with an underscore.
+//! `broken_in` (of an invariant: the cases whose histories break it) and `leftovers`. Verdicts are
+//! `pass`, `fail`, `known`, `unexpected-pass`, `error`, `skip` and `inconclusive`; as keys of
+//! `totals` with an underscore.
 //!
 //! A violation has `rule`, `level` (`must`, `should` or `may`), `sentence`, `subject`, `expected`,
 //! `actual`, `evidence` (places in the recorded history) and `timeline`: the lines that a person is

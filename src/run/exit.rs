@@ -9,7 +9,8 @@ use crate::outcome::{RunReport, Verdict};
 pub enum Exit {
     /// No MUST of a judged profile is broken, or those alone that the expectation file lists.
     Conformant = 0,
-    /// The runtime broke a MUST of a judged profile, or passed what the expectation file lists as failing.
+    /// The runtime broke a MUST of a judged profile, or passed what the expectation file lists as
+    /// failing.
     NonConformant = 1,
     /// The command line or a case file is wrong, or a file is no history. Nothing was run.
     Usage = 2,
