@@ -304,9 +304,7 @@ fn run_plan(
             let trials = trials(planned, &invariants, &execution, handle);
             present(options.look(), trials, &stop)
         }),
-        Shown::Nowhere => {
-            runtime.block_on(rehearsal::execute(planned, invariants.len(), &execution))
-        }
+        Shown::Nowhere => runtime.block_on(rehearsal::execute(planned, &invariants, &execution)),
     };
     drop(counting);
     status.doing("removing what the run made");

@@ -10,6 +10,7 @@ use super::outputs::Outputs;
 use super::{RunError, RunOptions, Shown, Tested, plan, run_plan};
 use crate::case::Case;
 use crate::history::ExpectationFile;
+use crate::oracle::Invariant;
 use crate::outcome::RunReport;
 use crate::plan::{Planned, Selection};
 
@@ -49,7 +50,7 @@ pub fn rehearse(rehearsal: Rehearsal, cases: Vec<Case>) -> Result<RunReport, Run
 /// Executes the plan, then judges the invariants. Nothing is printed that could get lost.
 pub(super) async fn execute(
     planned: Vec<Planned>,
-    invariants: usize,
+    invariants: &[&Invariant],
     execution: &Arc<Execution>,
 ) -> bool {
     let cases = planned.len();
@@ -59,7 +60,7 @@ pub(super) async fn execute(
         running.spawn(async move { execution.case(place, &planned).await });
     }
     running.join_all().await;
-    for place in 0..invariants {
+    for place in 0..invariants.len() {
         execution.invariant(cases + place).await;
     }
     false
