@@ -188,8 +188,8 @@ fn a_defect_is_explained_with_how_to_see_it() {
         "\nlike\n  containerd/containerd#9652",
         "\nrequirements\n  - R5 ",
         "\nnoticed by\n  - CMP-01 ",
-        "\nsee it by\n  --runtime-endpoint model --defect drop-every-ninth CMP-01\n",
-        "\n  --runtime-endpoint ENDPOINT --inject drop-every-ninth CMP-01\n",
+        "\nsee it by\n  --runtime-endpoint model --defect drop-every-ninth CMP-01 REC-05\n",
+        "\n  --runtime-endpoint ENDPOINT --inject drop-every-ninth CMP-01 REC-05\n",
     ] {
         assert!(told.contains(part), "{part:?} is not in\n{told}");
     }

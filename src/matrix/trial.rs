@@ -158,10 +158,8 @@ fn alarms(report: &RunReport) -> Vec<String> {
 }
 
 fn alarm(outcome: &Outcome) -> String {
-    let seen = outcome
-        .violations
-        .first()
-        .map(|violation| violation.actual.clone());
+    let told = outcome.violations.iter().chain(&outcome.advice);
+    let seen = told.map(|violation| violation.actual.clone()).next();
     let why = seen.or_else(|| outcome.reason.clone()).unwrap_or_default();
     format!("{} {:?}: {why}", outcome.id, outcome.verdict)
 }

@@ -306,6 +306,7 @@ fn evented_kubelet(
         listening: None,
         over: BTreeSet::new(),
         deaf: false,
+        changed: Seq(0),
         away: false,
         blind: false,
         deleted: Shared::default(),
@@ -326,15 +327,19 @@ fn evented_kubelet(
                 heard.map_err(|panic| (entry.seq, panic))?;
             }
             Body::SubscriptionEnded { subscription, end } => {
-                evented.ended(*subscription);
+                evented.ended(entry.seq, *subscription);
                 evented.away = *end == StreamEnd::Cancelled;
             }
-            Body::SubscriptionOpened { .. } => evented.away = false,
+            Body::SubscriptionOpened { .. } => {
+                evented.away = false;
+                evented.changed = entry.seq;
+            }
             Body::CallBegan { case: Some(_), .. } => evented.blind |= evented.away,
             Body::CallEnded { .. } => {
                 while let Some(relist) = relists.next_if(|next| next.ended.seq <= entry.seq) {
                     answers.take(relist);
-                    if relist.pod.is_none() && std::mem::take(&mut evented.deaf) {
+                    let is_new = relist.pod.is_none() && relist.began.seq > evented.changed;
+                    if is_new && std::mem::take(&mut evented.deaf) {
                         evented.blind = false;
                         evented.kubelet.relist(history.pods(), relist, &answers);
                         history
@@ -356,6 +361,8 @@ struct Evented {
     /// Streams that were given up: an event that was on its way may still be recorded.
     over: BTreeSet<SubscriptionId>,
     deaf: bool,
+    /// Where its stream last ended or was opened: what a relist shows that began before is older.
+    changed: Seq,
     /// Whether it has given its stream up and has no other yet.
     away: bool,
     /// Whether something was done then, and it has not relisted since.
@@ -387,7 +394,7 @@ impl Evented {
         Ok(())
     }
 
-    fn ended(&mut self, subscription: SubscriptionId) {
+    fn ended(&mut self, at: Seq, subscription: SubscriptionId) {
         self.over.insert(subscription);
         if self
             .listening
@@ -395,6 +402,7 @@ impl Evented {
         {
             self.listening = None;
             self.deaf = true;
+            self.changed = at;
         }
     }
 

@@ -34,10 +34,13 @@ impl Events<'_> {
 
     /// Whether what came afterwards is all or nothing, of every container of the name.
     pub(super) fn are_replayed(&self, all: &[EventKind]) -> Finding {
+        /// The runtime and the suite read their clocks a moment apart.
+        const APART_NS: i64 = 1_000_000;
         let replayed: Vec<&Sighting> = self.all().collect();
         let new = replayed.iter().find(|seen| {
             let opened = opened_before(self.history, seen);
-            opened.is_some_and(|opened| seen.event().created_at.0 >= opened.at.realtime_ns)
+            opened
+                .is_some_and(|opened| seen.event().created_at.0 > opened.at.realtime_ns + APART_NS)
         });
         if let Some(new) = new {
             return Broken {

@@ -61,7 +61,7 @@ fn a_replay_tells_when_it_happened() {
         REPLAY,
         "pod run; c create; resubscribe; c CREATED; c STOPPED; end",
         expect![[r#"
-            ORD-01 at #7: c (c.0.beef): expected the time at which it happened: a new created_at in CREATED
+            ORD-01 at #8: c (c.0.beef): expected the time at which it happened: a new created_at in STOPPED
         "#]],
     );
 }
