@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::subscriptions::{AnsweredCheck, EndedCheck, ReplayCheck, SubscriptionRef};
+use super::subscriptions::{EndedCheck, HeadersCheck, ReplayCheck, SubscriptionRef};
 use super::{duration, event};
 use crate::history::EventKind;
 use crate::outcome::Level;
@@ -55,7 +55,7 @@ pub enum Check {
     /// No event on the subscription was made before it was asked for.
     NothingOlder(SubscriptionRef),
     /// The headers of the response come in time.
-    Answered(AnsweredCheck),
+    Headers(HeadersCheck),
     /// The runtime ends the subscription so.
     Ended(EndedCheck),
     /// An event tells it, or a relist on a new stream shows it.

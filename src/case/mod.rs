@@ -40,7 +40,7 @@ pub use step::{
     StartStep, Step, StopStep, Version,
 };
 pub use subscriptions::{
-    AnsweredCheck, AwaitEndStep, Branch, Code, ConnectionSpec, EndedCheck, PromptStep, QuietStep,
+    AwaitEndStep, Branch, Code, ConnectionSpec, EndedCheck, HeadersCheck, PromptStep, QuietStep,
     ReplayCheck, SubscribeStep, SubscriptionRef, SubscriptionStep, UnsubscribeStep,
 };
 pub use workload::{

@@ -141,7 +141,7 @@ pub struct SubscriptionRef {
     rename_all = "kebab-case",
     expecting = "a subscription and a time such as `{of: b, at-most: 1s}`"
 )]
-pub struct AnsweredCheck {
+pub struct HeadersCheck {
     /// The subscription.
     pub of: String,
     /// How long after it was asked for.

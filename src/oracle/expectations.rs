@@ -122,7 +122,7 @@ fn name_in(check: &Check) -> &str {
         Check::SameEvents(check) | Check::StaysOpen(check) | Check::NothingOlder(check) => {
             &check.of
         }
-        Check::Answered(check) => &check.of,
+        Check::Headers(check) => &check.of,
         Check::Ended(check) => &check.of,
         Check::Replay(check) => &check.of,
     }
@@ -181,7 +181,7 @@ fn assess(check: &Check, history: &CaseHistory, subject: &Subject) -> Finding {
         Check::SameEvents(_)
         | Check::StaysOpen(_)
         | Check::NothingOlder(_)
-        | Check::Answered(_)
+        | Check::Headers(_)
         | Check::Ended(_) => Holds,
     }
 }

@@ -63,7 +63,7 @@ impl<'a> Expectations<'a, '_> {
             Check::SameEvents(check) | Check::StaysOpen(check) | Check::NothingOlder(check) => {
                 self.resolve(&check.of, Wanted::Subscription);
             }
-            Check::Answered(check) => {
+            Check::Headers(check) => {
                 self.resolve(&check.of, Wanted::Subscription);
             }
             Check::Ended(check) => {
@@ -209,7 +209,7 @@ fn keyword(check: &Check) -> &'static str {
         Check::SameEvents(_) => "same-events",
         Check::StaysOpen(_) => "stays-open",
         Check::NothingOlder(_) => "nothing-older",
-        Check::Answered(_) => "answered",
+        Check::Headers(_) => "headers",
         Check::Ended(_) => "ended",
         Check::Learnt(_) => "learnt",
         Check::Replay(_) => "replay",

@@ -4,7 +4,7 @@
 mod tests;
 
 use super::Finding::{self, Broken, Holds, Pending};
-use crate::case::{AnsweredCheck, Check, Code, EndedCheck};
+use crate::case::{Check, Code, EndedCheck, HeadersCheck};
 use crate::history::{CaseHistory, Observed, StatusCode, StreamEnd};
 use crate::oracle::audience::difference;
 
@@ -13,7 +13,7 @@ pub(super) fn assess(check: &Check, history: &CaseHistory, observed: &Observed) 
         Check::SameEvents(_) => same_events(history, observed),
         Check::StaysOpen(_) => stays_open(history, observed),
         Check::NothingOlder(_) => nothing_older(history, observed),
-        Check::Answered(check) => answered(check, history, observed),
+        Check::Headers(check) => headers(check, history, observed),
         Check::Ended(check) => ended(check, history, observed),
         _ => Holds,
     }
@@ -82,7 +82,7 @@ fn nothing_older(history: &CaseHistory, observed: &Observed) -> Finding {
     }
 }
 
-fn answered(check: &AnsweredCheck, history: &CaseHistory, observed: &Observed) -> Finding {
+fn headers(check: &HeadersCheck, history: &CaseHistory, observed: &Observed) -> Finding {
     let bound = history.stretched(check.at_most);
     let opened = observed.opened();
     let took = observed

@@ -80,7 +80,7 @@ fn nothing_comes_from_before_the_subscription() {
 
 #[test]
 fn the_headers_come_in_time() {
-    let answered = "answered: {of: b, at-most: 1s}";
+    let answered = "headers: {of: b, at-most: 1s}";
     check(
         answered,
         "observe 7 as=b; observe 7 answered; end",
