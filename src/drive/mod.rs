@@ -5,6 +5,7 @@
 
 mod caller;
 mod case_run;
+mod reading;
 mod relist;
 mod relister;
 mod scope;

@@ -78,12 +78,17 @@ impl CaseRunner {
                 relisted.map_err(|fault| failed("ListContainers", &fault))
             }
             Step::Resubscribe(_) => Ok(self.session.resubscribe().await?),
+            Step::OnEvent(step) => self.on_event(step, scope).await,
+            Step::Meanwhile(step) => self.meanwhile(step, scope).await,
             Step::Repeat(step) => self.repeat(step, scope).await,
         }
     }
 
     async fn run_sandbox(&self, step: &SandboxStep, scope: &mut Scope) -> Result<(), Abort> {
-        let spec = self.session.sandbox_spec(&step.binding, &self.case.id);
+        let mut spec = self.session.sandbox_spec(&step.binding, &self.case.id);
+        let given = Arc::make_mut(&mut spec);
+        given.labels.extend(step.labels.clone());
+        given.annotations.extend(step.annotations.clone());
         let reply = self.must(Request::RunSandbox(spec.clone())).await?;
         if let Reply::Sandbox(id) = reply {
             scope.bind_sandbox(&step.binding, id, spec);
@@ -109,6 +114,12 @@ impl CaseRunner {
         spec.binding.clone_from(&step.binding);
         spec.memory_bytes = step.memory_mib.map(|mib| u64::from(mib) << 20);
         spec.tty = step.tty;
+        if step.unlabelled {
+            spec.labels = self.session.labels();
+        }
+        spec.labels.extend(step.labels.clone());
+        spec.annotations.extend(step.annotations.clone());
+        spec.annotations.extend(step.annotation_kib.map(bulk));
         let request = Request::CreateContainer(Arc::new(spec));
         let reply = match self.call(request).await {
             Err(fault) if step.may_fail => {
@@ -173,7 +184,7 @@ impl CaseRunner {
         }
     }
 
-    async fn await_event(&self, step: &AwaitStep, scope: &Scope) -> Result<(), Abort> {
+    pub(super) async fn await_event(&self, step: &AwaitStep, scope: &Scope) -> Result<(), Abort> {
         let id = scope.subject(&step.of).ok_or_else(|| unbound(&step.of))?;
         let bound = self
             .session
@@ -214,6 +225,12 @@ impl CaseRunner {
     }
 }
 
+/// An annotation of so many KiB.
+fn bulk(kib: u32) -> (String, String) {
+    let kibibyte = "0123456789abcdef".repeat(64);
+    ("bulk".to_owned(), kibibyte.repeat(kib as usize))
+}
+
 impl From<StreamError> for Abort {
     fn from(fault: StreamError) -> Self {
         Self::Error(fault.to_string())
@@ -224,7 +241,7 @@ fn failed(method: &str, fault: &CallFault) -> Abort {
     Abort::Error(format!("{method} failed: {fault}"))
 }
 
-fn unbound(name: &str) -> Abort {
+pub(super) fn unbound(name: &str) -> Abort {
     Abort::Error(format!("`{name}` was never made"))
 }
 
@@ -239,7 +256,7 @@ fn bound_sandbox(scope: &Scope, name: &str) -> Result<SandboxId, Abort> {
         .ok_or_else(|| unbound(name))
 }
 
-fn has_seen(history: &CaseHistory, id: &ContainerId, kind: EventKind) -> bool {
+pub(super) fn has_seen(history: &CaseHistory, id: &ContainerId, kind: EventKind) -> bool {
     let subject = history.subjects().iter().find(|subject| subject.id == *id);
     subject.is_some_and(|subject| subject.first(kind).is_some())
 }

@@ -4,8 +4,11 @@
 //! to come. A driver waits while something is to come; the judge takes that for broken.
 
 mod calls;
+mod content;
+mod readings;
 #[cfg(test)]
 pub(super) mod tests;
+mod time;
 
 use super::relist::relists_of;
 use super::{entries_about, name_of};
@@ -40,6 +43,8 @@ pub fn pending(case: &Case, history: &CaseHistory) -> Option<String> {
     let binding = case
         .expect
         .iter()
+        // A rule never waits, and some are dear to ask.
+        .filter(|expectation| !matches!(expectation.check, Check::Keeps(_)))
         .filter(|expectation| expectation.level == Level::Must);
     binding
         .flat_map(|expectation| findings(&expectation.check, history))
@@ -112,10 +117,22 @@ fn name_in(check: &Check) -> &str {
         Check::Status(check) => &check.of,
         Check::Timing(check) => &check.of,
         Check::Order(check) => &check.first.of,
+        Check::Shown(check) => &check.of,
+        Check::SandboxState(check) => &check.of,
+        Check::Latency(check) => &check.of,
+        Check::Keeps(check) => &check.of,
         Check::NoRepeats(name)
         | Check::SandboxStatus(name)
         | Check::OwnStatus(name)
-        | Check::Announced(name) => &name.of,
+        | Check::Announced(name)
+        | Check::Answered(name)
+        | Check::Final(name)
+        | Check::SameStatus(name)
+        | Check::AllContainers(name)
+        | Check::AsAskedFor(name)
+        | Check::Stamped(name)
+        | Check::StampsInOrder(name)
+        | Check::Times(name) => &name.of,
     }
 }
 
@@ -142,6 +159,18 @@ fn assess(check: &Check, history: &CaseHistory, subject: &Subject) -> Finding {
         Check::Timing(check) => events.come_in_time(check),
         Check::Order(OrderCheck { first, then }) => events.come_before(first, then),
         Check::Announced(_) => events.announce_the_relist(),
+        Check::Shown(check) => events.are_shown(check),
+        Check::Answered(_) => events.are_answered(),
+        Check::Final(_) => events.are_final(),
+        Check::SameStatus(_) => events.show_the_status(),
+        Check::AllContainers(_) => events.show_all_containers(),
+        Check::AsAskedFor(_) => events.each(content::as_asked_for),
+        Check::SandboxState(check) => events.have_sandbox_state(check),
+        Check::Stamped(_) => events.are_stamped(),
+        Check::StampsInOrder(_) => events.come_in_the_order_of_stamps(),
+        Check::Times(_) => events.have_times_within_calls(),
+        Check::Latency(check) => events.arrive_soon(check),
+        Check::Keeps(check) => events.keep(check),
     }
 }
 

@@ -6,7 +6,7 @@ use super::findings::Findings;
 use super::names::{Kind, Names, Wanted};
 use super::workload;
 use crate::case::file::CaseFile;
-use crate::case::{AwaitStep, CallEdge, CreateStep, RepeatStep, Step, StopStep, limits};
+use crate::case::{AwaitStep, CallEdge, CreateStep, Read, RepeatStep, Step, StopStep, limits};
 
 /// Checks the steps and tells what the names in them stand for.
 pub(super) fn check<'a>(file: &'a CaseFile, found: &mut Findings) -> Names<'a> {
@@ -109,6 +109,17 @@ impl<'a> Walk<'a, '_> {
                 self.names.relisted(&step.sandbox);
             }
             Step::Resubscribe(_) => self.resubscribe(round),
+            Step::OnEvent(step) => {
+                self.span("again", step.again);
+                self.reads(&step.of, &step.read);
+                if !step.steps.is_empty() {
+                    self.steps(&step.steps, round);
+                }
+            }
+            Step::Meanwhile(step) => {
+                self.reads(&step.of, &step.read);
+                self.steps(&step.steps, round);
+            }
             Step::Repeat(step) => self.repeat(step, round),
         }
     }
@@ -144,6 +155,11 @@ impl<'a> Walk<'a, '_> {
         if let Some(earlier) = &step.attempt_of {
             self.resolve(("attempt-of", earlier), Wanted::Container);
         }
+        let most = limits::ANNOTATION_KIB;
+        if step.annotation_kib.is_some_and(|kib| kib > most) {
+            let message = format!("an annotation has at most {most} KiB");
+            self.found.object_to("annotation-kib", message);
+        }
         workload::check(step, self.file, round.has_item, self.found);
     }
 
@@ -174,6 +190,18 @@ impl<'a> Walk<'a, '_> {
 
     fn span(&mut self, key: &'static str, span: Option<Duration>) {
         workload::check_span(key, span, self.found);
+    }
+
+    fn reads(&mut self, of: &str, read: &[Read]) {
+        let wanted = if read.contains(&Read::ContainerStatus) {
+            Wanted::Container
+        } else {
+            Wanted::Either
+        };
+        self.resolve(("of", of), wanted);
+        if read.is_empty() {
+            self.found.object_to("read", "this asks nothing");
+        }
     }
 
     fn resubscribe(&mut self, round: Round) {
@@ -260,6 +288,8 @@ fn keyword(step: &Step) -> &'static str {
         Step::Await(_) => "await",
         Step::Relist(_) => "relist",
         Step::Resubscribe(_) => "resubscribe",
+        Step::OnEvent(_) => "on-event",
+        Step::Meanwhile(_) => "meanwhile",
         Step::Repeat(_) => "repeat",
     }
 }
