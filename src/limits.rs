@@ -17,6 +17,9 @@ pub const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 /// that was not yet effective for the first may be for the next.
 pub const MARKER_WAIT: Duration = Duration::from_millis(250);
 
+/// How often a step asks that asks all the while: some ten times within the shortest removal.
+pub const READING_PACE: Duration = Duration::from_millis(5);
+
 /// How long at most a run listens at its end for events that come too late or twice: twice the
 /// kubelet's relist period.
 pub const QUIET_WINDOW: Duration = Duration::from_secs(2);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::subscriptions::{EndedCheck, HeadersCheck, ReplayCheck, SubscriptionRef};
-use super::{duration, event};
+use super::{KeepsCheck, LatencyCheck, SandboxStateCheck, ShownCheck, duration, event};
 use crate::history::EventKind;
 use crate::outcome::Level;
 
@@ -64,6 +64,30 @@ pub enum Check {
     Replay(ReplayCheck),
     /// All relists of the sandbox show the same.
     Unchanged(NameRef),
+    /// From an event on, every list and status shows as much as it tells.
+    Shown(ShownCheck),
+    /// No call that asks about it fails, unless with `NOT_FOUND`.
+    Answered(NameRef),
+    /// How a container ended is told the same by STOPPED and by every status after it.
+    Final(NameRef),
+    /// What an event shows of its own container is what `ContainerStatus` says next.
+    SameStatus(NameRef),
+    /// An event shows the containers that lists before and after it show.
+    AllContainers(NameRef),
+    /// Every event shows the sandbox, and the container, as they were asked for.
+    AsAskedFor(NameRef),
+    /// The state of the sandbox that an event shows.
+    SandboxState(SandboxStateCheck),
+    /// An event is made after the call that caused it, or after the exit, and before it arrives.
+    Stamped(NameRef),
+    /// The events of a sandbox and its containers arrive in the order of their `created_at`.
+    StampsInOrder(NameRef),
+    /// The times of each status lie within the calls that set them, and are 0 before.
+    Times(NameRef),
+    /// How long after its making an event arrives.
+    Latency(LatencyCheck),
+    /// A rule is kept, of which the case provokes the situation.
+    Keeps(KeepsCheck),
 }
 
 /// Exactly these events, in this order.

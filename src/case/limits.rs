@@ -38,6 +38,9 @@ pub(super) const SPAN: Duration = Duration::from_secs(10 * 60);
 /// Memory that a container may use or be limited to, so that no case exhausts the node.
 pub(super) const MEMORY_MIB: u32 = 1_024;
 
+/// What Kubernetes allows to all annotations of an object.
+pub(super) const ANNOTATION_KIB: u32 = 256;
+
 /// A name becomes part of a pod's or container's name.
 pub(super) const NAME_CHARS: usize = 40;
 

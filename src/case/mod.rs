@@ -4,6 +4,7 @@
 //! [`load`] reads them; [`parse()`] tells all that is wrong with one. Pure, apart from `load`,
 //! which reads files. `cases/README.md` teaches the vocabulary by example.
 
+mod claim;
 mod diagnose;
 mod duration;
 mod event;
@@ -14,6 +15,7 @@ pub mod load;
 mod locate;
 mod number;
 mod parse;
+mod reading;
 mod requirement;
 mod step;
 mod subscriptions;
@@ -28,12 +30,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::outcome::Levels;
 
+pub use claim::{KeepsCheck, LatencyCheck, SandboxStateCheck, SandboxWord, ShownCheck};
 pub use diagnose::{Diagnostic, Diagnostics, Position, did_you_mean};
 pub use expectation::{
     CallEdge, Check, EventRef, EventsCheck, ExitCode, Expectation, IncludesCheck, NameRef,
     OrderCheck, StatusCheck, TimingCheck,
 };
 pub use parse::parse;
+pub use reading::{MeanwhileStep, OnEventStep, Read};
 pub use requirement::Requirement;
 pub use step::{
     AwaitStep, ContainerStep, CreateStep, RepeatStep, Resubscribe, SandboxRef, SandboxStep,

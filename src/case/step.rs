@@ -1,5 +1,6 @@
 //! What a case does: its steps, and what the containers run in them.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::subscriptions::{
     AwaitEndStep, Branch, PromptStep, QuietStep, SubscribeStep, SubscriptionStep, UnsubscribeStep,
 };
-use super::{WorkloadSpec, duration, event};
+use super::{MeanwhileStep, OnEventStep, WorkloadSpec, duration, event};
 use crate::history::EventKind;
 
 /// One thing to do.
@@ -53,6 +54,10 @@ pub enum Step {
     Version(Version),
     /// Take lists of steps side by side. Names bound in one stand for nothing outside it.
     Parallel(Vec<Branch>),
+    /// Take steps, and read the moment an event arrives.
+    OnEvent(OnEventStep),
+    /// Take steps, and read all the while.
+    Meanwhile(MeanwhileStep),
     /// Do some steps several times.
     Repeat(RepeatStep),
 }
@@ -64,6 +69,12 @@ pub struct SandboxStep {
     /// The name for it.
     #[serde(rename = "as")]
     pub binding: String,
+    /// Labels beside the kubelet's.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Annotations.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
 }
 
 /// Create a container.
@@ -94,6 +105,18 @@ pub struct CreateStep {
     /// A runtime may refuse this already here. The case is then inconclusive.
     #[serde(default)]
     pub may_fail: bool,
+    /// Labels beside the kubelet's.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Whether it goes without the labels that a kubelet gives.
+    #[serde(default)]
+    pub unlabelled: bool,
+    /// Annotations.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+    /// One more annotation, so many KiB long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotation_kib: Option<u32>,
 }
 
 /// Start a container.

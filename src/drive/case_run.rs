@@ -12,8 +12,8 @@ use super::session::Session;
 use super::steps::Abort;
 use crate::case::{Case, Need};
 use crate::history::{
-    Body, CallFault, CaseHistory, CaseRun, ContainerId, Entry, HostFact, PodUid, Reply, Request,
-    SandboxId, StepsEnd, SubjectKind,
+    Body, CallFault, CaseHistory, CaseRun, ContainerId, Entry, HostFact, Reply, Request, SandboxId,
+    SandboxSpec, StepsEnd, SubjectKind,
 };
 use crate::limits;
 use crate::oracle;
@@ -162,14 +162,22 @@ impl CaseRunner {
         deadline: Instant,
         condition: impl Fn(&CaseHistory) -> bool,
     ) -> Result<bool, Abort> {
+        let met = tokio::time::timeout_at(deadline, self.wait_until(condition)).await;
+        met.map_or(Ok(false), |met| met.map(|()| true))
+    }
+
+    /// The same without a bound of its own: for whoever has another.
+    pub(super) async fn wait_until(
+        &self,
+        condition: impl Fn(&CaseHistory) -> bool,
+    ) -> Result<(), Abort> {
         let mut changes = self.session.recorder().changes();
         loop {
             if condition(&self.view()?.history) {
-                return Ok(true);
+                return Ok(());
             }
             tokio::select! {
                 () = changes.next() => {}
-                () = tokio::time::sleep_until(deadline) => return Ok(false),
                 () = self.session.stop().cancelled() => {
                     return Err(Abort::Error("interrupted".to_owned()));
                 }
@@ -222,14 +230,17 @@ impl CaseRunner {
         sandboxes_left(&self.seen())
     }
 
-    /// The UID that the case gave to the pod of a sandbox.
-    pub(super) fn pod_of(&self, sandbox: &SandboxId) -> Option<PodUid> {
+    /// The sandbox that has this id, or that has a container of this id, and how it was asked for.
+    pub(super) fn pod_of(&self, id: &ContainerId) -> Option<(SandboxId, Arc<SandboxSpec>)> {
         let history = self.seen();
-        let id = ContainerId::from(sandbox);
-        let subject = history.subjects().iter().find(|subject| subject.id == id)?;
+        let subject = history
+            .subjects()
+            .iter()
+            .find(|subject| subject.id == *id)?;
         match &subject.kind {
-            SubjectKind::Sandbox(spec) => Some(spec.uid.clone()),
-            SubjectKind::Container(_) | SubjectKind::Stray => None,
+            SubjectKind::Sandbox(spec) => Some((SandboxId::from(id.as_str()), spec.clone())),
+            SubjectKind::Container(spec) => Some((spec.sandbox.clone(), spec.sandbox_spec.clone())),
+            SubjectKind::Stray => None,
         }
     }
 

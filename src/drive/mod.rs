@@ -7,6 +7,7 @@ mod caller;
 mod case_run;
 mod observers;
 mod observing;
+mod reading;
 mod relist;
 mod relister;
 mod scope;

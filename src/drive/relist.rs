@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use super::case_run::CaseRunner;
 use super::relister::Relister;
 use super::session::Session;
-use crate::history::{CallFault, Reply, Request, SandboxId};
+use crate::history::{CallFault, ContainerId, Reply, Request, SandboxId};
 use crate::host;
 use crate::pleg::Generic;
 
@@ -61,8 +61,8 @@ async fn list(runner: &CaseRunner, sandbox: SandboxId) -> Result<Reply, CallFaul
 pub(super) async fn inspect(runner: &CaseRunner, sandbox: SandboxId) {
     let began = host::now();
     let mut labels = runner.session().labels();
-    if let Some(uid) = runner.pod_of(&sandbox) {
-        labels.insert("io.kubernetes.pod.uid".to_owned(), uid.to_string());
+    if let Some((_, pod)) = runner.pod_of(&ContainerId::from(&sandbox)) {
+        labels.insert("io.kubernetes.pod.uid".to_owned(), pod.uid.to_string());
     }
     let _ = runner.call(Request::ListSandboxes(labels)).await;
     let _ = runner.call(Request::SandboxStatus(sandbox.clone())).await;

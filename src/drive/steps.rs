@@ -85,12 +85,17 @@ impl CaseRunner {
             Step::Prompt(step) => self.prompt(step, scope).await,
             Step::Version(_) => self.must(Request::Version, scope).await.map(drop),
             Step::Parallel(branches) => self.parallel(branches, scope).await,
+            Step::OnEvent(step) => self.on_event(step, scope).await,
+            Step::Meanwhile(step) => self.meanwhile(step, scope).await,
             Step::Repeat(step) => self.repeat(step, scope).await,
         }
     }
 
     async fn run_sandbox(&self, step: &SandboxStep, scope: &mut Scope) -> Result<(), Abort> {
-        let spec = self.session.sandbox_spec(&step.binding, &self.case.id);
+        let mut spec = self.session.sandbox_spec(&step.binding, &self.case.id);
+        let given = Arc::make_mut(&mut spec);
+        given.labels.extend(step.labels.clone());
+        given.annotations.extend(step.annotations.clone());
         let run = Request::RunSandbox(spec.clone());
         let reply = self.must(run, scope).await?;
         if let Reply::Sandbox(id) = reply {
@@ -117,6 +122,12 @@ impl CaseRunner {
         spec.binding.clone_from(&step.binding);
         spec.memory_bytes = step.memory_mib.map(|mib| u64::from(mib) << 20);
         spec.tty = step.tty;
+        if step.unlabelled {
+            spec.labels = self.session.labels();
+        }
+        spec.labels.extend(step.labels.clone());
+        spec.annotations.extend(step.annotations.clone());
+        spec.annotations.extend(step.annotation_kib.map(bulk));
         let request = Request::CreateContainer(Arc::new(spec));
         let reply = match self.call_of_step(request, scope).await? {
             Err(fault) if step.may_fail => {
@@ -182,7 +193,7 @@ impl CaseRunner {
         }
     }
 
-    async fn await_event(&self, step: &AwaitStep, scope: &Scope) -> Result<(), Abort> {
+    pub(super) async fn await_event(&self, step: &AwaitStep, scope: &Scope) -> Result<(), Abort> {
         let id = scope.subject(&step.of).ok_or_else(|| unbound(&step.of))?;
         let bound = self
             .session
@@ -251,6 +262,12 @@ impl CaseRunner {
     }
 }
 
+/// An annotation of so many KiB.
+fn bulk(kib: u32) -> (String, String) {
+    let kibibyte = "0123456789abcdef".repeat(64);
+    ("bulk".to_owned(), kibibyte.repeat(kib as usize))
+}
+
 impl From<StreamError> for Abort {
     fn from(fault: StreamError) -> Self {
         Self::Error(fault.to_string())
@@ -276,7 +293,7 @@ fn bound_sandbox(scope: &Scope, name: &str) -> Result<SandboxId, Abort> {
         .ok_or_else(|| unbound(name))
 }
 
-fn has_seen(history: &CaseHistory, id: &ContainerId, kind: EventKind) -> bool {
+pub(super) fn has_seen(history: &CaseHistory, id: &ContainerId, kind: EventKind) -> bool {
     let subject = history.subjects().iter().find(|subject| subject.id == *id);
     subject.is_some_and(|subject| subject.first(kind).is_some())
 }

@@ -204,6 +204,8 @@ pub struct Behaviour {
     pub restart: Restart,
     /// The part of a grace period that is waited for, in percent.
     pub grace_percent: u32,
+    /// How long what has been removed is still listed.
+    pub forgets_after: Duration,
     /// Whether the stop signal is sent at all.
     pub sends_stop_signal: bool,
     /// What the kill of a child for its memory does to its container.
@@ -238,6 +240,7 @@ impl Default for Behaviour {
             exit_notice: ExitNotice::default(),
             restart: Restart::default(),
             grace_percent: 100,
+            forgets_after: Duration::ZERO,
             sends_stop_signal: true,
             child_kill: ChildKill::default(),
             untold: &[],

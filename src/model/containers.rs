@@ -190,10 +190,17 @@ impl Machine {
 
     /// Forgets a container; `tells` by an event or not.
     pub(super) fn delete_container(&mut self, id: &ContainerId, tells: bool) {
-        if let Some(container) = self.containers.remove(id)
-            && tells
-        {
+        let Some(container) = self.containers.remove(id) else {
+            return;
+        };
+        if tells {
             self.announce(EventKind::Deleted, id.clone(), &container.spec.sandbox);
+        }
+        let forgets_after = self.behaviour.forgets_after;
+        if !forgets_after.is_zero() {
+            let at = later(self.now, forgets_after);
+            self.agenda.put(at, Deed::Forget(id.clone()));
+            self.leaving.insert(id.clone(), container);
         }
     }
 
@@ -289,7 +296,8 @@ impl Machine {
     }
 
     pub(super) fn container_status(&self, id: &ContainerId) -> Result<Reply, CallFault> {
-        match self.containers.get(id) {
+        let containers = [&self.containers, &self.leaving];
+        match containers.iter().find_map(|some| some.get(id)) {
             Some(container) => Ok(Reply::ContainerStatus(container.status.clone().into())),
             None => Err(no_container(id)),
         }
@@ -300,7 +308,7 @@ impl Machine {
         sandbox: Option<&SandboxId>,
         labels: &Labels,
     ) -> Reply {
-        let containers = self.containers.values();
+        let containers = self.containers.values().chain(self.leaving.values());
         let mut listed: Vec<&Container> = containers
             .filter(|container| sandbox.is_none_or(|wanted| container.spec.sandbox == *wanted))
             .filter(|container| carries(&container.status.labels, labels))

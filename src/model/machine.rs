@@ -30,6 +30,8 @@ pub struct Machine {
     pub(super) now: HostInstant,
     pub(super) sandboxes: BTreeMap<SandboxId, Sandbox>,
     pub(super) containers: BTreeMap<ContainerId, Container>,
+    /// Those that are removed and not forgotten.
+    pub(super) leaving: BTreeMap<ContainerId, Container>,
     pub(super) random: Random,
     pub(super) made: u64,
     pub(super) agenda: Agenda<Deed>,
@@ -58,6 +60,8 @@ pub(super) enum Deed {
     Notice(ContainerId),
     /// A grace period is over, in this life of the daemon.
     Kill(ContainerId, u32),
+    /// A container that was removed is forgotten.
+    Forget(ContainerId),
     /// An answer is given.
     Answer(Ticket, Box<Result<Reply, CallFault>>),
     /// A stream brings something.
@@ -83,6 +87,7 @@ impl Machine {
             now: HostInstant::default(),
             sandboxes: BTreeMap::new(),
             containers: BTreeMap::new(),
+            leaving: BTreeMap::new(),
             random: Random::new(seed),
             made: 0,
             agenda: Agenda::default(),
@@ -130,6 +135,7 @@ impl Machine {
             Deed::Notice(container) => self.notice(&container, true),
             Deed::Kill(container, life) if life == self.life => self.kill(&container, true),
             Deed::Kill(..) => {}
+            Deed::Forget(container) => drop(self.leaving.remove(&container)),
             Deed::Answer(ticket, result) => self.hand_out(ticket, *result),
             Deed::Deliver(subscriber, delivery) => {
                 self.stage.deliver(&self.behaviour, subscriber, delivery);

@@ -22,29 +22,56 @@ struct Told<'a> {
     evidence: [Seq; 2],
 }
 
+impl Told<'_> {
+    fn is_after(&self, stopped: &Sighting) -> bool {
+        let made = self.made;
+        let made_after = made.is_none_or(|made| made >= stopped.event().created_at);
+        made_after && self.evidence[0] > stopped.seq()
+    }
+}
+
 pub(super) fn what_stopped_tells_stays(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     let later = told_of_each(history);
     let changed = |subject: &Subject| {
-        let stopped = subject.first(EventKind::Stopped)?;
-        let end = stopped.event().own_status()?;
-        if end.state != ContainerState::Exited {
-            return None;
-        }
-        let mut later = later.get(&subject.id)?.iter();
-        later.find_map(|told| {
-            let made_after = told
-                .made
-                .is_none_or(|made| made >= stopped.event().created_at);
-            let came_after = told.evidence[0] > stopped.seq();
-            let after = made_after && came_after;
-            let (expected, actual) = difference(end, told.status).filter(|_| after)?;
-            let mut evidence = vec![stopped.seq()];
-            evidence.extend(told.evidence);
-            evidence.dedup();
-            Some(rule.told(name_of(subject), expected, actual, evidence))
-        })
+        let (expected, actual, evidence) = changed(subject, later.get(&subject.id)?)?;
+        Some(rule.told(name_of(subject), expected, actual, evidence))
     };
     history.subjects().iter().filter_map(changed).collect()
+}
+
+/// What was told of a container's end that STOPPED told otherwise: expected, actual, and the proof.
+pub(super) fn what_stopped_told_changed(
+    history: &CaseHistory,
+    subject: &Subject,
+) -> Option<(String, String, Vec<Seq>)> {
+    changed(subject, told_of_each(history).get(&subject.id)?)
+}
+
+/// How many calls have told of a container's end after its STOPPED.
+pub(super) fn ends_told(history: &CaseHistory, subject: &Subject) -> usize {
+    let all = told_of_each(history);
+    let told = all.get(&subject.id).map_or(&[][..], Vec::as_slice);
+    let stopped = subject.first(EventKind::Stopped);
+    let told = told.iter().filter(|told| told.made.is_none());
+    stopped.map_or(0, |stopped| {
+        told.filter(|told| told.is_after(stopped)).count()
+    })
+}
+
+fn changed(subject: &Subject, later: &[Told<'_>]) -> Option<(String, String, Vec<Seq>)> {
+    let stopped = subject.first(EventKind::Stopped)?;
+    let end = stopped.event().own_status()?;
+    if end.state != ContainerState::Exited {
+        return None;
+    }
+    let mut later = later.iter().filter(|told| told.is_after(stopped));
+    later.find_map(|told| {
+        let (expected, actual) = difference(end, told.status)?;
+        let mut evidence = vec![stopped.seq()];
+        evidence.extend(told.evidence);
+        evidence.dedup();
+        Some((expected, actual, evidence))
+    })
 }
 
 /// All that statuses and siblings' events tell of each container.
@@ -96,6 +123,7 @@ fn difference(end: &ContainerStatus, later: &ContainerStatus) -> Option<(String,
             ("state", status.state.to_string()),
             ("exit code", status.exit_code.to_string()),
             ("reason", format!("`{}`", status.reason)),
+            ("message", format!("`{}`", status.message)),
             ("started_at", status.started_at.0.to_string()),
             ("finished_at", status.finished_at.0.to_string()),
         ]

@@ -4,16 +4,18 @@
 //! to come. A driver waits while something is to come; the judge takes that for broken.
 
 mod calls;
+mod content;
 mod gaps;
+mod readings;
+mod status;
 mod subscriptions;
 #[cfg(test)]
 pub(super) mod tests;
+mod time;
 
 use super::relist::relists_of;
 use super::{entries_about, name_of};
-use crate::case::{
-    Case, Check, EventRef, ExitCode, Expectation, OrderCheck, StatusCheck, TimingCheck,
-};
+use crate::case::{Case, Check, EventRef, Expectation, OrderCheck, TimingCheck};
 use crate::history::{CaseHistory, EventKind, Seq, Sighting, Subject, SubjectKind};
 use crate::outcome::{Level, Violation};
 use calls::{edge, edge_name};
@@ -42,6 +44,8 @@ pub fn pending(case: &Case, history: &CaseHistory) -> Option<String> {
     let binding = case
         .expect
         .iter()
+        // A rule never waits, and some are dear to ask.
+        .filter(|expectation| !matches!(expectation.check, Check::Keeps(_)))
         .filter(|expectation| expectation.level == Level::Must);
     binding
         .flat_map(|expectation| findings(&expectation.check, history))
@@ -114,10 +118,22 @@ fn name_in(check: &Check) -> &str {
         Check::Status(check) => &check.of,
         Check::Timing(check) => &check.of,
         Check::Order(check) => &check.first.of,
+        Check::Shown(check) => &check.of,
+        Check::SandboxState(check) => &check.of,
+        Check::Latency(check) => &check.of,
+        Check::Keeps(check) => &check.of,
         Check::NoRepeats(name)
         | Check::SandboxStatus(name)
         | Check::OwnStatus(name)
         | Check::Announced(name)
+        | Check::Answered(name)
+        | Check::Final(name)
+        | Check::SameStatus(name)
+        | Check::AllContainers(name)
+        | Check::AsAskedFor(name)
+        | Check::Stamped(name)
+        | Check::StampsInOrder(name)
+        | Check::Times(name)
         | Check::Unchanged(name) => &name.of,
         Check::SameEvents(check) | Check::StaysOpen(check) | Check::NothingOlder(check) => {
             &check.of
@@ -183,6 +199,18 @@ fn assess(check: &Check, history: &CaseHistory, subject: &Subject) -> Finding {
         | Check::NothingOlder(_)
         | Check::Headers(_)
         | Check::Ended(_) => Holds,
+        Check::Shown(check) => events.are_shown(check),
+        Check::Answered(_) => events.are_answered(),
+        Check::Final(_) => events.are_final(),
+        Check::SameStatus(_) => events.show_the_status(),
+        Check::AllContainers(_) => events.show_all_containers(),
+        Check::AsAskedFor(_) => events.each(content::as_asked_for),
+        Check::SandboxState(check) => events.have_sandbox_state(check),
+        Check::Stamped(_) => events.are_stamped(),
+        Check::StampsInOrder(_) => events.come_in_the_order_of_stamps(),
+        Check::Times(_) => events.have_times_within_calls(),
+        Check::Latency(check) => events.arrive_soon(check),
+        Check::Keeps(check) => events.keep(check),
     }
 }
 
@@ -282,56 +310,6 @@ impl<'a> Events<'a> {
         match repeated {
             None => Holds,
             Some((_, kind)) => self.broken(format!("{kind} once"), listed(&kinds)),
-        }
-    }
-
-    fn have_status(&self, check: &StatusCheck) -> Finding {
-        let kind = check.event;
-        let Some(sighting) = self.first(kind) else {
-            return self.awaited(kind);
-        };
-        let evidence = vec![sighting.seq()];
-        let Some(status) = sighting.event().own_status() else {
-            let expected = format!("the container's own status in {kind}");
-            return Broken {
-                expected,
-                actual: "it is not there".to_owned(),
-                evidence,
-            };
-        };
-        let code = status.exit_code;
-        let wanted = match check.exit_code {
-            None => None,
-            Some(ExitCode::Is(wanted)) => (code != wanted).then(|| wanted.to_string()),
-            Some(ExitCode::Not(other)) => (code == other).then(|| format!("any but {other}")),
-            Some(ExitCode::Declared) => {
-                let declared = declared_exit(self.subject);
-                declared
-                    .filter(|declared| *declared != code)
-                    .map(|code| code.to_string())
-            }
-        };
-        if let Some(wanted) = wanted {
-            let expected = format!("exit code {wanted} in {kind}");
-            let actual = format!("exit code {code}, reason `{}`", status.reason);
-            return Broken {
-                expected,
-                actual,
-                evidence,
-            };
-        }
-        let wanted = check.reason.is_empty() || check.reason.contains(&status.reason);
-        let unwanted = check.not_reason.contains(&status.reason);
-        let expected = match (wanted, unwanted) {
-            (true, false) => return Holds,
-            (false, _) => format!("reason `{}` in {kind}", check.reason.join("` or `")),
-            (true, true) => format!("any reason but `{}` in {kind}", status.reason),
-        };
-        let actual = format!("reason `{}`, exit code {code}", status.reason);
-        Broken {
-            expected,
-            actual,
-            evidence,
         }
     }
 
@@ -478,11 +456,4 @@ fn listed(kinds: &[EventKind]) -> String {
         .map(ToString::to_string)
         .collect::<Vec<_>>()
         .join(", ")
-}
-
-fn declared_exit(subject: &Subject) -> Option<i32> {
-    match &subject.kind {
-        SubjectKind::Container(spec) => spec.declared_exit,
-        SubjectKind::Sandbox(_) | SubjectKind::Stray => None,
-    }
 }

@@ -287,6 +287,12 @@ pub fn invariants(history: &CaseHistory) -> Vec<Violation> {
         .collect()
 }
 
+/// What breaks the invariant of an id; none if there is no such invariant.
+pub(super) fn broken_by(id: &str, history: &CaseHistory) -> Option<Vec<Violation>> {
+    let invariant = INVARIANTS.iter().find(|invariant| invariant.id == id)?;
+    Some((invariant.check)(invariant, history))
+}
+
 impl Invariant {
     /// How binding it is for whom it binds most.
     pub(super) fn level(&self) -> Level {

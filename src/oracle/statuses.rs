@@ -96,7 +96,7 @@ pub(super) fn own_container_once(rule: &Invariant, history: &CaseHistory) -> Vec
 
 /// The times of files count in ticks of the kernel, of which the slowest has 100 in a second; some
 /// runtimes take the time of an exit from a file.
-const TICK_NS: i64 = 10_000_000;
+pub(super) const TICK_NS: i64 = 10_000_000;
 
 pub(super) fn times_in_order(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     let started = started(history);

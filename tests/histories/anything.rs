@@ -7,11 +7,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use cri_event_conformance::case::Case;
 use cri_event_conformance::history::{
-    Body, CaseHistory, CaseRun, ContainerId, ContainerState, Entry, Event, EventKind, PodUid,
-    Reply, RuntimeNanos, SandboxId, SandboxState, Seq, StreamEnd, SubjectKind, SubscriptionId,
+    Body, CallFault, CaseHistory, CaseRun, ContainerId, ContainerState, Entry, Event, EventKind,
+    PodUid, Reply, RuntimeNanos, SandboxId, SandboxState, Seq, StatusCode, StreamEnd, SubjectKind,
+    SubscriptionId,
 };
 use expect_test::expect_file;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert, proptest};
@@ -50,6 +52,10 @@ pub(crate) enum Mutation {
     OwnNeverFinished,
     OthersAbsent,
     OthersExited,
+    /// Of a call: it fails.
+    CallFails,
+    /// Of the answer about a sandbox: it says when containers were read, and tells of none.
+    ReportsNone,
 }
 
 /// What no rule notices, though a consumer could be harmed; and what would notice it.
@@ -187,6 +193,24 @@ impl Recording {
             Mutation::Swap => {
                 let body = entries[place].body.clone();
                 entries[place].body = std::mem::replace(&mut entries[other].body, body);
+            }
+            Mutation::CallFails => {
+                if let Body::CallEnded { result, .. } = &mut entries[place].body {
+                    *result = Err(CallFault {
+                        code: StatusCode::UNKNOWN,
+                        message: "it fails".to_owned(),
+                        deadline: Duration::ZERO,
+                    });
+                }
+            }
+            Mutation::ReportsNone => {
+                let now_ns = entries[place].at.realtime_ns;
+                if let Body::CallEnded { result, .. } = &mut entries[place].body
+                    && let Ok(Reply::SandboxStatus(report)) = result
+                {
+                    report.containers.clear();
+                    report.timestamp.0 = now_ns;
+                }
             }
             _ => {
                 if let Body::Event { event, .. } = &mut entries[place].body {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use cri_event_conformance::case::{Case, load};
-use cri_event_conformance::history::{CaseHistory, ContainerState, Entry, EventKind, codec};
+use cri_event_conformance::history::{Body, CaseHistory, ContainerState, Entry, EventKind, codec};
 use cri_event_conformance::oracle;
 use cri_event_conformance::plan::Selection;
 use cri_event_conformance::run::{Rehearsal, rehearse};
@@ -31,10 +31,14 @@ const MUTATIONS: &[Mutation] = &[
     Mutation::OwnState(ContainerState::Running),
     Mutation::OwnExit,
     Mutation::OwnReason,
+    Mutation::OwnWithoutImage,
     Mutation::OwnNeverFinished,
     Mutation::OthersAbsent,
     Mutation::OthersExited,
 ];
+
+/// What is tried on the end of every call.
+const ON_CALLS: &[Mutation] = &[Mutation::CallFails, Mutation::ReportsNone];
 
 /// What the model does in a case, without a defect.
 fn on_the_model(case: &Case) -> Recording {
@@ -78,8 +82,21 @@ fn can_be_broken(recording: &Recording, only: &Case) -> bool {
         let made_wrong = recording.with_other(place);
         made_wrong.into_iter().any(judged_broken)
     });
+    let mut ends = (0..recording.entries.len()).filter(|place| {
+        let body = &recording.entries[*place].body;
+        matches!(body, Body::CallEnded { result: Ok(_), .. })
+    });
+    let mut calls = || {
+        ends.any(|place| {
+            let mut mutations = ON_CALLS.iter();
+            mutations.any(|mutation| breaks(mutation, place, place))
+        })
+    };
     let mut pairs = events.iter().zip(events.iter().skip(1));
-    alone || others || pairs.any(|(place, other)| breaks(&Mutation::Swap, *place, *other))
+    alone
+        || others
+        || calls()
+        || pairs.any(|(place, other)| breaks(&Mutation::Swap, *place, *other))
 }
 
 #[test]

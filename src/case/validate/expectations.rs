@@ -3,7 +3,10 @@
 use super::findings::Findings;
 use super::names::{Kind, Names, Wanted};
 use crate::case::file::CaseFile;
-use crate::case::{CallEdge, Check, ExitCode, OrderCheck, StatusCheck, TimingCheck, limits};
+use crate::case::{
+    CallEdge, Check, ExitCode, KeepsCheck, LatencyCheck, OrderCheck, ReplayCheck, StatusCheck,
+    TimingCheck, limits,
+};
 use crate::history::EventKind;
 
 pub(super) fn check(file: &CaseFile, names: &Names<'_>, found: &mut Findings) {
@@ -73,21 +76,45 @@ impl<'a> Expectations<'a, '_> {
                 }
             }
             Check::Learnt(check) => self.announced(&check.of),
-            Check::Replay(check) => {
-                self.resolve(&check.of, Wanted::Container);
-                if check.all.is_empty() {
-                    self.found
-                        .object_to("all", "without an event this cannot fail");
-                }
+            Check::Replay(check) => self.replay(check),
+            Check::Unchanged(check) => self.unchanged(&check.of),
+            Check::Final(name)
+            | Check::SameStatus(name)
+            | Check::AllContainers(name)
+            | Check::Times(name) => {
+                self.resolve(&name.of, Wanted::Container);
             }
-            Check::Unchanged(check) => {
-                self.resolve(&check.of, Wanted::Sandbox);
-                if !self.names.is_relisted(&check.of) {
-                    self.found
-                        .object("there is no relist to compare")
-                        .advise(format!("add a step `- relist: {{sandbox: {}}}`", check.of));
-                }
+            Check::Answered(name) | Check::AsAskedFor(name) | Check::Stamped(name) => {
+                self.resolve(&name.of, Wanted::Either);
             }
+            Check::StampsInOrder(name) => {
+                self.resolve(&name.of, Wanted::Sandbox);
+            }
+            Check::Shown(check) => {
+                self.resolve(&check.of, Wanted::Either);
+            }
+            Check::SandboxState(check) => {
+                self.resolve(&check.of, Wanted::Either);
+            }
+            Check::Latency(check) => self.latency(check),
+            Check::Keeps(check) => self.keeps(check),
+        }
+    }
+
+    fn replay(&mut self, check: &ReplayCheck) {
+        self.resolve(&check.of, Wanted::Container);
+        if check.all.is_empty() {
+            self.found
+                .object_to("all", "without an event this cannot fail");
+        }
+    }
+
+    fn unchanged(&mut self, sandbox: &str) {
+        self.resolve(sandbox, Wanted::Sandbox);
+        if !self.names.is_relisted(sandbox) {
+            self.found
+                .object("there is no relist to compare")
+                .advise(format!("add a step `- relist: {{sandbox: {sandbox}}}`"));
         }
     }
 
@@ -183,6 +210,24 @@ impl<'a> Expectations<'a, '_> {
                 .advise(format!("add a step `- relist: {{sandbox: {sandbox}}}`"));
         }
     }
+
+    fn latency(&mut self, check: &LatencyCheck) {
+        self.resolve(&check.of, Wanted::Either);
+        if check.median > check.p99 {
+            self.found.object_to("median", "this is longer than `p99`");
+        }
+    }
+
+    fn keeps(&mut self, check: &KeepsCheck) {
+        self.resolve(&check.of, Wanted::Either);
+        let number = check.rule.strip_prefix("INV-");
+        if !number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit())) {
+            let message = format!("`{}` is no id of a rule", check.rule);
+            self.found.object_to("rule", message).advise(
+                "the invariants, which judge every case, have ids of `INV-` and two digits",
+            );
+        }
+    }
 }
 
 fn call_of(edge: CallEdge) -> &'static str {
@@ -214,5 +259,17 @@ fn keyword(check: &Check) -> &'static str {
         Check::Learnt(_) => "learnt",
         Check::Replay(_) => "replay",
         Check::Unchanged(_) => "unchanged",
+        Check::Shown(_) => "shown",
+        Check::Answered(_) => "answered",
+        Check::Final(_) => "final",
+        Check::SameStatus(_) => "same-status",
+        Check::AllContainers(_) => "all-containers",
+        Check::AsAskedFor(_) => "as-asked-for",
+        Check::SandboxState(_) => "sandbox-state",
+        Check::Stamped(_) => "stamped",
+        Check::StampsInOrder(_) => "stamps-in-order",
+        Check::Times(_) => "times",
+        Check::Latency(_) => "latency",
+        Check::Keeps(_) => "keeps",
     }
 }

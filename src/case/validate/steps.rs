@@ -7,7 +7,7 @@ use super::names::{Kind, Names, Wanted};
 use super::workload;
 use crate::case::file::CaseFile;
 use crate::case::{
-    AwaitStep, CallEdge, CreateStep, RepeatStep, Resubscribe, Step, StopStep, limits,
+    AwaitStep, CallEdge, CreateStep, Read, RepeatStep, Resubscribe, Step, StopStep, limits,
 };
 
 /// Checks the steps and tells what the names in them stand for.
@@ -124,6 +124,17 @@ impl<'a> Walk<'a, '_> {
             Step::Prompt(step) => self.prompt(step, round),
             Step::Version(_) => {}
             Step::Parallel(branches) => self.parallel(branches, round),
+            Step::OnEvent(step) => {
+                self.span("again", step.again);
+                self.reads(&step.of, &step.read);
+                if !step.steps.is_empty() {
+                    self.steps(&step.steps, round);
+                }
+            }
+            Step::Meanwhile(step) => {
+                self.reads(&step.of, &step.read);
+                self.steps(&step.steps, round);
+            }
             Step::Repeat(step) => self.repeat(step, round),
         }
     }
@@ -159,6 +170,11 @@ impl<'a> Walk<'a, '_> {
         if let Some(earlier) = &step.attempt_of {
             self.resolve(("attempt-of", earlier), Wanted::Container);
         }
+        let most = limits::ANNOTATION_KIB;
+        if step.annotation_kib.is_some_and(|kib| kib > most) {
+            let message = format!("an annotation has at most {most} KiB");
+            self.found.object_to("annotation-kib", message);
+        }
         workload::check(step, self.file, round.has_item, self.found);
     }
 
@@ -189,6 +205,18 @@ impl<'a> Walk<'a, '_> {
 
     pub(super) fn span(&mut self, key: &'static str, span: Option<Duration>) {
         workload::check_span(key, span, self.found);
+    }
+
+    fn reads(&mut self, of: &str, read: &[Read]) {
+        let wanted = if read.contains(&Read::ContainerStatus) {
+            Wanted::Container
+        } else {
+            Wanted::Either
+        };
+        self.resolve(("of", of), wanted);
+        if read.is_empty() {
+            self.found.object_to("read", "this asks nothing");
+        }
     }
 
     fn resubscribe(&mut self, step: &'a Resubscribe, round: Round) {
@@ -287,6 +315,8 @@ fn keyword(step: &Step) -> &'static str {
         Step::Prompt(_) => "prompt",
         Step::Version(_) => "version",
         Step::Parallel(_) => "parallel",
+        Step::OnEvent(_) => "on-event",
+        Step::Meanwhile(_) => "meanwhile",
         Step::Repeat(_) => "repeat",
     }
 }

@@ -72,8 +72,8 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         what: "PodSandboxStatus tells when it read the containers, and none of them.",
         imitates: "containerd/containerd#11312 (containerd 2.0: a pod seems to have no containers)",
         requirements: &["R24"],
-        shown_in: &["CMP-05"],
-        noticed_by: &["INV-22"],
+        shown_in: &["CMP-05", "REL-05"],
+        noticed_by: &["INV-22", "REL-05"],
         fault: Fault::Behaviour(|behaviour| {
             behaviour.reports_containers = true;
             behaviour
@@ -194,6 +194,18 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         shown_in: &["OOM-01", "OOM-02", "OOM-07", "OOM-09", "OOM-12"],
         noticed_by: &["OOM-01", "OOM-02", "OOM-07", "OOM-09", "OOM-12"],
         fault: Fault::Behaviour(|behaviour| behaviour.exit_reason = |_| "Error"),
+    },
+    // Removing.
+    Defect {
+        name: "listed-after-deleted",
+        what: "What has been removed is listed, and has its status, for half a second more.",
+        imitates: "containerd main: DELETED is sent before the store forgets",
+        requirements: &["R22", "R28"],
+        shown_in: &["REL-03"],
+        noticed_by: &["REL-03"],
+        fault: Fault::Behaviour(|behaviour| {
+            behaviour.forgets_after = Duration::from_millis(500);
+        }),
     },
     // Stopping.
     Defect {

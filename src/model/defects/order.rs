@@ -46,8 +46,8 @@ pub(super) const ORDER: &[Defect] = &[
         what: "STARTED comes half a second late.",
         imitates: "kubernetes/kubernetes#123087 (a late STARTED started a second container)",
         requirements: &["R9", "R31"],
-        shown_in: &["EXT-01", "ORD-04"],
-        noticed_by: &["ORD-04", "INV-01"],
+        shown_in: &["EXT-01", "ORD-04", "TIM-06"],
+        noticed_by: &["ORD-04", "INV-01", "TIM-06"],
         fault: Fault::Events(|_, event| {
             late(event, EventKind::Started, Duration::from_millis(500))
         }),

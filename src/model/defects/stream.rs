@@ -241,8 +241,8 @@ pub(super) const STREAM: &[Defect] = &[
         what: "STOPPED tells the id of another sandbox.",
         imitates: "CRI-O main: snapshots are selected by label and mix sandboxes",
         requirements: &["R13"],
-        shown_in: &["ORD-01"],
-        noticed_by: &["INV-13", "INV-18"],
+        shown_in: &["ORD-01", "SNP-02"],
+        noticed_by: &["INV-13", "INV-18", "SNP-02"],
         fault: Fault::Events(|_, mut event| {
             let stopped = event.kind == EventKind::Stopped;
             if let Some(sandbox) = event.sandbox.as_mut().filter(|_| stopped) {
@@ -256,8 +256,8 @@ pub(super) const STREAM: &[Defect] = &[
         what: "Events tell that the sandbox is READY, also when it has stopped.",
         imitates: "catalogue: a sandbox's state that is not of the event's time",
         requirements: &["R13"],
-        shown_in: &["SBX-04"],
-        noticed_by: &["INV-18"],
+        shown_in: &["SBX-04", "SNP-11"],
+        noticed_by: &["INV-18", "SNP-11"],
         fault: Fault::Events(|_, mut event| {
             if let Some(sandbox) = event.sandbox.as_mut() {
                 sandbox.state = SandboxState::Ready;
@@ -271,8 +271,8 @@ pub(super) const STREAM: &[Defect] = &[
         what: "Snapshots have an element in which nothing is set.",
         imitates: "cri-o/cri-o#9663 (the kubelet panicked)",
         requirements: &["R16"],
-        shown_in: &["ORD-01"],
-        noticed_by: &["INV-07"],
+        shown_in: &["ORD-01", "SNP-03"],
+        noticed_by: &["INV-07", "SNP-03"],
         fault: Fault::Events(|_, mut event| {
             event.containers.push(Shared::from(ContainerStatus {
                 id: ContainerId::default(),
@@ -312,8 +312,8 @@ pub(super) const STREAM: &[Defect] = &[
         what: "Snapshots lack the event's own container.",
         imitates: "CRI-O main: a container without the pod's label is not in the snapshot",
         requirements: &["R15", "R17"],
-        shown_in: &["SNP-04", "STP-01", "MUL-02"],
-        noticed_by: &["SNP-04", "STP-01", "MUL-02", "INV-13", "INV-14"],
+        shown_in: &["SNP-04", "STP-01", "MUL-02", "SNP-14"],
+        noticed_by: &["SNP-04", "STP-01", "MUL-02", "INV-13", "INV-14", "SNP-14"],
         fault: Fault::Events(|_, mut event| {
             event
                 .containers
@@ -360,8 +360,8 @@ pub(super) const STREAM: &[Defect] = &[
         what: "The snapshot of STOPPED shows the container RUNNING.",
         imitates: "kubernetes/kubernetes#127086",
         requirements: &["R17", "R21"],
-        shown_in: &["STP-01"],
-        noticed_by: &["INV-08"],
+        shown_in: &["STP-01", "SNP-08"],
+        noticed_by: &["INV-08", "SNP-08"],
         fault: Fault::Events(|_, mut event| {
             if event.kind == EventKind::Stopped {
                 for status in event
@@ -380,8 +380,8 @@ pub(super) const STREAM: &[Defect] = &[
         what: "Snapshots show the event's siblings as they were first.",
         imitates: "containerd 2.1.9, measured: of two exits at once, the later event has the older snapshot",
         requirements: &["R20", "R21"],
-        shown_in: &["SNP-04"],
-        noticed_by: &["INV-09"],
+        shown_in: &["SNP-04", "SNP-07"],
+        noticed_by: &["INV-09", "SNP-07"],
         fault: Fault::Events(|passage, mut event| {
             keep(passage, &event);
             let own = event.container.clone();
@@ -403,8 +403,8 @@ pub(super) const STREAM: &[Defect] = &[
         what: "Snapshots show the event's own container alone.",
         imitates: "kubernetes/kubernetes#121003 (what looked gone was created again)",
         requirements: &["R15"],
-        shown_in: &["SNP-04"],
-        noticed_by: &["INV-15"],
+        shown_in: &["SNP-04", "SNP-05", "REL-04"],
+        noticed_by: &["INV-15", "SNP-05", "REL-04"],
         fault: Fault::Events(|_, mut event| {
             event
                 .containers
@@ -413,12 +413,40 @@ pub(super) const STREAM: &[Defect] = &[
         }),
     },
     Defect {
+        name: "unlabelled-missing",
+        what: "Snapshots lack containers that do not carry the label of their pod's UID.",
+        imitates: "CRI-O main, getContainerStatuses: selected by that label",
+        requirements: &["R15", "R17"],
+        shown_in: &["SNP-06"],
+        noticed_by: &["SNP-06"],
+        fault: Fault::Events(|_, mut event| {
+            let label = "io.kubernetes.pod.uid";
+            event
+                .containers
+                .retain(|status| status.labels.contains_key(label));
+            vec![at_once(event)]
+        }),
+    },
+    Defect {
+        name: "no-annotations",
+        what: "Statuses in events have no annotations.",
+        imitates: "kubelet toKubeContainerStatus: hash and restart count are annotations",
+        requirements: &["R16", "R27"],
+        shown_in: &["SNP-10", "SNP-13"],
+        noticed_by: &["SNP-10", "SNP-13"],
+        fault: Fault::Events(|_, mut event| {
+            let containers = event.containers.iter_mut();
+            containers.for_each(|status| status.annotations = Labels::new());
+            vec![at_once(event)]
+        }),
+    },
+    Defect {
         name: "no-finished-at",
         what: "STOPPED does not tell when its container has exited.",
         imitates: "cri-o/cri-o#6404 (the status was not brought up to date before the event)",
         requirements: &["R17"],
-        shown_in: &["ORD-01"],
-        noticed_by: &["INV-17"],
+        shown_in: &["ORD-01", "TIM-05"],
+        noticed_by: &["INV-17", "TIM-05"],
         fault: Fault::Events(|_, mut event| {
             if event.kind == EventKind::Stopped {
                 own(&mut event, |status| status.finished_at = RuntimeNanos(0));
@@ -449,8 +477,8 @@ pub(super) const STREAM: &[Defect] = &[
         what: "created_at counts seconds.",
         imitates: "cri-o/cri-o#8580",
         requirements: &["R18"],
-        shown_in: &["ORD-01"],
-        noticed_by: &["INV-04"],
+        shown_in: &["ORD-01", "TIM-01"],
+        noticed_by: &["INV-04", "TIM-01"],
         fault: Fault::Events(|_, event| at(event.created_at.0 / SECOND_NS, event)),
     },
     Defect {
@@ -476,8 +504,8 @@ pub(super) const STREAM: &[Defect] = &[
         what: "created_at is an hour ahead.",
         imitates: "kubernetes/kubernetes#127814 (no event of the pod was taken any more)",
         requirements: &["R19"],
-        shown_in: &["ORD-01"],
-        noticed_by: &["INV-04"],
+        shown_in: &["ORD-01", "TIM-02"],
+        noticed_by: &["INV-04", "TIM-02"],
         fault: Fault::Events(|_, event| at(event.created_at.0 + 3_600 * SECOND_NS, event)),
     },
     Defect {
@@ -499,8 +527,8 @@ pub(super) const STREAM: &[Defect] = &[
         what: "created_at gets smaller from event to event.",
         imitates: "containerd main: the stamp is taken after the snapshot, without a lock",
         requirements: &["R20"],
-        shown_in: &["ORD-01"],
-        noticed_by: &["INV-05"],
+        shown_in: &["ORD-01", "TIM-03"],
+        noticed_by: &["INV-05", "TIM-03"],
         fault: Fault::Events(|passage, event| {
             if passage.held.is_empty() {
                 passage.held.push(event.clone());

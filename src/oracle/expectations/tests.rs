@@ -44,12 +44,21 @@ pub(in crate::oracle) fn case(level: Level, check: &str) -> Case {
 
 /// What a check says of a script: what it waits for, and what is broken if nothing more comes.
 #[track_caller]
-pub(in crate::oracle) fn check(check: &str, script: &str, expect: Expect) {
+pub(super) fn says(check: &str, script: &str) -> String {
     let (case, history) = (case(Level::Must, check), history(script));
     let waits = pending(&case, &history).map(|awaited| format!("waits for {awaited}\n"));
     let broken = render(&broken(&case, &history));
     let said = waits.unwrap_or_default() + &broken;
-    expect.assert_eq(if said.is_empty() { "holds" } else { &said });
+    if said.is_empty() {
+        "holds".to_owned()
+    } else {
+        said
+    }
+}
+
+#[track_caller]
+pub(in crate::oracle) fn check(check: &str, script: &str, expect: Expect) {
+    expect.assert_eq(&says(check, script));
 }
 
 const LIFE: &str = "events: {of: c, exactly: [created, started, stopped, deleted]}";

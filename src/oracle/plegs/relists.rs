@@ -32,7 +32,9 @@ pub(super) fn relists(history: &CaseHistory) -> Vec<Relist<'_>> {
     let (of_run, of_case): (Vec<&Call>, Vec<&Call>) =
         history.calls().partition(|call| call.is_of_run());
     let mut relists = grouped(&of_run);
-    relists.extend(grouped(&of_case));
+    // A case asks for other reasons, too: only what it asks in one go is an inspection.
+    let goes = of_case.split(|call| !asks(call));
+    relists.extend(goes.flat_map(grouped).filter(Relist::is_complete));
     relists.retain(|relist| history.within_steps(relist.ended.seq));
     relists.sort_by_key(|relist| relist.ended.seq);
     relists
@@ -61,15 +63,7 @@ fn relist<'a>(calls: &[&'a Call]) -> Option<Relist<'a>> {
         Some(Ok(Reply::Containers(listed))) => Some(listed),
         _ => None,
     })?;
-    let asks = |call: &&&Call| {
-        matches!(
-            call.request(),
-            Request::ListContainers { .. }
-                | Request::SandboxStatus(_)
-                | Request::ContainerStatus(_)
-        )
-    };
-    let answers: Vec<&Call> = rest.iter().filter(asks).copied().collect();
+    let answers: Vec<&Call> = rest.iter().filter(|call| asks(call)).copied().collect();
     let ends: Option<Vec<&Entry>> = answers.iter().map(|call| call.ended()).collect();
     Some(Relist {
         began: first.began(),
@@ -81,6 +75,16 @@ fn relist<'a>(calls: &[&'a Call]) -> Option<Relist<'a>> {
     })
 }
 
+fn asks(call: &Call) -> bool {
+    matches!(
+        call.request(),
+        Request::ListSandboxes(_)
+            | Request::ListContainers { .. }
+            | Request::SandboxStatus(_)
+            | Request::ContainerStatus(_)
+    )
+}
+
 fn pod_uid(labels: &Labels) -> Option<&str> {
     labels.get(POD_UID_LABEL).map(String::as_str)
 }
@@ -89,6 +93,22 @@ impl Relist<'_> {
     /// When it began.
     pub(super) fn at(&self) -> Moment {
         Moment::from_ns(self.began.at.realtime_ns)
+    }
+
+    /// Whether all that was listed was asked for.
+    fn is_complete(&self) -> bool {
+        let asked = |wanted: &str| {
+            let mut answers = self.answers.iter();
+            answers.any(|call| match call.request() {
+                Request::SandboxStatus(id) => id.as_str() == wanted,
+                Request::ContainerStatus(id) => id.as_str() == wanted,
+                _ => false,
+            })
+        };
+        let mut sandboxes = self.sandboxes.iter();
+        let mut containers = self.containers.iter();
+        sandboxes.all(|listed| asked(listed.id.as_str()))
+            && containers.all(|listed| asked(listed.id.as_str()))
     }
 
     /// The places where it began and ended.

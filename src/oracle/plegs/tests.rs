@@ -64,6 +64,17 @@ fn an_inspection_that_was_refused_shows_nothing() {
 }
 
 #[test]
+fn what_a_case_asks_at_two_times_is_no_inspection() {
+    let exits = "c stop; c STOPPED exit=137";
+    then(
+        &format!(
+            "pod inspect sandbox; {exits}; pod relist c=exited; pod inspect c=exited:137; end"
+        ),
+        expect![""],
+    );
+}
+
+#[test]
 fn a_container_that_was_deleted_may_stay_in_the_evented_cache() {
     then(
         "c stop; c STOPPED exit=1; c remove; c DELETED present exit=1; pod inspect; end",

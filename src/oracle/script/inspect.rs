@@ -15,6 +15,7 @@ impl Script {
     /// the statuses. `read=+0s`, in the words of an event's `at=`, is when the answer about the
     /// sandbox has read the containers, which it then tells, too: `reported=none` of them, or
     /// `reported=c:running` of one something else.
+    /// What is `gone` has no status; and only the `sandbox` may be asked for.
     pub(super) fn inspect(&mut self, name: &str, extras: &Extras<'_>) {
         let of_run = name == "run";
         let pod = if of_run { "pod" } else { name };
@@ -32,7 +33,9 @@ impl Script {
         };
         let told = extras.0.iter().filter_map(|word| word.split_once('='));
         let told = told.filter(|(name, _)| !["read", "reported"].contains(name));
+        let (gone, told): (Vec<_>, Vec<_>) = told.partition(|(_, told)| *told == "gone");
         let statuses: Vec<ContainerStatus> = told
+            .into_iter()
             .map(|(name, told)| snapshot(self.id_of(name), told))
             .collect();
         let listed = statuses.iter().map(|status| ContainerListing {
@@ -50,23 +53,18 @@ impl Script {
             Request::ListSandboxes(labels.clone()),
             Ok(Reply::Sandboxes(vec![listing])),
         );
+        if extras.has("sandbox") {
+            let reply = Ok(Reply::SandboxStatus(status.into()));
+            return self.ask(of_run, Request::SandboxStatus(sandbox), reply);
+        }
         let list = Request::ListContainers {
             sandbox: (!of_run).then(|| sandbox.clone()),
             labels,
         };
         self.ask(of_run, list, Ok(listed));
-        let answer = |reply: Reply| {
-            let gone = CallFault {
-                code: StatusCode::UNAVAILABLE,
-                message: "gone".to_owned(),
-                deadline: std::time::Duration::ZERO,
-            };
-            if extras.has("unanswered") {
-                Err(gone)
-            } else {
-                Ok(reply)
-            }
-        };
+        let refusal = extras.has("unanswered");
+        let refusal = refusal.then(|| refused(StatusCode::UNAVAILABLE));
+        let answer = |reply| refusal.clone().map_or(Ok(reply), Err);
         let report = answer(Reply::SandboxStatus(self.report(status, &statuses, extras)));
         self.ask(of_run, Request::SandboxStatus(sandbox), report);
         for status in statuses {
@@ -76,6 +74,10 @@ impl Script {
                 request,
                 answer(Reply::ContainerStatus(status.into())),
             );
+        }
+        for (name, _) in gone {
+            let request = Request::ContainerStatus(self.id_of(name));
+            self.ask(of_run, request, Err(refused(StatusCode::NOT_FOUND)));
         }
     }
 
@@ -139,6 +141,14 @@ impl Script {
             request,
         });
         self.record(Body::CallEnded { call, result });
+    }
+}
+
+fn refused(code: StatusCode) -> CallFault {
+    CallFault {
+        code,
+        message: "gone".to_owned(),
+        deadline: std::time::Duration::ZERO,
     }
 }
 

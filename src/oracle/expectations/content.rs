@@ -1,0 +1,257 @@
+//! What events show, field by field: as it was asked for, and as `ContainerStatus` tells it.
+
+#[cfg(test)]
+mod tests;
+
+use super::readings::carries;
+use super::{Broken, Events, Finding, Holds, Pending};
+use crate::case::{KeepsCheck, SandboxStateCheck};
+use crate::history::{
+    ContainerSpec, ContainerState, ContainerStatus, Event, EventKind, Labels, Reply, Request,
+    SandboxSpec, SandboxState, SandboxStatus, Seq, Sighting, Subject, SubjectKind,
+};
+use crate::oracle::invariants::broken_by;
+use crate::oracle::name_of;
+
+/// What differs: expected, and actual.
+type Difference = (String, String);
+
+impl Events<'_> {
+    /// Whether each event shows its container as the next `ContainerStatus` does.
+    ///
+    /// Between the two it may have gone on: then only what never changes must be the same.
+    pub(super) fn show_the_status(&self) -> Finding {
+        let mut compared = 0;
+        for sighting in self.all() {
+            let event = sighting.event();
+            if event.kind == EventKind::Deleted {
+                continue;
+            }
+            let Some(shown) = event.own_status() else {
+                continue;
+            };
+            let Some((evidence, told)) = self.next_status(sighting) else {
+                continue;
+            };
+            compared += 1;
+            let differing = differing(shown, told);
+            if let Some((field, shown, told)) = differing {
+                return Broken {
+                    expected: format!("{field} {told} in {}, as ContainerStatus tells", event.kind),
+                    actual: format!("{field} {shown}"),
+                    evidence,
+                };
+            }
+        }
+        if compared > 0 {
+            return Holds;
+        }
+        let awaited = "a ContainerStatus after one of its events".to_owned();
+        let evidence = Vec::new();
+        Pending { awaited, evidence }
+    }
+
+    fn next_status(&self, after: &Sighting) -> Option<(Vec<Seq>, &ContainerStatus)> {
+        self.history.calls().find_map(|call| {
+            let (began, ended) = (call.began().seq, call.ended()?.seq);
+            match (call.request(), call.result()) {
+                (Request::ContainerStatus(id), Some(Ok(Reply::ContainerStatus(status))))
+                    if *id == self.subject.id && began > after.seq() =>
+                {
+                    let status: &ContainerStatus = status;
+                    Some((vec![after.seq(), began, ended], status))
+                }
+                _ => None,
+            }
+        })
+    }
+
+    /// What state of the sandbox the event shows.
+    pub(super) fn have_sandbox_state(&self, check: &SandboxStateCheck) -> Finding {
+        let Some(sighting) = self.first(check.event) else {
+            return self.awaited(check.event);
+        };
+        let wanted = SandboxState::from(check.is);
+        let told = sighting.event().sandbox.as_ref().map(|told| told.state);
+        if told == Some(wanted) {
+            return Holds;
+        }
+        Broken {
+            expected: format!("the sandbox {wanted} in {}", check.event),
+            actual: told.map_or_else(|| "no sandbox".to_owned(), |told| told.to_string()),
+            evidence: vec![sighting.seq()],
+        }
+    }
+
+    /// Whether a rule of all histories is kept by this subject.
+    pub(super) fn keep(&self, check: &KeepsCheck) -> Finding {
+        let Some(broken) = broken_by(&check.rule, self.history) else {
+            return Broken {
+                expected: format!("a rule {}", check.rule),
+                actual: "there is none".to_owned(),
+                evidence: Vec::new(),
+            };
+        };
+        let own = name_of(self.subject);
+        let found = broken.into_iter().find(|found| found.subject == own);
+        found.map_or(Holds, |found| Broken {
+            expected: found.expected,
+            actual: found.actual,
+            evidence: found.evidence,
+        })
+    }
+}
+
+/// What an event shows otherwise than it was asked for.
+pub(super) fn as_asked_for(subject: &Subject, sighting: &Sighting) -> Option<Difference> {
+    let event = sighting.event();
+    let (sandbox, container) = match &subject.kind {
+        SubjectKind::Sandbox(spec) => (spec, None),
+        SubjectKind::Container(spec) => (&spec.sandbox_spec, Some(spec)),
+        SubjectKind::Stray => return None,
+    };
+    let told = event.sandbox.as_ref();
+    let id = match container {
+        Some(spec) => spec.sandbox.as_str(),
+        None => subject.id.as_str(),
+    };
+    let of_sandbox = told.and_then(|told| other_sandbox(id, sandbox, told));
+    let of_container = || other_container(container?, event);
+    let (expected, actual) = of_sandbox.or_else(of_container)?;
+    Some((format!("{expected} in {}", event.kind), actual))
+}
+
+fn other_sandbox(id: &str, asked: &SandboxSpec, told: &SandboxStatus) -> Option<Difference> {
+    let metadata = told.metadata.clone().unwrap_or_default();
+    let handler = match asked.runtime_handler.as_str() {
+        // Of the default one a runtime may tell the name or not.
+        "" => told.runtime_handler.clone(),
+        named => named.to_owned(),
+    };
+    let fields = [
+        ("id", id.to_owned(), told.id.to_string()),
+        ("UID", asked.uid.to_string(), metadata.uid.to_string()),
+        ("name", asked.name.clone(), metadata.name),
+        ("namespace", asked.namespace.clone(), metadata.namespace),
+        (
+            "attempt",
+            asked.attempt.to_string(),
+            metadata.attempt.to_string(),
+        ),
+        ("runtime handler", handler, told.runtime_handler.clone()),
+    ];
+    let other = fields.into_iter().find(|(_, asked, told)| asked != told);
+    let other = other.map(|(field, asked, told)| {
+        (
+            format!("the sandbox's {field} `{asked}`"),
+            format!("`{told}`"),
+        )
+    });
+    other
+        .or_else(|| other_labels("the sandbox's labels", &asked.labels, &told.labels))
+        .or_else(|| {
+            let what = "the sandbox's annotations";
+            other_annotations(what, &asked.annotations, &told.annotations)
+        })
+}
+
+fn other_container(asked: &ContainerSpec, event: &Event) -> Option<Difference> {
+    let told = event.own_status()?;
+    let metadata = told.metadata.clone().unwrap_or_default();
+    let (name, attempt) = (asked.name(), asked.attempt);
+    if (metadata.name.as_str(), metadata.attempt) != (name, attempt) {
+        let actual = format!("`{}`, attempt {}", metadata.name, metadata.attempt);
+        return Some((format!("the name `{name}`, attempt {attempt}"), actual));
+    }
+    other_labels("the labels", &asked.labels, &told.labels)
+        .or_else(|| other_annotations("the annotations", &asked.annotations, &told.annotations))
+}
+
+/// A runtime may add labels of its own.
+fn other_labels(what: &str, asked: &Labels, told: &Labels) -> Option<Difference> {
+    if carries(told, asked) {
+        return None;
+    }
+    let mut lost = asked
+        .iter()
+        .filter(|(key, value)| told.get(*key) != Some(*value));
+    let (key, _) = lost.next()?;
+    Some((
+        format!("{what} as they were given"),
+        format!("`{key}` is lost or changed"),
+    ))
+}
+
+/// The CRI allows no change at all.
+fn other_annotations(what: &str, asked: &Labels, told: &Labels) -> Option<Difference> {
+    if **asked == **told {
+        return None;
+    }
+    let expected = format!("{what} as they were given");
+    let actual = match asked
+        .iter()
+        .find(|(key, value)| told.get(*key) != Some(*value))
+    {
+        Some((key, _)) => format!("`{key}` is lost or changed"),
+        None => format!("{} more", told.len() - asked.len()),
+    };
+    Some((expected, actual))
+}
+
+/// The first field that two statuses tell otherwise: its name, and both values.
+fn differing(
+    shown: &ContainerStatus,
+    told: &ContainerStatus,
+) -> Option<(&'static str, String, String)> {
+    let same_state = shown.state == told.state;
+    let was_started = shown.state != ContainerState::Created;
+    let pairs = fields(shown).into_iter().zip(fields(told));
+    let mut differing = pairs.filter(|((_, when, shown), (_, _, told))| {
+        let counts = match when {
+            Changes::Never => true,
+            Changes::AtStart => was_started || same_state,
+            Changes::WithState => same_state,
+        };
+        counts && shown != told
+    });
+    let ((field, _, shown), (_, _, told)) = differing.next()?;
+    Some((field, brief(shown), brief(told)))
+}
+
+/// When a field of a status may change.
+#[derive(Clone, Copy)]
+enum Changes {
+    Never,
+    AtStart,
+    WithState,
+}
+
+fn fields(status: &ContainerStatus) -> [(&'static str, Changes, String); 12] {
+    use Changes::{AtStart, Never, WithState};
+    let metadata = status.metadata.as_ref();
+    let named = metadata.map(|named| format!("`{}`, attempt {}", named.name, named.attempt));
+    let labels = |labels: &Labels| format!("{:?}", **labels);
+    [
+        ("metadata", Never, named.unwrap_or_default()),
+        ("created_at", Never, status.created_at.0.to_string()),
+        ("image", Never, status.image.clone().unwrap_or_default()),
+        ("image_ref", Never, status.image_ref.clone()),
+        ("labels", Never, labels(&status.labels)),
+        ("annotations", Never, labels(&status.annotations)),
+        ("started_at", AtStart, status.started_at.0.to_string()),
+        ("finished_at", WithState, status.finished_at.0.to_string()),
+        ("exit code", WithState, status.exit_code.to_string()),
+        ("reason", WithState, format!("`{}`", status.reason)),
+        ("message", WithState, format!("`{}`", status.message)),
+        ("state", WithState, status.state.to_string()),
+    ]
+}
+
+/// A value, cut where it is long.
+fn brief(value: String) -> String {
+    const SHOWN: usize = 80;
+    match value.char_indices().nth(SHOWN) {
+        None => value,
+        Some((end, _)) => format!("{}… ({} bytes)", &value[..end], value.len()),
+    }
+}

@@ -1,0 +1,178 @@
+//! For each check, histories on which it holds, is broken, or is still waiting.
+
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::needless_raw_string_hashes,
+    reason = "this is how expect-test is used"
+)]
+
+use expect_test::{Expect, expect};
+
+use crate::oracle::expectations::tests::says;
+
+#[track_caller]
+fn check(check: &str, script: &str, expect: Expect) {
+    expect.assert_eq(&says(check, script));
+}
+
+const SAME: &str = "same-status: {of: c}";
+const LIFE: &str = "pod run; c create; c CREATED; c start; c STARTED";
+
+#[test]
+fn a_snapshot_is_what_the_status_says() {
+    let script = format!("{LIFE}; pod inspect c=running; c STOPPED; pod inspect c=exited; end");
+    check(SAME, &script, expect!["holds"]);
+}
+
+#[test]
+fn a_status_of_a_later_state_has_other_times() {
+    check(
+        SAME,
+        &format!("{LIFE}; pod inspect c=exited:3; end"),
+        expect!["holds"],
+    );
+}
+
+#[test]
+fn a_snapshot_has_another_exit_code() {
+    let script = format!("{LIFE}; c STOPPED exit=2; pod inspect c=exited:1; end");
+    check(
+        SAME,
+        &script,
+        expect![[r#"
+        ORD-01 at #9 #16 #17: c (c.0.beef): expected exit code 1 in STOPPED, as ContainerStatus tells: exit code 2
+    "#]],
+    );
+}
+
+#[test]
+fn a_snapshot_has_no_image() {
+    let script = "pod run; c create; c CREATED status-lacks=image; pod inspect c=running; end";
+    check(
+        SAME,
+        script,
+        expect![[r#"
+        ORD-01 at #5 #12 #13: c (c.0.beef): expected image workload in CREATED, as ContainerStatus tells: image 
+    "#]],
+    );
+}
+
+#[test]
+fn a_status_that_nobody_asked_for_is_waited_for() {
+    check(
+        SAME,
+        &format!("{LIFE}; end"),
+        expect![[r#"
+        waits for a ContainerStatus after one of its events of c
+        ORD-01 at: c (c.0.beef): expected a ContainerStatus after one of its events: it has not come
+    "#]],
+    );
+}
+
+#[test]
+fn an_event_shows_what_was_asked_for() {
+    let script = "pod run; c create; c CREATED; end";
+    check(
+        "as-asked-for: {of: c}",
+        script,
+        expect![[r#"
+        ORD-01 at #5: c (c.0.beef): expected the name `c`, attempt 0 in CREATED: ``, attempt 0
+    "#]],
+    );
+}
+
+#[test]
+fn an_event_shows_another_pods_name() {
+    let script = "pod run; pod STARTED pod-name=other; end";
+    check(
+        "as-asked-for: {of: pod}",
+        script,
+        expect![[r#"
+        ORD-01 at #3: pod (pod.0.beef): expected the sandbox's name `` in STARTED: `other`
+    "#]],
+    );
+    check(
+        "as-asked-for: {of: pod}",
+        "pod run; pod STARTED; end",
+        expect!["holds"],
+    );
+}
+
+#[test]
+fn labels_may_be_more_and_annotations_may_not() {
+    use super::{other_annotations, other_labels};
+    use crate::history::Labels;
+    let labels = |pairs: &[(&str, &str)]| -> Labels {
+        let pairs = pairs.iter();
+        pairs
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect()
+    };
+    let (asked, more) = (labels(&[("a", "1")]), labels(&[("a", "1"), ("b", "2")]));
+    let other = labels(&[("a", "2")]);
+    assert_eq!(other_labels("labels", &asked, &more), None);
+    assert!(other_labels("labels", &asked, &other).is_some());
+    assert!(other_annotations("annotations", &asked, &more).is_some());
+    assert!(other_annotations("annotations", &asked, &other).is_some());
+    assert_eq!(other_annotations("annotations", &asked, &asked), None);
+}
+
+const STATE: &str = "sandbox-state: {of: pod, event: stopped, is: notready}";
+
+#[test]
+fn a_sandbox_that_has_stopped_is_not_ready() {
+    let script = "pod run; pod STARTED; pod stop; pod STOPPED; end";
+    check(STATE, script, expect!["holds"]);
+    check(
+        STATE,
+        &script.replace("STOPPED", "STOPPED ready"),
+        expect![[r#"
+        ORD-01 at #6: pod (pod.0.beef): expected the sandbox NOTREADY in STOPPED: READY
+    "#]],
+    );
+    check(
+        STATE,
+        "pod run; pod STARTED; end",
+        expect![[r#"
+        waits for STOPPED of pod
+        ORD-01 at #1 #2 #3: pod (pod.0.beef): expected STOPPED: it has not come
+    "#]],
+    );
+}
+
+#[test]
+fn a_rule_is_kept_by_the_one_that_is_named() {
+    let script = "pod run; c create; d create; c CREATED; c STARTED state=created; end";
+    check(
+        "keeps: {of: c, rule: INV-08}",
+        script,
+        expect![[r#"
+        ORD-01 at #8: c (c.0.beef): expected RUNNING or EXITED in STARTED: CREATED in STARTED
+    "#]],
+    );
+    check("keeps: {of: d, rule: INV-08}", script, expect!["holds"]);
+    check(
+        "keeps: {of: c, rule: INV-99}",
+        script,
+        expect![[r#"
+        ORD-01 at: c (c.0.beef): expected a rule INV-99: there is none
+    "#]],
+    );
+}
+
+/// A case can name no rule that there is not.
+#[test]
+fn every_rule_that_a_case_names_is_there() {
+    use crate::case::{Check, load};
+    use crate::oracle::INVARIANTS;
+    for case in load::embedded().expect("the cases are valid") {
+        for expectation in &case.expect {
+            if let Check::Keeps(check) = &expectation.check {
+                let there = INVARIANTS
+                    .iter()
+                    .any(|invariant| invariant.id == check.rule);
+                assert!(there, "{}: {}", case.id, check.rule);
+            }
+        }
+    }
+}
