@@ -38,6 +38,12 @@ pub(super) const SPAN: Duration = Duration::from_secs(10 * 60);
 /// Memory that a container may use or be limited to, so that no case exhausts the node.
 pub(super) const MEMORY_MIB: u32 = 1_024;
 
+/// Zombies that one container may hold, so that no case exhausts the node's process ids.
+pub(super) const ZOMBIES: u32 = 2_000;
+
+/// Lines of steps at once, as many as rounds.
+pub(super) const LINES: usize = 16;
+
 /// A name becomes part of a pod's or container's name.
 pub(super) const NAME_CHARS: usize = 40;
 

@@ -4,6 +4,7 @@
 //! [`load`] reads them; [`parse()`] tells all that is wrong with one. Pure, apart from `load`,
 //! which reads files. `cases/README.md` teaches the vocabulary by example.
 
+mod beside;
 mod diagnose;
 mod duration;
 mod event;
@@ -24,15 +25,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::outcome::Level;
 
+pub use beside::{AsideStep, AtOnceStep, ExecStep, ImageStep};
 pub use diagnose::{Diagnostic, Diagnostics, Position};
 pub use expectation::{
-    CallEdge, Check, EventRef, EventsCheck, ExitCode, Expectation, IncludesCheck, NameRef,
-    OrderCheck, StatusCheck, TimingCheck,
+    AftermathCheck, CallEdge, Check, EventRef, EventsCheck, ExitCode, Expectation, IncludesCheck,
+    NameRef, OrderCheck, Outlook, StatusCheck, TimingCheck,
 };
 pub use parse::parse;
 pub use step::{
-    AwaitStep, ContainerStep, CreateStep, RepeatStep, Resubscribe, SandboxRef, SandboxStep,
-    StartStep, Step, StopStep,
+    AwaitStep, ContainerStep, CreateStep, ImageName, RepeatStep, Resubscribe, SandboxRef,
+    SandboxStep, StartStep, Step, StopStep, Terms,
 };
 pub use workload::{
     ChildEatSpec, Delay, DieSpec, EatOnTermSpec, EatSpec, ExitSpec, Number, WorkloadSpec,

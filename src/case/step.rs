@@ -1,11 +1,12 @@
 //! What a case does: its steps, and what the containers run in them.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{WorkloadSpec, duration, event};
-use crate::history::EventKind;
+use super::{AsideStep, AtOnceStep, ExecStep, ImageStep, WorkloadSpec, duration, event};
+use crate::history::{EventKind, Flaw};
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,17 +35,89 @@ pub enum Step {
     Relist(SandboxRef),
     /// Give up the event stream and open a new one, proven live before the next step.
     Resubscribe(Resubscribe),
+    /// Run a command in a container.
+    Exec(ExecStep),
+    /// Make a call that changes no state.
+    Aside(AsideStep),
+    /// Make a call to the image service that changes nothing of containers.
+    Image(ImageStep),
+    /// Take several lines of steps at once.
+    AtOnce(AtOnceStep),
     /// Do some steps several times.
     Repeat(RepeatStep),
 }
 
+/// How a call may end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// It must fail.
+    pub fails: bool,
+    /// It may succeed or fail.
+    pub races: bool,
+    /// When we give up on it; it may have succeeded or failed by then.
+    pub deadline: Option<Duration>,
+}
+
+impl Terms {
+    fn of(fails: bool, races: bool, deadline: Option<Duration>) -> Self {
+        Self {
+            fails,
+            races,
+            deadline,
+        }
+    }
+
+    /// Whether it must succeed.
+    #[must_use]
+    pub fn are_usual(self) -> bool {
+        self == Self::default()
+    }
+}
+
 /// Run a sandbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a name such as `{as: pod}`")]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a name such as `{as: pod}`"
+)]
 pub struct SandboxStep {
     /// The name for it.
     #[serde(rename = "as")]
     pub binding: String,
+    /// The sandbox whose pod it is made for, anew: the next attempt of the same pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<String>,
+    /// The pod has no UID.
+    #[serde(default)]
+    pub without_uid: bool,
+    /// The runtime handler; the run's if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime_handler: Option<String>,
+    /// Kernel parameters to set.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sysctls: BTreeMap<String, String>,
+    /// The call must fail. If it succeeds, the case is inconclusive.
+    #[serde(default)]
+    pub fails: bool,
+    /// Something else may make it fail: whatever the call returns is right.
+    #[serde(default)]
+    pub races: bool,
+    /// When we give up on the call. Whatever it has come to by then is right.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub deadline: Option<Duration>,
+}
+
+impl SandboxStep {
+    /// How the call may end.
+    #[must_use]
+    pub fn terms(&self) -> Terms {
+        Terms::of(self.fails, self.races, self.deadline)
+    }
 }
 
 /// Create a container.
@@ -75,6 +148,44 @@ pub struct CreateStep {
     /// A runtime may refuse this already here. The case is then inconclusive.
     #[serde(default)]
     pub may_fail: bool,
+    /// The image; the suite's own if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<ImageName>,
+    /// The container whose name and attempt it takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<String>,
+    /// What is wrong with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flaw: Option<Flaw>,
+    /// The call must fail. If it succeeds, the case is inconclusive.
+    #[serde(default)]
+    pub fails: bool,
+    /// Something else may make it fail: whatever the call returns is right.
+    #[serde(default)]
+    pub races: bool,
+    /// When we give up on the call. Whatever it has come to by then is right.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub deadline: Option<Duration>,
+}
+
+/// An image that is not the suite's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", expecting = "an image: `missing`")]
+pub enum ImageName {
+    /// One that the runtime does not have.
+    Missing,
+}
+
+impl CreateStep {
+    /// How the call may end.
+    #[must_use]
+    pub fn terms(&self) -> Terms {
+        Terms::of(self.fails, self.races, self.deadline)
+    }
 }
 
 /// Start a container.
@@ -86,9 +197,27 @@ pub struct CreateStep {
 pub struct StartStep {
     /// Which container.
     pub container: String,
-    /// The start must fail. If it succeeds, the case is inconclusive.
+    /// The call must fail. If it succeeds, the case is inconclusive.
     #[serde(default)]
     pub fails: bool,
+    /// Something else may make it fail: whatever the call returns is right.
+    #[serde(default)]
+    pub races: bool,
+    /// When we give up on the call. Whatever it has come to by then is right.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub deadline: Option<Duration>,
+}
+
+impl StartStep {
+    /// How the call may end.
+    #[must_use]
+    pub fn terms(&self) -> Terms {
+        Terms::of(self.fails, self.races, self.deadline)
+    }
 }
 
 /// Stop a container.
@@ -103,6 +232,24 @@ pub struct StopStep {
     /// Time between the stop signal and the kill; whole seconds.
     #[serde(with = "duration")]
     pub grace: Duration,
+    /// Something else may make it fail: whatever the call returns is right.
+    #[serde(default)]
+    pub races: bool,
+    /// When we give up on the call. Whatever it has come to by then is right.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub deadline: Option<Duration>,
+}
+
+impl StopStep {
+    /// How the call may end.
+    #[must_use]
+    pub fn terms(&self) -> Terms {
+        Terms::of(false, self.races, self.deadline)
+    }
 }
 
 /// A container by its name.

@@ -5,6 +5,7 @@
 //! message a largest size, and every subscription a connection of its own. The other way round,
 //! [`serve`] makes a CRI server of any [`Backend`].
 
+mod aside;
 mod client;
 mod convert;
 mod endpoint;

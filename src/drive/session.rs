@@ -226,6 +226,19 @@ impl Session {
         self.caller.call(case, request).await
     }
 
+    /// The same, and gives up on the call after a time.
+    ///
+    /// # Errors
+    /// Whatever the runtime returned, or `DEADLINE_EXCEEDED`.
+    pub async fn call_within(
+        &self,
+        case: Option<CaseRun>,
+        request: Request,
+        deadline: Duration,
+    ) -> Result<Reply, CallFault> {
+        self.caller.call_within(case, request, deadline).await
+    }
+
     /// A pod as the kubelet would describe it, with a UID of its own.
     #[must_use]
     pub fn sandbox_spec(&self, binding: &str, owner: &str) -> Arc<SandboxSpec> {
@@ -247,6 +260,7 @@ impl Session {
             labels,
             annotations: Labels::new(),
             runtime_handler: self.options.runtime_handler.clone(),
+            sysctls: Labels::new(),
         })
     }
 
@@ -277,6 +291,7 @@ impl Session {
             tty: false,
             labels,
             annotations: Labels::new(),
+            flaw: None,
         }
     }
 

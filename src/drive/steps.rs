@@ -12,7 +12,7 @@ use super::case_run::CaseRunner;
 use super::relist::relist;
 use super::scope::Scope;
 use super::session::{Sabotage, StreamError};
-use crate::case::{AwaitStep, CreateStep, RepeatStep, SandboxStep, StartStep, Step, StopStep};
+use crate::case::{AwaitStep, RepeatStep, StartStep, Step};
 use crate::history::{
     Body, CallFault, CaseHistory, ContainerId, EventKind, Reply, Request, SandboxId,
 };
@@ -48,14 +48,12 @@ impl CaseRunner {
             Step::Sandbox(step) => self.run_sandbox(step, scope).await,
             Step::Create(step) => self.create(step, scope).await,
             Step::Start(step) => self.start(step, scope).await,
-            Step::Stop(StopStep { container, grace }) => {
-                let container = bound_container(scope, container)?;
-                self.must(Request::StopContainer {
-                    container,
-                    grace: *grace,
-                })
-                .await
-                .map(drop)
+            Step::Stop(step) => {
+                let request = Request::StopContainer {
+                    container: bound_container(scope, &step.container)?,
+                    grace: step.grace,
+                };
+                self.attempt(request, step.terms()).await.map(drop)
             }
             Step::Remove(step) => {
                 let container = bound_container(scope, &step.container)?;
@@ -78,63 +76,19 @@ impl CaseRunner {
                 relisted.map_err(|fault| failed("ListContainers", &fault))
             }
             Step::Resubscribe(_) => Ok(self.session.resubscribe().await?),
+            Step::Exec(step) => self.exec(step, scope).await,
+            Step::Aside(step) => self.aside(step, scope).await,
+            Step::Image(step) => self.image(*step).await,
+            Step::AtOnce(step) => self.at_once(step, scope).await,
             Step::Repeat(step) => self.repeat(step, scope).await,
         }
     }
 
-    async fn run_sandbox(&self, step: &SandboxStep, scope: &mut Scope) -> Result<(), Abort> {
-        let spec = self.session.sandbox_spec(&step.binding, &self.case.id);
-        let reply = self.must(Request::RunSandbox(spec.clone())).await?;
-        if let Reply::Sandbox(id) = reply {
-            scope.bind_sandbox(&step.binding, id, spec);
-        }
-        Ok(())
-    }
-
-    async fn create(&self, step: &CreateStep, scope: &mut Scope) -> Result<(), Abort> {
-        let pod = scope
-            .sandbox(&step.sandbox)
-            .ok_or_else(|| unbound(&step.sandbox))?;
-        let name = match &step.attempt_of {
-            Some(earlier) => scope.name_in_pod(earlier).ok_or_else(|| unbound(earlier))?,
-            None => &step.binding,
-        };
-        let name = name.to_owned();
-        let attempt = self.next_attempt(&name);
-        let workload = scope.workload(&step.workload);
-        let mut spec = self
-            .session
-            .container_spec((&pod.0, &pod.1), &name, attempt, &workload);
-        spec.name = (name != step.binding).then(|| name.clone());
-        spec.binding.clone_from(&step.binding);
-        spec.memory_bytes = step.memory_mib.map(|mib| u64::from(mib) << 20);
-        spec.tty = step.tty;
-        let request = Request::CreateContainer(Arc::new(spec));
-        let reply = match self.call(request).await {
-            Err(fault) if step.may_fail => {
-                return Err(Abort::Inconclusive(format!(
-                    "the runtime refuses `{}` already at CreateContainer: {fault}",
-                    step.binding
-                )));
-            }
-            reply => reply.map_err(|fault| failed("CreateContainer", &fault))?,
-        };
-        if let Reply::Container(id) = reply {
-            scope.bind_container(&step.binding, id, &name);
-        }
-        Ok(())
-    }
-
     async fn start(&self, step: &StartStep, scope: &Scope) -> Result<(), Abort> {
         let container = bound_container(scope, &step.container)?;
-        match self.call(Request::StartContainer(container)).await {
-            Ok(_) if step.fails => Err(Abort::Inconclusive(format!(
-                "StartContainer of `{}` was meant to fail and succeeded",
-                step.container
-            ))),
-            Err(fault) if !step.fails => Err(failed("StartContainer", &fault)),
-            Ok(_) | Err(_) => Ok(()),
-        }
+        self.attempt(Request::StartContainer(container), step.terms())
+            .await
+            .map(drop)
     }
 
     async fn repeat(self: &Arc<Self>, step: &RepeatStep, scope: &Scope) -> Result<(), Abort> {
@@ -198,7 +152,7 @@ impl CaseRunner {
         Err(Abort::Unmet)
     }
 
-    async fn must(&self, request: Request) -> Result<Reply, Abort> {
+    pub(super) async fn must(&self, request: Request) -> Result<Reply, Abort> {
         let method = request.method();
         self.call(request)
             .await
@@ -206,7 +160,7 @@ impl CaseRunner {
     }
 
     /// The number of the next container of this name.
-    fn next_attempt(&self, binding: &str) -> u32 {
+    pub(super) fn next_attempt(&self, binding: &str) -> u32 {
         let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
         let next = attempts.entry(binding.to_owned()).or_default();
         *next += 1;
@@ -220,15 +174,15 @@ impl From<StreamError> for Abort {
     }
 }
 
-fn failed(method: &str, fault: &CallFault) -> Abort {
+pub(super) fn failed(method: &str, fault: &CallFault) -> Abort {
     Abort::Error(format!("{method} failed: {fault}"))
 }
 
-fn unbound(name: &str) -> Abort {
+pub(super) fn unbound(name: &str) -> Abort {
     Abort::Error(format!("`{name}` was never made"))
 }
 
-fn bound_container(scope: &Scope, name: &str) -> Result<ContainerId, Abort> {
+pub(super) fn bound_container(scope: &Scope, name: &str) -> Result<ContainerId, Abort> {
     scope.container(name).cloned().ok_or_else(|| unbound(name))
 }
 

@@ -3,6 +3,7 @@
 //! Each check is assessed for each sandbox or container of its name, as holding, broken, or still
 //! to come. A driver waits while something is to come; the judge takes that for broken.
 
+mod aftermath;
 mod calls;
 #[cfg(test)]
 pub(super) mod tests;
@@ -12,7 +13,7 @@ use super::{entries_about, name_of};
 use crate::case::{
     Case, Check, EventRef, ExitCode, Expectation, OrderCheck, StatusCheck, TimingCheck,
 };
-use crate::history::{CaseHistory, EventKind, Seq, Sighting, Subject, SubjectKind};
+use crate::history::{CaseHistory, EventKind, SandboxId, Seq, Sighting, Subject, SubjectKind};
 use crate::outcome::{Level, Violation};
 use calls::{edge, edge_name};
 pub(super) use calls::{is_about, makes};
@@ -43,8 +44,8 @@ pub fn pending(case: &Case, history: &CaseHistory) -> Option<String> {
         .filter(|expectation| expectation.level == Level::Must);
     binding
         .flat_map(|expectation| findings(&expectation.check, history))
-        .find_map(|(subject, finding)| match finding {
-            Pending { awaited, .. } => Some(format!("{awaited} of {}", subject.label())),
+        .find_map(|(about, finding)| match finding {
+            Pending { awaited, .. } => Some(format!("{awaited} of {}", about.label)),
             Holds | Broken { .. } => None,
         })
 }
@@ -69,7 +70,12 @@ fn broken(case: &Case, expectation: &Expectation, history: &CaseHistory) -> Vec<
         evidence,
     };
     let mut names = names_in(check).into_iter();
-    if let Some(name) = names.find(|name| history.named(name).next().is_none()) {
+    let findings = findings(check, history);
+    let none = |name: &&str| match check {
+        Check::Aftermath(_) => findings.is_empty(),
+        _ => history.named(name).next().is_none(),
+    };
+    if let Some(name) = names.find(none) {
         let actual = "the case made none, so that nothing could be checked".to_owned();
         return vec![violation(
             name.to_owned(),
@@ -78,19 +84,20 @@ fn broken(case: &Case, expectation: &Expectation, history: &CaseHistory) -> Vec<
             Vec::new(),
         )];
     }
-    let findings = findings(check, history).into_iter();
-    let broken = findings.filter_map(|(subject, finding)| match finding {
-        Holds => None,
-        Pending { awaited, evidence } => {
-            let actual = "it has not come".to_owned();
-            Some(violation(name_of(subject), awaited, actual, evidence))
-        }
-        Broken {
-            expected,
-            actual,
-            evidence,
-        } => Some(violation(name_of(subject), expected, actual, evidence)),
-    });
+    let broken = findings
+        .into_iter()
+        .filter_map(|(about, finding)| match finding {
+            Holds => None,
+            Pending { awaited, evidence } => {
+                let actual = "it has not come".to_owned();
+                Some(violation(about.name, awaited, actual, evidence))
+            }
+            Broken {
+                expected,
+                actual,
+                evidence,
+            } => Some(violation(about.name, expected, actual, evidence)),
+        });
     broken.collect()
 }
 
@@ -112,6 +119,7 @@ fn name_in(check: &Check) -> &str {
         Check::Status(check) => &check.of,
         Check::Timing(check) => &check.of,
         Check::Order(check) => &check.first.of,
+        Check::Aftermath(check) => &check.of,
         Check::NoRepeats(name)
         | Check::SandboxStatus(name)
         | Check::OwnStatus(name)
@@ -119,13 +127,37 @@ fn name_in(check: &Check) -> &str {
     }
 }
 
-fn findings<'a>(check: &Check, history: &'a CaseHistory) -> Vec<(&'a Subject, Finding)> {
+/// What a finding is about.
+struct About {
+    /// For a phrase: `c#3`.
+    label: String,
+    /// For a violation: with the id.
+    name: String,
+}
+
+fn findings(check: &Check, history: &CaseHistory) -> Vec<(About, Finding)> {
+    if let Check::Aftermath(check) = check {
+        let findings = aftermath::findings(check, history).into_iter();
+        let about = |label: String| About {
+            name: label.clone(),
+            label,
+        };
+        return findings
+            .map(|(label, finding)| (about(label), finding))
+            .collect();
+    }
     let named = history
         .subjects()
         .iter()
         .filter(|s| s.binding() == Some(name_in(check)));
     named
-        .map(|subject| (subject, assess(check, history, subject)))
+        .map(|subject| {
+            let about = About {
+                label: subject.label(),
+                name: name_of(subject),
+            };
+            (about, assess(check, history, subject))
+        })
         .collect()
 }
 
@@ -142,6 +174,7 @@ fn assess(check: &Check, history: &CaseHistory, subject: &Subject) -> Finding {
         Check::Timing(check) => events.come_in_time(check),
         Check::Order(OrderCheck { first, then }) => events.come_before(first, then),
         Check::Announced(_) => events.announce_the_relist(),
+        Check::Aftermath(_) => unreachable!("`findings` looks at the calls for it"),
     }
 }
 
@@ -394,15 +427,20 @@ impl<'a> Events<'a> {
 
 fn sandbox_status(subject: &Subject, sighting: &Sighting) -> Option<(String, String)> {
     let event = sighting.event();
-    let uid = match &subject.kind {
-        SubjectKind::Sandbox(spec) => &spec.uid,
-        SubjectKind::Container(spec) => &spec.sandbox_spec.uid,
+    let (own, uid) = match &subject.kind {
+        SubjectKind::Sandbox(spec) => (SandboxId::from(subject.id.as_str()), &spec.uid),
+        SubjectKind::Container(spec) => (spec.sandbox.clone(), &spec.sandbox_spec.uid),
         SubjectKind::Stray => return None,
     };
     let actual = match (&event.sandbox, event.pod_uid()) {
         (None, _) => "none".to_owned(),
         (Some(_), None) => "one without metadata".to_owned(),
-        (Some(_), Some(told)) if told == uid => return None,
+        (Some(status), Some(told)) if told == uid => {
+            return (status.id != own).then(|| {
+                let expected = format!("the status of the sandbox {own} in {}", event.kind);
+                (expected, format!("that of {}", status.id))
+            });
+        }
         (Some(_), Some(told)) => format!("the UID `{told}`"),
     };
     Some((

@@ -49,8 +49,8 @@ struct Believed {
     deleted: Shared<BTreeSet<String>>,
 }
 
-/// Each pod of which the two kubelets believe different things, unless a snapshot went back: that
-/// explains it, and is told by a rule of its own.
+/// Each pod of which the two kubelets believe different things, unless a snapshot went back, which
+/// explains it and is told by a rule of its own, or the kubelet itself has forgotten the pod.
 pub(super) fn plegs_agree(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     let relists = relists(history);
     let relisting = relisting_kubelet(history, &relists);
@@ -63,7 +63,7 @@ pub(super) fn plegs_agree(rule: &Invariant, history: &CaseHistory) -> Vec<Violat
         let SubjectKind::Sandbox(spec) = &subject.kind else {
             return None;
         };
-        if went_back.contains(&spec.uid) {
+        if went_back.contains(&spec.uid) || is_forgotten(history, &spec.uid) {
             return None;
         }
         let pod = Pod {
@@ -77,6 +77,21 @@ pub(super) fn plegs_agree(rule: &Invariant, history: &CaseHistory) -> Vec<Violat
         pod.disagreement(rule)
     });
     pods.collect()
+}
+
+/// Whether a pod has another sandbox than one that was DELETED: a kubelet forgets all of a pod at
+/// that event, whatever runs in the other, and no runtime can help it.
+fn is_forgotten(history: &CaseHistory, uid: &PodUid) -> bool {
+    let sandboxes = history
+        .subjects()
+        .iter()
+        .filter(|subject| matches!(&subject.kind, SubjectKind::Sandbox(spec) if spec.uid == *uid));
+    let deleted = |subject: &&Subject| {
+        let deleted = subject.first(EventKind::Deleted);
+        deleted.is_some_and(|deleted| history.within_steps(deleted.seq()))
+    };
+    let (gone, left): (Vec<_>, Vec<_>) = sandboxes.partition(deleted);
+    !gone.is_empty() && !left.is_empty()
 }
 
 fn panicked(rule: &Invariant, history: &CaseHistory, at: Seq, panic: &KubeletPanic) -> Violation {

@@ -34,6 +34,8 @@ const MUTATIONS: &[Mutation] = &[
     Mutation::OwnNeverFinished,
     Mutation::OthersAbsent,
     Mutation::OthersExited,
+    Mutation::OtherId,
+    Mutation::AlsoListed,
 ];
 
 /// What the model does in a case, without a defect.
@@ -56,7 +58,8 @@ fn on_the_model(case: &Case) -> Recording {
 
 /// Whether any one mutation breaks the only expectation of a case.
 fn can_be_broken(recording: &Recording, only: &Case) -> bool {
-    let events = (0..recording.entries.len()).filter(|place| recording.judged(*place).is_some());
+    let events = (0..recording.entries.len())
+        .filter(|place| recording.judged(*place).is_some() || recording.lists(*place));
     let events: Vec<_> = events.collect();
     let breaks = |mutation: &Mutation, place: usize, other: usize| {
         let mut history = CaseHistory::new(recording.run);

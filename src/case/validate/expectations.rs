@@ -60,10 +60,19 @@ impl<'a> Expectations<'a, '_> {
             Check::Timing(check) => self.timing(check),
             Check::Order(check) => self.order(check),
             Check::Announced(check) => self.announced(&check.of),
+            Check::Aftermath(check) => {
+                self.names
+                    .in_expectation(("of", &check.of), Wanted::Either, self.found);
+            }
         }
     }
 
     fn resolve(&mut self, of: &str, wanted: Wanted) -> Option<Kind<'a>> {
+        if self.names.is_unsure(of) {
+            self.found
+                .object_to("of", format!("`{of}` may not have been made"))
+                .advise("use `aftermath` for it");
+        }
         self.names.in_expectation(("of", of), wanted, self.found)
     }
 
@@ -178,5 +187,6 @@ fn keyword(check: &Check) -> &'static str {
         Check::Timing(_) => "timing",
         Check::Order(_) => "order",
         Check::Announced(_) => "announced",
+        Check::Aftermath(_) => "aftermath",
     }
 }

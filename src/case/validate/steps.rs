@@ -1,5 +1,7 @@
 //! Whether the steps of a case make sense, in the order in which they are taken.
 
+mod beside;
+
 use std::time::Duration;
 
 use super::findings::Findings;
@@ -59,6 +61,11 @@ impl Default for Round {
 impl<'a> Walk<'a, '_> {
     fn steps(&mut self, steps: &'a [Step], round: Round) {
         self.found.enter("steps");
+        self.line(steps, round);
+        self.found.leave();
+    }
+
+    fn line(&mut self, steps: &'a [Step], round: Round) {
         if steps.is_empty() {
             self.found.object("there is nothing to do");
         }
@@ -70,11 +77,10 @@ impl<'a> Walk<'a, '_> {
             self.found.leave();
             self.found.leave();
         }
-        self.found.leave();
     }
 
     fn step(&mut self, step: &'a Step, round: Round) {
-        if !matches!(step, Step::Repeat(_)) {
+        if !matches!(step, Step::Repeat(_) | Step::AtOnce(_)) {
             self.taken = self.taken.saturating_add(round.times);
         }
         match step {
@@ -88,10 +94,14 @@ impl<'a> Walk<'a, '_> {
                 names.bind(&step.binding, Kind::Sandbox, rounds, found);
                 self.names
                     .called(&step.binding, &[CallEdge::SandboxReturned]);
+                self.again(step);
+                self.terms(step.terms());
+                self.names.is_made(&step.binding, step.terms());
             }
             Step::Create(step) => self.create(step, round),
             Step::Start(step) => {
                 self.container(&step.container, &[CallEdge::StartReturned]);
+                self.terms(step.terms());
             }
             Step::Stop(step) => self.stop(step),
             Step::Remove(step) => self.container(&step.container, &[]),
@@ -109,6 +119,10 @@ impl<'a> Walk<'a, '_> {
                 self.names.relisted(&step.sandbox);
             }
             Step::Resubscribe(_) => self.resubscribe(round),
+            Step::Exec(step) => self.exec(step, round),
+            Step::Aside(step) => self.aside(step),
+            Step::Image(_) => {}
+            Step::AtOnce(step) => self.at_once(step, round),
             Step::Repeat(step) => self.repeat(step, round),
         }
     }
@@ -144,6 +158,9 @@ impl<'a> Walk<'a, '_> {
         if let Some(earlier) = &step.attempt_of {
             self.resolve(("attempt-of", earlier), Wanted::Container);
         }
+        self.twin(step);
+        self.terms(step.terms());
+        self.names.is_made(&step.binding, step.terms());
         workload::check(step, self.file, round.has_item, self.found);
     }
 
@@ -161,6 +178,7 @@ impl<'a> Walk<'a, '_> {
                 )
                 .advise("the CRI counts it in seconds");
         }
+        self.terms(step.terms());
     }
 
     fn wait(&mut self, step: &AwaitStep) {
@@ -260,6 +278,10 @@ fn keyword(step: &Step) -> &'static str {
         Step::Await(_) => "await",
         Step::Relist(_) => "relist",
         Step::Resubscribe(_) => "resubscribe",
+        Step::Exec(_) => "exec",
+        Step::Aside(_) => "aside",
+        Step::Image(_) => "image",
+        Step::AtOnce(_) => "at-once",
         Step::Repeat(_) => "repeat",
     }
 }

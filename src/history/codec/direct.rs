@@ -287,6 +287,7 @@ fn sandbox_spec(message: &[u8], maps: &mut Maps) -> Option<SandboxSpec> {
     let mut spec = SandboxSpec {
         labels: maps.empty()?,
         annotations: maps.empty()?,
+        sysctls: maps.empty()?,
         ..SandboxSpec::default()
     };
     let mut fields = Fields::of(message);
@@ -300,6 +301,7 @@ fn sandbox_spec(message: &[u8], maps: &mut Maps) -> Option<SandboxSpec> {
             6 => read_labels(&mut spec.labels, &mut fields, maps)?,
             7 => read_labels(&mut spec.annotations, &mut fields, maps)?,
             8 => spec.runtime_handler = value.text()?,
+            12 => read_labels(&mut spec.sysctls, &mut fields, maps)?,
             _ => return None,
         }
     }
