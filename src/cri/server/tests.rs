@@ -178,7 +178,18 @@ fn calls() -> Vec<(Request, Reply)> {
         ),
     ];
     calls.extend(lists());
-    calls.push((exec(), Reply::Exec(137)));
+    calls.extend(beside());
+    calls
+}
+
+/// What goes on beside the lives of containers.
+fn beside() -> Vec<(Request, Reply)> {
+    let exec = Request::ExecSync {
+        container: ContainerId::from("c"),
+        command: vec!["/workload".to_owned(), "ignore".to_owned()],
+        timeout: Duration::from_secs(3),
+    };
+    let mut calls = vec![(exec, Reply::Exec(137))];
     calls.extend(Aside::ALL.iter().map(|aside| {
         let id = match aside.of() {
             AsideOf::Container | AsideOf::Sandbox => "id",
@@ -187,14 +198,6 @@ fn calls() -> Vec<(Request, Reply)> {
         (Request::Aside(*aside, id.to_owned()), Reply::Done)
     }));
     calls
-}
-
-fn exec() -> Request {
-    Request::ExecSync {
-        container: ContainerId::from("c"),
-        command: vec!["/workload".to_owned(), "ignore".to_owned()],
-        timeout: Duration::from_secs(3),
-    }
 }
 
 fn version() -> RuntimeVersion {
