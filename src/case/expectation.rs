@@ -88,6 +88,37 @@ pub enum Check {
     Latency(LatencyCheck),
     /// A rule is kept, of which the case provokes the situation.
     Keeps(KeepsCheck),
+    /// What became of what calls of the name were to make, whether they failed or not.
+    Aftermath(AftermathCheck),
+}
+
+/// What became of what calls were to make.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "an aftermath such as `{of: c, is: untold}`"
+)]
+pub struct AftermathCheck {
+    /// What the calls were to make.
+    pub of: String,
+    /// What must have become of it.
+    pub is: Outlook,
+}
+
+/// What may become of what a call did not make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    rename_all = "kebab-case",
+    expecting = "an aftermath: `untold`, `undone` or `told`"
+)]
+pub enum Outlook {
+    /// No event tells of it, and no later list shows it.
+    Untold,
+    /// It was never STARTED; if it was CREATED, it was DELETED; no later list shows it, or of a
+    /// sandbox, shows it READY.
+    Undone,
+    /// It may be there: what lists show of it, events have told, and what they told is there.
+    Told,
 }
 
 /// Exactly these events, in this order.

@@ -41,6 +41,9 @@ pub(super) const MEMORY_MIB: u32 = 1_024;
 /// What Kubernetes allows to all annotations of an object.
 pub(super) const ANNOTATION_KIB: u32 = 256;
 
+/// Zombies that one container may hold, so that no case exhausts the node's process ids.
+pub(super) const ZOMBIES: u32 = 2_000;
+
 /// A name becomes part of a pod's or container's name.
 pub(super) const NAME_CHARS: usize = 40;
 

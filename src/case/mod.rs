@@ -4,6 +4,7 @@
 //! [`load`] reads them; [`parse()`] tells all that is wrong with one. Pure, apart from `load`,
 //! which reads files. `cases/README.md` teaches the vocabulary by example.
 
+mod beside;
 mod claim;
 mod diagnose;
 mod duration;
@@ -30,18 +31,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::outcome::Levels;
 
+pub use beside::{AsideStep, ExecStep, ImageStep};
 pub use claim::{KeepsCheck, LatencyCheck, SandboxStateCheck, SandboxWord, ShownCheck};
 pub use diagnose::{Diagnostic, Diagnostics, Position, did_you_mean};
 pub use expectation::{
-    CallEdge, Check, EventRef, EventsCheck, ExitCode, Expectation, IncludesCheck, NameRef,
-    OrderCheck, StatusCheck, TimingCheck,
+    AftermathCheck, CallEdge, Check, EventRef, EventsCheck, ExitCode, Expectation, IncludesCheck,
+    NameRef, OrderCheck, Outlook, StatusCheck, TimingCheck,
 };
 pub use parse::parse;
 pub use reading::{MeanwhileStep, OnEventStep, Read};
 pub use requirement::Requirement;
 pub use step::{
-    AwaitStep, ContainerStep, CreateStep, RepeatStep, Resubscribe, SandboxRef, SandboxStep,
-    StartStep, Step, StopStep, Version,
+    AwaitStep, ContainerStep, CreateStep, ImageName, RepeatStep, Resubscribe, SandboxRef,
+    SandboxStep, StartStep, Step, StopStep, Terms, Version,
 };
 pub use subscriptions::{
     AwaitEndStep, Branch, Code, ConnectionSpec, EndedCheck, HeadersCheck, PromptStep, QuietStep,

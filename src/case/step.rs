@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::subscriptions::{
     AwaitEndStep, Branch, PromptStep, QuietStep, SubscribeStep, SubscriptionStep, UnsubscribeStep,
 };
-use super::{MeanwhileStep, OnEventStep, WorkloadSpec, duration, event};
-use crate::history::EventKind;
+use super::{
+    AsideStep, ExecStep, ImageStep, MeanwhileStep, OnEventStep, WorkloadSpec, duration, event,
+};
+use crate::history::{EventKind, Flaw};
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,13 +60,50 @@ pub enum Step {
     OnEvent(OnEventStep),
     /// Take steps, and read all the while.
     Meanwhile(MeanwhileStep),
+    /// Run a command in a container.
+    Exec(ExecStep),
+    /// Make a call that changes no state.
+    Aside(AsideStep),
+    /// Make a call to the image service that changes nothing of containers.
+    Image(ImageStep),
     /// Do some steps several times.
     Repeat(RepeatStep),
 }
 
+/// How a call may end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// It must fail.
+    pub fails: bool,
+    /// It may succeed or fail.
+    pub races: bool,
+    /// When we give up on it; it may have succeeded or failed by then.
+    pub deadline: Option<Duration>,
+}
+
+impl Terms {
+    fn of(fails: bool, races: bool, deadline: Option<Duration>) -> Self {
+        Self {
+            fails,
+            races,
+            deadline,
+        }
+    }
+
+    /// Whether it must succeed.
+    #[must_use]
+    pub fn are_usual(self) -> bool {
+        self == Self::default()
+    }
+}
+
 /// Run a sandbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a name such as `{as: pod}`")]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a name such as `{as: pod}`"
+)]
 pub struct SandboxStep {
     /// The name for it.
     #[serde(rename = "as")]
@@ -75,6 +114,39 @@ pub struct SandboxStep {
     /// Annotations.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
+    /// The sandbox whose pod it is made for, anew: the next attempt of the same pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<String>,
+    /// The pod has no UID.
+    #[serde(default)]
+    pub without_uid: bool,
+    /// The runtime handler; the run's if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime_handler: Option<String>,
+    /// Kernel parameters to set.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sysctls: BTreeMap<String, String>,
+    /// The call must fail. If it succeeds, the case is inconclusive.
+    #[serde(default)]
+    pub fails: bool,
+    /// Something else may make it fail: whatever the call returns is right.
+    #[serde(default)]
+    pub races: bool,
+    /// When we give up on the call. Whatever it has come to by then is right.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub deadline: Option<Duration>,
+}
+
+impl SandboxStep {
+    /// How the call may end.
+    #[must_use]
+    pub fn terms(&self) -> Terms {
+        Terms::of(self.fails, self.races, self.deadline)
+    }
 }
 
 /// Create a container.
@@ -117,6 +189,44 @@ pub struct CreateStep {
     /// One more annotation, so many KiB long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotation_kib: Option<u32>,
+    /// The image; the suite's own if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<ImageName>,
+    /// The container whose name and attempt it takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<String>,
+    /// What is wrong with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flaw: Option<Flaw>,
+    /// The call must fail. If it succeeds, the case is inconclusive.
+    #[serde(default)]
+    pub fails: bool,
+    /// Something else may make it fail: whatever the call returns is right.
+    #[serde(default)]
+    pub races: bool,
+    /// When we give up on the call. Whatever it has come to by then is right.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub deadline: Option<Duration>,
+}
+
+/// An image that is not the suite's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", expecting = "an image: `missing`")]
+pub enum ImageName {
+    /// One that the runtime does not have.
+    Missing,
+}
+
+impl CreateStep {
+    /// How the call may end.
+    #[must_use]
+    pub fn terms(&self) -> Terms {
+        Terms::of(self.fails, self.races, self.deadline)
+    }
 }
 
 /// Start a container.
@@ -128,9 +238,27 @@ pub struct CreateStep {
 pub struct StartStep {
     /// Which container.
     pub container: String,
-    /// The start must fail. If it succeeds, the case is inconclusive.
+    /// The call must fail. If it succeeds, the case is inconclusive.
     #[serde(default)]
     pub fails: bool,
+    /// Something else may make it fail: whatever the call returns is right.
+    #[serde(default)]
+    pub races: bool,
+    /// When we give up on the call. Whatever it has come to by then is right.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub deadline: Option<Duration>,
+}
+
+impl StartStep {
+    /// How the call may end.
+    #[must_use]
+    pub fn terms(&self) -> Terms {
+        Terms::of(self.fails, self.races, self.deadline)
+    }
 }
 
 /// Stop a container.
@@ -145,6 +273,24 @@ pub struct StopStep {
     /// Time between the stop signal and the kill; whole seconds.
     #[serde(with = "duration")]
     pub grace: Duration,
+    /// Something else may make it fail: whatever the call returns is right.
+    #[serde(default)]
+    pub races: bool,
+    /// When we give up on the call. Whatever it has come to by then is right.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub deadline: Option<Duration>,
+}
+
+impl StopStep {
+    /// How the call may end.
+    #[must_use]
+    pub fn terms(&self) -> Terms {
+        Terms::of(false, self.races, self.deadline)
+    }
 }
 
 /// A container by its name.

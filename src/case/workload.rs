@@ -31,6 +31,10 @@ pub enum WorkloadSpec {
     ChildEat(ChildEatSpec),
     /// A program that the image does not have.
     Missing,
+    /// A file that nobody may execute.
+    NoProgram,
+    /// Leave so many zombies to the container's init, then do as `obey`.
+    Zombies(u32),
 }
 
 /// Exit by itself.
@@ -48,7 +52,7 @@ pub struct ExitSpec {
     pub after: Delay,
 }
 
-/// Die by the signal of a fault. No other signal can be told apart from an exit: the init of a
+/// Die by a signal, in a container by that of a fault. No other signal can be told apart from an exit: the init of a
 /// container dies of no signal that it sends to itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
@@ -57,7 +61,8 @@ pub struct ExitSpec {
     expecting = "a death such as `{signal: 11, after: 300ms}`"
 )]
 pub struct DieSpec {
-    /// By which signal: 4, 5, 7 or 11, which every architecture has a fault for.
+    /// By which signal: 4, 5, 7 or 11, which every architecture has a fault for; as a command in a
+    /// container, any.
     pub signal: Number,
     /// How long after the start.
     #[serde(default)]

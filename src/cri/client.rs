@@ -8,6 +8,7 @@ use k8s_cri::v1::image_service_client::ImageServiceClient;
 use k8s_cri::v1::runtime_service_client::RuntimeServiceClient;
 use tonic::transport::Channel;
 
+use super::aside::Services;
 use super::convert::{self, created, deepest, done};
 use super::endpoint::{Endpoint, SocketError};
 use crate::history::{CallFault, Reply, Request, RuntimeVersion, StatusCode};
@@ -118,14 +119,15 @@ impl Client {
     /// Sends one call and waits for its return.
     ///
     /// # Errors
-    /// Whatever gRPC status the runtime returned, or `DEADLINE_EXCEEDED`. A stop's grace period is
-    /// added to its deadline.
+    /// Whatever gRPC status the runtime returned, or `DEADLINE_EXCEEDED`. A stop's grace period and
+    /// a command's time-out are added to its deadline.
     pub async fn call(&self, request: &Request) -> Result<Reply, CallFault> {
-        let grace = match request {
+        let lasts = match request {
             Request::StopContainer { grace, .. } => *grace,
+            Request::ExecSync { timeout, .. } => *timeout,
             _ => Duration::ZERO,
         };
-        self.call_within(request, self.deadline + grace).await
+        self.call_within(request, self.deadline + lasts).await
     }
 
     /// Sends one call with a deadline of its own and waits for its return.
@@ -219,11 +221,17 @@ impl Client {
             | Request::StopContainer { .. }
             | Request::RemoveContainer(_)
             | Request::ContainerStatus(_)
+            | Request::ExecSync { .. }
             | Request::ListContainers { .. } => self.dispatch_container(request, within).await?,
             Request::ImageStatus(_)
             | Request::PullImage(_)
             | Request::RemoveImage(_)
             | Request::ListImages => self.dispatch_image(request, within).await?,
+            Request::Aside(aside, id) => {
+                let images = self.images.clone();
+                let services = Services { runtime, images };
+                done(services.aside(*aside, id.clone(), within).await?)
+            }
         };
         Ok(reply)
     }
@@ -299,6 +307,18 @@ impl Client {
                         .into_inner(),
                 )
             }
+            Request::ExecSync {
+                container,
+                command,
+                timeout,
+            } => {
+                let ask = v1::ExecSyncRequest {
+                    container_id: container.to_string(),
+                    cmd: command.clone(),
+                    timeout: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+                };
+                convert::exec(runtime.exec_sync(timed(ask, within)).await?.into_inner())
+            }
             _ => unreachable!("`dispatch` sends only requests about containers here"),
         };
         Ok(reply)
@@ -349,7 +369,7 @@ impl Client {
 }
 
 /// A request that tells the runtime how long we shall wait, as the kubelet's do.
-fn timed<T>(message: T, within: Duration) -> tonic::Request<T> {
+pub(super) fn timed<T>(message: T, within: Duration) -> tonic::Request<T> {
     let mut request = tonic::Request::new(message);
     request.set_timeout(within);
     request

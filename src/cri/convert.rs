@@ -12,7 +12,7 @@ use k8s_cri::v1;
 
 use crate::history::{
     CallFault, ContainerId, ContainerListing, ContainerMetadata, ContainerSpec, ContainerState,
-    ContainerStatus, Event, EventKind, ImageListing, Labels, PodUid, Reply, RuntimeNanos,
+    ContainerStatus, Event, EventKind, Flaw, ImageListing, Labels, PodUid, Reply, RuntimeNanos,
     RuntimeVersion, SandboxId, SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec,
     SandboxState, SandboxStatus, Shared, StatusCode,
 };
@@ -185,6 +185,10 @@ pub(super) fn image(answer: v1::ImageStatusResponse) -> Reply {
     Reply::Image(answer.image.map(image_listing))
 }
 
+pub(super) fn exec(answer: v1::ExecSyncResponse) -> Reply {
+    Reply::Exec(answer.exit_code)
+}
+
 pub(super) fn images(answer: v1::ListImagesResponse) -> Reply {
     Reply::Images(answer.images.into_iter().map(image_listing).collect())
 }
@@ -295,6 +299,7 @@ fn sandbox_config(spec: &SandboxSpec) -> v1::PodSandboxConfig {
                 namespace_options: Some(namespaces()),
                 ..Default::default()
             }),
+            sysctls: to_map(&spec.sysctls),
             ..Default::default()
         }),
         ..Default::default()
@@ -324,6 +329,8 @@ pub(super) fn create_container(spec: &Arc<ContainerSpec>) -> v1::CreateContainer
             image: Some(image_spec(&spec.image)),
             command: spec.command.clone(),
             tty: spec.tty,
+            working_dir: only(spec.flaw, Flaw::Directory, A_FILE),
+            mounts: mounts(spec),
             labels: to_map(&spec.labels),
             annotations: to_map(&spec.annotations),
             linux: Some(v1::LinuxContainerConfig {
@@ -335,6 +342,7 @@ pub(super) fn create_container(spec: &Arc<ContainerSpec>) -> v1::CreateContainer
                 }),
                 security_context: Some(v1::LinuxContainerSecurityContext {
                     namespace_options: Some(namespaces()),
+                    run_as_username: only(spec.flaw, Flaw::User, NO_USER),
                     ..Default::default()
                 }),
             }),
@@ -342,6 +350,32 @@ pub(super) fn create_container(spec: &Arc<ContainerSpec>) -> v1::CreateContainer
         }),
         sandbox_config: Some(sandbox_config(&spec.sandbox_spec)),
     }
+}
+
+/// A file that is in every container.
+const A_FILE: &str = "/proc/version";
+/// A directory that is on every host.
+const A_DIRECTORY: &str = "/proc";
+/// A user that no image of the suite has.
+const NO_USER: &str = "nobody-of-this-name";
+
+/// The text if the container has the flaw.
+fn only(has: Option<Flaw>, flaw: Flaw, text: &str) -> String {
+    let text = (has == Some(flaw)).then(|| text.to_owned());
+    text.unwrap_or_default()
+}
+
+/// A directory cannot be mounted over a file.
+fn mounts(spec: &ContainerSpec) -> Vec<v1::Mount> {
+    let program = spec.command.first();
+    let program = program.filter(|_| spec.flaw == Some(Flaw::Mount));
+    let over = program.map(|program| v1::Mount {
+        container_path: program.clone(),
+        host_path: A_DIRECTORY.to_owned(),
+        readonly: true,
+        ..Default::default()
+    });
+    over.into_iter().collect()
 }
 
 /// The cause at the bottom: `No such file or directory` rather than `transport error`.

@@ -6,6 +6,7 @@
 //! of the calls. The other way round,
 //! [`serve`] makes a CRI server of any [`Backend`].
 
+mod aside;
 mod client;
 mod convert;
 mod endpoint;

@@ -17,7 +17,7 @@ use tonic::{Response, Status};
 
 use super::convert::{incoming, outgoing};
 use super::listener::{Incoming, Listener};
-use crate::history::{CallFault, ContainerId, Event, Reply, Request, SandboxId};
+use crate::history::{Aside, CallFault, ContainerId, Event, Reply, Request, SandboxId};
 use crate::limits;
 
 /// What stands behind a server, in our own types: a runtime, or what passes for one.
@@ -151,25 +151,56 @@ impl<B: Backend> RuntimeService for Served<B> {
         container_status(ContainerStatusRequest) -> ContainerStatusResponse =
             |ask| Ok(Request::ContainerStatus(ContainerId::from(ask.container_id.clone()))),
             |_, reply| outgoing::container_status_reply(reply);
+        exec_sync(ExecSyncRequest) -> ExecSyncResponse =
+            |ask| Ok(incoming::exec_sync(ask)),
+            |_, reply| outgoing::exec(&reply);
+        update_container_resources(UpdateContainerResourcesRequest) -> UpdateContainerResourcesResponse =
+            |ask| Ok(incoming::aside(Aside::UpdateContainerResources, &ask.container_id)),
+            |_, reply| outgoing::done(&reply);
+        reopen_container_log(ReopenContainerLogRequest) -> ReopenContainerLogResponse =
+            |ask| Ok(incoming::aside(Aside::ReopenContainerLog, &ask.container_id)),
+            |_, reply| outgoing::done(&reply);
+        container_stats(ContainerStatsRequest) -> ContainerStatsResponse =
+            |ask| Ok(incoming::aside(Aside::ContainerStats, &ask.container_id)),
+            |_, reply| outgoing::done(&reply);
+        exec(ExecRequest) -> ExecResponse =
+            |ask| Ok(incoming::aside(Aside::Exec, &ask.container_id)),
+            |_, reply| outgoing::done(&reply);
+        attach(AttachRequest) -> AttachResponse =
+            |ask| Ok(incoming::aside(Aside::Attach, &ask.container_id)),
+            |_, reply| outgoing::done(&reply);
+        list_container_stats(ListContainerStatsRequest) -> ListContainerStatsResponse =
+            |ask| {
+                let filter = ask.filter.clone().unwrap_or_default();
+                Ok(incoming::aside(Aside::ListContainerStats, &filter.id))
+            },
+            |_, reply| outgoing::done(&reply);
+        port_forward(PortForwardRequest) -> PortForwardResponse =
+            |ask| Ok(incoming::aside(Aside::PortForward, &ask.pod_sandbox_id)),
+            |_, reply| outgoing::done(&reply);
+        pod_sandbox_stats(PodSandboxStatsRequest) -> PodSandboxStatsResponse =
+            |ask| Ok(incoming::aside(Aside::PodSandboxStats, &ask.pod_sandbox_id)),
+            |_, reply| outgoing::done(&reply);
+        list_pod_sandbox_stats(ListPodSandboxStatsRequest) -> ListPodSandboxStatsResponse =
+            |ask| {
+                let filter = ask.filter.clone().unwrap_or_default();
+                Ok(incoming::aside(Aside::ListPodSandboxStats, &filter.id))
+            },
+            |_, reply| outgoing::done(&reply);
+        status(StatusRequest) -> StatusResponse =
+            |_| Ok(incoming::aside(Aside::Status, "")),
+            |_, reply| outgoing::done(&reply);
+        runtime_config(RuntimeConfigRequest) -> RuntimeConfigResponse =
+            |_| Ok(incoming::aside(Aside::RuntimeConfig, "")),
+            |_, reply| outgoing::done(&reply);
+        update_runtime_config(UpdateRuntimeConfigRequest) -> UpdateRuntimeConfigResponse =
+            |_| Ok(incoming::aside(Aside::UpdateRuntimeConfig, "")),
+            |_, reply| outgoing::done(&reply);
         }
         missing: {
-        update_container_resources(UpdateContainerResourcesRequest)
-            -> UpdateContainerResourcesResponse;
-        reopen_container_log(ReopenContainerLogRequest) -> ReopenContainerLogResponse;
-        exec_sync(ExecSyncRequest) -> ExecSyncResponse;
-        exec(ExecRequest) -> ExecResponse;
-        attach(AttachRequest) -> AttachResponse;
-        port_forward(PortForwardRequest) -> PortForwardResponse;
-        container_stats(ContainerStatsRequest) -> ContainerStatsResponse;
-        list_container_stats(ListContainerStatsRequest) -> ListContainerStatsResponse;
-        pod_sandbox_stats(PodSandboxStatsRequest) -> PodSandboxStatsResponse;
-        list_pod_sandbox_stats(ListPodSandboxStatsRequest) -> ListPodSandboxStatsResponse;
-        update_runtime_config(UpdateRuntimeConfigRequest) -> UpdateRuntimeConfigResponse;
-        status(StatusRequest) -> StatusResponse;
         checkpoint_container(CheckpointContainerRequest) -> CheckpointContainerResponse;
         list_metric_descriptors(ListMetricDescriptorsRequest) -> ListMetricDescriptorsResponse;
         list_pod_sandbox_metrics(ListPodSandboxMetricsRequest) -> ListPodSandboxMetricsResponse;
-        runtime_config(RuntimeConfigRequest) -> RuntimeConfigResponse;
         }
     }
 
@@ -211,10 +242,11 @@ impl<B: Backend> ImageService for Served<B> {
         remove_image(RemoveImageRequest) -> RemoveImageResponse =
             |ask| Ok(Request::RemoveImage(incoming::image(ask.image.as_ref())?)),
             |_, reply| outgoing::done(&reply);
+        image_fs_info(ImageFsInfoRequest) -> ImageFsInfoResponse =
+            |_| Ok(incoming::aside(Aside::ImageFsInfo, "")),
+            |_, reply| outgoing::done(&reply);
         }
-        missing: {
-        image_fs_info(ImageFsInfoRequest) -> ImageFsInfoResponse;
-        }
+        missing: {}
     }
 }
 

@@ -1,19 +1,19 @@
 //! One execution of one case: its steps, the wait for what they cause, and the teardown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
 
 use super::observing::Observers;
-use super::relist::inspect;
+use super::relist::{inspect, list_pods};
 use super::scope::Scope;
 use super::session::Session;
 use super::steps::Abort;
 use crate::case::{Case, Need};
 use crate::history::{
-    Body, CallFault, CaseHistory, CaseRun, ContainerId, Entry, HostFact, Reply, Request, SandboxId,
-    SandboxSpec, StepsEnd, SubjectKind,
+    Body, CallFault, CaseHistory, CaseRun, ContainerId, Entry, HostFact, PodUid, Reply, Request,
+    SandboxId, SandboxSpec, StepsEnd, SubjectKind,
 };
 use crate::limits;
 use crate::oracle;
@@ -150,6 +150,7 @@ impl CaseRunner {
         for sandbox in self.sandboxes_left() {
             inspect(self, sandbox).await;
         }
+        list_pods(self, &pods_in_doubt(&self.seen())).await;
         self.wait_by(deadline, nothing_to_come).await?;
         self.session.barrier().await?;
         self.await_observers().await;
@@ -278,6 +279,21 @@ impl View {
         }
         Ok(())
     }
+}
+
+/// The pods of which a call that was to make something has failed: there may be more than what was
+/// returned.
+fn pods_in_doubt(history: &CaseHistory) -> BTreeSet<PodUid> {
+    let failed = history.calls().filter(|call| {
+        let failed = matches!(call.result(), Some(Err(_)));
+        failed && !call.is_of_run()
+    });
+    let pods = failed.filter_map(|call| match call.request() {
+        Request::RunSandbox(spec) => Some(spec.uid.clone()),
+        Request::CreateContainer(spec) => Some(spec.sandbox_spec.uid.clone()),
+        _ => None,
+    });
+    pods.collect()
 }
 
 /// The sandboxes that a successful call made and no successful call removed.

@@ -4,6 +4,7 @@
 //! with a bound, and leaves the verdict to the oracle. Nothing that it starts outlives the case.
 
 mod caller;
+mod calls;
 mod case_run;
 mod observers;
 mod observing;

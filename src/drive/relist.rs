@@ -1,6 +1,7 @@
 //! Relisting what a run made, as a kubelet does: all pods now and then, and one pod where a case is
 //! at rest. What a list shows and no event has told is a missed event.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio::task::JoinHandle;
@@ -8,7 +9,7 @@ use tokio::task::JoinHandle;
 use super::case_run::CaseRunner;
 use super::relister::Relister;
 use super::session::Session;
-use crate::history::{CallFault, ContainerId, Reply, Request, SandboxId};
+use crate::history::{CallFault, ContainerId, PodUid, Reply, Request, SandboxId};
 use crate::host;
 use crate::pleg::Generic;
 
@@ -69,6 +70,25 @@ pub(super) async fn inspect(runner: &CaseRunner, sandbox: SandboxId) {
     let _ = relist(runner, sandbox).await;
     let took = host::elapsed(began);
     runner.session().metrics().pod_relisted(took);
+}
+
+/// Lists all that there is of some pods, whether the case knows of it or not. A kubelet's relist
+/// lists the sandboxes first, and this is none.
+pub(super) async fn list_pods(runner: &CaseRunner, pods: &BTreeSet<PodUid>) {
+    let labels_of = |pod: &PodUid| {
+        let mut labels = runner.session().labels();
+        labels.insert("io.kubernetes.pod.uid".to_owned(), pod.to_string());
+        labels
+    };
+    for pod in pods {
+        let (sandbox, labels) = (None, labels_of(pod));
+        let _ = runner
+            .call(Request::ListContainers { sandbox, labels })
+            .await;
+    }
+    for pod in pods {
+        let _ = runner.call(Request::ListSandboxes(labels_of(pod))).await;
+    }
 }
 
 /// Lists a sandbox's containers and reads the status of each.

@@ -7,15 +7,14 @@ use std::time::Duration;
 use crate::case::{
     ChildEatSpec, Delay, DieSpec, EatOnTermSpec, EatSpec, ExitSpec, Number, WorkloadSpec,
 };
-use crate::history::{ContainerId, SandboxId, SandboxSpec, SubscriptionId};
+use crate::history::{ContainerId, ContainerSpec, SandboxId, SandboxSpec, SubscriptionId};
 use crate::workload::Workload;
 
 /// The names that one line of execution sees: a round of a `repeat` has a copy of its own.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope {
     sandboxes: BTreeMap<String, (SandboxId, Arc<SandboxSpec>)>,
-    /// With the name that each has in its pod.
-    containers: BTreeMap<String, (ContainerId, String)>,
+    containers: BTreeMap<String, (ContainerId, Arc<ContainerSpec>)>,
     subscriptions: BTreeMap<String, SubscriptionId>,
     item: Option<u8>,
     /// How soon each call must return.
@@ -32,9 +31,8 @@ impl Scope {
         self.sandboxes.insert(name.to_owned(), (id, spec));
     }
 
-    pub(super) fn bind_container(&mut self, name: &str, id: ContainerId, in_pod: &str) {
-        self.containers
-            .insert(name.to_owned(), (id, in_pod.to_owned()));
+    pub(super) fn bind_container(&mut self, name: &str, id: ContainerId, spec: Arc<ContainerSpec>) {
+        self.containers.insert(name.to_owned(), (id, spec));
     }
 
     pub(super) fn bind_subscription(&mut self, name: &str, id: SubscriptionId) {
@@ -62,9 +60,9 @@ impl Scope {
         self.containers.get(name).map(|(id, _)| id)
     }
 
-    /// The name that a container has in its pod.
-    pub(super) fn name_in_pod(&self, name: &str) -> Option<&str> {
-        self.containers.get(name).map(|(_, in_pod)| in_pod.as_str())
+    /// How a container was asked for.
+    pub(super) fn container_spec(&self, name: &str) -> Option<&Arc<ContainerSpec>> {
+        self.containers.get(name).map(|(_, spec)| spec)
     }
 
     /// The id that events about this name carry.
@@ -108,6 +106,8 @@ impl Scope {
                 code: self.number(*code),
             },
             WorkloadSpec::Missing => Workload::Missing,
+            WorkloadSpec::NoProgram => Workload::NoProgram,
+            WorkloadSpec::Zombies(count) => Workload::Zombies { count: *count },
         }
     }
 

@@ -249,6 +249,7 @@ impl Session {
             labels,
             annotations: Labels::new(),
             runtime_handler: self.options.runtime_handler.clone(),
+            sysctls: Labels::new(),
         })
     }
 
@@ -279,6 +280,7 @@ impl Session {
             tty: false,
             labels,
             annotations: Labels::new(),
+            flaw: None,
         }
     }
 

@@ -13,7 +13,7 @@ use super::case_run::CaseRunner;
 use super::relist::relist;
 use super::scope::Scope;
 use super::session::{Sabotage, StreamError};
-use crate::case::{AwaitStep, CreateStep, RepeatStep, SandboxStep, StartStep, Step, StopStep};
+use crate::case::{AwaitStep, RepeatStep, StartStep, Step};
 use crate::history::{
     Body, CallFault, CaseHistory, ContainerId, EventKind, Reply, Request, SandboxId, StatusCode,
 };
@@ -49,11 +49,12 @@ impl CaseRunner {
             Step::Sandbox(step) => self.run_sandbox(step, scope).await,
             Step::Create(step) => self.create(step, scope).await,
             Step::Start(step) => self.start(step, scope).await,
-            Step::Stop(StopStep { container, grace }) => {
-                let container = bound_container(scope, container)?;
-                let grace = *grace;
-                let request = Request::StopContainer { container, grace };
-                self.must(request, scope).await.map(drop)
+            Step::Stop(step) => {
+                let request = Request::StopContainer {
+                    container: bound_container(scope, &step.container)?,
+                    grace: step.grace,
+                };
+                self.attempt(request, step.terms(), scope).await.map(drop)
             }
             Step::Remove(step) => {
                 let container = bound_container(scope, &step.container)?;
@@ -87,74 +88,18 @@ impl CaseRunner {
             Step::Parallel(branches) => self.parallel(branches, scope).await,
             Step::OnEvent(step) => self.on_event(step, scope).await,
             Step::Meanwhile(step) => self.meanwhile(step, scope).await,
+            Step::Exec(step) => self.exec(step, scope).await,
+            Step::Aside(step) => self.aside(step, scope).await,
+            Step::Image(step) => self.image(*step, scope).await,
             Step::Repeat(step) => self.repeat(step, scope).await,
         }
     }
 
-    async fn run_sandbox(&self, step: &SandboxStep, scope: &mut Scope) -> Result<(), Abort> {
-        let mut spec = self.session.sandbox_spec(&step.binding, &self.case.id);
-        let given = Arc::make_mut(&mut spec);
-        given.labels.extend(step.labels.clone());
-        given.annotations.extend(step.annotations.clone());
-        let run = Request::RunSandbox(spec.clone());
-        let reply = self.must(run, scope).await?;
-        if let Reply::Sandbox(id) = reply {
-            scope.bind_sandbox(&step.binding, id, spec);
-        }
-        Ok(())
-    }
-
-    async fn create(&self, step: &CreateStep, scope: &mut Scope) -> Result<(), Abort> {
-        let pod = scope
-            .sandbox(&step.sandbox)
-            .ok_or_else(|| unbound(&step.sandbox))?;
-        let name = match &step.attempt_of {
-            Some(earlier) => scope.name_in_pod(earlier).ok_or_else(|| unbound(earlier))?,
-            None => &step.binding,
-        };
-        let name = name.to_owned();
-        let attempt = self.next_attempt(&name);
-        let workload = scope.workload(&step.workload);
-        let mut spec = self
-            .session
-            .container_spec((&pod.0, &pod.1), &name, attempt, &workload);
-        spec.name = (name != step.binding).then(|| name.clone());
-        spec.binding.clone_from(&step.binding);
-        spec.memory_bytes = step.memory_mib.map(|mib| u64::from(mib) << 20);
-        spec.tty = step.tty;
-        if step.unlabelled {
-            spec.labels = self.session.labels();
-        }
-        spec.labels.extend(step.labels.clone());
-        spec.annotations.extend(step.annotations.clone());
-        spec.annotations.extend(step.annotation_kib.map(bulk));
-        let request = Request::CreateContainer(Arc::new(spec));
-        let reply = match self.call_of_step(request, scope).await? {
-            Err(fault) if step.may_fail => {
-                return Err(Abort::Inconclusive(format!(
-                    "the runtime refuses `{}` already at CreateContainer: {fault}",
-                    step.binding
-                )));
-            }
-            reply => reply.map_err(|fault| failed("CreateContainer", &fault))?,
-        };
-        if let Reply::Container(id) = reply {
-            scope.bind_container(&step.binding, id, &name);
-        }
-        Ok(())
-    }
-
     async fn start(&self, step: &StartStep, scope: &Scope) -> Result<(), Abort> {
         let container = bound_container(scope, &step.container)?;
-        let start = Request::StartContainer(container);
-        match self.call_of_step(start, scope).await? {
-            Ok(_) if step.fails => Err(Abort::Inconclusive(format!(
-                "StartContainer of `{}` was meant to fail and succeeded",
-                step.container
-            ))),
-            Err(fault) if !step.fails => Err(failed("StartContainer", &fault)),
-            Ok(_) | Err(_) => Ok(()),
-        }
+        self.attempt(Request::StartContainer(container), step.terms(), scope)
+            .await
+            .map(drop)
     }
 
     async fn repeat(self: &Arc<Self>, step: &RepeatStep, scope: &Scope) -> Result<(), Abort> {
@@ -223,14 +168,14 @@ impl CaseRunner {
         });
     }
 
-    async fn must(&self, request: Request, scope: &Scope) -> Result<Reply, Abort> {
+    pub(super) async fn must(&self, request: Request, scope: &Scope) -> Result<Reply, Abort> {
         let method = request.method();
         let result = self.call_of_step(request, scope).await?;
         result.map_err(|fault| failed(method, &fault))
     }
 
     /// Sends a step's call, which has to return as soon as the case asks for.
-    async fn call_of_step(
+    pub(super) async fn call_of_step(
         &self,
         request: Request,
         scope: &Scope,
@@ -254,18 +199,12 @@ impl CaseRunner {
     }
 
     /// The number of the next container of this name.
-    fn next_attempt(&self, binding: &str) -> u32 {
+    pub(super) fn next_attempt(&self, binding: &str) -> u32 {
         let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
         let next = attempts.entry(binding.to_owned()).or_default();
         *next += 1;
         *next - 1
     }
-}
-
-/// An annotation of so many KiB.
-fn bulk(kib: u32) -> (String, String) {
-    let kibibyte = "0123456789abcdef".repeat(64);
-    ("bulk".to_owned(), kibibyte.repeat(kib as usize))
 }
 
 impl From<StreamError> for Abort {
@@ -274,7 +213,7 @@ impl From<StreamError> for Abort {
     }
 }
 
-fn failed(method: &str, fault: &CallFault) -> Abort {
+pub(super) fn failed(method: &str, fault: &CallFault) -> Abort {
     Abort::Error(format!("{method} failed: {fault}"))
 }
 
@@ -282,7 +221,7 @@ pub(super) fn unbound(name: &str) -> Abort {
     Abort::Error(format!("`{name}` was never made"))
 }
 
-fn bound_container(scope: &Scope, name: &str) -> Result<ContainerId, Abort> {
+pub(super) fn bound_container(scope: &Scope, name: &str) -> Result<ContainerId, Abort> {
     scope.container(name).cloned().ok_or_else(|| unbound(name))
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ContainerId, ContainerListing, ContainerStatus, ImageListing, Labels, PodUid, SandboxId,
+    Aside, ContainerId, ContainerListing, ContainerStatus, ImageListing, Labels, PodUid, SandboxId,
     SandboxListing, SandboxReport, Shared,
 };
 
@@ -56,6 +56,17 @@ pub enum Request {
     RemoveImage(String),
     /// `ListImages`.
     ListImages,
+    /// `ExecSync`; the runtime counts the time-out in whole seconds.
+    ExecSync {
+        /// In which container.
+        container: ContainerId,
+        /// The whole command line.
+        command: Vec<String>,
+        /// How long the command may run.
+        timeout: Duration,
+    },
+    /// A call that changes no state, with the id of what it is about; empty if that has none.
+    Aside(Aside, String),
 }
 
 impl Request {
@@ -79,6 +90,8 @@ impl Request {
             Self::PullImage(_) => "PullImage",
             Self::RemoveImage(_) => "RemoveImage",
             Self::ListImages => "ListImages",
+            Self::ExecSync { .. } => "ExecSync",
+            Self::Aside(aside, _) => aside.method(),
         }
     }
 }
@@ -102,6 +115,8 @@ pub struct SandboxSpec {
     pub annotations: Labels,
     /// The runtime handler; empty for the default one.
     pub runtime_handler: String,
+    /// Kernel parameters to set.
+    pub sysctls: Labels,
 }
 
 /// A container to create.
@@ -131,6 +146,23 @@ pub struct ContainerSpec {
     pub labels: Labels,
     /// Annotations.
     pub annotations: Labels,
+    /// What is wrong with it; nothing if absent.
+    pub flaw: Option<Flaw>,
+}
+
+/// What is wrong with a container, so that it cannot be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    rename_all = "kebab-case",
+    expecting = "a flaw: `user`, `directory` or `mount`"
+)]
+pub enum Flaw {
+    /// The user that it shall run as is not in the image.
+    User,
+    /// Its working directory is a file.
+    Directory,
+    /// A directory of the host is to be mounted over the program, which is a file.
+    Mount,
 }
 
 impl ContainerSpec {
@@ -166,6 +198,8 @@ pub enum Reply {
     Pulled(String),
     /// Of `ListImages`.
     Images(Vec<ImageListing>),
+    /// Of `ExecSync`: the command's exit code.
+    Exec(i32),
 }
 
 /// `runtime.v1.VersionResponse`.

@@ -4,6 +4,7 @@
 //! Start with [`Entry`]; [`CaseHistory`] is the part of a history that one case caused, and
 //! [`codec`] turns a history to bytes and back.
 
+mod aside;
 mod call;
 mod case_history;
 pub mod codec;
@@ -15,7 +16,10 @@ mod shared;
 mod status;
 mod wire;
 
-pub use call::{CallFault, ContainerSpec, Reply, Request, RuntimeVersion, SandboxSpec, StatusCode};
+pub use aside::{Aside, AsideOf};
+pub use call::{
+    CallFault, ContainerSpec, Flaw, Reply, Request, RuntimeVersion, SandboxSpec, StatusCode,
+};
 pub use case_history::{Call, CaseHistory, Sighting, Subject, SubjectKind};
 pub use entry::{Body, Entry, HostFact, Observer, StepsEnd, StreamEnd};
 pub use ids::{

@@ -160,6 +160,26 @@ pub enum NonTransition {
     RepeatedStop,
     /// A container that never ran is removed, and told to have stopped, as with CRI-O: STOPPED.
     EndOfNeverRun,
+    /// What runs or has exited cannot be started: STARTED.
+    RefusedStart,
+    /// A command in a container ends: STOPPED of the container.
+    ExecEnd,
+    /// A call that changes no state: STARTED of the container that it is about.
+    Aside,
+    /// A call to the image service: CREATED of all containers.
+    ImageCall,
+}
+
+/// What is left of a sandbox or a container that could not be made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Leftover {
+    /// Nothing.
+    #[default]
+    None,
+    /// A CREATED, and for a sandbox STARTED, of what is not there.
+    Told,
+    /// It is there, and was not told.
+    Listed,
 }
 
 /// How a runtime behaves.
@@ -214,6 +234,12 @@ pub struct Behaviour {
     pub untold: &'static [Transition],
     /// What has an event, though it need not.
     pub told_too: &'static [NonTransition],
+    /// What is left of what could not be made.
+    pub leftover: Leftover,
+    /// Whether a container whose maker has gone is removed again, untold.
+    pub undoes_silently: bool,
+    /// Whether events tell the latest sandbox of the pod, whichever they are about.
+    pub finds_sandboxes_by_uid: bool,
     /// The exit code that is told for a process that ended so.
     pub exit_code: fn(End) -> i32,
     /// The reason that is told for it.
@@ -245,6 +271,9 @@ impl Default for Behaviour {
             child_kill: ChildKill::default(),
             untold: &[],
             told_too: &[],
+            leftover: Leftover::default(),
+            undoes_silently: false,
+            finds_sandboxes_by_uid: false,
             exit_code: |end| end.code,
             exit_reason: reason,
         }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::agenda::later;
-use super::behaviour::{ChildKill, NonTransition, Order, Restart, Transition};
+use super::behaviour::{ChildKill, Leftover, NonTransition, Order, Restart, Transition};
 use super::machine::{Deed, Machine, Outcome, fault};
 use super::process::{End, Life};
 use super::sandboxes::{carries, no_sandbox};
 use crate::history::{
     CallFault, ContainerId, ContainerListing, ContainerMetadata, ContainerSpec, ContainerState,
-    ContainerStatus, EventKind, HostInstant, Labels, Reply, RuntimeNanos, SandboxId, SandboxState,
-    Shared, StatusCode,
+    ContainerStatus, EventKind, Flaw, HostInstant, Labels, Reply, RuntimeNanos, SandboxId,
+    SandboxState, Shared, StatusCode,
 };
 
 /// A container.
@@ -48,16 +48,30 @@ impl Machine {
         &mut self,
         spec: &Arc<ContainerSpec>,
     ) -> Result<Reply, CallFault> {
+        let made = self.made_container(spec);
+        if made.is_err() && self.sandboxes.contains_key(&spec.sandbox) {
+            let id = ContainerId::from(self.random.id());
+            match self.behaviour.leftover {
+                Leftover::None => {}
+                Leftover::Told => self.announce(EventKind::Created, id, &spec.sandbox),
+                Leftover::Listed => self.insert_container(id, spec, String::new()),
+            }
+        }
+        made
+    }
+
+    fn made_container(&mut self, spec: &Arc<ContainerSpec>) -> Result<Reply, CallFault> {
         self.running_sandbox(&spec.sandbox)?;
         let Some(image) = self.image(&spec.image) else {
             let message = format!("no image {}: pull it first", spec.image);
             return Err(fault(StatusCode::NOT_FOUND, message));
         };
         let image_ref = image.id.clone();
-        let metadata = ContainerMetadata {
-            name: spec.name().to_owned(),
-            attempt: spec.attempt,
-        };
+        if spec.flaw == Some(Flaw::User) {
+            let message = format!("image {} has no such user", spec.image);
+            return Err(fault(StatusCode::UNKNOWN, message));
+        }
+        let metadata = metadata_of(spec);
         let same = |other: &Container| {
             other.spec.sandbox == spec.sandbox && other.status.metadata.as_ref() == Some(&metadata)
         };
@@ -69,9 +83,15 @@ impl Machine {
             return Err(fault(StatusCode::ALREADY_EXISTS, message));
         }
         let id = ContainerId::from(self.random.id());
+        self.insert_container(id.clone(), spec, image_ref);
+        self.announce(EventKind::Created, id.clone(), &spec.sandbox);
+        Ok(Reply::Container(id))
+    }
+
+    fn insert_container(&mut self, id: ContainerId, spec: &Arc<ContainerSpec>, image_ref: String) {
         let status = ContainerStatus {
             id: id.clone(),
-            metadata: Some(metadata),
+            metadata: Some(metadata_of(spec)),
             state: ContainerState::Created,
             created_at: RuntimeNanos(self.now.realtime_ns),
             started_at: RuntimeNanos(0),
@@ -93,22 +113,41 @@ impl Machine {
             child_killed: false,
         };
         self.made += 1;
-        self.containers.insert(id.clone(), container);
-        self.announce(EventKind::Created, id.clone(), &spec.sandbox);
-        Ok(Reply::Container(id))
+        self.containers.insert(id, container);
+    }
+
+    /// What a container is, while it is there.
+    pub(super) fn state_of(&self, id: &ContainerId) -> Option<ContainerState> {
+        self.containers
+            .get(id)
+            .map(|container| container.status.state)
+    }
+
+    /// Tells an event of a container to which nothing has happened.
+    pub(super) fn tell_again(&mut self, kind: EventKind, id: &ContainerId) {
+        if let Some(container) = self.containers.get(id) {
+            let sandbox = container.spec.sandbox.clone();
+            self.announce(kind, id.clone(), &sandbox);
+        }
     }
 
     pub(super) fn start_container(&mut self, id: &ContainerId) -> Result<Reply, CallFault> {
         let container = self.containers.get(id).ok_or_else(|| no_container(id))?;
         let (spec, state) = (container.spec.clone(), container.status.state);
         if state != ContainerState::Created {
+            if self.behaviour.also_tells(NonTransition::RefusedStart) {
+                self.tell_again(EventKind::Started, id);
+            }
             let message =
                 format!("container {id} is {state}, and can be started from CREATED only");
             return Err(fault(StatusCode::FAILED_PRECONDITION, message));
         }
         self.running_sandbox(&spec.sandbox)?;
         let now = RuntimeNanos(self.now.realtime_ns);
-        let life = Life::of(&spec.command, spec.memory_bytes);
+        let life = match spec.flaw {
+            None => Life::of(&spec.command, spec.memory_bytes),
+            Some(flaw) => Err(format!("cannot be run: {flaw:?}")),
+        };
         let Some(container) = self.containers.get_mut(id) else {
             return Err(no_container(id));
         };
@@ -350,6 +389,13 @@ impl Machine {
                 format!("sandbox {id} is not ready"),
             )),
         }
+    }
+}
+
+fn metadata_of(spec: &ContainerSpec) -> ContainerMetadata {
+    ContainerMetadata {
+        name: spec.name().to_owned(),
+        attempt: spec.attempt,
     }
 }
 

@@ -68,6 +68,8 @@ pub(super) enum Deed {
     Deliver(Subscriber, Delivery),
     /// A subscription becomes effective.
     Listen,
+    /// A command in a container ends, and the call that runs it.
+    EndCommand(Ticket, Box<Result<Reply, CallFault>>),
 }
 
 /// What a call comes to.
@@ -75,6 +77,12 @@ pub(super) enum Outcome {
     Done(Result<Reply, CallFault>),
     /// Done when this container has exited.
     WhenExited(ContainerId),
+    /// Done after a time, or when this container has exited.
+    AtEnd {
+        container: ContainerId,
+        after: Option<Duration>,
+        result: Result<Reply, CallFault>,
+    },
 }
 
 impl Machine {
@@ -136,7 +144,8 @@ impl Machine {
             Deed::Kill(container, life) if life == self.life => self.kill(&container, true),
             Deed::Kill(..) => {}
             Deed::Forget(container) => drop(self.leaving.remove(&container)),
-            Deed::Answer(ticket, result) => self.hand_out(ticket, *result),
+            Deed::Answer(ticket, result) => self.hand_out_late(ticket, *result),
+            Deed::EndCommand(ticket, result) => self.end_command(ticket, *result),
             Deed::Deliver(subscriber, delivery) => {
                 self.stage.deliver(&self.behaviour, subscriber, delivery);
             }
@@ -176,6 +185,18 @@ impl Machine {
             Outcome::WhenExited(container) => {
                 self.waiting.insert(ticket, (request, container));
             }
+            Outcome::AtEnd {
+                container,
+                after,
+                result,
+            } => {
+                self.waiting.insert(ticket, (request, container));
+                if let Some(after) = after {
+                    let deed = Deed::EndCommand(ticket, Box::new(result));
+                    self.agenda.put(later(self.now, after), deed);
+                    self.advance(now);
+                }
+            }
         }
         ticket
     }
@@ -203,12 +224,25 @@ impl Machine {
                 Ok(self.list_containers(sandbox.as_ref(), labels))
             }
             Request::ImageStatus(reference) => Ok(Reply::Image(self.image(reference).cloned())),
-            Request::PullImage(reference) => Ok(self.pull_image(reference)),
+            Request::PullImage(reference) => {
+                self.image_call();
+                Ok(self.pull_image(reference))
+            }
             Request::RemoveImage(reference) => {
+                self.image_call();
                 self.images.retain(|image| !names(image, reference));
                 Ok(Reply::Done)
             }
-            Request::ListImages => Ok(Reply::Images(self.images.clone())),
+            Request::ListImages => {
+                self.image_call();
+                Ok(Reply::Images(self.images.clone()))
+            }
+            Request::ExecSync {
+                container,
+                command,
+                timeout,
+            } => return self.exec_sync(container, command, *timeout),
+            Request::Aside(aside, id) => self.aside(*aside, id),
         })
     }
 
@@ -237,6 +271,26 @@ impl Machine {
         }
     }
 
+    /// An answer that was kept back: its caller may have gone meanwhile.
+    fn hand_out_late(&mut self, ticket: Ticket, result: Result<Reply, CallFault>) {
+        let gone = !self.open.contains(&ticket);
+        if let Ok(Reply::Container(made)) = &result
+            && gone
+            && self.behaviour.undoes_silently
+        {
+            self.delete_container(made, false);
+        }
+        self.hand_out(ticket, result);
+    }
+
+    /// A command ends, unless its container has ended before.
+    fn end_command(&mut self, ticket: Ticket, result: Result<Reply, CallFault>) {
+        if let Some((request, container)) = self.waiting.remove(&ticket) {
+            self.command_ended(&container);
+            self.answer(ticket, &request, result);
+        }
+    }
+
     /// Takes the answer to a call, if it is there.
     pub fn take_answer(&mut self, ticket: Ticket) -> Option<Result<Reply, CallFault>> {
         let answer = self.answers.remove(&ticket)?;
@@ -259,7 +313,12 @@ impl Machine {
             .collect();
         for ticket in ready {
             if let Some((request, _)) = self.waiting.remove(&ticket) {
-                self.answer(ticket, &request, Ok(Reply::Done));
+                let reply = match request {
+                    // The kernel kills whatever runs beside an init that has ended.
+                    Request::ExecSync { .. } => Reply::Exec(137),
+                    _ => Reply::Done,
+                };
+                self.answer(ticket, &request, Ok(reply));
             }
         }
     }
@@ -328,7 +387,10 @@ impl Machine {
         let Some(sandbox) = self.sandboxes.get(sandbox) else {
             return;
         };
-        let status = sandbox.status();
+        let mut status = sandbox.status();
+        if self.behaviour.finds_sandboxes_by_uid {
+            status = self.latest_of_pod(status);
+        }
         let event = Event {
             container: id,
             kind,

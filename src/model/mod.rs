@@ -11,6 +11,7 @@ mod agenda;
 mod behaviour;
 mod containers;
 mod defects;
+mod exec;
 mod live;
 mod machine;
 mod process;
@@ -23,7 +24,7 @@ mod stage;
 mod tests;
 
 pub use behaviour::{
-    Answer, Audience, Behaviour, ChildKill, Delivery, EventHook, ExitNotice, FullQueue,
+    Answer, Audience, Behaviour, ChildKill, Delivery, EventHook, ExitNotice, FullQueue, Leftover,
     NonTransition, Offer, Order, Replay, ReplyHook, Restart, Transition,
 };
 pub use defects::{Defect, Fault, VARIATIONS, Variation, defects};

@@ -81,9 +81,9 @@ impl Life {
                 ..Self::default()
             },
             Workload::Write { .. } => Self::ends(Duration::ZERO, End::exit(0)),
-            Workload::Missing => {
+            Workload::Missing | Workload::NoProgram => {
                 return Err(format!(
-                    "exec: {:?}: no such file or directory: the image holds {PROGRAM_PATH} alone",
+                    "exec: {:?}: cannot be executed: the image holds {PROGRAM_PATH} alone",
                     command.first().map_or("", String::as_str)
                 ));
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::behaviour::{NonTransition, Order, Transition};
+use super::behaviour::{Leftover, NonTransition, Order, Transition};
 use super::machine::{Machine, fault};
 use crate::history::{
     CallFault, ContainerId, EventKind, Labels, Reply, RuntimeNanos, SandboxId, SandboxListing,
@@ -69,11 +69,36 @@ impl Machine {
             return Err(fault(StatusCode::ALREADY_EXISTS, message));
         }
         self.made += 1;
+        if let Err(refused) = can_run(spec) {
+            self.leave(sandbox);
+            return Err(refused);
+        }
         self.sandboxes.insert(id.clone(), sandbox);
         for kind in [EventKind::Created, EventKind::Started] {
             self.announce(kind, ContainerId::from(&id), &id);
         }
         Ok(Reply::Sandbox(id))
+    }
+
+    /// What could not be run.
+    fn leave(&mut self, sandbox: Sandbox) {
+        let id = sandbox.id.clone();
+        if self.behaviour.leftover != Leftover::None {
+            self.sandboxes.insert(id.clone(), sandbox);
+        }
+        if self.behaviour.leftover == Leftover::Told {
+            self.announce(EventKind::Created, ContainerId::from(&id), &id);
+            self.sandboxes.remove(&id);
+        }
+    }
+
+    /// The status of the sandbox that was made last of this one's pod.
+    pub(super) fn latest_of_pod(&self, status: SandboxStatus) -> SandboxStatus {
+        let uid = |metadata: &Option<SandboxMetadata>| metadata.clone().map(|it| it.uid);
+        let same = self.sandboxes.values();
+        let same = same.filter(|other| Some(other.metadata().uid) == uid(&status.metadata));
+        let latest = same.max_by_key(|other| other.made);
+        latest.map_or(status, Sandbox::status)
     }
 
     /// Kills what runs in the sandbox, then ends it.
@@ -140,6 +165,20 @@ impl Machine {
         }
         Reply::Sandboxes(listed.into_iter().map(Sandbox::listing).collect())
     }
+}
+
+/// A sandbox needs a handler that there is, and kernel parameters that the kernel knows: the model
+/// has none of both.
+fn can_run(spec: &SandboxSpec) -> Result<(), CallFault> {
+    if let Some(sysctl) = spec.sysctls.keys().next() {
+        let message = format!("sysctl {sysctl} is not in a separate kernel namespace");
+        return Err(fault(StatusCode::UNKNOWN, message));
+    }
+    if !spec.runtime_handler.is_empty() {
+        let message = format!("no runtime handler {:?}", spec.runtime_handler);
+        return Err(fault(StatusCode::NOT_FOUND, message));
+    }
+    Ok(())
 }
 
 /// Whether these labels are among those of an object.

@@ -3,6 +3,7 @@
 //! Each check is assessed for each sandbox or container of its name, as holding, broken, or still
 //! to come. A driver waits while something is to come; the judge takes that for broken.
 
+mod aftermath;
 mod calls;
 mod content;
 mod gaps;
@@ -16,7 +17,7 @@ mod time;
 use super::relist::relists_of;
 use super::{entries_about, name_of};
 use crate::case::{Case, Check, EventRef, Expectation, OrderCheck, TimingCheck};
-use crate::history::{CaseHistory, EventKind, Seq, Sighting, Subject, SubjectKind};
+use crate::history::{CaseHistory, EventKind, SandboxId, Seq, Sighting, Subject, SubjectKind};
 use crate::outcome::{Level, Violation};
 use calls::{edge, edge_name};
 pub(super) use calls::{is_about, makes};
@@ -75,7 +76,12 @@ fn broken(case: &Case, expectation: &Expectation, history: &CaseHistory) -> Vec<
         evidence,
     };
     let mut names = names_in(check).into_iter();
-    if let Some(name) = names.find(|name| !is_there(history, name)) {
+    let findings = findings(check, history);
+    let none = |name: &&str| match check {
+        Check::Aftermath(_) => findings.is_empty(),
+        _ => !is_there(history, name),
+    };
+    if let Some(name) = names.find(none) {
         let actual = "the case made none, so that nothing could be checked".to_owned();
         return vec![violation(
             name.to_owned(),
@@ -84,19 +90,20 @@ fn broken(case: &Case, expectation: &Expectation, history: &CaseHistory) -> Vec<
             Vec::new(),
         )];
     }
-    let findings = findings(check, history).into_iter();
-    let broken = findings.filter_map(|(about, finding)| match finding {
-        Holds => None,
-        Pending { awaited, evidence } => {
-            let actual = "it has not come".to_owned();
-            Some(violation(about.name, awaited, actual, evidence))
-        }
-        Broken {
-            expected,
-            actual,
-            evidence,
-        } => Some(violation(about.name, expected, actual, evidence)),
-    });
+    let broken = findings
+        .into_iter()
+        .filter_map(|(about, finding)| match finding {
+            Holds => None,
+            Pending { awaited, evidence } => {
+                let actual = "it has not come".to_owned();
+                Some(violation(about.name, awaited, actual, evidence))
+            }
+            Broken {
+                expected,
+                actual,
+                evidence,
+            } => Some(violation(about.name, expected, actual, evidence)),
+        });
     broken.collect()
 }
 
@@ -122,6 +129,7 @@ fn name_in(check: &Check) -> &str {
         Check::SandboxState(check) => &check.of,
         Check::Latency(check) => &check.of,
         Check::Keeps(check) => &check.of,
+        Check::Aftermath(check) => &check.of,
         Check::NoRepeats(name)
         | Check::SandboxStatus(name)
         | Check::OwnStatus(name)
@@ -158,6 +166,16 @@ fn is_there(history: &CaseHistory, name: &str) -> bool {
 }
 
 fn findings(check: &Check, history: &CaseHistory) -> Vec<(About, Finding)> {
+    if let Check::Aftermath(check) = check {
+        let findings = aftermath::findings(check, history).into_iter();
+        let about = |label: String| About {
+            name: label.clone(),
+            label,
+        };
+        return findings
+            .map(|(label, finding)| (about(label), finding))
+            .collect();
+    }
     let name = name_in(check);
     let subjects = history.named(name).map(|subject| {
         let about = About {
@@ -211,6 +229,7 @@ fn assess(check: &Check, history: &CaseHistory, subject: &Subject) -> Finding {
         Check::Times(_) => events.have_times_within_calls(),
         Check::Latency(check) => events.arrive_soon(check),
         Check::Keeps(check) => events.keep(check),
+        Check::Aftermath(_) => unreachable!("`findings` looks at the calls for it"),
     }
 }
 
@@ -413,15 +432,20 @@ impl<'a> Events<'a> {
 
 fn sandbox_status(subject: &Subject, sighting: &Sighting) -> Option<(String, String)> {
     let event = sighting.event();
-    let uid = match &subject.kind {
-        SubjectKind::Sandbox(spec) => &spec.uid,
-        SubjectKind::Container(spec) => &spec.sandbox_spec.uid,
+    let (own, uid) = match &subject.kind {
+        SubjectKind::Sandbox(spec) => (SandboxId::from(subject.id.as_str()), &spec.uid),
+        SubjectKind::Container(spec) => (spec.sandbox.clone(), &spec.sandbox_spec.uid),
         SubjectKind::Stray => return None,
     };
     let actual = match (&event.sandbox, event.pod_uid()) {
         (None, _) => "none".to_owned(),
         (Some(_), None) => "one without metadata".to_owned(),
-        (Some(_), Some(told)) if told == uid => return None,
+        (Some(status), Some(told)) if told == uid => {
+            return (status.id != own).then(|| {
+                let expected = format!("the status of the sandbox {own} in {}", event.kind);
+                (expected, format!("that of {}", status.id))
+            });
+        }
         (Some(_), Some(told)) => format!("the UID `{told}`"),
     };
     Some((

@@ -65,8 +65,8 @@ struct Believed {
     deleted: Shared<BTreeSet<String>>,
 }
 
-/// Each pod of which the two kubelets believe different things, unless a snapshot went back: that
-/// explains it, and is told by a rule of its own.
+/// Each pod of which the two kubelets believe different things, unless a snapshot went back, which
+/// explains it and is told by a rule of its own, or the kubelet itself has forgotten the pod.
 pub(super) fn plegs_agree(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     if is_split(history) {
         // What one subscriber takes from another is told by a rule of its own.
@@ -83,6 +83,9 @@ pub(super) fn plegs_agree(rule: &Invariant, history: &CaseHistory) -> Vec<Violat
         let SubjectKind::Sandbox(spec) = &subject.kind else {
             return None;
         };
+        if is_forgotten(history, &spec.uid) {
+            return None;
+        }
         let pod = Pod {
             history,
             subject,
@@ -100,6 +103,21 @@ pub(super) fn plegs_agree(rule: &Invariant, history: &CaseHistory) -> Vec<Violat
     }
     let told = disagreements.into_iter();
     told.map(|(_, violation)| violation).collect()
+}
+
+/// Whether a pod has another sandbox than one that was DELETED: a kubelet forgets all of a pod at
+/// that event, whatever runs in the other, and no runtime can help it.
+fn is_forgotten(history: &CaseHistory, uid: &PodUid) -> bool {
+    let sandboxes = history
+        .subjects()
+        .iter()
+        .filter(|subject| matches!(&subject.kind, SubjectKind::Sandbox(spec) if spec.uid == *uid));
+    let deleted = |subject: &&Subject| {
+        let deleted = subject.first(EventKind::Deleted);
+        deleted.is_some_and(|deleted| history.within_steps(deleted.seq()))
+    };
+    let (gone, left): (Vec<_>, Vec<_>) = sandboxes.partition(deleted);
+    !gone.is_empty() && !left.is_empty()
 }
 
 fn panicked(rule: &Invariant, history: &CaseHistory, at: Seq, panic: &KubeletPanic) -> Violation {

@@ -267,6 +267,18 @@ impl<'a> Timeline<'a> {
             Request::ImageStatus(image)
             | Request::PullImage(image)
             | Request::RemoveImage(image) => format!("{method} {}", cut(image, MESSAGE)),
+            Request::ExecSync {
+                container,
+                command,
+                timeout,
+            } => {
+                let container = self.name_and_id(container.as_str());
+                let command = cut(&command.join(" "), MESSAGE);
+                let timeout = humantime::format_duration(*timeout);
+                format!("{method} `{command}` in {container}, at most {timeout}")
+            }
+            Request::Aside(_, id) if id.is_empty() => method.to_owned(),
+            Request::Aside(_, id) => format!("{method} {}", self.name_and_id(id)),
         }
     }
 
@@ -291,6 +303,7 @@ impl<'a> Timeline<'a> {
             Reply::Image(None) => "absent".to_owned(),
             Reply::Pulled(image) => format!("ok, {}", cut(image, MESSAGE)),
             Reply::Images(images) => format!("{} images", images.len()),
+            Reply::Exec(code) => format!("exit code {code}"),
         }
     }
 
@@ -387,7 +400,9 @@ fn lane(request: &Request) -> &'static str {
         | Request::ImageStatus(_)
         | Request::PullImage(_)
         | Request::RemoveImage(_)
-        | Request::ListImages => "rpc",
+        | Request::ListImages
+        | Request::ExecSync { .. }
+        | Request::Aside(..) => "rpc",
     }
 }
 

@@ -282,6 +282,15 @@ impl Replay {
                 },
             },
             Request::RemoveContainer(id) => Request::RemoveContainer(container(id)?),
+            Request::ExecSync {
+                container: id,
+                command,
+                timeout,
+            } => Request::ExecSync {
+                container: container(id)?,
+                command: command.clone(),
+                timeout: *timeout,
+            },
             other => other.clone(),
         })
     }

@@ -2,7 +2,8 @@
 //!
 //! `fixtures/workload.rs` is the program itself and says what each mode does. This module must not
 //! know how a container is made. Every command that it gives is one that the program understands,
-//! but for [`Workload::Missing`].
+//! but for [`Workload::Missing`]
+//! and [`Workload::NoProgram`].
 
 use std::time::Duration;
 
@@ -11,6 +12,9 @@ pub const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/workload"))
 
 /// Where the program lies in the image.
 pub const PROGRAM_PATH: &str = "/workload";
+
+/// A file that is in every container and that nobody may execute.
+const NO_PROGRAM_PATH: &str = "/proc/version";
 
 /// What a container is to do with its life.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -83,6 +87,8 @@ pub enum Workload {
     },
     /// A command that the image does not have: the start of the container fails.
     Missing,
+    /// A file that is in every container, and no program: the start of the container fails.
+    NoProgram,
 }
 
 impl Workload {
@@ -111,6 +117,7 @@ impl Workload {
             Self::Zombies { count } => ("zombies", vec![count.to_string()]),
             Self::Write { text } => ("write", vec![text.clone()]),
             Self::Missing => return vec!["/missing".to_owned()],
+            Self::NoProgram => return vec![NO_PROGRAM_PATH.to_owned()],
         };
         [PROGRAM_PATH, mode]
             .map(str::to_owned)
@@ -179,6 +186,7 @@ impl Workload {
                 text: text.join(" "),
             },
             [PROGRAM_PATH, ..] => return None,
+            [NO_PROGRAM_PATH] => Self::NoProgram,
             _ => Self::Missing,
         })
     }
@@ -199,7 +207,8 @@ impl Workload {
             | Self::Eat { .. }
             | Self::EatOnTerm { .. }
             | Self::Zombies { .. }
-            | Self::Missing => None,
+            | Self::Missing
+            | Self::NoProgram => None,
         }
     }
 }

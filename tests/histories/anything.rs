@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use cri_event_conformance::case::Case;
 use cri_event_conformance::history::{
-    Body, CallFault, CaseHistory, CaseRun, ContainerId, ContainerState, Entry, Event, EventKind,
-    PodUid, Reply, RuntimeNanos, SandboxId, SandboxState, Seq, StatusCode, StreamEnd, SubjectKind,
-    SubscriptionId,
+    Body, CallFault, CaseHistory, CaseRun, ContainerId, ContainerListing, ContainerState, Entry,
+    Event, EventKind, Labels, PodUid, Reply, Request, RuntimeNanos, SandboxId, SandboxListing,
+    SandboxMetadata, SandboxState, Seq, StatusCode, StreamEnd, SubjectKind, SubscriptionId,
 };
+use cri_event_conformance::pleg::POD_UID_LABEL;
 use expect_test::expect_file;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert, proptest};
 use proptest::prop_oneof;
@@ -56,6 +57,10 @@ pub(crate) enum Mutation {
     CallFails,
     /// Of the answer about a sandbox: it says when containers were read, and tells of none.
     ReportsNone,
+    /// Of a container that no call has made.
+    OtherId,
+    /// A list shows one more, which no call has made.
+    AlsoListed,
 }
 
 /// What no rule notices, though a consumer could be harmed; and what would notice it.
@@ -185,6 +190,72 @@ impl Recording {
         }
     }
 
+    /// Whether a place has what a list was answered.
+    pub(crate) fn lists(&self, place: usize) -> bool {
+        matches!(
+            self.entries[place].body,
+            Body::CallEnded {
+                result: Ok(Reply::Sandboxes(_) | Reply::Containers(_)),
+                ..
+            }
+        )
+    }
+
+    /// What was asked where the answer stands at this place.
+    fn asked(&self, place: usize) -> Option<&Request> {
+        let Body::CallEnded { call, .. } = self.entries[place].body else {
+            return None;
+        };
+        self.entries.iter().find_map(|entry| match &entry.body {
+            Body::CallBegan {
+                call: began,
+                request,
+                ..
+            } => (*began == call).then_some(request),
+            _ => None,
+        })
+    }
+
+    /// One more in a list: of the sandboxes of the pod that was asked for, or of the containers.
+    fn list_another(&self, entries: &mut [Entry], place: usize) {
+        let Body::CallEnded {
+            result: Ok(reply), ..
+        } = &mut entries[place].body
+        else {
+            return;
+        };
+        match (self.asked(place), reply) {
+            (Some(Request::ListSandboxes(labels)), Reply::Sandboxes(listed)) => {
+                let uid = labels.get(POD_UID_LABEL).cloned().unwrap_or_default();
+                listed.push(SandboxListing {
+                    id: SandboxId::from("another"),
+                    metadata: Some(SandboxMetadata {
+                        uid: PodUid::from(uid),
+                        ..SandboxMetadata::default()
+                    }),
+                    state: SandboxState::Ready,
+                    created_at: RuntimeNanos(1),
+                    labels: Labels::new(),
+                });
+            }
+            (_, Reply::Containers(listed)) => {
+                let subjects = self.subjects.iter();
+                for (sandbox, _) in subjects.filter(|(_, is_sandbox)| **is_sandbox) {
+                    listed.push(ContainerListing {
+                        id: ContainerId::from(format!("another-in-{sandbox}")),
+                        sandbox: SandboxId::from(sandbox.as_str()),
+                        metadata: None,
+                        state: ContainerState::Created,
+                        created_at: RuntimeNanos(1),
+                        labels: Labels::new(),
+                        image: None,
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
     pub(crate) fn with(&self, mutation: Mutation, place: usize, other: usize) -> Vec<Entry> {
         let mut entries = self.entries.clone();
         match mutation {
@@ -212,6 +283,7 @@ impl Recording {
                     report.timestamp.0 = now_ns;
                 }
             }
+            Mutation::AlsoListed => self.list_another(&mut entries, place),
             _ => {
                 if let Body::Event { event, .. } = &mut entries[place].body {
                     alter(event, mutation);
@@ -311,6 +383,7 @@ fn alter(event: &mut Event, mutation: Mutation) {
     let own = event.containers.iter_mut().find(|status| status.id == id);
     match (mutation, sandbox, own) {
         (Mutation::Kind(kind), ..) => event.kind = kind,
+        (Mutation::OtherId, ..) => event.container = ContainerId::from("another"),
         (Mutation::ShortId, ..) => event.container = shortened(&event.container),
         (Mutation::NoSandbox, ..) => event.sandbox = None,
         (Mutation::NoMetadata, Some(sandbox), _) => sandbox.metadata = None,

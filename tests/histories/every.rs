@@ -35,6 +35,8 @@ const MUTATIONS: &[Mutation] = &[
     Mutation::OwnNeverFinished,
     Mutation::OthersAbsent,
     Mutation::OthersExited,
+    Mutation::OtherId,
+    Mutation::AlsoListed,
 ];
 
 /// What is tried on the end of every call.
@@ -60,7 +62,8 @@ fn on_the_model(case: &Case) -> Recording {
 
 /// Whether any one mutation breaks the only expectation of a case.
 fn can_be_broken(recording: &Recording, only: &Case) -> bool {
-    let events = (0..recording.entries.len()).filter(|place| recording.judged(*place).is_some());
+    let events = (0..recording.entries.len())
+        .filter(|place| recording.judged(*place).is_some() || recording.lists(*place));
     let events: Vec<_> = events.collect();
     let judged_broken = |entries: Vec<Entry>| {
         let mut history = CaseHistory::new(recording.run);

@@ -98,6 +98,10 @@ impl<'a> Expectations<'a, '_> {
             }
             Check::Latency(check) => self.latency(check),
             Check::Keeps(check) => self.keeps(check),
+            Check::Aftermath(check) => {
+                self.names
+                    .in_expectation(("of", &check.of), Wanted::Either, self.found);
+            }
         }
     }
 
@@ -119,6 +123,11 @@ impl<'a> Expectations<'a, '_> {
     }
 
     fn resolve(&mut self, of: &str, wanted: Wanted) -> Option<Kind<'a>> {
+        if self.names.is_unsure(of) {
+            self.found
+                .object_to("of", format!("`{of}` may not have been made"))
+                .advise("use `aftermath` for it");
+        }
         self.names.in_expectation(("of", of), wanted, self.found)
     }
 
@@ -271,5 +280,6 @@ fn keyword(check: &Check) -> &'static str {
         Check::Times(_) => "times",
         Check::Latency(_) => "latency",
         Check::Keeps(_) => "keeps",
+        Check::Aftermath(_) => "aftermath",
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::findings::Findings;
-use crate::case::CallEdge;
 use crate::case::diagnose::did_you_mean;
+use crate::case::{CallEdge, Terms};
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +37,8 @@ pub(super) struct Names<'a> {
     bound: BTreeMap<&'a str, Binding<'a>>,
     calls: BTreeSet<(&'a str, CallEdge)>,
     relisted: BTreeSet<&'a str>,
+    /// What a call was to make that may have failed.
+    unsure: BTreeSet<&'a str>,
 }
 
 struct Binding<'a> {
@@ -75,6 +77,18 @@ impl<'a> Names<'a> {
         self.bound.insert(name, Binding { kind, rounds });
     }
 
+    /// Notes how the call may end that makes what the name stands for.
+    pub(super) fn is_made(&mut self, name: &'a str, terms: Terms) {
+        if !terms.are_usual() {
+            self.unsure.insert(name);
+        }
+    }
+
+    /// Whether it may be that a name stands for nothing.
+    pub(super) fn is_unsure(&self, name: &str) -> bool {
+        self.unsure.contains(name)
+    }
+
     /// What the name under `key` stands for in a step within these `repeat` steps.
     pub(super) fn in_step(
         &self,
@@ -84,6 +98,12 @@ impl<'a> Names<'a> {
         found: &mut Findings,
     ) -> Option<Kind<'a>> {
         let binding = self.resolve((key, name), wanted, found)?;
+        if self.is_unsure(name) {
+            found
+                .object_to(key, format!("`{name}` may not have been made"))
+                .advise("use it in an `aftermath` alone");
+            return None;
+        }
         if rounds.starts_with(&binding.rounds) {
             return Some(binding.kind);
         }

@@ -1,5 +1,7 @@
 //! Whether the steps of a case make sense, in the order in which they are taken.
 
+mod beside;
+
 use std::time::Duration;
 
 use super::findings::Findings;
@@ -76,7 +78,6 @@ impl<'a> Walk<'a, '_> {
             self.found.leave();
             self.found.leave();
         }
-        self.found.leave();
     }
 
     fn step(&mut self, step: &'a Step, round: Round) {
@@ -95,10 +96,14 @@ impl<'a> Walk<'a, '_> {
                 names.bind(&step.binding, Kind::Sandbox, rounds, found);
                 self.names
                     .called(&step.binding, &[CallEdge::SandboxReturned]);
+                self.again(step);
+                self.terms(step.terms());
+                self.names.is_made(&step.binding, step.terms());
             }
             Step::Create(step) => self.create(step, round),
             Step::Start(step) => {
                 self.container(&step.container, &[CallEdge::StartReturned]);
+                self.terms(step.terms());
             }
             Step::Stop(step) => self.stop(step),
             Step::Remove(step) => self.container(&step.container, &[]),
@@ -135,6 +140,9 @@ impl<'a> Walk<'a, '_> {
                 self.reads(&step.of, &step.read);
                 self.steps(&step.steps, round);
             }
+            Step::Exec(step) => self.exec(step, round),
+            Step::Aside(step) => self.aside(step),
+            Step::Image(_) => {}
             Step::Repeat(step) => self.repeat(step, round),
         }
     }
@@ -175,6 +183,9 @@ impl<'a> Walk<'a, '_> {
             let message = format!("an annotation has at most {most} KiB");
             self.found.object_to("annotation-kib", message);
         }
+        self.twin(step);
+        self.terms(step.terms());
+        self.names.is_made(&step.binding, step.terms());
         workload::check(step, self.file, round.has_item, self.found);
     }
 
@@ -192,6 +203,7 @@ impl<'a> Walk<'a, '_> {
                 )
                 .advise("the CRI counts it in seconds");
         }
+        self.terms(step.terms());
     }
 
     fn wait(&mut self, step: &AwaitStep) {
@@ -317,6 +329,9 @@ fn keyword(step: &Step) -> &'static str {
         Step::Parallel(_) => "parallel",
         Step::OnEvent(_) => "on-event",
         Step::Meanwhile(_) => "meanwhile",
+        Step::Exec(_) => "exec",
+        Step::Aside(_) => "aside",
+        Step::Image(_) => "image",
         Step::Repeat(_) => "repeat",
     }
 }

@@ -13,7 +13,28 @@ pub(super) fn check(step: &CreateStep, file: &CaseFile, has_item: bool, found: &
     check_memory(step, file, found);
     let limit = step.memory_mib;
     found.enter("workload");
-    match &step.workload {
+    check_workload(&step.workload, limit, has_item, found);
+    found.leave();
+}
+
+/// Checks what a command in a container does, which is not its init.
+pub(super) fn check_command(workload: &WorkloadSpec, has_item: bool, found: &mut Findings) {
+    if let WorkloadSpec::Die(DieSpec { after, .. }) = workload {
+        found.enter("die");
+        check_delay(*after, has_item, found);
+        found.leave();
+    } else {
+        check_workload(workload, None, has_item, found);
+    }
+}
+
+fn check_workload(
+    workload: &WorkloadSpec,
+    limit: Option<u32>,
+    has_item: bool,
+    found: &mut Findings,
+) {
+    match workload {
         WorkloadSpec::Exit(exit) => check_exit("exit", exit, has_item, found),
         WorkloadSpec::Leave(exit) => check_exit("leave", exit, has_item, found),
         WorkloadSpec::Die(die) => check_die(die, has_item, found),
@@ -29,9 +50,17 @@ pub(super) fn check(step: &CreateStep, file: &CaseFile, has_item: bool, found: &
             found.leave();
         }
         WorkloadSpec::ChildEat(eat) => check_child_eat(eat, limit, has_item, found),
-        WorkloadSpec::Obey | WorkloadSpec::Ignore | WorkloadSpec::Missing => {}
+        WorkloadSpec::Zombies(count) => {
+            let most = limits::ZOMBIES;
+            if !(1..=most).contains(count) {
+                found.object_to("zombies", format!("there are from 1 to {most} zombies"));
+            }
+        }
+        WorkloadSpec::Obey
+        | WorkloadSpec::Ignore
+        | WorkloadSpec::Missing
+        | WorkloadSpec::NoProgram => {}
     }
-    found.leave();
 }
 
 /// Whether a workload says with which code it ends when it is left alone.
@@ -45,7 +74,9 @@ pub(super) fn declares_exit(workload: &WorkloadSpec) -> bool {
         | WorkloadSpec::Ignore
         | WorkloadSpec::Eat(_)
         | WorkloadSpec::EatOnTerm(_)
-        | WorkloadSpec::Missing => false,
+        | WorkloadSpec::Missing
+        | WorkloadSpec::NoProgram
+        | WorkloadSpec::Zombies(_) => false,
     }
 }
 

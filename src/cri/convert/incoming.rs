@@ -7,7 +7,9 @@ use k8s_cri::v1;
 use tonic::Status;
 
 use super::labels;
-use crate::history::{ContainerId, ContainerSpec, Labels, PodUid, Request, SandboxId, SandboxSpec};
+use crate::history::{
+    Aside, ContainerId, ContainerSpec, Flaw, Labels, PodUid, Request, SandboxId, SandboxSpec,
+};
 
 pub(crate) fn run_sandbox(ask: &v1::RunPodSandboxRequest) -> Result<Request, Status> {
     let config = ask.config.as_ref().ok_or_else(|| lacks("config"))?;
@@ -27,6 +29,7 @@ fn sandbox_spec(config: &v1::PodSandboxConfig) -> Result<SandboxSpec, Status> {
         labels: labels(config.labels.clone()),
         annotations: labels(config.annotations.clone()),
         runtime_handler: String::new(),
+        sysctls: labels(config.linux.clone().unwrap_or_default().sysctls),
     })
 }
 
@@ -37,7 +40,14 @@ pub(crate) fn create_container(ask: &v1::CreateContainerRequest) -> Result<Reque
         Some(config) => sandbox_spec(config)?,
         None => SandboxSpec::default(),
     };
-    let resources = config.linux.and_then(|linux| linux.resources);
+    let linux = config.linux.unwrap_or_default();
+    let user = linux.security_context.unwrap_or_default().run_as_username;
+    let flaws = [
+        (Flaw::User, !user.is_empty()),
+        (Flaw::Directory, !config.working_dir.is_empty()),
+        (Flaw::Mount, !config.mounts.is_empty()),
+    ];
+    let resources = linux.resources;
     let limit = resources.map_or(0, |resources| resources.memory_limit_in_bytes);
     let mut command = config.command;
     command.extend(config.args);
@@ -54,6 +64,10 @@ pub(crate) fn create_container(ask: &v1::CreateContainerRequest) -> Result<Reque
         memory_bytes: u64::try_from(limit).ok().filter(|limit| *limit > 0),
         labels: labels(config.labels),
         annotations: labels(config.annotations),
+        flaw: flaws
+            .into_iter()
+            .find(|(_, has)| *has)
+            .map(|(flaw, _)| flaw),
     })))
 }
 
@@ -62,6 +76,19 @@ pub(crate) fn stop_container(ask: &v1::StopContainerRequest) -> Request {
         container: ContainerId::from(ask.container_id.clone()),
         grace: Duration::from_secs(u64::try_from(ask.timeout).unwrap_or(0)),
     }
+}
+
+pub(crate) fn exec_sync(ask: &v1::ExecSyncRequest) -> Request {
+    Request::ExecSync {
+        container: ContainerId::from(ask.container_id.clone()),
+        command: ask.cmd.clone(),
+        timeout: Duration::from_secs(u64::try_from(ask.timeout).unwrap_or(0)),
+    }
+}
+
+/// A call that changes no state.
+pub(crate) fn aside(aside: Aside, id: &str) -> Request {
+    Request::Aside(aside, id.to_owned())
 }
 
 pub(crate) fn list_sandboxes(ask: &v1::ListPodSandboxRequest) -> Request {

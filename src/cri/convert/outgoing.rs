@@ -131,6 +131,16 @@ pub(crate) fn pulled(reply: Reply) -> Option<v1::PullImageResponse> {
     Some(v1::PullImageResponse { image_ref })
 }
 
+pub(crate) fn exec(reply: &Reply) -> Option<v1::ExecSyncResponse> {
+    let Reply::Exec(exit_code) = *reply else {
+        return None;
+    };
+    Some(v1::ExecSyncResponse {
+        exit_code,
+        ..Default::default()
+    })
+}
+
 pub(crate) fn images(reply: Reply) -> Option<v1::ListImagesResponse> {
     let Reply::Images(listed) = reply else {
         return None;

@@ -7,10 +7,10 @@ use std::time::Duration;
 use super::*;
 use crate::cri::{Client, Subscription};
 use crate::history::{
-    Body, ContainerListing, ContainerMetadata, ContainerSpec, ContainerState, ContainerStatus,
-    EventKind, ImageListing, Labels, PodUid, RuntimeNanos, RuntimeVersion, SandboxListing,
-    SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus, StatusCode,
-    StreamEnd,
+    AsideOf, Body, ContainerListing, ContainerMetadata, ContainerSpec, ContainerState,
+    ContainerStatus, EventKind, Flaw, ImageListing, Labels, PodUid, RuntimeNanos, RuntimeVersion,
+    SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus,
+    StatusCode, StreamEnd,
 };
 use crate::host::Reactor;
 use crate::recorder::Recorder;
@@ -126,6 +126,7 @@ fn calls() -> Vec<(Request, Reply)> {
             labels: labels("l"),
             annotations: labels("a"),
             runtime_handler: handler.to_owned(),
+            sysctls: labels("s"),
         })
     };
     let container = ContainerSpec {
@@ -141,6 +142,11 @@ fn calls() -> Vec<(Request, Reply)> {
         memory_bytes: Some(16 << 20),
         labels: labels("l"),
         annotations: labels("a"),
+        flaw: Some(Flaw::Mount),
+    };
+    let flawed = |flaw: Option<Flaw>| {
+        let container = container.clone();
+        Request::CreateContainer(Arc::new(ContainerSpec { flaw, ..container }))
     };
     let stop = Request::StopContainer {
         container: c(),
@@ -159,10 +165,10 @@ fn calls() -> Vec<(Request, Reply)> {
             Request::SandboxStatus(s()),
             Reply::SandboxStatus(sandbox_status().into()),
         ),
-        (
-            Request::CreateContainer(Arc::new(container)),
-            Reply::Container(c()),
-        ),
+        (flawed(None), Reply::Container(c())),
+        (flawed(Some(Flaw::User)), Reply::Container(c())),
+        (flawed(Some(Flaw::Directory)), Reply::Container(c())),
+        (flawed(Some(Flaw::Mount)), Reply::Container(c())),
         (Request::StartContainer(c()), Reply::Done),
         (stop, Reply::Done),
         (Request::RemoveContainer(c()), Reply::Done),
@@ -172,6 +178,25 @@ fn calls() -> Vec<(Request, Reply)> {
         ),
     ];
     calls.extend(lists());
+    calls.extend(beside());
+    calls
+}
+
+/// What goes on beside the lives of containers.
+fn beside() -> Vec<(Request, Reply)> {
+    let exec = Request::ExecSync {
+        container: ContainerId::from("c"),
+        command: vec!["/workload".to_owned(), "ignore".to_owned()],
+        timeout: Duration::from_secs(3),
+    };
+    let mut calls = vec![(exec, Reply::Exec(137))];
+    calls.extend(Aside::ALL.iter().map(|aside| {
+        let id = match aside.of() {
+            AsideOf::Container | AsideOf::Sandbox => "id",
+            AsideOf::Nothing => "",
+        };
+        (Request::Aside(*aside, id.to_owned()), Reply::Done)
+    }));
     calls
 }
 

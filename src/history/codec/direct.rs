@@ -302,6 +302,7 @@ fn sandbox_spec(message: &[u8], parts: &mut Parts) -> Option<SandboxSpec> {
         labels: parts.empty(),
         annotations: parts.empty(),
         runtime_handler: String::new(),
+        sysctls: parts.empty(),
     };
     let mut fields = Fields::of(message);
     while let Some(Field { tag, value }) = fields.next()? {
@@ -314,6 +315,7 @@ fn sandbox_spec(message: &[u8], parts: &mut Parts) -> Option<SandboxSpec> {
             6 => read_labels(&mut spec.labels, &mut fields, parts)?,
             7 => read_labels(&mut spec.annotations, &mut fields, parts)?,
             8 => spec.runtime_handler = value.text()?,
+            12 => read_labels(&mut spec.sysctls, &mut fields, parts)?,
             _ => return None,
         }
     }

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use crate::history::wire;
 use crate::history::{
-    Audience, Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
-    ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, ExpectationFile,
-    HostFact, HostInstant, ImageListing, Observer, PlannedCase, PlannedExecution, PodUid, Reply,
-    Request, RunEnd, RunId, RunInfo, RunPlan, RuntimeNanos, RuntimeVersion, SandboxId,
-    SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Seq,
-    StatusCode, StepsEnd, StreamEnd, SubscriptionId,
+    Aside, Audience, Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing,
+    ContainerMetadata, ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind,
+    ExpectationFile, Flaw, HostFact, HostInstant, ImageListing, Observer, PlannedCase,
+    PlannedExecution, PodUid, Reply, Request, RunEnd, RunId, RunInfo, RunPlan, RuntimeNanos,
+    RuntimeVersion, SandboxId, SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec,
+    SandboxState, SandboxStatus, Seq, StatusCode, StepsEnd, StreamEnd, SubscriptionId,
 };
 
 /// The field that a message lacks.
@@ -49,7 +49,7 @@ fn body(body: wire::entry::Body) -> Result<Body, Absent> {
         From::CallBegan(began) => Body::CallBegan {
             call: CallId(began.call),
             case: began.case_run.map(CaseRun),
-            request: request(began.request.ok_or(Absent("request"))?),
+            request: request(began.request.ok_or(Absent("request"))?)?,
         },
         From::CallEnded(ended) => Body::CallEnded {
             call: CallId(ended.call),
@@ -152,9 +152,9 @@ fn run_info(run: wire::RunBegan) -> RunInfo {
     }
 }
 
-fn request(request: wire::call_began::Request) -> Request {
+fn request(request: wire::call_began::Request) -> Result<Request, Absent> {
     use wire::call_began::Request as From;
-    match request {
+    Ok(match request {
         From::Version(wire::Empty {}) => Request::Version,
         From::RunSandbox(spec) => Request::RunSandbox(Arc::new(sandbox_spec(spec))),
         From::StopSandbox(id) => Request::StopSandbox(SandboxId::from(id)),
@@ -177,7 +177,16 @@ fn request(request: wire::call_began::Request) -> Request {
         From::PullImage(image) => Request::PullImage(image),
         From::RemoveImage(image) => Request::RemoveImage(image),
         From::ListImages(wire::Empty {}) => Request::ListImages,
-    }
+        From::ExecSync(exec) => Request::ExecSync {
+            container: ContainerId::from(exec.container),
+            command: exec.command,
+            timeout: Duration::from_nanos(exec.timeout_ns),
+        },
+        From::Aside(aside) => {
+            let known = Aside::named(&aside.method).ok_or(Absent("call without effect"))?;
+            Request::Aside(known, aside.id)
+        }
+    })
 }
 
 fn call_result(ended: wire::CallEnded) -> Result<Result<Reply, CallFault>, Absent> {
@@ -201,6 +210,7 @@ fn call_result(ended: wire::CallEnded) -> Result<Result<Reply, CallFault>, Absen
         From::Image(found) => Reply::Image(found.image.map(image_listing)),
         From::Pulled(image) => Reply::Pulled(image),
         From::Images(list) => Reply::Images(each(list.items, image_listing)),
+        From::Exec(code) => Reply::Exec(code),
     }))
 }
 
@@ -251,10 +261,17 @@ fn sandbox_spec(spec: wire::SandboxSpec) -> SandboxSpec {
         labels: spec.labels.into(),
         annotations: spec.annotations.into(),
         runtime_handler: spec.runtime_handler,
+        sysctls: spec.sysctls.into(),
     }
 }
 
 fn container_spec(spec: wire::ContainerSpec) -> ContainerSpec {
+    let flaw = match spec.flaw() {
+        wire::Flaw::None => None,
+        wire::Flaw::User => Some(Flaw::User),
+        wire::Flaw::Directory => Some(Flaw::Directory),
+        wire::Flaw::Mount => Some(Flaw::Mount),
+    };
     ContainerSpec {
         sandbox: SandboxId::from(spec.sandbox),
         sandbox_spec: Arc::new(sandbox_spec(spec.sandbox_spec.unwrap_or_default())),
@@ -268,6 +285,7 @@ fn container_spec(spec: wire::ContainerSpec) -> ContainerSpec {
         memory_bytes: spec.memory_bytes,
         labels: spec.labels.into(),
         annotations: spec.annotations.into(),
+        flaw,
     }
 }
 

@@ -7,14 +7,15 @@ use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::{Just, Strategy, any};
 use proptest::prop_oneof;
+use proptest::sample::select;
 
 use crate::history::{
-    Audience, Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
-    ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, ExpectationFile,
-    HostFact, HostInstant, ImageListing, Labels, Observer, PlannedCase, PlannedExecution, PodUid,
-    Reply, Request, RunEnd, RunId, RunInfo, RunPlan, RuntimeNanos, RuntimeVersion, SandboxId,
-    SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Seq,
-    StatusCode, StepsEnd, StreamEnd, SubscriptionId,
+    Aside, Audience, Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing,
+    ContainerMetadata, ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind,
+    ExpectationFile, Flaw, HostFact, HostInstant, ImageListing, Labels, Observer, PlannedCase,
+    PlannedExecution, PodUid, Reply, Request, RunEnd, RunId, RunInfo, RunPlan, RuntimeNanos,
+    RuntimeVersion, SandboxId, SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec,
+    SandboxState, SandboxStatus, Seq, StatusCode, StepsEnd, StreamEnd, SubscriptionId,
 };
 
 pub(super) fn entry() -> impl Strategy<Value = Entry> {
@@ -153,6 +154,14 @@ fn request() -> impl Strategy<Value = Request> {
         text().prop_map(Request::ImageStatus),
         text().prop_map(Request::PullImage),
         text().prop_map(Request::RemoveImage),
+        (container(), vec(text(), 0..3), duration()).prop_map(|(container, command, timeout)| {
+            Request::ExecSync {
+                container,
+                command,
+                timeout,
+            }
+        }),
+        (select(Aside::ALL), text()).prop_map(|(aside, id)| Request::Aside(aside, id)),
     ]
 }
 
@@ -170,6 +179,7 @@ fn result() -> impl Strategy<Value = Result<Reply, CallFault>> {
         option::of(image_listing()).prop_map(|image| Ok(Reply::Image(image))),
         text().prop_map(|image| Ok(Reply::Pulled(image))),
         vec(image_listing(), 0..3).prop_map(|listed| Ok(Reply::Images(listed))),
+        any::<i32>().prop_map(|code| Ok(Reply::Exec(code))),
     ]
 }
 
@@ -213,27 +223,30 @@ fn event() -> impl Strategy<Value = Event> {
 
 fn sandbox_spec() -> impl Strategy<Value = SandboxSpec> {
     let names = (text(), text(), text(), text(), text());
-    (names, any::<u32>(), labels(), labels()).prop_map(
-        |((binding, name, namespace, uid, handler), attempt, labels, annotations)| SandboxSpec {
+    (names, any::<u32>(), labels(), labels(), labels()).prop_map(
+        |((binding, name, namespace, uid, handler), attempt, labels, notes, sysctls)| SandboxSpec {
             binding,
             name,
             namespace,
             uid: PodUid::from(uid),
             attempt,
             labels,
-            annotations,
+            annotations: notes,
             runtime_handler: handler,
+            sysctls,
         },
     )
 }
 
 fn container_spec() -> impl Strategy<Value = ContainerSpec> {
     let place = (sandbox(), sandbox_spec(), text(), any::<u32>(), text());
+    let flaw = select(&[Flaw::User, Flaw::Directory, Flaw::Mount][..]);
     let limits = (
         option::of(any::<i32>()),
         option::of(any::<u64>()),
         option::of(text()),
         any::<bool>(),
+        option::of(flaw),
     );
     (place, vec(text(), 0..3), limits, labels(), labels()).prop_map(
         |((sandbox, sandbox_spec, binding, attempt, image), command, limits, labels, notes)| {
@@ -250,6 +263,7 @@ fn container_spec() -> impl Strategy<Value = ContainerSpec> {
                 tty: limits.3,
                 labels,
                 annotations: notes,
+                flaw: limits.4,
             }
         },
     )

@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::history::wire;
 use crate::history::{
     Audience, Body, CallFault, CallId, CaseRun, ContainerListing, ContainerMetadata, ContainerSpec,
-    ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, ImageListing, Observer,
-    Reply, Request, RunInfo, RunPlan, RuntimeVersion, SandboxListing, SandboxMetadata, SandboxSpec,
-    SandboxState, SandboxStatus, StepsEnd, StreamEnd, SubscriptionId,
+    ContainerState, ContainerStatus, Entry, Event, EventKind, Flaw, HostFact, ImageListing,
+    Observer, Reply, Request, RunInfo, RunPlan, RuntimeVersion, SandboxListing, SandboxMetadata,
+    SandboxSpec, SandboxState, SandboxStatus, StepsEnd, StreamEnd, SubscriptionId,
 };
 
 pub(super) fn entry(entry: &Entry) -> wire::Entry {
@@ -170,6 +170,19 @@ fn call_began(call: CallId, case: Option<CaseRun>, request: &Request) -> wire::C
         Request::PullImage(image) => To::PullImage(image.clone()),
         Request::RemoveImage(image) => To::RemoveImage(image.clone()),
         Request::ListImages => To::ListImages(wire::Empty {}),
+        Request::ExecSync {
+            container,
+            command,
+            timeout,
+        } => To::ExecSync(wire::ExecSync {
+            container: container.to_string(),
+            command: command.clone(),
+            timeout_ns: nanos(*timeout),
+        }),
+        Request::Aside(aside, id) => To::Aside(wire::Aside {
+            method: aside.method().to_owned(),
+            id: id.clone(),
+        }),
     };
     wire::CallBegan {
         call: call.0,
@@ -215,6 +228,7 @@ fn call_ended(call: CallId, result: &Result<Reply, CallFault>) -> wire::CallEnde
         Ok(Reply::Images(listed)) => To::Images(wire::ImageListings {
             items: listed.iter().map(image_listing).collect(),
         }),
+        Ok(Reply::Exec(code)) => To::Exec(*code),
     };
     wire::CallEnded {
         call: call.0,
@@ -311,6 +325,7 @@ fn sandbox_spec(spec: &SandboxSpec) -> wire::SandboxSpec {
         labels: (*spec.labels).clone(),
         annotations: (*spec.annotations).clone(),
         runtime_handler: spec.runtime_handler.clone(),
+        sysctls: (*spec.sysctls).clone(),
     }
 }
 
@@ -328,6 +343,12 @@ fn container_spec(spec: &ContainerSpec) -> wire::ContainerSpec {
         memory_bytes: spec.memory_bytes,
         labels: (*spec.labels).clone(),
         annotations: (*spec.annotations).clone(),
+        flaw: match spec.flaw {
+            None => wire::Flaw::None.into(),
+            Some(Flaw::User) => wire::Flaw::User.into(),
+            Some(Flaw::Directory) => wire::Flaw::Directory.into(),
+            Some(Flaw::Mount) => wire::Flaw::Mount.into(),
+        },
     }
 }
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::replies::behind;
 use super::{Defect, Fault, Variation};
-use crate::history::{EventKind, Reply, SandboxReport};
+use crate::history::{EventKind, Reply, Request, SandboxReport};
 use crate::model::{
-    Answer, ChildKill, Delivery, ExitNotice, NonTransition, Order, Replay, Transition,
+    Answer, ChildKill, Delivery, ExitNotice, Leftover, NonTransition, Order, Replay, Transition,
 };
 
 pub(super) const BEHAVIOUR: &[Defect] = &[
@@ -16,8 +16,8 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         what: "A container that could not be started is EXITED, and no STOPPED says so.",
         imitates: "containerd 1.7 and 2.1, measured",
         requirements: &["R6", "R23"],
-        shown_in: &["FLR-02"],
-        noticed_by: &["FLR-02", "INV-11"],
+        shown_in: &["FLR-02", "FLR-03"],
+        noticed_by: &["FLR-02", "FLR-03", "INV-11"],
         fault: Fault::Behaviour(|behaviour| behaviour.untold = &[Transition::FailedStart]),
     },
     Defect {
@@ -34,8 +34,8 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         what: "Containers that end with their sandbox are not told to have stopped.",
         imitates: "cri-o/cri-o#6699 (STOPPED never came)",
         requirements: &["R6", "R23"],
-        shown_in: &["SBX-03"],
-        noticed_by: &["SBX-03", "INV-11"],
+        shown_in: &["SBX-03", "SBX-05"],
+        noticed_by: &["SBX-03", "SBX-05", "INV-11"],
         fault: Fault::Behaviour(|behaviour| behaviour.untold = &[Transition::EndWithSandbox]),
     },
     Defect {
@@ -43,8 +43,8 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         what: "Containers that are removed with their sandbox are not told to be deleted.",
         imitates: "CRI-O main, RemovePodSandbox",
         requirements: &["R6"],
-        shown_in: &["SBX-04"],
-        noticed_by: &["SBX-04", "INV-11"],
+        shown_in: &["SBX-04", "SBX-05", "SBX-06"],
+        noticed_by: &["SBX-04", "SBX-05", "SBX-06", "INV-11"],
         fault: Fault::Behaviour(|behaviour| behaviour.untold = &[Transition::RemovalWithSandbox]),
     },
     // What did not happen is told.
@@ -53,8 +53,8 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         what: "Each StopContainer sends STOPPED, also of what has stopped before.",
         imitates: "cri-o/cri-o#6631",
         requirements: &["R8"],
-        shown_in: &["CMP-02"],
-        noticed_by: &["CMP-02", "INV-02"],
+        shown_in: &["CMP-02", "SBX-02"],
+        noticed_by: &["CMP-02", "SBX-02", "INV-02"],
         fault: Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::RepeatedStop]),
     },
     Defect {
@@ -126,6 +126,87 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
                 })
             });
         }),
+    },
+    Defect {
+        name: "started-for-a-refused-start",
+        what: "What runs or has exited is told to have started when a start of it is refused.",
+        imitates: "kubernetes/kubernetes#122763 (a container was started twice)",
+        requirements: &["R6", "R8"],
+        shown_in: &["FLR-07"],
+        noticed_by: &["FLR-07", "INV-02"],
+        fault: Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::RefusedStart]),
+    },
+    Defect {
+        name: "stopped-for-the-end-of-a-command",
+        what: "The end of a command in a container is told as the container's STOPPED.",
+        imitates: "containerd/cri#973",
+        requirements: &["R6"],
+        shown_in: &["NEG-01", "NEG-04", "NEG-07"],
+        noticed_by: &["NEG-01", "NEG-04", "NEG-07"],
+        fault: Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::ExecEnd]),
+    },
+    Defect {
+        name: "started-for-a-call-that-changes-nothing",
+        what: "Calls such as ContainerStats and UpdateContainerResources send STARTED again.",
+        imitates: "catalogue: a call that passes for a transition",
+        requirements: &["R6"],
+        shown_in: &["NEG-05"],
+        noticed_by: &["NEG-05", "INV-02"],
+        fault: Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::Aside]),
+    },
+    Defect {
+        name: "created-for-an-image",
+        what: "Calls to the image service send CREATED of containers again.",
+        imitates: "catalogue: events of images on the stream of containers",
+        requirements: &["R6"],
+        shown_in: &["NEG-06"],
+        noticed_by: &["NEG-06"],
+        fault: Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::ImageCall]),
+    },
+    // What could not be made.
+    Defect {
+        name: "created-for-a-refused-creation",
+        what: "What could not be made is told to be CREATED, and never to be DELETED.",
+        imitates: "CRI-O main, StartContainer: what failed is removed after its CREATED, untold",
+        requirements: &["R6"],
+        shown_in: &["FLR-01", "FLR-04", "FLR-05", "FLR-06", "FLR-08"],
+        noticed_by: &["FLR-01", "FLR-04", "FLR-05", "FLR-06", "FLR-08"],
+        fault: Fault::Behaviour(|behaviour| behaviour.leftover = Leftover::Told),
+    },
+    Defect {
+        name: "refused-creation-stays",
+        what: "What could not be made stays in the lists, and nothing tells of it.",
+        imitates: "cri-o/cri-o#8272 (a failed creation left what could not be removed)",
+        requirements: &["R6", "R23"],
+        shown_in: &["FLR-01", "FLR-05"],
+        noticed_by: &["FLR-01", "FLR-05"],
+        fault: Fault::Behaviour(|behaviour| behaviour.leftover = Leftover::Listed),
+    },
+    Defect {
+        name: "taken-back-silently",
+        what: "A container whose maker has gone is removed after its CREATED, without DELETED.",
+        imitates: "catalogue: a call that is given up and taken back",
+        requirements: &["R6", "R23"],
+        shown_in: &["FLR-09"],
+        noticed_by: &["FLR-09"],
+        fault: Fault::Behaviour(|behaviour| {
+            behaviour.undoes_silently = true;
+            behaviour.replies.push(|request, mut answer| {
+                if matches!(request, Request::CreateContainer(_)) {
+                    answer.after = Some(Duration::from_millis(20));
+                }
+                answer
+            });
+        }),
+    },
+    Defect {
+        name: "sandbox-found-by-uid",
+        what: "Events tell the latest sandbox of the pod, though they are about an earlier one.",
+        imitates: "CRI-O main: what an event shows is found by the pod's UID",
+        requirements: &["R12", "R13"],
+        shown_in: &["SBX-08"],
+        noticed_by: &["SBX-08", "INV-18"],
+        fault: Fault::Behaviour(|behaviour| behaviour.finds_sandboxes_by_uid = true),
     },
     // Exits.
     Defect {

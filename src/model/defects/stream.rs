@@ -28,8 +28,10 @@ pub(super) const STREAM: &[Defect] = &[
         what: "STARTED is never sent.",
         imitates: "containerd/containerd#8892 (a full channel discards events)",
         requirements: &["R6", "R23"],
-        shown_in: &["ORD-05", "REC-02", "SNP-04", "STR-03"],
-        noticed_by: &["ORD-05", "REC-02", "SNP-04", "STR-03", "INV-11"],
+        shown_in: &["ORD-05", "REC-02", "SNP-04", "STR-03", "FLR-09a", "SBX-10"],
+        noticed_by: &[
+            "ORD-05", "REC-02", "SNP-04", "STR-03", "FLR-09a", "SBX-10", "INV-11",
+        ],
         fault: Fault::Events(|_, event| unless(event.kind == EventKind::Started, event)),
     },
     Defect {
@@ -37,9 +39,12 @@ pub(super) const STREAM: &[Defect] = &[
         what: "STOPPED is never sent.",
         imitates: "containerd/containerd#8892 (the STOPPED of an OOM-killed container was discarded)",
         requirements: &["R6", "R23"],
-        shown_in: &["CMP-05", "FEA-01", "STP-01", "STP-02", "EXT-07", "MUL-01"],
+        shown_in: &[
+            "CMP-05", "FEA-01", "STP-01", "STP-02", "EXT-07", "MUL-01", "NEG-02", "NEG-03",
+        ],
         noticed_by: &[
-            "CMP-05", "FEA-01", "STP-01", "STP-02", "EXT-07", "MUL-01", "INV-11",
+            "CMP-05", "FEA-01", "STP-01", "STP-02", "EXT-07", "MUL-01", "NEG-02", "NEG-03",
+            "INV-11",
         ],
         fault: Fault::Events(|_, event| unless(event.kind == EventKind::Stopped, event)),
     },

@@ -10,10 +10,12 @@ pub(in crate::oracle) fn is_about(call: &Call, subject: &Subject) -> bool {
         Request::StartContainer(on)
         | Request::RemoveContainer(on)
         | Request::ContainerStatus(on)
-        | Request::StopContainer { container: on, .. } => on == id,
+        | Request::StopContainer { container: on, .. }
+        | Request::ExecSync { container: on, .. } => on == id,
         Request::StopSandbox(on) | Request::RemoveSandbox(on) | Request::SandboxStatus(on) => {
             ContainerId::from(on) == *id
         }
+        Request::Aside(_, on) => on == id.as_str(),
         Request::Version
         | Request::RunSandbox(_)
         | Request::ListSandboxes(_)

@@ -1,0 +1,63 @@
+//! Steps that go on beside a container's own life: commands in it, calls that change nothing, and
+//! several steps at once.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{WorkloadSpec, duration};
+use crate::history::Aside;
+
+/// Run a command in a container, and wait for its end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a command such as `{container: c, runs: {exit: {code: 1}}, timeout: 5s}`"
+)]
+pub struct ExecStep {
+    /// In which container.
+    pub container: String,
+    /// What the command does. If it declares an exit code and the call tells another, the case is
+    /// inconclusive.
+    pub runs: WorkloadSpec,
+    /// How long it may run; whole seconds.
+    #[serde(with = "duration")]
+    pub timeout: Duration,
+    /// The call must fail, as it does when the time is over.
+    #[serde(default)]
+    pub fails: bool,
+    /// Something else may end the command: whatever the call returns is right.
+    #[serde(default)]
+    pub races: bool,
+}
+
+/// A call that changes no state. Whatever it returns is right: a runtime may not have it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a call such as `{call: ContainerStats, of: c}`"
+)]
+pub struct AsideStep {
+    /// Which call.
+    pub call: Aside,
+    /// The sandbox or container that it is about, if it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+}
+
+/// A call to the image service that changes nothing of containers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    rename_all = "kebab-case",
+    expecting = "what to do to an image: `pull`, `look-up`, `list` or `remove-missing`"
+)]
+pub enum ImageStep {
+    /// Pull the image that is there. Whatever this returns is right: it may have been imported.
+    Pull,
+    /// Ask for its status.
+    LookUp,
+    /// List all images.
+    List,
+    /// Remove one that is not there.
+    RemoveMissing,
+}

@@ -1,0 +1,78 @@
+//! Whether calls that may fail, and steps beside a container's own life, make sense.
+
+use super::{Round, Walk};
+use crate::case::validate::names::Wanted;
+use crate::case::validate::workload;
+use crate::case::{AsideStep, CreateStep, ExecStep, SandboxStep, Terms};
+use crate::history::AsideOf;
+
+impl<'a> Walk<'a, '_> {
+    pub(super) fn terms(&mut self, terms: Terms) {
+        if terms.fails && (terms.races || terms.deadline.is_some()) {
+            self.found
+                .object_to("fails", "this call may succeed, too")
+                .advise("leave out either `fails` or the rest");
+        }
+        if terms.deadline.is_some_and(|deadline| deadline.is_zero()) {
+            self.found
+                .object_to("deadline", "no call comes to anything within no time");
+        }
+        self.span("deadline", terms.deadline);
+    }
+
+    pub(super) fn again(&mut self, step: &SandboxStep) {
+        if let Some(earlier) = &step.again {
+            self.resolve(("again", earlier), Wanted::Sandbox);
+        }
+        if step.again.is_some() && step.without_uid {
+            self.found
+                .object_to("without-uid", "the pod is that of the other sandbox");
+        }
+    }
+
+    pub(super) fn twin(&mut self, step: &CreateStep) {
+        if let Some(twin) = &step.same_as {
+            self.resolve(("same-as", twin), Wanted::Container);
+        }
+    }
+
+    pub(super) fn exec(&mut self, step: &'a ExecStep, round: Round) {
+        self.container(&step.container, &[]);
+        self.found.enter("runs");
+        workload::check_command(&step.runs, round.has_item, self.found);
+        self.found.leave();
+        if step.timeout.subsec_nanos() != 0 || step.timeout.is_zero() {
+            self.found
+                .object_to(
+                    "timeout",
+                    "a command's time is in whole seconds, one or more",
+                )
+                .advise("the CRI counts it in seconds");
+        }
+        self.span("timeout", Some(step.timeout));
+    }
+
+    pub(super) fn aside(&mut self, step: &AsideStep) {
+        let wanted = match step.call.of() {
+            AsideOf::Container => Wanted::Container,
+            AsideOf::Sandbox => Wanted::Sandbox,
+            AsideOf::Nothing => {
+                if step.of.is_some() {
+                    let method = step.call.method();
+                    self.found
+                        .object_to("of", format!("{method} is about the whole runtime"));
+                }
+                return;
+            }
+        };
+        match &step.of {
+            Some(of) => self.resolve(("of", of), wanted),
+            None => {
+                let method = step.call.method();
+                self.found
+                    .object_to("call", format!("{method} is about something"))
+                    .advise("add `of:` with a name");
+            }
+        }
+    }
+}

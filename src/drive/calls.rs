@@ -1,0 +1,207 @@
+//! Calls that may fail, and what goes on beside a container's own life.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::case_run::CaseRunner;
+use super::scope::Scope;
+use super::steps::{Abort, bound_container, failed, unbound};
+use crate::case::{AsideStep, CreateStep, ExecStep, ImageName, ImageStep, SandboxStep, Terms};
+use crate::history::{
+    AsideOf, CallFault, ContainerSpec, PodUid, Reply, Request, SandboxSpec, StatusCode,
+};
+
+/// The reference of an image that no runtime has.
+const MISSING_IMAGE: &str = "localhost/cri-event-conformance/missing:none";
+
+impl CaseRunner {
+    pub(super) async fn run_sandbox(
+        &self,
+        step: &SandboxStep,
+        scope: &mut Scope,
+    ) -> Result<(), Abort> {
+        let spec = self.sandbox_for(step, scope)?;
+        let request = Request::RunSandbox(spec.clone());
+        if let Some(Reply::Sandbox(id)) = self.attempt(request, step.terms(), scope).await? {
+            scope.bind_sandbox(&step.binding, id, spec);
+        }
+        Ok(())
+    }
+
+    fn sandbox_for(&self, step: &SandboxStep, scope: &Scope) -> Result<Arc<SandboxSpec>, Abort> {
+        let spec = self.session().sandbox_spec(&step.binding, &self.case.id);
+        let mut spec = SandboxSpec::clone(&spec);
+        if let Some(earlier) = &step.again {
+            let (_, pod) = scope.sandbox(earlier).ok_or_else(|| unbound(earlier))?;
+            spec = SandboxSpec {
+                binding: step.binding.clone(),
+                attempt: pod.attempt + 1,
+                ..SandboxSpec::clone(pod)
+            };
+        }
+        if step.without_uid {
+            spec.uid = PodUid::default();
+            spec.labels
+                .insert("io.kubernetes.pod.uid".to_owned(), String::new());
+        }
+        if let Some(handler) = &step.runtime_handler {
+            spec.runtime_handler.clone_from(handler);
+        }
+        spec.sysctls = step.sysctls.clone().into();
+        spec.labels.extend(step.labels.clone());
+        spec.annotations.extend(step.annotations.clone());
+        Ok(Arc::new(spec))
+    }
+
+    pub(super) async fn create(&self, step: &CreateStep, scope: &mut Scope) -> Result<(), Abort> {
+        let spec = Arc::new(self.container_for(step, scope)?);
+        let request = Request::CreateContainer(spec.clone());
+        let made = if step.may_fail {
+            let made = self.call_of_step(request, scope).await?.map_err(|fault| {
+                Abort::Inconclusive(format!(
+                    "the runtime refuses `{}` already at CreateContainer: {fault}",
+                    step.binding
+                ))
+            })?;
+            Some(made)
+        } else {
+            self.attempt(request, step.terms(), scope).await?
+        };
+        if let Some(Reply::Container(id)) = made {
+            scope.bind_container(&step.binding, id, spec);
+        }
+        Ok(())
+    }
+
+    fn container_for(&self, step: &CreateStep, scope: &Scope) -> Result<ContainerSpec, Abort> {
+        let pod = scope
+            .sandbox(&step.sandbox)
+            .ok_or_else(|| unbound(&step.sandbox))?;
+        let made = |name: &String| scope.container_spec(name).ok_or_else(|| unbound(name));
+        let name = match &step.attempt_of {
+            Some(earlier) => made(earlier)?.name().to_owned(),
+            None => step.binding.clone(),
+        };
+        let workload = scope.workload(&step.workload);
+        let attempt = self.next_attempt(&name);
+        let mut spec = self
+            .session()
+            .container_spec((&pod.0, &pod.1), &name, attempt, &workload);
+        spec.name = (name != step.binding).then_some(name);
+        spec.binding.clone_from(&step.binding);
+        spec.tty = step.tty;
+        spec.memory_bytes = step.memory_mib.map(|mib| u64::from(mib) << 20);
+        spec.flaw = step.flaw;
+        if step.unlabelled {
+            spec.labels = self.session().labels();
+        }
+        spec.labels.extend(step.labels.clone());
+        spec.annotations.extend(step.annotations.clone());
+        spec.annotations.extend(step.annotation_kib.map(bulk));
+        if step.image == Some(ImageName::Missing) {
+            MISSING_IMAGE.clone_into(&mut spec.image);
+        }
+        if let Some(twin) = &step.same_as {
+            let twin = made(twin)?;
+            spec.name = Some(twin.name().to_owned());
+            spec.labels.clone_from(&twin.labels);
+            spec.attempt = twin.attempt;
+        }
+        Ok(spec)
+    }
+
+    /// Makes a call that may end as the terms say; returns its reply if it succeeded.
+    pub(super) async fn attempt(
+        &self,
+        request: Request,
+        terms: Terms,
+        scope: &Scope,
+    ) -> Result<Option<Reply>, Abort> {
+        let method = request.method();
+        let answer = match terms.deadline {
+            Some(deadline) => self.call_within(request, deadline).await,
+            None => self.call_of_step(request, scope).await?,
+        };
+        match answer {
+            Ok(_) if terms.fails => Err(Abort::Inconclusive(format!(
+                "{method} was meant to fail and succeeded"
+            ))),
+            Ok(reply) => Ok(Some(reply)),
+            Err(fault) if terms.are_usual() || (terms.fails && !is_refusal(&fault)) => {
+                Err(failed(method, &fault))
+            }
+            Err(_) => Ok(None),
+        }
+    }
+
+    pub(super) async fn exec(&self, step: &ExecStep, scope: &Scope) -> Result<(), Abort> {
+        let workload = scope.workload(&step.runs);
+        let request = Request::ExecSync {
+            container: bound_container(scope, &step.container)?,
+            command: workload.command(),
+            timeout: step.timeout,
+        };
+        let answer = self.call(request).await;
+        match (answer, workload.declared_exit()) {
+            _ if step.races => Ok(()),
+            (Err(_), _) if step.fails => Ok(()),
+            (Err(fault), _) => Err(failed("ExecSync", &fault)),
+            (Ok(_), _) if step.fails => Err(Abort::Inconclusive(
+                "ExecSync was meant to fail and succeeded".to_owned(),
+            )),
+            (Ok(Reply::Exec(code)), Some(declared)) if code != declared => {
+                Err(Abort::Inconclusive(format!(
+                    "the command was to end with code {declared}, and ended with {code}"
+                )))
+            }
+            (Ok(_), _) => Ok(()),
+        }
+    }
+
+    pub(super) async fn aside(&self, step: &AsideStep, scope: &Scope) -> Result<(), Abort> {
+        let of = step.of.as_deref().unwrap_or_default();
+        let id = match step.call.of() {
+            AsideOf::Nothing => String::new(),
+            AsideOf::Container | AsideOf::Sandbox => {
+                let id = scope.subject(of).ok_or_else(|| unbound(of))?;
+                id.to_string()
+            }
+        };
+        // A runtime may not have the call.
+        let _ = self.call(Request::Aside(step.call, id)).await;
+        Ok(())
+    }
+
+    pub(super) async fn image(&self, step: ImageStep, scope: &Scope) -> Result<(), Abort> {
+        let image = self.session().options().image.clone();
+        let request = match step {
+            ImageStep::Pull => {
+                // An image that was imported cannot be pulled.
+                let _ = self.call(Request::PullImage(image)).await;
+                return Ok(());
+            }
+            ImageStep::LookUp => Request::ImageStatus(image),
+            ImageStep::List => Request::ListImages,
+            ImageStep::RemoveMissing => Request::RemoveImage(MISSING_IMAGE.to_owned()),
+        };
+        self.must(request, scope).await.map(drop)
+    }
+
+    async fn call_within(&self, request: Request, deadline: Duration) -> Result<Reply, CallFault> {
+        self.session()
+            .caller()
+            .call_within(Some(self.run), request, Some(deadline))
+            .await
+    }
+}
+
+/// An annotation of so many KiB.
+fn bulk(kib: u32) -> (String, String) {
+    let kibibyte = "0123456789abcdef".repeat(64);
+    ("bulk".to_owned(), kibibyte.repeat(kib as usize))
+}
+
+/// Whether the runtime has refused a call: one that it did not answer proves nothing.
+fn is_refusal(fault: &CallFault) -> bool {
+    ![StatusCode::UNAVAILABLE, StatusCode::DEADLINE_EXCEEDED].contains(&fault.code)
+}

@@ -1,0 +1,111 @@
+//! Calls that look at what runs, or adjust it, and change no state: no event may come of them.
+
+use serde::{Deserialize, Serialize};
+
+/// One of these calls, by its name in the CRI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(expecting = "a call that changes no state, such as `ContainerStats`")]
+pub enum Aside {
+    /// Of a container: sets resources that it has anyway.
+    UpdateContainerResources,
+    /// Of a container.
+    ReopenContainerLog,
+    /// Of a container.
+    ContainerStats,
+    /// Of a container.
+    ListContainerStats,
+    /// Of a container: asks for an address, to which nobody connects.
+    Exec,
+    /// Of a container: as `Exec`.
+    Attach,
+    /// Of a sandbox: as `Exec`.
+    PortForward,
+    /// Of a sandbox.
+    PodSandboxStats,
+    /// Of a sandbox.
+    ListPodSandboxStats,
+    /// Of the runtime.
+    Status,
+    /// Of the runtime.
+    RuntimeConfig,
+    /// Of the runtime: tells it nothing new.
+    UpdateRuntimeConfig,
+    /// Of the image service.
+    ImageFsInfo,
+}
+
+/// What such a call is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AsideOf {
+    /// A container, by its id.
+    Container,
+    /// A sandbox, by its id.
+    Sandbox,
+    /// Nothing that has an id.
+    Nothing,
+}
+
+impl Aside {
+    /// All of them.
+    pub const ALL: &[Self] = &[
+        Self::UpdateContainerResources,
+        Self::ReopenContainerLog,
+        Self::ContainerStats,
+        Self::ListContainerStats,
+        Self::Exec,
+        Self::Attach,
+        Self::PortForward,
+        Self::PodSandboxStats,
+        Self::ListPodSandboxStats,
+        Self::Status,
+        Self::RuntimeConfig,
+        Self::UpdateRuntimeConfig,
+        Self::ImageFsInfo,
+    ];
+
+    /// The call's name in the CRI.
+    #[must_use]
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::UpdateContainerResources => "UpdateContainerResources",
+            Self::ReopenContainerLog => "ReopenContainerLog",
+            Self::ContainerStats => "ContainerStats",
+            Self::ListContainerStats => "ListContainerStats",
+            Self::Exec => "Exec",
+            Self::Attach => "Attach",
+            Self::PortForward => "PortForward",
+            Self::PodSandboxStats => "PodSandboxStats",
+            Self::ListPodSandboxStats => "ListPodSandboxStats",
+            Self::Status => "Status",
+            Self::RuntimeConfig => "RuntimeConfig",
+            Self::UpdateRuntimeConfig => "UpdateRuntimeConfig",
+            Self::ImageFsInfo => "ImageFsInfo",
+        }
+    }
+
+    /// The call of this name.
+    #[must_use]
+    pub fn named(method: &str) -> Option<Self> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|aside| aside.method() == method)
+    }
+
+    /// What the call is about.
+    #[must_use]
+    pub fn of(self) -> AsideOf {
+        match self {
+            Self::UpdateContainerResources
+            | Self::ReopenContainerLog
+            | Self::ContainerStats
+            | Self::ListContainerStats
+            | Self::Exec
+            | Self::Attach => AsideOf::Container,
+            Self::PortForward | Self::PodSandboxStats | Self::ListPodSandboxStats => {
+                AsideOf::Sandbox
+            }
+            Self::Status | Self::RuntimeConfig | Self::UpdateRuntimeConfig | Self::ImageFsInfo => {
+                AsideOf::Nothing
+            }
+        }
+    }
+}
