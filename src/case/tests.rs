@@ -324,7 +324,7 @@ fn the_vocabulary_of_the_readme_is_right() {
         "never: {of: c, event: deleted}",
     );
     let (steps, workloads, checks) = (rows("## Steps"), rows("## Workloads"), rows("## Expect"));
-    assert_eq!((steps.len(), workloads.len(), checks.len()), (25, 12, 31));
+    assert_eq!((steps.len(), workloads.len(), checks.len()), (25, 11, 31));
     for words in steps {
         let step = words.replace("as: ", "as: another-").replace('…', step);
         check_case_with(&step, workload, check);

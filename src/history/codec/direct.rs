@@ -9,7 +9,7 @@ mod rest;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::from_wire::{container_state, event_kind, sandbox_state};
+use super::from_wire::{container_state, event_kind, flaw, sandbox_state};
 use super::memo::{Memo, Texts};
 use crate::history::wire::{Field, Fields, Value};
 use crate::history::{
@@ -154,6 +154,7 @@ impl Direct {
                 }
                 Request::ListContainers { sandbox, labels }
             }
+            19 => exec_sync(value.bytes()?, &mut self.parts)?,
             _ => rest::request(tag, value)?,
         })
     }
@@ -219,6 +220,7 @@ impl Direct {
                 10 => read_labels(&mut spec.annotations, &mut fields, &mut self.parts)?,
                 11 => spec.name = Some(value.text()?),
                 12 => spec.tty = value.number()? != 0,
+                13 => spec.flaw = flaw(value.short_signed()?),
                 _ => return None,
             }
         }
@@ -315,7 +317,7 @@ fn sandbox_spec(message: &[u8], parts: &mut Parts) -> Option<SandboxSpec> {
             6 => read_labels(&mut spec.labels, &mut fields, parts)?,
             7 => read_labels(&mut spec.annotations, &mut fields, parts)?,
             8 => spec.runtime_handler = value.text()?,
-            12 => read_labels(&mut spec.sysctls, &mut fields, parts)?,
+            9 => read_labels(&mut spec.sysctls, &mut fields, parts)?,
             _ => return None,
         }
     }
@@ -430,6 +432,25 @@ fn stop_container(message: &[u8], parts: &mut Parts) -> Option<Request> {
         }
     }
     Some(Request::StopContainer { container, grace })
+}
+
+fn exec_sync(message: &[u8], parts: &mut Parts) -> Option<Request> {
+    let (mut container, mut command) = (ContainerId::default(), Vec::new());
+    let mut timeout = Duration::ZERO;
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => container = parts.id(value)?,
+            2 => command.push(value.text()?),
+            3 => timeout = Duration::from_nanos(value.number()?),
+            _ => return None,
+        }
+    }
+    Some(Request::ExecSync {
+        container,
+        command,
+        timeout,
+    })
 }
 
 /// The elements of a list, which is all that its message has.

@@ -265,13 +265,18 @@ fn sandbox_spec(spec: wire::SandboxSpec) -> SandboxSpec {
     }
 }
 
-fn container_spec(spec: wire::ContainerSpec) -> ContainerSpec {
-    let flaw = match spec.flaw() {
+/// A flaw that is not known is none.
+pub(super) fn flaw(flaw: i32) -> Option<Flaw> {
+    match wire::Flaw::try_from(flaw).unwrap_or_default() {
         wire::Flaw::None => None,
         wire::Flaw::User => Some(Flaw::User),
         wire::Flaw::Directory => Some(Flaw::Directory),
         wire::Flaw::Mount => Some(Flaw::Mount),
-    };
+    }
+}
+
+fn container_spec(spec: wire::ContainerSpec) -> ContainerSpec {
+    let flaw = flaw(spec.flaw);
     ContainerSpec {
         sandbox: SandboxId::from(spec.sandbox),
         sandbox_spec: Arc::new(sandbox_spec(spec.sandbox_spec.unwrap_or_default())),

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::{items, once};
 use crate::history::wire::{Field, Fields, Value};
 use crate::history::{
-    Body, CallFault, CaseRun, HostFact, ImageListing, Observer, Reply, Request, RuntimeVersion,
-    StatusCode, StepsEnd, StreamEnd, SubscriptionId,
+    Aside, Body, CallFault, CaseRun, HostFact, ImageListing, Observer, Reply, Request,
+    RuntimeVersion, StatusCode, StepsEnd, StreamEnd, SubscriptionId,
 };
 
 /// An entry of the field with this number.
@@ -39,6 +39,7 @@ pub(super) fn request(tag: u64, value: Value<'_>) -> Option<Request> {
         16 => Request::PullImage(value.text()?),
         17 => Request::RemoveImage(value.text()?),
         18 => nothing(value, Request::ListImages)?,
+        20 => aside(value.bytes()?)?,
         _ => return None,
     })
 }
@@ -50,6 +51,7 @@ pub(super) fn reply(tag: u64, value: Value<'_>) -> Option<Reply> {
         11 => image_found(value.bytes()?)?,
         12 => Reply::Pulled(value.text()?),
         13 => Reply::Images(items(value, image)?),
+        16 => Reply::Exec(value.zigzag()?),
         _ => return None,
     })
 }
@@ -208,6 +210,19 @@ fn fact(message: &[u8]) -> Option<Body> {
     }
     let fact = fact?;
     Some(Body::Fact { case, fact })
+}
+
+fn aside(message: &[u8]) -> Option<Request> {
+    let (mut method, mut id) = (String::new(), String::new());
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => method = value.text()?,
+            2 => id = value.text()?,
+            _ => return None,
+        }
+    }
+    Some(Request::Aside(Aside::named(&method)?, id))
 }
 
 fn version(message: &[u8]) -> Option<RuntimeVersion> {

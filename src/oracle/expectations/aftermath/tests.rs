@@ -32,16 +32,16 @@ fn untold_is_what_no_event_and_no_list_shows() {
     check(
         UNTOLD,
         "pod run; c create fails; c CREATED; pod relist; end",
-        expect![[r#"
+        expect![[r"
             ORD-01 at #3 #4 #5: c: expected no event: CREATED of c.0.beef
-        "#]],
+        "]],
     );
     check(
         UNTOLD,
         "pod run; c create fails; pod relist c=created; end",
-        expect![[r#"
+        expect![[r"
             ORD-01 at #3 #4 #5 #6: c: expected nothing of it in any list: ListContainers shows c.0.beef
-        "#]],
+        "]],
     );
 }
 
@@ -56,24 +56,24 @@ fn undone_is_what_was_deleted_if_it_was_created() {
     check(
         UNDONE,
         "pod run; c create fails; c CREATED; pod relist; end",
-        expect![[r#"
+        expect![[r"
             waits for DELETED of c.0.beef of c
             ORD-01 at #3 #4 #5: c: expected DELETED of c.0.beef: it has not come
-        "#]],
+        "]],
     );
     check(
         UNDONE,
         "pod run; c create fails; c CREATED; c STARTED; c DELETED; pod relist; end",
-        expect![[r#"
+        expect![[r"
             ORD-01 at #3 #4 #5 #6 #7: c: expected no STARTED: STARTED of c.0.beef
-        "#]],
+        "]],
     );
     check(
         UNDONE,
         "pod run; c create fails; pod relist c=exited; end",
-        expect![[r#"
+        expect![[r"
             ORD-01 at #3 #4 #5 #6: c: expected nothing of it in any list: ListContainers shows c.0.beef
-        "#]],
+        "]],
     );
 }
 
@@ -88,18 +88,18 @@ fn told_is_what_lists_and_events_agree_on() {
     check(
         TOLD,
         "pod run; c create fails; pod relist c=created; end",
-        expect![[r#"
+        expect![[r"
             waits for CREATED of c.0.beef, which a list shows, of c
             ORD-01 at #3 #4 #5 #6: c: expected CREATED of c.0.beef, which a list shows,: it has not come
-        "#]],
+        "]],
     );
     check(
         TOLD,
         "pod run; c create fails; c CREATED; pod relist; end",
-        expect![[r#"
+        expect![[r"
             waits for DELETED of c.0.beef of c
             ORD-01 at #3 #4 #5 #6 #7: c: expected DELETED of c.0.beef: it has not come
-        "#]],
+        "]],
     );
     check(
         TOLD,
@@ -109,18 +109,18 @@ fn told_is_what_lists_and_events_agree_on() {
     check(
         TOLD,
         "pod run; c create; c CREATED; pod relist; end",
-        expect![[r#"
+        expect![[r"
             waits for DELETED of c.0.beef of c
             ORD-01 at #3 #4 #5 #6 #7: c: expected DELETED of c.0.beef: it has not come
-        "#]],
+        "]],
     );
     check(
         TOLD,
         "pod run; c create; pod relist; end",
-        expect![[r#"
+        expect![[r"
         waits for CREATED of c.0.beef of c
         ORD-01 at #3 #4: c: expected CREATED of c.0.beef: it has not come
-    "#]],
+    "]],
     );
 }
 
@@ -139,17 +139,17 @@ fn of_a_sandbox_only_a_ready_one_counts() {
     check(
         UNDONE,
         "pod run fails; pod inspect; end",
-        expect![[r#"
+        expect![[r"
         ORD-01 at #1 #2 #3 #4: pod: expected nothing of it in any list: ListPodSandbox shows pod.0.beef
-    "#]],
+    "]],
     );
     check(UNDONE, "pod run fails; end", expect!["holds"]);
     check(
         UNDONE,
         "pod run fails; pod CREATED; pod STARTED; end",
-        expect![[r#"
+        expect![[r"
             ORD-01 at #1 #2 #3 #4: pod: expected no STARTED: STARTED of pod.0.beef
-        "#]],
+        "]],
     );
 }
 
@@ -158,8 +158,8 @@ fn without_a_call_nothing_could_be_checked() {
     check(
         "aftermath: {of: d, is: untold}",
         "pod run; c create fails; end",
-        expect![[r#"
+        expect![[r"
             ORD-01 at: d: expected `d`: the case made none, so that nothing could be checked
-        "#]],
+        "]],
     );
 }
