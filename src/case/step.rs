@@ -156,6 +156,10 @@ impl SandboxStep {
     rename_all = "kebab-case",
     expecting = "a container such as `{as: c, in: pod, workload: obey}`"
 )]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a key of its own in a case file"
+)]
 pub struct CreateStep {
     /// The name for it.
     #[serde(rename = "as")]

@@ -52,8 +52,8 @@ pub struct ExitSpec {
     pub after: Delay,
 }
 
-/// Die by a signal, in a container by that of a fault. No other signal can be told apart from an exit: the init of a
-/// container dies of no signal that it sends to itself.
+/// Die by a signal, in a container by that of a fault. No other signal can be told apart from an
+/// exit: the init of a container dies of no signal that it sends to itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,

@@ -317,7 +317,7 @@ impl Client {
                     cmd: command.clone(),
                     timeout: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
                 };
-                convert::exec(runtime.exec_sync(timed(ask, within)).await?.into_inner())
+                convert::exec(runtime.exec_sync(timed(ask, within)).await?.get_ref())
             }
             _ => unreachable!("`dispatch` sends only requests about containers here"),
         };

@@ -185,7 +185,7 @@ pub(super) fn image(answer: v1::ImageStatusResponse) -> Reply {
     Reply::Image(answer.image.map(image_listing))
 }
 
-pub(super) fn exec(answer: v1::ExecSyncResponse) -> Reply {
+pub(super) fn exec(answer: &v1::ExecSyncResponse) -> Reply {
     Reply::Exec(answer.exit_code)
 }
 

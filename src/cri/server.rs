@@ -154,7 +154,8 @@ impl<B: Backend> RuntimeService for Served<B> {
         exec_sync(ExecSyncRequest) -> ExecSyncResponse =
             |ask| Ok(incoming::exec_sync(ask)),
             |_, reply| outgoing::exec(&reply);
-        update_container_resources(UpdateContainerResourcesRequest) -> UpdateContainerResourcesResponse =
+        update_container_resources(UpdateContainerResourcesRequest)
+            -> UpdateContainerResourcesResponse =
             |ask| Ok(incoming::aside(Aside::UpdateContainerResources, &ask.container_id)),
             |_, reply| outgoing::done(&reply);
         reopen_container_log(ReopenContainerLogRequest) -> ReopenContainerLogResponse =

@@ -10,12 +10,12 @@
 //! A pod is at rest after a relist if nothing is done to it, and no later relist shows it changed,
 //! before every event has had its time; and at the driver's own inspection, which waits for that.
 
+mod belief;
 mod relists;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 
 use super::audience::is_split;
@@ -24,35 +24,19 @@ use super::name_of;
 use super::snapshots::pods_that_went_back;
 use crate::history::{
     Body, Call, CaseHistory, ContainerId, ContainerListing, Entry, Event, EventKind, PodUid,
-    Request, SandboxId, SandboxListing, SandboxSpec, SandboxState, Seq, Shared, Sighting, StepsEnd,
-    StreamEnd, Subject, SubjectKind, SubscriptionId,
+    Request, SandboxId, SandboxListing, SandboxSpec, Seq, Shared, Sighting, StepsEnd, StreamEnd,
+    Subject, SubjectKind, SubscriptionId,
 };
 use crate::limits;
 use crate::outcome::Violation;
 use crate::pleg::{
-    Features, Generic, Kubelet, KubeletPanic, PodStatus, State, list_pods, pod_status, receive,
+    Features, Generic, Kubelet, KubeletPanic, PodStatus, list_pods, pod_status, receive,
 };
+use belief::{Belief, belief, side_by_side};
 use relists::{Answers, Relist, relists};
 
 /// A kubelet's channel holds as many events; it is emptied after each relist and event.
 const CHANNEL: usize = 1_000;
-
-/// What a kubelet believes of one pod.
-type Belief<'a> = BTreeMap<Part<'a>, Told<'a>>;
-
-/// A sandbox of a pod by its id, or a container by its name and id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Part<'a> {
-    Sandbox(&'a str),
-    Container(&'a str, &'a str),
-}
-
-/// The state that a part is in; of a container its exit code and reason, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told<'a> {
-    Sandbox(SandboxState),
-    Container(State, i32, &'a str),
-}
 
 /// What one kubelet came to believe of each pod, and since where in the history.
 type Beliefs = BTreeMap<String, Vec<(Seq, Believed)>>;
@@ -448,61 +432,5 @@ impl Believed {
         let statuses = self.status.as_ref().zip(other.status.as_ref());
         let is_same = statuses.is_some_and(|(own, other)| Arc::ptr_eq(own, other));
         !(is_same && self.deleted == other.deleted) && self.belief() != other.belief()
-    }
-}
-
-fn belief<'a>(status: &'a PodStatus, deleted: &BTreeSet<String>) -> Belief<'a> {
-    let sandboxes = status.sandboxes.iter().map(|sandbox| {
-        let part = Part::Sandbox(sandbox.id.as_str());
-        (part, Told::Sandbox(sandbox.state))
-    });
-    let containers = status
-        .containers
-        .iter()
-        .filter(|container| !deleted.contains(container.id.as_str()))
-        .map(|container| {
-            let part = Part::Container(&container.name, container.id.as_str());
-            let (state, code) = (container.state, container.exit_code);
-            (part, Told::Container(state, code, &container.reason))
-        });
-    sandboxes.chain(containers).collect()
-}
-
-/// Both beliefs of whatever they differ in.
-fn side_by_side(relisting: &Belief<'_>, evented: &Belief<'_>) -> String {
-    let parts: BTreeSet<&Part<'_>> = relisting.keys().chain(evented.keys()).collect();
-    let told = |belief: &Belief<'_>, part: &Part<'_>| {
-        let told = belief.get(part).map(ToString::to_string);
-        told.unwrap_or_else(|| "nothing".to_owned())
-    };
-    let differing = parts
-        .into_iter()
-        .filter(|part| relisting.get(*part) != evented.get(*part))
-        .map(|part| {
-            let (relisting, evented) = (told(relisting, part), told(evented, part));
-            format!("{part}: by relists {relisting}, by events {evented}")
-        });
-    let mut differing: Vec<String> = differing.collect();
-    differing.sort_unstable();
-    differing.join("; ")
-}
-
-impl fmt::Display for Part<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sandbox(id) => write!(f, "sandbox {id}"),
-            Self::Container("", id) => f.write_str(id),
-            Self::Container(name, id) => write!(f, "{name} {id}"),
-        }
-    }
-}
-
-impl fmt::Display for Told<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sandbox(state) => state.fmt(f),
-            Self::Container(state, code, "") => write!(f, "{} {code}", state.label()),
-            Self::Container(state, code, reason) => write!(f, "{} {code} {reason}", state.label()),
-        }
     }
 }

@@ -11,25 +11,21 @@
 //! any of the entries ties an id to a name; other ids are cut as `crictl` cuts them. Text holds no
 //! colours and no control characters.
 
+mod words;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::history::{
-    Body, CallFault, CallId, CaseRun, ContainerState, ContainerStatus, Entry, Event, HostFact,
-    HostInstant, Observer, Reply, Request, RunEnd, RunInfo, RunPlan, SandboxReport, SandboxStatus,
-    Seq, Shared, StepsEnd, StreamEnd, SubscriptionId,
+    Body, CallFault, CallId, CaseRun, ContainerStatus, Entry, Event, HostFact, HostInstant, Reply,
+    Request, SandboxReport, SandboxStatus, Seq, Shared, SubscriptionId,
 };
 
-use super::calendar::{rfc3339, signed_span, span};
-use super::printable::{cut, printable, short_id};
-
-/// Characters kept of a message, a reference or any other text that a runtime chose.
-const MESSAGE: usize = 80;
-
-/// Characters kept of a reason; the CRI means it to be one word.
-const REASON: usize = 24;
-
-/// Items kept of a list of containers or sandboxes.
-const ITEMS: usize = 6;
+use super::calendar::{signed_span, span};
+use super::printable::{cut, short_id};
+use words::{
+    MESSAGE, asked_for, attempted, container_state, list, run_began, run_ended, run_planned,
+    steps_end, stream_end, unjudged,
+};
 
 /// The entries as lines; those in `marked` begin with `>`.
 #[must_use]
@@ -404,97 +400,6 @@ fn lane(request: &Request) -> &'static str {
         | Request::ExecSync { .. }
         | Request::Aside(..) => "rpc",
     }
-}
-
-fn run_began(info: &RunInfo, at: HostInstant) -> String {
-    format!(
-        "{} by {} against {} {} at {}, {}",
-        printable(info.run.as_str()),
-        cut(&info.suite, MESSAGE),
-        cut(&info.runtime.runtime_name, MESSAGE),
-        cut(&info.runtime.runtime_version, MESSAGE),
-        cut(&info.endpoint, MESSAGE),
-        rfc3339(at)
-    )
-}
-
-fn unjudged(skipped: bool, reason: &str) -> String {
-    let word = if skipped { "skipped" } else { "undecided" };
-    format!("is {word}: {}", cut(reason, MESSAGE))
-}
-
-fn run_planned(plan: &RunPlan) -> String {
-    format!(
-        "plans {} executions of {} cases, with {}",
-        plan.executions.len(),
-        plan.cases.len(),
-        cut(&plan.image, MESSAGE)
-    )
-}
-
-fn run_ended(end: &RunEnd) -> String {
-    let faults = end.faults.iter().map(|fault| cut(fault, MESSAGE));
-    let faults: Vec<_> = faults.collect();
-    match &faults[..] {
-        [] => "ends".to_owned(),
-        faults => format!("ends, with faults: {}", faults.join("; ")),
-    }
-}
-
-fn steps_end(end: &StepsEnd) -> String {
-    match end {
-        StepsEnd::Complete => "has done its steps".to_owned(),
-        StepsEnd::Unmet => "has waited in vain".to_owned(),
-        StepsEnd::Inconclusive(reason) => format!("proves nothing: {}", cut(reason, MESSAGE)),
-        StepsEnd::Error(reason) => format!("cannot go on: {}", cut(reason, MESSAGE)),
-    }
-}
-
-fn asked_for(subscription: SubscriptionId, observer: Option<&Observer>) -> String {
-    let by = observer.map(|observer| cut(&observer.binding, MESSAGE));
-    by.map_or_else(
-        || format!("{subscription} asked for"),
-        |by| format!("{subscription} asked for by {by}"),
-    )
-}
-
-fn stream_end(end: &StreamEnd) -> String {
-    match end {
-        StreamEnd::Cancelled => "given up by us".to_owned(),
-        StreamEnd::Closed => "ended by the runtime with OK".to_owned(),
-        StreamEnd::Failed(fault) => format!("broke with {}", cut(&fault.to_string(), MESSAGE)),
-    }
-}
-
-/// `RUNNING`, `EXITED 137 OOMKilled`.
-fn container_state(status: &ContainerStatus) -> String {
-    let state = status.state;
-    let reason = cut(&status.reason, REASON);
-    let gap = if reason.is_empty() { "" } else { " " };
-    match state {
-        ContainerState::Exited => format!("{state} {}{gap}{reason}", status.exit_code),
-        ContainerState::Created | ContainerState::Running | ContainerState::Unknown(_) => {
-            format!("{state}{gap}{reason}")
-        }
-    }
-}
-
-/// The 17th container of a name is `c#17`, as `Subject::label` has it.
-fn attempted(binding: &str, attempt: u32) -> String {
-    let binding = cut(binding, MESSAGE);
-    if attempt > 0 {
-        format!("{binding}#{attempt}")
-    } else {
-        binding
-    }
-}
-
-fn list<T>(items: &[T], describe: impl Fn(&T) -> String) -> String {
-    let mut words: Vec<_> = items.iter().take(ITEMS).map(describe).collect();
-    if items.len() > ITEMS {
-        words.push(format!("and {} more", items.len() - ITEMS));
-    }
-    format!("[{}]", words.join(", "))
 }
 
 #[cfg(test)]

@@ -6,23 +6,19 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::{Arc, LazyLock};
-use std::time::Duration;
+use std::sync::LazyLock;
 
-use cri_event_conformance::case::Case;
 use cri_event_conformance::history::{
-    Body, CallFault, CaseHistory, CaseRun, ContainerId, ContainerListing, ContainerState, Entry,
-    Event, EventKind, Labels, PodUid, Reply, Request, RuntimeNanos, SandboxId, SandboxListing,
-    SandboxMetadata, SandboxState, Seq, StatusCode, StreamEnd, SubjectKind, SubscriptionId,
+    Body, ContainerId, ContainerState, Event, EventKind, PodUid, SandboxId, SandboxState,
 };
-use cri_event_conformance::pleg::POD_UID_LABEL;
 use expect_test::expect_file;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert, proptest};
 use proptest::prop_oneof;
 
 use crate::mutation::shortened;
+use crate::recording::Recording;
 use crate::tables::CASES;
-use crate::{case_of, clean, judge_as};
+use crate::{clean, judge_as};
 
 /// One thing made wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,238 +142,7 @@ static RECORDINGS: LazyLock<Vec<Recording>> = LazyLock::new(|| {
         .collect()
 });
 
-/// A recording, and what can be told of it without judging.
-pub(crate) struct Recording {
-    pub(crate) run: CaseRun,
-    pub(crate) case: Case,
-    pub(crate) entries: Vec<Entry>,
-    /// The ids that the runtime gave to the case; whether it is a sandbox's.
-    subjects: BTreeMap<ContainerId, bool>,
-    steps_ended: usize,
-}
-
-impl Recording {
-    pub(crate) fn of(entries: Vec<Entry>) -> Self {
-        let (run, case) = case_of(&entries);
-        let mut history = CaseHistory::new(run);
-        for entry in &entries {
-            history.push(&Arc::new(entry.clone()));
-        }
-        let subjects = history.subjects().iter().map(|subject| {
-            let is_sandbox = matches!(subject.kind, SubjectKind::Sandbox(_));
-            (subject.id.clone(), is_sandbox)
-        });
-        let subjects = subjects.collect();
-        let ended = |entry: &Entry| matches!(entry.body, Body::StepsEnded { .. });
-        let steps_ended = entries.iter().position(ended).expect("the steps ended");
-        Self {
-            run,
-            case,
-            entries,
-            subjects,
-            steps_ended,
-        }
-    }
-
-    /// The event at a place, if it is about something that the case has made.
-    pub(crate) fn judged(&self, place: usize) -> Option<&Event> {
-        match &self.entries[place].body {
-            Body::Event { event, .. } => self
-                .subjects
-                .contains_key(&event.container)
-                .then_some(event),
-            _ => None,
-        }
-    }
-
-    /// Whether a place has what a list was answered.
-    pub(crate) fn lists(&self, place: usize) -> bool {
-        matches!(
-            self.entries[place].body,
-            Body::CallEnded {
-                result: Ok(Reply::Sandboxes(_) | Reply::Containers(_)),
-                ..
-            }
-        )
-    }
-
-    /// What was asked where the answer stands at this place.
-    fn asked(&self, place: usize) -> Option<&Request> {
-        let Body::CallEnded { call, .. } = self.entries[place].body else {
-            return None;
-        };
-        self.entries.iter().find_map(|entry| match &entry.body {
-            Body::CallBegan {
-                call: began,
-                request,
-                ..
-            } => (*began == call).then_some(request),
-            _ => None,
-        })
-    }
-
-    /// One more in a list: of the sandboxes of the pod that was asked for, or of the containers.
-    fn list_another(&self, entries: &mut [Entry], place: usize) {
-        let Body::CallEnded {
-            result: Ok(reply), ..
-        } = &mut entries[place].body
-        else {
-            return;
-        };
-        match (self.asked(place), reply) {
-            (Some(Request::ListSandboxes(labels)), Reply::Sandboxes(listed)) => {
-                let uid = labels.get(POD_UID_LABEL).cloned().unwrap_or_default();
-                listed.push(SandboxListing {
-                    id: SandboxId::from("another"),
-                    metadata: Some(SandboxMetadata {
-                        uid: PodUid::from(uid),
-                        ..SandboxMetadata::default()
-                    }),
-                    state: SandboxState::Ready,
-                    created_at: RuntimeNanos(1),
-                    labels: Labels::new(),
-                });
-            }
-            (_, Reply::Containers(listed)) => {
-                let subjects = self.subjects.iter();
-                for (sandbox, _) in subjects.filter(|(_, is_sandbox)| **is_sandbox) {
-                    listed.push(ContainerListing {
-                        id: ContainerId::from(format!("another-in-{sandbox}")),
-                        sandbox: SandboxId::from(sandbox.as_str()),
-                        metadata: None,
-                        state: ContainerState::Created,
-                        created_at: RuntimeNanos(1),
-                        labels: Labels::new(),
-                        image: None,
-                    });
-                }
-            }
-            _ => {}
-        }
-    }
-
-    pub(crate) fn with(&self, mutation: Mutation, place: usize, other: usize) -> Vec<Entry> {
-        let mut entries = self.entries.clone();
-        match mutation {
-            Mutation::Remove => drop(entries.remove(place)),
-            Mutation::Repeat => entries.insert(place + 1, entries[place].clone()),
-            Mutation::Swap => {
-                let body = entries[place].body.clone();
-                entries[place].body = std::mem::replace(&mut entries[other].body, body);
-            }
-            Mutation::CallFails => {
-                if let Body::CallEnded { result, .. } = &mut entries[place].body {
-                    *result = Err(CallFault {
-                        code: StatusCode::UNKNOWN,
-                        message: "it fails".to_owned(),
-                        deadline: Duration::ZERO,
-                    });
-                }
-            }
-            Mutation::ReportsNone => {
-                let now_ns = entries[place].at.realtime_ns;
-                if let Body::CallEnded { result, .. } = &mut entries[place].body
-                    && let Ok(Reply::SandboxStatus(report)) = result
-                {
-                    report.containers.clear();
-                    report.timestamp.0 = now_ns;
-                }
-            }
-            Mutation::AlsoListed => self.list_another(&mut entries, place),
-            _ => {
-                if let Body::Event { event, .. } = &mut entries[place].body {
-                    alter(event, mutation);
-                }
-            }
-        }
-        for (place, entry) in entries.iter_mut().enumerate() {
-            entry.seq = Seq(place as u64);
-        }
-        entries
-    }
-}
-
-impl Recording {
-    /// The recording with something made wrong at a place where there is no event: lists are wrong
-    /// from there on, a stream is ended with OK before the teardown, has no headers, or begins with
-    /// a replay.
-    pub(crate) fn with_other(&self, place: usize) -> Option<Vec<Entry>> {
-        let mut entries = self.entries.clone();
-        match &mut entries[place].body {
-            Body::CallEnded {
-                result: Ok(Reply::Containers(_)),
-                ..
-            } => entries[place..].iter_mut().for_each(list_wrongly),
-            Body::SubscriptionEnded { end, .. } => {
-                *end = StreamEnd::Closed;
-                let ended = entries.remove(place);
-                entries.insert(self.steps_ended.min(place), ended);
-            }
-            Body::SubscriptionAnswered { .. } => drop(entries.remove(place)),
-            Body::SubscriptionProven { subscription } => {
-                let subscription = *subscription;
-                let replayed = self.replayed(place, subscription)?;
-                entries.insert(place + 1, replayed);
-            }
-            _ => return None,
-        }
-        for (place, entry) in entries.iter_mut().enumerate() {
-            entry.seq = Seq(place as u64);
-        }
-        Some(entries)
-    }
-
-    /// An event of the latest container before a place, as it may be told to a new subscriber.
-    fn replayed(&self, place: usize, subscription: SubscriptionId) -> Option<Entry> {
-        let earlier = || self.entries[..place].iter().rev();
-        let made = earlier().find_map(|entry| match &entry.body {
-            Body::CallEnded {
-                result: Ok(Reply::Container(id)),
-                ..
-            } if self.subjects.contains_key(id) => Some(id.clone()),
-            _ => None,
-        });
-        let told = earlier().find_map(|entry| match &entry.body {
-            Body::Event { event, .. } if self.subjects.contains_key(&event.container) => {
-                Some(event.clone())
-            }
-            _ => None,
-        });
-        let told = told?;
-        let event = Event {
-            container: made?,
-            kind: EventKind::Started,
-            created_at: RuntimeNanos(told.created_at.0 - 1_000_000_000),
-            ..told
-        };
-        let body = Body::Event {
-            subscription,
-            event,
-        };
-        Some(Entry {
-            body,
-            ..self.entries[place].clone()
-        })
-    }
-}
-
-/// Lets a list show what has exited as running, and all else as exited.
-fn list_wrongly(entry: &mut Entry) {
-    if let Body::CallEnded {
-        result: Ok(Reply::Containers(listed)),
-        ..
-    } = &mut entry.body
-    {
-        for listed in listed {
-            listed.state = match listed.state {
-                ContainerState::Exited => ContainerState::Running,
-                _ => ContainerState::Exited,
-            };
-        }
-    }
-}
-
-fn alter(event: &mut Event, mutation: Mutation) {
+pub(crate) fn alter(event: &mut Event, mutation: Mutation) {
     let id = event.container.clone();
     let sandbox = event.sandbox.as_mut();
     let own = event.containers.iter_mut().find(|status| status.id == id);

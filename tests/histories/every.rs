@@ -9,7 +9,8 @@ use cri_event_conformance::oracle;
 use cri_event_conformance::plan::Selection;
 use cri_event_conformance::run::{Rehearsal, rehearse};
 
-use crate::anything::{Mutation, Recording};
+use crate::anything::Mutation;
+use crate::recording::Recording;
 
 /// What is tried on every event, one at a time.
 const MUTATIONS: &[Mutation] = &[

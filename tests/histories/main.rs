@@ -4,6 +4,7 @@
 mod anything;
 mod every;
 mod mutation;
+mod recording;
 mod runs;
 mod tables;
 

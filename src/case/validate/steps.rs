@@ -127,7 +127,7 @@ impl<'a> Walk<'a, '_> {
             | Step::AwaitEnd(_)
             | Step::Quiet(_) => self.subscription(step, round),
             Step::Prompt(step) => self.prompt(step, round),
-            Step::Version(_) => {}
+            Step::Version(_) | Step::Image(_) => {}
             Step::Parallel(branches) => self.parallel(branches, round),
             Step::OnEvent(step) => {
                 self.span("again", step.again);
@@ -142,7 +142,6 @@ impl<'a> Walk<'a, '_> {
             }
             Step::Exec(step) => self.exec(step, round),
             Step::Aside(step) => self.aside(step),
-            Step::Image(_) => {}
             Step::Repeat(step) => self.repeat(step, round),
         }
     }

@@ -107,28 +107,29 @@ fn event(kind: EventKind) -> Event {
     }
 }
 
+fn spec(handler: &str) -> Arc<SandboxSpec> {
+    let SandboxMetadata {
+        name,
+        uid,
+        namespace,
+        attempt,
+    } = sandbox_metadata();
+    Arc::new(SandboxSpec {
+        binding: String::new(),
+        name,
+        namespace,
+        uid,
+        attempt,
+        labels: labels("l"),
+        annotations: labels("a"),
+        runtime_handler: handler.to_owned(),
+        sysctls: labels("s"),
+    })
+}
+
 /// Every request with what it may be answered by. What only the suite knows is not sent.
 fn calls() -> Vec<(Request, Reply)> {
     let (c, s) = (|| ContainerId::from("c"), || SandboxId::from("s"));
-    let spec = |handler: &str| {
-        let SandboxMetadata {
-            name,
-            uid,
-            namespace,
-            attempt,
-        } = sandbox_metadata();
-        Arc::new(SandboxSpec {
-            binding: String::new(),
-            name,
-            namespace,
-            uid,
-            attempt,
-            labels: labels("l"),
-            annotations: labels("a"),
-            runtime_handler: handler.to_owned(),
-            sysctls: labels("s"),
-        })
-    };
     let container = ContainerSpec {
         sandbox: s(),
         sandbox_spec: spec(""),

@@ -8,7 +8,7 @@ use super::{Broken, Finding, Holds, Pending, makes};
 use crate::case::{AftermathCheck, Outlook};
 use crate::history::{
     Call, CaseHistory, ContainerId, ContainerState, EventKind, PodUid, Reply, Request, SandboxId,
-    SandboxState, Seq, Subject, SubjectKind,
+    SandboxState, Seq, Sighting, Subject, SubjectKind,
 };
 
 /// A call that was to make something.
@@ -278,7 +278,7 @@ impl<'a> Attempt<'a> {
         let mut evidence = vec![self.call.began().seq];
         evidence.extend(self.call.ended().map(|ended| ended.seq));
         let sightings = subject.iter().flat_map(|subject| &subject.sightings);
-        evidence.extend(sightings.map(|seen| seen.seq()));
+        evidence.extend(sightings.map(Sighting::seq));
         evidence.extend(look.iter().flat_map(|look| [look.began, look.ended]));
         evidence.sort_unstable();
         evidence.dedup();

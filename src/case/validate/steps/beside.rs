@@ -65,14 +65,13 @@ impl<'a> Walk<'a, '_> {
                 return;
             }
         };
-        match &step.of {
-            Some(of) => self.resolve(("of", of), wanted),
-            None => {
-                let method = step.call.method();
-                self.found
-                    .object_to("call", format!("{method} is about something"))
-                    .advise("add `of:` with a name");
-            }
+        if let Some(of) = &step.of {
+            self.resolve(("of", of), wanted);
+        } else {
+            let method = step.call.method();
+            self.found
+                .object_to("call", format!("{method} is about something"))
+                .advise("add `of:` with a name");
         }
     }
 }

@@ -1,0 +1,81 @@
+//! What a kubelet believes of a pod, and how two beliefs differ.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use crate::history::SandboxState;
+use crate::pleg::{PodStatus, State};
+
+/// What a kubelet believes of one pod.
+pub(super) type Belief<'a> = BTreeMap<Part<'a>, Told<'a>>;
+
+/// A sandbox of a pod by its id, or a container by its name and id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Part<'a> {
+    Sandbox(&'a str),
+    Container(&'a str, &'a str),
+}
+
+/// The state that a part is in; of a container its exit code and reason, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told<'a> {
+    Sandbox(SandboxState),
+    Container(State, i32, &'a str),
+}
+
+/// What a pod's status lets a kubelet believe, without what it has been told is deleted.
+pub(super) fn belief<'a>(status: &'a PodStatus, deleted: &BTreeSet<String>) -> Belief<'a> {
+    let sandboxes = status.sandboxes.iter().map(|sandbox| {
+        let part = Part::Sandbox(sandbox.id.as_str());
+        (part, Told::Sandbox(sandbox.state))
+    });
+    let containers = status
+        .containers
+        .iter()
+        .filter(|container| !deleted.contains(container.id.as_str()))
+        .map(|container| {
+            let part = Part::Container(&container.name, container.id.as_str());
+            let (state, code) = (container.state, container.exit_code);
+            (part, Told::Container(state, code, &container.reason))
+        });
+    sandboxes.chain(containers).collect()
+}
+
+/// Both beliefs of whatever they differ in.
+pub(super) fn side_by_side(relisting: &Belief<'_>, evented: &Belief<'_>) -> String {
+    let parts: BTreeSet<&Part<'_>> = relisting.keys().chain(evented.keys()).collect();
+    let told = |belief: &Belief<'_>, part: &Part<'_>| {
+        let told = belief.get(part).map(ToString::to_string);
+        told.unwrap_or_else(|| "nothing".to_owned())
+    };
+    let differing = parts
+        .into_iter()
+        .filter(|part| relisting.get(*part) != evented.get(*part))
+        .map(|part| {
+            let (relisting, evented) = (told(relisting, part), told(evented, part));
+            format!("{part}: by relists {relisting}, by events {evented}")
+        });
+    let mut differing: Vec<String> = differing.collect();
+    differing.sort_unstable();
+    differing.join("; ")
+}
+
+impl fmt::Display for Part<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sandbox(id) => write!(f, "sandbox {id}"),
+            Self::Container("", id) => f.write_str(id),
+            Self::Container(name, id) => write!(f, "{name} {id}"),
+        }
+    }
+}
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sandbox(state) => state.fmt(f),
+            Self::Container(state, code, "") => write!(f, "{} {code}", state.label()),
+            Self::Container(state, code, reason) => write!(f, "{} {code} {reason}", state.label()),
+        }
+    }
+}
