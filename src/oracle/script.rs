@@ -177,7 +177,7 @@ impl Script {
     }
 
     /// Calls: `run`, `create`, `start`, `stop`, `remove`, `relist`; with `begins`, `returns` or
-    /// `fails`; `create in=pod exit=42`; `relist c=exited d=gone`. `foreign` is another case's.
+    /// `fails`; `run again=pod`; `create in=pod exit=42`; `relist c=exited d=gone`. `foreign` is another case's.
     fn call(&mut self, name: &str, word: &str, extras: &Extras<'_>) {
         let key = format!("{name} {word}");
         if !extras.has("returns") {
@@ -211,7 +211,7 @@ impl Script {
 
     fn request(&mut self, name: &str, word: &str, extras: &Extras<'_>) -> Request {
         if word == "run" {
-            return Request::RunSandbox(self.new_sandbox(name));
+            return Request::RunSandbox(self.new_sandbox(name, extras));
         } else if word == "create" {
             return Request::CreateContainer(self.new_container(name, extras));
         }
@@ -234,10 +234,11 @@ impl Script {
         }
     }
 
-    fn new_sandbox(&mut self, name: &str) -> Arc<SandboxSpec> {
+    fn new_sandbox(&mut self, name: &str, extras: &Extras<'_>) -> Arc<SandboxSpec> {
+        let pod = extras.value("again").unwrap_or(name);
         let spec = Arc::new(SandboxSpec {
             binding: name.to_owned(),
-            uid: PodUid::from(format!("uid-of-{name}")),
+            uid: PodUid::from(format!("uid-of-{pod}")),
             ..SandboxSpec::default()
         });
         self.sandboxes.insert(name.to_owned(), spec.clone());

@@ -236,3 +236,21 @@ fn a_kubelet_that_relists_alone_does_not_look_at_them() {
         expect![],
     );
 }
+
+// Where a pod has two sandboxes
+
+#[test]
+fn no_kubelet_keeps_a_pod_of_which_a_sandbox_is_deleted() {
+    let made_again = "pod-b run again=pod; pod-b STARTED";
+    then(
+        &format!("{made_again}; pod-b inspect d=running; end"),
+        expect![[r#"
+            INV-13 at #5 #8 #11 #12 #19: pod (pod.0.beef): expected both kubelets believe the same of the pod: d.0.beef: by relists running 0, by events nothing
+            INV-13 at #5 #8 #11 #12 #19: pod-b (pod-b.0.beef): expected both kubelets believe the same of the pod: d.0.beef: by relists running 0, by events nothing
+        "#]],
+    );
+    then(
+        &format!("{made_again}; pod DELETED; pod-b inspect d=running; end"),
+        expect![""],
+    );
+}
