@@ -12,7 +12,7 @@ use crate::pleg::POD_UID_LABEL;
 impl Script {
     /// `pod inspect c=running d=exited:137`: what the case asks of one pod; `run inspect` with the
     /// same words is a relist of all pods beside the cases, of which there is one. `unanswered` are
-    /// the statuses.
+    /// the statuses, `unlisted` the containers.
     pub(super) fn inspect(&mut self, name: &str, extras: &Extras<'_>) {
         let of_run = name == "run";
         let pod = if of_run { "pod" } else { name };
@@ -41,6 +41,7 @@ impl Script {
             labels: label.clone(),
             image: status.image.clone(),
         });
+        let listed = listed.filter(|_| !extras.has("unlisted"));
         let listed = Reply::Containers(listed.collect());
         self.ask(
             of_run,
