@@ -152,6 +152,7 @@ fn a_time_of_zero_or_in_seconds_is_too_old_unless_the_pod_is_new() {
         assert!(kubelet.channel.is_empty(), "what is refused is not told");
         let mut kubelet = evented();
         assert_eq!(receive(&mut kubelet, &early), Ok(taken("pod")));
+        assert!(!kubelet.channel.is_empty(), "what is taken is");
         assert_eq!(kubelet.cache.get("pod").unwrap().modified.ns(), ns);
     }
 }

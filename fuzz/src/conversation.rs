@@ -199,7 +199,7 @@ impl Talk {
             now_ms: 0,
             entries: Vec::new(),
         };
-        talk.record(Body::RunBegan(RunInfo::default()));
+        talk.record(Body::RunBegan(RunInfo::default().into()));
         talk.record(Body::CaseBegan {
             case: RUN,
             id: case.id.clone(),

@@ -92,6 +92,8 @@ fn outcome(case: &Case, evidence: &[Arc<Entry>]) -> Outcome {
         title: case.title.as_str().into(),
         why: case.why.as_str().into(),
         sources: case.sources.as_slice().into(),
+        levels: case.levels,
+        broken_in: Vec::new(),
         verdict: Verdict::Pass,
         reason: None,
         violations: Vec::new(),
@@ -121,6 +123,9 @@ fn tell(outcomes: Vec<Outcome>) {
     }
     let told = RunReport {
         info: RunInfo::default(),
+        profiles: Vec::new(),
+        tier: None,
+        partial: false,
         began: HostInstant::default(),
         duration: Duration::from_secs(1),
         image: String::new(),

@@ -7,8 +7,8 @@ use cri_event_conformance::history::{
     Body, ContainerListing, ContainerStatus, Entry, Reply, SandboxListing, SandboxReport,
 };
 use cri_event_conformance::pleg::{
-    Features, Generic, Kubelet, Moment, StatusFault, Statuses, list_pods,
-    pod_status, receive, relist_hint,
+    Features, Generic, Kubelet, Moment, StatusFault, Statuses, list_pods, pod_status, receive,
+    relist_hint,
 };
 
 /// Lets a kubelet learn whatever there is to learn. Nothing may panic.

@@ -11,8 +11,8 @@ use cri_event_conformance::history::{
     Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
     ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, HostInstant,
     Labels, PodUid, Reply, Request, RunInfo, RuntimeNanos, SandboxId, SandboxListing,
-    SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode, StepsEnd,
-    StreamEnd, SubscriptionId,
+    SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode,
+    StepsEnd, StreamEnd, SubscriptionId,
 };
 
 use crate::judging;
@@ -289,7 +289,11 @@ impl Writer {
             Answer::Made(name) => Reply::Container(name.container()),
             Answer::Pod(pod) => Reply::SandboxStatus(self.sandbox(pod).into()),
             Answer::Report(pod, statuses, read_ms) => Reply::SandboxStatus(SandboxReport {
-                containers: self.statuses(statuses).into_iter().map(Into::into).collect(),
+                containers: self
+                    .statuses(statuses)
+                    .into_iter()
+                    .map(Into::into)
+                    .collect(),
                 timestamp: nanos(*read_ms),
                 ..self.sandbox(pod).into()
             }),
@@ -532,7 +536,10 @@ fn request(of: Name, ask: &Ask) -> Request {
 
 fn stream(subscription: SubscriptionId, what: u8) -> Body {
     match what % 5 {
-        0 => Body::SubscriptionOpened { subscription },
+        0 => Body::SubscriptionOpened {
+            subscription,
+            observer: None,
+        },
         1 => Body::SubscriptionProven { subscription },
         2 => Body::SubscriptionEnded {
             subscription,

@@ -40,7 +40,7 @@ impl Backend for Heard {
         answers.pop_front().unwrap_or(Ok(Reply::Done))
     }
 
-    async fn subscribe(&self) -> Result<Self::Events, CallFault> {
+    async fn subscribe(&self, _: Option<Duration>) -> Result<Self::Events, CallFault> {
         let events: Vec<_> = self.events.iter().cloned().map(Ok).collect();
         Ok(tokio_stream::iter(events))
     }
@@ -68,7 +68,7 @@ pub fn assert_survives_serving(conversation: &Conversation, entries: &[Entry]) {
         case: None,
         request,
     });
-    let bodies = std::iter::once(Body::RunBegan(RunInfo::default())).chain(asked);
+    let bodies = std::iter::once(Body::RunBegan(RunInfo::default().into())).chain(asked);
     let history: Vec<Entry> = bodies.map(at_no_time).collect();
     assert_survives_encoding(&history);
 }
@@ -89,7 +89,9 @@ async fn hear_again(endpoint: &Endpoint, heard: &Heard, entries: &[Entry]) {
             (again, answer) => assert_eq!(again, *answer),
         }
     }
-    let mut stream = events(endpoint).await.expect("the server is still there");
+    let mut stream = events(endpoint, None)
+        .await
+        .expect("the server is still there");
     for event in &heard.events {
         assert_eq!(stream.next().await.as_ref(), Ok(&Some(event.clone())));
     }

@@ -75,6 +75,7 @@ impl Subscription {
             tells_answer: observer.is_some(),
             deadline: observer.as_ref().and_then(|observer| observer.deadline),
             reads: reads.subscribe(),
+            cut: cut.clone(),
         };
         recorder.record(Body::SubscriptionOpened {
             subscription: id,
@@ -153,11 +154,14 @@ struct Reader {
     tells_answer: bool,
     deadline: Option<Duration>,
     reads: watch::Receiver<bool>,
+    cut: Cut,
 }
 
 impl Reader {
     async fn read(mut self, runtime: Runtime) {
         let end = match self.read_events(runtime).await {
+            // Whatever a connection that we have cut looks like: it is our doing.
+            _ if self.cut.is_cancelled() => StreamEnd::Cancelled,
             Ok(()) => StreamEnd::Closed,
             Err(status) => {
                 let deadline = self.deadline.unwrap_or_default();

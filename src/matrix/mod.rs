@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::case::Case;
+use crate::case::{Case, Tier};
 use crate::history::ExpectationFile;
 use crate::model::{Defect, VARIATIONS, defects};
 use crate::run::{RunError, Target};
@@ -48,6 +48,8 @@ pub struct MatrixOptions {
 pub struct Noticed {
     /// The defect.
     pub defect: &'static Defect,
+    /// The cases that were tried.
+    pub tried: Vec<String>,
     /// The cases and invariants that failed, in the report's order.
     pub failed: Vec<String>,
     /// Why the trial came to no verdicts, if it did not.
@@ -83,7 +85,8 @@ impl Noticed {
     /// Those that should have failed and did not.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
-        let missing = |id: &&&str| !self.failed.iter().any(|failed| failed == **id);
+        let was_tried = |id: &str| id.starts_with("INV-") || self.tried.iter().any(|it| it == id);
+        let missing = |id: &&&str| was_tried(id) && !self.failed.iter().any(|it| it == **id);
         self.defect
             .noticed_by
             .iter()
@@ -142,7 +145,8 @@ pub fn matrix(
     out: &mut dyn std::io::Write,
 ) -> Result<Matrix, MatrixError> {
     table::prepare(options)?;
-    let trials = trials(options);
+    let cases = &tried_cases(options, cases)[..];
+    let trials = trials(options, cases);
     let (alone, beside): (Vec<Trial>, Vec<Trial>) =
         trials.into_iter().partition(Trial::wants_the_runtime_alone);
     let mut done = tried(&beside, options.threads, cases, options.all_cases);
@@ -182,13 +186,24 @@ fn tried(trials: &[Trial], threads: NonZeroUsize, cases: &[Case], all_cases: boo
     done.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The cases that are tried: on a real runtime, where trials run beside each other, those of the
+/// core that want nothing for themselves.
+fn tried_cases(options: &MatrixOptions, cases: &[Case]) -> Vec<Case> {
+    let shared = |case: &&Case| case.tier == Tier::Core && !case.exclusive;
+    let wanted = |case: &&Case| options.target.is_none() || shared(case);
+    cases.iter().filter(wanted).cloned().collect()
+}
+
 /// All that is tried, the longest first.
-fn trials(options: &MatrixOptions) -> Vec<Trial> {
+fn trials(options: &MatrixOptions, cases: &[Case]) -> Vec<Trial> {
     let mut trials = Vec::new();
     if let Some(target) = &options.target {
         let known = options.known.clone();
         trials.push(Trial::Unharmed(target.clone(), known));
+        let is_there = |id: &str| cases.iter().any(|case| case.id == id);
+        let shown = |defect: &&Defect| defect.shown_in.first().is_some_and(|id| is_there(id));
         let on_the_way = defects().filter(|defect| defect.fault.is_on_the_way());
+        let on_the_way = on_the_way.filter(shown);
         trials.extend(on_the_way.map(|defect| Trial::Relayed(target.clone(), defect)));
         return trials;
     }

@@ -109,8 +109,11 @@ fn noticed(defect: &'static Defect, tested: Tested, cases: &[Case], all_cases: b
         Ok(report) => (failed(&report), report.faults.first().cloned()),
         Err(fault) => (Vec::new(), Some(told(&fault))),
     };
+    let tried = cases.iter().map(|case| case.id.clone());
+    let shown = |id: &String| all_cases || defect.shown_in.contains(&id.as_str());
     Tried::Defect(Noticed {
         defect,
+        tried: tried.filter(shown).collect(),
         failed,
         fault,
     })

@@ -79,3 +79,16 @@ pub enum Features {
     /// The gate is on, and the Evented PLEG of kubelet 1.26 to 1.36 is in use.
     EventedInUse,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kubelet_that_falls_back_keeps_the_gate_and_loses_the_events() {
+        let mut kubelet = Kubelet::new(Features::EventedInUse, 1);
+        assert!(kubelet.gate() && kubelet.evented_in_use());
+        kubelet.fall_back();
+        assert!(kubelet.gate() && !kubelet.evented_in_use());
+    }
+}

@@ -119,7 +119,7 @@ mod tests {
         let mut schedule = Schedule::new(Generic::PERIOD, true);
         schedule.relisted(at(10));
         for moment in [8, 9] {
-            assert!(schedule.request(&pod(), at(moment)));
+            assert!(schedule.request(&SharedUid::from("served"), at(moment)));
         }
         assert!(schedule.request(&pod(), at(10)));
         assert_eq!(schedule.next(at(10), Some(at(9))), Work::RelistPod(pod()));
@@ -131,6 +131,16 @@ mod tests {
         let mut schedule = Schedule::new(Generic::PERIOD, true);
         assert!(schedule.request(&pod(), at(1)));
         assert_eq!(schedule.next(at(1), None), Work::Relist);
+    }
+
+    #[test]
+    fn falling_back_relists_at_once_and_then_as_often_as_without_events() {
+        let mut schedule = Schedule::new(Duration::from_secs(300), true);
+        schedule.relisted(at(10));
+        schedule.restart(Generic::PERIOD);
+        assert_eq!(schedule.next(at(11), Some(at(10))), Work::Relist);
+        schedule.relisted(at(11));
+        assert_eq!(schedule.next(at(11), Some(at(11))), Work::Wait(at(12)));
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(super) const STREAM: &[Defect] = &[
         imitates: "containerd/containerd#8892 (the STOPPED of an OOM-killed container was discarded)",
         requirements: &["R6", "R23"],
         shown_in: &[
-            "CMP-05", "FEA-01", "STP-01", "STP-02", "EXT-07", "MUL-01", "NEG-02", "NEG-03",
+            "FEA-01", "CMP-05", "STP-01", "STP-02", "EXT-07", "MUL-01", "NEG-02", "NEG-03",
         ],
         noticed_by: &[
             "CMP-05", "FEA-01", "STP-01", "STP-02", "EXT-07", "MUL-01", "NEG-02", "NEG-03",
@@ -518,7 +518,7 @@ pub(super) const STREAM: &[Defect] = &[
         what: "created_at is that of the stream's first event.",
         imitates: "catalogue: a time stamp that is taken once",
         requirements: &["R18", "R21"],
-        shown_in: &["STP-02", "CMP-05"],
+        shown_in: &["CMP-05", "STP-02"],
         noticed_by: &["INV-04"],
         fault: Fault::Events(|passage, event| {
             if passage.held.is_empty() {

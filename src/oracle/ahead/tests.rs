@@ -80,6 +80,12 @@ fn what_is_found_running_had_not_exited() {
         INV-19 at #8 #11 #12: c (c.0.beef): expected RUNNING in STARTED, as ListContainers found it later: EXITED
     "#]],
     );
+    then(
+        "c STARTED state=exited; pod inspect unlisted c=running",
+        expect![[r#"
+        INV-19 at #8 #15 #16: c (c.0.beef): expected RUNNING in STARTED, as ContainerStatus found it later: EXITED
+    "#]],
+    );
 }
 
 #[test]

@@ -71,7 +71,10 @@ fn an_event_long_after_the_relist_is_a_miss() {
             INV-11 at #6 #7 #8: c (c.0.beef): expected STOPPED within 10s of a relist that shows it EXITED: STOPPED came 10.001s later
         "#]],
     );
-    then("pod relist c=exited; pass 9s; c STOPPED; end", expect![]);
+    then(
+        "pod relist c=exited; pass 9s999ms; c STOPPED; end",
+        expect![],
+    );
 }
 
 #[test]
@@ -191,7 +194,7 @@ fn an_event_long_after_its_call_is_a_miss() {
         INV-11 at #6 #7 #8: c (c.0.beef): expected STARTED within 10s of StartContainer: STARTED came 10.001s later
     "#]],
     );
-    then("c start; pass 9s; c STARTED; end", expect![]);
+    then("c start; pass 9s999ms; c STARTED; end", expect![]);
     then(
         "c start begins; c STARTED; pass 20s; c start returns; end",
         expect![],

@@ -135,4 +135,5 @@ fn a_sandbox_that_has_stopped_is_not_ready() {
 #[test]
 fn a_sandbox_may_end_by_itself() {
     then("c STARTED not-ready; pod STOPPED; c STOPPED", expect![]);
+    then("c STARTED not-ready; pod STOPPED; pod stop", expect![]);
 }

@@ -15,7 +15,8 @@ impl Script {
     /// the statuses. `read=+0s`, in the words of an event's `at=`, is when the answer about the
     /// sandbox has read the containers, which it then tells, too: `reported=none` of them, or
     /// `reported=c:running` of one something else.
-    /// What is `gone` has no status; and only the `sandbox` may be asked for.
+    /// What is `gone` has no status; only the `sandbox` may be asked for, and `unlisted` are the
+    /// containers.
     pub(super) fn inspect(&mut self, name: &str, extras: &Extras<'_>) {
         let of_run = name == "run";
         let pod = if of_run { "pod" } else { name };
@@ -47,6 +48,7 @@ impl Script {
             labels: label.clone(),
             image: status.image.clone(),
         });
+        let listed = listed.filter(|_| !extras.has("unlisted"));
         let listed = Reply::Containers(listed.collect());
         self.ask(
             of_run,

@@ -66,6 +66,17 @@ fn a_late_event_out_of_order_is_told() {
 }
 
 #[test]
+fn two_events_are_enough_for_a_disorder() {
+    check(
+        "pod run; c create; c DELETED; end",
+        "c STARTED",
+        expect![[r#"
+        INV-01 at #5 #7: c.0.beef: expected STARTED before DELETED: DELETED and, 2ms later, STARTED, when its case had been judged
+    "#]],
+    );
+}
+
+#[test]
 fn a_late_event_in_order_is_accepted() {
     check(
         "pod run; c create; c CREATED; end",
