@@ -32,7 +32,7 @@ use crate::outcome::Violation;
 use crate::pleg::{
     Features, Generic, Kubelet, KubeletPanic, PodStatus, list_pods, pod_status, receive,
 };
-use belief::{Belief, belief, side_by_side};
+use belief::{Belief, belief, differences};
 use relists::{Answers, Relist, relists};
 
 /// A kubelet's channel holds as many events; it is emptied after each relist and event.
@@ -78,15 +78,16 @@ pub(super) fn plegs_agree(rule: &Invariant, history: &CaseHistory) -> Vec<Violat
             relisting: relisting.get(spec.uid.as_str())?,
             evented: evented.get(spec.uid.as_str()).map_or(&[], Vec::as_slice),
         };
-        Some((&spec.uid, pod.disagreement(rule)?))
+        Some((&spec.uid, pod.disagreements(rule)))
     });
-    let mut disagreements: Vec<(&PodUid, Violation)> = pods.collect();
+    let mut disagreements: Vec<(&PodUid, Vec<Violation>)> =
+        pods.filter(|(_, found)| !found.is_empty()).collect();
     if !disagreements.is_empty() {
         let went_back = pods_that_went_back(history);
         disagreements.retain(|(pod, _)| !went_back.contains(pod));
     }
     let told = disagreements.into_iter();
-    told.map(|(_, violation)| violation).collect()
+    told.flat_map(|(_, found)| found).collect()
 }
 
 /// Whether a pod has another sandbox than one that was DELETED: a kubelet forgets all of a pod at
@@ -126,8 +127,8 @@ struct Pod<'a> {
 }
 
 impl Pod<'_> {
-    /// The first place where it is at rest and the kubelets disagree.
-    fn disagreement(&self, rule: &Invariant) -> Option<Violation> {
+    /// In what the kubelets disagree at the first place where they do and it is at rest.
+    fn disagreements(&self, rule: &Invariant) -> Vec<Violation> {
         self.relisting
             .iter()
             .enumerate()
@@ -146,13 +147,19 @@ impl Pod<'_> {
                 let mut evidence: Vec<Seq> = self.events().map(Sighting::seq).collect();
                 evidence.extend(relist.evidence());
                 evidence.sort_unstable();
-                Some(rule.told(
-                    name_of(self.subject),
-                    "both kubelets believe the same of the pod".to_owned(),
-                    side_by_side(&relisting, &last),
-                    evidence,
-                ))
+                let told = |(beliefs, parts): (String, Vec<String>)| {
+                    let expected =
+                        format!("both kubelets believe the same of {}", parts.join(" and "));
+                    rule.told(name_of(self.subject), expected, beliefs, evidence.clone())
+                };
+                Some(
+                    differences(&relisting, &last)
+                        .into_iter()
+                        .map(told)
+                        .collect(),
+                )
             })
+            .unwrap_or_default()
     }
 
     /// Until where the pod must be believed to be as a relist shows it; none if it is not at rest.

@@ -41,23 +41,28 @@ pub(super) fn belief<'a>(status: &'a PodStatus, deleted: &BTreeSet<String>) -> B
     sandboxes.chain(containers).collect()
 }
 
-/// Both beliefs of whatever they differ in.
-pub(super) fn side_by_side(relisting: &Belief<'_>, evented: &Belief<'_>) -> String {
+/// Whatever two beliefs differ in: both of them in words, and of which parts they are so.
+pub(super) fn differences(
+    relisting: &Belief<'_>,
+    evented: &Belief<'_>,
+) -> BTreeMap<String, Vec<String>> {
     let parts: BTreeSet<&Part<'_>> = relisting.keys().chain(evented.keys()).collect();
     let told = |belief: &Belief<'_>, part: &Part<'_>| {
         let told = belief.get(part).map(ToString::to_string);
         told.unwrap_or_else(|| "nothing".to_owned())
     };
-    let differing = parts
-        .into_iter()
-        .filter(|part| relisting.get(*part) != evented.get(*part))
-        .map(|part| {
-            let (relisting, evented) = (told(relisting, part), told(evented, part));
-            format!("{part}: by relists {relisting}, by events {evented}")
-        });
-    let mut differing: Vec<String> = differing.collect();
-    differing.sort_unstable();
-    differing.join("; ")
+    let mut differences = BTreeMap::<_, Vec<_>>::new();
+    for part in parts {
+        let (relisting, evented) = (told(relisting, part), told(evented, part));
+        if relisting != evented {
+            let beliefs = format!("by relists {relisting}, by events {evented}");
+            differences
+                .entry(beliefs)
+                .or_default()
+                .push(part.to_string());
+        }
+    }
+    differences
 }
 
 impl fmt::Display for Part<'_> {

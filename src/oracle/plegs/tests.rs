@@ -38,13 +38,13 @@ fn another_state_or_exit_code_is_a_disagreement() {
     then(
         "pod inspect c=exited:137; end",
         expect![[r#"
-            INV-13 at #5 #8 #9 #16: pod (pod.0.beef): expected both kubelets believe the same of the pod: c.0.beef: by relists exited 137 Error, by events running 0
+            INV-13 at #5 #8 #9 #16: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
         "#]],
     );
     then(
         "c stop; c STOPPED exit=1; pod inspect c=exited:137; end",
         expect![[r#"
-            INV-13 at #5 #8 #11 #12 #19: pod (pod.0.beef): expected both kubelets believe the same of the pod: c.0.beef: by relists exited 137 Error, by events exited 1 Error
+            INV-13 at #5 #8 #11 #12 #19: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events exited 1 Error
         "#]],
     );
 }
@@ -83,7 +83,7 @@ fn a_container_that_was_deleted_may_stay_in_the_evented_cache() {
     then(
         "c stop; c STOPPED exit=1; pod inspect; end",
         expect![[r#"
-            INV-13 at #5 #8 #11 #12 #17: pod (pod.0.beef): expected both kubelets believe the same of the pod: c.0.beef: by relists nothing, by events exited 1 Error
+            INV-13 at #5 #8 #11 #12 #17: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists nothing, by events exited 1 Error
         "#]],
     );
 }
@@ -102,7 +102,7 @@ fn a_snapshot_that_went_back_is_told_by_its_own_rule() {
     then(
         &format!("{exits} stale=c:exited:2; pod inspect c=exited:1 d=created; end"),
         expect![[r#"
-            INV-13 at #5 #8 #11 #14 #15 #24: pod (pod.0.beef): expected both kubelets believe the same of the pod: c.0.beef: by relists exited 1 Error, by events exited 2 Error
+            INV-13 at #5 #8 #11 #14 #15 #24: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 1 Error, by events exited 2 Error
         "#]],
     );
 }
@@ -114,7 +114,7 @@ fn a_pod_at_rest_for_as_long_as_events_may_take_is_judged_amid_the_steps() {
     then(
         "run inspect c=exited:137; pass 11s; c stop; end",
         expect![[r#"
-            INV-13 at #5 #8 #9 #16: pod (pod.0.beef): expected both kubelets believe the same of the pod: c.0.beef: by relists exited 137 Error, by events running 0
+            INV-13 at #5 #8 #9 #16: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
         "#]],
     );
     then("run inspect c=running; pass 11s; c stop; end", expect![""]);
@@ -149,7 +149,7 @@ fn a_kubelet_relists_after_a_stream_that_ended() {
     then(
         &format!("{stopped}; pod inspect c=exited:137; end"),
         expect![[r#"
-            INV-13 at #5 #8 #13 #20: pod (pod.0.beef): expected both kubelets believe the same of the pod: c.0.beef: by relists exited 137 Error, by events running 0
+            INV-13 at #5 #8 #13 #20: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
         "#]],
     );
 }
@@ -165,7 +165,7 @@ fn another_stream_beside_it_tells_a_kubelet_nothing() {
     then(
         "c stop; c STOPPED exit=137 on=7; pod inspect c=exited:137; end",
         expect![[r#"
-            INV-13 at #5 #8 #11 #12 #19: pod (pod.0.beef): expected both kubelets believe the same of the pod: c.0.beef: by relists exited 137 Error, by events running 0
+            INV-13 at #5 #8 #11 #12 #19: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
         "#]],
     );
 }
@@ -188,8 +188,8 @@ fn a_relist_is_as_new_as_the_sandboxs_status_says() {
     relisted(
         "c=exited:137 read=-1h",
         expect![[r#"
-        INV-13 at #5 #8 #21 #28: pod (pod.0.beef): expected both kubelets believe the same of the pod: c.0.beef: by relists exited 137 Error, by events running 0
-    "#]],
+            INV-13 at #5 #8 #21 #28: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
     );
     relisted("c=exited:137 read=0", expect![]);
 }
@@ -207,8 +207,8 @@ fn a_relist_of_the_future_keeps_events_out() {
     stopped(
         "+1h",
         expect![[r#"
-        INV-13 at #5 #8 #21 #22 #29: pod (pod.0.beef): expected both kubelets believe the same of the pod: c.0.beef: by relists exited 137 Error, by events running 0
-    "#]],
+            INV-13 at #5 #8 #21 #22 #29: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
     );
 }
 
@@ -217,14 +217,14 @@ fn containers_are_those_of_the_sandboxs_status_if_it_tells_when_they_were_read()
     relisted(
         "c=exited:137 read=+0s reported=c:running",
         expect![[r#"
-        INV-13 at #5 #8 #21 #28: pod (pod.0.beef): expected both kubelets believe the same of the pod: c.0.beef: by relists exited 137 Error, by events running 0
-    "#]],
+            INV-13 at #5 #8 #21 #28: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
     );
     relisted(
         "c=exited:137 read=+0s reported=none",
         expect![[r#"
-        INV-13 at #5 #8 #21 #28: pod (pod.0.beef): expected both kubelets believe the same of the pod: c.0.beef: by relists exited 137 Error, by events nothing
-    "#]],
+            INV-13 at #5 #8 #21 #28: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events nothing
+        "#]],
     );
     relisted("c=exited:137 read=0 reported=c:running", expect![]);
 }
@@ -245,8 +245,8 @@ fn no_kubelet_keeps_a_pod_of_which_a_sandbox_is_deleted() {
     then(
         &format!("{made_again}; pod-b inspect d=running; end"),
         expect![[r#"
-            INV-13 at #5 #8 #11 #12 #19: pod (pod.0.beef): expected both kubelets believe the same of the pod: d.0.beef: by relists running 0, by events nothing
-            INV-13 at #5 #8 #11 #12 #19: pod-b (pod-b.0.beef): expected both kubelets believe the same of the pod: d.0.beef: by relists running 0, by events nothing
+            INV-13 at #5 #8 #11 #12 #19: pod (pod.0.beef): expected both kubelets believe the same of d.0.beef: by relists running 0, by events nothing
+            INV-13 at #5 #8 #11 #12 #19: pod-b (pod-b.0.beef): expected both kubelets believe the same of d.0.beef: by relists running 0, by events nothing
         "#]],
     );
     then(
