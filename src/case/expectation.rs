@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::subscriptions::{EndedCheck, HeadersCheck, ReplayCheck, SubscriptionRef};
@@ -20,7 +21,7 @@ pub struct Expectation {
 
 /// What must be seen. Where a name stands for several containers, each of them is checked; a name
 /// that stands for none breaks the expectation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",
     expecting = "a check such as `never: {of: c, event: deleted}`"
@@ -91,7 +92,7 @@ pub enum Check {
 }
 
 /// Exactly these events, in this order.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "events such as `{of: c, exactly: [created, started]}`"
@@ -101,11 +102,12 @@ pub struct EventsCheck {
     pub of: String,
     /// The events.
     #[serde(deserialize_with = "event::list")]
+    #[schemars(with = "Vec<event::Word>")]
     pub exactly: Vec<EventKind>,
 }
 
 /// These events, in this order; others may stand before, between and after them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
@@ -116,11 +118,12 @@ pub struct IncludesCheck {
     pub of: String,
     /// The events.
     #[serde(deserialize_with = "event::list")]
+    #[schemars(with = "Vec<event::Word>")]
     pub in_order: Vec<EventKind>,
 }
 
 /// A sandbox's or container's event.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "an event such as `{of: c, event: started}`"
@@ -130,11 +133,12 @@ pub struct EventRef {
     pub of: String,
     /// The event.
     #[serde(deserialize_with = "event::one")]
+    #[schemars(with = "event::Word")]
     pub event: EventKind,
 }
 
 /// A sandbox or container.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a sandbox or container such as `{of: c}`"
@@ -145,7 +149,7 @@ pub struct NameRef {
 }
 
 /// What an event's snapshot says of its own container. At least one thing must be asked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
@@ -156,6 +160,7 @@ pub struct StatusCheck {
     pub of: String,
     /// The event whose snapshot is read.
     #[serde(deserialize_with = "event::one")]
+    #[schemars(with = "event::Word")]
     pub event: EventKind,
     /// The exit code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -169,7 +174,7 @@ pub struct StatusCheck {
 }
 
 /// An exit code to expect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",
     expecting = "an exit code: `{is: 0}`, `{not: 137}` or `declared`"
@@ -184,7 +189,7 @@ pub enum ExitCode {
 }
 
 /// When an event arrives, measured from the latest such call on the same sandbox or container.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
@@ -195,6 +200,7 @@ pub struct TimingCheck {
     pub of: String,
     /// The event.
     #[serde(deserialize_with = "event::one")]
+    #[schemars(with = "event::Word")]
     pub event: EventKind,
     /// From which end of which call.
     pub after: CallEdge,
@@ -204,6 +210,7 @@ pub struct TimingCheck {
         with = "duration::option",
         skip_serializing_if = "Option::is_none"
     )]
+    #[schemars(with = "duration::Text")]
     pub at_least: Option<Duration>,
     /// Not later than this; a negative span, earlier than the edge, always passes.
     #[serde(
@@ -211,11 +218,14 @@ pub struct TimingCheck {
         with = "duration::option",
         skip_serializing_if = "Option::is_none"
     )]
+    #[schemars(with = "duration::Text")]
     pub at_most: Option<Duration>,
 }
 
 /// One end of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(
     rename_all = "kebab-case",
     expecting = "an end of a call such as `stop-returned`"
@@ -234,7 +244,7 @@ pub enum CallEdge {
 }
 
 /// One event arrives before another.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "two events such as `{first: {of: c, event: stopped}, then: {of: pod, event: stopped}}`"

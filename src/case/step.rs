@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::subscriptions::{
@@ -12,7 +13,7 @@ use super::{MeanwhileStep, OnEventStep, WorkloadSpec, duration, event};
 use crate::history::EventKind;
 
 /// One thing to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",
     expecting = "a step such as `sandbox: {as: pod}`"
@@ -63,7 +64,7 @@ pub enum Step {
 }
 
 /// Run a sandbox.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a name such as `{as: pod}`")]
 pub struct SandboxStep {
     /// The name for it.
@@ -78,7 +79,7 @@ pub struct SandboxStep {
 }
 
 /// Create a container.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
@@ -120,7 +121,7 @@ pub struct CreateStep {
 }
 
 /// Start a container.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a container such as `{container: c}`"
@@ -134,7 +135,7 @@ pub struct StartStep {
 }
 
 /// Stop a container.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a container and a grace period such as `{container: c, grace: 2s}`"
@@ -144,11 +145,12 @@ pub struct StopStep {
     pub container: String,
     /// Time between the stop signal and the kill; whole seconds.
     #[serde(with = "duration")]
+    #[schemars(with = "duration::Text")]
     pub grace: Duration,
 }
 
 /// A container by its name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a container such as `{container: c}`"
@@ -159,7 +161,7 @@ pub struct ContainerStep {
 }
 
 /// A sandbox by its name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a sandbox such as `{sandbox: pod}`")]
 pub struct SandboxRef {
     /// Which sandbox.
@@ -167,7 +169,7 @@ pub struct SandboxRef {
 }
 
 /// Wait until an event has arrived. That it does is a requirement of the case.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "an event such as `{of: c, event: started}`"
@@ -177,6 +179,7 @@ pub struct AwaitStep {
     pub of: String,
     /// Which event.
     #[serde(deserialize_with = "event::one")]
+    #[schemars(with = "event::Word")]
     pub event: EventKind,
     /// The longest time that a conformant runtime may take; the run's event time-out if absent.
     #[serde(
@@ -184,11 +187,12 @@ pub struct AwaitStep {
         with = "duration::option",
         skip_serializing_if = "Option::is_none"
     )]
+    #[schemars(with = "duration::Text")]
     pub within: Option<Duration>,
 }
 
 /// Give up the event stream and open a new one.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "nothing, as in `resubscribe: {}`")]
 pub struct Resubscribe {
     /// What is done between the two, while the run does not listen.
@@ -197,13 +201,13 @@ pub struct Resubscribe {
 }
 
 /// Ask for the runtime's version.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "nothing, as in `version: {}`")]
 pub struct Version {}
 
 /// Do some steps several times. Names bound inside are bound anew each time; no later step can use
 /// them, and in an expectation they stand for those of all rounds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a mapping with `times` or `items`, and `steps`"

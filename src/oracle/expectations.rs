@@ -6,6 +6,7 @@
 mod calls;
 mod content;
 mod gaps;
+mod latency;
 mod readings;
 mod status;
 mod subscriptions;
@@ -20,6 +21,7 @@ use crate::history::{CaseHistory, EventKind, Seq, Sighting, Subject, SubjectKind
 use crate::outcome::{Level, Violation};
 use calls::{edge, edge_name};
 pub(super) use calls::{is_about, makes};
+pub use latency::latencies;
 
 /// What a history says of one check on one subject.
 enum Finding {
