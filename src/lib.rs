@@ -26,7 +26,7 @@
 //! | [`oracle`] | what a history proves: expectations of a case, invariants of every history | case, history, outcome, pleg |
 //! | [`pleg`] | what a kubelet would have believed: its PLEGs, its pod cache | history |
 //! | [`verdicts`] | what a history says of its run: every verdict, the whole report | case, history, oracle, outcome, plan |
-//! | [`report`] | an outcome as text, JUnit, JSON; a history as a timeline | history, outcome |
+//! | [`report`] | an outcome as text, JUnit, JSON; two reports compared; a history as a timeline | history, outcome |
 //! | [`host`] | clocks and kernel facts | history |
 //! | [`workload`] | the program that containers run, its image, a loopback registry | nothing |
 //! | [`metrics`] | a kubelet's PLEG metrics, and their HTTP endpoint | nothing |

@@ -2,21 +2,25 @@
 //! oracle and the runner make these; reports print them. Pure data.
 
 mod level;
+mod measured;
 mod standing;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::history::{Entry, HostInstant, RunInfo, Seq};
 
 pub use level::{Level, Levels, Profile};
+pub use measured::{Capabilities, Latency, Limit, Worst};
 pub use standing::{Conformance, Musts, Shoulds, Standing};
 
 /// The one word on a case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Every expectation held.
@@ -50,7 +54,7 @@ impl fmt::Display for Verdict {
 }
 
 /// A rule was broken: by what, and what proves it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Violation {
     /// The rule's id: an invariant such as `INV-02`, or the case's own id.
     pub rule: String,
@@ -65,6 +69,7 @@ pub struct Violation {
     /// What was.
     pub actual: String,
     /// The entries that prove it, in order.
+    #[schemars(with = "Vec<u64>")]
     pub evidence: Vec<Seq>,
 }
 
@@ -91,6 +96,8 @@ pub struct Outcome {
     pub reason: Option<String>,
     /// The broken rules that convict, in order of discovery.
     pub violations: Vec<Violation>,
+    /// What all violations say was seen, those among them that are not told in full.
+    pub seen: BTreeSet<String>,
     /// Broken rules of a lower level: worth knowing, no failure.
     pub advice: Vec<Violation>,
     /// Of an invariant: the ids of the cases whose histories break it, in order.
@@ -169,6 +176,13 @@ pub struct RunReport {
     pub tier: Option<String>,
     /// Whether cases were left out that belong to it.
     pub partial: bool,
+    /// What the runtime can do, as far as the run has seen it.
+    pub capabilities: Capabilities,
+    /// The longest that anything took for which there is a limit, by limits.
+    pub latencies: Vec<Worst>,
+    /// What is to be said of the run and breaks no rule, one sentence each: an entry of the
+    /// expectation file that has expired.
+    pub notes: Vec<String>,
 }
 
 impl RunReport {

@@ -1,12 +1,13 @@
 //! A history, judged by the oracle and told by every report.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use cri_event_conformance::case::{Case, load};
 use cri_event_conformance::history::{CaseHistory, CaseRun, Entry, HostInstant, RunInfo, codec};
 use cri_event_conformance::oracle::{self, Undecided, WholeRun};
-use cri_event_conformance::outcome::{Outcome, RunReport, Verdict, Violation};
+use cri_event_conformance::outcome::{Capabilities, Outcome, RunReport, Verdict, Violation};
 use cri_event_conformance::report::{self, Evidence, Timeline, json, junit};
 use serde::de::IgnoredAny;
 
@@ -94,6 +95,7 @@ fn outcome(case: &Case, evidence: &[Arc<Entry>]) -> Outcome {
         sources: case.sources.as_slice().into(),
         levels: case.levels,
         broken_in: Vec::new(),
+        seen: BTreeSet::new(),
         verdict: Verdict::Pass,
         reason: None,
         violations: Vec::new(),
@@ -132,6 +134,9 @@ fn tell(outcomes: Vec<Outcome>) {
         outcomes,
         faults: Vec::new(),
         foreign_pods: 0,
+        capabilities: Capabilities::default(),
+        latencies: Vec::new(),
+        notes: Vec::new(),
     };
     report::summary(&told).lines().for_each(assert_plain);
     let mut xml = Vec::new();

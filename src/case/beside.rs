@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{WorkloadSpec, duration};
 use crate::history::Aside;
 
 /// Run a command in a container, and wait for its end.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a command such as `{container: c, runs: {exit: {code: 1}}, timeout: 5s}`"
@@ -22,6 +23,7 @@ pub struct ExecStep {
     pub runs: WorkloadSpec,
     /// How long it may run; whole seconds.
     #[serde(with = "duration")]
+    #[schemars(with = "duration::Text")]
     pub timeout: Duration,
     /// The call must fail, as it does when the time is over.
     #[serde(default)]
@@ -32,7 +34,7 @@ pub struct ExecStep {
 }
 
 /// A call that changes no state. Whatever it returns is right: a runtime may not have it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a call such as `{call: ContainerStats, of: c}`"
@@ -46,7 +48,7 @@ pub struct AsideStep {
 }
 
 /// A call to the image service that changes nothing of containers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",
     expecting = "what to do to an image: `pull`, `look-up`, `list` or `remove-missing`"

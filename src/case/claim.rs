@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{duration, event};
 use crate::history::{EventKind, SandboxState};
 
 /// From an event on, every list and status shows as much as it tells.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "an event such as `{of: c, event: stopped}`"
@@ -18,6 +19,7 @@ pub struct ShownCheck {
     pub of: String,
     /// The event.
     #[serde(deserialize_with = "event::one")]
+    #[schemars(with = "event::Word")]
     pub event: EventKind,
     /// What is asked sooner than this after the event's arrival does not count.
     #[serde(
@@ -25,11 +27,12 @@ pub struct ShownCheck {
         with = "duration::option",
         skip_serializing_if = "Option::is_none"
     )]
+    #[schemars(with = "duration::Text")]
     pub within: Option<Duration>,
 }
 
 /// The state of its sandbox that an event shows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a state such as `{of: pod, event: stopped, is: notready}`"
@@ -39,13 +42,14 @@ pub struct SandboxStateCheck {
     pub of: String,
     /// The event.
     #[serde(deserialize_with = "event::one")]
+    #[schemars(with = "event::Word")]
     pub event: EventKind,
     /// The state of the sandbox.
     pub is: SandboxWord,
 }
 
 /// A state of a sandbox, in the CRI's word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "lowercase",
     expecting = "a state of a sandbox: `ready` or `notready`"
@@ -67,7 +71,7 @@ impl From<SandboxWord> for SandboxState {
 }
 
 /// How long after its making an event arrives, over all sandboxes or containers of the name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a latency such as `{of: c, event: stopped, median: 100ms, p99: 1s}`"
@@ -77,17 +81,20 @@ pub struct LatencyCheck {
     pub of: String,
     /// The event.
     #[serde(deserialize_with = "event::one")]
+    #[schemars(with = "event::Word")]
     pub event: EventKind,
     /// What half of them may take at most.
     #[serde(with = "duration")]
+    #[schemars(with = "duration::Text")]
     pub median: Duration,
     /// What 99 of 100 may take at most; of fewer than 100, all.
     #[serde(with = "duration")]
+    #[schemars(with = "duration::Text")]
     pub p99: Duration,
 }
 
 /// A rule that the sandbox or container keeps.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a rule by its id, as in `{of: c, rule: …}`"

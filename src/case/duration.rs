@@ -1,8 +1,10 @@
 //! Durations as people write them: `50ms`, `2s`, `1m 30s`.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::ser::{Serialize, Serializer};
 
@@ -14,6 +16,46 @@ pub(super) fn serialize<S: Serializer>(duration: &Duration, to: S) -> Result<S::
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     from.deserialize_str(Words)
+}
+
+/// What a schema says of a duration: the units are those of `humantime`.
+pub(super) struct Text;
+
+impl JsonSchema for Text {
+    fn schema_name() -> Cow<'static, str> {
+        "Duration".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "description": "A duration such as `300ms`, `2s` or `1m 30s`.",
+            "pattern": pattern(),
+        })
+    }
+}
+
+impl JsonSchema for Delay {
+    fn schema_name() -> Cow<'static, str> {
+        "Delay".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "description": "A duration such as `300ms`; or `item`, as many milliseconds as the \
+                            current item of the `repeat` around it.",
+            "pattern": format!("^item$|{}", pattern()),
+        })
+    }
+}
+
+/// A number with a unit, and more of them, as a regular expression.
+fn pattern() -> String {
+    const UNITS: &str = "nanos|nsec|ns|usec|us|millis|msec|ms|seconds|second|secs|sec|s|minutes|\
+                         minute|mins|min|m|hours|hour|hrs|hr|h|days|day|d|weeks|week|w|months|\
+                         month|M|years|year|y";
+    format!("^\\s*([0-9]+(\\.[0-9]+)?\\s*({UNITS})\\s*)+$")
 }
 
 /// Objects to a word while it is visited, so that the error has the word's position.

@@ -1,13 +1,15 @@
 //! Events by the words that a case uses: `created`, `started`, `stopped`, `deleted`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
 use crate::history::EventKind;
 
 /// The events that a case can name: those that the CRI defines.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-enum Word {
+#[schemars(rename = "Event")]
+pub(super) enum Word {
     Created,
     Started,
     Stopped,

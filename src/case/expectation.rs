@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::subscriptions::{EndedCheck, HeadersCheck, ReplayCheck, SubscriptionRef};
@@ -20,7 +21,7 @@ pub struct Expectation {
 
 /// What must be seen. Where a name stands for several containers, each of them is checked; a name
 /// that stands for none breaks the expectation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",
     expecting = "a check such as `never: {of: c, event: deleted}`"
@@ -93,7 +94,7 @@ pub enum Check {
 }
 
 /// What became of what calls were to make.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "an aftermath such as `{of: c, is: untold}`"
@@ -106,7 +107,7 @@ pub struct AftermathCheck {
 }
 
 /// What may become of what a call did not make.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",
     expecting = "an aftermath: `untold`, `undone` or `told`"
@@ -122,7 +123,7 @@ pub enum Outlook {
 }
 
 /// Exactly these events, in this order.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "events such as `{of: c, exactly: [created, started]}`"
@@ -132,11 +133,12 @@ pub struct EventsCheck {
     pub of: String,
     /// The events.
     #[serde(deserialize_with = "event::list")]
+    #[schemars(with = "Vec<event::Word>")]
     pub exactly: Vec<EventKind>,
 }
 
 /// These events, in this order; others may stand before, between and after them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
@@ -147,11 +149,12 @@ pub struct IncludesCheck {
     pub of: String,
     /// The events.
     #[serde(deserialize_with = "event::list")]
+    #[schemars(with = "Vec<event::Word>")]
     pub in_order: Vec<EventKind>,
 }
 
 /// A sandbox's or container's event.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "an event such as `{of: c, event: started}`"
@@ -161,11 +164,12 @@ pub struct EventRef {
     pub of: String,
     /// The event.
     #[serde(deserialize_with = "event::one")]
+    #[schemars(with = "event::Word")]
     pub event: EventKind,
 }
 
 /// A sandbox or container.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a sandbox or container such as `{of: c}`"
@@ -176,7 +180,7 @@ pub struct NameRef {
 }
 
 /// What an event's snapshot says of its own container. At least one thing must be asked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
@@ -187,6 +191,7 @@ pub struct StatusCheck {
     pub of: String,
     /// The event whose snapshot is read.
     #[serde(deserialize_with = "event::one")]
+    #[schemars(with = "event::Word")]
     pub event: EventKind,
     /// The exit code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -200,7 +205,7 @@ pub struct StatusCheck {
 }
 
 /// An exit code to expect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",
     expecting = "an exit code: `{is: 0}`, `{not: 137}` or `declared`"
@@ -215,7 +220,7 @@ pub enum ExitCode {
 }
 
 /// When an event arrives, measured from the latest such call on the same sandbox or container.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
@@ -226,6 +231,7 @@ pub struct TimingCheck {
     pub of: String,
     /// The event.
     #[serde(deserialize_with = "event::one")]
+    #[schemars(with = "event::Word")]
     pub event: EventKind,
     /// From which end of which call.
     pub after: CallEdge,
@@ -235,6 +241,7 @@ pub struct TimingCheck {
         with = "duration::option",
         skip_serializing_if = "Option::is_none"
     )]
+    #[schemars(with = "duration::Text")]
     pub at_least: Option<Duration>,
     /// Not later than this; a negative span, earlier than the edge, always passes.
     #[serde(
@@ -242,11 +249,14 @@ pub struct TimingCheck {
         with = "duration::option",
         skip_serializing_if = "Option::is_none"
     )]
+    #[schemars(with = "duration::Text")]
     pub at_most: Option<Duration>,
 }
 
 /// One end of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(
     rename_all = "kebab-case",
     expecting = "an end of a call such as `stop-returned`"
@@ -265,7 +275,7 @@ pub enum CallEdge {
 }
 
 /// One event arrives before another.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "two events such as `{first: {of: c, event: stopped}, then: {of: pod, event: stopped}}`"

@@ -4,40 +4,57 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Case, Check, Expectation, Need, Situation, Step, Tier};
 use crate::outcome::{Level, Levels};
 
-/// A case file, key by key.
-#[derive(Clone, Debug, Deserialize)]
+/// A case of cri-event-conformance: what to do with a container runtime, and what must be seen.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
     expecting = "a case: a mapping with `id`, `title`, `why` and so on"
 )]
+#[schemars(title = "case")]
 pub(super) struct CaseFile {
+    /// The area and a number, such as `ORD-01`. Never reused.
     pub(super) id: String,
+    /// The claim, as one sentence.
     pub(super) title: String,
+    /// Whom a runtime harms that fails here.
     pub(super) why: String,
+    /// Where the requirement comes from.
     pub(super) sources: Vec<String>,
+    /// What it checks, by the ids of `requirements.yaml`, such as `R9`.
     #[serde(default)]
     pub(super) requirements: Vec<String>,
+    /// How large a run has to be to take it along.
     #[serde(default)]
     pub(super) tier: Tier,
+    /// Words to select it by.
     #[serde(default)]
     pub(super) tags: Vec<String>,
+    /// How binding it is, for whom.
     pub(super) levels: Levels,
+    /// What it needs beyond the socket.
     #[serde(default)]
     pub(super) needs: Vec<Need>,
+    /// No other case may run meanwhile.
     #[serde(default)]
     pub(super) exclusive: bool,
+    /// The runtime is asked nothing but what the steps ask.
     #[serde(default)]
     pub(super) silent: bool,
+    /// The situation without which the case proves nothing.
     pub(super) provokes: Option<Situation>,
+    /// What to do.
     pub(super) steps: Vec<Step>,
+    /// What must then be seen; broken, the case fails.
     #[serde(default)]
     pub(super) expect: Vec<Check>,
+    /// What should be seen; broken, it is advice.
     #[serde(default)]
     pub(super) expect_should: Vec<Check>,
 }

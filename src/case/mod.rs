@@ -18,6 +18,7 @@ mod number;
 mod parse;
 mod reading;
 mod requirement;
+mod schema;
 mod step;
 mod subscriptions;
 #[cfg(test)]
@@ -27,6 +28,7 @@ mod workload;
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::Levels;
@@ -41,6 +43,7 @@ pub use expectation::{
 pub use parse::parse;
 pub use reading::{MeanwhileStep, OnEventStep, Read};
 pub use requirement::Requirement;
+pub use schema::schema;
 pub use step::{
     AwaitStep, ContainerStep, CreateStep, ImageName, RepeatStep, Resubscribe, SandboxRef,
     SandboxStep, StartStep, Step, StopStep, Terms, Version,
@@ -92,7 +95,9 @@ pub struct Case {
 }
 
 /// How large a run has to be to take a case along.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(
     rename_all = "kebab-case",
     expecting = "a tier: `core`, `extended` or `full`"
@@ -118,7 +123,7 @@ impl fmt::Display for Tier {
 }
 
 /// What a case needs beyond the CRI socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", expecting = "a need such as `memory-limit`")]
 pub enum Need {
     /// Memory limits are enforced, and the host's count of OOM kills can be read.
@@ -128,7 +133,7 @@ pub enum Need {
 }
 
 /// A situation that a case provokes. Without it the case is inconclusive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",
     expecting = "a situation such as `oom-kill`"

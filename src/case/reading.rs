@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Step, duration, event};
 use crate::history::EventKind;
 
 /// Something to ask about a sandbox or container.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",
     expecting = "what to ask: `containers`, `container-status`, `sandboxes` or `sandbox-status`"
@@ -26,7 +27,7 @@ pub enum Read {
 
 /// Take steps, and read the moment an event arrives. The step is over when both are; that the
 /// event comes, by its time-out after the steps, is a requirement of the case.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "an event and what to read then, such as `{of: c, event: stopped, read: [containers]}`"
@@ -36,6 +37,7 @@ pub struct OnEventStep {
     pub of: String,
     /// Which event.
     #[serde(deserialize_with = "event::one")]
+    #[schemars(with = "event::Word")]
     pub event: EventKind,
     /// What to ask then, one after the other.
     pub read: Vec<Read>,
@@ -45,6 +47,7 @@ pub struct OnEventStep {
         with = "duration::option",
         skip_serializing_if = "Option::is_none"
     )]
+    #[schemars(with = "duration::Text")]
     pub again: Option<Duration>,
     /// What to do meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -52,7 +55,7 @@ pub struct OnEventStep {
 }
 
 /// Take steps, and read all the while, and once more when they are over.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "what to read during which steps, such as `{of: pod, read: [sandbox-status], steps: […]}`"

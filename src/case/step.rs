@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::subscriptions::{
@@ -14,7 +15,7 @@ use super::{
 use crate::history::{EventKind, Flaw};
 
 /// One thing to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",
     expecting = "a step such as `sandbox: {as: pod}`"
@@ -98,7 +99,7 @@ impl Terms {
 }
 
 /// Run a sandbox.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
@@ -138,6 +139,7 @@ pub struct SandboxStep {
         with = "duration::option",
         skip_serializing_if = "Option::is_none"
     )]
+    #[schemars(with = "Option<duration::Text>")]
     pub deadline: Option<Duration>,
 }
 
@@ -150,7 +152,7 @@ impl SandboxStep {
 }
 
 /// Create a container.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
@@ -214,11 +216,12 @@ pub struct CreateStep {
         with = "duration::option",
         skip_serializing_if = "Option::is_none"
     )]
+    #[schemars(with = "Option<duration::Text>")]
     pub deadline: Option<Duration>,
 }
 
 /// An image that is not the suite's own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", expecting = "an image: `missing`")]
 pub enum ImageName {
     /// One that the runtime does not have.
@@ -234,7 +237,7 @@ impl CreateStep {
 }
 
 /// Start a container.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a container such as `{container: c}`"
@@ -254,6 +257,7 @@ pub struct StartStep {
         with = "duration::option",
         skip_serializing_if = "Option::is_none"
     )]
+    #[schemars(with = "Option<duration::Text>")]
     pub deadline: Option<Duration>,
 }
 
@@ -266,7 +270,7 @@ impl StartStep {
 }
 
 /// Stop a container.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a container and a grace period such as `{container: c, grace: 2s}`"
@@ -276,6 +280,7 @@ pub struct StopStep {
     pub container: String,
     /// Time between the stop signal and the kill; whole seconds.
     #[serde(with = "duration")]
+    #[schemars(with = "duration::Text")]
     pub grace: Duration,
     /// Something else may make it fail: whatever the call returns is right.
     #[serde(default)]
@@ -286,6 +291,7 @@ pub struct StopStep {
         with = "duration::option",
         skip_serializing_if = "Option::is_none"
     )]
+    #[schemars(with = "Option<duration::Text>")]
     pub deadline: Option<Duration>,
 }
 
@@ -298,7 +304,7 @@ impl StopStep {
 }
 
 /// A container by its name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a container such as `{container: c}`"
@@ -309,7 +315,7 @@ pub struct ContainerStep {
 }
 
 /// A sandbox by its name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a sandbox such as `{sandbox: pod}`")]
 pub struct SandboxRef {
     /// Which sandbox.
@@ -317,7 +323,7 @@ pub struct SandboxRef {
 }
 
 /// Wait until an event has arrived. That it does is a requirement of the case.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "an event such as `{of: c, event: started}`"
@@ -327,6 +333,7 @@ pub struct AwaitStep {
     pub of: String,
     /// Which event.
     #[serde(deserialize_with = "event::one")]
+    #[schemars(with = "event::Word")]
     pub event: EventKind,
     /// The longest time that a conformant runtime may take; the run's event time-out if absent.
     #[serde(
@@ -334,11 +341,12 @@ pub struct AwaitStep {
         with = "duration::option",
         skip_serializing_if = "Option::is_none"
     )]
+    #[schemars(with = "duration::Text")]
     pub within: Option<Duration>,
 }
 
 /// Give up the event stream and open a new one.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "nothing, as in `resubscribe: {}`")]
 pub struct Resubscribe {
     /// What is done between the two, while the run does not listen.
@@ -347,13 +355,13 @@ pub struct Resubscribe {
 }
 
 /// Ask for the runtime's version.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "nothing, as in `version: {}`")]
 pub struct Version {}
 
 /// Do some steps several times. Names bound inside are bound anew each time; no later step can use
 /// them, and in an expectation they stand for those of all rounds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a mapping with `times` or `items`, and `steps`"

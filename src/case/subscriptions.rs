@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Step, duration, event};
@@ -9,7 +10,7 @@ use crate::history::{EventKind, StatusCode};
 
 /// Subscribe beside the stream that all cases read. What has not been given up when the steps are
 /// over is given up then.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
@@ -31,6 +32,7 @@ pub struct SubscribeStep {
         with = "duration::option",
         skip_serializing_if = "Option::is_none"
     )]
+    #[schemars(with = "duration::Text")]
     pub deadline: Option<Duration>,
     /// How soon it must be effective, when no event proves it. If absent, one does.
     #[serde(
@@ -38,11 +40,12 @@ pub struct SubscribeStep {
         with = "duration::option",
         skip_serializing_if = "Option::is_none"
     )]
+    #[schemars(with = "duration::Text")]
     pub effective: Option<Duration>,
 }
 
 /// The connection that a subscription uses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",
     expecting = "a connection: `own` or `calls`"
@@ -56,7 +59,7 @@ pub enum ConnectionSpec {
 }
 
 /// Give a subscription up.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
@@ -71,7 +74,7 @@ pub struct UnsubscribeStep {
 }
 
 /// A subscription by its name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a subscription such as `{subscription: b}`"
@@ -82,7 +85,7 @@ pub struct SubscriptionStep {
 }
 
 /// Wait until the runtime has ended a subscription. That it does is a requirement of the case.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a subscription such as `{of: b, within: 5s}`"
@@ -92,20 +95,22 @@ pub struct AwaitEndStep {
     pub of: String,
     /// The longest time that a conformant runtime may take.
     #[serde(with = "duration")]
+    #[schemars(with = "duration::Text")]
     pub within: Duration,
 }
 
 /// Do nothing for a time, in which nothing may come on any stream, and none may end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a time such as `{for: 5s}`")]
 pub struct QuietStep {
     /// How long.
     #[serde(rename = "for", with = "duration")]
+    #[schemars(with = "duration::Text")]
     pub time: Duration,
 }
 
 /// Do some steps, each call of which must return soon. That it does is a requirement of the case.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a bound and steps such as `{within: 5s, steps: […]}`"
@@ -113,13 +118,14 @@ pub struct QuietStep {
 pub struct PromptStep {
     /// The longest time that a call of a conformant runtime may take.
     #[serde(with = "duration")]
+    #[schemars(with = "duration::Text")]
     pub within: Duration,
     /// What to do.
     pub steps: Vec<Step>,
 }
 
 /// Steps that are taken beside others.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "steps such as `{steps: […]}`")]
 pub struct Branch {
     /// What to do.
@@ -127,7 +133,7 @@ pub struct Branch {
 }
 
 /// Subscriptions by their name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a subscription such as `{of: b}`")]
 pub struct SubscriptionRef {
     /// The name.
@@ -135,7 +141,7 @@ pub struct SubscriptionRef {
 }
 
 /// When the headers of a subscription's response came.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
@@ -146,11 +152,12 @@ pub struct HeadersCheck {
     pub of: String,
     /// How long after it was asked for.
     #[serde(with = "duration")]
+    #[schemars(with = "duration::Text")]
     pub at_most: Duration,
 }
 
 /// How and when the runtime ended a subscription.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
@@ -163,12 +170,14 @@ pub struct EndedCheck {
     pub with: Vec<Code>,
     /// Not sooner after it was asked for.
     #[serde(with = "duration")]
+    #[schemars(with = "duration::Text")]
     pub at_least: Duration,
 }
 
 /// A gRPC code by its name, such as `UNAVAILABLE`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
 pub struct Code(pub StatusCode);
 
 impl TryFrom<String> for Code {
@@ -187,7 +196,7 @@ impl From<Code> for String {
 }
 
 /// What a new subscriber is told of what has happened while nobody listened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "all that has happened, such as `{of: c, all: [started, stopped]}`"
@@ -197,5 +206,6 @@ pub struct ReplayCheck {
     pub of: String,
     /// All that has happened to it.
     #[serde(deserialize_with = "event::list")]
+    #[schemars(with = "Vec<event::Word>")]
     pub all: Vec<EventKind>,
 }

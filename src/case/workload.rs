@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duration;
 
 /// What a container does.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",
     expecting = "a workload such as `obey`, `{exit: …}` or `{eat: …}`"
@@ -38,7 +39,7 @@ pub enum WorkloadSpec {
 }
 
 /// Exit by itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
@@ -54,7 +55,7 @@ pub struct ExitSpec {
 
 /// Die by a signal, in a container by that of a fault. No other signal can be told apart from an
 /// exit: the init of a container dies of no signal that it sends to itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
@@ -70,7 +71,7 @@ pub struct DieSpec {
 }
 
 /// Use memory beyond any limit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
@@ -82,11 +83,12 @@ pub struct EatSpec {
     /// How long after the start. A runtime watches for OOM kills only a little after it has started
     /// the container, so that an instant one tests something else.
     #[serde(with = "duration")]
+    #[schemars(with = "duration::Text")]
     pub after: Duration,
 }
 
 /// Use memory beyond any limit once SIGTERM has come.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
@@ -98,7 +100,7 @@ pub struct EatOnTermSpec {
 }
 
 /// Have a child use memory beyond any limit, and outlive it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
@@ -109,9 +111,11 @@ pub struct ChildEatSpec {
     pub mib: u32,
     /// How long after the start.
     #[serde(with = "duration")]
+    #[schemars(with = "duration::Text")]
     pub after: Duration,
     /// How long the container runs after the child's death.
     #[serde(with = "duration")]
+    #[schemars(with = "duration::Text")]
     pub then: Duration,
     /// With which code it then exits.
     pub code: Number,

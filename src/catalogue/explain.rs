@@ -153,7 +153,11 @@ impl Catalogue {
         sheet.items("defects that turn it red", &defects);
         let offenders = self.offenders(id).into_iter();
         let offenders = offenders.map(|(runtime, failure)| {
-            let sometimes = if failure.sometimes { ", sometimes" } else { "" };
+            let sometimes = match failure.rate {
+                Some(rate) => format!(", in {rate}"),
+                None if failure.sometimes => ", sometimes".to_owned(),
+                None => String::new(),
+            };
             let reason = failure.reason.trim();
             format!("{runtime}{sometimes}: {reason} ({})", failure.link)
         });

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::reports::{CompareArgs, SchemaArg};
 use crate::limits;
 use crate::model::{Defect, defects};
 use crate::run::EXIT_CODES;
@@ -93,6 +94,15 @@ pub(super) enum Command {
     Bench {
         #[command(subcommand)]
         what: BenchCommand,
+    },
+    /// Compare two JSON reports: what got worse, what got better, what is new or gone
+    ///
+    /// Ends with exit code 1 if anything got worse.
+    Compare(CompareArgs),
+    /// Print the JSON Schema of a file that this suite reads or writes
+    Schema {
+        /// Which file
+        of: SchemaArg,
     },
     /// Print a completion script for a shell
     Completions {
@@ -350,6 +360,10 @@ pub(super) struct ReportArgs {
     /// Failures that are known of this runtime: a YAML file of case, reason and link
     #[arg(long, value_name = "FILE", help_heading = "Verdict")]
     pub(super) expectations: Option<PathBuf>,
+    /// Write a file of known failures to finish: what failed, and what --expectations lists and is
+    /// not mended; never over a file that is there
+    #[arg(long, value_name = "FILE", help_heading = "Verdict")]
+    pub(super) write_expectations: Option<PathBuf>,
     /// How to print results
     #[arg(long, value_enum, default_value_t = FormatArg::Pretty, help_heading = "Output")]
     pub(super) format: FormatArg,

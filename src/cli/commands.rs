@@ -12,7 +12,7 @@ use super::args::{
     ArchiveFormat, BenchCommand, CheckArgs, Cli, ColorArg, Command, FormatArg, OutputArg,
     ProfileArg, RunArgs, SelectionArgs, TierArg,
 };
-use super::{Fault, chain, proof, target};
+use super::{Fault, chain, proof, reports, target};
 use crate::case::Tier;
 use crate::catalogue::Catalogue;
 use crate::cri::{Client, Endpoint};
@@ -78,6 +78,11 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
                 &mut io::stdout().lock(),
             )?)
         }
+        Some(Command::Compare(args)) => {
+            let (told, exit) = reports::compare(args)?;
+            print(told.as_bytes()).map(|_| exit)
+        }
+        Some(Command::Schema { of }) => print(reports::schema(*of).as_bytes()),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(
@@ -226,6 +231,7 @@ fn check_options(args: &CheckArgs) -> CheckOptions {
         color: color(report.color),
         junit: report.junit.clone(),
         json: report.json.clone(),
+        write_expectations: report.write_expectations.clone(),
     }
 }
 
@@ -255,6 +261,7 @@ fn options(args: &RunArgs, tested: Tested) -> RunOptions {
         color: color(args.report.color),
         junit: args.report.junit.clone(),
         json: args.report.json.clone(),
+        write_expectations: args.report.write_expectations.clone(),
         history: args.history.clone(),
         metrics: args.metrics_address,
         expectations: args.report.expectations.clone(),

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod config;
 mod proof;
+mod reports;
 mod target;
 
 pub use args::Cli;

@@ -11,7 +11,8 @@ use tonic::transport::Channel;
 use super::aside::Services;
 use super::convert::{self, created, deepest, done};
 use super::endpoint::{Endpoint, SocketError};
-use crate::history::{CallFault, Reply, Request, RuntimeVersion, StatusCode};
+use super::oci;
+use crate::history::{CallFault, OciRuntime, Reply, Request, RuntimeVersion, StatusCode};
 use crate::{host, limits};
 
 /// A connection to a runtime and to its image service, for unary calls. Cheap to clone.
@@ -109,6 +110,23 @@ impl Client {
     #[must_use]
     pub fn version(&self) -> &RuntimeVersion {
         &self.version
+    }
+
+    /// How long each call may take, unless it has a deadline of its own.
+    #[must_use]
+    pub fn deadline(&self) -> Duration {
+        self.deadline
+    }
+
+    /// The OCI runtime that a handler starts, empty for the default one; none if the runtime does
+    /// not tell.
+    pub async fn oci_runtime(&self, handler: &str) -> Option<OciRuntime> {
+        let within = self.deadline.min(limits::CONNECT_DEADLINE);
+        let mut runtime = self.runtime.clone();
+        let ask = timed(v1::StatusRequest { verbose: true }, within);
+        let answer = tokio::time::timeout(within, runtime.status(ask)).await;
+        let answer = answer.ok()?.ok()?.into_inner();
+        oci::of(&answer.info, handler)
     }
 
     /// The connection on which the runtime is called.

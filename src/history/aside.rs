@@ -1,9 +1,12 @@
 //! Calls that look at what runs, or adjust it, and change no state: no event may come of them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One of these calls, by its name in the CRI.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(expecting = "a call that changes no state, such as `ContainerStats`")]
 pub enum Aside {
     /// Of a container: sets resources that it has anyway.

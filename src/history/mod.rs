@@ -27,7 +27,10 @@ pub use ids::{
     SubscriptionId,
 };
 pub use observed::Observed;
-pub use run::{Audience, ExpectationFile, PlannedCase, PlannedExecution, RunEnd, RunInfo, RunPlan};
+pub use run::{
+    Audience, ExpectationFile, Host, OciRuntime, PlannedCase, PlannedExecution, RunEnd, RunInfo,
+    RunPlan,
+};
 pub use shared::Shared;
 pub use status::{
     ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event, EventKind,

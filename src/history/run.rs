@@ -1,5 +1,7 @@
 //! What a history tells of the run as a whole: its beginning, its plan, its end.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::{RunId, RuntimeVersion};
@@ -15,6 +17,36 @@ pub struct RunInfo {
     pub endpoint: String,
     /// What the runtime calls itself.
     pub runtime: RuntimeVersion,
+    /// What starts processes for it; absent if the runtime does not tell.
+    pub oci: Option<OciRuntime>,
+    /// The host of the suite and the runtime; absent for a runtime that is simulated.
+    pub host: Option<Host>,
+    /// How long a call may take, unless a case says otherwise; absent in older histories.
+    pub call_deadline: Option<Duration>,
+}
+
+/// The OCI runtime that pods run with, as the runtime tells of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OciRuntime {
+    /// The runtime handler by which pods ask for it.
+    pub handler: String,
+    /// The name of its program, such as `runc`; absent if that is not told.
+    pub name: Option<String>,
+    /// Its version; absent if that is not told.
+    pub version: Option<String>,
+}
+
+/// The host that a run had, when it began.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// The kernel's release, as `uname -r` has it.
+    pub kernel: String,
+    /// Which cgroups are mounted: `1`, `2` or `hybrid`; absent if none are.
+    pub cgroup: Option<String>,
+    /// Processors that the suite may use.
+    pub cpus: u32,
+    /// The load of the last minute, in percent of one processor; absent if it cannot be read.
+    pub load_percent: Option<u32>,
 }
 
 /// What a run is about to do, and all that its reports say beside what is seen.

@@ -3,6 +3,7 @@
 //! The only module that reads a clock or the kernel's files.
 
 mod clock;
+mod facts;
 
 use std::io;
 use std::os::fd::AsFd;
@@ -14,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 pub use clock::{Reactor, now};
 
-use crate::history::HostInstant;
+use crate::history::{Host, HostInstant};
 
 /// The kernel under the runtime that is tested, as far as it can be asked.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +36,15 @@ impl Kernel {
         match self {
             Self::Host => oom_kills(),
             Self::Simulated(kills) => Ok(kills.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// The host under the runtime as it is now; none under one that is simulated.
+    #[must_use]
+    pub fn host(&self) -> Option<Host> {
+        match self {
+            Self::Host => Some(facts::host()),
+            Self::Simulated(_) => None,
         }
     }
 }

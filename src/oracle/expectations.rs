@@ -7,6 +7,7 @@ mod aftermath;
 mod calls;
 mod content;
 mod gaps;
+mod latency;
 mod readings;
 mod status;
 mod subscriptions;
@@ -21,6 +22,7 @@ use crate::history::{CaseHistory, EventKind, SandboxId, Seq, Sighting, Subject, 
 use crate::outcome::{Level, Violation};
 use calls::{edge, edge_name};
 pub(super) use calls::{is_about, makes};
+pub use latency::latencies;
 
 /// What a history says of one check on one subject.
 enum Finding {

@@ -7,6 +7,7 @@
 
 mod ahead;
 mod audience;
+mod capabilities;
 mod ends;
 mod events;
 mod expectations;
@@ -28,7 +29,8 @@ mod tests;
 mod transition;
 mod whole_run;
 
-pub use expectations::pending;
+pub use capabilities::Measuring;
+pub use expectations::{latencies, pending};
 pub use invariants::{INVARIANTS, Invariant, NO_MISSED_EVENT, PLEGS_AGREE, context, invariants};
 pub use missed::unannounced;
 pub use whole_run::WholeRun;

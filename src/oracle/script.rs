@@ -176,8 +176,8 @@ impl Script {
         self.record(Body::StepsEnded { case: CASE, end });
     }
 
-    /// Calls: `run`, `create`, `start`, `stop`, `remove`, `relist`; with `begins`, `returns` or
-    /// `fails`; `run again=pod`; `create in=pod exit=42`; `relist c=exited d=gone`. `foreign` is another case's.
+    /// Calls: `run again=pod`, `create in=pod exit=42`, `start`, `stop`, `remove`, `relist c=gone`;
+    /// with `begins`, `returns` or `fails`. `foreign` is another case's.
     fn call(&mut self, name: &str, word: &str, extras: &Extras<'_>) {
         let key = format!("{name} {word}");
         if !extras.has("returns") {

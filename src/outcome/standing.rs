@@ -1,13 +1,15 @@
 //! What a run says of a runtime to one kind of consumer.
 
 use std::fmt;
+use std::sync::Arc;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::{Level, Outcome, Profile, RunReport, Verdict};
 
 /// The verdict in one profile, and what it is made of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Standing {
     /// For whom.
     pub profile: Profile,
@@ -17,10 +19,16 @@ pub struct Standing {
     pub musts: Musts,
     /// Of what is a SHOULD there.
     pub shoulds: Shoulds,
+    /// The ids of the MUSTs that are broken, known or not, each once, in the order of the plan.
+    pub broken: Vec<Arc<str>>,
+    /// The ids of the MUSTs that were not run.
+    pub skipped: Vec<Arc<str>>,
+    /// The ids of the MUSTs whose situation did not arise, or that could not be decided.
+    pub open: Vec<Arc<str>>,
 }
 
 /// The one word on a runtime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Conformance {
     /// Every MUST that belongs to the run holds.
@@ -36,7 +44,7 @@ pub enum Conformance {
 }
 
 /// How many claims came to which verdict.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Musts {
     /// They held.
     pub passed: usize,
@@ -53,7 +61,7 @@ pub struct Musts {
 }
 
 /// How many cases and invariants kept what they should.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Shoulds {
     /// They are a SHOULD as a whole, and hold.
     pub kept: usize,
@@ -111,7 +119,22 @@ impl RunReport {
             verdict,
             musts,
             shoulds,
+            broken: self.musts_that(profile, &[Verdict::Fail, Verdict::Known]),
+            skipped: self.musts_that(profile, &[Verdict::Skip]),
+            open: self.musts_that(profile, &[Verdict::Inconclusive, Verdict::Error]),
         }
+    }
+
+    /// The ids of what is a MUST in a profile and came to one of these verdicts, each once.
+    fn musts_that(&self, profile: Profile, verdicts: &[Verdict]) -> Vec<Arc<str>> {
+        let mut ids = Vec::new();
+        for outcome in &self.outcomes {
+            let is_must = outcome.levels.of(profile) == Some(Level::Must);
+            if is_must && verdicts.contains(&outcome.verdict) && !ids.contains(&outcome.id) {
+                ids.push(outcome.id.clone());
+            }
+        }
+        ids
     }
 }
 

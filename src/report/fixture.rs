@@ -1,15 +1,19 @@
 //! One fixed run with awkward content, for the tests of all reports.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::history::{
     Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerSpec, ContainerState,
-    ContainerStatus, Entry, Event, EventKind, HostFact, HostInstant, PodUid, Reply, Request, RunId,
-    RunInfo, RuntimeNanos, RuntimeVersion, SandboxId, SandboxSpec, SandboxState, SandboxStatus,
-    Seq, StatusCode, StreamEnd, SubscriptionId,
+    ContainerStatus, Entry, Event, EventKind, Host, HostFact, HostInstant, OciRuntime, PodUid,
+    Reply, Request, RunId, RunInfo, RuntimeNanos, RuntimeVersion, SandboxId, SandboxSpec,
+    SandboxState, SandboxStatus, Seq, StatusCode, StreamEnd, SubscriptionId,
 };
-use crate::outcome::{Level, Levels, Outcome, Profile, RunReport, Verdict, Violation};
+use crate::outcome::{
+    Capabilities, Latency, Level, Levels, Limit, Outcome, Profile, RunReport, Verdict, Violation,
+    Worst,
+};
 
 pub(super) const POD: &str = "b7c1d2e3f4a5968778695a4b3c2d1e0f";
 pub(super) const C: &str = "3f2a9c81d0e4b7651122334455667788";
@@ -38,6 +42,18 @@ pub(super) fn info() -> RunInfo {
             runtime_version: "2.1.9".to_owned(),
             api_version: "v1".to_owned(),
         },
+        oci: Some(OciRuntime {
+            handler: "runc".to_owned(),
+            name: Some("runc".to_owned()),
+            version: None,
+        }),
+        host: Some(Host {
+            kernel: "6.12.48+deb13-amd64".to_owned(),
+            cgroup: Some("2".to_owned()),
+            cpus: 2,
+            load_percent: Some(307),
+        }),
+        call_deadline: Some(Duration::from_secs(30)),
     }
 }
 
@@ -206,6 +222,20 @@ pub(super) fn fixture() -> RunReport {
         profiles: Profile::ALL.to_vec(),
         tier: Some("extended".to_owned()),
         partial: false,
+        capabilities: Capabilities {
+            broadcast: Some(true),
+            replay: Some(false),
+            ..Capabilities::default()
+        },
+        latencies: vec![Worst {
+            latency: Latency {
+                limit: Limit::EventAfterCall,
+                bound: Duration::from_secs(10),
+                took: Duration::from_micros(1_234_500),
+            },
+            case: "ORD-01".into(),
+        }],
+        notes: vec!["known.yaml: the entry of ORD-02 has expired on 2026-01-31".to_owned()],
     }
 }
 
@@ -225,6 +255,7 @@ pub(super) fn outcome(id: &str, name: &str, verdict: Verdict) -> Outcome {
         verdict,
         reason: None,
         violations: Vec::new(),
+        seen: BTreeSet::new(),
         advice: Vec::new(),
         broken_in: Vec::new(),
         leftovers: Vec::new(),

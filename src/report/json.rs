@@ -8,7 +8,8 @@
 //! | `run`          | the run's UUID, with which everything that it made was labelled         |
 //! | `suite`        | version and commit of the suite                                         |
 //! | `endpoint`     | the runtime's endpoint                                                  |
-//! | `runtime`      | `name`, `version` and `api_version`, as the runtime tells them          |
+//! | `runtime`      | `name`, `version` and `api_version`, as the runtime tells them; `oci`   |
+//! | `environment`  | the host: `kernel`, `cgroup`, `cpus`, `load_1min`; null of a model      |
 //! | `image`        | the image that containers ran                                           |
 //! | `began`        | when, in UTC, as RFC 3339 has it                                        |
 //! | `duration_s`   | how long the run took, in seconds                                       |
@@ -16,12 +17,25 @@
 //! | `tier`         | how large the run was to be, such as `extended`; null if all were meant  |
 //! | `partial`      | whether cases were left out that belong to that                          |
 //! | `profiles`     | the verdict for each kind of consumer for which the runtime was judged  |
+//! | `capabilities` | what the runtime can do, as far as the run has seen it: true, false or  |
+//! |                | null, see [`Capabilities`]                                              |
+//! | `latencies`    | the longest that anything took for which there is a limit               |
 //! | `totals`       | how many outcomes there are of each verdict; every verdict is there     |
 //! | `outcomes`     | the cases and invariants, in the order of the plan                      |
+//! | `notes`        | what else is to be said of the run, one sentence each: an expired entry |
 //! | `faults`       | what went wrong beside the cases, one sentence each                     |
 //!
 //! A profile has `profile`, `verdict` (`conformant`, `partial`, `non-conformant`, `error` or
-//! `not-judged`), `musts` and `shoulds`: how many outcomes of what binds it so came to what.
+//! `not-judged`), `musts` and `shoulds`: how many outcomes of what binds it so came to what; and
+//! the ids of MUSTs that are `broken`, known or not, that were `skipped`, and that are `open`:
+//! undecided or inconclusive.
+//!
+//! `oci` is the OCI runtime that pods were run with: its `handler`, the `name` of its program and
+//! its `version`. Each is null where the runtime does not tell it; nothing is guessed. `cgroup` is
+//! `1`, `2` or `hybrid`, `load_1min` the load when the run began.
+//!
+//! A latency has `limit`, which is named as [`Limit`] says, `limit_ms`, stretched as the run was
+//! told to, `worst_ms`, and the `case` that saw it first. What never came is no latency, but fails.
 //!
 //! An outcome has `id`, `name`, `repetition` (from 1; null unless cases are repeated), `title`,
 //! `levels` (how binding it is in each profile), `verdict`, `reason` (null for a plain pass or
@@ -37,9 +51,13 @@
 
 use std::io::{self, Write};
 
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
-use crate::outcome::{Levels, Outcome, RunReport, Standing, Verdict, Violation};
+use crate::outcome::{
+    Capabilities, Levels, Limit, Outcome, RunReport, Standing, Verdict, Violation, Worst,
+};
 
 use super::calendar::rfc3339;
 use super::evidence::Evidence;
@@ -57,13 +75,25 @@ pub fn write(report: &RunReport, mut out: impl Write) -> io::Result<()> {
     writeln!(out)
 }
 
-#[derive(Serialize)]
+/// The JSON Schema of a report, which tells every field that this version writes.
+#[must_use]
+pub fn schema() -> schemars::Schema {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    settings
+        .into_generator()
+        .into_root_schema_for::<Document<'_>>()
+}
+
+/// A report of cri-event-conformance on one run. Within a format, fields are only ever added.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "report", rename = "report")]
 struct Document<'a> {
     format: u32,
     run: &'a str,
     suite: &'a str,
     endpoint: &'a str,
     runtime: Runtime<'a>,
+    environment: Option<Environment<'a>>,
     image: &'a str,
     began: String,
     duration_s: f64,
@@ -71,19 +101,49 @@ struct Document<'a> {
     tier: Option<&'a str>,
     partial: bool,
     profiles: Vec<Standing>,
+    capabilities: Capabilities,
+    latencies: Vec<LongestOf<'a>>,
     totals: Totals,
     outcomes: Vec<Judged<'a>>,
+    notes: &'a [String],
     faults: &'a [String],
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Runtime<'a> {
     name: &'a str,
     version: &'a str,
     api_version: &'a str,
+    oci: Option<Oci<'a>>,
 }
 
-#[derive(Serialize)]
+/// The OCI runtime that pods were run with, as far as the runtime tells.
+#[derive(Serialize, JsonSchema)]
+struct Oci<'a> {
+    handler: &'a str,
+    name: Option<&'a str>,
+    version: Option<&'a str>,
+}
+
+/// The host when the run began.
+#[derive(Serialize, JsonSchema)]
+struct Environment<'a> {
+    kernel: &'a str,
+    cgroup: Option<&'a str>,
+    cpus: u32,
+    load_1min: Option<f64>,
+}
+
+/// The longest that something took for which there is a limit.
+#[derive(Serialize, JsonSchema)]
+struct LongestOf<'a> {
+    limit: Limit,
+    limit_ms: f64,
+    worst_ms: f64,
+    case: &'a str,
+}
+
+#[derive(Serialize, JsonSchema)]
 struct Totals {
     pass: usize,
     fail: usize,
@@ -94,7 +154,7 @@ struct Totals {
     inconclusive: usize,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Judged<'a> {
     id: &'a str,
     name: &'a str,
@@ -113,7 +173,7 @@ struct Judged<'a> {
     leftovers: &'a [String],
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Broken<'a> {
     #[serde(flatten)]
     violation: &'a Violation,
@@ -132,7 +192,18 @@ impl<'a> Document<'a> {
                 name: &runtime.runtime_name,
                 version: &runtime.runtime_version,
                 api_version: &runtime.api_version,
+                oci: report.info.oci.as_ref().map(|oci| Oci {
+                    handler: &oci.handler,
+                    name: oci.name.as_deref(),
+                    version: oci.version.as_deref(),
+                }),
             },
+            environment: report.info.host.as_ref().map(|host| Environment {
+                kernel: &host.kernel,
+                cgroup: host.cgroup.as_deref(),
+                cpus: host.cpus,
+                load_1min: host.load_percent.map(|load| f64::from(load) / 100.0),
+            }),
             image: &report.image,
             began: rfc3339(report.began),
             duration_s: report.duration.as_secs_f64(),
@@ -140,9 +211,24 @@ impl<'a> Document<'a> {
             tier: report.tier.as_deref(),
             partial: report.partial,
             profiles: report.standings(),
+            capabilities: report.capabilities,
+            latencies: report.latencies.iter().map(LongestOf::of).collect(),
             totals: Totals::of(report),
             outcomes: report.outcomes.iter().map(Judged::of).collect(),
+            notes: &report.notes,
             faults: &report.faults,
+        }
+    }
+}
+
+impl<'a> LongestOf<'a> {
+    fn of(worst: &'a Worst) -> Self {
+        let Worst { latency, case } = worst;
+        Self {
+            limit: latency.limit,
+            limit_ms: latency.bound.as_secs_f64() * 1e3,
+            worst_ms: latency.took.as_secs_f64() * 1e3,
+            case,
         }
     }
 }
@@ -193,7 +279,7 @@ mod tests {
     use expect_test::expect_file;
     use serde_json::{Value, json};
 
-    use super::write;
+    use super::{schema, write};
     use crate::outcome::{Outcome, RunReport, Verdict};
     use crate::report::fixture::{AWKWARD, fixture, outcome, violation};
 
@@ -210,6 +296,55 @@ mod tests {
     #[test]
     fn the_report_is_as_it_was() {
         expect_file!["../../fixtures/reports/report.json"].assert_eq(&render(&fixture()));
+    }
+
+    /// `UPDATE_EXPECT=1 cargo test --lib schema` writes it.
+    #[test]
+    fn the_schema_is_that_of_the_types() {
+        let text = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
+        expect_file!["schema.json"].assert_eq(&text);
+    }
+
+    #[test]
+    fn a_report_has_the_shape_and_what_lacks_something_has_not() {
+        let schema = serde_json::to_value(schema()).unwrap();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let report = parse(&render(&fixture()));
+        let faults: Vec<_> = validator.iter_errors(&report).collect();
+        assert!(faults.is_empty(), "{faults:?}");
+        for place in [
+            "/totals/pass",
+            "/capabilities/replay",
+            "/latencies/0/limit",
+            "/outcomes",
+        ] {
+            let mut wrong = report.clone();
+            *wrong.pointer_mut(place).unwrap() = json!("other");
+            assert!(!validator.is_valid(&wrong), "{place}");
+        }
+        for key in report.as_object().unwrap().keys() {
+            let mut less = report.clone();
+            less.as_object_mut().unwrap().remove(key);
+            assert!(!validator.is_valid(&less), "{key}");
+        }
+        assert!(!validator.is_valid(&json!([])));
+    }
+
+    #[test]
+    fn what_was_measured_is_told() {
+        let report = parse(&render(&fixture()));
+        let oci = json!({"handler": "runc", "name": "runc", "version": null});
+        assert_eq!(report["runtime"]["oci"], oci);
+        assert_eq!(report["environment"]["load_1min"], 3.07);
+        assert_eq!(report["capabilities"]["broadcast"], true);
+        assert_eq!(report["capabilities"]["sandbox_events"], Value::Null);
+        let longest = json!({
+            "limit": "event-after-call", "limit_ms": 10_000.0, "worst_ms": 1_234.5, "case": "ORD-01",
+        });
+        assert_eq!(report["latencies"], json!([longest]));
+        assert_eq!(report["profiles"][0]["broken"], json!(["ORD-01", "SBX-04"]));
+        assert_eq!(report["profiles"][0]["skipped"], json!(["OOM-01"]));
+        assert_eq!(report["profiles"][0]["open"], json!(["STP-02", "OOM-02"]));
     }
 
     #[test]

@@ -66,6 +66,7 @@ fn properties(report: &RunReport) -> String {
             verdict,
             musts,
             shoulds,
+            ..
         } = standing;
         let told: [(&str, &dyn Display); 9] = [
             ("verdict", &verdict),

@@ -7,6 +7,7 @@
 //! This module knows nothing of rules, of files and of clocks.
 
 mod calendar;
+mod compare;
 mod evidence;
 mod failed;
 #[cfg(test)]
@@ -20,6 +21,7 @@ mod timeline;
 mod xml;
 
 pub use calendar::{rfc3339, signed_span, span};
+pub use compare::{About, Change, Comparison, Incomparable, ProfileChange};
 pub use evidence::Evidence;
 pub use failed::Failed;
 pub use printable::{cut, printable, short_id};

@@ -244,6 +244,11 @@ fn write_summary(text: &mut String, report: &RunReport) -> fmt::Result {
         text,
         faults.map(|fault| format!("  fault: {}", cut(fault, REASON))),
     );
+    let notes = report.notes.iter();
+    listed(
+        text,
+        notes.map(|note| format!("  note: {}", cut(note, REASON))),
+    );
     if report.foreign_pods > 0 {
         let pods = counted(report.foreign_pods, "pod", "pods");
         writeln!(text, "  {pods} of others on the node, left alone")?;
@@ -264,6 +269,7 @@ fn write_standings(text: &mut String, report: &RunReport) -> fmt::Result {
             verdict,
             musts,
             shoulds,
+            ..
         } = standing;
         writeln!(
             text,
@@ -411,6 +417,7 @@ mod tests {
             containerd 2.1.9 at unix:///run/containerd/containerd.sock, run
               0f6a1c1e-3f0b-4b52-9a25-6f2f3c1d7e11
             1 case up to tier extended and 0 invariants: 1 passed, 0 failed in 9.170 s
+              note: known.yaml: the entry of ORD-02 has expired on 2026-01-31
             profile   verdict         MUST passed failed known skipped inconclusive undecided SHOULD kept broken
             cache     conformant               1      0     0       0            0         0           0      0
             hint      not judged               0      0     0       0            0         0           1      0

@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::task::JoinSet;
 
-use super::outputs::Outputs;
+use super::outputs::{Outputs, Places};
 use super::{Exit, RunError, RunOptions, Shown, Target, Tested, plan, prepare, run_plan};
 use crate::case::Case;
 use crate::cri::Client;
@@ -59,7 +59,10 @@ pub fn bench_overhead(
         .map(|planned| planned.case.exclusive)
         .collect();
     let path = std::env::temp_dir().join(format!("{}.binpb", uuid::Uuid::new_v4()));
-    let mut outputs = Outputs::open(None, None, Some(&path))?;
+    let mut outputs = Outputs::open(Places {
+        history: Some(&path),
+        ..Places::default()
+    })?;
     let report = run_plan(options, None, planned, &mut outputs, Shown::OnConsole);
     let entries = std::fs::read(&path).map(|bytes| codec::decode(&bytes).entries);
     // Gone already if the run did not begin.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::console::{self, Look, Trial};
-use super::outputs::Outputs;
+use super::outputs::{Outputs, Places};
 use super::{
     Color, Exit, Format, RunError, conclude, eprintln_quietly, ids, known, nothing_selected,
     present,
@@ -39,6 +39,8 @@ pub struct CheckOptions {
     pub junit: Option<PathBuf>,
     /// Where to write a JSON report.
     pub json: Option<PathBuf>,
+    /// Where to write an expectation file of what failed.
+    pub write_expectations: Option<PathBuf>,
 }
 
 /// Why a file cannot be judged at all.
@@ -73,7 +75,12 @@ pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
         selection: options.selection.clone(),
         known: known.transpose()?,
     };
-    let outputs = Outputs::open(options.junit.as_deref(), options.json.as_deref(), None)?;
+    let outputs = Outputs::open(Places {
+        junit: options.junit.as_deref(),
+        json: options.json.as_deref(),
+        expectations: options.write_expectations.as_deref(),
+        history: None,
+    })?;
     let judged = open(options).and_then(|file| replay(scope, file));
     let unusable = |fault: String| CheckError {
         path: options.history.clone(),
@@ -99,7 +106,13 @@ pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
         return Err(nothing_selected(&options.selection, &[]));
     }
     show(options, verdicts.outcomes(), &report);
-    conclude(options.format, outputs, &report, Some(&options.history))
+    let history = Some(&*options.history);
+    conclude(
+        options.format,
+        outputs,
+        (&report, verdicts.known()),
+        history,
+    )
 }
 
 fn open(options: &CheckOptions) -> Result<File, String> {

@@ -23,7 +23,7 @@ pub enum KnownError {
     /// It is not what it should be.
     #[error(
         "the expectation file {path}: {fault}; each entry under `known:` has `case`, `reason` \
-         and `link`, and may have `sometimes` and `actual`"
+         and `link`, and may have `sometimes`, `rate`, `expires` and `actual`"
     )]
     Parse {
         /// The file.

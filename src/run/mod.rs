@@ -41,6 +41,7 @@ use crate::outcome::RunReport;
 use crate::plan::{Planned, Selection};
 use crate::recorder::HistoryFile;
 use crate::report;
+use crate::verdicts::Known;
 
 pub use bench::bench_overhead;
 pub use check::{CheckError, CheckOptions, check};
@@ -52,7 +53,7 @@ use following::Following;
 use interrupt::Interrupts;
 pub use known::KnownError;
 pub use outputs::OutputError;
-use outputs::Outputs;
+use outputs::{Outputs, Places};
 pub use prepare::PrepareError;
 use prepare::Recording;
 pub use rehearsal::{Rehearsal, rehearse};
@@ -104,6 +105,8 @@ pub struct RunOptions {
     pub junit: Option<PathBuf>,
     /// Where to write a JSON report.
     pub json: Option<PathBuf>,
+    /// Where to write an expectation file of what failed.
+    pub write_expectations: Option<PathBuf>,
     /// Where to write the history.
     pub history: Option<PathBuf>,
     /// Where to serve metrics meanwhile.
@@ -219,13 +222,17 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
         None => None,
     };
     let planned = plan(cases, &options.selection)?;
-    let mut outputs = Outputs::open(
-        options.junit.as_deref(),
-        options.json.as_deref(),
-        options.history.as_deref(),
-    )?;
+    let history = options.history.as_deref();
+    let mut outputs = Outputs::open(Places {
+        junit: options.junit.as_deref(),
+        json: options.json.as_deref(),
+        expectations: options.write_expectations.as_deref(),
+        history,
+    })?;
+    let listed = known.as_ref().map(Known::parse);
+    let listed = listed.and_then(Result::ok).unwrap_or_default();
     match run_plan(options, known, planned, &mut outputs, Shown::OnConsole) {
-        Ok(report) => conclude(options.format, outputs, &report, options.history.as_deref()),
+        Ok(report) => conclude(options.format, outputs, (&report, &listed), history),
         Err(fault) => {
             outputs.discard();
             Err(fault)
@@ -272,7 +279,7 @@ fn run_plan(
     let interrupts = interrupts(unseen, &stop, &run, outputs)?;
     let telemetry = runtime.block_on(Telemetry::serve(options.metrics))?;
     let stand = Stand::of(&options.tested)?;
-    let connecting = prepare::connect(&stand.target, run, outputs, &stop);
+    let connecting = prepare::connect(&stand, &options.runtime_handler, run, outputs, &stop);
     let (caller, info, Recording { following, file }) = runtime.block_on(connecting)?;
     let mut clean_up = CleanUp::after(&info.run, &caller, options.timeout_percent);
     let place = (&stand.target, &stand.kernel, telemetry.metrics());
@@ -445,10 +452,10 @@ async fn finish_history(history: Option<HistoryFile>) -> Option<String> {
 fn conclude(
     format: Format,
     outputs: Outputs,
-    report: &RunReport,
+    (report, known): (&RunReport, &Known),
     history: Option<&Path>,
 ) -> Result<Exit, RunError> {
-    let written = outputs.write(report)?;
+    let written = outputs.write(report, known)?;
     let mut summary = report::summary(report);
     for line in written {
         summary.push_str(&line);

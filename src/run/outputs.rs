@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::outcome::RunReport;
 use crate::report;
+use crate::verdicts::{self, Known};
 
 /// A file cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -17,11 +18,21 @@ pub struct OutputError {
     fault: io::Error,
 }
 
+/// Where the user wants what.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Places<'a> {
+    pub(super) junit: Option<&'a Path>,
+    pub(super) json: Option<&'a Path>,
+    pub(super) expectations: Option<&'a Path>,
+    pub(super) history: Option<&'a Path>,
+}
+
 /// The files that the user asked for.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Outputs {
     junit: Option<Draft>,
     json: Option<Draft>,
+    expectations: Option<Draft>,
     history: Option<NewHistory>,
 }
 
@@ -45,17 +56,9 @@ struct Draft {
 }
 
 impl Outputs {
-    pub(super) fn open(
-        junit: Option<&Path>,
-        json: Option<&Path>,
-        history: Option<&Path>,
-    ) -> Result<Self, OutputError> {
-        let mut outputs = Self {
-            junit: None,
-            json: None,
-            history: None,
-        };
-        match outputs.open_each(junit, json, history) {
+    pub(super) fn open(places: Places<'_>) -> Result<Self, OutputError> {
+        let mut outputs = Self::default();
+        match outputs.open_each(places) {
             Ok(()) => Ok(outputs),
             Err(fault) => {
                 outputs.discard();
@@ -64,16 +67,15 @@ impl Outputs {
         }
     }
 
-    fn open_each(
-        &mut self,
-        junit: Option<&Path>,
-        json: Option<&Path>,
-        history: Option<&Path>,
-    ) -> Result<(), OutputError> {
+    fn open_each(&mut self, places: Places<'_>) -> Result<(), OutputError> {
         let open = |what, path: Option<&Path>| path.map(|path| Draft::open(what, path)).transpose();
-        self.junit = open("JUnit report", junit)?;
-        self.json = open("JSON report", json)?;
-        self.history = history.map(NewHistory::open).transpose()?;
+        self.junit = open("JUnit report", places.junit)?;
+        self.json = open("JSON report", places.json)?;
+        self.expectations = places
+            .expectations
+            .map(Draft::of_expectations)
+            .transpose()?;
+        self.history = places.history.map(NewHistory::open).transpose()?;
         Ok(())
     }
 
@@ -84,12 +86,17 @@ impl Outputs {
 
     /// The files that are of no use unless the run comes to a report.
     pub(super) fn unfinished(&self) -> Vec<PathBuf> {
-        let drafts = [&self.junit, &self.json].into_iter().flatten();
+        let drafts = [&self.junit, &self.json, &self.expectations];
+        let drafts = drafts.into_iter().flatten();
         drafts.filter_map(|draft| draft.beside.clone()).collect()
     }
 
-    /// Writes the reports and says which.
-    pub(super) fn write(self, report: &RunReport) -> Result<Vec<String>, OutputError> {
+    /// Writes the reports and says which. `known` is what the run was judged by.
+    pub(super) fn write(
+        self,
+        report: &RunReport,
+        known: &Known,
+    ) -> Result<Vec<String>, OutputError> {
         let mut written = Vec::new();
         for (draft, write) in [
             (
@@ -101,6 +108,11 @@ impl Outputs {
             let Some(draft) = draft else { continue };
             written.push(format!("{}: {}", draft.what, draft.path.display()));
             draft.complete(|out| write(report, out))?;
+        }
+        if let Some(draft) = self.expectations {
+            written.push(format!("{}: {}", draft.what, draft.path.display()));
+            let text = verdicts::expectations(report, known);
+            draft.complete(|out| out.write_all(text.as_bytes()))?;
         }
         Ok(written)
     }
@@ -162,6 +174,21 @@ impl NewHistory {
 }
 
 impl Draft {
+    /// A file that people edit, so that there must be none yet.
+    fn of_expectations(path: &Path) -> Result<Self, OutputError> {
+        let what = "expectation file";
+        if path.exists() {
+            let fault = "it is there already, and what people wrote into it would be lost; name a \
+                         new file, and compare the two";
+            return Err(OutputError {
+                what,
+                path: path.to_owned(),
+                fault: io::Error::other(fault),
+            });
+        }
+        Self::open(what, path)
+    }
+
     fn open(what: &'static str, path: &Path) -> Result<Self, OutputError> {
         let failed = |fault| OutputError {
             what,

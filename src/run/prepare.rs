@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use super::clean_up::CleanUp;
 use super::following::Following;
 use super::outputs::Outputs;
-use super::{RunError, RunOptions, Target};
+use super::{RunError, RunOptions, Stand, Target};
 use crate::case::Need;
 use crate::cri::{Client, ConnectError};
 use crate::drive::{self, Caller, Session, SessionOptions, StreamError, SweepError};
@@ -65,13 +65,18 @@ pub(super) struct Recording {
 
 /// A connection for a run, and the history that both fill.
 pub(super) async fn connect(
-    target: &Target,
+    Stand { target, kernel }: &Stand,
+    handler: &str,
     run: RunId,
     outputs: &mut Outputs,
     stop: &CancellationToken,
 ) -> Result<(Caller, RunInfo, Recording), RunError> {
-    let connecting = Client::connect(&target.runtime, &target.images, target.deadline);
-    let client = tokio::select! {
+    let connecting = async {
+        let client = Client::connect(&target.runtime, &target.images, target.deadline).await?;
+        let oci = client.oci_runtime(handler).await;
+        Ok::<_, ConnectError>((client, oci))
+    };
+    let (client, oci) = tokio::select! {
         connected = connecting => connected.map_err(PrepareError::from)?,
         // Nothing has been made yet that could be left behind.
         () = stop.cancelled() => return Err(PrepareError::Interrupted.into()),
@@ -85,6 +90,9 @@ pub(super) async fn connect(
         suite: crate::VERSION.to_owned(),
         endpoint: target.runtime.to_string(),
         runtime: client.version().clone(),
+        oci,
+        host: kernel.host(),
+        call_deadline: Some(client.deadline()),
     };
     recorder.record(Body::RunBegan(info.clone().into()));
     let caller = Caller { client, recorder };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use super::execution::Execution;
-use super::outputs::Outputs;
+use super::outputs::{Outputs, Places};
 use super::{RunError, RunOptions, Shown, Tested, plan, run_plan};
 use crate::case::Case;
 use crate::history::ExpectationFile;
@@ -37,7 +37,10 @@ pub fn rehearse(rehearsal: Rehearsal, cases: Vec<Case>) -> Result<RunReport, Run
     const CASES_AT_ONCE: usize = 8;
     let options = RunOptions::new(rehearsal.tested, rehearsal.selection, CASES_AT_ONCE);
     let planned = plan(cases, &options.selection)?;
-    let mut outputs = Outputs::open(None, None, rehearsal.history.as_deref())?;
+    let mut outputs = Outputs::open(Places {
+        history: rehearsal.history.as_deref(),
+        ..Places::default()
+    })?;
     run_plan(
         &options,
         rehearsal.known,

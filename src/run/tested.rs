@@ -101,6 +101,7 @@ impl RunOptions {
             color: Color::default(),
             junit: None,
             json: None,
+            write_expectations: None,
             history: None,
             metrics: None,
             expectations: None,

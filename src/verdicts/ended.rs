@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::findings::{Found, find, slice};
 use super::known::Known;
 use super::plan::{Execution, Readable};
 use crate::history::{CaseHistory, CaseRun, Entry, Request, Seq};
 use crate::oracle::{self, Undecided};
-use crate::outcome::{Level, Outcome, Profile, Verdict};
+use crate::outcome::{Latency, Level, Outcome, Profile, Verdict};
 
 /// A case that is over and has not been judged.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub struct EndedCase {
     pub(super) profiles: Arc<[Profile]>,
     /// Invariants of which earlier cases have told enough: no evidence is looked for.
     pub(super) told: Arc<BTreeSet<String>>,
+    /// How long a call may take.
+    pub(super) call_deadline: Option<Duration>,
 }
 
 /// A case that has been judged.
@@ -30,6 +33,7 @@ pub struct JudgedCase {
     pub(super) ended: Seq,
     pub(super) outcome: Outcome,
     pub(super) found: Vec<Found>,
+    pub(super) latencies: Vec<Latency>,
 }
 
 impl JudgedCase {
@@ -52,7 +56,7 @@ impl EndedCase {
         let mut outcome = self.execution.blank(self.began.at);
         outcome.duration = self.ended.at.since(self.began.at);
         outcome.leftovers = leftovers(&self.history);
-        let mut found = Vec::new();
+        let (mut found, mut latencies) = (Vec::new(), Vec::new());
         if let Readable::Case(case) = &*self.execution.case {
             let history = &self.history;
             let judgement = oracle::judge(case, history);
@@ -66,18 +70,20 @@ impl EndedCase {
             outcome.advice = judgement.advice;
             outcome.evidence = slice(history, outcome.violations.iter().chain(&outcome.advice));
             let actual = outcome.violations.iter().map(|found| found.actual.clone());
-            let seen = actual.collect();
+            outcome.seen = actual.collect();
             let cap = case.levels.highest_of(&self.profiles);
             if !outcome.cap(cap.unwrap_or(Level::May)) {
-                self.known.apply(&mut outcome, &seen);
+                self.known.apply(&mut outcome);
             }
             found = find(&case.id, history, &self.told);
+            latencies = oracle::latencies(case, history, self.call_deadline);
         }
         JudgedCase {
             run: self.run(),
             ended: self.ended.seq,
             outcome,
             found,
+            latencies,
         }
     }
 }

@@ -78,8 +78,8 @@ impl Findings {
         self.found.insert(ended, (None, late.collect()));
     }
 
-    /// Tells in an invariant's outcome what has been found; returns what was seen.
-    pub(super) fn tell(&self, invariant: &str, outcome: &mut Outcome) -> BTreeSet<String> {
+    /// Tells in an invariant's outcome what has been found.
+    pub(super) fn tell(&self, invariant: &str, outcome: &mut Outcome) {
         let found = || self.all().filter(|found| found.violation.rule == invariant);
         let count = found().count();
         if count > 0 {
@@ -98,9 +98,8 @@ impl Findings {
         }
         outcome.evidence.sort_by_key(|entry| entry.seq);
         outcome.evidence.dedup_by_key(|entry| entry.seq);
-        found()
-            .map(|found| found.violation.actual.clone())
-            .collect()
+        let seen = found().map(|found| found.violation.actual.clone());
+        outcome.seen = seen.collect();
     }
 
     fn all(&self) -> impl Iterator<Item = &Found> {

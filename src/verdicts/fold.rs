@@ -12,8 +12,8 @@ use crate::history::{
     Body, CallId, CaseHistory, CaseRun, Entry, HostInstant, Request, RunEnd, RunInfo, Seq,
 };
 use crate::limits;
-use crate::oracle::{Invariant, WholeRun};
-use crate::outcome::{Level, Outcome, RunReport, Verdict};
+use crate::oracle::{Invariant, Measuring, WholeRun};
+use crate::outcome::{Latency, Level, Limit, Outcome, RunReport, Verdict, Worst};
 use crate::plan::Selection;
 
 /// What of a run is asked for.
@@ -40,6 +40,9 @@ pub struct Verdicts {
     /// When each case began that has ended and is not settled, and how long it took.
     spans: BTreeMap<CaseRun, (HostInstant, Duration)>,
     found: Findings,
+    /// How long things took in each case that was judged.
+    latencies: BTreeMap<CaseRun, Vec<Latency>>,
+    measuring: Measuring,
     whole_run: WholeRun,
     /// When the run had listened to what comes late.
     cases_ended: Option<HostInstant>,
@@ -69,13 +72,14 @@ impl Verdicts {
     /// [settled](Self::settle) at any time before the cases end.
     pub fn push(&mut self, entry: &Arc<Entry>) -> Option<EndedCase> {
         self.last = entry.at;
+        self.measuring.push(entry);
         match &entry.body {
             Body::RunBegan(info) => {
                 (self.info, self.began) = (RunInfo::clone(info), entry.at);
             }
             Body::RunPlanned(plan) => {
                 let Scope { selection, known } = &self.scope;
-                self.plan = Plan::of(plan, selection, known.as_ref());
+                self.plan = Plan::of(plan, self.began, selection, known.as_ref());
             }
             Body::CaseBegan {
                 case,
@@ -114,6 +118,7 @@ impl Verdicts {
             known: self.plan.known.clone(),
             profiles: self.plan.profiles.clone(),
             told: self.found.told_in_full(),
+            call_deadline: self.info.call_deadline,
         })
     }
 
@@ -121,6 +126,7 @@ impl Verdicts {
     pub fn settle(&mut self, judged: JudgedCase) {
         self.found.take_in(judged.run, judged.ended, judged.found);
         self.spans.remove(&judged.run);
+        self.latencies.insert(judged.run, judged.latencies);
         self.outcomes.insert(judged.run, judged.outcome);
     }
 
@@ -139,6 +145,12 @@ impl Verdicts {
     #[must_use]
     pub fn has_cases(&self) -> bool {
         !self.plan.executions.is_empty()
+    }
+
+    /// The failures that are known of the runtime, as the run was told or is judged by now.
+    #[must_use]
+    pub fn known(&self) -> &Known {
+        &self.plan.known
     }
 
     /// All outcomes, in the order of the plan.
@@ -193,7 +205,32 @@ impl Verdicts {
             profiles: self.plan.profiles.to_vec(),
             tier: self.plan.tier.clone(),
             partial: self.plan.partial,
+            capabilities: self.measuring.found(),
+            latencies: self.worst(),
+            notes: self.plan.known.notes(),
         }
+    }
+
+    /// The longest of each kind, in the first case that saw it.
+    fn worst(&self) -> Vec<Worst> {
+        let mut worst = BTreeMap::<(Limit, Duration), Worst>::new();
+        for (run, latencies) in &self.latencies {
+            let Some(outcome) = self.outcomes.get(run) else {
+                continue;
+            };
+            for latency in latencies {
+                let longest = worst.entry((latency.limit, latency.bound));
+                let found = Worst {
+                    latency: *latency,
+                    case: outcome.id.clone(),
+                };
+                let longest = longest.or_insert_with(|| found.clone());
+                if longest.latency.took < latency.took {
+                    *longest = found;
+                }
+            }
+        }
+        worst.into_values().collect()
     }
 
     /// Whether something is still to come. A history of format 1 does not tell.
@@ -283,6 +320,7 @@ impl Verdicts {
         let span = open.or_else(|| self.spans.remove(&run)).or(settled);
         let (began, duration) = span.unwrap_or((outcome.began, outcome.duration));
         self.found.forget(run);
+        self.latencies.remove(&run);
         let outcome = Outcome {
             verdict,
             reason: Some(reason.to_owned()),
@@ -295,7 +333,7 @@ impl Verdicts {
 
     fn invariant(&self, invariant: &Invariant) -> Outcome {
         let mut outcome = blank_invariant(invariant, self.cases_ended.unwrap_or(self.last));
-        let seen = self.found.tell(invariant.id, &mut outcome);
+        self.found.tell(invariant.id, &mut outcome);
         let mut cases = self.plan.executions.keys();
         let ran = cases.any(|run| match self.outcomes.get(run) {
             Some(outcome) => outcome.verdict != Verdict::Skip,
@@ -310,7 +348,7 @@ impl Verdicts {
         }
         let cap = invariant.levels.highest_of(&self.plan.profiles);
         if !outcome.cap(cap.unwrap_or(Level::May)) {
-            self.plan.known.apply(&mut outcome, &seen);
+            self.plan.known.apply(&mut outcome);
         }
         outcome
     }

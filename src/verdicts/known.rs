@@ -1,10 +1,14 @@
 //! Expectation files: the failures that are known of a runtime, each with its reason and evidence.
 
-use std::collections::BTreeSet;
+mod terms;
+#[cfg(test)]
+mod tests;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use crate::history::ExpectationFile;
+pub use terms::{Day, Rate};
+
+use crate::history::{ExpectationFile, HostInstant};
 use crate::outcome::{Outcome, Verdict};
 
 /// The known failures of one runtime.
@@ -20,10 +24,13 @@ pub struct Known {
     /// Not all cases run: an invariant may hold because the case that breaks it is left out.
     #[serde(skip)]
     partial: bool,
+    /// When the run began that is judged by it.
+    #[serde(skip)]
+    began: HostInstant,
 }
 
 /// One known failure.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct KnownFailure {
     /// The id of the case or invariant that fails.
@@ -33,16 +40,35 @@ pub struct KnownFailure {
     /// Where more is told of it: an issue, or the runtime's source.
     pub link: String,
     /// A race: it fails in some runs and passes in others, and both are as expected.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sometimes: bool,
+    /// The same, with how often it was seen to fail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// The last day on which the entry counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<Day>,
     /// What the failure says was seen, one text or several; any other failure of the case is no
     /// known one. All are, if this is absent.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actual: Option<Actual>,
 }
 
+impl KnownFailure {
+    /// Whether it has expired at a moment.
+    #[must_use]
+    pub fn is_over(&self, at: HostInstant) -> bool {
+        self.expires.as_ref().is_some_and(|day| day.is_over(at))
+    }
+
+    /// Whether its case may pass as well.
+    fn is_race(&self) -> bool {
+        self.sometimes || self.rate.is_some()
+    }
+}
+
 /// One text, or a list of them.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Actual {
     /// Always the same.
@@ -52,11 +78,17 @@ pub enum Actual {
 }
 
 impl Actual {
+    /// All the texts.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        let texts = match self {
+            Self::One(actual) => std::slice::from_ref(actual),
+            Self::AnyOf(any) => any,
+        };
+        texts.iter().map(String::as_str)
+    }
+
     fn covers(&self, seen: &str) -> bool {
-        match self {
-            Self::One(actual) => actual == seen,
-            Self::AnyOf(any) => any.iter().any(|actual| actual == seen),
-        }
+        self.texts().any(|actual| actual == seen)
     }
 }
 
@@ -73,34 +105,58 @@ impl Known {
         })
     }
 
-    /// The same for a run that leaves cases out.
+    /// The same for a run that began then, and may have left cases out.
     #[must_use]
-    pub fn for_a_part(self, partial: bool) -> Self {
-        Self { partial, ..self }
+    pub fn for_a_run(self, began: HostInstant, partial: bool) -> Self {
+        Self {
+            partial,
+            began,
+            ..self
+        }
     }
 
-    /// Takes a listed failure for known, and a listed case that passed for unexpected. `seen` is
-    /// what all its violations say was seen.
-    pub fn apply(&self, outcome: &mut Outcome, seen: &BTreeSet<String>) {
-        let Some(entry) = self.known.iter().find(|entry| *entry.case == *outcome.id) else {
+    /// What is to be told of entries that count no more, one sentence each.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let over = self.known.iter().filter(|entry| entry.is_over(self.began));
+        let told = over.filter_map(|entry| {
+            let (path, case, day) = (&self.path, &entry.case, entry.expires.as_ref()?);
+            Some(format!(
+                "{path}: the entry of {case} has expired on {day} and counts no more; see whether \
+                 {case} is mended, and remove it or give it another day"
+            ))
+        });
+        told.collect()
+    }
+
+    /// Takes a listed failure for known, and a listed case that passed for unexpected.
+    pub fn apply(&self, outcome: &mut Outcome) {
+        let mut entries = self.known.iter();
+        let of_case = |entry: &&KnownFailure| *entry.case == *outcome.id;
+        let Some(entry) = entries.find(of_case) else {
             return;
         };
+        if entry.is_over(self.began) {
+            return;
+        }
         let KnownFailure {
             reason,
             link,
             actual,
-            sometimes,
+            rate,
             ..
         } = entry;
         let covered = actual
             .as_ref()
-            .is_none_or(|actual| seen.iter().all(|seen| actual.covers(seen)));
+            .is_none_or(|actual| outcome.seen.iter().all(|seen| actual.covers(seen)));
         match outcome.verdict {
             Verdict::Fail if covered => {
+                let rate = rate.map(|rate| format!(", seen in {rate}"));
+                let rate = rate.unwrap_or_default();
                 outcome.verdict = Verdict::Known;
-                outcome.reason = Some(format!("{reason} ({link})"));
+                outcome.reason = Some(format!("{reason}{rate} ({link})"));
             }
-            Verdict::Pass if !(*sometimes || self.partial && outcome.is_invariant()) => {
+            Verdict::Pass if !(entry.is_race() || self.partial && outcome.is_invariant()) => {
                 outcome.verdict = Verdict::UnexpectedPass;
                 outcome.reason = Some(format!(
                     "{} lists it as failing: {reason}; if it is mended, remove the entry",

@@ -10,8 +10,10 @@ mod findings;
 mod fold;
 mod known;
 mod plan;
+mod written;
 
 pub use ended::{EndedCase, JudgedCase};
 pub use fold::{Scope, Verdicts};
-pub use known::{Actual, Known, KnownFailure};
+pub use known::{Actual, Day, Known, KnownFailure, Rate};
 pub use plan::facts_of;
+pub use written::expectations;

@@ -1,6 +1,6 @@
 //! What a run had planned, as its history tells it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,12 +62,17 @@ impl Plan {
     pub(super) fn untold(selection: &Selection) -> Self {
         Self {
             told: false,
-            ..Self::of(&RunPlan::default(), selection, None)
+            ..Self::of(&RunPlan::default(), HostInstant::default(), selection, None)
         }
     }
 
     /// The part of a plan that is asked for.
-    pub(super) fn of(plan: &RunPlan, selection: &Selection, known: Option<&Known>) -> Self {
+    pub(super) fn of(
+        plan: &RunPlan,
+        began: HostInstant,
+        selection: &Selection,
+        known: Option<&Known>,
+    ) -> Self {
         let mut faults = Vec::new();
         let recorded = plan.expectations.as_ref().map(Known::parse).transpose();
         let recorded = recorded.unwrap_or_else(|fault| {
@@ -78,7 +83,8 @@ impl Plan {
         let (profiles, all_recorded) = judged(plan, selection, &mut faults);
         let partial = plan.partial || selection.is_partial() || !all_recorded;
         let is_small = plan.tier == Some(Tier::Core.to_string());
-        let known = known.for_a_part(partial || is_small || profiles.len() < Profile::ALL.len());
+        let of_part = partial || is_small || profiles.len() < Profile::ALL.len();
+        let known = known.for_a_run(began, of_part);
         let selection = &Selection {
             profiles: profiles.clone(),
             ..selection.clone()
@@ -272,6 +278,7 @@ fn blank(id: &str, name: &str, began: HostInstant) -> Outcome {
         verdict: Verdict::Error,
         reason: None,
         violations: Vec::new(),
+        seen: BTreeSet::new(),
         advice: Vec::new(),
         broken_in: Vec::new(),
         leftovers: Vec::new(),

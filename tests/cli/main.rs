@@ -11,6 +11,7 @@ mod files;
 mod model;
 mod preflight;
 mod profiles;
+mod reports;
 mod rerun;
 mod selection;
 #[path = "../support/suite.rs"]

@@ -8,10 +8,10 @@ use crate::history::wire;
 use crate::history::{
     Aside, Audience, Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing,
     ContainerMetadata, ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind,
-    ExpectationFile, Flaw, HostFact, HostInstant, ImageListing, Observer, PlannedCase,
-    PlannedExecution, PodUid, Reply, Request, RunEnd, RunId, RunInfo, RunPlan, RuntimeNanos,
-    RuntimeVersion, SandboxId, SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec,
-    SandboxState, SandboxStatus, Seq, StatusCode, StepsEnd, StreamEnd, SubscriptionId,
+    ExpectationFile, Flaw, Host, HostFact, HostInstant, ImageListing, Observer, OciRuntime,
+    PlannedCase, PlannedExecution, PodUid, Reply, Request, RunEnd, RunId, RunInfo, RunPlan,
+    RuntimeNanos, RuntimeVersion, SandboxId, SandboxListing, SandboxMetadata, SandboxReport,
+    SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode, StepsEnd, StreamEnd, SubscriptionId,
 };
 
 /// The field that a message lacks.
@@ -149,6 +149,18 @@ fn run_info(run: wire::RunBegan) -> RunInfo {
         suite: run.suite,
         endpoint: run.endpoint,
         runtime: runtime_version(run.runtime.unwrap_or_default()),
+        oci: run.oci_runtime.map(|oci| OciRuntime {
+            handler: oci.handler,
+            name: oci.name,
+            version: oci.version,
+        }),
+        host: run.host.map(|host| Host {
+            kernel: host.kernel,
+            cgroup: host.cgroup,
+            cpus: host.cpus,
+            load_percent: host.load_percent,
+        }),
+        call_deadline: run.call_deadline_ns.map(Duration::from_nanos),
     }
 }
 

@@ -12,10 +12,10 @@ use proptest::sample::select;
 use crate::history::{
     Aside, Audience, Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing,
     ContainerMetadata, ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind,
-    ExpectationFile, Flaw, HostFact, HostInstant, ImageListing, Labels, Observer, PlannedCase,
-    PlannedExecution, PodUid, Reply, Request, RunEnd, RunId, RunInfo, RunPlan, RuntimeNanos,
-    RuntimeVersion, SandboxId, SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec,
-    SandboxState, SandboxStatus, Seq, StatusCode, StepsEnd, StreamEnd, SubscriptionId,
+    ExpectationFile, Flaw, Host, HostFact, HostInstant, ImageListing, Labels, Observer, OciRuntime,
+    PlannedCase, PlannedExecution, PodUid, Reply, Request, RunEnd, RunId, RunInfo, RunPlan,
+    RuntimeNanos, RuntimeVersion, SandboxId, SandboxListing, SandboxMetadata, SandboxReport,
+    SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode, StepsEnd, StreamEnd, SubscriptionId,
 };
 
 pub(super) fn entry() -> impl Strategy<Value = Entry> {
@@ -32,13 +32,46 @@ pub(super) fn entry() -> impl Strategy<Value = Entry> {
 }
 
 pub(super) fn run_info() -> impl Strategy<Value = RunInfo> {
-    (text(), text(), text(), runtime_version()).prop_map(|(run, suite, endpoint, runtime)| {
-        RunInfo {
+    let about = (text(), text(), text(), runtime_version());
+    let found = (
+        option::of(oci()),
+        option::of(host()),
+        option::of(duration()),
+    );
+    (about, found).prop_map(
+        |((run, suite, endpoint, runtime), (oci, host, call_deadline))| RunInfo {
             run: RunId::from(run),
             suite,
             endpoint,
             runtime,
-        }
+            oci,
+            host,
+            call_deadline,
+        },
+    )
+}
+
+fn oci() -> impl Strategy<Value = OciRuntime> {
+    let told = (text(), option::of(text()), option::of(text()));
+    told.prop_map(|(handler, name, version)| OciRuntime {
+        handler,
+        name,
+        version,
+    })
+}
+
+fn host() -> impl Strategy<Value = Host> {
+    let read = (
+        text(),
+        option::of(text()),
+        any::<u32>(),
+        any::<Option<u32>>(),
+    );
+    read.prop_map(|(kernel, cgroup, cpus, load_percent)| Host {
+        kernel,
+        cgroup,
+        cpus,
+        load_percent,
     })
 }
 

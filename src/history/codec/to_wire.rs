@@ -136,6 +136,18 @@ fn run_began(info: &RunInfo) -> wire::RunBegan {
         suite: info.suite.clone(),
         endpoint: info.endpoint.clone(),
         runtime: Some(runtime_version(&info.runtime)),
+        oci_runtime: info.oci.as_ref().map(|oci| wire::OciRuntime {
+            handler: oci.handler.clone(),
+            name: oci.name.clone(),
+            version: oci.version.clone(),
+        }),
+        host: info.host.as_ref().map(|host| wire::Host {
+            kernel: host.kernel.clone(),
+            cgroup: host.cgroup.clone(),
+            cpus: host.cpus,
+            load_percent: host.load_percent,
+        }),
+        call_deadline_ns: info.call_deadline.map(nanos),
     }
 }
 

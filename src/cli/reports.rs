@@ -1,0 +1,89 @@
+//! Reports that are there already: two of them compared, and the shape that they have.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use super::Fault;
+use super::args::OutputArg;
+use crate::case;
+use crate::report::{Comparison, Incomparable, json};
+use crate::run::Exit;
+
+/// A larger file is no report.
+const LARGEST_REPORT: u64 = 256 << 20;
+
+#[derive(Debug, Args)]
+pub(super) struct CompareArgs {
+    /// The earlier report
+    before: PathBuf,
+    /// The later one
+    after: PathBuf,
+    /// How to print; json is one object
+    #[arg(long, value_enum, default_value_t = OutputArg::Text)]
+    format: OutputArg,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum SchemaArg {
+    /// A case, as --cases reads it
+    Case,
+    /// A report, as --json writes it
+    Report,
+}
+
+/// What two reports say, as a text, and the exit code that tells whether anything got worse.
+pub(super) fn compare(args: &CompareArgs) -> Result<(String, Exit), Fault> {
+    let fault = |path: &Path, fault: &str| {
+        let message = format!("error: compare the report {}: {fault}", path.display());
+        Fault::new(Exit::Usage, message)
+    };
+    let texts =
+        [&args.before, &args.after].map(|path| read(path).map_err(|told| fault(path, &told)));
+    let [before, after] = texts;
+    let compared = Comparison::of(&before?, &after?).map_err(|told| match told {
+        Incomparable::Before(told) => fault(&args.before, &told),
+        Incomparable::After(told) => fault(&args.after, &told),
+    })?;
+    let exit = if compared.is_worse() {
+        Exit::NonConformant
+    } else {
+        Exit::Conformant
+    };
+    let text = match args.format {
+        OutputArg::Text => compared.text(),
+        OutputArg::Json => pretty(&compared),
+    };
+    Ok((text, exit))
+}
+
+/// The JSON Schema of a file.
+pub(super) fn schema(of: SchemaArg) -> String {
+    match of {
+        SchemaArg::Case => pretty(&case::schema()),
+        SchemaArg::Report => pretty(&json::schema()),
+    }
+}
+
+fn pretty(value: &impl serde::Serialize) -> String {
+    let text = serde_json::to_string_pretty(value).expect("it has no keys but texts");
+    text + "\n"
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let file = File::open(path).map_err(|fault| fault.to_string())?;
+    let mut bytes = Vec::new();
+    let read = file.take(LARGEST_REPORT + 1).read_to_end(&mut bytes);
+    read.map_err(|fault| fault.to_string())?;
+    if bytes.len() as u64 > LARGEST_REPORT {
+        return Err("it is larger than 256 MiB, and no report".to_owned());
+    }
+    let no_text = |_| {
+        "it is no JSON report of this suite, nor any text; a history is made into one by `check \
+         HISTORY --json FILE`"
+            .to_owned()
+    };
+    String::from_utf8(bytes).map_err(no_text)
+}

@@ -1,0 +1,116 @@
+//! What a history shows that a runtime can do, whatever is required of it.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use crate::history::{Audience, Body, Entry, Reply, SubscriptionId};
+use crate::limits;
+use crate::outcome::Capabilities;
+
+/// The runtime and the suite read their clocks a moment apart.
+const APART_NS: i64 = 1_000_000;
+
+/// An event that claims to be older than this tells of a broken clock, not of a replay.
+const OLDEST_NS: i64 = 24 * 3_600 * 1_000_000_000;
+
+/// Takes in a run's history, and keeps what it shows.
+#[derive(Debug, Default)]
+pub struct Measuring {
+    found: Capabilities,
+    /// The streams that are open.
+    open: BTreeMap<SubscriptionId, Stream>,
+    /// Something was made since the last stream ended.
+    unheard: bool,
+    made_sandbox: bool,
+    seen_container: bool,
+}
+
+#[derive(Debug)]
+struct Stream {
+    opened_ns: i64,
+    /// Something was made before it was asked for, while nobody listened.
+    after_gap: bool,
+}
+
+impl Measuring {
+    /// Takes in the next entry.
+    pub fn push(&mut self, entry: &Entry) {
+        match &entry.body {
+            Body::RunPlanned(plan) => {
+                let everyone = |audience| audience == Audience::Everyone;
+                self.found.broadcast = plan.audience.map(everyone);
+            }
+            Body::CallEnded {
+                result: Ok(reply), ..
+            } => self.returned(reply),
+            Body::SubscriptionOpened { subscription, .. } => {
+                // A run has some hundreds of streams; of a file that has more, some are enough.
+                if self.open.len() < limits::RUN_CONTAINERS {
+                    let after_gap = self.unheard && self.open.is_empty();
+                    let opened_ns = entry.at.realtime_ns;
+                    let stream = Stream {
+                        opened_ns,
+                        after_gap,
+                    };
+                    self.open.insert(*subscription, stream);
+                }
+                self.unheard = false;
+            }
+            // What is replayed stands before the event that proves the stream.
+            Body::SubscriptionProven { subscription }
+                if self.open.get(subscription).is_some_and(|it| it.after_gap) =>
+            {
+                self.found.replay.get_or_insert(false);
+            }
+            Body::SubscriptionEnded { subscription, .. } => {
+                self.open.remove(subscription);
+            }
+            Body::Event {
+                subscription,
+                event,
+            } => {
+                let sandbox = event.sandbox.as_ref();
+                if sandbox.is_some_and(|told| told.id.as_str() == event.container.as_str()) {
+                    self.found.sandbox_events = Some(true);
+                } else {
+                    self.seen_container = true;
+                }
+                if let Some(stream) = self.open.get(subscription) {
+                    let age_ns = stream.opened_ns.saturating_sub(event.created_at.0);
+                    if (APART_NS + 1..OLDEST_NS).contains(&age_ns) {
+                        self.found.replay = Some(true);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What has been seen so far.
+    #[must_use]
+    pub fn found(&self) -> Capabilities {
+        let mut found = self.found;
+        if self.made_sandbox && self.seen_container {
+            found.sandbox_events.get_or_insert(false);
+        }
+        found
+    }
+
+    fn returned(&mut self, reply: &Reply) {
+        match reply {
+            Reply::Sandbox(_) => {
+                self.made_sandbox = true;
+                self.unheard |= self.open.is_empty();
+            }
+            Reply::Container(_) => self.unheard |= self.open.is_empty(),
+            Reply::SandboxStatus(report) => {
+                let told = report.timestamp.0 != 0;
+                let before = self.found.sandbox_status_timestamp;
+                self.found.sandbox_status_timestamp = Some(told || before == Some(true));
+            }
+            _ => {}
+        }
+    }
+}

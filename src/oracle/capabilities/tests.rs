@@ -1,0 +1,87 @@
+//! Histories that show what a runtime can do, and their neighbours that show it not to, or nothing.
+
+use std::sync::Arc;
+
+use super::Measuring;
+use crate::history::{Audience, Body, Entry, HostInstant, RunPlan, Seq};
+use crate::oracle::script::entries;
+use crate::outcome::Capabilities;
+
+fn found(script: &str) -> Capabilities {
+    let mut measuring = Measuring::default();
+    for entry in &entries(script) {
+        measuring.push(entry);
+    }
+    measuring.found()
+}
+
+const HEARD: &str = "observe 0 as=b proven; pod run; c create; c CREATED";
+
+#[test]
+fn nothing_is_found_where_nothing_was_seen() {
+    assert_eq!(found("observe 0 as=b proven"), Capabilities::default());
+}
+
+#[test]
+fn what_happened_before_a_stream_is_replayed_or_not() {
+    let gap = "observe 0 cancelled; c start; d create; observe 7 as=b";
+    let replayed = format!("{HEARD}; {gap}; d CREATED on=7 at=-20ms; observe 7 proven");
+    assert_eq!(found(&format!("{HEARD}; pass 1s; {gap}")).replay, None);
+    let lost = format!("{HEARD}; {gap}; observe 7 proven");
+    assert_eq!(found(&lost).replay, Some(false));
+    assert_eq!(found(&replayed).replay, Some(true));
+    let young = format!("{HEARD}; {gap}; d CREATED on=7; observe 7 proven");
+    assert_eq!(found(&young).replay, Some(false));
+    let quiet = format!("{HEARD}; observe 0 cancelled; observe 7 as=b proven");
+    assert_eq!(found(&quiet).replay, None);
+    let beside = format!("{HEARD}; d create; observe 7 as=b proven");
+    assert_eq!(found(&beside).replay, None);
+}
+
+#[test]
+fn a_stamp_of_1970_is_no_replay() {
+    let script = format!("{HEARD}; observe 0 cancelled; d create; observe 7 as=b");
+    let script = format!("{script}; d CREATED on=7 at=0; observe 7 proven");
+    assert_eq!(found(&script).replay, Some(false));
+}
+
+#[test]
+fn sandboxes_have_events_or_none() {
+    assert_eq!(found("pod run").sandbox_events, None);
+    assert_eq!(found(HEARD).sandbox_events, Some(false));
+    let told = format!("{HEARD}; pod CREATED");
+    assert_eq!(found(&told).sandbox_events, Some(true));
+}
+
+#[test]
+fn the_status_of_a_sandbox_has_a_timestamp_or_none() {
+    let asked = |how: &str| {
+        let script = format!("{HEARD}; pod inspect c=running{how}");
+        found(&script).sandbox_status_timestamp
+    };
+    assert_eq!(found(HEARD).sandbox_status_timestamp, None);
+    assert_eq!(asked(""), Some(false));
+    assert_eq!(asked(" read=+0s"), Some(true));
+    assert_eq!(asked(" read=+0s; pod inspect c=running"), Some(true));
+}
+
+#[test]
+fn who_gets_an_event_is_as_it_was_measured() {
+    for (audience, told) in [
+        (None, None),
+        (Some(Audience::Everyone), Some(true)),
+        (Some(Audience::One), Some(false)),
+    ] {
+        let plan = RunPlan {
+            audience,
+            ..RunPlan::default()
+        };
+        let mut measuring = Measuring::default();
+        measuring.push(&Entry {
+            seq: Seq(0),
+            at: HostInstant::default(),
+            body: Body::RunPlanned(Arc::new(plan)),
+        });
+        assert_eq!(measuring.found().broadcast, told);
+    }
+}

@@ -1,0 +1,124 @@
+//! How long things took for which there is a limit, be it kept or not.
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use super::calls::edge;
+use super::{Events, name_in};
+use crate::case::{Case, Check};
+use crate::history::{Call, CaseHistory, Request, Subject};
+use crate::limits;
+use crate::oracle::transition::transitions;
+use crate::outcome::{Latency, Limit};
+
+/// The longest of each kind in a case, as far as they can be seen. `call_deadline` is what a call
+/// may take.
+#[must_use]
+pub fn latencies(
+    case: &Case,
+    history: &CaseHistory,
+    call_deadline: Option<Duration>,
+) -> Vec<Latency> {
+    let wait = history.stretched(limits::EVENT_WAIT);
+    let latency = |limit, bound| move |took| Latency { limit, bound, took };
+    let calls = call_deadline.and_then(|bound| {
+        let longest = history.calls().filter_map(without_grace).max();
+        longest.map(latency(Limit::Call, bound))
+    });
+    let after_call = after_calls(history).map(latency(Limit::EventAfterCall, wait));
+    let lag = longest_lag(history).map(latency(Limit::EventLag, wait));
+    let checked = case.expect.iter();
+    let checked = checked.flat_map(|expectation| of_check(&expectation.check, history));
+    let general = [calls, after_call, lag].into_iter().flatten();
+    general.chain(checked).collect()
+}
+
+/// What a call that has returned took, but for the time that it was told to take.
+fn without_grace(call: &Call) -> Option<Duration> {
+    let took = call.ended()?.at.since(call.began().at);
+    Some(match call.request() {
+        Request::StopContainer { grace, .. } => took.saturating_sub(*grace),
+        _ => took,
+    })
+}
+
+/// The longest from the return of a call to the event of what it has done; zero if it came before.
+fn after_calls(history: &CaseHistory) -> Option<Duration> {
+    let of_calls = transitions(history);
+    let late = |subject: &Subject| {
+        let transitions = of_calls.get(&subject.id).into_iter().flatten();
+        let came = transitions.filter_map(|transition| {
+            let came = subject.first(transition.needed)?;
+            Some(came.at().since(transition.ended.at))
+        });
+        came.max()
+    };
+    history.subjects().iter().filter_map(late).max()
+}
+
+/// The longest from `created_at` to the arrival, of events that were made while the case ran.
+fn longest_lag(history: &CaseHistory) -> Option<Duration> {
+    let began_ns = history.began()?.realtime_ns;
+    let sightings = history.subjects().iter().flat_map(|it| &it.sightings);
+    let within = sightings.filter(|seen| history.within_steps(seen.seq()));
+    let lags = within.filter_map(|seen| {
+        let (made, arrived) = (seen.event().created_at.0, seen.at().realtime_ns);
+        (made >= began_ns).then(|| span(made, arrived))
+    });
+    lags.max()
+}
+
+fn of_check(check: &Check, history: &CaseHistory) -> Vec<Latency> {
+    let name = name_in(check);
+    let of_name = || {
+        history
+            .named(name)
+            .map(|subject| Events { history, subject })
+    };
+    let worst = |limit, bound, took: Option<Duration>| {
+        let bound = history.stretched(bound);
+        took.map(|took| Latency { limit, bound, took })
+    };
+    match check {
+        Check::Latency(check) => {
+            let came = of_name().filter_map(|events| events.first(check.event));
+            let mut lags: Vec<_> = came
+                .map(|seen| span(seen.event().created_at.0, seen.at().realtime_ns))
+                .collect();
+            lags.sort_unstable();
+            let at = |percent: usize| lags.get((lags.len() * percent).div_ceil(100).max(1) - 1);
+            let [median, p99] = [50, 99].map(|percent| at(percent).copied());
+            let median = worst(Limit::LatencyMedian, check.median, median);
+            let p99 = worst(Limit::LatencyP99, check.p99, p99);
+            median.into_iter().chain(p99).collect()
+        }
+        Check::Timing(check) => {
+            let took = of_name().filter_map(|events| {
+                let edge = edge(check.after, history, events.subject)?;
+                Some(events.first(check.event)?.at().since(edge.at))
+            });
+            let at_most = check.at_most;
+            let longest = at_most.and_then(|bound| worst(Limit::Timing, bound, took.max()));
+            longest.into_iter().collect()
+        }
+        Check::Headers(check) => {
+            let of_name = history.observed();
+            let of_name = of_name.filter(|observed| observed.observer().binding == name);
+            let took = of_name.filter_map(|observed| {
+                let answered = observed.answered()?;
+                Some(answered.at.since(observed.opened().at))
+            });
+            let longest = worst(Limit::Headers, check.at_most, took.max());
+            longest.into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A span of the calendar clock that is not negative.
+fn span(from_ns: i64, to_ns: i64) -> Duration {
+    let span_ns = to_ns.saturating_sub(from_ns);
+    Duration::from_nanos(u64::try_from(span_ns).unwrap_or_default())
+}

@@ -1,0 +1,77 @@
+//! What a run has measured of a runtime, beside the verdicts.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What a runtime can do, as far as the run has seen it: true, false, or absent where the run did
+/// not come to see it. Nothing was done to find it out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Capabilities {
+    /// Of several subscribers each gets every event. Only looked at where a case needs to know.
+    pub broadcast: Option<bool>,
+    /// A new subscriber is told what happened before it came. Seen where something has happened
+    /// while nobody listened.
+    pub replay: Option<bool>,
+    /// Sandboxes have events of their own, beside those of their containers.
+    pub sandbox_events: Option<bool>,
+    /// `PodSandboxStatus` says when it was read, by which a kubelet with `EventedPLEG` orders it.
+    pub sandbox_status_timestamp: Option<bool>,
+}
+
+/// A bound on time that a run watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Limit {
+    /// From the return of a call to the arrival of the event of what it did.
+    EventAfterCall,
+    /// From an event's `created_at` to its arrival.
+    EventLag,
+    /// What a call takes, without the grace period of a stop.
+    Call,
+    /// What half of the events of a `latency` check take from `created_at` to their arrival.
+    LatencyMedian,
+    /// What 99 of 100 of them take.
+    LatencyP99,
+    /// What a `timing` check allows from one end of a call to an event.
+    Timing,
+    /// From the request for a stream to the headers of the response, as a `headers` check has it.
+    Headers,
+}
+
+/// How long something took for which there is a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Latency {
+    /// What is limited.
+    pub limit: Limit,
+    /// The limit, stretched as the run was told to.
+    pub bound: Duration,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// The longest that a run has seen something take for which there is a limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Worst {
+    /// What took so long, and how long it might have.
+    pub latency: Latency,
+    /// The id of the case in which it did.
+    pub case: Arc<str>,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::EventAfterCall => "event-after-call",
+            Self::EventLag => "event-lag",
+            Self::Call => "call",
+            Self::LatencyMedian => "latency-median",
+            Self::LatencyP99 => "latency-p99",
+            Self::Timing => "timing",
+            Self::Headers => "headers",
+        })
+    }
+}

@@ -1,0 +1,347 @@
+//! What has changed between two JSON reports: of cases and invariants, and of the profiles.
+//!
+//! Outcomes are compared by their ids; of a case that was repeated the worst of its verdicts
+//! counts. What runtimes and suites were tested is told and not compared: a report of another
+//! runtime is as good.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+
+use super::json::FORMAT;
+use super::printable::{cut, printable};
+use crate::outcome::{Conformance, Profile, Verdict};
+
+/// Characters kept of a name that a report tells.
+const NAME: usize = 200;
+
+/// What has changed from one report to a later one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Comparison {
+    /// The earlier report.
+    pub before: About,
+    /// The later one.
+    pub after: About,
+    /// Ids that fail and did not, that fail otherwise than is known, or that passed and cannot be
+    /// decided.
+    pub worse: Vec<Change>,
+    /// Ids that pass and failed or could not be decided.
+    pub better: Vec<Change>,
+    /// Ids whose verdict has changed otherwise.
+    pub other: Vec<Change>,
+    /// Ids of the later report alone.
+    pub new: Vec<Change>,
+    /// Ids of the earlier report alone.
+    pub gone: Vec<Change>,
+    /// Profiles whose verdict has changed.
+    pub profiles: Vec<ProfileChange>,
+}
+
+/// Which run a report is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct About {
+    /// The runtime's name and version.
+    pub runtime: String,
+    /// Version and commit of the suite.
+    pub suite: String,
+    /// When the run began.
+    pub began: String,
+}
+
+/// The verdicts on a case or an invariant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// Its id.
+    pub id: String,
+    /// The name by which it is listed.
+    pub name: String,
+    /// What the earlier report says; absent if it says nothing.
+    pub before: Option<Verdict>,
+    /// What the later one says; absent if it says nothing.
+    pub after: Option<Verdict>,
+}
+
+/// The verdicts in a profile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ProfileChange {
+    /// For whom.
+    pub profile: Profile,
+    /// What the earlier report says; absent if it was not judged for it.
+    pub before: Option<Conformance>,
+    /// What the later one says; absent if it was not judged for it.
+    pub after: Option<Conformance>,
+    /// Whether the later one promises less.
+    pub worse: bool,
+}
+
+/// What is read of a report. Its other fields are of no concern, and may be new.
+#[derive(Deserialize)]
+struct Report {
+    suite: String,
+    began: String,
+    runtime: Runtime,
+    profiles: Vec<Standing>,
+    outcomes: Vec<Judged>,
+}
+
+#[derive(Deserialize)]
+struct Runtime {
+    name: String,
+    version: String,
+}
+
+#[derive(Deserialize)]
+struct Standing {
+    profile: Profile,
+    verdict: Conformance,
+}
+
+#[derive(Deserialize)]
+struct Judged {
+    id: String,
+    name: String,
+    verdict: Verdict,
+}
+
+/// The version of a report's format, which is looked at before anything else.
+#[derive(Deserialize)]
+struct Version {
+    format: u32,
+}
+
+/// Why two texts cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Incomparable {
+    /// The earlier one is no report.
+    #[error("{0}")]
+    Before(String),
+    /// The later one is no report.
+    #[error("{0}")]
+    After(String),
+}
+
+impl Comparison {
+    /// Compares an earlier report with a later one, each the text of a JSON report.
+    ///
+    /// # Errors
+    /// If one is none, or of another format: which, why, and what to do.
+    pub fn of(before: &str, after: &str) -> Result<Self, Incomparable> {
+        let before = Report::read(before).map_err(Incomparable::Before)?;
+        let after = Report::read(after).map_err(Incomparable::After)?;
+        let mut compared = Self {
+            profiles: profiles(&before, &after),
+            worse: Vec::new(),
+            better: Vec::new(),
+            other: Vec::new(),
+            new: Vec::new(),
+            gone: Vec::new(),
+            before: before.about(),
+            after: after.about(),
+        };
+        let (earlier, later) = (before.worst(), after.worst());
+        for (id, change) in changes(&before, &after) {
+            let verdicts = (earlier.get(id).copied(), later.get(id).copied());
+            let (before, after) = verdicts;
+            let change = Change {
+                before,
+                after,
+                ..change
+            };
+            compared.sort_in(change);
+        }
+        Ok(compared)
+    }
+
+    /// Whether anything is worse: a case, an invariant or a profile.
+    #[must_use]
+    pub fn is_worse(&self) -> bool {
+        !self.worse.is_empty() || self.profiles.iter().any(|profile| profile.worse)
+    }
+
+    /// All of it as lines for people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for (word, about) in [("before", &self.before), ("after", &self.after)] {
+            let told = [&about.runtime, &about.suite, &about.began].map(|it| cut(it, NAME));
+            let [runtime, suite, began] = told;
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{word:<8} {runtime}, suite {suite}, {began}");
+        }
+        let kinds = [
+            ("worse", &self.worse),
+            ("better", &self.better),
+            ("changed", &self.other),
+            ("new", &self.new),
+            ("gone", &self.gone),
+        ];
+        for (word, changes) in kinds {
+            for change in changes {
+                let (id, name) = (cut(&change.id, NAME), cut(&change.name, NAME));
+                let verdicts = arrow(change.before, change.after);
+                let _ = writeln!(text, "{word:<8} {id} {name}: {verdicts}");
+            }
+        }
+        for change in &self.profiles {
+            let word = if change.worse { "worse" } else { "changed" };
+            let verdicts = arrow(change.before, change.after);
+            let _ = writeln!(text, "{word:<8} profile {}: {verdicts}", change.profile);
+        }
+        let counts = kinds.map(|(word, changes)| format!("{} {word}", changes.len()));
+        let _ = writeln!(text, "{}", counts.join(", "));
+        text
+    }
+
+    fn sort_in(&mut self, change: Change) {
+        let list = match (change.before, change.after) {
+            (None, _) => &mut self.new,
+            (_, None) => &mut self.gone,
+            (Some(before), Some(after)) if before == after => return,
+            (Some(before), Some(after)) if is_worse(before, after) => &mut self.worse,
+            (Some(before), Some(after)) if is_better(before, after) => &mut self.better,
+            _ => &mut self.other,
+        };
+        list.push(change);
+    }
+}
+
+impl Report {
+    fn read(text: &str) -> Result<Self, String> {
+        let none = |fault: serde_json::Error| {
+            let history = "; a history is made into one by `check HISTORY --json FILE`";
+            let is_xml = text.trim_start().starts_with('<');
+            let hint = if is_xml {
+                "; `--json` writes one"
+            } else {
+                history
+            };
+            format!("it is no JSON report of this suite: {fault}{hint}")
+        };
+        let version: Version = serde_json::from_str(text).map_err(none)?;
+        if version.format != FORMAT {
+            return Err(format!(
+                "it is of format {}, and this version of the suite reads {FORMAT}; compare with \
+                 the version that wrote it, or write it anew with `check HISTORY --json FILE`",
+                version.format
+            ));
+        }
+        serde_json::from_str(text).map_err(none)
+    }
+
+    fn about(&self) -> About {
+        About {
+            runtime: format!("{} {}", self.runtime.name, self.runtime.version),
+            suite: self.suite.clone(),
+            began: self.began.clone(),
+        }
+    }
+
+    /// The worst verdict of each id.
+    fn worst(&self) -> BTreeMap<&str, Verdict> {
+        let mut worst = BTreeMap::<&str, Verdict>::new();
+        for outcome in &self.outcomes {
+            let known = worst.entry(&outcome.id).or_insert(outcome.verdict);
+            if badness(outcome.verdict) > badness(*known) {
+                *known = outcome.verdict;
+            }
+        }
+        worst
+    }
+}
+
+/// Each id once, in the order of the later report, and then those of the earlier one alone.
+fn changes<'a>(before: &'a Report, after: &'a Report) -> Vec<(&'a str, Change)> {
+    let mut seen = std::collections::BTreeSet::new();
+    let all = after.outcomes.iter().chain(&before.outcomes);
+    let first = all.filter(|outcome| seen.insert(&*outcome.id));
+    let change = |outcome: &'a Judged| {
+        let change = Change {
+            id: outcome.id.clone(),
+            name: outcome.name.clone(),
+            before: None,
+            after: None,
+        };
+        (&*outcome.id, change)
+    };
+    first.map(change).collect()
+}
+
+fn profiles(before: &Report, after: &Report) -> Vec<ProfileChange> {
+    let of = |report: &Report, profile| {
+        let mut standings = report.profiles.iter();
+        let found = standings.find(|standing| standing.profile == profile)?;
+        Some(found.verdict)
+    };
+    let change = |profile: &Profile| {
+        let (before, after) = (of(before, *profile), of(after, *profile));
+        let promised = |verdict: Option<Conformance>| verdict.and_then(promise);
+        let worse = match (promised(before), promised(after)) {
+            (Some(before), Some(after)) => after < before,
+            _ => false,
+        };
+        (before != after).then_some(ProfileChange {
+            profile: *profile,
+            before,
+            after,
+            worse,
+        })
+    };
+    Profile::ALL.iter().filter_map(change).collect()
+}
+
+/// How much a verdict promises a consumer; nothing where nothing was judged.
+fn promise(verdict: Conformance) -> Option<u8> {
+    match verdict {
+        Conformance::Conformant => Some(3),
+        Conformance::Partial => Some(2),
+        Conformance::Error => Some(1),
+        Conformance::NonConformant => Some(0),
+        Conformance::NotJudged => None,
+    }
+}
+
+/// Which of the verdicts on repetitions counts: the one that is higher.
+fn badness(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Fail => 6,
+        Verdict::Known => 5,
+        Verdict::Error => 4,
+        Verdict::Inconclusive => 3,
+        Verdict::Skip => 2,
+        Verdict::UnexpectedPass => 1,
+        Verdict::Pass => 0,
+    }
+}
+
+fn passed(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Pass | Verdict::UnexpectedPass)
+}
+
+fn failed(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Fail | Verdict::Known)
+}
+
+fn is_worse(before: Verdict, after: Verdict) -> bool {
+    let other_failure = before == Verdict::Known && after == Verdict::Fail;
+    let breaks = failed(after) && !failed(before);
+    breaks || other_failure || passed(before) && after == Verdict::Error
+}
+
+fn is_better(before: Verdict, after: Verdict) -> bool {
+    passed(after) && (failed(before) || before == Verdict::Error)
+}
+
+fn arrow(before: Option<impl ToString>, after: Option<impl ToString>) -> String {
+    match (before, after) {
+        (Some(before), Some(after)) => {
+            let (before, after) = (before.to_string(), after.to_string());
+            format!("{} → {}", printable(&before), printable(&after))
+        }
+        (Some(only), None) => only.to_string(),
+        (None, only) => only.map_or_else(String::new, |only| only.to_string()),
+    }
+}

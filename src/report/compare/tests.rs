@@ -1,0 +1,153 @@
+//! Two reports that differ in one thing, and what is said of it.
+
+use expect_test::expect;
+
+use super::{Comparison, Incomparable};
+use crate::outcome::{Outcome, Profile, RunReport, Verdict};
+use crate::report::fixture::{fixture, outcome};
+use crate::report::json;
+
+fn written(outcomes: Vec<Outcome>) -> String {
+    let report = RunReport {
+        outcomes,
+        faults: Vec::new(),
+        profiles: vec![Profile::Cache],
+        ..fixture()
+    };
+    let mut bytes = Vec::new();
+    json::write(&report, &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+fn one(verdict: Verdict) -> String {
+    written(vec![outcome("ORD-01", "order::one", verdict)])
+}
+
+/// In which list the change from one verdict to the other stands, and whether anything is worse.
+#[track_caller]
+fn check(before: Verdict, after: Verdict, expect: (&str, bool)) {
+    let compared = Comparison::of(&one(before), &one(after)).unwrap();
+    let lists = [
+        ("worse", &compared.worse),
+        ("better", &compared.better),
+        ("other", &compared.other),
+        ("new", &compared.new),
+        ("gone", &compared.gone),
+    ];
+    let found = lists.iter().filter(|(_, changes)| !changes.is_empty());
+    let found: Vec<_> = found.map(|(word, _)| *word).collect();
+    assert_eq!(
+        (&*found.join(" "), compared.is_worse()),
+        expect,
+        "{before} {after}"
+    );
+}
+
+#[test]
+fn what_fails_and_did_not_is_worse() {
+    check(Verdict::Pass, Verdict::Fail, ("worse", true));
+    check(Verdict::Pass, Verdict::Known, ("worse", true));
+    check(Verdict::Known, Verdict::Fail, ("worse", true));
+    check(Verdict::Skip, Verdict::Fail, ("worse", true));
+    check(Verdict::Pass, Verdict::Error, ("worse", true));
+}
+
+#[test]
+fn what_passes_and_did_not_is_better() {
+    check(Verdict::Fail, Verdict::Pass, ("better", false));
+    check(Verdict::Known, Verdict::UnexpectedPass, ("better", false));
+    check(Verdict::Error, Verdict::Pass, ("better", false));
+}
+
+#[test]
+fn other_changes_are_neither() {
+    check(Verdict::Fail, Verdict::Fail, ("", false));
+    check(Verdict::Fail, Verdict::Known, ("other", false));
+    check(Verdict::Fail, Verdict::Skip, ("other", false));
+    check(Verdict::Skip, Verdict::Pass, ("other", false));
+    // The verdict in the profile promises less: a MUST was not looked at.
+    check(Verdict::Pass, Verdict::Inconclusive, ("other", true));
+}
+
+#[test]
+fn what_only_one_report_has_is_new_or_gone() {
+    let (both, more) = (
+        outcome("ORD-01", "order::one", Verdict::Pass),
+        outcome("ORD-02", "order::two", Verdict::Pass),
+    );
+    let (less, more) = (written(vec![both.clone()]), written(vec![both, more]));
+    let ids = |compared: &Comparison| {
+        let ids = |changes: &[super::Change]| changes.iter().map(|it| it.id.clone()).collect();
+        let (new, gone): (Vec<_>, Vec<_>) = (ids(&compared.new), ids(&compared.gone));
+        (new.join(" "), gone.join(" "))
+    };
+    let grown = Comparison::of(&less, &more).unwrap();
+    assert_eq!(ids(&grown), ("ORD-02".to_owned(), String::new()));
+    let shrunk = Comparison::of(&more, &less).unwrap();
+    assert_eq!(ids(&shrunk), (String::new(), "ORD-02".to_owned()));
+    assert!(!shrunk.is_worse());
+}
+
+#[test]
+fn of_repetitions_the_worst_counts() {
+    let repeated = |verdicts: [Verdict; 2]| {
+        let repeated = verdicts.map(|verdict| outcome("ORD-01", "order::one", verdict));
+        written(repeated.to_vec())
+    };
+    let before = one(Verdict::Pass);
+    for verdicts in [
+        [Verdict::Fail, Verdict::Pass],
+        [Verdict::Pass, Verdict::Fail],
+    ] {
+        let compared = Comparison::of(&before, &repeated(verdicts)).unwrap();
+        assert_eq!(compared.worse.len(), 1, "{compared:?}");
+    }
+    let passed = repeated([Verdict::Pass, Verdict::Pass]);
+    assert!(!Comparison::of(&before, &passed).unwrap().is_worse());
+}
+
+#[test]
+fn all_of_it_is_told_in_lines() {
+    let before = written(vec![
+        outcome("ORD-01", "order::one", Verdict::Pass),
+        outcome("ORD-02", "order::two", Verdict::Fail),
+        outcome("ORD-03", "order::three", Verdict::Pass),
+    ]);
+    let after = written(vec![
+        outcome("ORD-01", "order::one", Verdict::Fail),
+        outcome("ORD-02", "order::two", Verdict::Pass),
+        outcome("ORD-04", "order::four\u{1b}[31m", Verdict::Skip),
+    ]);
+    let compared = Comparison::of(&before, &after).unwrap();
+    expect![[r"
+        before   containerd 2.1.9, suite 0.1.0 (abcdef0), 2026-11-20T16:52:40.000Z
+        after    containerd 2.1.9, suite 0.1.0 (abcdef0), 2026-11-20T16:52:40.000Z
+        worse    ORD-01 order::one: pass → fail
+        better   ORD-02 order::two: fail → pass
+        new      ORD-04 order::four\u{1b}[31m: skip
+        gone     ORD-03 order::three: pass
+        1 worse, 1 better, 0 changed, 1 new, 1 gone
+    "]]
+    .assert_eq(&compared.text());
+}
+
+#[test]
+fn what_is_no_report_is_told() {
+    let report = one(Verdict::Pass);
+    for (text, told) in [
+        ("", "it is no JSON report of this suite: EOF"),
+        ("<testsuites/>", "`--json` writes one"),
+        ("[]", "check HISTORY --json FILE"),
+        (
+            r#"{"format": 9}"#,
+            "it is of format 9, and this version of the suite reads 1",
+        ),
+        (r#"{"format": 1}"#, "missing field"),
+    ] {
+        let before = Comparison::of(text, &report).unwrap_err();
+        assert!(matches!(before, Incomparable::Before(_)), "{before}");
+        let after = Comparison::of(&report, text).unwrap_err();
+        assert!(matches!(after, Incomparable::After(_)), "{after}");
+        assert!(after.to_string().contains(told), "{after}");
+    }
+}

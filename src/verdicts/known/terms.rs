@@ -1,0 +1,169 @@
+//! The day and the rate that an entry of an expectation file may have, as they are written there.
+
+use std::fmt;
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+
+use crate::history::HostInstant;
+
+/// Nanoseconds of a day. UTC as computers count it has no other days.
+const DAY_NS: i64 = 24 * 3_600 * 1_000_000_000;
+
+/// The most runs that a rate may tell of.
+const MOST_RUNS: u32 = 1_000_000;
+
+/// A day in UTC, such as `2026-12-31`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Day {
+    text: String,
+    began_ns: i64,
+}
+
+/// How often a race is lost: in so many of so many runs, such as `2/20`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Rate {
+    /// In how many runs it was seen; at least one.
+    pub seen: u32,
+    /// Of how many, which are more.
+    pub runs: u32,
+}
+
+impl Day {
+    /// Whether a moment lies behind it.
+    #[must_use]
+    pub fn is_over(&self, at: HostInstant) -> bool {
+        at.realtime_ns >= self.began_ns.saturating_add(DAY_NS)
+    }
+}
+
+impl Rate {
+    /// A rate; none unless it was seen in some of the runs, and not in all.
+    #[must_use]
+    pub fn of(seen: u32, runs: u32) -> Option<Self> {
+        let is_race = 0 < seen && seen < runs && runs <= MOST_RUNS;
+        is_race.then_some(Self { seen, runs })
+    }
+}
+
+impl TryFrom<String> for Day {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is no day such as `2026-12-31`");
+        if text.len() != "2026-12-31".len() {
+            return Err(wrong());
+        }
+        let began = humantime::parse_rfc3339(&format!("{text}T00:00:00Z")).map_err(|_| wrong())?;
+        let began = began.duration_since(UNIX_EPOCH).map_err(|_| wrong())?;
+        let began_ns = i64::try_from(began.as_nanos()).map_err(|_| wrong())?;
+        Ok(Self { text, began_ns })
+    }
+}
+
+impl TryFrom<String> for Rate {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let numbers = text.split_once('/');
+        let numbers = numbers.and_then(|(seen, runs)| Some((number(seen)?, number(runs)?)));
+        let rate = numbers.and_then(|(seen, runs)| Self::of(seen, runs));
+        rate.ok_or_else(|| {
+            format!(
+                "`{text}` is no rate such as `2/20`, seen in 2 of 20 runs: more than none of them, \
+                 and fewer than all, for what always fails needs no rate"
+            )
+        })
+    }
+}
+
+/// A number in digits alone.
+fn number(digits: &str) -> Option<u32> {
+    let plain = digits.bytes().all(|digit| digit.is_ascii_digit());
+    digits.parse().ok().filter(|_| plain)
+}
+
+impl From<Day> for String {
+    fn from(day: Day) -> Self {
+        day.text
+    }
+}
+
+impl From<Rate> for String {
+    fn from(Rate { seen, runs }: Rate) -> Self {
+        format!("{seen}/{runs}")
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} runs", self.seen, self.runs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_is_over_when_the_next_one_begins() {
+        let day = Day::try_from("1970-01-02".to_owned()).unwrap();
+        let at = |realtime_ns| HostInstant {
+            realtime_ns,
+            ..HostInstant::default()
+        };
+        assert!(!day.is_over(at(0)));
+        assert!(!day.is_over(at(2 * DAY_NS - 1)));
+        assert!(day.is_over(at(2 * DAY_NS)));
+    }
+
+    #[test]
+    fn a_day_is_one_of_the_calendar() {
+        assert!(Day::try_from("2028-02-29".to_owned()).is_ok());
+        for wrong in [
+            "2026-02-29",
+            "2026-13-01",
+            "2026-1-1",
+            "26-01-01",
+            "tomorrow",
+            "",
+            "2026-12-31T",
+            "2026/12/31",
+            "9999-12-31",
+        ] {
+            assert!(Day::try_from(wrong.to_owned()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_rate_is_that_of_a_race() {
+        let rate = Rate::try_from("2/20".to_owned()).unwrap();
+        assert_eq!((rate.seen, rate.runs), (2, 20));
+        assert_eq!(String::from(rate), "2/20");
+        assert!(Rate::try_from("1/2".to_owned()).is_ok());
+        for wrong in [
+            "0/20",
+            "20/20",
+            "21/20",
+            "2",
+            "2/",
+            "/20",
+            "+2/20",
+            "2/20/3",
+            "2 / 20",
+            "-1/2",
+            "1/1000001",
+            "",
+        ] {
+            assert!(Rate::try_from(wrong.to_owned()).is_err(), "{wrong}");
+        }
+    }
+}

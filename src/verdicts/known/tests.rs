@@ -1,0 +1,93 @@
+//! Entries of an expectation file, each on an outcome that it covers and on one that it does not.
+
+use super::Known;
+use crate::history::{ExpectationFile, HostInstant};
+use crate::oracle::INVARIANTS;
+use crate::outcome::{Outcome, Verdict};
+use crate::verdicts::plan::blank_invariant;
+
+/// 2026-11-20, 16:52 UTC.
+const BEGAN: HostInstant = HostInstant {
+    monotonic_ns: 0,
+    realtime_ns: 1_795_193_560_000_000_000,
+};
+
+/// What an entry with these keys besides makes of an outcome.
+#[track_caller]
+fn apply(keys: &str, verdict: Verdict) -> Outcome {
+    let known = parse(keys).expect("it is an entry");
+    let mut outcome = blank_invariant(&INVARIANTS[0], BEGAN);
+    outcome.verdict = verdict;
+    outcome.seen = ["this".to_owned()].into();
+    known.apply(&mut outcome);
+    outcome
+}
+
+fn parse(keys: &str) -> Result<Known, String> {
+    let text = format!("runtime: any\nknown: [{{case: INV-01, reason: why, link: there{keys}}}]\n");
+    let path = "known.yaml".to_owned();
+    let known = Known::parse(&ExpectationFile { path, text })?;
+    Ok(known.for_a_run(BEGAN, false))
+}
+
+#[track_caller]
+fn check(keys: &str, verdict: Verdict, expect: Verdict) {
+    assert_eq!(apply(keys, verdict).verdict, expect, "{keys}");
+}
+
+#[test]
+fn a_failure_is_known_by_what_was_seen() {
+    check("", Verdict::Fail, Verdict::Known);
+    check(", actual: this", Verdict::Fail, Verdict::Known);
+    check(", actual: [that, this]", Verdict::Fail, Verdict::Known);
+    check(", actual: that", Verdict::Fail, Verdict::Fail);
+    check("", Verdict::Error, Verdict::Error);
+}
+
+#[test]
+fn a_race_may_be_won() {
+    check("", Verdict::Pass, Verdict::UnexpectedPass);
+    check(", sometimes: true", Verdict::Pass, Verdict::Pass);
+    check(", rate: 2/20", Verdict::Pass, Verdict::Pass);
+    check(", rate: 2/20", Verdict::Fail, Verdict::Known);
+}
+
+#[test]
+fn the_rate_is_told() {
+    let told = |keys| apply(keys, Verdict::Fail).reason.unwrap();
+    assert_eq!(told(", rate: 2/20"), "why, seen in 2 of 20 runs (there)");
+    assert_eq!(told(", sometimes: true"), "why (there)");
+}
+
+#[test]
+fn an_entry_counts_until_its_day_is_over() {
+    for (expires, failed, passed) in [
+        ("2026-11-20", Verdict::Known, Verdict::UnexpectedPass),
+        ("2026-11-19", Verdict::Fail, Verdict::Pass),
+    ] {
+        let keys = format!(", expires: {expires}");
+        check(&keys, Verdict::Fail, failed);
+        check(&keys, Verdict::Pass, passed);
+    }
+}
+
+#[test]
+fn an_entry_that_has_expired_is_told() {
+    assert!(parse("").unwrap().notes().is_empty());
+    assert!(parse(", expires: 2026-11-20").unwrap().notes().is_empty());
+    let notes = parse(", expires: 2026-11-19").unwrap().notes();
+    let start = "known.yaml: the entry of INV-01 has expired on 2026-11-19 and counts no more";
+    assert!(notes.len() == 1 && notes[0].starts_with(start), "{notes:?}");
+}
+
+#[test]
+fn what_is_no_day_and_no_rate_is_told() {
+    for (keys, told) in [
+        (", expires: soon", "`soon` is no day such as `2026-12-31`"),
+        (", rate: 20/20", "`20/20` is no rate such as `2/20`"),
+        (", until: 2026-12-31", "unknown field `until`"),
+    ] {
+        let fault = parse(keys).unwrap_err();
+        assert!(fault.contains(told), "{fault}");
+    }
+}

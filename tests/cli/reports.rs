@@ -1,0 +1,182 @@
+//! Reports after a run: their shape, two of them compared, and what failed made into a file of
+//! expectations.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::suite::{Ended, suite};
+
+/// A run on the model, in a folder.
+fn model(folder: &TempDir, args: &[&str]) -> Ended {
+    let runs = ["-r", "model", "--format", "terse"]
+        .into_iter()
+        .chain(args.iter().copied());
+    suite(runs).inside(folder.path()).run()
+}
+
+fn inside(folder: &TempDir, args: &[&str]) -> Ended {
+    suite(args).inside(folder.path()).run()
+}
+
+fn text(folder: &TempDir, name: impl AsRef<Path>) -> String {
+    fs::read_to_string(folder.path().join(name)).unwrap()
+}
+
+const DROPS: [&str; 2] = ["--defect", "drop-stopped"];
+const CASES: [&str; 3] = ["ORD-01", "SBX-01", "INV"];
+
+#[test]
+fn a_report_has_the_shape_that_its_schema_tells() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = suite(["schema", "report"]).run().fails(0, &[]);
+    let schema: Value = serde_json::from_str(&told.out).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for defects in [&[][..], &DROPS] {
+        let args = [&CASES[..], defects, &["--json", "r.json"]].concat();
+        model(&folder, &args);
+        let report: Value = serde_json::from_str(&text(&folder, "r.json")).unwrap();
+        let faults: Vec<_> = validator.iter_errors(&report).collect();
+        assert!(faults.is_empty(), "{faults:?}");
+        assert_eq!(report["capabilities"]["sandbox_events"], true);
+        assert_eq!(report["environment"], Value::Null);
+        assert_ne!(report["latencies"], serde_json::json!([]));
+    }
+}
+
+#[test]
+fn a_case_has_the_shape_that_its_schema_tells() {
+    let told = suite(["schema", "case"]).run().fails(0, &[]);
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/cases/schema.json");
+    assert_eq!(told.out, fs::read_to_string(kept).unwrap());
+}
+
+#[test]
+fn a_history_comes_to_the_report_of_its_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = [
+        &CASES[..],
+        &DROPS,
+        &["--json", "run.json", "--history", "h"],
+    ]
+    .concat();
+    model(&folder, &args);
+    inside(&folder, &["check", "h", "--json", "check.json"]).fails(1, &[]);
+    assert_eq!(text(&folder, "run.json"), text(&folder, "check.json"));
+}
+
+#[test]
+fn two_reports_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    model(&folder, &[&CASES[..], &["--json", "good.json"]].concat()).fails(0, &[]);
+    let broken = [&CASES[..], &DROPS, &["--json", "bad.json"]].concat();
+    model(&folder, &broken).fails(1, &[]);
+    let worse = inside(&folder, &["compare", "good.json", "bad.json"]).fails(1, &[]);
+    assert!(worse.out.contains("worse    ORD-01 order::"), "{worse:#?}");
+    let told = "worse    profile cache: partial → non-conformant";
+    assert!(worse.out.contains(told), "{worse:#?}");
+    let better = inside(&folder, &["compare", "bad.json", "good.json"]).fails(0, &[]);
+    assert!(
+        better.out.contains("better   ORD-01 order::"),
+        "{better:#?}"
+    );
+    let same = inside(&folder, &["compare", "bad.json", "bad.json"]).fails(0, &[]);
+    assert!(same.out.contains("0 worse, 0 better"), "{same:#?}");
+    let json = ["compare", "good.json", "bad.json", "--format", "json"];
+    let json: Value = serde_json::from_str(&inside(&folder, &json).fails(1, &[]).out).unwrap();
+    assert_eq!(json["worse"][0]["after"], "fail");
+}
+
+#[test]
+fn what_cannot_be_compared_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("good.json"), "").unwrap();
+    model(
+        &folder,
+        &["SBX-01", "--json", "good.json", "--history", "h"],
+    )
+    .fails(0, &[]);
+    fs::write(folder.path().join("other.json"), r#"{"format": 2}"#).unwrap();
+    for (before, after, told) in [
+        (
+            "good.json",
+            "none.json",
+            "compare the report none.json: No such file",
+        ),
+        (
+            "h",
+            "good.json",
+            "compare the report h: it is no JSON report",
+        ),
+        (
+            "good.json",
+            "other.json",
+            "compare the report other.json: it is of format 2",
+        ),
+        (".", "good.json", "compare the report .: Is a directory"),
+    ] {
+        inside(&folder, &["compare", before, after]).fails(2, &[told]);
+    }
+}
+
+#[test]
+fn with_what_failed_as_expectations_nothing_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = ["--write-expectations", "known.yaml", "--history", "h"];
+    let failed = model(&folder, &[&CASES[..], &DROPS, &write].concat()).fails(1, &[]);
+    assert!(
+        failed.out.contains("expectation file: known.yaml"),
+        "{failed:#?}"
+    );
+    let known = text(&folder, "known.yaml");
+    for told in [
+        "# Known failures, as a run",
+        "case: ORD-01",
+        "reason: 'TODO: ",
+        "link: TODO",
+    ] {
+        assert!(known.contains(told), "{told}: {known}");
+    }
+    let again = ["--expectations", "known.yaml"];
+    model(&folder, &[&CASES[..], &DROPS, &again].concat()).fails(0, &[]);
+    inside(&folder, &[&["check", "h"][..], &again].concat()).fails(0, &[]);
+    let write = ["check", "h", "--write-expectations", "from-check.yaml"];
+    inside(&folder, &write).fails(1, &[]);
+    assert_eq!(text(&folder, "from-check.yaml"), known);
+}
+
+#[test]
+fn no_file_that_is_there_is_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = "{runtime: any, known: []} # a comment\n";
+    fs::write(folder.path().join("known.yaml"), kept).unwrap();
+    for before in [&[][..], &["--expectations", "known.yaml"]] {
+        let write = ["--write-expectations", "known.yaml", "--json", "r.json"];
+        let args = [&["SBX-01"][..], before, &write].concat();
+        model(&folder, &args).fails(2, &["expectation file to known.yaml", "name a new file"]);
+        assert_eq!(text(&folder, "known.yaml"), kept);
+    }
+    let left = fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(left, 1);
+}
+
+#[test]
+fn an_entry_that_has_expired_is_told_and_counts_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let known = "runtime: any\nknown: [{case: ORD-01, reason: r, link: l, expires: 2001-12-31}]\n";
+    fs::write(folder.path().join("known.yaml"), known).unwrap();
+    let args = ["ORD-01", "--exact", "--expectations", "known.yaml"];
+    let passed = model(&folder, &args).fails(0, &[]);
+    let told = "note: known.yaml: the entry of ORD-01 has expired on 2001-12-31";
+    assert!(passed.out.contains(told), "{passed:#?}");
+    model(&folder, &[&args[..], &DROPS].concat()).fails(1, &[]);
+    fs::write(
+        folder.path().join("known.yaml"),
+        known.replace("2001", "2200"),
+    )
+    .unwrap();
+    let passed = model(&folder, &args).fails(1, &[]);
+    assert!(!passed.out.contains("note: "), "{passed:#?}");
+}
