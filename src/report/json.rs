@@ -50,6 +50,7 @@
 //! timeline, where they are escaped and cut.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -226,11 +227,16 @@ impl<'a> LongestOf<'a> {
         let Worst { latency, case } = worst;
         Self {
             limit: latency.limit,
-            limit_ms: latency.bound.as_secs_f64() * 1e3,
-            worst_ms: latency.took.as_secs_f64() * 1e3,
+            limit_ms: ms(latency.bound),
+            worst_ms: ms(latency.took),
             case,
         }
     }
+}
+
+/// Milliseconds, to the microsecond.
+fn ms(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
 }
 
 impl Totals {
@@ -279,7 +285,9 @@ mod tests {
     use expect_test::expect_file;
     use serde_json::{Value, json};
 
-    use super::{schema, write};
+    use std::time::Duration;
+
+    use super::{ms, schema, write};
     use crate::outcome::{Outcome, RunReport, Verdict};
     use crate::report::fixture::{AWKWARD, fixture, outcome, violation};
 
@@ -345,6 +353,16 @@ mod tests {
         assert_eq!(report["profiles"][0]["broken"], json!(["ORD-01", "SBX-04"]));
         assert_eq!(report["profiles"][0]["skipped"], json!(["OOM-01"]));
         assert_eq!(report["profiles"][0]["open"], json!(["STP-02", "OOM-02"]));
+    }
+
+    #[test]
+    fn milliseconds_have_three_places() {
+        assert_eq!(
+            ms(Duration::from_nanos(1_157_235_403)).to_string(),
+            "1157.235"
+        );
+        assert_eq!(ms(Duration::from_secs(10)).to_string(), "10000");
+        assert_eq!(ms(Duration::ZERO).to_string(), "0");
     }
 
     #[test]

@@ -75,7 +75,9 @@ fn table() -> String {
         else {
             continue;
         };
-        let breaks = checker.requirements.iter().find_map(|id| suffers.get(id));
+        // The most particular of them stands last.
+        let mut breaks = checker.requirements.iter().rev();
+        let breaks = breaks.find_map(|id| suffers.get(id));
         let breaks = breaks.unwrap_or(&checker.title);
         let (id, title) = (checker.id, checker.title);
         let short = link.rsplit('/').next().unwrap_or(link);

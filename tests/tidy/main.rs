@@ -101,6 +101,10 @@ const CRATES: &[(&str, &[&str])] = &[
         &["src/host/", "src/cri/endpoint.rs", "src/run/status.rs"],
     ),
     ("clap", &["src/cli/", "src/main.rs"]),
+    (
+        "schemars",
+        &["src/case/", "src/outcome", "src/report/json.rs"],
+    ),
 ];
 
 /// Modules without input and output: they take what they look at as data, time among it.
