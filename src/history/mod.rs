@@ -24,7 +24,7 @@ pub use ids::{
 };
 pub use observed::Observed;
 pub use run::{Audience, ExpectationFile, PlannedCase, PlannedExecution, RunEnd, RunInfo, RunPlan};
-pub use shared::Shared;
+pub use shared::{Shared, Text};
 pub use status::{
     ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event, EventKind,
     ImageListing, Labels, SandboxListing, SandboxMetadata, SandboxReport, SandboxState,

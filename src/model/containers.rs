@@ -11,7 +11,7 @@ use super::sandboxes::{carries, no_sandbox};
 use crate::history::{
     CallFault, ContainerId, ContainerListing, ContainerMetadata, ContainerSpec, ContainerState,
     ContainerStatus, EventKind, HostInstant, Labels, Reply, RuntimeNanos, SandboxId, SandboxState,
-    Shared, StatusCode,
+    Shared, StatusCode, Text,
 };
 
 /// A container.
@@ -53,9 +53,9 @@ impl Machine {
             let message = format!("no image {}: pull it first", spec.image);
             return Err(fault(StatusCode::NOT_FOUND, message));
         };
-        let image_ref = image.id.clone();
+        let image_ref = image.id.as_str().into();
         let metadata = ContainerMetadata {
-            name: spec.name().to_owned(),
+            name: spec.name().into(),
             attempt: spec.attempt,
         };
         let same = |other: &Container| {
@@ -77,9 +77,9 @@ impl Machine {
             started_at: RuntimeNanos(0),
             finished_at: RuntimeNanos(0),
             exit_code: 0,
-            image: Some(spec.image.clone()),
+            image: Some(spec.image.as_str().into()),
             image_ref,
-            reason: String::new(),
+            reason: Text::default(),
             message: String::new(),
             labels: spec.labels.clone(),
             annotations: spec.annotations.clone(),
@@ -118,7 +118,7 @@ impl Machine {
                 container.status.state = ContainerState::Exited;
                 container.status.finished_at = now;
                 container.status.exit_code = 128;
-                "StartError".clone_into(&mut container.status.reason);
+                container.status.reason = "StartError".into();
                 container.status.message.clone_from(&message);
                 if self.behaviour.tells(Transition::FailedStart) {
                     self.announce(EventKind::Stopped, id.clone(), &spec.sandbox);
@@ -234,7 +234,7 @@ impl Machine {
             if self.behaviour.child_kill == ChildKill::Marks {
                 container.child_killed = true;
                 let reason = (self.behaviour.exit_reason)(End::KILLED);
-                reason.clone_into(&mut container.status.reason);
+                container.status.reason = reason.into();
             }
             self.count_oom_kill();
             if self.behaviour.child_kill == ChildKill::Ends {
@@ -259,7 +259,7 @@ impl Machine {
         status.state = ContainerState::Exited;
         status.finished_at = RuntimeNanos(at.realtime_ns);
         status.exit_code = (self.behaviour.exit_code)(end);
-        (self.behaviour.exit_reason)(end).clone_into(&mut status.reason);
+        status.reason = (self.behaviour.exit_reason)(end).into();
         let sandbox = container.spec.sandbox.clone();
         if tells {
             self.announce(EventKind::Stopped, id.clone(), &sandbox);
@@ -288,7 +288,7 @@ impl Machine {
                     status.state = ContainerState::Exited;
                     status.finished_at = RuntimeNanos(self.now.realtime_ns);
                     status.exit_code = 255;
-                    "Unknown".clone_into(&mut status.reason);
+                    status.reason = "Unknown".into();
                 }
             }
             Restart::Forgets => {}

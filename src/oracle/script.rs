@@ -367,7 +367,7 @@ impl Script {
         };
         let metadata = SandboxMetadata {
             uid,
-            name: extras.value("pod-name").unwrap_or_default().to_owned(),
+            name: extras.value("pod-name").unwrap_or_default().into(),
             ..SandboxMetadata::default()
         };
         let id = self.id_of(extras.value("sandbox").unwrap_or(pod));
@@ -416,12 +416,12 @@ impl Container {
             started_at,
             finished_at,
             exit_code: code,
-            image: Some("workload".to_owned()),
-            image_ref: String::new(),
+            image: Some("workload".into()),
+            image_ref: "".into(),
             reason: extras
                 .value("reason")
                 .unwrap_or(if exited { usual } else { "" })
-                .to_owned(),
+                .into(),
             message: String::new(),
             labels: Labels::new(),
             annotations: Labels::new(),
