@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::history::{
-    Body, CallFault, CallId, CaseHistory, CaseRun, ContainerId, ContainerListing,
-    ContainerMetadata, ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind,
-    HostFact, HostInstant, Labels, PodUid, Reply, Request, RuntimeNanos, SandboxId,
-    SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode, StepsEnd,
-    StreamEnd, SubscriptionId,
+    Body, CallId, CaseHistory, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
+    ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, HostInstant,
+    Labels, PodUid, Reply, Request, RuntimeNanos, SandboxId, SandboxMetadata, SandboxSpec,
+    SandboxState, SandboxStatus, Seq, StatusCode, StepsEnd, SubscriptionId,
 };
 use crate::outcome::Violation;
+use inspect::refused;
 
 /// When the case begins, by the wall clock.
 const BEGAN_NS: i64 = 1_700_000_000_000_000_000;
@@ -126,19 +126,7 @@ impl Script {
                 met: false,
                 bound: Duration::from_secs(10),
             }),
-            ["resubscribe"] => {
-                self.stream += 1;
-                let ended = SubscriptionId(self.stream - 1);
-                self.record(Body::SubscriptionEnded {
-                    subscription: ended,
-                    end: StreamEnd::Cancelled,
-                });
-                let subscription = SubscriptionId(self.stream);
-                self.record(Body::SubscriptionOpened {
-                    subscription,
-                    observer: None,
-                });
-            }
+            ["resubscribe"] => self.resubscribe(),
             ["proven"] => self.record(Body::SubscriptionProven {
                 subscription: SubscriptionId(self.stream),
             }),
@@ -176,8 +164,9 @@ impl Script {
         self.record(Body::StepsEnded { case: CASE, end });
     }
 
-    /// Calls: `run`, `create`, `start`, `stop`, `remove`, `relist`; with `begins`, `returns` or
-    /// `fails`; `create in=pod exit=42`; `relist c=exited d=gone`. `foreign` is another case's.
+    /// Calls: `run`, `create`, `start`, `stop`, `remove`, `relist`; with `begins`, `returns`,
+    /// `fails` or `refused`; `create in=pod exit=42`; `relist c=exited d=gone`. `foreign`
+    /// is another case's.
     fn call(&mut self, name: &str, word: &str, extras: &Extras<'_>) {
         let key = format!("{name} {word}");
         if !extras.has("returns") {
@@ -195,11 +184,9 @@ impl Script {
         let place = self.calls.iter().rposition(|(began, _)| *began == key);
         let place = place.unwrap_or_else(|| panic!("`{key}` never began"));
         let result = if extras.has("fails") {
-            Err(CallFault {
-                code: StatusCode::UNAVAILABLE,
-                message: "gone".to_owned(),
-                deadline: Duration::from_secs(30),
-            })
+            Err(refused(StatusCode::UNAVAILABLE))
+        } else if extras.has("refused") {
+            Err(refused(StatusCode::NOT_FOUND))
         } else {
             Ok(self.reply(&self.calls[place].1, extras))
         };
