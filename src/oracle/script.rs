@@ -127,6 +127,8 @@ impl Script {
                 bound: Duration::from_secs(10),
             }),
             ["resubscribe"] => self.resubscribe(),
+            ["unsubscribe"] => self.unsubscribe(),
+            ["subscribe"] => self.subscribe(),
             ["proven"] => self.record(Body::SubscriptionProven {
                 subscription: SubscriptionId(self.stream),
             }),

@@ -182,6 +182,21 @@ fn a_relist_that_began_before_its_stream_ended_is_not_the_one_after_it() {
 }
 
 #[test]
+fn a_relist_without_a_stream_is_not_the_one_after_it() {
+    let stopped = "c stop; subscribe; pod inspect c=exited:137; end";
+    then(
+        &format!("unsubscribe; run inspect c=running; {stopped}"),
+        expect![],
+    );
+    then(
+        &format!("unsubscribe; subscribe; run inspect c=running; {stopped}"),
+        expect![[r#"
+            INV-13 at #5 #8 #22 #29: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+}
+
+#[test]
 fn a_late_event_of_a_stream_that_was_given_up_is_not_listened_to() {
     let late = "resubscribe; c TYPE=9 on=0; c stop; c STOPPED exit=137 on=1";
     then(&format!("{late}; pod inspect c=exited:137; end"), expect![]);

@@ -126,13 +126,22 @@ impl Script {
 
     /// `resubscribe` gives the stream up and opens another one.
     pub(super) fn resubscribe(&mut self) {
+        self.unsubscribe();
+        self.subscribe();
+    }
+
+    /// `unsubscribe` gives the stream up.
+    pub(super) fn unsubscribe(&mut self) {
         let subscription = SubscriptionId(self.stream);
         let end = StreamEnd::Cancelled;
         self.record(Body::SubscriptionEnded { subscription, end });
+    }
+
+    /// `subscribe` opens another one.
+    pub(super) fn subscribe(&mut self) {
         self.stream += 1;
-        let subscription = SubscriptionId(self.stream);
         self.record(Body::SubscriptionOpened {
-            subscription,
+            subscription: SubscriptionId(self.stream),
             observer: None,
         });
     }
