@@ -1,4 +1,5 @@
-//! The README's table of what real runtimes fail, which is made of `ci/expectations`.
+//! What the README tells of the suite in numbers and tables: what real runtimes fail, which is made
+//! of `ci/expectations`, and how the suite proves itself.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,6 +9,7 @@ use std::path::Path;
 use cri_event_conformance::case::load;
 use cri_event_conformance::catalogue::Catalogue;
 use cri_event_conformance::history::ExpectationFile;
+use cri_event_conformance::model::{VARIATIONS, defects};
 use cri_event_conformance::verdicts::{Known, KnownFailure};
 use expect_test::expect_file;
 
@@ -140,4 +142,17 @@ fn cells_tell_runc_from_crun() {
         cell(Some(&always), Some(&sometimes)),
         "always; crun: sometimes"
     );
+}
+
+#[test]
+fn the_proof_is_as_large_as_it_says() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("there is one");
+    let (defects, cases) = (defects().count(), load::embedded().expect("valid").len());
+    for sentence in [
+        format!("gives the model each of {defects} defects"),
+        format!("{defects} defects, {defects} noticed; {cases} cases, {cases} can fail; 0 false"),
+        format!("0 false alarms in {} clean runs", 2 * VARIATIONS.len()),
+    ] {
+        assert!(readme.contains(&sentence), "README.md: {sentence}");
+    }
 }
