@@ -29,9 +29,9 @@ fn sandbox() -> SandboxStatus {
     SandboxStatus {
         id: SandboxId::from("s"),
         metadata: Some(SandboxMetadata {
-            name: "web".to_owned(),
+            name: "web".into(),
             uid: PodUid::from("pod"),
-            namespace: "default".to_owned(),
+            namespace: "default".into(),
             attempt: 0,
         }),
         state: SandboxState::Ready,
@@ -52,9 +52,9 @@ fn container(id: &str) -> ContainerStatus {
         started_at: RuntimeNanos(NOW_NS),
         finished_at: RuntimeNanos(0),
         exit_code: 0,
-        image: Some("image".to_owned()),
-        image_ref: String::new(),
-        reason: String::new(),
+        image: Some("image".into()),
+        image_ref: "".into(),
+        reason: "".into(),
         message: String::new(),
         labels: Labels::new(),
         annotations: Labels::new(),
@@ -196,10 +196,7 @@ fn statuses_without_metadata_and_labels_are_nameless() {
     let mut kubelet = knowing();
     let status = kubelet.cache.get("pod").unwrap().status().unwrap().clone();
     let bare = &status.containers[0];
-    assert_eq!(
-        (bare.name.as_str(), bare.restart_count, bare.hash),
-        ("", 0, 0)
-    );
+    assert_eq!((&*bare.name, bare.restart_count, bare.hash), ("", 0, 0));
 
     let mut garbled = event(EventKind::Started);
     let annotations = &mut garbled.containers[0].annotations;
@@ -237,7 +234,7 @@ fn what_is_listed_without_metadata_image_or_id_is_left_out() {
         state: ContainerState::Running,
         created_at: RuntimeNanos(0),
         labels: [(POD_UID_LABEL.to_owned(), "pod".to_owned())].into(),
-        image: Some("image".to_owned()),
+        image: Some("image".into()),
     };
     let listed = |change: fn(&mut ContainerListing)| {
         let mut container = whole.clone();

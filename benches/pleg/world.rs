@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cri_event_conformance::history::{
     ContainerId, ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event,
     EventKind, Labels, PodUid, RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata,
-    SandboxReport, SandboxState, SandboxStatus,
+    SandboxReport, SandboxState, SandboxStatus, Text,
 };
 use cri_event_conformance::pleg::{
     Features, Generic, Kubelet, Moment, PodList, PodStatus, Seen, State, StatusFault, Statuses,
@@ -190,9 +190,9 @@ fn sandbox_status(pod: usize) -> SandboxStatus {
     SandboxStatus {
         id: SandboxId::from(id('s', pod)),
         metadata: Some(SandboxMetadata {
-            name: format!("web-{pod}"),
+            name: format!("web-{pod}").into(),
             uid: PodUid::from(uid(pod)),
-            namespace: "default".to_owned(),
+            namespace: "default".into(),
             attempt: 0,
         }),
         state: SandboxState::Ready,
@@ -215,9 +215,9 @@ fn sandbox_listing(status: SandboxStatus) -> SandboxListing {
 }
 
 fn container_status(number: usize) -> ContainerStatus {
-    let name = format!("c{}", number % CONTAINERS);
+    let name = Text::from(format!("c{}", number % CONTAINERS));
     let mut labels = pod_labels(number / CONTAINERS);
-    labels.insert("io.kubernetes.container.name".to_owned(), name.clone());
+    labels.insert("io.kubernetes.container.name", name.clone());
     let created_ns = EPOCH_NS + i64::try_from(number % CONTAINERS).expect("it is small");
     ContainerStatus {
         id: container_id(number),
@@ -227,9 +227,9 @@ fn container_status(number: usize) -> ContainerStatus {
         started_at: RuntimeNanos(created_ns),
         finished_at: RuntimeNanos(0),
         exit_code: 0,
-        image: Some("registry.example/web:1".to_owned()),
-        image_ref: format!("sha256:{}", id('i', 0)),
-        reason: "Completed".to_owned(),
+        image: Some("registry.example/web:1".into()),
+        image_ref: format!("sha256:{}", id('i', 0)).into(),
+        reason: "Completed".into(),
         message: String::new(),
         labels,
         annotations: map(&[

@@ -339,9 +339,9 @@ impl Writer {
         SandboxListing {
             id: pod.of.sandbox(),
             metadata: pod.uid.map(|uid| SandboxMetadata {
-                name: "pod".to_owned(),
+                name: "pod".into(),
                 uid: uid.uid(),
-                namespace: String::new(),
+                namespace: "".into(),
                 attempt: u32::from(pod.attempt),
             }),
             state: match pod.state % 4 {
@@ -368,7 +368,7 @@ impl Writer {
         {
             all.extend((0..MANY).map(|place| ContainerStatus {
                 id: ContainerId::from(format!("{}-{place}", brief.id)),
-                reason: String::new(),
+                reason: "".into(),
                 message: String::new(),
                 labels: Labels::new(),
                 ..brief.clone()
@@ -381,7 +381,7 @@ impl Writer {
         ContainerStatus {
             id: status.of.container(),
             metadata: status.named.map(|binding| ContainerMetadata {
-                name: binding_of(binding).to_owned(),
+                name: binding_of(binding).into(),
                 attempt: 0,
             }),
             state: match status.state % 5 {
@@ -398,9 +398,9 @@ impl Writer {
                 Stamp::Ns(ns) => RuntimeNanos(ns),
             },
             exit_code: status.exit_code,
-            image: status.has_image.then(|| "image".to_owned()),
-            image_ref: String::new(),
-            reason: self.text(&status.reason),
+            image: status.has_image.then(|| "image".into()),
+            image_ref: "".into(),
+            reason: self.text(&status.reason).into(),
             message: self.text(&status.message),
             labels: labels(status.pod),
             annotations: Labels::new(),

@@ -148,9 +148,9 @@ fn container_status(status: v1::ContainerStatus) -> ContainerStatus {
         started_at: RuntimeNanos(status.started_at),
         finished_at: RuntimeNanos(status.finished_at),
         exit_code: status.exit_code,
-        image: status.image.map(|image| image.image),
-        image_ref: status.image_ref,
-        reason: status.reason,
+        image: status.image.map(|image| image.image.into()),
+        image_ref: status.image_ref.into(),
+        reason: status.reason.into(),
         message: status.message,
         labels: labels(status.labels),
         annotations: labels(status.annotations),
@@ -176,7 +176,7 @@ pub(super) fn containers(answer: v1::ListContainersResponse) -> Reply {
         state: container_state(item.state),
         created_at: RuntimeNanos(item.created_at),
         labels: labels(item.labels),
-        image: item.image.map(|image| image.image),
+        image: item.image.map(|image| image.image.into()),
     };
     Reply::Containers(answer.containers.into_iter().map(listing).collect())
 }
@@ -202,16 +202,16 @@ fn image_listing(image: v1::Image) -> ImageListing {
 
 fn sandbox_metadata(metadata: v1::PodSandboxMetadata) -> SandboxMetadata {
     SandboxMetadata {
-        name: metadata.name,
+        name: metadata.name.into(),
         uid: PodUid::from(metadata.uid),
-        namespace: metadata.namespace,
+        namespace: metadata.namespace.into(),
         attempt: metadata.attempt,
     }
 }
 
 fn container_metadata(metadata: v1::ContainerMetadata) -> ContainerMetadata {
     ContainerMetadata {
-        name: metadata.name,
+        name: metadata.name.into(),
         attempt: metadata.attempt,
     }
 }
@@ -240,7 +240,7 @@ fn labels(map: HashMap<String, String>) -> Labels {
 fn to_map(labels: &Labels) -> HashMap<String, String> {
     labels
         .iter()
-        .map(|(key, value)| (key.clone(), value.clone()))
+        .map(|(key, value)| (key.to_string(), value.to_string()))
         .collect()
 }
 

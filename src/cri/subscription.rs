@@ -4,6 +4,9 @@
 //! event. So it runs in a task of its own that writes all it sees to the recorder, and nothing is
 //! taken for granted until an event has arrived that was caused after the opening.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use k8s_cri::v1::runtime_service_client::RuntimeServiceClient;

@@ -53,7 +53,7 @@ impl CaseRunner {
         if let Some(handler) = &step.runtime_handler {
             spec.runtime_handler.clone_from(handler);
         }
-        spec.sysctls = step.sysctls.clone().into();
+        spec.sysctls = step.sysctls.clone().into_iter().collect();
         spec.labels.extend(step.labels.clone());
         spec.annotations.extend(step.annotations.clone());
         Ok(Arc::new(spec))

@@ -257,6 +257,6 @@ mod tests {
         let mut containers = [container(Labels::new()), container(told)];
         label_as_kubelets_do(&[sandbox], &mut containers);
         let uids = containers.map(|container| container.labels[POD_UID_LABEL].clone());
-        assert_eq!(uids, ["u", "told"]);
+        assert_eq!(uids, ["u".into(), "told".into()]);
     }
 }

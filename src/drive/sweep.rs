@@ -51,7 +51,7 @@ pub async fn sweep(
         };
         let process = sandbox.labels.get(PROCESS_LABEL);
         if run.is_none() && process.is_some_and(|process| host::is_alive(process)) {
-            done.alive.insert(owner.clone());
+            done.alive.insert(owner.to_string());
             continue;
         }
         let id = &sandbox.id;

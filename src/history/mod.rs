@@ -31,7 +31,7 @@ pub use run::{
     Audience, ExpectationFile, Host, OciRuntime, PlannedCase, PlannedExecution, RunEnd, RunInfo,
     RunPlan,
 };
-pub use shared::Shared;
+pub use shared::{Shared, Text};
 pub use status::{
     ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event, EventKind,
     ImageListing, Labels, SandboxListing, SandboxMetadata, SandboxReport, SandboxState,

@@ -7,6 +7,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+/// A text that is cheap to clone.
+pub type Text = Arc<str>;
+
 /// A value that is cheap to clone: it is copied when it is changed, if anybody else holds it.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -54,15 +57,36 @@ impl<K: Ord, V> Shared<BTreeMap<K, V>> {
     }
 }
 
-impl<K: Ord, V, const N: usize> From<[(K, V); N]> for Shared<BTreeMap<K, V>> {
+impl<K: Into<Text>, V: Into<Text>, const N: usize> From<[(K, V); N]>
+    for Shared<BTreeMap<Text, Text>>
+{
     fn from(pairs: [(K, V); N]) -> Self {
-        Self::from(BTreeMap::from(pairs))
+        Self::from_iter(pairs)
     }
 }
 
-impl<K: Ord, V> FromIterator<(K, V)> for Shared<BTreeMap<K, V>> {
+impl<K: Into<Text>, V: Into<Text>> FromIterator<(K, V)> for Shared<BTreeMap<Text, Text>> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
-        Self::from(BTreeMap::from_iter(pairs))
+        let pairs = pairs.into_iter();
+        let pairs = pairs.map(|(key, value)| (key.into(), value.into()));
+        Self::from(pairs.collect::<BTreeMap<_, _>>())
+    }
+}
+
+impl Shared<BTreeMap<Text, Text>> {
+    /// Adds a label, or changes it.
+    pub fn insert(&mut self, key: impl Into<Text>, value: impl Into<Text>) {
+        BTreeMap::insert(self, key.into(), value.into());
+    }
+
+    /// Adds labels, or changes them.
+    pub fn extend<K: Into<Text>, V: Into<Text>>(
+        &mut self,
+        pairs: impl IntoIterator<Item = (K, V)>,
+    ) {
+        for (key, value) in pairs {
+            self.insert(key, value);
+        }
     }
 }
 

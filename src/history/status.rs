@@ -6,10 +6,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ContainerId, PodUid, RuntimeNanos, SandboxId, Shared};
+use super::{ContainerId, PodUid, RuntimeNanos, SandboxId, Shared, Text};
 
 /// Labels or annotations.
-pub type Labels = Shared<BTreeMap<String, String>>;
+pub type Labels = Shared<BTreeMap<Text, Text>>;
 
 /// `runtime.v1.ContainerEventType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -123,11 +123,11 @@ impl Event {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxMetadata {
     /// The pod's name.
-    pub name: String,
+    pub name: Text,
     /// The pod's UID.
     pub uid: PodUid,
     /// The pod's namespace.
-    pub namespace: String,
+    pub namespace: Text,
     /// How often the sandbox has been made anew for this pod.
     pub attempt: u32,
 }
@@ -179,7 +179,7 @@ pub struct SandboxStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContainerMetadata {
     /// The container's name in its pod.
-    pub name: String,
+    pub name: Text,
     /// How often the container has been made anew.
     pub attempt: u32,
 }
@@ -202,11 +202,11 @@ pub struct ContainerStatus {
     /// How it exited; meaningful once `finished_at` is set.
     pub exit_code: i32,
     /// The image as the user named it; absent where the runtime sent none.
-    pub image: Option<String>,
+    pub image: Option<Text>,
     /// The image as the runtime resolved it.
-    pub image_ref: String,
+    pub image_ref: Text,
     /// A word for why it is in this state, such as `OOMKilled`.
-    pub reason: String,
+    pub reason: Text,
     /// A sentence for why it is in this state.
     pub message: String,
     /// Its labels.
@@ -246,7 +246,7 @@ pub struct ContainerListing {
     /// Its labels.
     pub labels: Labels,
     /// The image as the user named it; absent where the runtime sent none.
-    pub image: Option<String>,
+    pub image: Option<Text>,
 }
 
 /// `runtime.v1.Image`: an image that the runtime has.

@@ -11,7 +11,7 @@ use super::sandboxes::{carries, no_sandbox};
 use crate::history::{
     CallFault, ContainerId, ContainerListing, ContainerMetadata, ContainerSpec, ContainerState,
     ContainerStatus, EventKind, Flaw, HostInstant, Labels, Reply, RuntimeNanos, SandboxId,
-    SandboxState, Shared, StatusCode,
+    SandboxState, Shared, StatusCode, Text,
 };
 
 /// A container.
@@ -54,7 +54,7 @@ impl Machine {
             match self.behaviour.leftover {
                 Leftover::None => {}
                 Leftover::Told => self.announce(EventKind::Created, id, &spec.sandbox),
-                Leftover::Listed => self.insert_container(id, spec, String::new()),
+                Leftover::Listed => self.insert_container(id, spec, Text::default()),
             }
         }
         made
@@ -66,7 +66,7 @@ impl Machine {
             let message = format!("no image {}: pull it first", spec.image);
             return Err(fault(StatusCode::NOT_FOUND, message));
         };
-        let image_ref = image.id.clone();
+        let image_ref = Text::from(image.id.as_str());
         if spec.flaw == Some(Flaw::User) {
             let message = format!("image {} has no such user", spec.image);
             return Err(fault(StatusCode::UNKNOWN, message));
@@ -88,7 +88,7 @@ impl Machine {
         Ok(Reply::Container(id))
     }
 
-    fn insert_container(&mut self, id: ContainerId, spec: &Arc<ContainerSpec>, image_ref: String) {
+    fn insert_container(&mut self, id: ContainerId, spec: &Arc<ContainerSpec>, image_ref: Text) {
         let status = ContainerStatus {
             id: id.clone(),
             metadata: Some(metadata_of(spec)),
@@ -97,9 +97,9 @@ impl Machine {
             started_at: RuntimeNanos(0),
             finished_at: RuntimeNanos(0),
             exit_code: 0,
-            image: Some(spec.image.clone()),
+            image: Some(spec.image.as_str().into()),
             image_ref,
-            reason: String::new(),
+            reason: Text::default(),
             message: String::new(),
             labels: spec.labels.clone(),
             annotations: spec.annotations.clone(),
@@ -162,7 +162,7 @@ impl Machine {
                 container.status.state = ContainerState::Exited;
                 container.status.finished_at = now;
                 container.status.exit_code = 128;
-                "StartError".clone_into(&mut container.status.reason);
+                container.status.reason = "StartError".into();
                 container.status.message.clone_from(&message);
                 if self.behaviour.tells(Transition::FailedStart) {
                     self.announce(EventKind::Stopped, id.clone(), &spec.sandbox);
@@ -283,7 +283,7 @@ impl Machine {
             if self.behaviour.child_kill == ChildKill::Marks {
                 container.child_killed = true;
                 let reason = (self.behaviour.exit_reason)(End::KILLED);
-                reason.clone_into(&mut container.status.reason);
+                container.status.reason = reason.into();
             }
             self.count_oom_kill();
             if self.behaviour.child_kill == ChildKill::Ends {
@@ -308,7 +308,7 @@ impl Machine {
         status.state = ContainerState::Exited;
         status.finished_at = RuntimeNanos(at.realtime_ns);
         status.exit_code = (self.behaviour.exit_code)(end);
-        (self.behaviour.exit_reason)(end).clone_into(&mut status.reason);
+        status.reason = (self.behaviour.exit_reason)(end).into();
         let sandbox = container.spec.sandbox.clone();
         if tells {
             self.announce(EventKind::Stopped, id.clone(), &sandbox);
@@ -337,7 +337,7 @@ impl Machine {
                     status.state = ContainerState::Exited;
                     status.finished_at = RuntimeNanos(self.now.realtime_ns);
                     status.exit_code = 255;
-                    "Unknown".clone_into(&mut status.reason);
+                    status.reason = "Unknown".into();
                 }
             }
             Restart::Forgets => {}
@@ -404,7 +404,7 @@ impl Machine {
 
 fn metadata_of(spec: &ContainerSpec) -> ContainerMetadata {
     ContainerMetadata {
-        name: spec.name().to_owned(),
+        name: spec.name().into(),
         attempt: spec.attempt,
     }
 }

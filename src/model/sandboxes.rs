@@ -46,9 +46,9 @@ impl Sandbox {
 
     fn metadata(&self) -> SandboxMetadata {
         SandboxMetadata {
-            name: self.spec.name.clone(),
+            name: self.spec.name.as_str().into(),
             uid: self.spec.uid.clone(),
-            namespace: self.spec.namespace.clone(),
+            namespace: self.spec.namespace.as_str().into(),
             attempt: self.spec.attempt,
         }
     }

@@ -157,7 +157,7 @@ fn line(event: &Event) -> String {
     let own = event.own_status().and_then(|own| own.labels.get("name"));
     let of_sandbox = event.container == ContainerId::from(&sandbox.id);
     let name = match own {
-        Some(name) => name.as_str(),
+        Some(name) => name,
         None if of_sandbox => "sandbox",
         None => "-",
     };

@@ -348,7 +348,7 @@ fn evented_kubelet(
                 while let Some(relist) = relists.next_if(|next| next.ended.seq <= entry.seq) {
                     answers.take(relist);
                     let is_new = relist.pod.is_none() && relist.began.seq > evented.changed;
-                    if is_new && std::mem::take(&mut evented.deaf) {
+                    if is_new && !evented.away && std::mem::take(&mut evented.deaf) {
                         evented.blind = false;
                         evented.kubelet.relist(history.pods(), relist, &answers);
                         history

@@ -207,7 +207,7 @@ impl Shown<'_> {
         }
         let exited = status.state == ContainerState::Exited;
         let (code, reason) = self.exit.filter(|_| exited)?;
-        let differs = (code, reason) != (status.exit_code, status.reason.as_str());
+        let differs = (code, reason) != (status.exit_code, &*status.reason);
         let end = |code: i32, reason: &str| format!("EXITED {code} {reason}").trim_end().to_owned();
         differs.then(|| (end(code, reason), end(status.exit_code, &status.reason)))
     }
@@ -280,7 +280,7 @@ fn shown(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Shown<'_>>> {
         };
         if let Reply::ContainerStatus(status) = reply {
             let exited = status.state == ContainerState::Exited;
-            let exit = exited.then_some((status.exit_code, status.reason.as_str()));
+            let exit = exited.then_some((status.exit_code, &*status.reason));
             show(&status.id, status.state, exit, "ContainerStatus tells");
         } else if let Reply::Containers(listed) = reply {
             for listing in listed {

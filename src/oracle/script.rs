@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::history::{
-    Body, CallFault, CallId, CaseHistory, CaseRun, ContainerId, ContainerListing,
-    ContainerMetadata, ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind,
-    HostFact, HostInstant, Labels, PodUid, Reply, Request, RuntimeNanos, SandboxId,
-    SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode, StepsEnd,
-    StreamEnd, SubscriptionId,
+    Body, CallId, CaseHistory, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
+    ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, HostInstant,
+    Labels, PodUid, Reply, Request, RuntimeNanos, SandboxId, SandboxMetadata, SandboxSpec,
+    SandboxState, SandboxStatus, Seq, StatusCode, StepsEnd, SubscriptionId,
 };
 use crate::outcome::Violation;
+use inspect::refused;
 
 /// When the case begins, by the wall clock.
 const BEGAN_NS: i64 = 1_700_000_000_000_000_000;
@@ -126,19 +126,9 @@ impl Script {
                 met: false,
                 bound: Duration::from_secs(10),
             }),
-            ["resubscribe"] => {
-                self.stream += 1;
-                let ended = SubscriptionId(self.stream - 1);
-                self.record(Body::SubscriptionEnded {
-                    subscription: ended,
-                    end: StreamEnd::Cancelled,
-                });
-                let subscription = SubscriptionId(self.stream);
-                self.record(Body::SubscriptionOpened {
-                    subscription,
-                    observer: None,
-                });
-            }
+            ["resubscribe"] => self.resubscribe(),
+            ["unsubscribe"] => self.unsubscribe(),
+            ["subscribe"] => self.subscribe(),
             ["proven"] => self.record(Body::SubscriptionProven {
                 subscription: SubscriptionId(self.stream),
             }),
@@ -177,7 +167,7 @@ impl Script {
     }
 
     /// Calls: `run again=pod`, `create in=pod exit=42`, `start`, `stop`, `remove`, `relist c=gone`;
-    /// with `begins`, `returns` or `fails`. `foreign` is another case's.
+    /// with `begins`, `returns`, `fails` or `refused`. `foreign` is another case's.
     fn call(&mut self, name: &str, word: &str, extras: &Extras<'_>) {
         let key = format!("{name} {word}");
         if !extras.has("returns") {
@@ -195,11 +185,9 @@ impl Script {
         let place = self.calls.iter().rposition(|(began, _)| *began == key);
         let place = place.unwrap_or_else(|| panic!("`{key}` never began"));
         let result = if extras.has("fails") {
-            Err(CallFault {
-                code: StatusCode::UNAVAILABLE,
-                message: "gone".to_owned(),
-                deadline: Duration::from_secs(30),
-            })
+            Err(refused(StatusCode::UNAVAILABLE))
+        } else if extras.has("refused") {
+            Err(refused(StatusCode::NOT_FOUND))
         } else {
             Ok(self.reply(&self.calls[place].1, extras))
         };
@@ -368,7 +356,7 @@ impl Script {
         };
         let metadata = SandboxMetadata {
             uid,
-            name: extras.value("pod-name").unwrap_or_default().to_owned(),
+            name: extras.value("pod-name").unwrap_or_default().into(),
             ..SandboxMetadata::default()
         };
         let id = self.id_of(extras.value("sandbox").unwrap_or(pod));
@@ -417,12 +405,12 @@ impl Container {
             started_at,
             finished_at,
             exit_code: code,
-            image: Some("workload".to_owned()),
-            image_ref: String::new(),
+            image: Some("workload".into()),
+            image_ref: "".into(),
             reason: extras
                 .value("reason")
                 .unwrap_or(if exited { usual } else { "" })
-                .to_owned(),
+                .into(),
             message: String::new(),
             labels: Labels::new(),
             annotations: Labels::new(),

@@ -10,13 +10,13 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use super::list::{ListedPod, Seen};
-use super::listing::label;
+use super::listing::told;
 use super::moment::Moment;
 use super::shared_id::{SharedId, SharedUid};
 use super::state::State;
 use super::status::{InspectError, KubeletPanic, PodContainer, PodSandbox, PodStatus};
 use crate::history::{
-    ContainerState, ContainerStatus, Event, SandboxReport, SandboxState, SandboxStatus,
+    ContainerState, ContainerStatus, Event, SandboxReport, SandboxState, SandboxStatus, Text,
 };
 
 const CONTAINER_NAME_LABEL: &str = "io.kubernetes.container.name";
@@ -68,8 +68,8 @@ pub fn pod_status(
 ) -> Result<PodStatus, InspectError> {
     let mut status = PodStatus {
         uid: SharedUid::from(pod.uid),
-        name: pod.name.to_owned(),
-        namespace: pod.namespace.to_owned(),
+        name: pod.name.into(),
+        namespace: pod.namespace.into(),
         ips: Vec::new(),
         sandboxes: Vec::with_capacity(pod.sandboxes().len()),
         containers: Vec::new(),
@@ -144,8 +144,8 @@ pub(super) fn event_status(
     containers.sort_by_key(|container| Reverse(container.created_at));
     Ok(PodStatus {
         uid,
-        name: metadata.map_or_else(String::new, |metadata| metadata.name.clone()),
-        namespace: metadata.map_or_else(String::new, |metadata| metadata.namespace.clone()),
+        name: metadata.map_or_else(Text::default, |metadata| metadata.name.clone()),
+        namespace: metadata.map_or_else(Text::default, |metadata| metadata.namespace.clone()),
         ips: ips(told),
         sandboxes: vec![sandbox(told)],
         containers,
@@ -188,11 +188,12 @@ fn converted<'a>(
 fn container(status: &ContainerStatus) -> Result<PodContainer, KubeletPanic> {
     let image = image(status)?.clone();
     let exited = status.state == ContainerState::Exited;
-    let if_exited = |text: &String| if exited { text.clone() } else { String::new() };
-    let annotation = |key: &str| label(&status.annotations, key);
+    let annotation = |key: &str| told(&status.annotations, key);
     Ok(PodContainer {
         id: SharedId::from(Arc::from(&status.id)),
-        name: label(&status.labels, CONTAINER_NAME_LABEL).to_owned(),
+        name: told(&status.labels, CONTAINER_NAME_LABEL)
+            .cloned()
+            .unwrap_or_default(),
         state: State::from(status.state),
         created_at: status.created_at.into(),
         started_at: if status.state == ContainerState::Created {
@@ -208,15 +209,27 @@ fn container(status: &ContainerStatus) -> Result<PodContainer, KubeletPanic> {
         exit_code: if exited { status.exit_code } else { 0 },
         image,
         image_id: status.image_ref.clone(),
-        restart_count: annotation(RESTART_COUNT_ANNOTATION).parse().unwrap_or(0),
-        hash: u64::from_str_radix(annotation(HASH_ANNOTATION), 16).unwrap_or(0),
-        reason: if_exited(&status.reason),
-        message: if_exited(&status.message),
+        restart_count: annotation(RESTART_COUNT_ANNOTATION)
+            .and_then(|count| count.parse().ok())
+            .unwrap_or(0),
+        hash: annotation(HASH_ANNOTATION)
+            .and_then(|hash| u64::from_str_radix(hash, 16).ok())
+            .unwrap_or(0),
+        reason: if exited {
+            status.reason.clone()
+        } else {
+            Text::default()
+        },
+        message: if exited {
+            status.message.clone()
+        } else {
+            String::new()
+        },
     })
 }
 
 /// The image that the kubelet takes for granted.
-pub(super) fn image(status: &ContainerStatus) -> Result<&String, KubeletPanic> {
+pub(super) fn image(status: &ContainerStatus) -> Result<&Text, KubeletPanic> {
     status.image.as_ref().ok_or_else(|| KubeletPanic::NoImage {
         container: SharedId::from(status.id.as_str()),
     })

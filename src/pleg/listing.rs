@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use super::list::{PodList, Seen};
 use super::moment::Moment;
 use super::shared_id::ById;
-use crate::history::{ContainerListing, Labels, SandboxListing};
+use crate::history::{ContainerListing, Labels, SandboxListing, Text};
 
 /// The label that tells a container's, or a sandbox's, pod.
 pub const POD_UID_LABEL: &str = "io.kubernetes.pod.uid";
@@ -49,19 +49,24 @@ fn owner(container: &ContainerListing) -> &str {
 }
 
 /// The value of a label, or of an annotation; empty if there is none.
+fn label<'a>(labels: &'a Labels, key: &str) -> &'a str {
+    told(labels, key).map_or("", |value| &**value)
+}
+
+/// The value of a label, or of an annotation.
 ///
 /// Looks at lengths first. They lie side by side, where each key is elsewhere in memory; of
 /// thousands of maps none is in the processor's cache.
-pub(super) fn label<'a>(labels: &'a Labels, key: &str) -> &'a str {
+pub(super) fn told<'a>(labels: &'a Labels, key: &str) -> Option<&'a Text> {
     const WALKABLE: usize = 32;
-    let value = if labels.len() <= WALKABLE {
+    if labels.len() <= WALKABLE {
         let mut labels = labels.iter();
-        labels
-            .find_map(|(known, value)| (known.len() == key.len() && known == key).then_some(value))
+        labels.find_map(|(known, value)| {
+            (known.len() == key.len() && **known == *key).then_some(value)
+        })
     } else {
         labels.get(key)
-    };
-    value.map_or("", String::as_str)
+    }
 }
 
 /// Pods in the order in which they first appear, and what belongs to them.
@@ -131,7 +136,7 @@ impl<'a> Grouping<'a> {
         let Some(metadata) = &sandbox.metadata else {
             return;
         };
-        let names = || (metadata.name.as_str(), metadata.namespace.as_str());
+        let names = || (&*metadata.name, &*metadata.namespace);
         let pod = self.place(metadata.uid.as_str(), names);
         self.join(Member {
             pod,

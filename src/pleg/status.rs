@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::moment::Moment;
 use super::shared_id::{SharedId, SharedUid};
 use super::state::State;
-use crate::history::SandboxState;
+use crate::history::{SandboxState, Text};
 
 /// A pod as the kubelet's cache holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,9 +15,9 @@ pub struct PodStatus {
     /// The pod's UID.
     pub uid: SharedUid,
     /// The pod's name.
-    pub name: String,
+    pub name: Text,
     /// The pod's namespace.
-    pub namespace: String,
+    pub namespace: Text,
     /// The pod's addresses, the primary one first.
     pub ips: Vec<String>,
     /// Its sandboxes.
@@ -58,7 +58,7 @@ pub struct PodContainer {
     /// Its id.
     pub id: SharedId,
     /// Its name, from a label; empty without it.
-    pub name: String,
+    pub name: Text,
     /// Its state.
     pub state: State,
     /// When it was created.
@@ -70,15 +70,15 @@ pub struct PodContainer {
     /// How it exited; 0 before.
     pub exit_code: i32,
     /// The image as the user named it.
-    pub image: String,
+    pub image: Text,
     /// The image as the runtime resolved it.
-    pub image_id: String,
+    pub image_id: Text,
     /// How often it was restarted, from an annotation; 0 without it.
     pub restart_count: i32,
     /// The hash of its specification, from an annotation; 0 without it.
     pub hash: u64,
     /// A word for why it exited.
-    pub reason: String,
+    pub reason: Text,
     /// A sentence for why it exited. The kubelet may append a termination message that it reads
     /// from a file; this engine reads no files.
     pub message: String,

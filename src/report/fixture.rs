@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::history::{
     Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerSpec, ContainerState,
-    ContainerStatus, Entry, Event, EventKind, Host, HostFact, HostInstant, OciRuntime, PodUid,
-    Reply, Request, RunId, RunInfo, RuntimeNanos, RuntimeVersion, SandboxId, SandboxSpec,
+    ContainerStatus, Entry, Event, EventKind, Host, HostFact, HostInstant, Labels, OciRuntime,
+    PodUid, Reply, Request, RunId, RunInfo, RuntimeNanos, RuntimeVersion, SandboxId, SandboxSpec,
     SandboxState, SandboxStatus, Seq, StatusCode, StreamEnd, SubscriptionId,
 };
 use crate::outcome::{
@@ -349,8 +349,8 @@ fn sandbox_status() -> SandboxStatus {
         state: SandboxState::Ready,
         created_at: RuntimeNanos(START_NS),
         ips: Vec::new(),
-        labels: [].into(),
-        annotations: [].into(),
+        labels: Labels::new(),
+        annotations: Labels::new(),
         runtime_handler: String::new(),
     }
 }
@@ -372,18 +372,18 @@ fn status(id: &str, state: ContainerState, reason: &str) -> ContainerStatus {
         finished_at: RuntimeNanos(0),
         exit_code: 0,
         image: None,
-        image_ref: String::new(),
-        reason: reason.to_owned(),
+        image_ref: "".into(),
+        reason: reason.into(),
         message: String::new(),
-        labels: [].into(),
-        annotations: [].into(),
+        labels: Labels::new(),
+        annotations: Labels::new(),
     }
 }
 
 fn relist() -> Request {
     Request::ListContainers {
         sandbox: Some(SandboxId::from(POD)),
-        labels: [].into(),
+        labels: Labels::new(),
     }
 }
 
@@ -394,8 +394,8 @@ fn listing(id: &str) -> ContainerListing {
         metadata: None,
         state: ContainerState::Running,
         created_at: RuntimeNanos(START_NS),
-        labels: [].into(),
-        image: Some("image".to_owned()),
+        labels: Labels::new(),
+        image: Some("image".into()),
     }
 }
 

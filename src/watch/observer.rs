@@ -182,15 +182,15 @@ impl Observer {
             return known.unwrap_or(unknown);
         };
         let own = event.own_status().and_then(|own| own.metadata.as_ref());
-        let own = own.map(|metadata| metadata.name.clone());
+        let own = own.map(|metadata| metadata.name.to_string());
         let is_sandbox = event
             .sandbox
             .as_ref()
             .is_some_and(|told| told.id.as_str() == id);
         let unnamed = (!is_sandbox).then(String::new);
         Subject {
-            namespace: metadata.namespace.clone(),
-            pod: metadata.name.clone(),
+            namespace: metadata.namespace.to_string(),
+            pod: metadata.name.to_string(),
             uid: metadata.uid.to_string(),
             container: own.or(known.and_then(|known| known.container)).or(unnamed),
             id,
@@ -352,8 +352,8 @@ fn dispute(
     names: Option<&PodStatus>,
     (generic, evented): (View, View),
 ) -> Option<Notice> {
-    let namespace = names.map_or_else(String::new, |names| names.namespace.clone());
-    let pod = names.map_or_else(String::new, |names| names.name.clone());
+    let namespace = names.map_or_else(String::new, |names| names.namespace.to_string());
+    let pod = names.map_or_else(String::new, |names| names.name.to_string());
     let told = uid.to_string();
     if generic == evented {
         disputes.remove(uid)?;
@@ -384,7 +384,7 @@ fn tell_state(seen: &mut EventSeen, event: &Event) {
         let exited = State::from(own.state) == State::Exited;
         seen.state = Some(own.state.to_string());
         seen.exit_code = exited.then_some(own.exit_code);
-        seen.reason = Some(own.reason.clone()).filter(|reason| !reason.is_empty());
+        seen.reason = (!own.reason.is_empty()).then(|| own.reason.to_string());
     } else if let Some(SandboxStatus { id, state, .. }) = event.sandbox.as_deref()
         && id.as_str() == event.container.as_str()
     {
@@ -411,8 +411,8 @@ fn listed(relist: &Relist) -> Vec<(Subject, State)> {
 fn sandbox_subject(listed: &SandboxListing) -> Subject {
     let metadata = listed.metadata.clone().unwrap_or_default();
     Subject {
-        namespace: metadata.namespace,
-        pod: metadata.name,
+        namespace: metadata.namespace.to_string(),
+        pod: metadata.name.to_string(),
         uid: metadata.uid.to_string(),
         container: None,
         id: listed.id.to_string(),
@@ -425,11 +425,11 @@ fn container_subject(listed: &ContainerListing, sandbox: Option<&SandboxListing>
         subject.uid = label(&listed.labels, POD_UID_LABEL);
     }
     let metadata = listed.metadata.as_ref();
-    subject.container = Some(metadata.map_or_else(String::new, |own| own.name.clone()));
+    subject.container = Some(metadata.map_or_else(String::new, |own| own.name.to_string()));
     subject.id = listed.id.to_string();
     subject
 }
 
 fn label(labels: &Labels, key: &str) -> String {
-    labels.get(key).cloned().unwrap_or_default()
+    labels.get(key).map(ToString::to_string).unwrap_or_default()
 }

@@ -58,9 +58,9 @@ impl Node {
 
     fn metadata() -> SandboxMetadata {
         SandboxMetadata {
-            name: "web".to_owned(),
+            name: "web".into(),
             uid: PodUid::from("u-1".to_owned()),
-            namespace: "shop".to_owned(),
+            namespace: "shop".into(),
             attempt: 0,
         }
     }
@@ -96,7 +96,7 @@ impl Node {
         Some(ContainerStatus {
             id: ContainerId::from("c0ffee00c0ffee00".to_owned()),
             metadata: Some(ContainerMetadata {
-                name: "app".to_owned(),
+                name: "app".into(),
                 attempt: 0,
             }),
             state: self.container?,
@@ -104,11 +104,11 @@ impl Node {
             started_at: nanos(3),
             finished_at: nanos(4),
             exit_code: 137,
-            image: Some("app:1".to_owned()),
-            image_ref: String::new(),
+            image: Some("app:1".into()),
+            image_ref: "".into(),
             reason: match self.container? {
-                ContainerState::Exited => "OOM\u{1b}[31mKilled".to_owned(),
-                _ => String::new(),
+                ContainerState::Exited => "OOM\u{1b}[31mKilled".into(),
+                _ => "".into(),
             },
             message: String::new(),
             labels: Labels::from([(name, "app".to_owned())]),

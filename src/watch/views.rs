@@ -43,7 +43,7 @@ fn view(status: &PodStatus, since: Moment) -> BTreeMap<String, Viewed> {
     let containers = containers.map(|container| {
         let exited = container.state == State::Exited;
         let viewed = Viewed {
-            container: Some(container.name.clone()),
+            container: Some(container.name.to_string()),
             state: container.state.label().to_uppercase(),
             exit_code: exited.then_some(container.exit_code),
         };
@@ -55,6 +55,7 @@ fn view(status: &PodStatus, since: Moment) -> BTreeMap<String, Viewed> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::Text;
     use crate::pleg::{PodContainer, PodSandbox, SharedId, SharedUid};
 
     fn sandbox(id: &str, created_at: i64) -> PodSandbox {
@@ -69,17 +70,17 @@ mod tests {
     fn container(id: &str, created_at: i64, state: State) -> PodContainer {
         PodContainer {
             id: SharedId::from(id),
-            name: id.to_owned(),
+            name: id.into(),
             state,
             created_at: Moment::from_ns(created_at),
             started_at: Moment::NEVER,
             finished_at: Moment::NEVER,
             exit_code: 0,
-            image: String::new(),
-            image_id: String::new(),
+            image: Text::default(),
+            image_id: Text::default(),
             restart_count: 0,
             hash: 0,
-            reason: String::new(),
+            reason: Text::default(),
             message: String::new(),
         }
     }
@@ -87,8 +88,8 @@ mod tests {
     fn status(sandboxes: Vec<PodSandbox>, containers: Vec<PodContainer>) -> PodStatus {
         PodStatus {
             uid: SharedUid::from("u"),
-            name: String::new(),
-            namespace: String::new(),
+            name: Text::default(),
+            namespace: Text::default(),
             ips: Vec::new(),
             sandboxes,
             containers,

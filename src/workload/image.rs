@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -85,7 +86,7 @@ pub struct Image {
 impl Image {
     /// Makes the image with these labels.
     #[must_use]
-    pub fn build(labels: &BTreeMap<String, String>) -> Self {
+    pub fn build(labels: &BTreeMap<Arc<str>, Arc<str>>) -> Self {
         let layer = Blob::new(layer());
         let config = Blob::json(&json!({
             "created": "1970-01-01T00:00:00Z",
@@ -259,7 +260,7 @@ mod tests {
     use super::*;
 
     fn image() -> Image {
-        Image::build(&BTreeMap::from([("run".to_owned(), "7".to_owned())]))
+        Image::build(&BTreeMap::from([("run".into(), "7".into())]))
     }
 
     fn unpack(archive: &[u8]) -> BTreeMap<String, Vec<u8>> {

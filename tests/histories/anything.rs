@@ -159,7 +159,7 @@ pub(crate) fn alter(event: &mut Event, mutation: Mutation) {
         }
         (Mutation::OtherPodName, Some(sandbox), _) => {
             if let Some(metadata) = &mut sandbox.metadata {
-                "other".clone_into(&mut metadata.name);
+                metadata.name = "other".into();
             }
         }
         (Mutation::OtherSandbox, Some(sandbox), _) => sandbox.id = SandboxId::from("other"),
@@ -179,7 +179,7 @@ pub(crate) fn alter(event: &mut Event, mutation: Mutation) {
         }
         (Mutation::OwnState(state), _, Some(own)) => own.state = state,
         (Mutation::OwnExit, _, Some(own)) => own.exit_code += 1,
-        (Mutation::OwnReason, _, Some(own)) => "Other".clone_into(&mut own.reason),
+        (Mutation::OwnReason, _, Some(own)) => own.reason = "Other".into(),
         (Mutation::OwnWithoutMetadata, _, Some(own)) => own.metadata = None,
         (Mutation::OwnWithoutImage, _, Some(own)) => own.image = None,
         (Mutation::OwnNeverStarted, _, Some(own)) => own.started_at.0 = 0,

@@ -241,7 +241,7 @@ fn set(event: &mut Event, lost: Option<Shared<ContainerStatus>>, what: &str, val
         ("sandbox", "none") => event.sandbox = None,
         ("metadata", "none") => sandbox(event).metadata = None,
         ("uid", _) => metadata(event).uid = PodUid::from(value),
-        ("pod-name", _) => value.clone_into(&mut metadata(event).name),
+        ("pod-name", _) => metadata(event).name = value.into(),
         ("sandbox-id", _) => sandbox(event).id = SandboxId::from(value),
         ("sandbox-state", "ready") => sandbox(event).state = SandboxState::Ready,
         ("sandbox-state", "not-ready") => sandbox(event).state = SandboxState::NotReady,
@@ -253,7 +253,7 @@ fn set(event: &mut Event, lost: Option<Shared<ContainerStatus>>, what: &str, val
         }
         ("own-status", "kept") => event.containers.extend(lost),
         ("exit", _) => own(event).exit_code = number(),
-        ("reason", _) => value.clone_into(&mut own(event).reason),
+        ("reason", _) => own(event).reason = value.into(),
         ("image", "none") => own(event).image = None,
         ("state", "running") => own(event).state = ContainerState::Running,
         ("state", "created") => own(event).state = ContainerState::Created,

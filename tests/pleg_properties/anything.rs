@@ -52,7 +52,7 @@ fn inspections() -> impl Strategy<Value = Vec<Option<i64>>> {
 }
 
 fn container() -> impl Strategy<Value = ContainerStatus> {
-    let image = option::weighted(0.95, Just("image".to_owned()));
+    let image = option::weighted(0.95, Just("image".into()));
     (0..IDS.len(), -1..5_i32, time(), image).prop_map(|(id, state, ns, image)| ContainerStatus {
         id: ContainerId::from(IDS[id]),
         metadata: None,
@@ -67,8 +67,8 @@ fn container() -> impl Strategy<Value = ContainerStatus> {
         finished_at: RuntimeNanos(ns),
         exit_code: state,
         image,
-        image_ref: String::new(),
-        reason: String::new(),
+        image_ref: "".into(),
+        reason: "".into(),
         message: String::new(),
         labels: Labels::new(),
         annotations: Labels::new(),
@@ -158,8 +158,8 @@ fn answer(kubelet: &mut Kubelet, generic: &mut Generic, answers: &[Option<i64>])
         };
         let status = |read_at| PodStatus {
             uid: wanted.uid.clone(),
-            name: String::new(),
-            namespace: String::new(),
+            name: "".into(),
+            namespace: "".into(),
             ips: Vec::new(),
             sandboxes: Vec::new(),
             containers: Vec::new(),

@@ -110,8 +110,8 @@ fn take(cache: &mut Cache, op: &Op) -> After {
 fn status(uid: &SharedUid, rev: i64) -> PodStatus {
     PodStatus {
         uid: uid.clone(),
-        name: String::new(),
-        namespace: String::new(),
+        name: "".into(),
+        namespace: "".into(),
         ips: Vec::new(),
         sandboxes: Vec::new(),
         containers: Vec::new(),

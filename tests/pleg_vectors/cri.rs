@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cri_event_conformance::history::{
     ContainerId, ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event,
     EventKind, Labels, PodUid, RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata,
-    SandboxReport, SandboxState, SandboxStatus,
+    SandboxReport, SandboxState, SandboxStatus, Text,
 };
 use cri_event_conformance::pleg::{POD_UID_LABEL, StatusFault, Statuses};
 use serde::Deserialize;
@@ -176,9 +176,9 @@ impl CriEvent {
 impl Sandbox {
     fn metadata(&self) -> Option<SandboxMetadata> {
         (!self.no_metadata).then(|| SandboxMetadata {
-            name: self.name.clone(),
+            name: self.name.as_str().into(),
             uid: PodUid::from(self.uid.clone()),
-            namespace: self.namespace.clone(),
+            namespace: self.namespace.as_str().into(),
             attempt: self.attempt,
         })
     }
@@ -229,13 +229,13 @@ impl Sandbox {
 impl Container {
     fn metadata(&self) -> Option<ContainerMetadata> {
         (!self.no_metadata).then(|| ContainerMetadata {
-            name: self.name.clone(),
+            name: self.name.as_str().into(),
             attempt: 0,
         })
     }
 
-    fn image(&self) -> Option<String> {
-        (!self.no_image).then(|| self.image.clone())
+    fn image(&self) -> Option<Text> {
+        (!self.no_image).then(|| self.image.as_str().into())
     }
 
     fn state(&self) -> ContainerState {
@@ -288,8 +288,8 @@ impl Container {
             finished_at: RuntimeNanos(self.finished_at),
             exit_code: self.exit_code,
             image: self.image(),
-            image_ref: self.image_ref.clone(),
-            reason: self.reason.clone(),
+            image_ref: self.image_ref.as_str().into(),
+            reason: self.reason.as_str().into(),
             message: self.message.clone(),
             labels: self.labels(),
             annotations: annotations

@@ -145,8 +145,8 @@ impl Cached {
             None => times,
             Some(status) => Self {
                 has_status: true,
-                name: status.name.clone(),
-                namespace: status.namespace.clone(),
+                name: status.name.to_string(),
+                namespace: status.namespace.to_string(),
                 ips: status.ips.clone(),
                 sandboxes: status
                     .sandboxes
@@ -183,16 +183,16 @@ impl Container {
         let known = |moment: Moment| (moment != Moment::NEVER).then(|| moment.ns());
         Self {
             id: container.id.to_string(),
-            name: container.name.clone(),
+            name: container.name.to_string(),
             state: container.state.label().to_owned(),
             created_at: container.created_at.ns(),
             started_at: known(container.started_at),
             finished_at: known(container.finished_at),
             exit_code: container.exit_code,
-            image: container.image.clone(),
-            image_id: container.image_id.clone(),
+            image: container.image.to_string(),
+            image_id: container.image_id.to_string(),
             restart_count: container.restart_count,
-            reason: container.reason.clone(),
+            reason: container.reason.to_string(),
             message: container.message.clone(),
         }
     }

@@ -89,7 +89,7 @@ pub(crate) fn sandboxes(
         return None;
     };
     let filter = ask.filter.clone().unwrap_or_default();
-    let mut items: Vec<_> = listed.into_iter().map(sandbox_listing).collect();
+    let mut items: Vec<_> = listed.iter().map(sandbox_listing).collect();
     items.retain(|item| {
         let state = filter.state.as_ref();
         item.id.starts_with(&filter.id) && state.is_none_or(|state| state.state == item.state)
@@ -106,7 +106,7 @@ pub(crate) fn containers(
         return None;
     };
     let filter = ask.filter.clone().unwrap_or_default();
-    let mut containers: Vec<_> = listed.into_iter().map(container_listing).collect();
+    let mut containers: Vec<_> = listed.iter().map(container_listing).collect();
     containers.retain(|item| {
         let state = filter.state.as_ref();
         item.id.starts_with(&filter.id) && state.is_none_or(|state| state.state == item.state)
@@ -175,7 +175,7 @@ fn sandbox_status(status: SandboxStatus) -> v1::PodSandboxStatus {
     });
     v1::PodSandboxStatus {
         id: status.id.to_string(),
-        metadata: status.metadata.map(sandbox_metadata),
+        metadata: status.metadata.as_ref().map(sandbox_metadata),
         state: sandbox_state(status.state),
         created_at: status.created_at.0,
         network,
@@ -196,15 +196,15 @@ fn container_statuses(statuses: Vec<Shared<ContainerStatus>>) -> Vec<v1::Contain
 fn container_status(status: ContainerStatus) -> v1::ContainerStatus {
     v1::ContainerStatus {
         id: status.id.to_string(),
-        metadata: status.metadata.map(container_metadata),
+        metadata: status.metadata.as_ref().map(container_metadata),
         state: container_state(status.state),
         created_at: status.created_at.0,
         started_at: status.started_at.0,
         finished_at: status.finished_at.0,
         exit_code: status.exit_code,
         image: status.image.as_deref().map(image_spec),
-        image_ref: status.image_ref,
-        reason: status.reason,
+        image_ref: status.image_ref.to_string(),
+        reason: status.reason.to_string(),
         message: status.message,
         labels: to_map(&status.labels),
         annotations: to_map(&status.annotations),
@@ -212,10 +212,10 @@ fn container_status(status: ContainerStatus) -> v1::ContainerStatus {
     }
 }
 
-fn sandbox_listing(listing: SandboxListing) -> v1::PodSandbox {
+fn sandbox_listing(listing: &SandboxListing) -> v1::PodSandbox {
     v1::PodSandbox {
         id: listing.id.to_string(),
-        metadata: listing.metadata.map(sandbox_metadata),
+        metadata: listing.metadata.as_ref().map(sandbox_metadata),
         state: sandbox_state(listing.state),
         created_at: listing.created_at.0,
         labels: to_map(&listing.labels),
@@ -223,11 +223,11 @@ fn sandbox_listing(listing: SandboxListing) -> v1::PodSandbox {
     }
 }
 
-fn container_listing(listing: ContainerListing) -> v1::Container {
+fn container_listing(listing: &ContainerListing) -> v1::Container {
     v1::Container {
         id: listing.id.to_string(),
         pod_sandbox_id: listing.sandbox.to_string(),
-        metadata: listing.metadata.map(container_metadata),
+        metadata: listing.metadata.as_ref().map(container_metadata),
         image: listing.image.as_deref().map(image_spec),
         state: container_state(listing.state),
         created_at: listing.created_at.0,
@@ -236,18 +236,18 @@ fn container_listing(listing: ContainerListing) -> v1::Container {
     }
 }
 
-fn sandbox_metadata(metadata: SandboxMetadata) -> v1::PodSandboxMetadata {
+fn sandbox_metadata(metadata: &SandboxMetadata) -> v1::PodSandboxMetadata {
     v1::PodSandboxMetadata {
-        name: metadata.name,
+        name: metadata.name.to_string(),
         uid: metadata.uid.to_string(),
-        namespace: metadata.namespace,
+        namespace: metadata.namespace.to_string(),
         attempt: metadata.attempt,
     }
 }
 
-fn container_metadata(metadata: ContainerMetadata) -> v1::ContainerMetadata {
+fn container_metadata(metadata: &ContainerMetadata) -> v1::ContainerMetadata {
     v1::ContainerMetadata {
-        name: metadata.name,
+        name: metadata.name.to_string(),
         attempt: metadata.attempt,
     }
 }

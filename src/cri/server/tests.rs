@@ -44,9 +44,9 @@ fn labels(key: &str) -> Labels {
 
 fn sandbox_metadata() -> SandboxMetadata {
     SandboxMetadata {
-        name: "pod".to_owned(),
+        name: "pod".into(),
         uid: PodUid::from("uid"),
-        namespace: "namespace".to_owned(),
+        namespace: "namespace".into(),
         attempt: 3,
     }
 }
@@ -81,9 +81,9 @@ fn container_status() -> ContainerStatus {
         started_at: RuntimeNanos(6),
         finished_at: RuntimeNanos(7),
         exit_code: 137,
-        image: Some("image".to_owned()),
-        image_ref: "sha256:1".to_owned(),
-        reason: "OOMKilled".to_owned(),
+        image: Some("image".into()),
+        image_ref: "sha256:1".into(),
+        reason: "OOMKilled".into(),
         message: "it ate".to_owned(),
         labels: labels("l"),
         annotations: labels("a"),
@@ -92,7 +92,7 @@ fn container_status() -> ContainerStatus {
 
 fn container_metadata() -> ContainerMetadata {
     ContainerMetadata {
-        name: "container".to_owned(),
+        name: "container".into(),
         attempt: 2,
     }
 }
@@ -116,8 +116,8 @@ fn spec(handler: &str) -> Arc<SandboxSpec> {
     } = sandbox_metadata();
     Arc::new(SandboxSpec {
         binding: String::new(),
-        name,
-        namespace,
+        name: name.to_string(),
+        namespace: namespace.to_string(),
         uid,
         attempt,
         labels: labels("l"),
@@ -229,7 +229,7 @@ fn lists() -> Vec<(Request, Reply)> {
         state: ContainerState::Unknown(3),
         created_at: RuntimeNanos(5),
         labels: labels("l"),
-        image: Some(reference()),
+        image: Some(reference().into()),
     };
     let of_sandbox = Request::ListContainers {
         sandbox: Some(SandboxId::from("s")),

@@ -6,6 +6,7 @@
 
 mod rest;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::history::{
     Body, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata, ContainerSpec,
     ContainerStatus, Entry, Event, HostInstant, Labels, PodUid, Reply, Request, RuntimeNanos,
     SandboxId, SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec, SandboxStatus, Seq,
-    Shared, SubscriptionId,
+    Shared, SubscriptionId, Text,
 };
 
 /// Reads entries, and remembers what they tell.
@@ -30,13 +31,13 @@ pub(super) struct Direct {
     containers: Memo<Shared<ContainerStatus>>,
 }
 
-/// What messages of many kinds tell: labels and annotations, and ids.
+/// What messages of many kinds tell: labels and annotations, and texts.
 #[derive(Clone, Debug, Default)]
 struct Parts {
     labels: Memo<Labels>,
     empty: Labels,
     run: Vec<u8>,
-    ids: Texts,
+    texts: Texts,
 }
 
 impl Parts {
@@ -45,7 +46,11 @@ impl Parts {
     }
 
     fn id<T: From<Arc<str>>>(&mut self, value: Value<'_>) -> Option<T> {
-        self.ids.get(value.bytes()?).map(T::from)
+        self.text(value).map(T::from)
+    }
+
+    fn text(&mut self, value: Value<'_>) -> Option<Text> {
+        self.texts.get(value.bytes()?)
     }
 }
 
@@ -154,7 +159,7 @@ impl Direct {
                 }
                 Request::ListContainers { sandbox, labels }
             }
-            19 => exec_sync(value.bytes()?, &mut self.parts)?,
+            19 => rest::exec_sync(value.bytes()?, &mut self.parts)?,
             _ => rest::request(tag, value)?,
         })
     }
@@ -282,11 +287,14 @@ impl Direct {
             match tag {
                 1 => listing.id = self.parts.id(value)?,
                 2 => listing.sandbox = self.parts.id(value)?,
-                3 => once(&mut listing.metadata, container_metadata(value.bytes()?)?)?,
+                3 => once(
+                    &mut listing.metadata,
+                    container_metadata(value.bytes()?, &mut self.parts)?,
+                )?,
                 4 => listing.state = container_state(value.short_signed()?),
                 5 => listing.created_at = RuntimeNanos(value.signed()?),
                 6 => read_labels(&mut listing.labels, &mut fields, &mut self.parts)?,
-                7 => listing.image = Some(value.text()?),
+                7 => listing.image = Some(self.parts.text(value)?),
                 _ => return None,
             }
         }
@@ -365,8 +373,8 @@ fn container_status(message: &[u8], parts: &mut Parts) -> Option<ContainerStatus
         finished_at: RuntimeNanos(0),
         exit_code: 0,
         image: None,
-        image_ref: String::new(),
-        reason: String::new(),
+        image_ref: Text::default(),
+        reason: Text::default(),
         message: String::new(),
         labels: parts.empty(),
         annotations: parts.empty(),
@@ -375,15 +383,18 @@ fn container_status(message: &[u8], parts: &mut Parts) -> Option<ContainerStatus
     while let Some(Field { tag, value }) = fields.next()? {
         match tag {
             1 => status.id = parts.id(value)?,
-            2 => once(&mut status.metadata, container_metadata(value.bytes()?)?)?,
+            2 => once(
+                &mut status.metadata,
+                container_metadata(value.bytes()?, parts)?,
+            )?,
             3 => status.state = container_state(value.short_signed()?),
             4 => status.created_at = RuntimeNanos(value.signed()?),
             5 => status.started_at = RuntimeNanos(value.signed()?),
             6 => status.finished_at = RuntimeNanos(value.signed()?),
             7 => status.exit_code = value.zigzag()?,
-            8 => status.image = Some(value.text()?),
-            9 => status.image_ref = value.text()?,
-            10 => status.reason = value.text()?,
+            8 => status.image = Some(parts.text(value)?),
+            9 => status.image_ref = parts.text(value)?,
+            10 => status.reason = parts.text(value)?,
             11 => status.message = value.text()?,
             12 => read_labels(&mut status.labels, &mut fields, parts)?,
             13 => read_labels(&mut status.annotations, &mut fields, parts)?,
@@ -398,9 +409,9 @@ fn sandbox_metadata(message: &[u8], parts: &mut Parts) -> Option<SandboxMetadata
     let mut fields = Fields::of(message);
     while let Some(Field { tag, value }) = fields.next()? {
         match tag {
-            1 => metadata.name = value.text()?,
+            1 => metadata.name = parts.text(value)?,
             2 => metadata.uid = parts.id(value)?,
-            3 => metadata.namespace = value.text()?,
+            3 => metadata.namespace = parts.text(value)?,
             4 => metadata.attempt = value.short()?,
             _ => return None,
         }
@@ -408,12 +419,12 @@ fn sandbox_metadata(message: &[u8], parts: &mut Parts) -> Option<SandboxMetadata
     Some(metadata)
 }
 
-fn container_metadata(message: &[u8]) -> Option<ContainerMetadata> {
+fn container_metadata(message: &[u8], parts: &mut Parts) -> Option<ContainerMetadata> {
     let mut metadata = ContainerMetadata::default();
     let mut fields = Fields::of(message);
     while let Some(Field { tag, value }) = fields.next()? {
         match tag {
-            1 => metadata.name = value.text()?,
+            1 => metadata.name = parts.text(value)?,
             2 => metadata.attempt = value.short()?,
             _ => return None,
         }
@@ -434,25 +445,6 @@ fn stop_container(message: &[u8], parts: &mut Parts) -> Option<Request> {
     Some(Request::StopContainer { container, grace })
 }
 
-fn exec_sync(message: &[u8], parts: &mut Parts) -> Option<Request> {
-    let (mut container, mut command) = (ContainerId::default(), Vec::new());
-    let mut timeout = Duration::ZERO;
-    let mut fields = Fields::of(message);
-    while let Some(Field { tag, value }) = fields.next()? {
-        match tag {
-            1 => container = parts.id(value)?,
-            2 => command.push(value.text()?),
-            3 => timeout = Duration::from_nanos(value.number()?),
-            _ => return None,
-        }
-    }
-    Some(Request::ExecSync {
-        container,
-        command,
-        timeout,
-    })
-}
-
 /// The elements of a list, which is all that its message has.
 fn items<T>(list: Value<'_>, mut read: impl FnMut(&[u8]) -> Option<T>) -> Option<Vec<T>> {
     let mut items = Vec::new();
@@ -469,29 +461,31 @@ fn items<T>(list: Value<'_>, mut read: impl FnMut(&[u8]) -> Option<T>) -> Option
 /// Reads a map of which one field has been read. Its fields stand together.
 fn read_labels(labels: &mut Labels, fields: &mut Fields<'_>, parts: &mut Parts) -> Option<()> {
     fields.run_into(&mut parts.run)?;
-    *labels = labels
-        .is_empty()
-        .then(|| parts.labels.get(&parts.run, pairs))??;
+    *labels = labels.is_empty().then(|| {
+        parts
+            .labels
+            .get(&parts.run, |run| pairs(run, &mut parts.texts))
+    })??;
     Some(())
 }
 
 /// A map, from its fields without their keys.
-fn pairs(run: &[u8]) -> Option<Labels> {
-    let mut labels = Labels::new();
+fn pairs(run: &[u8], texts: &mut Texts) -> Option<Labels> {
+    let mut labels = BTreeMap::new();
     let mut run = Fields::of(run);
     while !run.is_over() {
-        let (mut key, mut label) = (String::new(), String::new());
+        let (mut key, mut label) = (Text::default(), Text::default());
         let mut pair = Fields::of(run.length_delimited()?);
         while let Some(Field { tag, value }) = pair.next()? {
             match tag {
-                1 => key = value.text()?,
-                2 => label = value.text()?,
+                1 => key = texts.get(value.bytes()?)?,
+                2 => label = texts.get(value.bytes()?)?,
                 _ => return None,
             }
         }
         labels.insert(key, label);
     }
-    Some(labels)
+    Some(labels.into())
 }
 
 /// Sets what must not be told twice: protobuf would merge it.

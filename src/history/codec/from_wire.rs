@@ -1,6 +1,7 @@
 //! From the types of the format to ours. It fails where a message lacks what its entry cannot do
 //! without.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,10 +9,11 @@ use crate::history::wire;
 use crate::history::{
     Aside, Audience, Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing,
     ContainerMetadata, ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind,
-    ExpectationFile, Flaw, Host, HostFact, HostInstant, ImageListing, Observer, OciRuntime,
+    ExpectationFile, Flaw, Host, HostFact, HostInstant, ImageListing, Labels, Observer, OciRuntime,
     PlannedCase, PlannedExecution, PodUid, Reply, Request, RunEnd, RunId, RunInfo, RunPlan,
     RuntimeNanos, RuntimeVersion, SandboxId, SandboxListing, SandboxMetadata, SandboxReport,
     SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode, StepsEnd, StreamEnd, SubscriptionId,
+    Text,
 };
 
 /// The field that a message lacks.
@@ -172,7 +174,7 @@ fn request(request: wire::call_began::Request) -> Result<Request, Absent> {
         From::StopSandbox(id) => Request::StopSandbox(SandboxId::from(id)),
         From::RemoveSandbox(id) => Request::RemoveSandbox(SandboxId::from(id)),
         From::SandboxStatus(id) => Request::SandboxStatus(SandboxId::from(id)),
-        From::ListSandboxes(list) => Request::ListSandboxes(list.labels.into()),
+        From::ListSandboxes(list) => Request::ListSandboxes(labels(list.labels)),
         From::CreateContainer(spec) => Request::CreateContainer(Arc::new(container_spec(spec))),
         From::StartContainer(id) => Request::StartContainer(ContainerId::from(id)),
         From::StopContainer(stop) => Request::StopContainer {
@@ -183,7 +185,7 @@ fn request(request: wire::call_began::Request) -> Result<Request, Absent> {
         From::ContainerStatus(id) => Request::ContainerStatus(ContainerId::from(id)),
         From::ListContainers(list) => Request::ListContainers {
             sandbox: list.sandbox.map(SandboxId::from),
-            labels: list.labels.into(),
+            labels: labels(list.labels),
         },
         From::ImageStatus(image) => Request::ImageStatus(image),
         From::PullImage(image) => Request::PullImage(image),
@@ -270,10 +272,10 @@ fn sandbox_spec(spec: wire::SandboxSpec) -> SandboxSpec {
         namespace: spec.namespace,
         uid: PodUid::from(spec.uid),
         attempt: spec.attempt,
-        labels: spec.labels.into(),
-        annotations: spec.annotations.into(),
+        labels: labels(spec.labels),
+        annotations: labels(spec.annotations),
         runtime_handler: spec.runtime_handler,
-        sysctls: spec.sysctls.into(),
+        sysctls: labels(spec.sysctls),
     }
 }
 
@@ -300,8 +302,8 @@ fn container_spec(spec: wire::ContainerSpec) -> ContainerSpec {
         tty: spec.tty,
         declared_exit: spec.declared_exit,
         memory_bytes: spec.memory_bytes,
-        labels: spec.labels.into(),
-        annotations: spec.annotations.into(),
+        labels: labels(spec.labels),
+        annotations: labels(spec.annotations),
         flaw,
     }
 }
@@ -314,11 +316,15 @@ fn runtime_version(version: wire::RuntimeVersion) -> RuntimeVersion {
     }
 }
 
+fn labels(map: BTreeMap<String, String>) -> Labels {
+    map.into_iter().collect()
+}
+
 fn sandbox_metadata(metadata: wire::SandboxMetadata) -> SandboxMetadata {
     SandboxMetadata {
-        name: metadata.name,
+        name: metadata.name.into(),
         uid: PodUid::from(metadata.uid),
-        namespace: metadata.namespace,
+        namespace: metadata.namespace.into(),
         attempt: metadata.attempt,
     }
 }
@@ -330,15 +336,15 @@ fn sandbox_status(status: wire::SandboxStatus) -> SandboxStatus {
         state: sandbox_state(status.state),
         created_at: RuntimeNanos(status.created_at),
         ips: status.ips,
-        labels: status.labels.into(),
-        annotations: status.annotations.into(),
+        labels: labels(status.labels),
+        annotations: labels(status.annotations),
         runtime_handler: status.runtime_handler,
     }
 }
 
 fn container_metadata(metadata: wire::ContainerMetadata) -> ContainerMetadata {
     ContainerMetadata {
-        name: metadata.name,
+        name: metadata.name.into(),
         attempt: metadata.attempt,
     }
 }
@@ -352,12 +358,12 @@ fn container_status(status: wire::ContainerStatus) -> ContainerStatus {
         started_at: RuntimeNanos(status.started_at),
         finished_at: RuntimeNanos(status.finished_at),
         exit_code: status.exit_code,
-        image: status.image,
-        image_ref: status.image_ref,
-        reason: status.reason,
+        image: status.image.map(Text::from),
+        image_ref: status.image_ref.into(),
+        reason: status.reason.into(),
         message: status.message,
-        labels: status.labels.into(),
-        annotations: status.annotations.into(),
+        labels: labels(status.labels),
+        annotations: labels(status.annotations),
     }
 }
 
@@ -367,7 +373,7 @@ fn sandbox_listing(listing: wire::SandboxListing) -> SandboxListing {
         metadata: listing.metadata.map(sandbox_metadata),
         state: sandbox_state(listing.state),
         created_at: RuntimeNanos(listing.created_at),
-        labels: listing.labels.into(),
+        labels: labels(listing.labels),
     }
 }
 
@@ -378,8 +384,8 @@ fn container_listing(listing: wire::ContainerListing) -> ContainerListing {
         metadata: listing.metadata.map(container_metadata),
         state: container_state(listing.state),
         created_at: RuntimeNanos(listing.created_at),
-        labels: listing.labels.into(),
-        image: listing.image,
+        labels: labels(listing.labels),
+        image: listing.image.map(Text::from),
     }
 }
 

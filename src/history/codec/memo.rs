@@ -61,7 +61,7 @@ impl<T: Clone> Memo<T> {
     }
 }
 
-/// How many ids are remembered: more than are told of a few cases at once.
+/// How many texts are remembered: more than are told of a few cases at once.
 const TEXTS: usize = 1 << 9;
 
 /// A bounded memory of texts, as one of what else is decoded.

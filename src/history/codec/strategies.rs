@@ -346,9 +346,9 @@ fn container_status() -> impl Strategy<Value = ContainerStatus> {
             started_at: times.1,
             finished_at: times.2,
             exit_code: what.3,
-            image: texts.0,
-            image_ref: texts.1,
-            reason: texts.2,
+            image: texts.0.map(Into::into),
+            image_ref: texts.1.into(),
+            reason: texts.2.into(),
             message: texts.3,
             labels,
             annotations,
@@ -380,7 +380,7 @@ fn container_listing() -> impl Strategy<Value = ContainerListing> {
             state,
             created_at,
             labels,
-            image,
+            image: image.map(Into::into),
         },
     )
 }
@@ -392,16 +392,19 @@ fn image_listing() -> impl Strategy<Value = ImageListing> {
 fn sandbox_metadata() -> impl Strategy<Value = SandboxMetadata> {
     (text(), text(), text(), any::<u32>()).prop_map(|(name, uid, namespace, attempt)| {
         SandboxMetadata {
-            name,
+            name: name.into(),
             uid: PodUid::from(uid),
-            namespace,
+            namespace: namespace.into(),
             attempt,
         }
     })
 }
 
 fn container_metadata() -> impl Strategy<Value = ContainerMetadata> {
-    (text(), any::<u32>()).prop_map(|(name, attempt)| ContainerMetadata { name, attempt })
+    (text(), any::<u32>()).prop_map(|(name, attempt)| {
+        let name = name.into();
+        ContainerMetadata { name, attempt }
+    })
 }
 
 fn runtime_version() -> impl Strategy<Value = RuntimeVersion> {
@@ -484,7 +487,7 @@ fn duration() -> impl Strategy<Value = Duration> {
 }
 
 fn labels() -> impl Strategy<Value = Labels> {
-    btree_map(text(), text(), 0..3).prop_map(Into::into)
+    btree_map(text(), text(), 0..3).prop_map(Labels::from_iter)
 }
 
 fn text() -> impl Strategy<Value = String> {

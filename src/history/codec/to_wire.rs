@@ -1,11 +1,12 @@
 //! From our types to those of the format. Every value has a place there, so nothing fails.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::history::wire;
 use crate::history::{
     Audience, Body, CallFault, CallId, CaseRun, ContainerListing, ContainerMetadata, ContainerSpec,
-    ContainerState, ContainerStatus, Entry, Event, EventKind, Flaw, HostFact, ImageListing,
+    ContainerState, ContainerStatus, Entry, Event, EventKind, Flaw, HostFact, ImageListing, Labels,
     Observer, Reply, Request, RunInfo, RunPlan, RuntimeVersion, SandboxListing, SandboxMetadata,
     SandboxSpec, SandboxState, SandboxStatus, StepsEnd, StreamEnd, SubscriptionId,
 };
@@ -164,7 +165,7 @@ fn call_began(call: CallId, case: Option<CaseRun>, request: &Request) -> wire::C
         Request::RemoveSandbox(id) => To::RemoveSandbox(id.to_string()),
         Request::SandboxStatus(id) => To::SandboxStatus(id.to_string()),
         Request::ListSandboxes(labels) => To::ListSandboxes(wire::ListSandboxes {
-            labels: (**labels).clone(),
+            labels: pairs(labels),
         }),
         Request::CreateContainer(spec) => To::CreateContainer(container_spec(spec)),
         Request::StartContainer(id) => To::StartContainer(id.to_string()),
@@ -176,7 +177,7 @@ fn call_began(call: CallId, case: Option<CaseRun>, request: &Request) -> wire::C
         Request::ContainerStatus(id) => To::ContainerStatus(id.to_string()),
         Request::ListContainers { sandbox, labels } => To::ListContainers(wire::ListContainers {
             sandbox: sandbox.as_ref().map(ToString::to_string),
-            labels: (**labels).clone(),
+            labels: pairs(labels),
         }),
         Request::ImageStatus(image) => To::ImageStatus(image.clone()),
         Request::PullImage(image) => To::PullImage(image.clone()),
@@ -334,10 +335,10 @@ fn sandbox_spec(spec: &SandboxSpec) -> wire::SandboxSpec {
         namespace: spec.namespace.clone(),
         uid: spec.uid.to_string(),
         attempt: spec.attempt,
-        labels: (*spec.labels).clone(),
-        annotations: (*spec.annotations).clone(),
+        labels: pairs(&spec.labels),
+        annotations: pairs(&spec.annotations),
         runtime_handler: spec.runtime_handler.clone(),
-        sysctls: (*spec.sysctls).clone(),
+        sysctls: pairs(&spec.sysctls),
     }
 }
 
@@ -353,8 +354,8 @@ fn container_spec(spec: &ContainerSpec) -> wire::ContainerSpec {
         tty: spec.tty,
         declared_exit: spec.declared_exit,
         memory_bytes: spec.memory_bytes,
-        labels: (*spec.labels).clone(),
-        annotations: (*spec.annotations).clone(),
+        labels: pairs(&spec.labels),
+        annotations: pairs(&spec.annotations),
         flaw: match spec.flaw {
             None => wire::Flaw::None.into(),
             Some(Flaw::User) => wire::Flaw::User.into(),
@@ -372,11 +373,17 @@ fn runtime_version(version: &RuntimeVersion) -> wire::RuntimeVersion {
     }
 }
 
+fn pairs(labels: &Labels) -> BTreeMap<String, String> {
+    let pairs = labels.iter();
+    let pairs = pairs.map(|(key, value)| (key.to_string(), value.to_string()));
+    pairs.collect()
+}
+
 fn sandbox_metadata(metadata: &SandboxMetadata) -> wire::SandboxMetadata {
     wire::SandboxMetadata {
-        name: metadata.name.clone(),
+        name: metadata.name.to_string(),
         uid: metadata.uid.to_string(),
-        namespace: metadata.namespace.clone(),
+        namespace: metadata.namespace.to_string(),
         attempt: metadata.attempt,
     }
 }
@@ -388,15 +395,15 @@ fn sandbox_status(status: &SandboxStatus) -> wire::SandboxStatus {
         state: sandbox_state(status.state),
         created_at: status.created_at.0,
         ips: status.ips.clone(),
-        labels: (*status.labels).clone(),
-        annotations: (*status.annotations).clone(),
+        labels: pairs(&status.labels),
+        annotations: pairs(&status.annotations),
         runtime_handler: status.runtime_handler.clone(),
     }
 }
 
 fn container_metadata(metadata: &ContainerMetadata) -> wire::ContainerMetadata {
     wire::ContainerMetadata {
-        name: metadata.name.clone(),
+        name: metadata.name.to_string(),
         attempt: metadata.attempt,
     }
 }
@@ -410,12 +417,12 @@ fn container_status(status: &ContainerStatus) -> wire::ContainerStatus {
         started_at: status.started_at.0,
         finished_at: status.finished_at.0,
         exit_code: status.exit_code,
-        image: status.image.clone(),
-        image_ref: status.image_ref.clone(),
-        reason: status.reason.clone(),
+        image: status.image.as_deref().map(str::to_owned),
+        image_ref: status.image_ref.to_string(),
+        reason: status.reason.to_string(),
         message: status.message.clone(),
-        labels: (*status.labels).clone(),
-        annotations: (*status.annotations).clone(),
+        labels: pairs(&status.labels),
+        annotations: pairs(&status.annotations),
     }
 }
 
@@ -425,7 +432,7 @@ fn sandbox_listing(listing: &SandboxListing) -> wire::SandboxListing {
         metadata: listing.metadata.as_ref().map(sandbox_metadata),
         state: sandbox_state(listing.state),
         created_at: listing.created_at.0,
-        labels: (*listing.labels).clone(),
+        labels: pairs(&listing.labels),
     }
 }
 
@@ -436,8 +443,8 @@ fn container_listing(listing: &ContainerListing) -> wire::ContainerListing {
         metadata: listing.metadata.as_ref().map(container_metadata),
         state: container_state(listing.state),
         created_at: listing.created_at.0,
-        labels: (*listing.labels).clone(),
-        image: listing.image.clone(),
+        labels: pairs(&listing.labels),
+        image: listing.image.as_deref().map(str::to_owned),
     }
 }
 

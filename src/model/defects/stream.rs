@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Defect, Fault};
 use crate::history::{
     CallFault, ContainerId, ContainerState, ContainerStatus, Event, EventKind, Labels, PodUid,
-    RuntimeNanos, SandboxId, SandboxState, Shared, StatusCode, StreamEnd,
+    RuntimeNanos, SandboxId, SandboxState, Shared, StatusCode, StreamEnd, Text,
 };
 use crate::model::{Delivery, Passage};
 
@@ -289,8 +289,8 @@ pub(super) const STREAM: &[Defect] = &[
                 finished_at: RuntimeNanos(0),
                 exit_code: 0,
                 image: None,
-                image_ref: String::new(),
-                reason: String::new(),
+                image_ref: Text::default(),
+                reason: Text::default(),
                 message: String::new(),
                 labels: Labels::new(),
                 annotations: Labels::new(),
@@ -629,7 +629,7 @@ pub(super) const STREAM: &[Defect] = &[
         noticed_by: &["OOM-01", "OOM-03", "INV-13", "INV-16"],
         fault: Fault::Events(|_, mut event| {
             if own_reason(&event) == "OOMKilled" {
-                own(&mut event, |status| "Error".clone_into(&mut status.reason));
+                own(&mut event, |status| status.reason = "Error".into());
             }
             vec![at_once(event)]
         }),
@@ -711,9 +711,7 @@ pub(super) fn is_of_sandbox(event: &Event) -> bool {
 }
 
 fn own_reason(event: &Event) -> &str {
-    event
-        .own_status()
-        .map_or("", |status| status.reason.as_str())
+    event.own_status().map_or("", |status| &*status.reason)
 }
 
 fn own(event: &mut Event, change: fn(&mut ContainerStatus)) {

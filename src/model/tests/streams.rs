@@ -138,7 +138,7 @@ fn siblings_may_come_in_any_order() {
     let mut names: Vec<&str> = last
         .containers
         .iter()
-        .map(|status| status.labels["name"].as_str())
+        .map(|status| &*status.labels["name"])
         .collect();
     assert_ne!(names, ["a", "b", "c", "d", "e"]);
     names.sort_unstable();

@@ -131,8 +131,12 @@ fn other_sandbox(id: &str, asked: &SandboxSpec, told: &SandboxStatus) -> Option<
     let fields = [
         ("id", id.to_owned(), told.id.to_string()),
         ("UID", asked.uid.to_string(), metadata.uid.to_string()),
-        ("name", asked.name.clone(), metadata.name),
-        ("namespace", asked.namespace.clone(), metadata.namespace),
+        ("name", asked.name.clone(), metadata.name.to_string()),
+        (
+            "namespace",
+            asked.namespace.clone(),
+            metadata.namespace.to_string(),
+        ),
         (
             "attempt",
             asked.attempt.to_string(),
@@ -159,7 +163,7 @@ fn other_container(asked: &ContainerSpec, event: &Event) -> Option<Difference> {
     let told = event.own_status()?;
     let metadata = told.metadata.clone().unwrap_or_default();
     let (name, attempt) = (asked.name(), asked.attempt);
-    if (metadata.name.as_str(), metadata.attempt) != (name, attempt) {
+    if (&*metadata.name, metadata.attempt) != (name, attempt) {
         let actual = format!("`{}`, attempt {}", metadata.name, metadata.attempt);
         return Some((format!("the name `{name}`, attempt {attempt}"), actual));
     }
@@ -234,8 +238,12 @@ fn fields(status: &ContainerStatus) -> [(&'static str, Changes, String); 12] {
     [
         ("metadata", Never, named.unwrap_or_default()),
         ("created_at", Never, status.created_at.0.to_string()),
-        ("image", Never, status.image.clone().unwrap_or_default()),
-        ("image_ref", Never, status.image_ref.clone()),
+        (
+            "image",
+            Never,
+            status.image.clone().unwrap_or_default().to_string(),
+        ),
+        ("image_ref", Never, status.image_ref.to_string()),
         ("labels", Never, labels(&status.labels)),
         ("annotations", Never, labels(&status.annotations)),
         ("started_at", AtStart, status.started_at.0.to_string()),

@@ -41,8 +41,9 @@ impl Events<'_> {
                 evidence,
             };
         }
-        let wanted = check.reason.is_empty() || check.reason.contains(&status.reason);
-        let unwanted = check.not_reason.contains(&status.reason);
+        let tells = |reasons: &[String]| reasons.iter().any(|reason| **reason == *status.reason);
+        let wanted = check.reason.is_empty() || tells(&check.reason);
+        let unwanted = tells(&check.not_reason);
         let expected = match (wanted, unwanted) {
             (true, false) => return Holds,
             (false, _) => format!("reason `{}` in {kind}", check.reason.join("` or `")),

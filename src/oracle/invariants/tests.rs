@@ -617,6 +617,17 @@ fn a_sibling_that_was_deleted_stays_away() {
 }
 
 #[test]
+fn the_snapshot_of_a_deletion_shows_siblings_too() {
+    beside(
+        "d STARTED; c DELETED stale=d:created",
+        expect![[r#"
+        INV-09 at #11 #12: d (d.0.beef): expected RUNNING or later in the snapshots that follow: CREATED after RUNNING
+    "#]],
+    );
+    beside("d STARTED; c DELETED", expect![]);
+}
+
+#[test]
 fn an_event_that_a_kubelet_drops_for_its_age_may_show_an_earlier_state() {
     beside("d STARTED stale=c:running at=-1500us", expect![]);
     beside(
@@ -667,6 +678,16 @@ fn a_runtime_that_is_gone_ends_its_streams() {
         expect![],
     );
     then("stream ends UNAVAILABLE; end", expect![]);
+}
+
+#[test]
+fn a_runtime_that_refuses_a_call_is_there() {
+    then(
+        "stream ends; c start refused; pod stop; end",
+        expect![[r#"
+        INV-21 at #6 #10: stream 0: expected a stream that stays open as long as the runtime runs: the runtime ended it with OK
+    "#]],
+    );
 }
 
 #[test]

@@ -39,6 +39,18 @@ fn a_relist_that_shows_what_an_event_has_told_or_tells_soon_is_no_miss() {
 }
 
 #[test]
+fn a_list_by_labels_need_not_show_a_container_without_them() {
+    then("pod inspect c=created unlisted; end", expect![]);
+    then(
+        "run inspect c=created unlisted; end",
+        expect![[r#"
+        waits for DELETED of c
+        INV-11 at #8 #9: c (c.0.beef): expected DELETED within 10s of a relist that does not show it: DELETED has not come
+    "#]],
+    );
+}
+
+#[test]
 fn a_state_that_no_event_tells_is_a_miss() {
     then(
         "pod relist c=running; end",

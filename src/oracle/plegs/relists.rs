@@ -86,7 +86,7 @@ fn asks(call: &Call) -> bool {
 }
 
 fn pod_uid(labels: &Labels) -> Option<&str> {
-    labels.get(POD_UID_LABEL).map(String::as_str)
+    labels.get(POD_UID_LABEL).map(|uid| &**uid)
 }
 
 impl Relist<'_> {

@@ -75,6 +75,18 @@ fn what_a_case_asks_at_two_times_is_no_inspection() {
 }
 
 #[test]
+fn what_is_listed_and_not_asked_for_is_no_inspection() {
+    let inspected = "pod inspect c=exited:137";
+    then(
+        &format!("{inspected}; {inspected} unasked; end"),
+        expect![[r#"
+            INV-13 at #5 #8 #9 #16: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+    then(&format!("{inspected} unasked; end"), expect![]);
+}
+
+#[test]
 fn a_container_that_was_deleted_may_stay_in_the_evented_cache() {
     then(
         "c stop; c STOPPED exit=1; c remove; c DELETED present exit=1; pod inspect; end",
@@ -150,6 +162,36 @@ fn a_kubelet_relists_after_a_stream_that_ended() {
         &format!("{stopped}; pod inspect c=exited:137; end"),
         expect![[r#"
             INV-13 at #5 #8 #13 #20: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+}
+
+#[test]
+fn a_relist_that_began_before_its_stream_ended_is_not_the_one_after_it() {
+    let stopped = "c stop; run inspect c=exited:137; pod inspect c=exited:137; end";
+    then(
+        &format!("run inspect c=running resubscribe; {stopped}"),
+        expect![],
+    );
+    then(
+        &format!("resubscribe; run inspect c=running; {stopped}"),
+        expect![[r#"
+            INV-13 at #5 #8 #29 #36: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+}
+
+#[test]
+fn a_relist_without_a_stream_is_not_the_one_after_it() {
+    let stopped = "c stop; subscribe; pod inspect c=exited:137; end";
+    then(
+        &format!("unsubscribe; run inspect c=running; {stopped}"),
+        expect![],
+    );
+    then(
+        &format!("unsubscribe; subscribe; run inspect c=running; {stopped}"),
+        expect![[r#"
+            INV-13 at #5 #8 #22 #29: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
         "#]],
     );
 }

@@ -15,8 +15,9 @@ impl Script {
     /// the statuses. `read=+0s`, in the words of an event's `at=`, is when the answer about the
     /// sandbox has read the containers, which it then tells, too: `reported=none` of them, or
     /// `reported=c:running` of one something else.
-    /// What is `gone` has no status; only the `sandbox` may be asked for, and `unlisted` are the
-    /// containers.
+    /// What is `gone` has no status; only the `sandbox` may be asked for, `unlisted` are the
+    /// containers, or listed and `unasked`. With `resubscribe` the stream is exchanged when all is
+    /// listed, and before statuses are asked for.
     pub(super) fn inspect(&mut self, name: &str, extras: &Extras<'_>) {
         let of_run = name == "run";
         let pod = if of_run { "pod" } else { name };
@@ -64,12 +65,15 @@ impl Script {
             labels,
         };
         self.ask(of_run, list, Ok(listed));
+        if extras.has("resubscribe") {
+            self.resubscribe();
+        }
         let refusal = extras.has("unanswered");
         let refusal = refusal.then(|| refused(StatusCode::UNAVAILABLE));
         let answer = |reply| refusal.clone().map_or(Ok(reply), Err);
         let report = answer(Reply::SandboxStatus(self.report(status, &statuses, extras)));
         self.ask(of_run, Request::SandboxStatus(sandbox), report);
-        for status in statuses {
+        for status in statuses.into_iter().filter(|_| !extras.has("unasked")) {
             let request = Request::ContainerStatus(status.id.clone());
             self.ask(
                 of_run,
@@ -120,6 +124,28 @@ impl Script {
         }
     }
 
+    /// `resubscribe` gives the stream up and opens another one.
+    pub(super) fn resubscribe(&mut self) {
+        self.unsubscribe();
+        self.subscribe();
+    }
+
+    /// `unsubscribe` gives the stream up.
+    pub(super) fn unsubscribe(&mut self) {
+        let subscription = SubscriptionId(self.stream);
+        let end = StreamEnd::Cancelled;
+        self.record(Body::SubscriptionEnded { subscription, end });
+    }
+
+    /// `subscribe` opens another one.
+    pub(super) fn subscribe(&mut self) {
+        self.stream += 1;
+        self.record(Body::SubscriptionOpened {
+            subscription: SubscriptionId(self.stream),
+            observer: None,
+        });
+    }
+
     /// `stream ends` with OK; `stream ends UNAVAILABLE`, or whatever else has happened, otherwise.
     pub(super) fn end_stream(&mut self, how: &[&str]) {
         let end = match how {
@@ -146,11 +172,11 @@ impl Script {
     }
 }
 
-fn refused(code: StatusCode) -> CallFault {
+pub(super) fn refused(code: StatusCode) -> CallFault {
     CallFault {
         code,
         message: "gone".to_owned(),
-        deadline: std::time::Duration::ZERO,
+        deadline: std::time::Duration::from_secs(30),
     }
 }
 
@@ -172,9 +198,9 @@ fn snapshot(id: ContainerId, told: &str) -> ContainerStatus {
         started_at,
         finished_at,
         exit_code,
-        image: Some("workload".to_owned()),
-        image_ref: String::new(),
-        reason: reason.to_owned(),
+        image: Some("workload".into()),
+        image_ref: "".into(),
+        reason: reason.into(),
         message: String::new(),
         labels: Labels::new(),
         annotations: Labels::new(),

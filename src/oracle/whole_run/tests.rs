@@ -6,10 +6,12 @@
     reason = "this is how expect-test is used"
 )]
 
+use std::sync::Arc;
+
 use expect_test::{Expect, expect};
 
 use super::WholeRun;
-use crate::history::Body;
+use crate::history::{Body, PodUid, Request, SandboxSpec};
 use crate::limits;
 use crate::oracle::invariants;
 use crate::oracle::script::{entries, history, render};
@@ -143,6 +145,29 @@ fn foreign_pods_are_not_judged() {
         "foreign CREATED; foreign CREATED; foreign STOPPED no-sandbox",
         expect![],
     );
+}
+
+#[test]
+fn only_the_latest_pods_are_known() {
+    let script = entries("pod run; c create; c CREATED");
+    let knows_the_first_of = |pods: usize| {
+        let mut whole_run = WholeRun::default();
+        whole_run.push(&script[1]);
+        for number in 1..pods {
+            let mut another = script[1].clone();
+            if let Body::CallBegan { request, .. } = &mut another.body {
+                *request = Request::RunSandbox(Arc::new(SandboxSpec {
+                    uid: PodUid::from(format!("another-{number}")),
+                    ..SandboxSpec::default()
+                }));
+            }
+            whole_run.push(&another);
+        }
+        whole_run.push(script.last().expect("an event"));
+        !whole_run.seen.is_empty()
+    };
+    assert!(knows_the_first_of(limits::RUN_CONTAINERS));
+    assert!(!knows_the_first_of(limits::RUN_CONTAINERS + 1));
 }
 
 #[test]

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use super::{items, once};
+use super::{Parts, items, once};
 use crate::history::wire::{Field, Fields, Value};
 use crate::history::{
-    Aside, Body, CallFault, CaseRun, HostFact, ImageListing, Observer, Reply, Request,
+    Aside, Body, CallFault, CaseRun, ContainerId, HostFact, ImageListing, Observer, Reply, Request,
     RuntimeVersion, StatusCode, StepsEnd, StreamEnd, SubscriptionId,
 };
 
@@ -223,6 +223,25 @@ fn aside(message: &[u8]) -> Option<Request> {
         }
     }
     Some(Request::Aside(Aside::named(&method)?, id))
+}
+
+pub(super) fn exec_sync(message: &[u8], parts: &mut Parts) -> Option<Request> {
+    let (mut container, mut command) = (ContainerId::default(), Vec::new());
+    let mut timeout = Duration::ZERO;
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => container = parts.id(value)?,
+            2 => command.push(value.text()?),
+            3 => timeout = Duration::from_nanos(value.number()?),
+            _ => return None,
+        }
+    }
+    Some(Request::ExecSync {
+        container,
+        command,
+        timeout,
+    })
 }
 
 fn version(message: &[u8]) -> Option<RuntimeVersion> {

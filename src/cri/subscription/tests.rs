@@ -1,0 +1,73 @@
+//! Who has ended a stream: we, or the runtime.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tokio_stream::Stream;
+
+use super::*;
+use crate::cri::listener::Listener;
+use crate::cri::server::{Backend, serve};
+use crate::history::{Reply, Request, StatusCode};
+use crate::host::Reactor;
+
+/// A runtime without events, which ends its streams at once or never.
+struct Silent {
+    ends: bool,
+}
+
+impl Backend for Silent {
+    type Events = Pin<Box<dyn Stream<Item = Result<Event, CallFault>> + Send>>;
+
+    async fn call(&self, _: Request) -> Result<Reply, CallFault> {
+        Err(CallFault {
+            code: StatusCode::UNAVAILABLE,
+            message: String::new(),
+            deadline: Duration::ZERO,
+        })
+    }
+
+    async fn subscribe(&self, _: Option<Duration>) -> Result<Self::Events, CallFault> {
+        Ok(if self.ends {
+            Box::pin(tokio_stream::empty())
+        } else {
+            Box::pin(tokio_stream::pending())
+        })
+    }
+}
+
+/// How a stream is recorded to have ended, to which this was done when it had been answered.
+fn end_of(runtime: Silent, done: impl Fn(&Subscription)) -> StreamEnd {
+    let reactor = Reactor::simulated().unwrap();
+    reactor.runtime().block_on(async {
+        let (endpoint, mut listener) = Listener::in_process("silent");
+        tokio::spawn(async move { serve(Arc::new(runtime), &mut listener).await });
+        let recorder = Recorder::new();
+        let mut reader = recorder.reader();
+        let observer = Observer::default();
+        let stream = Subscription::observe(Over::Own(&endpoint), &recorder, observer).await;
+        let stream = stream.unwrap();
+        loop {
+            reader.changed().await;
+            for entry in reader.drain().unwrap() {
+                match &entry.body {
+                    Body::SubscriptionAnswered { .. } => done(&stream),
+                    Body::SubscriptionEnded { end, .. } => return end.clone(),
+                    _ => {}
+                }
+            }
+        }
+    })
+}
+
+#[test]
+fn a_connection_that_we_cut_was_not_ended_by_the_runtime() {
+    let end = end_of(Silent { ends: false }, |stream| stream.cut.cancel());
+    assert_eq!(end, StreamEnd::Cancelled);
+}
+
+#[test]
+fn a_stream_that_the_runtime_ends_was_not_ended_by_us() {
+    let end = end_of(Silent { ends: true }, |_| {});
+    assert_eq!(end, StreamEnd::Closed);
+}
