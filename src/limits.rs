@@ -69,3 +69,7 @@ pub const AUDIENCE_MARKERS: u32 = 6;
 /// How many events the model runtime keeps for a subscriber that does not read; CRI-O and
 /// containerd 1.7 keep as many.
 pub const MODEL_QUEUE: usize = 1_000;
+
+/// How long a process may take to end that was killed: the kernel needs some milliseconds, and on a
+/// node without any time to spare some hundred.
+pub const KILL_WAIT: Duration = Duration::from_secs(5);

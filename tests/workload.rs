@@ -13,6 +13,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use cri_event_conformance::history::HostInstant;
+use cri_event_conformance::host;
 use cri_event_conformance::workload::{PROGRAM, Workload};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -89,6 +91,20 @@ fn exit_codes_are_as_declared() {
         code: 3,
         after: Duration::from_millis(20),
     });
+}
+
+#[test]
+fn exits_at_a_time_are_at_once_if_it_is_over() {
+    let unix_ms = |at: HostInstant| u64::try_from(at.realtime_ns / 1_000_000).unwrap();
+    let exit_at = |unix_ms: u64| Workload::ExitAt { code: 4, unix_ms };
+    keeps_its_promise(&exit_at(0));
+    let soon = unix_ms(host::now()) + 200;
+    keeps_its_promise(&exit_at(soon));
+    assert!(unix_ms(host::now()) >= soon);
+    let child = start(&exit_at(soon + 60_000));
+    settle(&child);
+    send(&child, Signal::TERM);
+    assert_eq!(end(child).code(), Some(143));
 }
 
 #[test]
@@ -205,6 +221,7 @@ fn wrong_arguments_are_a_misuse() {
     is_misused(&["exit", "-1"]);
     is_misused(&["exit", "1", "2", "3"]);
     is_misused(&["exit", "1", ""]);
+    is_misused(&["exit-at", "1"]);
     is_misused(&["die", "65"]);
     is_misused(&["eat"]);
     is_misused(&["child-eat", "1", "2", "3"]);

@@ -1,12 +1,12 @@
 //! Steps that go on beside a container's own life: commands in it, calls that change nothing, and
-//! several steps at once.
+//! what another client does.
 
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{WorkloadSpec, duration};
+use super::{Step, WorkloadSpec, duration};
 use crate::history::Aside;
 
 /// Run a command in a container, and wait for its end.
@@ -62,4 +62,30 @@ pub enum ImageStep {
     List,
     /// Remove one that is not there.
     RemoveMissing,
+}
+
+/// A call on something that has never been, by an id of its own. Whatever it returns is right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    rename_all = "kebab-case",
+    expecting = "a call: `stop`, `remove`, `stop-sandbox` or `remove-sandbox`"
+)]
+pub enum UnknownStep {
+    /// Stop a container.
+    Stop,
+    /// Remove a container.
+    Remove,
+    /// Stop a sandbox.
+    StopSandbox,
+    /// Remove a sandbox.
+    RemoveSandbox,
+}
+
+/// Take steps as another client would, whose calls have a connection of their own. Lists and
+/// statuses are asked for as ever.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "steps such as `{steps: […]}`")]
+pub struct AnotherClientStep {
+    /// What it does.
+    pub steps: Vec<Step>,
 }

@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::outcome::Levels;
 
-pub use beside::{AsideStep, ExecStep, ImageStep};
+pub use beside::{AnotherClientStep, AsideStep, ExecStep, ImageStep, UnknownStep};
 pub use claim::{KeepsCheck, LatencyCheck, SandboxStateCheck, SandboxWord, ShownCheck};
 pub use diagnose::{Diagnostic, Diagnostics, Position, did_you_mean};
 pub use expectation::{
@@ -45,15 +45,16 @@ pub use reading::{MeanwhileStep, OnEventStep, Read};
 pub use requirement::Requirement;
 pub use schema::schema;
 pub use step::{
-    AwaitStep, ContainerStep, CreateStep, ImageName, RepeatStep, Resubscribe, SandboxRef,
-    SandboxStep, StartStep, Step, StopStep, Terms, Version,
+    AwaitStep, CreateStep, ImageName, RemoveStep, RepeatStep, Resubscribe, SandboxRef, SandboxStep,
+    StartStep, Step, StopStep, Terms, Version,
 };
 pub use subscriptions::{
     AwaitEndStep, Branch, Code, ConnectionSpec, EndedCheck, HeadersCheck, PromptStep, QuietStep,
     ReplayCheck, SubscribeStep, SubscriptionRef, SubscriptionStep, UnsubscribeStep,
 };
 pub use workload::{
-    ChildEatSpec, Delay, DieSpec, EatOnTermSpec, EatSpec, ExitSpec, Number, WorkloadSpec,
+    ChildEatSpec, Delay, DieSpec, EatOnTermSpec, EatSpec, ExitAtSpec, ExitSpec, Number,
+    WorkloadSpec,
 };
 
 /// One conformance case, from one file `cases/<area>/<name>.yaml`.
@@ -130,6 +131,8 @@ pub enum Need {
     MemoryLimit,
     /// Of several subscribers each gets every event.
     Broadcast,
+    /// The sandboxes' own processes can be found on this host, and killed.
+    HostPid,
 }
 
 /// A situation that a case provokes. Without it the case is inconclusive.

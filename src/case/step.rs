@@ -10,7 +10,8 @@ use super::subscriptions::{
     AwaitEndStep, Branch, PromptStep, QuietStep, SubscribeStep, SubscriptionStep, UnsubscribeStep,
 };
 use super::{
-    AsideStep, ExecStep, ImageStep, MeanwhileStep, OnEventStep, WorkloadSpec, duration, event,
+    AnotherClientStep, AsideStep, ExecStep, ImageStep, MeanwhileStep, OnEventStep, UnknownStep,
+    WorkloadSpec, duration, event,
 };
 use crate::history::{EventKind, Flaw};
 
@@ -30,11 +31,13 @@ pub enum Step {
     /// Stop a container: the stop signal, and after the grace period the kill.
     Stop(StopStep),
     /// Remove a container.
-    Remove(ContainerStep),
+    Remove(RemoveStep),
     /// Stop a sandbox.
     StopSandbox(SandboxRef),
     /// Remove a sandbox.
     RemoveSandbox(SandboxRef),
+    /// Kill a sandbox's own process from the host.
+    KillSandbox(SandboxRef),
     /// Wait until an event has arrived.
     Await(AwaitStep),
     /// List a sandbox's containers and read the status of each.
@@ -67,6 +70,10 @@ pub enum Step {
     Aside(AsideStep),
     /// Make a call to the image service that changes nothing of containers.
     Image(ImageStep),
+    /// Make a call on something that has never been.
+    Unknown(UnknownStep),
+    /// Take steps as another client of the runtime.
+    AnotherClient(AnotherClientStep),
     /// Do some steps several times.
     Repeat(RepeatStep),
 }
@@ -303,15 +310,26 @@ impl StopStep {
     }
 }
 
-/// A container by its name.
+/// Remove a container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a container such as `{container: c}`"
 )]
-pub struct ContainerStep {
+pub struct RemoveStep {
     /// Which container.
     pub container: String,
+    /// Something else may make it fail: whatever the call returns is right.
+    #[serde(default)]
+    pub races: bool,
+}
+
+impl RemoveStep {
+    /// How the call may end.
+    #[must_use]
+    pub fn terms(&self) -> Terms {
+        Terms::of(false, self.races, None)
+    }
 }
 
 /// A sandbox by its name.

@@ -100,13 +100,16 @@ pub struct AwaitEndStep {
 }
 
 /// Do nothing for a time, in which nothing may come on any stream, and none may end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a time such as `{for: 5s}`")]
 pub struct QuietStep {
-    /// How long.
+    /// How long, from the end of the steps.
     #[serde(rename = "for", with = "duration")]
     #[schemars(with = "duration::Text")]
     pub time: Duration,
+    /// What is done before, and makes no event either.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Step>,
 }
 
 /// Do some steps, each call of which must return soon. That it does is a requirement of the case.

@@ -16,6 +16,8 @@ use super::duration;
 pub enum WorkloadSpec {
     /// Exit by itself.
     Exit(ExitSpec),
+    /// Exit by itself at a time of the case.
+    ExitAt(ExitAtSpec),
     /// Exit by itself and leave a child behind that would live for ever.
     Leave(ExitSpec),
     /// Die by the signal of a fault.
@@ -51,6 +53,22 @@ pub struct ExitSpec {
     /// How long after the start.
     #[serde(default)]
     pub after: Delay,
+}
+
+/// Exit by itself at a time of the case, however late it was started: what has the same time exits
+/// at once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "an exit such as `{code: 0, time: 8s}`"
+)]
+pub struct ExitAtSpec {
+    /// With which code.
+    pub code: Number,
+    /// How long after the case's first step.
+    #[serde(with = "duration")]
+    #[schemars(with = "duration::Text")]
+    pub time: Duration,
 }
 
 /// Die by a signal, in a container by that of a fault. No other signal can be told apart from an

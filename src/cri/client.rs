@@ -106,6 +106,19 @@ impl Client {
         Ok(client)
     }
 
+    /// Another client of the same runtime, whose calls to it have a connection of their own.
+    ///
+    /// # Errors
+    /// If the endpoint, which must be that of [`connect`](Self::connect), takes no more of them.
+    pub async fn beside(&self, runtime: &Endpoint) -> Result<Self, ConnectError> {
+        let runtime = RuntimeServiceClient::new(channel(runtime).await?)
+            .max_decoding_message_size(limits::MESSAGE_BYTES);
+        Ok(Self {
+            runtime,
+            ..self.clone()
+        })
+    }
+
     /// What the runtime calls itself.
     #[must_use]
     pub fn version(&self) -> &RuntimeVersion {

@@ -3,13 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::caller::Caller;
 use super::case_run::CaseRunner;
 use super::scope::Scope;
-use super::steps::{Abort, bound_container, failed, unbound};
-use crate::case::{AsideStep, CreateStep, ExecStep, ImageName, ImageStep, SandboxStep, Terms};
-use crate::history::{
-    AsideOf, CallFault, ContainerSpec, PodUid, Reply, Request, SandboxSpec, StatusCode,
+use super::steps::{Abort, bound_container, bound_sandbox, failed, unbound};
+use crate::case::{
+    AnotherClientStep, AsideStep, CreateStep, ExecStep, ImageName, ImageStep, SandboxRef,
+    SandboxStep, Terms, UnknownStep,
 };
+use crate::history::{
+    AsideOf, CallFault, ContainerId, ContainerSpec, PodUid, Reply, Request, SandboxId, SandboxSpec,
+    StatusCode,
+};
+use crate::limits;
 
 /// The reference of an image that no runtime has.
 const MISSING_IMAGE: &str = "localhost/cri-event-conformance/missing:none";
@@ -119,7 +125,10 @@ impl CaseRunner {
     ) -> Result<Option<Reply>, Abort> {
         let method = request.method();
         let answer = match terms.deadline {
-            Some(deadline) => self.call_within(request, deadline).await,
+            Some(deadline) => {
+                let (caller, case) = (self.caller_in(scope), Some(self.run));
+                caller.call_within(case, request, Some(deadline)).await
+            }
             None => self.call_of_step(request, scope).await?,
         };
         match answer {
@@ -141,7 +150,7 @@ impl CaseRunner {
             command: workload.command(),
             timeout: step.timeout,
         };
-        let answer = self.call(request).await;
+        let answer = self.caller_in(scope).call(Some(self.run), request).await;
         match (answer, workload.declared_exit()) {
             _ if step.races => Ok(()),
             (Err(_), _) if step.fails => Ok(()),
@@ -168,7 +177,8 @@ impl CaseRunner {
             }
         };
         // A runtime may not have the call.
-        let _ = self.call(Request::Aside(step.call, id)).await;
+        let request = Request::Aside(step.call, id);
+        let _ = self.caller_in(scope).call(Some(self.run), request).await;
         Ok(())
     }
 
@@ -187,11 +197,58 @@ impl CaseRunner {
         self.must(request, scope).await.map(drop)
     }
 
-    async fn call_within(&self, request: Request, deadline: Duration) -> Result<Reply, CallFault> {
-        self.session()
-            .caller()
-            .call_within(Some(self.run), request, Some(deadline))
-            .await
+    /// Makes a call on an id that nobody has. What it returns is no matter of events.
+    pub(super) async fn unknown(&self, step: UnknownStep, scope: &Scope) {
+        let random = || uuid::Uuid::new_v4().simple();
+        let id = format!("{}{}", random(), random());
+        let request = match step {
+            UnknownStep::Stop => Request::StopContainer {
+                container: ContainerId::from(id),
+                grace: Duration::ZERO,
+            },
+            UnknownStep::Remove => Request::RemoveContainer(ContainerId::from(id)),
+            UnknownStep::StopSandbox => Request::StopSandbox(SandboxId::from(id)),
+            UnknownStep::RemoveSandbox => Request::RemoveSandbox(SandboxId::from(id)),
+        };
+        let _ = self.caller_in(scope).call(Some(self.run), request).await;
+    }
+
+    /// Kills a sandbox's own process, which only what this case has made can be.
+    pub(super) async fn kill_sandbox(&self, step: &SandboxRef, scope: &Scope) -> Result<(), Abort> {
+        let sandbox = bound_sandbox(scope, &step.sandbox)?;
+        let (options, bound) = (self.session().options(), limits::KILL_WAIT);
+        let killed = options
+            .kernel
+            .kill_process_of(sandbox.as_str(), bound)
+            .await;
+        let pid = killed.map_err(|fault| Abort::Inconclusive(fault.to_string()))?;
+        let wanted = format!("the end of {}'s process {pid}, killed", step.sandbox);
+        self.waited(wanted, true, bound);
+        Ok(())
+    }
+
+    /// Takes steps whose calls have a connection of their own.
+    pub(super) async fn another_client(
+        self: &Arc<Self>,
+        step: &AnotherClientStep,
+        scope: &mut Scope,
+    ) -> Result<(), Abort> {
+        let own = self.session().caller();
+        let client = own.client.beside(&self.session().options().endpoint).await;
+        let client = client.map_err(|fault| Abort::Error(fault.to_string()))?;
+        let other = Caller {
+            client,
+            recorder: own.recorder.clone(),
+        };
+        let around = scope.set_client(Some(other));
+        let taken = self.clone().steps(&step.steps, scope).await;
+        scope.set_client(around);
+        taken
+    }
+
+    /// Who makes the calls of these steps.
+    pub(super) fn caller_in<'a>(&'a self, scope: &'a Scope) -> &'a Caller {
+        scope.client().unwrap_or(self.session().caller())
     }
 }
 

@@ -15,9 +15,9 @@ use crate::history::{
     Body, CallFault, CaseHistory, CaseRun, ContainerId, Entry, HostFact, PodUid, Reply, Request,
     SandboxId, SandboxSpec, StepsEnd, SubjectKind,
 };
-use crate::limits;
 use crate::oracle;
 use crate::recorder::{Overrun, Reader};
+use crate::{host, limits};
 
 /// Whether a case's pods are removed when its verdict is not a pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -129,7 +129,7 @@ impl CaseRunner {
     async fn try_all(self: &Arc<Self>) -> Result<(), Abort> {
         self.session.ensure_stream().await?;
         self.read_kernel()?;
-        let mut scope = Scope::default();
+        let mut scope = Scope::beginning(host::now());
         let silence = if self.case.silent {
             Some(self.session.silence().await)
         } else {

@@ -1,4 +1,5 @@
-//! Subscriptions beside the run's own: those of cases, and one that finds out who gets what.
+//! Subscriptions beside the run's own: those of cases, and one that finds out who gets what. What
+//! else is found out of a runtime when the run begins stands here, too.
 
 use std::time::Duration;
 
@@ -80,6 +81,25 @@ impl Session {
         // Whatever the second one has taken with it, the run's own stream is live again.
         self.barrier().await?;
         Ok(*self.audience.get_or_init(|| audience))
+    }
+
+    /// Finds out whether the own processes of sandboxes can be found on this host.
+    ///
+    /// # Errors
+    /// If no sandbox can be made to look for.
+    pub async fn find_sandbox_process(&self) -> Result<(), StreamError> {
+        let (sandbox, _) = self.marker_pod().await?;
+        let found = self.options().kernel.finds_process_of(sandbox.as_str());
+        self.sandbox_process
+            .get_or_init(|| found.map_err(|fault| fault.to_string()));
+        Ok(())
+    }
+
+    /// Why the own processes of sandboxes are out of reach, if that was found out and they are.
+    #[must_use]
+    pub fn lacks_sandbox_process(&self) -> Option<&str> {
+        let found = self.sandbox_process.get()?;
+        found.as_ref().err().map(String::as_str)
     }
 
     /// Whether an event of the marker comes to both.

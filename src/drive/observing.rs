@@ -91,14 +91,19 @@ impl CaseRunner {
         if met { Ok(()) } else { Err(Abort::Unmet) }
     }
 
-    /// Listens for a time in which nothing may come. The time is the requirement.
-    pub(super) async fn quiet(&self, step: &QuietStep) -> Result<(), Abort> {
+    /// Takes steps and listens for a time, and nothing may come. The time is the requirement.
+    pub(super) async fn quiet(
+        self: &Arc<Self>,
+        step: &QuietStep,
+        scope: &mut Scope,
+    ) -> Result<(), Abort> {
         let disturbs = |body: &Body| match body {
             Body::Event { .. } => true,
             Body::SubscriptionEnded { end, .. } => *end != StreamEnd::Cancelled,
             _ => false,
         };
         let mut reader = self.session.recorder().reader();
+        self.clone().steps(&step.steps, scope).await?;
         let deadline = Instant::now() + step.time;
         let is_over = loop {
             let news = reader

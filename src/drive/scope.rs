@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::caller::Caller;
 use crate::case::{
-    ChildEatSpec, Delay, DieSpec, EatOnTermSpec, EatSpec, ExitSpec, Number, WorkloadSpec,
+    ChildEatSpec, Delay, DieSpec, EatOnTermSpec, EatSpec, ExitAtSpec, ExitSpec, Number,
+    WorkloadSpec,
 };
-use crate::history::{ContainerId, ContainerSpec, SandboxId, SandboxSpec, SubscriptionId};
+use crate::history::{
+    ContainerId, ContainerSpec, HostInstant, SandboxId, SandboxSpec, SubscriptionId,
+};
 use crate::workload::Workload;
 
 /// The names that one line of execution sees: a round of a `repeat` has a copy of its own.
@@ -19,9 +23,21 @@ pub(super) struct Scope {
     item: Option<u8>,
     /// How soon each call must return.
     prompt: Option<Duration>,
+    /// Who makes the calls, if it is another client.
+    client: Option<Caller>,
+    /// When the steps began.
+    began: HostInstant,
 }
 
 impl Scope {
+    /// One in which there is nothing yet, at the beginning of the steps.
+    pub(super) fn beginning(began: HostInstant) -> Self {
+        Self {
+            began,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn with_item(mut self, item: Option<u8>) -> Self {
         self.item = item.or(self.item);
         self
@@ -46,6 +62,16 @@ impl Scope {
     /// Sets how soon each call must return, and returns how it was before.
     pub(super) fn set_prompt(&mut self, prompt: Option<Duration>) -> Option<Duration> {
         std::mem::replace(&mut self.prompt, prompt)
+    }
+
+    /// Sets who makes the calls, and returns who did before.
+    pub(super) fn set_client(&mut self, client: Option<Caller>) -> Option<Caller> {
+        std::mem::replace(&mut self.client, client)
+    }
+
+    /// Who makes the calls, if it is another client than the run.
+    pub(super) fn client(&self) -> Option<&Caller> {
+        self.client.as_ref()
     }
 
     pub(super) fn prompt(&self) -> Option<Duration> {
@@ -76,6 +102,10 @@ impl Scope {
             WorkloadSpec::Exit(ExitSpec { code, after }) => Workload::Exit {
                 code: self.number(*code),
                 after: self.delay(*after),
+            },
+            WorkloadSpec::ExitAt(ExitAtSpec { code, time }) => Workload::ExitAt {
+                code: self.number(*code),
+                unix_ms: unix_ms(self.began) + millis(*time),
             },
             WorkloadSpec::Leave(ExitSpec { code, after }) => Workload::Leave {
                 code: self.number(*code),
@@ -124,4 +154,13 @@ impl Scope {
             Number::Item => self.item.unwrap_or_default(),
         }
     }
+}
+
+/// A moment in milliseconds of the wall clock.
+fn unix_ms(at: HostInstant) -> u64 {
+    u64::try_from(at.realtime_ns / 1_000_000).unwrap_or_default()
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }

@@ -87,6 +87,7 @@ pub struct Session {
     stop: CancellationToken,
     stream: Mutex<Option<Subscription>>,
     pub(super) audience: OnceLock<Audience>,
+    pub(super) sandbox_process: OnceLock<Result<(), String>>,
     marker_pod: Mutex<Option<(SandboxId, Arc<SandboxSpec>)>>,
     markers: AtomicU32,
     labels: Labels,
@@ -163,6 +164,7 @@ impl Session {
             stop,
             stream: Mutex::default(),
             audience: OnceLock::new(),
+            sandbox_process: OnceLock::new(),
             marker_pod: Mutex::default(),
             markers: AtomicU32::new(0),
         }
@@ -427,7 +429,7 @@ impl Session {
         }
     }
 
-    async fn marker_pod(&self) -> Result<(SandboxId, Arc<SandboxSpec>), StreamError> {
+    pub(super) async fn marker_pod(&self) -> Result<(SandboxId, Arc<SandboxSpec>), StreamError> {
         let mut pod = self.marker_pod.lock().await;
         if let Some(pod) = &*pod {
             return Ok(pod.clone());

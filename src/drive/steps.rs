@@ -59,7 +59,7 @@ impl CaseRunner {
             Step::Remove(step) => {
                 let container = bound_container(scope, &step.container)?;
                 let remove = Request::RemoveContainer(container);
-                self.must(remove, scope).await.map(drop)
+                self.attempt(remove, step.terms(), scope).await.map(drop)
             }
             Step::StopSandbox(step) => {
                 let sandbox = bound_sandbox(scope, &step.sandbox)?;
@@ -71,6 +71,7 @@ impl CaseRunner {
                 let remove = Request::RemoveSandbox(sandbox);
                 self.must(remove, scope).await.map(drop)
             }
+            Step::KillSandbox(step) => self.kill_sandbox(step, scope).await,
             Step::Await(step) => self.await_event(step, scope).await,
             Step::Relist(step) => {
                 let sandbox = bound_sandbox(scope, &step.sandbox)?;
@@ -82,7 +83,7 @@ impl CaseRunner {
             Step::Unsubscribe(step) => self.unsubscribe(step, scope).await,
             Step::Resume(step) => self.resume(&step.subscription, scope).await,
             Step::AwaitEnd(step) => self.await_end(step, scope).await,
-            Step::Quiet(step) => self.quiet(step).await,
+            Step::Quiet(step) => self.quiet(step, scope).await,
             Step::Prompt(step) => self.prompt(step, scope).await,
             Step::Version(_) => self.must(Request::Version, scope).await.map(drop),
             Step::Parallel(branches) => self.parallel(branches, scope).await,
@@ -91,6 +92,11 @@ impl CaseRunner {
             Step::Exec(step) => self.exec(step, scope).await,
             Step::Aside(step) => self.aside(step, scope).await,
             Step::Image(step) => self.image(*step, scope).await,
+            Step::Unknown(step) => {
+                self.unknown(*step, scope).await;
+                Ok(())
+            }
+            Step::AnotherClient(step) => self.another_client(step, scope).await,
             Step::Repeat(step) => self.repeat(step, scope).await,
         }
     }
@@ -180,15 +186,12 @@ impl CaseRunner {
         request: Request,
         scope: &Scope,
     ) -> Result<Result<Reply, CallFault>, Abort> {
+        let (client, case) = (self.caller_in(scope), Some(self.run));
         let Some(bound) = scope.prompt() else {
-            return Ok(self.call(request).await);
+            return Ok(client.call(case, request).await);
         };
         let method = request.method();
-        let case = Some(self.run);
-        let called = self
-            .session
-            .caller()
-            .call_within(case, request, Some(bound));
+        let called = client.call_within(case, request, Some(bound));
         match called.await {
             Err(fault) if fault.code == StatusCode::DEADLINE_EXCEEDED => {
                 self.waited(format!("the return of {method}"), false, bound);
@@ -225,7 +228,7 @@ pub(super) fn bound_container(scope: &Scope, name: &str) -> Result<ContainerId, 
     scope.container(name).cloned().ok_or_else(|| unbound(name))
 }
 
-fn bound_sandbox(scope: &Scope, name: &str) -> Result<SandboxId, Abort> {
+pub(super) fn bound_sandbox(scope: &Scope, name: &str) -> Result<SandboxId, Abort> {
     scope
         .sandbox(name)
         .map(|(id, _)| id.clone())

@@ -4,16 +4,17 @@
 
 mod clock;
 mod facts;
+mod process;
 
-use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use std::{fmt, io};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 pub use clock::{Reactor, now};
+pub use process::ProcessError;
 
 use crate::history::{Host, HostInstant};
 
@@ -23,8 +24,16 @@ pub enum Kernel {
     /// This host's.
     #[default]
     Host,
-    /// One that is simulated, with its count of OOM kills.
-    Simulated(Arc<AtomicU64>),
+    /// One that is simulated.
+    Simulated(Arc<dyn Simulation>),
+}
+
+/// A kernel that is simulated.
+pub trait Simulation: fmt::Debug + Send + Sync {
+    /// How many processes it has killed for their memory.
+    fn oom_kills(&self) -> u64;
+    /// Kills a sandbox's own process; says whether there was one.
+    fn kill_sandbox(&self, id: &str) -> bool;
 }
 
 impl Kernel {
@@ -35,7 +44,36 @@ impl Kernel {
     pub fn oom_kills(&self) -> io::Result<u64> {
         match self {
             Self::Host => oom_kills(),
-            Self::Simulated(kills) => Ok(kills.load(Ordering::Relaxed)),
+            Self::Simulated(simulated) => Ok(simulated.oom_kills()),
+        }
+    }
+}
+
+impl Kernel {
+    /// Whether a sandbox's own process is to be found, and may be signalled.
+    ///
+    /// # Errors
+    /// If it is not, with what is in the way.
+    pub fn finds_process_of(&self, sandbox: &str) -> Result<(), ProcessError> {
+        match self {
+            Self::Host => process::of_sandbox(sandbox).map(drop),
+            Self::Simulated(_) => Ok(()),
+        }
+    }
+
+    /// Kills a sandbox's own process and waits for its end, so long at most; returns its number.
+    ///
+    /// # Errors
+    /// As [`finds_process_of`](Self::finds_process_of), or if it does not end.
+    pub async fn kill_process_of(
+        &self,
+        sandbox: &str,
+        bound: Duration,
+    ) -> Result<u32, ProcessError> {
+        match self {
+            Self::Host => process::of_sandbox(sandbox)?.kill(bound).await,
+            Self::Simulated(simulated) if simulated.kill_sandbox(sandbox) => Ok(1),
+            Self::Simulated(_) => Err(ProcessError::Missing(sandbox.to_owned())),
         }
     }
 

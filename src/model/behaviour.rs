@@ -168,6 +168,8 @@ pub enum NonTransition {
     Aside,
     /// A call to the image service: CREATED of all containers.
     ImageCall,
+    /// What has never been, or is gone, is stopped or removed: STOPPED or DELETED of it.
+    UnknownId,
 }
 
 /// What is left of a sandbox or a container that could not be made.
@@ -226,6 +228,12 @@ pub struct Behaviour {
     pub grace_percent: u32,
     /// How long what has been removed is still listed.
     pub forgets_after: Duration,
+    /// Whether the death of a sandbox's own process is noticed.
+    pub notices_sandbox_deaths: bool,
+    /// Whether a sandbox whose own process is dead can be stopped, which ends its containers.
+    pub stops_dead_sandboxes: bool,
+    /// Whether a stop waits for the end of one that is under way, and does nothing itself.
+    pub stops_wait_for_stops: bool,
     /// Whether the stop signal is sent at all.
     pub sends_stop_signal: bool,
     /// What the kill of a child for its memory does to its container.
@@ -267,6 +275,9 @@ impl Default for Behaviour {
             restart: Restart::default(),
             grace_percent: 100,
             forgets_after: Duration::ZERO,
+            notices_sandbox_deaths: true,
+            stops_dead_sandboxes: true,
+            stops_wait_for_stops: false,
             sends_stop_signal: true,
             child_kill: ChildKill::default(),
             untold: &[],

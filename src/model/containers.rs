@@ -116,6 +116,11 @@ impl Machine {
         self.containers.insert(id, container);
     }
 
+    pub(super) fn memory_of(&self, id: &ContainerId) -> Option<u64> {
+        let container = self.containers.get(id);
+        container.and_then(|container| container.spec.memory_bytes)
+    }
+
     /// What a container is, while it is there.
     pub(super) fn state_of(&self, id: &ContainerId) -> Option<ContainerState> {
         self.containers
@@ -145,7 +150,7 @@ impl Machine {
         self.running_sandbox(&spec.sandbox)?;
         let now = RuntimeNanos(self.now.realtime_ns);
         let life = match spec.flaw {
-            None => Life::of(&spec.command, spec.memory_bytes),
+            None => Life::of(&spec.command, spec.memory_bytes, self.now),
             Some(flaw) => Err(format!("cannot be run: {flaw:?}")),
         };
         let Some(container) = self.containers.get_mut(id) else {
@@ -183,6 +188,7 @@ impl Machine {
     pub(super) fn stop_container(&mut self, id: &ContainerId, grace: Duration) -> Outcome {
         let done = Outcome::Done(Ok(Reply::Done));
         let Some(container) = self.containers.get(id) else {
+            self.tell_unknown(EventKind::Stopped, id);
             return done;
         };
         let sandbox = container.spec.sandbox.clone();
@@ -193,6 +199,9 @@ impl Machine {
             return done;
         }
         let on_term = container.life.and_then(|life| life.on_term);
+        if self.behaviour.stops_wait_for_stops && self.is_being_stopped(id) {
+            return Outcome::WhenExited(id.clone());
+        }
         let grace = grace * self.behaviour.grace_percent / 100;
         if grace.is_zero() {
             self.kill(id, true);
@@ -209,6 +218,7 @@ impl Machine {
 
     pub(super) fn remove_container(&mut self, id: &ContainerId) -> Reply {
         let Some(container) = self.containers.get(id) else {
+            self.tell_unknown(EventKind::Deleted, id);
             return Reply::Done;
         };
         let sandbox = container.spec.sandbox.clone();

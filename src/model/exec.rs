@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use super::agenda::later;
 use super::behaviour::NonTransition;
-use super::machine::{Machine, Outcome, fault};
+use super::machine::{Deed, Machine, Outcome, fault};
 use super::process::Life;
 use crate::history::{
     Aside, AsideOf, CallFault, ContainerId, ContainerState, EventKind, Reply, SandboxId, StatusCode,
@@ -15,7 +16,7 @@ type CommandEnd = (Option<Duration>, Result<Reply, CallFault>);
 
 impl Machine {
     pub(super) fn exec_sync(
-        &self,
+        &mut self,
         container: &ContainerId,
         command: &[String],
         timeout: Duration,
@@ -24,7 +25,9 @@ impl Machine {
             let message = format!("container {container} does not run");
             return Outcome::Done(Err(fault(StatusCode::FAILED_PRECONDITION, message)));
         }
-        let (after, result) = match end_of(command) {
+        let life = Life::of(command, self.memory_of(container), self.now);
+        let own_end = life.as_ref().ok().and_then(|life| life.own_end);
+        let (after, result) = match end_of(command, life) {
             (Some(after), result) if timeout.is_zero() || after <= timeout => (Some(after), result),
             (None, result) if timeout.is_zero() => (None, result),
             (_, _) => {
@@ -33,6 +36,14 @@ impl Machine {
                 (Some(timeout), Err(late))
             }
         };
+        if let Some((eaten, end)) = own_end
+            && end.oom
+            && after == Some(eaten)
+        {
+            // It is killed beside the container's own process.
+            let deed = Deed::KillChild(container.clone());
+            self.agenda.put(later(self.now, eaten), deed);
+        }
         Outcome::AtEnd {
             container: container.clone(),
             after,
@@ -75,13 +86,13 @@ impl Machine {
     }
 }
 
-fn end_of(command: &[String]) -> CommandEnd {
+fn end_of(command: &[String], life: Result<Life, String>) -> CommandEnd {
     let exits = |code: i32| Ok(Reply::Exec(code));
     // A command is no init: every signal kills it that it does not take.
     if let Some(Workload::Die { signal, after }) = Workload::parse(command) {
         return (Some(after), exits(128 + i32::from(signal)));
     }
-    match Life::of(command, None) {
+    match life {
         Ok(life) => match life.own_end {
             Some((after, end)) => (Some(after), exits(end.code)),
             None => (None, exits(0)),

@@ -1,7 +1,6 @@
 //! A machine that lives: it has a lock, the host's clock, and a task that does what is due.
 
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -15,8 +14,8 @@ use super::behaviour::Behaviour;
 use super::machine::{Machine, Ticket};
 use super::stage::{Subscriber, Taken};
 use crate::cri::Backend;
-use crate::history::{CallFault, Event, ImageListing, Reply, Request, StreamEnd};
-use crate::host::{self, Kernel};
+use crate::history::{CallFault, Event, ImageListing, Reply, Request, SandboxId, StreamEnd};
+use crate::host::{self, Kernel, Simulation};
 use crate::workload;
 
 /// The model runtime at work. Dropped, it does nothing more.
@@ -29,7 +28,6 @@ pub struct Model {
 #[derive(Debug)]
 struct Shared {
     machine: Mutex<Machine>,
-    oom_kills: Arc<AtomicU64>,
     /// Counts the times that something may have changed.
     changes: watch::Sender<u64>,
 }
@@ -48,7 +46,6 @@ impl Model {
         let machine = Machine::new(behaviour, vec![image], seed);
         let shared = Arc::new(Shared {
             machine: Mutex::new(machine),
-            oom_kills: Arc::default(),
             changes: watch::Sender::new(0),
         });
         let timers = tokio::spawn(keep_time(shared.clone()));
@@ -58,7 +55,7 @@ impl Model {
     /// The kernel on which its containers run.
     #[must_use]
     pub fn kernel(&self) -> Kernel {
-        Kernel::Simulated(self.shared.oom_kills.clone())
+        Kernel::Simulated(self.shared.clone())
     }
 
     /// Stops the daemon, and leaves its containers running.
@@ -88,10 +85,20 @@ impl Shared {
     fn with<T>(&self, deed: impl FnOnce(&mut Machine) -> T) -> T {
         let mut machine = self.machine();
         let done = deed(&mut machine);
-        self.oom_kills.store(machine.oom_kills(), Ordering::Relaxed);
         drop(machine);
         self.changes.send_modify(|changes| *changes += 1);
         done
+    }
+}
+
+impl Simulation for Shared {
+    fn oom_kills(&self) -> u64 {
+        self.machine().oom_kills()
+    }
+
+    fn kill_sandbox(&self, id: &str) -> bool {
+        let id = SandboxId::from(id);
+        self.with(|machine| machine.kill_sandbox(host::now(), &id))
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::agenda::{Agenda, later};
-use super::behaviour::{Answer, Behaviour, Delivery, ExitNotice};
+use super::behaviour::{Answer, Behaviour, Delivery, ExitNotice, NonTransition};
 use super::containers::Container;
 use super::process::End;
 use super::random::Random;
@@ -304,6 +304,14 @@ impl Machine {
         self.answers.remove(&ticket);
     }
 
+    /// Whether a call waits for the container's end that was to stop it, or its caller has gone.
+    pub(super) fn is_being_stopped(&self, id: &ContainerId) -> bool {
+        let mut waiting = self.waiting.values();
+        waiting.any(|(request, container)| {
+            container == id && matches!(request, Request::StopContainer { .. })
+        })
+    }
+
     /// Answers the calls that have waited for a container's exit.
     pub(super) fn answer_waiting(&mut self, container: &ContainerId) {
         let ready = self.waiting.iter();
@@ -398,9 +406,28 @@ impl Machine {
             containers: self.statuses_in(&status.id),
             sandbox: Some(status.into()),
         };
+        self.send(&event);
+    }
+
+    /// Tells an event of what there is not, if the behaviour wants that.
+    pub(super) fn tell_unknown(&mut self, kind: EventKind, id: &ContainerId) {
+        if !self.behaviour.also_tells(NonTransition::UnknownId) {
+            return;
+        }
+        let event = Event {
+            container: id.clone(),
+            kind,
+            created_at: self.stamp(),
+            containers: Vec::new(),
+            sandbox: None,
+        };
+        self.send(&event);
+    }
+
+    fn send(&mut self, event: &Event) {
         let late = self
             .stage
-            .send(&self.behaviour, self.now, &event, &mut self.random);
+            .send(&self.behaviour, self.now, event, &mut self.random);
         self.schedule(late);
     }
 

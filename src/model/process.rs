@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::history::HostInstant;
 use crate::workload::Workload;
 use crate::workload::program::PROGRAM_PATH;
 
@@ -37,11 +38,15 @@ impl End {
 }
 
 impl Life {
-    /// What this command does under this limit of memory.
+    /// What this command does under this limit of memory, if it begins now.
     ///
     /// # Errors
     /// If there is no such program; in the words of a runtime.
-    pub(super) fn of(command: &[String], memory_bytes: Option<u64>) -> Result<Self, String> {
+    pub(super) fn of(
+        command: &[String],
+        memory_bytes: Option<u64>,
+        now: HostInstant,
+    ) -> Result<Self, String> {
         let Some(workload) = Workload::parse(command) else {
             return Ok(Self::ends(Duration::ZERO, End::exit(97)));
         };
@@ -54,6 +59,11 @@ impl Life {
             },
             Workload::Ignore => Self::default(),
             Workload::Exit { code, after } | Workload::Leave { code, after } => {
+                Self::ends(after, End::exit(code.into()))
+            }
+            Workload::ExitAt { code, unix_ms } => {
+                let now_ms = u64::try_from(now.realtime_ns / 1_000_000).unwrap_or_default();
+                let after = Duration::from_millis(unix_ms.saturating_sub(now_ms));
                 Self::ends(after, End::exit(code.into()))
             }
             Workload::Die { signal, after } => Self::ends(after, End::exit(death_by(signal))),
@@ -119,7 +129,8 @@ mod tests {
     #[track_caller]
     fn check(command: &str, memory_mib: Option<u64>, own_end: Option<(u64, i32, bool)>) {
         let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
-        let life = Life::of(&words, memory_mib.map(|mib| mib << 20)).unwrap();
+        let memory = memory_mib.map(|mib| mib << 20);
+        let life = Life::of(&words, memory, HostInstant::default()).unwrap();
         let got = life
             .own_end
             .map(|(after, end)| (after.as_secs(), end.code, end.oom));
@@ -131,6 +142,7 @@ mod tests {
         check("/workload obey", None, None);
         check("/workload ignore", None, None);
         check("/workload exit 42 1000", None, Some((1, 42, false)));
+        check("/workload exit-at 4 3000", None, Some((3, 4, false)));
         check("/workload leave 3 1000", None, Some((1, 3, false)));
         check("/workload die 11 1000", None, Some((1, 139, false)));
         check("/workload die 9 1000", None, Some((1, 99, false)));
@@ -159,7 +171,8 @@ mod tests {
     fn signals_are_obeyed_or_not() {
         let on_term = |mode: &str| {
             let command = [PROGRAM_PATH.to_owned(), mode.to_owned()];
-            Life::of(&command, None).unwrap().on_term
+            let life = Life::of(&command, None, HostInstant::default());
+            life.unwrap().on_term
         };
         assert_eq!(on_term("obey"), Some(End::exit(0)));
         assert_eq!(on_term("pause"), Some(End::exit(0)));
@@ -172,7 +185,8 @@ mod tests {
 
     #[test]
     fn a_program_that_the_image_lacks_cannot_be_started() {
-        let fault = Life::of(&["/missing".to_owned()], None).unwrap_err();
+        let missing = ["/missing".to_owned()];
+        let fault = Life::of(&missing, None, HostInstant::default()).unwrap_err();
         assert!(fault.contains("/missing"), "{fault}");
     }
 }

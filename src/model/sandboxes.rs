@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::behaviour::{Leftover, NonTransition, Order, Transition};
 use super::machine::{Machine, fault};
 use crate::history::{
-    CallFault, ContainerId, EventKind, Labels, Reply, RuntimeNanos, SandboxId, SandboxListing,
-    SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus, StatusCode,
+    CallFault, ContainerId, EventKind, HostInstant, Labels, Reply, RuntimeNanos, SandboxId,
+    SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus,
+    StatusCode,
 };
 
 /// A sandbox.
@@ -104,18 +105,19 @@ impl Machine {
     /// Kills what runs in the sandbox, then ends it.
     pub(super) fn stop_sandbox(&mut self, id: &SandboxId) -> Reply {
         let Some(sandbox) = self.sandboxes.get(id) else {
+            self.tell_unknown(EventKind::Stopped, &ContainerId::from(id));
             return Reply::Done;
         };
         if sandbox.state != SandboxState::Ready {
             if self.behaviour.also_tells(NonTransition::RepeatedStop) {
                 self.announce(EventKind::Stopped, ContainerId::from(id), id);
             }
+            if self.behaviour.stops_dead_sandboxes {
+                self.kill_containers(id);
+            }
             return Reply::Done;
         }
-        let tells = self.behaviour.tells(Transition::EndWithSandbox);
-        for container in self.containers_in(id) {
-            self.kill(&container, tells);
-        }
+        self.kill_containers(id);
         if let Some(sandbox) = self.sandboxes.get_mut(id) {
             sandbox.state = SandboxState::NotReady;
         }
@@ -123,13 +125,37 @@ impl Machine {
         Reply::Done
     }
 
+    fn kill_containers(&mut self, id: &SandboxId) {
+        let tells = self.behaviour.tells(Transition::EndWithSandbox);
+        for container in self.containers_in(id) {
+            self.kill(&container, tells);
+        }
+    }
+
+    /// Somebody kills the sandbox's own process: its containers run on. Says whether there was one.
+    pub fn kill_sandbox(&mut self, now: HostInstant, id: &SandboxId) -> bool {
+        self.advance(now);
+        let Some(sandbox) = self.sandboxes.get_mut(id) else {
+            return false;
+        };
+        let lived = sandbox.state == SandboxState::Ready;
+        if lived && self.behaviour.notices_sandbox_deaths {
+            sandbox.state = SandboxState::NotReady;
+            self.announce(EventKind::Stopped, ContainerId::from(id), id);
+        }
+        lived
+    }
+
     /// Stops the sandbox if it runs, removes its containers, then the sandbox.
     pub(super) fn remove_sandbox(&mut self, id: &SandboxId) -> Reply {
         if !self.sandboxes.contains_key(id) {
+            self.tell_unknown(EventKind::Deleted, &ContainerId::from(id));
             return Reply::Done;
         }
         if self.sandboxes[id].state == SandboxState::Ready {
             self.stop_sandbox(id);
+        } else {
+            self.kill_containers(id);
         }
         let tells = self.behaviour.tells(Transition::RemovalWithSandbox);
         for container in self.containers_in(id) {

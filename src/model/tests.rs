@@ -311,6 +311,34 @@ fn a_child_that_is_killed_for_its_memory_is_not_its_container() {
 }
 
 #[test]
+fn a_command_that_is_killed_for_its_memory_is_not_its_container() {
+    let mut stand = Stand::new(Behaviour::default());
+    let pod = stand.sandbox("pod");
+    let c = stand.create_limited(&pod, "c", &Workload::Obey, Some(16));
+    stand.call(Request::StartContainer(c.clone())).unwrap();
+    stand.events();
+    let eat = Workload::Eat {
+        mebibytes: 64,
+        after: SECOND,
+    };
+    let exec = Request::ExecSync {
+        container: c.clone(),
+        command: eat.command(),
+        timeout: SECOND * 5,
+    };
+    let ticket = stand.machine.call(stand.now, exec);
+    stand.pass(SECOND);
+    assert_eq!(
+        stand.machine.take_answer(ticket),
+        Some(Ok(Reply::Exec(137)))
+    );
+    assert_eq!(stand.machine.oom_kills(), 1);
+    stand.told(&[]);
+    stand.call(stop(&c, 5)).unwrap();
+    stand.told(&["STOPPED c: READY [c EXITED 0 Completed]"]);
+}
+
+#[test]
 fn lists_show_what_is_there_and_passes_their_filters() {
     let mut stand = Stand::new(Behaviour::default());
     let (one, two) = (stand.sandbox("one"), stand.sandbox("two"));

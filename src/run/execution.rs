@@ -177,6 +177,14 @@ impl Execution {
                  run began: a second one would take events from the first"
                     .to_owned()
             }),
+            Need::HostPid => {
+                let missing = self.session.lacks_sandbox_process()?;
+                Some(format!(
+                    "the own processes of sandboxes are out of reach, as was measured when the run \
+                     began: {missing}. Run the suite as root in the host's pid namespace, on the \
+                     runtime's node; for CRI-O set `drop_infra_ctr = false`"
+                ))
+            }
         }
     }
 

@@ -122,9 +122,15 @@ pub(super) async fn prepare(
     };
     let session = Session::new(session_options, caller.clone(), metrics.clone(), stop);
     session.ensure_stream().await?;
-    let mut needs = planned.iter().flat_map(|planned| &planned.case.needs);
-    if needs.any(|need| *need == Need::Broadcast) {
+    let needed = |wanted: Need| {
+        let mut cases = planned.iter().map(|planned| &planned.case);
+        cases.any(|case| case.needs.contains(&wanted))
+    };
+    if needed(Need::Broadcast) {
         session.find_audience().await?;
+    }
+    if needed(Need::HostPid) {
+        session.find_sandbox_process().await?;
     }
     Ok((session, foreign_pods))
 }

@@ -28,6 +28,14 @@ pub enum Workload {
         /// How long it runs.
         after: Duration,
     },
+    /// Exits with `code` at a time of the wall clock, at once if that is over; or with 143 when a
+    /// SIGTERM comes first.
+    ExitAt {
+        /// The exit code.
+        code: u8,
+        /// When, in milliseconds since 1970.
+        unix_ms: u64,
+    },
     /// Waits for a SIGTERM, then exits with code 0 at once.
     Obey,
     /// Ignores every signal but SIGKILL, which alone ends it.
@@ -99,6 +107,9 @@ impl Workload {
         let (mode, arguments) = match self {
             Self::Pause => ("pause", vec![]),
             Self::Exit { code, after } => ("exit", vec![code.to_string(), ms(after)]),
+            Self::ExitAt { code, unix_ms } => {
+                ("exit-at", vec![code.to_string(), unix_ms.to_string()])
+            }
             Self::Obey => ("obey", vec![]),
             Self::Ignore => ("ignore", vec![]),
             Self::Die { signal, after } => ("die", vec![signal.to_string(), ms(after)]),
@@ -143,6 +154,10 @@ impl Workload {
             [PROGRAM_PATH, "exit", code, after] => Self::Exit {
                 code: code.parse().ok()?,
                 after: ms(after)?,
+            },
+            [PROGRAM_PATH, "exit-at", code, unix_ms] => Self::ExitAt {
+                code: code.parse().ok()?,
+                unix_ms: unix_ms.parse().ok()?,
             },
             [PROGRAM_PATH, "obey"] => Self::Obey,
             [PROGRAM_PATH, "ignore"] => Self::Ignore,
@@ -196,9 +211,10 @@ impl Workload {
     #[must_use]
     pub fn declared_exit(&self) -> Option<i32> {
         match self {
-            Self::Exit { code, .. } | Self::ChildEat { code, .. } | Self::Leave { code, .. } => {
-                Some(i32::from(*code))
-            }
+            Self::Exit { code, .. }
+            | Self::ExitAt { code, .. }
+            | Self::ChildEat { code, .. }
+            | Self::Leave { code, .. } => Some(i32::from(*code)),
             Self::Die { signal, .. } => Some(128 + i32::from(*signal)),
             Self::Write { .. } => Some(0),
             Self::Pause
@@ -240,6 +256,11 @@ mod tests {
             "/workload exit 42 1000",
             Some(42),
         );
+        let exit_at = Workload::ExitAt {
+            code: 3,
+            unix_ms: 1_000,
+        };
+        check(&exit_at, "/workload exit-at 3 1000", Some(3));
         check(&Workload::Obey, "/workload obey", None);
         check(&Workload::Ignore, "/workload ignore", None);
         check(

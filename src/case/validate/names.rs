@@ -13,6 +13,8 @@ pub(super) enum Kind<'a> {
     Container {
         /// The sandbox it lives in.
         sandbox: &'a str,
+        /// Its limit of memory, if it has one.
+        memory_mib: Option<u32>,
         /// Whether its workload says with which code it will exit.
         declares_exit: bool,
     },

@@ -9,7 +9,8 @@ use super::names::{Kind, Names, Wanted};
 use super::workload;
 use crate::case::file::CaseFile;
 use crate::case::{
-    AwaitStep, CallEdge, CreateStep, Read, RepeatStep, Resubscribe, Step, StopStep, limits,
+    AwaitStep, CallEdge, CreateStep, Read, RepeatStep, Resubscribe, SandboxStep, Step, StopStep,
+    limits,
 };
 
 /// Checks the steps and tells what the names in them stand for.
@@ -81,32 +82,25 @@ impl<'a> Walk<'a, '_> {
     }
 
     fn step(&mut self, step: &'a Step, round: Round) {
-        let nested = matches!(step, Step::Repeat(_) | Step::Prompt(_) | Step::Parallel(_));
+        let nested = matches!(
+            step,
+            Step::Repeat(_) | Step::Prompt(_) | Step::Parallel(_) | Step::AnotherClient(_)
+        );
         if !nested {
             self.taken = self.taken.saturating_add(round.times);
         }
         match step {
-            Step::Sandbox(step) => {
-                let Self {
-                    names,
-                    found,
-                    rounds,
-                    ..
-                } = self;
-                names.bind(&step.binding, Kind::Sandbox, rounds, found);
-                self.names
-                    .called(&step.binding, &[CallEdge::SandboxReturned]);
-                self.again(step);
-                self.terms(step.terms());
-                self.names.is_made(&step.binding, step.terms());
-            }
+            Step::Sandbox(step) => self.sandbox(step),
             Step::Create(step) => self.create(step, round),
             Step::Start(step) => {
                 self.container(&step.container, &[CallEdge::StartReturned]);
                 self.terms(step.terms());
             }
             Step::Stop(step) => self.stop(step),
-            Step::Remove(step) => self.container(&step.container, &[]),
+            Step::Remove(step) => {
+                self.container(&step.container, &[]);
+                self.terms(step.terms());
+            }
             Step::StopSandbox(step) => {
                 self.resolve(("sandbox", &step.sandbox), Wanted::Sandbox);
                 self.names
@@ -115,6 +109,7 @@ impl<'a> Walk<'a, '_> {
             Step::RemoveSandbox(step) => {
                 self.resolve(("sandbox", &step.sandbox), Wanted::Sandbox);
             }
+            Step::KillSandbox(step) => self.kill_sandbox(step),
             Step::Await(step) => self.wait(step),
             Step::Relist(step) => {
                 self.resolve(("sandbox", &step.sandbox), Wanted::Sandbox);
@@ -127,7 +122,7 @@ impl<'a> Walk<'a, '_> {
             | Step::AwaitEnd(_)
             | Step::Quiet(_) => self.subscription(step, round),
             Step::Prompt(step) => self.prompt(step, round),
-            Step::Version(_) | Step::Image(_) => {}
+            Step::Version(_) | Step::Image(_) | Step::Unknown(_) => {}
             Step::Parallel(branches) => self.parallel(branches, round),
             Step::OnEvent(step) => {
                 self.span("again", step.again);
@@ -142,6 +137,7 @@ impl<'a> Walk<'a, '_> {
             }
             Step::Exec(step) => self.exec(step, round),
             Step::Aside(step) => self.aside(step),
+            Step::AnotherClient(step) => self.steps(&step.steps, round),
             Step::Repeat(step) => self.repeat(step, round),
         }
     }
@@ -161,10 +157,26 @@ impl<'a> Walk<'a, '_> {
         self.names.called(name, edges);
     }
 
+    fn sandbox(&mut self, step: &'a SandboxStep) {
+        let Self {
+            names,
+            found,
+            rounds,
+            ..
+        } = self;
+        names.bind(&step.binding, Kind::Sandbox, rounds, found);
+        self.names
+            .called(&step.binding, &[CallEdge::SandboxReturned]);
+        self.again(step);
+        self.terms(step.terms());
+        self.names.is_made(&step.binding, step.terms());
+    }
+
     fn create(&mut self, step: &'a CreateStep, round: Round) {
         self.resolve(("in", &step.sandbox), Wanted::Sandbox);
         let kind = Kind::Container {
             sandbox: &step.sandbox,
+            memory_mib: step.memory_mib,
             declares_exit: workload::declares_exit(&step.workload),
         };
         let Self {
@@ -315,6 +327,7 @@ fn keyword(step: &Step) -> &'static str {
         Step::Remove(_) => "remove",
         Step::StopSandbox(_) => "stop-sandbox",
         Step::RemoveSandbox(_) => "remove-sandbox",
+        Step::KillSandbox(_) => "kill-sandbox",
         Step::Await(_) => "await",
         Step::Relist(_) => "relist",
         Step::Resubscribe(_) => "resubscribe",
@@ -331,6 +344,8 @@ fn keyword(step: &Step) -> &'static str {
         Step::Exec(_) => "exec",
         Step::Aside(_) => "aside",
         Step::Image(_) => "image",
+        Step::Unknown(_) => "unknown",
+        Step::AnotherClient(_) => "another-client",
         Step::Repeat(_) => "repeat",
     }
 }

@@ -25,6 +25,9 @@ impl<'a> Walk<'a, '_> {
                         .object("other steps would not be quiet meanwhile")
                         .advise("let it stand between the others");
                 }
+                if !step.steps.is_empty() {
+                    self.steps(&step.steps, round);
+                }
             }
             _ => {}
         }

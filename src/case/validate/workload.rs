@@ -17,14 +17,19 @@ pub(super) fn check(step: &CreateStep, file: &CaseFile, has_item: bool, found: &
     found.leave();
 }
 
-/// Checks what a command in a container does, which is not its init.
-pub(super) fn check_command(workload: &WorkloadSpec, has_item: bool, found: &mut Findings) {
+/// Checks what a command in a container of this limit does, which is not its init.
+pub(super) fn check_command(
+    workload: &WorkloadSpec,
+    limit: Option<u32>,
+    has_item: bool,
+    found: &mut Findings,
+) {
     if let WorkloadSpec::Die(DieSpec { after, .. }) = workload {
         found.enter("die");
         check_delay(*after, has_item, found);
         found.leave();
     } else {
-        check_workload(workload, None, has_item, found);
+        check_workload(workload, limit, has_item, found);
     }
 }
 
@@ -37,6 +42,12 @@ fn check_workload(
     match workload {
         WorkloadSpec::Exit(exit) => check_exit("exit", exit, has_item, found),
         WorkloadSpec::Leave(exit) => check_exit("leave", exit, has_item, found),
+        WorkloadSpec::ExitAt(exit) => {
+            found.enter("exit-at");
+            check_item("code", exit.code == Number::Item, has_item, found);
+            check_span("time", Some(exit.time), found);
+            found.leave();
+        }
         WorkloadSpec::Die(die) => check_die(die, has_item, found),
         WorkloadSpec::Eat(eat) => {
             found.enter("eat");
@@ -67,6 +78,7 @@ fn check_workload(
 pub(super) fn declares_exit(workload: &WorkloadSpec) -> bool {
     match workload {
         WorkloadSpec::Exit(_)
+        | WorkloadSpec::ExitAt(_)
         | WorkloadSpec::Leave(_)
         | WorkloadSpec::Die(_)
         | WorkloadSpec::ChildEat(_) => true,

@@ -163,6 +163,15 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         noticed_by: &["NEG-06"],
         fault: Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::ImageCall]),
     },
+    Defect {
+        name: "told-of-an-unknown-id",
+        what: "Stopping and removing what there is not is told as its STOPPED and its DELETED.",
+        imitates: "catalogue: an event that is made before the object is looked for",
+        requirements: &["C1"],
+        shown_in: &["CMP-04"],
+        noticed_by: &["CMP-04"],
+        fault: Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::UnknownId]),
+    },
     // What could not be made.
     Defect {
         name: "created-for-a-refused-creation",
@@ -276,6 +285,25 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         noticed_by: &["OOM-01", "OOM-02", "OOM-07", "OOM-09", "OOM-12"],
         fault: Fault::Behaviour(|behaviour| behaviour.exit_reason = |_| "Error"),
     },
+    // Sandboxes that die.
+    Defect {
+        name: "sandbox-death-unnoticed",
+        what: "The death of a sandbox's own process is not noticed.",
+        imitates: "cri-o/cri-o#6295 (only the monitor's exit file is watched)",
+        requirements: &["R6", "R23"],
+        shown_in: &["SBX-07"],
+        noticed_by: &["SBX-07"],
+        fault: Fault::Behaviour(|behaviour| behaviour.notices_sandbox_deaths = false),
+    },
+    Defect {
+        name: "dead-sandbox-is-not-stopped",
+        what: "StopPodSandbox stops nothing where the sandbox's own process is dead.",
+        imitates: "CRI-O 1.36, measured: the containers run on until the sandbox is removed",
+        requirements: &["C2"],
+        shown_in: &["SBX-07"],
+        noticed_by: &["SBX-07"],
+        fault: Fault::Behaviour(|behaviour| behaviour.stops_dead_sandboxes = false),
+    },
     // Removing.
     Defect {
         name: "listed-after-deleted",
@@ -309,9 +337,18 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         what: "A container ends when a child of it is killed for its memory.",
         imitates: "kubernetes/kubernetes#104454 (the kill of a child taken for the container's)",
         requirements: &["R6", "R17"],
-        shown_in: &["OOM-04"],
-        noticed_by: &["OOM-04"],
+        shown_in: &["OOM-04", "OOM-08"],
+        noticed_by: &["OOM-04", "OOM-08"],
         fault: Fault::Behaviour(|behaviour| behaviour.child_kill = ChildKill::Ends),
+    },
+    Defect {
+        name: "stop-waits-for-the-one-before",
+        what: "A StopContainer waits until an earlier one is over, whose grace period is longer.",
+        imitates: "cri-o/cri-o#6699 (stuck in stopping)",
+        requirements: &["R29"],
+        shown_in: &["STP-05a"],
+        noticed_by: &["STP-05a"],
+        fault: Fault::Behaviour(|behaviour| behaviour.stops_wait_for_stops = true),
     },
     Defect {
         name: "no-grace-period",

@@ -42,6 +42,17 @@ pub(super) const ORDER: &[Defect] = &[
         }),
     },
     Defect {
+        name: "started-after-deleted",
+        what: "STARTED comes only after DELETED.",
+        imitates: "cri-o/cri-o#9738, where a removal is what comes at once",
+        requirements: &["R9"],
+        shown_in: &["STP-07"],
+        noticed_by: &["STP-07", "INV-01"],
+        fault: Fault::Events(|passage, event| {
+            hold(passage, event, EventKind::Started, EventKind::Deleted)
+        }),
+    },
+    Defect {
         name: "late-started",
         what: "STARTED comes half a second late.",
         imitates: "kubernetes/kubernetes#123087 (a late STARTED started a second container)",

@@ -40,11 +40,12 @@ pub(super) const STREAM: &[Defect] = &[
         imitates: "containerd/containerd#8892 (the STOPPED of an OOM-killed container was discarded)",
         requirements: &["R6", "R23"],
         shown_in: &[
-            "FEA-01", "CMP-05", "STP-01", "STP-02", "EXT-07", "MUL-01", "NEG-02", "NEG-03",
+            "FEA-01", "CMP-05", "CMP-06", "STP-01", "STP-02", "EXT-07", "MUL-01", "MUL-06",
+            "NEG-02", "NEG-03",
         ],
         noticed_by: &[
-            "CMP-05", "FEA-01", "STP-01", "STP-02", "EXT-07", "MUL-01", "NEG-02", "NEG-03",
-            "INV-11",
+            "CMP-05", "CMP-06", "FEA-01", "STP-01", "STP-02", "EXT-07", "MUL-01", "MUL-06",
+            "NEG-02", "NEG-03", "INV-11",
         ],
         fault: Fault::Events(|_, event| unless(event.kind == EventKind::Stopped, event)),
     },
@@ -53,8 +54,8 @@ pub(super) const STREAM: &[Defect] = &[
         what: "DELETED is never sent.",
         imitates: "CRI-O main, RemovePodSandbox: no DELETED of a container or of the sandbox",
         requirements: &["R6", "R23"],
-        shown_in: &["ORD-01", "SBX-04", "CMP-07", "STP-08"],
-        noticed_by: &["ORD-01", "SBX-04", "CMP-07", "STP-08", "INV-11"],
+        shown_in: &["ORD-01", "SBX-04", "CMP-07", "STP-07", "STP-08"],
+        noticed_by: &["ORD-01", "SBX-04", "CMP-07", "STP-07", "STP-08", "INV-11"],
         fault: Fault::Events(|_, event| unless(event.kind == EventKind::Deleted, event)),
     },
     Defect {
@@ -624,8 +625,8 @@ pub(super) const STREAM: &[Defect] = &[
         what: "STOPPED of an OOM kill tells Error, and the status says OOMKilled later.",
         imitates: "containerd/containerd#12260",
         requirements: &["R17"],
-        shown_in: &["OOM-01"],
-        noticed_by: &["OOM-01", "INV-13", "INV-16"],
+        shown_in: &["OOM-01", "OOM-03"],
+        noticed_by: &["OOM-01", "OOM-03", "INV-13", "INV-16"],
         fault: Fault::Events(|_, mut event| {
             if own_reason(&event) == "OOMKilled" {
                 own(&mut event, |status| status.reason = "Error".into());

@@ -132,3 +132,49 @@ fn a_sandbox_takes_its_containers_with_it() {
     let fault = stand.call(Request::CreateContainer(Arc::new(late)));
     assert_eq!(fault.unwrap_err().code.to_string(), "NOT_FOUND");
 }
+
+#[test]
+fn a_stop_that_was_given_up_goes_on_and_is_overtaken_by_the_next() {
+    let mut stand = Stand::new(Behaviour::default());
+    let pod = stand.sandbox("pod");
+    let c = stand.running(&pod, "c", &Workload::Ignore);
+    stand.events();
+    let given_up = stand.machine.call(stand.now, stop(&c, 30));
+    stand.machine.forget(given_up);
+    stand.pass(SECOND);
+    stand.told(&[]);
+    assert_eq!(stand.call(stop(&c, 0)), Ok(Reply::Done));
+    stand.told(&["STOPPED c: READY [c EXITED 137 Error]"]);
+    stand.pass(SECOND * 40);
+    stand.told(&[]);
+}
+
+#[test]
+fn a_sandbox_whose_own_process_is_killed_is_over_and_its_containers_when_it_is_stopped() {
+    let mut stand = Stand::new(Behaviour::default());
+    let pod = stand.sandbox("pod");
+    stand.running(&pod, "c", &Workload::Ignore);
+    stand.events();
+    assert!(stand.machine.kill_sandbox(stand.now, &pod));
+    assert!(!stand.machine.kill_sandbox(stand.now, &pod));
+    stand.told(&["STOPPED sandbox: NOTREADY [c RUNNING]"]);
+    stand.call(Request::StopSandbox(pod.clone())).unwrap();
+    stand.told(&["STOPPED c: NOTREADY [c EXITED 137 Error]"]);
+    stand.call(Request::StopSandbox(pod)).unwrap();
+    stand.told(&[]);
+}
+
+#[test]
+fn a_dead_sandbox_is_removed_with_what_runs_in_it() {
+    let mut stand = Stand::new(Behaviour::default());
+    let pod = stand.sandbox("pod");
+    stand.running(&pod, "c", &Workload::Ignore);
+    assert!(stand.machine.kill_sandbox(stand.now, &pod));
+    stand.events();
+    stand.call(Request::RemoveSandbox(pod)).unwrap();
+    stand.told(&[
+        "STOPPED c: NOTREADY [c EXITED 137 Error]",
+        "DELETED -: NOTREADY []",
+        "DELETED sandbox: NOTREADY []",
+    ]);
+}

@@ -1,9 +1,9 @@
 //! Whether calls that may fail, and steps beside a container's own life, make sense.
 
 use super::{Round, Walk};
-use crate::case::validate::names::Wanted;
+use crate::case::validate::names::{Kind, Wanted};
 use crate::case::validate::workload;
-use crate::case::{AsideStep, CreateStep, ExecStep, SandboxStep, Terms};
+use crate::case::{AsideStep, CreateStep, ExecStep, Need, SandboxRef, SandboxStep, Terms};
 use crate::history::AsideOf;
 
 impl<'a> Walk<'a, '_> {
@@ -30,6 +30,15 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
+    pub(super) fn kill_sandbox(&mut self, step: &SandboxRef) {
+        self.resolve(("sandbox", &step.sandbox), Wanted::Sandbox);
+        if !self.file.needs.contains(&Need::HostPid) {
+            self.found
+                .object("the case does not say that it needs the host's processes")
+                .advise("add `needs: [host-pid]`");
+        }
+    }
+
     pub(super) fn twin(&mut self, step: &CreateStep) {
         if let Some(twin) = &step.same_as {
             self.resolve(("same-as", twin), Wanted::Container);
@@ -37,9 +46,19 @@ impl<'a> Walk<'a, '_> {
     }
 
     pub(super) fn exec(&mut self, step: &'a ExecStep, round: Round) {
-        self.container(&step.container, &[]);
+        let Self {
+            names,
+            found,
+            rounds,
+            ..
+        } = self;
+        let name = ("container", step.container.as_str());
+        let limit = match names.in_step(name, Wanted::Container, rounds, found) {
+            Some(Kind::Container { memory_mib, .. }) => memory_mib,
+            _ => None,
+        };
         self.found.enter("runs");
-        workload::check_command(&step.runs, round.has_item, self.found);
+        workload::check_command(&step.runs, limit, round.has_item, self.found);
         self.found.leave();
         if step.timeout.subsec_nanos() != 0 || step.timeout.is_zero() {
             self.found

@@ -1,0 +1,123 @@
+//! The processes of the runtime's sandboxes, as this host's `/proc` shows them.
+//!
+//! A process is a sandbox's own if its cgroup bears the sandbox's id, which no other pod has. None
+//! is signalled but through a handle that was opened before that was looked at, so that a number
+//! that is used again harms nobody.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+/// Why a sandbox's own process cannot be killed.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    /// Nothing on this host is in its cgroup.
+    #[error("no process of this host is in a cgroup of sandbox {0}")]
+    Missing(String),
+    /// More than one process is.
+    #[error("{1} processes of this host are in a cgroup of sandbox {0}")]
+    Several(String, usize),
+    /// It has not ended.
+    #[error("process {0} was killed and has not ended within {1:?}")]
+    Lives(u32, Duration),
+    /// What the system said.
+    #[error("look for the process of a sandbox, or kill it: {0}")]
+    System(#[from] io::Error),
+}
+
+/// A process, and a hold on it.
+#[derive(Debug)]
+pub(super) struct Held {
+    pid: Pid,
+    handle: OwnedFd,
+}
+
+/// The sandbox's own process.
+///
+/// # Errors
+/// If it is not to be found, or cannot be told from others.
+pub(super) fn of_sandbox(id: &str) -> Result<Held, ProcessError> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let pid = name.to_str().and_then(|name| name.parse().ok());
+        let Some(pid) = pid.and_then(Pid::from_raw) else {
+            continue;
+        };
+        if is_in_cgroup_of(pid, id) {
+            found.extend(hold(pid, id)?);
+        }
+    }
+    match (found.pop(), found.len()) {
+        (Some(held), 0) => Ok(held),
+        (None, _) => Err(ProcessError::Missing(id.to_owned())),
+        (Some(_), others) => Err(ProcessError::Several(id.to_owned(), others + 1)),
+    }
+}
+
+impl Held {
+    /// Kills it and waits for its end, which the kernel brings about by itself; returns its number.
+    pub(super) async fn kill(self, bound: Duration) -> Result<u32, ProcessError> {
+        let number = self.pid.as_raw_nonzero().get().unsigned_abs();
+        pidfd_send_signal(&self.handle, Signal::KILL).map_err(io::Error::from)?;
+        let handle = self.handle;
+        let ended = tokio::task::spawn_blocking(move || has_ended(&handle, bound)).await;
+        if ended.map_err(io::Error::from)?? {
+            Ok(number)
+        } else {
+            Err(ProcessError::Lives(number, bound))
+        }
+    }
+}
+
+/// Waits until the process of this handle has ended; says whether it did in time.
+fn has_ended(handle: &OwnedFd, bound: Duration) -> io::Result<bool> {
+    let bound = Timespec::try_from(bound).map_err(io::Error::other)?;
+    let mut watched = [PollFd::new(handle, PollFlags::IN)];
+    Ok(poll(&mut watched, Some(&bound))? > 0)
+}
+
+/// None if it has gone meanwhile.
+fn hold(pid: Pid, id: &str) -> io::Result<Option<Held>> {
+    let handle = match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(handle) => handle,
+        Err(rustix::io::Errno::SRCH) => return Ok(None),
+        Err(fault) => return Err(fault.into()),
+    };
+    Ok(is_in_cgroup_of(pid, id).then_some(Held { pid, handle }))
+}
+
+fn is_in_cgroup_of(pid: Pid, id: &str) -> bool {
+    let path = format!("/proc/{}/cgroup", pid.as_raw_nonzero());
+    std::fs::read_to_string(path).is_ok_and(|cgroups| names(&cgroups, id))
+}
+
+/// Whether a process of these cgroups, as `/proc/PID/cgroup` tells them, is the sandbox's own.
+fn names(cgroups: &str, id: &str) -> bool {
+    let mut own = cgroups.lines().filter_map(|line| line.rsplit('/').next());
+    // CRI-O's monitor of the process has a cgroup of its own that bears the id, too.
+    own.any(|own| own.contains(id) && !own.contains("conmon"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cgroup_names_its_sandbox_in_its_last_part() {
+        assert!(names("0::/k8s.io/abc\n", "abc"));
+        assert!(names("9:cpu:/\n8:memory:/pods/crio-abc.scope\n", "abc"));
+        assert!(!names("0::/pods/crio-conmon-abc.scope\n", "abc"));
+        assert!(!names("0::/abc/another\n", "abc"));
+        assert!(!names("", "abc"));
+    }
+
+    #[test]
+    fn no_process_is_that_of_a_sandbox_that_is_not_there() {
+        let missing = of_sandbox("no-such-sandbox").unwrap_err();
+        assert!(matches!(missing, ProcessError::Missing(_)), "{missing}");
+    }
+}
