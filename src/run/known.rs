@@ -23,7 +23,8 @@ pub enum KnownError {
     /// It is not what it should be.
     #[error(
         "the expectation file {path}: {fault}; each entry under `known:` has `case`, `reason` \
-         and `link`, and may have `sometimes`, `rate`, `expires` and `actual`"
+         and `link`, and may have `sometimes`, `rate`, `expires` and `actual`; each under `faults:` has \
+         `message`, `reason` and `link`"
     )]
     Parse {
         /// The file.

@@ -11,6 +11,9 @@ pub use terms::{Day, Rate};
 use crate::history::{ExpectationFile, HostInstant};
 use crate::outcome::{Outcome, Verdict};
 
+/// The shortest part of a message that may tell a fault, in bytes.
+const SHORTEST_MESSAGE: usize = 12;
+
 /// The known failures of one runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,6 +22,9 @@ pub struct Known {
     pub runtime: String,
     /// The failures.
     pub known: Vec<KnownFailure>,
+    /// What goes wrong with it now and then, so that a case cannot be decided.
+    #[serde(default)]
+    pub faults: Vec<KnownFault>,
     #[serde(skip)]
     path: String,
     /// Not all cases run: an invariant may hold because the case that breaks it is left out.
@@ -52,6 +58,18 @@ pub struct KnownFailure {
     /// known one. All are, if this is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actual: Option<Actual>,
+}
+
+/// A call that fails now and then, though the case has done nothing to make it fail.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnownFault {
+    /// A part of what the call's failure says.
+    pub message: String,
+    /// Why it fails.
+    pub reason: String,
+    /// Where more is told of it.
+    pub link: String,
 }
 
 impl KnownFailure {
@@ -99,6 +117,13 @@ impl Known {
     /// If it is malformed: where, and how.
     pub fn parse(file: &ExpectationFile) -> Result<Self, String> {
         let known: Self = serde_yaml::from_str(&file.text).map_err(|fault| fault.to_string())?;
+        let mut messages = known.faults.iter().map(|fault| &fault.message);
+        if let Some(message) = messages.find(|message| message.len() < SHORTEST_MESSAGE) {
+            return Err(format!(
+                "faults: `{message}` would excuse too much: a message has at least \
+                 {SHORTEST_MESSAGE} bytes"
+            ));
+        }
         Ok(Self {
             path: file.path.clone(),
             ..known
@@ -129,8 +154,12 @@ impl Known {
         told.collect()
     }
 
-    /// Takes a listed failure for known, and a listed case that passed for unexpected.
+    /// Takes a listed failure for known, and a listed case that passed for unexpected; and an error
+    /// of which a listed fault is the reason for inconclusive.
     pub fn apply(&self, outcome: &mut Outcome) {
+        if outcome.verdict == Verdict::Error {
+            self.excuse(outcome);
+        }
         let mut entries = self.known.iter();
         let of_case = |entry: &&KnownFailure| *entry.case == *outcome.id;
         let Some(entry) = entries.find(of_case) else {
@@ -170,6 +199,16 @@ impl Known {
             | Verdict::Error
             | Verdict::Skip
             | Verdict::Inconclusive => {}
+        }
+    }
+
+    fn excuse(&self, outcome: &mut Outcome) {
+        let found = outcome.reason.as_deref().unwrap_or_default();
+        let mut faults = self.faults.iter();
+        if let Some(fault) = faults.find(|fault| found.contains(&fault.message)) {
+            let KnownFault { reason, link, .. } = fault;
+            let reason = format!("a known fault, {reason} ({link}): {found}");
+            (outcome.verdict, outcome.reason) = (Verdict::Inconclusive, Some(reason));
         }
     }
 }

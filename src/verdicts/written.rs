@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::known::{Actual, Known, KnownFailure, Rate};
+use super::known::{Actual, Known, KnownFailure, KnownFault, Rate};
 use crate::outcome::{Outcome, RunReport, Verdict};
 
 /// What stands at the head of the file.
@@ -44,6 +44,8 @@ struct Told<'a> {
 struct File<'a> {
     runtime: String,
     known: &'a [KnownFailure],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    faults: &'a [KnownFault],
 }
 
 /// The text of an expectation file with which the run would have had no failure: an entry for each
@@ -89,6 +91,7 @@ pub fn expectations(report: &RunReport, known: &Known) -> String {
     let file = File {
         runtime: format!("{} {}", runtime.runtime_name, runtime.runtime_version),
         known: &entries,
+        faults: &known.faults,
     };
     let text = serde_yaml::to_string(&file).expect("texts and lists can be written as YAML");
     format!("{HEAD}{text}")

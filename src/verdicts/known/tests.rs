@@ -45,6 +45,44 @@ fn a_failure_is_known_by_what_was_seen() {
 }
 
 #[test]
+fn an_error_is_excused_by_a_known_fault() {
+    let text = "runtime: any\nknown: []\n\
+                faults: [{message: lstat /proc/0/ns/ipc, reason: why, link: there}]\n";
+    let known = Known::parse(&ExpectationFile {
+        path: "known.yaml".to_owned(),
+        text: text.to_owned(),
+    });
+    let known = known.expect("it is right");
+    for (verdict, reason, expect) in [
+        (
+            Verdict::Error,
+            "lstat /proc/0/ns/ipc: none",
+            Verdict::Inconclusive,
+        ),
+        (Verdict::Error, "lstat /proc/1/ns/ipc: none", Verdict::Error),
+        (Verdict::Fail, "lstat /proc/0/ns/ipc: none", Verdict::Fail),
+    ] {
+        let mut outcome = blank_invariant(&INVARIANTS[0], BEGAN);
+        (outcome.verdict, outcome.reason) = (verdict, Some(reason.to_owned()));
+        known.apply(&mut outcome);
+        assert_eq!(outcome.verdict, expect, "{reason}");
+        let is_told = outcome.reason.unwrap().contains("why (there): lstat");
+        assert_eq!(is_told, expect == Verdict::Inconclusive);
+    }
+}
+
+#[test]
+fn a_fault_must_say_what_it_excuses() {
+    let text = "runtime: any\nknown: []\nfaults: [{message: lstat, reason: why, link: there}]\n";
+    let fault = Known::parse(&ExpectationFile {
+        path: "known.yaml".to_owned(),
+        text: text.to_owned(),
+    });
+    let fault = fault.unwrap_err();
+    assert!(fault.contains("`lstat` would excuse too much"), "{fault}");
+}
+
+#[test]
 fn a_race_may_be_won() {
     check("", Verdict::Pass, Verdict::UnexpectedPass);
     check(", sometimes: true", Verdict::Pass, Verdict::Pass);
