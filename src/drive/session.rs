@@ -429,6 +429,12 @@ impl Session {
         }
     }
 
+    /// The UID of the marker pod, if there is one yet.
+    pub(super) async fn marker_uid(&self) -> Option<PodUid> {
+        let pod = self.marker_pod.lock().await;
+        pod.as_ref().map(|(_, spec)| spec.uid.clone())
+    }
+
     pub(super) async fn marker_pod(&self) -> Result<(SandboxId, Arc<SandboxSpec>), StreamError> {
         let mut pod = self.marker_pod.lock().await;
         if let Some(pod) = &*pod {
