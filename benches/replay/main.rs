@@ -23,8 +23,8 @@
 //! What is held grows by some 1.5 kB with each case, of which there are 48 000 in the longest one:
 //! each has an outcome in the report, and each that fails the entries that prove it.
 //!
-//! What limits it is memory management: each id and name is a text of its own, and each entry and
-//! status an allocation. What a runtime tells again is decoded once: of the sandboxes that events
+//! What limits it is memory management, a quarter of the time: each entry and each status is an
+//! allocation. What a runtime tells again is decoded once, texts too: of the sandboxes that events
 //! show three quarters, of the containers a third.
 
 #![expect(
