@@ -28,6 +28,17 @@ download_runtime() {
     "from Debian $suite"
 }
 
+# download_plugins VERSION: after it, cni_bin_dir works for it.
+download_plugins() {
+  local suite
+  suite=$(suite_of "$1")
+  (
+    flock 9
+    fetch "$suite" containernetworking-plugins
+  ) 9>"$ci_dir/$suite/.lock"
+  say "network plugins $(<"$ci_dir/$suite/containernetworking-plugins/.version") from Debian $suite"
+}
+
 # find_binary SUITE PACKAGE NAME: Debian moves binaries between bin and sbin.
 find_binary() {
   local file
@@ -38,6 +49,8 @@ find_binary() {
 }
 
 containerd_bin() { find_binary "$(suite_of "$1")" containerd "$2"; }
+
+cni_bin_dir() { echo "$ci_dir/$(suite_of "$1")/containernetworking-plugins/usr/lib/cni"; }
 
 oci_bin() { find_binary "$(suite_of "$1")" "$2" "$2"; }
 

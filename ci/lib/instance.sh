@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # One private containerd. use_instance sets the variables that the other functions work on:
-# name, instance (its directory), version, oci, socket.
+# name, instance (its directory), version, oci, network, socket.
 #
 # Its processes share a mount namespace with a /run of its own: shims put their sockets in
 # /run/containerd whatever the configuration says, and so nothing of it shows on the machine. A "holder"
@@ -13,19 +13,22 @@ use_instance() {
   instance=$ci_dir/instances/$1
   version=$(cat "$instance/version" 2>/dev/null || true)
   oci=$(cat "$instance/oci-runtime" 2>/dev/null || true)
+  network=$(cat "$instance/network" 2>/dev/null || true)
   socket=$(cat "$instance/socket" 2>/dev/null || true)
   mark=cri-ci:$instance
 }
 
-# create_instance VERSION OCI_RUNTIME: a fresh one, with no container and no image.
+# create_instance VERSION OCI_RUNTIME NETWORK: a fresh one, with no container and no image.
 create_instance() {
   mkdir -p "$instance"/{root,state,cni,opt}
   echo "$1" >"$instance/version"
   echo "$2" >"$instance/oci-runtime"
+  echo "$3" >"$instance/network"
   socket_path >"$instance/socket"
   : >"$instance/containerd.log"
   use_instance "$name"
   write_config >"$instance/config.toml"
+  [[ $network == none ]] || write_network >"$instance/cni/bridge.conflist"
   {
     "$(containerd_bin "$version" containerd)" --version
     "$(oci_bin "$version" "$oci")" --version | sed -n 1p  # head would end it with SIGPIPE
@@ -46,7 +49,8 @@ write_config() {
 $(config_head)
 
 [plugins."io.containerd.$runtime".cni]
-  conf_dir = "$instance/cni"  # Empty: pods on the host's network need no plugin.
+  conf_dir = "$instance/cni"  # Pods on the host's network need no plugin, and it may be empty.
+$(plugins_setting)
 
 [plugins."io.containerd.$runtime".containerd]
   default_runtime_name = "$oci"
@@ -58,8 +62,47 @@ $(config_head)
   BinaryName = "$(oci_bin "$version" "$oci")"
   Root = "$instance/oci"
   SystemdCgroup = false
+
+[plugins."io.containerd.$runtime".containerd.runtimes.other]
+  runtime_type = "io.containerd.runc.v2"
+
+[plugins."io.containerd.$runtime".containerd.runtimes.other.options]
+  BinaryName = "$(oci_bin "$version" "$oci")"
+  Root = "$instance/oci-other"
+  SystemdCgroup = false
 TOML
 }
+
+plugins_setting() {
+  [[ $network == none ]] || echo "  bin_dir = \"$(cni_bin_dir "$version")\""
+}
+
+# A bridge without an address: pods see each other on it, and nothing else. Addresses are of those
+# that are kept for documentation, so that none is anybody's.
+write_network() {
+  cat <<JSON
+{
+  "cniVersion": "1.0.0",
+  "name": "cri-ci",
+  "plugins": [
+    {
+      "type": "bridge",
+      "bridge": "$(bridge_name)",
+      "isGateway": false,
+      "ipMasq": false,
+      "ipam": {
+        "type": "host-local",
+        "dataDir": "$instance/cni/addresses",
+        "ranges": [[{ "subnet": "192.0.2.0/24" }]]
+      }
+    }
+  ]
+}
+JSON
+}
+
+# A name of at most 15 bytes that no other instance has.
+bridge_name() { echo "cri$(sha256sum <<<"$instance" | cut -c1-10)"; }
 
 # The head ends inside the table of the CRI's runtime settings: up to containerd 1.7 it is that of
 # the whole CRI plugin, and a table may not be opened twice.
@@ -126,16 +169,26 @@ free_root_cgroup() {
 start_holder() {
   local unmount=
   [[ $oci != crun ]] || unmount=$(hybrid_mount)
+  [[ $network == none ]] || make_results_place
   # shellcheck disable=SC2016 # Expanded by the inner shell.
   setsid unshare --mount --propagation slave bash -ec '
     mount -t tmpfs -o mode=755 "$1" /run
     mkdir /run/lock
     if [[ -n $2 ]]; then umount "$2"; fi
-    exec sleep infinity' holder "$mark" "$unmount" </dev/null >>"$instance/containerd.log" 2>&1 9>&- &
+    if [[ $3 != none ]]; then mount -t tmpfs -o mode=700 "$1" /var/lib/cni; fi
+    exec sleep infinity' holder "$mark" "$unmount" "$network" </dev/null >>"$instance/containerd.log" 2>&1 9>&- &
   echo $! >"$instance/holder.pid"
   disown # Or bash would report its end.
   { wait_until 10 holder_settled && holder_alive; } ||
     die_with_log "cannot make a mount namespace (10 s)"
+}
+
+# The library that calls network plugins keeps what they answer in a fixed place. In the namespace
+# that is empty and private, but the directory must be there.
+make_results_place() {
+  [[ ! -d /var/lib/cni ]] || return 0
+  mkdir /var/lib/cni
+  touch "$instance/made-results-place"
 }
 
 # crun refuses cgroup v1 with a v2 hierarchy beside it; without the latter it uses v1.
@@ -239,8 +292,19 @@ stop_instance() {
   wait_until 15 all_killed ||
     die "processes of $name still live after SIGKILL (15 s): $(instance_pids | tr '\n' ' ')"
   remove_cgroups "$cgroups"
-  rm -rf --one-file-system "$instance"/{root,state,oci,opt,cni,holder.pid,containerd.pid,sandbox-image.tar}
+  remove_network
+  rm -rf --one-file-system "$instance"/{root,state,oci,oci-other,opt,cni,holder.pid,containerd.pid,sandbox-image.tar}
   remove_socket
+}
+
+# The pods' ends of the bridge went with their namespaces, and those with the instance's processes.
+remove_network() {
+  [[ -n $network && $network != none ]] || return 0
+  ip link delete "$(bridge_name)" 2>/dev/null || true # No pod has had one.
+  if [[ -e $instance/made-results-place ]] && ! grep -qsF ' /var/lib/cni ' /proc/[0-9]*/mountinfo; then
+    rmdir /var/lib/cni 2>/dev/null || true # Somebody else may have filled it.
+  fi
+  rm -f "$instance"/{made-results-place,network}
 }
 
 remove_socket() {

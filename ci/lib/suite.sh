@@ -88,7 +88,7 @@ prepare() {
 start_runtime() {
   "$ctl" list | grep "^$1"$'\tup' >/dev/null || ours+=("$1")
   trap stop_runtimes EXIT
-  endpoint=$(containerd_do up "$1")
+  endpoint=$(containerd_do up "$1" --cni bridge)
 }
 
 stop_runtimes() {

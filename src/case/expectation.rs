@@ -51,6 +51,9 @@ pub enum Check {
     /// From when it is live, each subscription gets what the stream that all cases read brings, and
     /// nothing else; or its end says that it does not.
     SameEvents(SubscriptionRef),
+    /// What happened before the subscription was asked for is told on it as on the next stream of
+    /// all cases: all of it on both, or nothing on either.
+    SameReplay(SubscriptionRef),
     /// The runtime has not ended the subscription.
     StaysOpen(SubscriptionRef),
     /// No event on the subscription was made before it was asked for.
@@ -67,6 +70,11 @@ pub enum Check {
     Unchanged(NameRef),
     /// From an event on, every list and status shows as much as it tells.
     Shown(ShownCheck),
+    /// Lists by a filter show it if it passes, and only then.
+    Filtered(NameRef),
+    /// From the sandbox's STARTED until its STOPPED, events tell the addresses that
+    /// `PodSandboxStatus` tells, and there are some.
+    Addresses(NameRef),
     /// No call that asks about it fails, unless with `NOT_FOUND`.
     Answered(NameRef),
     /// How a container ended is told the same by STOPPED and by every status after it.

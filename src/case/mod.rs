@@ -41,7 +41,7 @@ pub use expectation::{
     NameRef, OrderCheck, Outlook, StatusCheck, TimingCheck,
 };
 pub use parse::parse;
-pub use reading::{MeanwhileStep, OnEventStep, Read};
+pub use reading::{FiltersStep, MeanwhileStep, OnEventStep, Read};
 pub use requirement::Requirement;
 pub use schema::schema;
 pub use step::{
@@ -124,7 +124,9 @@ impl fmt::Display for Tier {
 }
 
 /// What a case needs beyond the CRI socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case", expecting = "a need such as `memory-limit`")]
 pub enum Need {
     /// Memory limits are enforced, and the host's count of OOM kills can be read.
@@ -133,6 +135,14 @@ pub enum Need {
     Broadcast,
     /// The sandboxes' own processes can be found on this host, and killed.
     HostPid,
+    /// The runtime tells of two runtime handlers or more.
+    Handlers,
+    /// Sandboxes can have a network of their own.
+    Network,
+    /// Lists can be had as streams (KEP-5825).
+    StreamedLists,
+    /// `PodSandboxStatus` tells when it was read.
+    Timestamp,
 }
 
 /// A situation that a case provokes. Without it the case is inconclusive.

@@ -68,3 +68,15 @@ pub struct MeanwhileStep {
     /// What to do meanwhile.
     pub steps: Vec<Step>,
 }
+
+/// List a pod's sandboxes and containers by each filter that the CRI has: by id, state, sandbox and
+/// labels, one at a time and some together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a sandbox such as `{sandbox: pod}`")]
+pub struct FiltersStep {
+    /// The sandbox.
+    pub sandbox: String,
+    /// By the calls that stream lists.
+    #[serde(default)]
+    pub streamed: bool,
+}

@@ -10,8 +10,8 @@ use super::subscriptions::{
     AwaitEndStep, Branch, PromptStep, QuietStep, SubscribeStep, SubscriptionStep, UnsubscribeStep,
 };
 use super::{
-    AnotherClientStep, AsideStep, ExecStep, ImageStep, MeanwhileStep, OnEventStep, UnknownStep,
-    WorkloadSpec, duration, event,
+    AnotherClientStep, AsideStep, ExecStep, FiltersStep, ImageStep, MeanwhileStep, OnEventStep,
+    UnknownStep, WorkloadSpec, duration, event,
 };
 use crate::history::{EventKind, Flaw};
 
@@ -60,6 +60,10 @@ pub enum Step {
     Version(Version),
     /// Take lists of steps side by side. Names bound in one stand for nothing outside it.
     Parallel(Vec<Branch>),
+    /// List containers and sandboxes by each filter that there is.
+    Filters(FiltersStep),
+    /// Take steps once for each handler that the runtime offers, in whose sandboxes they are.
+    EachHandler(Branch),
     /// Take steps, and read the moment an event arrives.
     OnEvent(OnEventStep),
     /// Take steps, and read all the while.
@@ -112,6 +116,10 @@ impl Terms {
     rename_all = "kebab-case",
     expecting = "a name such as `{as: pod}`"
 )]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a key of its own in a case file"
+)]
 pub struct SandboxStep {
     /// The name for it.
     #[serde(rename = "as")]
@@ -134,6 +142,9 @@ pub struct SandboxStep {
     /// Kernel parameters to set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sysctls: BTreeMap<String, String>,
+    /// It has a network of its own, and not the host's.
+    #[serde(default)]
+    pub own_network: bool,
     /// The call must fail. If it succeeds, the case is inconclusive.
     #[serde(default)]
     pub fails: bool,

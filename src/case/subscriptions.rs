@@ -42,6 +42,12 @@ pub struct SubscribeStep {
     )]
     #[schemars(with = "duration::Text")]
     pub effective: Option<Duration>,
+    /// Its request has fields that the CRI does not define.
+    #[serde(default)]
+    pub unknown_fields: bool,
+    /// The host by which it calls the runtime, as gRPC's header `:authority` tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authority: Option<String>,
 }
 
 /// The connection that a subscription uses.

@@ -81,6 +81,7 @@ bad_cases! {
     missing_key
     missing_key_in_a_step
     need_without_a_list
+    needs_that_are_not_told
     no_reasons
     not_a_mapping
     not_only_ascii
@@ -307,7 +308,7 @@ fn rows(section: &str) -> Vec<&str> {
 fn check_case_with(step: &str, workload: &str, check: &str) {
     let text = format!(
         "id: ORD-01\ntitle: A claim.\nwhy: Someone is harmed.\nsources: [the CRI]\n\
-         levels: {{cache: must, hint: may}}\nneeds: [memory-limit, host-pid]\nexclusive: true\nsteps:\n  \
+         levels: {{cache: must, hint: may}}\nneeds: [memory-limit, host-pid, handlers]\nexclusive: true\nsteps:\n  \
          - sandbox: {{as: pod}}\n  - create: {{as: c, in: pod, workload: {{exit: {{code: 0}}}}}}\n  \
          - create: {{as: d, in: pod, memory-mib: 16, workload: {workload}}}\n  \
          - stop: {{container: c, grace: 0s}}\n  - subscribe: {{as: b}}\n  - {step}\nexpect:\n  - {check}\n"
@@ -325,7 +326,7 @@ fn the_vocabulary_of_the_readme_is_right() {
         "never: {of: c, event: deleted}",
     );
     let (steps, workloads, checks) = (rows("## Steps"), rows("## Workloads"), rows("## Expect"));
-    assert_eq!((steps.len(), workloads.len(), checks.len()), (28, 12, 31));
+    assert_eq!((steps.len(), workloads.len(), checks.len()), (30, 12, 34));
     for words in steps {
         let step = words.replace("as: ", "as: another-").replace('…', step);
         check_case_with(&step, workload, check);

@@ -11,6 +11,7 @@ use tonic::transport::Channel;
 use super::aside::Services;
 use super::convert::{self, created, deepest, done};
 use super::endpoint::{Endpoint, SocketError};
+use super::lists::Lists;
 use super::oci;
 use crate::history::{CallFault, OciRuntime, Reply, Request, RuntimeVersion, StatusCode};
 use crate::{host, limits};
@@ -20,6 +21,7 @@ use crate::{host, limits};
 pub struct Client {
     runtime: RuntimeServiceClient<Channel>,
     images: ImageServiceClient<Channel>,
+    connection: Channel,
     deadline: Duration,
     version: Arc<RuntimeVersion>,
 }
@@ -90,6 +92,7 @@ impl Client {
             channel(images).await?
         };
         let mut client = Self {
+            connection: runtime_channel.clone(),
             runtime: RuntimeServiceClient::new(runtime_channel)
                 .max_decoding_message_size(limits::MESSAGE_BYTES),
             images: ImageServiceClient::new(images_channel)
@@ -143,8 +146,8 @@ impl Client {
     }
 
     /// The connection on which the runtime is called.
-    pub(super) fn connection(&self) -> RuntimeServiceClient<Channel> {
-        self.runtime.clone()
+    pub(super) fn connection(&self) -> Channel {
+        self.connection.clone()
     }
 
     /// Sends one call and waits for its return.
@@ -254,6 +257,14 @@ impl Client {
             | Request::ContainerStatus(_)
             | Request::ExecSync { .. }
             | Request::ListContainers { .. } => self.dispatch_container(request, within).await?,
+            Request::FindSandboxes(_) | Request::FindContainers(_) | Request::RuntimeStatus => {
+                let connection = self.connection();
+                let lists = Lists {
+                    runtime,
+                    connection,
+                };
+                lists.ask(request, within).await?
+            }
             Request::ImageStatus(_)
             | Request::PullImage(_)
             | Request::RemoveImage(_)

@@ -11,10 +11,10 @@ use std::time::Duration;
 use k8s_cri::v1;
 
 use crate::history::{
-    CallFault, ContainerId, ContainerListing, ContainerMetadata, ContainerSpec, ContainerState,
-    ContainerStatus, Event, EventKind, Flaw, ImageListing, Labels, PodUid, Reply, RuntimeNanos,
-    RuntimeVersion, SandboxId, SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec,
-    SandboxState, SandboxStatus, Shared, StatusCode,
+    CallFault, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata, ContainerSpec,
+    ContainerState, ContainerStatus, Event, EventKind, Flaw, ImageListing, Labels, PodUid, Reply,
+    RuntimeNanos, RuntimeStatus, RuntimeVersion, SandboxFilter, SandboxId, SandboxListing,
+    SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Shared, StatusCode,
 };
 
 /// An answer that names what was made.
@@ -268,6 +268,54 @@ pub(super) fn list_containers(
     }
 }
 
+pub(super) fn find_sandboxes(filter: &SandboxFilter) -> v1::ListPodSandboxRequest {
+    let state = filter.state.map(|state| v1::PodSandboxStateValue {
+        state: outgoing::sandbox_state(state),
+    });
+    let filter = v1::PodSandboxFilter {
+        id: filter
+            .id
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+        state,
+        label_selector: to_map(&filter.labels),
+    };
+    v1::ListPodSandboxRequest {
+        filter: Some(filter),
+    }
+}
+
+pub(super) fn find_containers(filter: &ContainerFilter) -> v1::ListContainersRequest {
+    let state = filter.state.map(|state| v1::ContainerStateValue {
+        state: outgoing::container_state(state),
+    });
+    let sandbox = filter.sandbox.as_ref();
+    let filter = v1::ContainerFilter {
+        id: filter
+            .id
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+        state,
+        pod_sandbox_id: sandbox.map(ToString::to_string).unwrap_or_default(),
+        label_selector: to_map(&filter.labels),
+    };
+    v1::ListContainersRequest {
+        filter: Some(filter),
+    }
+}
+
+pub(super) fn runtime_status(answer: v1::StatusResponse) -> Reply {
+    let conditions = answer.status.unwrap_or_default().conditions.into_iter();
+    let holding = conditions.filter(|condition| condition.status);
+    let handlers = answer.runtime_handlers.into_iter();
+    Reply::RuntimeStatus(RuntimeStatus {
+        conditions: holding.map(|condition| condition.r#type).collect(),
+        handlers: handlers.map(|handler| handler.name).collect(),
+    })
+}
+
 /// An image by its reference. CRI-O wants the user's own words beside it.
 pub(super) fn image_spec(reference: &str) -> v1::ImageSpec {
     v1::ImageSpec {
@@ -296,7 +344,7 @@ fn sandbox_config(spec: &SandboxSpec) -> v1::PodSandboxConfig {
         annotations: to_map(&spec.annotations),
         linux: Some(v1::LinuxPodSandboxConfig {
             security_context: Some(v1::LinuxSandboxSecurityContext {
-                namespace_options: Some(namespaces()),
+                namespace_options: Some(namespaces(spec)),
                 ..Default::default()
             }),
             sysctls: to_map(&spec.sysctls),
@@ -306,10 +354,16 @@ fn sandbox_config(spec: &SandboxSpec) -> v1::PodSandboxConfig {
     }
 }
 
-/// The host's network, so that no CNI is needed; a PID namespace for each container.
-fn namespaces() -> v1::NamespaceOption {
+/// The host's network unless another is asked for, so that no CNI is needed; a PID namespace for
+/// each container.
+fn namespaces(of: &SandboxSpec) -> v1::NamespaceOption {
+    let network = if of.own_network {
+        v1::NamespaceMode::Pod
+    } else {
+        v1::NamespaceMode::Node
+    };
     v1::NamespaceOption {
-        network: v1::NamespaceMode::Node as i32,
+        network: network as i32,
         pid: v1::NamespaceMode::Container as i32,
         ..Default::default()
     }
@@ -341,7 +395,7 @@ pub(super) fn create_container(spec: &Arc<ContainerSpec>) -> v1::CreateContainer
                     ..Default::default()
                 }),
                 security_context: Some(v1::LinuxContainerSecurityContext {
-                    namespace_options: Some(namespaces()),
+                    namespace_options: Some(namespaces(&spec.sandbox_spec)),
                     run_as_username: only(spec.flaw, Flaw::User, NO_USER),
                     ..Default::default()
                 }),

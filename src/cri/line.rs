@@ -14,29 +14,44 @@ use tonic::transport::{Channel, Uri};
 
 use super::client::refused;
 use super::{ConnectError, Endpoint};
+use crate::history::{CallFault, Observer, StatusCode};
 use crate::limits;
 
 /// What cuts a connection: nothing more is sent or received on it, not even a farewell.
 pub(super) type Cut = CancellationToken;
 
-/// Opens a connection that `cut` will end. One with a small window holds up a sender soon when
-/// nobody reads.
+/// Opens an observer's connection, which `cut` will end. That of one that stalls has a small
+/// window: it holds up a sender soon when nobody reads.
 pub(super) async fn line(
     endpoint: &Endpoint,
-    small_window: bool,
+    observer: &Observer,
     cut: &Cut,
 ) -> Result<Channel, ConnectError> {
     endpoint.check()?;
     // gRPC wants the name of a host; nothing is made of it.
-    let transport = Channel::from_static("http://localhost")
+    let host = observer.authority.as_deref().unwrap_or("localhost");
+    let transport = Channel::from_shared(format!("http://{host}"))
+        .map_err(|fault| malformed(endpoint, &fault))?
         .connect_timeout(limits::CONNECT_DEADLINE)
-        .initial_stream_window_size(small_window.then_some(limits::STALLED_WINDOW_BYTES));
+        .initial_stream_window_size(observer.stalls.then_some(limits::STALLED_WINDOW_BYTES));
     let dial = Dial {
         endpoint: endpoint.clone(),
         cut: cut.clone(),
     };
     let connected = transport.connect_with_connector(dial).await;
     connected.map_err(|fault| refused(endpoint, &fault))
+}
+
+/// No such host can be named in a request.
+fn malformed(endpoint: &Endpoint, fault: &dyn std::fmt::Display) -> ConnectError {
+    ConnectError::Failed {
+        endpoint: endpoint.clone(),
+        fault: CallFault {
+            code: StatusCode::INVALID_ARGUMENT,
+            message: fault.to_string(),
+            deadline: limits::CONNECT_DEADLINE,
+        },
+    }
 }
 
 /// Makes connections, as gRPC's transport wants it.

@@ -12,6 +12,7 @@ mod convert;
 mod endpoint;
 mod line;
 mod listener;
+mod lists;
 mod oci;
 mod server;
 mod subscription;

@@ -1,6 +1,7 @@
 //! A CRI server for whatever answers requests and has events: both services of `runtime.v1`, as far
 //! as the suite and its cases need them. The other methods do not exist.
 
+mod streams;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +20,7 @@ use super::convert::{incoming, outgoing};
 use super::listener::{Incoming, Listener};
 use crate::history::{Aside, CallFault, ContainerId, Event, Reply, Request, SandboxId};
 use crate::limits;
+use streams::WithStreams;
 
 /// What stands behind a server, in our own types: a runtime, or what passes for one.
 pub trait Backend: Send + Sync + 'static {
@@ -51,10 +53,14 @@ pub async fn serve<B: Backend>(
 ) -> Result<(), ServerError> {
     let runtime = RuntimeServiceServer::new(Served(backend.clone()))
         .max_decoding_message_size(limits::MESSAGE_BYTES);
+    let with_streams = WithStreams {
+        generated: runtime,
+        backend: backend.clone(),
+    };
     let images =
         ImageServiceServer::new(Served(backend)).max_decoding_message_size(limits::MESSAGE_BYTES);
     let router = tonic::transport::Server::builder()
-        .add_service(runtime)
+        .add_service(with_streams)
         .add_service(images);
     match listener.incoming() {
         Incoming::Socket(connections) => router.serve_with_incoming(connections).await?,
@@ -132,7 +138,7 @@ impl<B: Backend> RuntimeService for Served<B> {
             |_, reply| outgoing::sandbox_status_reply(reply);
         list_pod_sandbox(ListPodSandboxRequest) -> ListPodSandboxResponse =
             |ask| Ok(incoming::list_sandboxes(ask)),
-            outgoing::sandboxes;
+            |_, reply| outgoing::sandboxes(reply);
         create_container(CreateContainerRequest) -> CreateContainerResponse =
             incoming::create_container,
             |_, reply| outgoing::container(reply);
@@ -147,7 +153,7 @@ impl<B: Backend> RuntimeService for Served<B> {
             |_, reply| outgoing::done(&reply);
         list_containers(ListContainersRequest) -> ListContainersResponse =
             |ask| Ok(incoming::list_containers(ask)),
-            outgoing::containers;
+            |_, reply| outgoing::containers(reply);
         container_status(ContainerStatusRequest) -> ContainerStatusResponse =
             |ask| Ok(Request::ContainerStatus(ContainerId::from(ask.container_id.clone()))),
             |_, reply| outgoing::container_status_reply(reply);
@@ -189,8 +195,8 @@ impl<B: Backend> RuntimeService for Served<B> {
             },
             |_, reply| outgoing::done(&reply);
         status(StatusRequest) -> StatusResponse =
-            |_| Ok(incoming::aside(Aside::Status, "")),
-            |_, reply| outgoing::done(&reply);
+            |_| Ok(Request::RuntimeStatus),
+            |_, reply| outgoing::runtime_status(reply);
         runtime_config(RuntimeConfigRequest) -> RuntimeConfigResponse =
             |_| Ok(incoming::aside(Aside::RuntimeConfig, "")),
             |_, reply| outgoing::done(&reply);

@@ -18,6 +18,7 @@ use tonic::transport::Channel;
 
 use super::client::channel;
 use super::line::{Cut, line};
+use super::lists::stream;
 use super::{Client, ConnectError, Endpoint, convert};
 use crate::history::{Body, CallFault, Event, Observer, StreamEnd, SubscriptionId};
 use crate::limits;
@@ -48,8 +49,8 @@ impl Subscription {
     /// # Errors
     /// If the runtime cannot be reached. That it refuses the stream shows as the stream's end.
     pub async fn open(endpoint: &Endpoint, recorder: &Recorder) -> Result<Self, ConnectError> {
-        let runtime = runtime(channel(endpoint).await?);
-        Ok(Self::begin(runtime, recorder, None, Cut::new()))
+        let connection = channel(endpoint).await?;
+        Ok(Self::begin(connection, recorder, None, Cut::new()))
     }
 
     /// Asks for the event stream as one that listens beside the run.
@@ -62,21 +63,26 @@ impl Subscription {
         observer: Observer,
     ) -> Result<Self, ConnectError> {
         let cut = Cut::new();
-        let runtime = match over {
-            Over::Own(endpoint) => runtime(line(endpoint, observer.stalls, &cut).await?),
+        let connection = match over {
+            Over::Own(endpoint) => line(endpoint, &observer, &cut).await?,
             Over::Calls(client) => client.connection(),
         };
-        Ok(Self::begin(runtime, recorder, Some(observer), cut))
+        Ok(Self::begin(connection, recorder, Some(observer), cut))
     }
 
-    fn begin(runtime: Runtime, recorder: &Recorder, observer: Option<Observer>, cut: Cut) -> Self {
+    fn begin(
+        connection: Channel,
+        recorder: &Recorder,
+        observer: Option<Observer>,
+        cut: Cut,
+    ) -> Self {
         let id = recorder.next_subscription();
         let reads = watch::Sender::new(true);
         let reader = Reader {
             subscription: id,
             recorder: recorder.clone(),
             tells_answer: observer.is_some(),
-            deadline: observer.as_ref().and_then(|observer| observer.deadline),
+            ask: observer.as_ref().map(Ask::of).unwrap_or_default(),
             reads: reads.subscribe(),
             cut: cut.clone(),
         };
@@ -87,7 +93,7 @@ impl Subscription {
         Self {
             id,
             recorder: recorder.clone(),
-            reading: tokio::spawn(reader.read(runtime)),
+            reading: tokio::spawn(reader.read(connection)),
             reads,
             cut,
         }
@@ -144,10 +150,29 @@ impl Drop for Subscription {
     }
 }
 
-type Runtime = RuntimeServiceClient<Channel>;
+/// How the stream is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ask {
+    deadline: Option<Duration>,
+    unknown_fields: bool,
+}
 
-fn runtime(connection: Channel) -> Runtime {
-    RuntimeServiceClient::new(connection).max_decoding_message_size(limits::MESSAGE_BYTES)
+impl Ask {
+    fn of(observer: &Observer) -> Self {
+        Self {
+            deadline: observer.deadline,
+            unknown_fields: observer.unknown_fields,
+        }
+    }
+}
+
+/// `GetEventsRequest` as a later version of the CRI might have it: with fields.
+#[derive(Clone, PartialEq, prost::Message)]
+struct LaterRequest {
+    #[prost(string, tag = "1")]
+    text: String,
+    #[prost(uint64, repeated, tag = "1000")]
+    numbers: Vec<u64>,
 }
 
 /// Records what comes on a stream.
@@ -155,19 +180,19 @@ struct Reader {
     subscription: SubscriptionId,
     recorder: Recorder,
     tells_answer: bool,
-    deadline: Option<Duration>,
+    ask: Ask,
     reads: watch::Receiver<bool>,
     cut: Cut,
 }
 
 impl Reader {
-    async fn read(mut self, runtime: Runtime) {
-        let end = match self.read_events(runtime).await {
+    async fn read(mut self, connection: Channel) {
+        let end = match self.read_events(connection).await {
             // Whatever a connection that we have cut looks like: it is our doing.
             _ if self.cut.is_cancelled() => StreamEnd::Cancelled,
             Ok(()) => StreamEnd::Closed,
             Err(status) => {
-                let deadline = self.deadline.unwrap_or_default();
+                let deadline = self.ask.deadline.unwrap_or_default();
                 StreamEnd::Failed(convert::fault(&status, deadline))
             }
         };
@@ -177,9 +202,9 @@ impl Reader {
         });
     }
 
-    async fn read_events(&mut self, runtime: Runtime) -> Result<(), tonic::Status> {
+    async fn read_events(&mut self, connection: Channel) -> Result<(), tonic::Status> {
         let subscription = self.subscription;
-        let mut stream = ask(runtime, self.deadline).await?;
+        let mut stream = ask(connection, self.ask).await?;
         if self.tells_answer {
             let answered = Body::SubscriptionAnswered { subscription };
             self.recorder.record(answered);
@@ -198,22 +223,39 @@ impl Reader {
 }
 
 async fn ask(
-    mut runtime: Runtime,
-    deadline: Option<Duration>,
+    connection: Channel,
+    ask: Ask,
 ) -> Result<Streaming<ContainerEventResponse>, tonic::Status> {
-    let mut request = tonic::Request::new(GetEventsRequest {});
-    if let Some(deadline) = deadline {
-        request.set_timeout(deadline);
+    const PATH: &str = "/runtime.v1.RuntimeService/GetContainerEvents";
+    if ask.unknown_fields {
+        let later = LaterRequest {
+            text: "not of this version".to_owned(),
+            numbers: vec![1, u64::MAX],
+        };
+        let answer = stream(connection, PATH, ask.request(later)).await?;
+        return Ok(answer.into_inner());
     }
-    let answer = runtime.get_container_events(request).await?;
-    Ok(answer.into_inner())
+    let runtime = RuntimeServiceClient::new(connection);
+    let mut runtime = runtime.max_decoding_message_size(limits::MESSAGE_BYTES);
+    let request = ask.request(GetEventsRequest {});
+    Ok(runtime.get_container_events(request).await?.into_inner())
+}
+
+impl Ask {
+    fn request<T>(self, message: T) -> tonic::Request<T> {
+        let mut request = tonic::Request::new(message);
+        if let Some(deadline) = self.deadline {
+            request.set_timeout(deadline);
+        }
+        request
+    }
 }
 
 /// The events of a runtime, recorded by nobody.
 #[derive(Debug)]
 pub struct Events {
     connection: Option<Channel>,
-    deadline: Option<Duration>,
+    ask: Ask,
     stream: Option<Streaming<ContainerEventResponse>>,
 }
 
@@ -229,7 +271,10 @@ pub async fn events(
     let connection = channel(endpoint).await?;
     Ok(Events {
         connection: Some(connection),
-        deadline,
+        ask: Ask {
+            deadline,
+            ..Ask::default()
+        },
         stream: None,
     })
 }
@@ -242,11 +287,7 @@ impl Events {
     pub async fn next(&mut self) -> Result<Option<Event>, CallFault> {
         let fault = |status| convert::fault(&status, Duration::ZERO);
         if let Some(connection) = self.connection.take() {
-            self.stream = Some(
-                ask(runtime(connection), self.deadline)
-                    .await
-                    .map_err(fault)?,
-            );
+            self.stream = Some(ask(connection, self.ask).await.map_err(fault)?);
         }
         let Some(stream) = &mut self.stream else {
             return Ok(None);

@@ -50,9 +50,10 @@ impl CaseRunner {
             spec.labels
                 .insert("io.kubernetes.pod.uid".to_owned(), String::new());
         }
-        if let Some(handler) = &step.runtime_handler {
+        if let Some(handler) = step.runtime_handler.as_ref().or(scope.handler()) {
             spec.runtime_handler.clone_from(handler);
         }
+        spec.own_network |= step.own_network;
         spec.sysctls = step.sysctls.clone().into_iter().collect();
         spec.labels.extend(step.labels.clone());
         spec.annotations.extend(step.annotations.clone());

@@ -6,8 +6,10 @@
 mod caller;
 mod calls;
 mod case_run;
+mod filters;
 mod observers;
 mod observing;
+mod offers;
 mod reading;
 mod relist;
 mod relister;

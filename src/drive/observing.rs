@@ -33,6 +33,8 @@ impl CaseRunner {
             binding: step.binding.clone(),
             stalls: step.stalls,
             deadline: step.deadline,
+            unknown_fields: step.unknown_fields,
+            authority: step.authority.clone(),
         };
         let over = match step.connection {
             ConnectionSpec::Own => Over::Own(&self.session.options().endpoint),

@@ -21,6 +21,7 @@ pub(super) struct Scope {
     containers: BTreeMap<String, (ContainerId, Arc<ContainerSpec>)>,
     subscriptions: BTreeMap<String, SubscriptionId>,
     item: Option<u8>,
+    handler: Option<String>,
     /// How soon each call must return.
     prompt: Option<Duration>,
     /// Who makes the calls, if it is another client.
@@ -41,6 +42,16 @@ impl Scope {
     pub(super) fn with_item(mut self, item: Option<u8>) -> Self {
         self.item = item.or(self.item);
         self
+    }
+
+    pub(super) fn with_handler(mut self, handler: String) -> Self {
+        self.handler = Some(handler);
+        self
+    }
+
+    /// The runtime handler that all sandboxes have here, if they do.
+    pub(super) fn handler(&self) -> Option<&String> {
+        self.handler.as_ref()
     }
 
     pub(super) fn bind_sandbox(&mut self, name: &str, id: SandboxId, spec: Arc<SandboxSpec>) {

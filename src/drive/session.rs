@@ -12,6 +12,7 @@ use tokio::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
+use super::offers::Lacks;
 use crate::cri::{ConnectError, Endpoint, Subscription};
 use crate::history::{
     Audience, Body, CallFault, CaseRun, ContainerId, ContainerSpec, Entry, Labels, PodUid, Reply,
@@ -88,6 +89,7 @@ pub struct Session {
     stream: Mutex<Option<Subscription>>,
     pub(super) audience: OnceLock<Audience>,
     pub(super) sandbox_process: OnceLock<Result<(), String>>,
+    pub(super) lacks: OnceLock<Lacks>,
     marker_pod: Mutex<Option<(SandboxId, Arc<SandboxSpec>)>>,
     markers: AtomicU32,
     labels: Labels,
@@ -165,6 +167,7 @@ impl Session {
             stream: Mutex::default(),
             audience: OnceLock::new(),
             sandbox_process: OnceLock::new(),
+            lacks: OnceLock::new(),
             marker_pod: Mutex::default(),
             markers: AtomicU32::new(0),
         }
@@ -252,6 +255,7 @@ impl Session {
             annotations: Labels::new(),
             runtime_handler: self.options.runtime_handler.clone(),
             sysctls: Labels::new(),
+            own_network: false,
         })
     }
 

@@ -87,6 +87,8 @@ impl CaseRunner {
             Step::Prompt(step) => self.prompt(step, scope).await,
             Step::Version(_) => self.must(Request::Version, scope).await.map(drop),
             Step::Parallel(branches) => self.parallel(branches, scope).await,
+            Step::Filters(step) => self.filters(step, scope).await,
+            Step::EachHandler(step) => self.each_handler(step, scope).await,
             Step::OnEvent(step) => self.on_event(step, scope).await,
             Step::Meanwhile(step) => self.meanwhile(step, scope).await,
             Step::Exec(step) => self.exec(step, scope).await,

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Aside, ContainerId, ContainerListing, ContainerStatus, ImageListing, Labels, PodUid, SandboxId,
-    SandboxListing, SandboxReport, Shared,
+    Aside, ContainerId, ContainerListing, ContainerState, ContainerStatus, ImageListing, Labels,
+    PodUid, SandboxId, SandboxListing, SandboxReport, SandboxState, Shared,
 };
 
 /// One unary CRI call.
@@ -49,6 +49,12 @@ pub enum Request {
         /// Only those that carry all these labels.
         labels: Labels,
     },
+    /// `Status`.
+    RuntimeStatus,
+    /// `ListPodSandbox` by more than labels.
+    FindSandboxes(SandboxFilter),
+    /// `ListContainers` by more than a sandbox and labels.
+    FindContainers(ContainerFilter),
     /// `ImageStatus` of a reference.
     ImageStatus(String),
     /// `PullImage` of a reference.
@@ -80,13 +86,16 @@ impl Request {
             Self::StopSandbox(_) => "StopPodSandbox",
             Self::RemoveSandbox(_) => "RemovePodSandbox",
             Self::SandboxStatus(_) => "PodSandboxStatus",
-            Self::ListSandboxes(_) => "ListPodSandbox",
+            Self::FindSandboxes(filter) if filter.streamed => "StreamPodSandboxes",
+            Self::ListSandboxes(_) | Self::FindSandboxes(_) => "ListPodSandbox",
             Self::CreateContainer(_) => "CreateContainer",
             Self::StartContainer(_) => "StartContainer",
             Self::StopContainer { .. } => "StopContainer",
             Self::RemoveContainer(_) => "RemoveContainer",
             Self::ContainerStatus(_) => "ContainerStatus",
-            Self::ListContainers { .. } => "ListContainers",
+            Self::FindContainers(filter) if filter.streamed => "StreamContainers",
+            Self::ListContainers { .. } | Self::FindContainers(_) => "ListContainers",
+            Self::RuntimeStatus => "Status",
             Self::ImageStatus(_) => "ImageStatus",
             Self::PullImage(_) => "PullImage",
             Self::RemoveImage(_) => "RemoveImage",
@@ -97,7 +106,35 @@ impl Request {
     }
 }
 
-/// A sandbox to run, always on the host's network.
+/// Which sandboxes a list shall show: those that pass all of it. What is absent lets all pass.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SandboxFilter {
+    /// The sandbox with this id.
+    pub id: Option<SandboxId>,
+    /// Those in this state.
+    pub state: Option<SandboxState>,
+    /// Those that carry all these labels.
+    pub labels: Labels,
+    /// Asked for as a stream: `StreamPodSandboxes`.
+    pub streamed: bool,
+}
+
+/// Which containers a list shall show: those that pass all of it. What is absent lets all pass.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContainerFilter {
+    /// The container with this id.
+    pub id: Option<ContainerId>,
+    /// Those in this state.
+    pub state: Option<ContainerState>,
+    /// Those of this sandbox.
+    pub sandbox: Option<SandboxId>,
+    /// Those that carry all these labels.
+    pub labels: Labels,
+    /// Asked for as a stream: `StreamContainers`.
+    pub streamed: bool,
+}
+
+/// A sandbox to run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SandboxSpec {
     /// The name by which the case calls it; part of the pod's name.
@@ -118,6 +155,8 @@ pub struct SandboxSpec {
     pub runtime_handler: String,
     /// Kernel parameters to set.
     pub sysctls: Labels,
+    /// Whether it has a network of its own; the host's if not.
+    pub own_network: bool,
 }
 
 /// A container to create.
@@ -201,6 +240,17 @@ pub enum Reply {
     Images(Vec<ImageListing>),
     /// Of `ExecSync`: the command's exit code.
     Exec(i32),
+    /// Of `Status`.
+    RuntimeStatus(RuntimeStatus),
+}
+
+/// `runtime.v1.StatusResponse`, as far as the suite reads it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuntimeStatus {
+    /// The conditions that hold, such as `NetworkReady`.
+    pub conditions: Vec<String>,
+    /// The names of the handlers that sandboxes may ask for; the default one has none.
+    pub handlers: Vec<String>,
 }
 
 /// `runtime.v1.VersionResponse`.

@@ -175,6 +175,10 @@ pub struct Observer {
     pub stalls: bool,
     /// The deadline that it asked for.
     pub deadline: Option<Duration>,
+    /// Whether its request has fields that the CRI does not define.
+    pub unknown_fields: bool,
+    /// The host by which it calls the runtime; the usual one if absent.
+    pub authority: Option<String>,
 }
 
 /// How far a case's steps came.

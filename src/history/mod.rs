@@ -18,7 +18,8 @@ mod wire;
 
 pub use aside::{Aside, AsideOf};
 pub use call::{
-    CallFault, ContainerSpec, Flaw, Reply, Request, RuntimeVersion, SandboxSpec, StatusCode,
+    CallFault, ContainerFilter, ContainerSpec, Flaw, Reply, Request, RuntimeStatus, RuntimeVersion,
+    SandboxFilter, SandboxSpec, StatusCode,
 };
 pub use case_history::{Call, CaseHistory, Sighting, Subject, SubjectKind};
 pub use entry::{Body, Entry, HostFact, Observer, StepsEnd, StreamEnd};

@@ -238,6 +238,8 @@ pub struct Behaviour {
     pub sends_stop_signal: bool,
     /// What the kill of a child for its memory does to its container.
     pub child_kill: ChildKill,
+    /// Whether lists can be had as streams.
+    pub streams_lists: bool,
     /// What has no event, though it should.
     pub untold: &'static [Transition],
     /// What has an event, though it need not.
@@ -270,7 +272,7 @@ impl Default for Behaviour {
             streams_last: None,
             zombies: false,
             siblings: Order::default(),
-            reports_containers: false,
+            reports_containers: true,
             exit_notice: ExitNotice::default(),
             restart: Restart::default(),
             grace_percent: 100,
@@ -280,6 +282,7 @@ impl Default for Behaviour {
             stops_wait_for_stops: false,
             sends_stop_signal: true,
             child_kill: ChildKill::default(),
+            streams_lists: true,
             untold: &[],
             told_too: &[],
             leftover: Leftover::default(),

@@ -9,8 +9,8 @@ use super::machine::{Deed, Machine, Outcome, fault};
 use super::process::{End, Life};
 use super::sandboxes::{carries, no_sandbox};
 use crate::history::{
-    CallFault, ContainerId, ContainerListing, ContainerMetadata, ContainerSpec, ContainerState,
-    ContainerStatus, EventKind, Flaw, HostInstant, Labels, Reply, RuntimeNanos, SandboxId,
+    CallFault, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata, ContainerSpec,
+    ContainerState, ContainerStatus, EventKind, Flaw, HostInstant, Reply, RuntimeNanos, SandboxId,
     SandboxState, Shared, StatusCode, Text,
 };
 
@@ -352,16 +352,23 @@ impl Machine {
         }
     }
 
-    pub(super) fn list_containers(
-        &mut self,
-        sandbox: Option<&SandboxId>,
-        labels: &Labels,
-    ) -> Reply {
+    pub(super) fn list_containers(&mut self, filter: &ContainerFilter) -> Reply {
+        let ContainerFilter {
+            id,
+            state,
+            sandbox,
+            labels,
+            streamed: _,
+        } = filter;
         let containers = self.containers.values().chain(self.leaving.values());
-        let mut listed: Vec<&Container> = containers
-            .filter(|container| sandbox.is_none_or(|wanted| container.spec.sandbox == *wanted))
-            .filter(|container| carries(&container.status.labels, labels))
-            .collect();
+        let passing = containers.filter(|container| {
+            let (status, inside) = (&container.status, &container.spec.sandbox);
+            id.as_ref().is_none_or(|id| status.id == *id)
+                && state.is_none_or(|state| status.state == state)
+                && sandbox.as_ref().is_none_or(|wanted| inside == wanted)
+                && carries(&status.labels, labels)
+        });
+        let mut listed: Vec<&Container> = passing.collect();
         listed.sort_by_key(|container| container.made);
         if self.behaviour.siblings == Order::Any {
             self.random.shuffle(&mut listed);

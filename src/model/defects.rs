@@ -2,11 +2,12 @@
 //!
 //! A defect is an element of one of the tables in this folder, and nothing else: `stream` and
 //! `order` for what happens to events on their way, `subscribers` for who gets them and how long,
-//! `replies` for what happens to answers, `behaviour` for what the model does otherwise. All but
-//! `subscribers` and `behaviour` can be put between the suite and a real runtime as well, by a
-//! [`Relay`](super::Relay).
+//! `replies` for what happens to answers, `offers` for what only some lists and pods have,
+//! `behaviour` for what the model does otherwise. All but `subscribers` and `behaviour` can be put
+//! between the suite and a real runtime as well, by a [`Relay`](super::Relay).
 
 mod behaviour;
+mod offers;
 mod order;
 mod replies;
 mod stream;
@@ -70,6 +71,7 @@ pub fn defects() -> impl Iterator<Item = &'static Defect> {
         order::ORDER,
         subscribers::SUBSCRIBERS,
         replies::REPLIES,
+        offers::OFFERS,
         behaviour::BEHAVIOUR,
     ];
     tables.into_iter().flatten()

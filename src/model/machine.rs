@@ -10,13 +10,14 @@ use std::time::Duration;
 use super::agenda::{Agenda, later};
 use super::behaviour::{Answer, Behaviour, Delivery, ExitNotice, NonTransition};
 use super::containers::Container;
+use super::images::names;
 use super::process::End;
 use super::random::Random;
-use super::sandboxes::Sandbox;
+use super::sandboxes::{Sandbox, status};
 use super::stage::{Late, Stage, Subscriber, Taken};
 use crate::history::{
-    CallFault, ContainerId, Event, EventKind, HostInstant, ImageListing, Reply, Request,
-    RuntimeNanos, RuntimeVersion, SandboxId, StatusCode,
+    CallFault, ContainerFilter, ContainerId, Event, EventKind, HostInstant, ImageListing, Reply,
+    Request, RuntimeNanos, RuntimeVersion, SandboxFilter, SandboxId, StatusCode,
 };
 
 /// A call that was taken.
@@ -39,7 +40,7 @@ pub struct Machine {
     up: bool,
     /// How often the daemon was stopped: what it had in mind is gone then.
     life: u32,
-    images: Vec<ImageListing>,
+    pub(super) images: Vec<ImageListing>,
     oom_kills: u64,
     stage: Stage,
     next_ticket: u64,
@@ -212,7 +213,14 @@ impl Machine {
             Request::StopSandbox(id) => Ok(self.stop_sandbox(id)),
             Request::RemoveSandbox(id) => Ok(self.remove_sandbox(id)),
             Request::SandboxStatus(id) => self.sandbox_status(id),
-            Request::ListSandboxes(labels) => Ok(self.list_sandboxes(labels)),
+            Request::RuntimeStatus => Ok(status()),
+            Request::ListSandboxes(labels) => Ok(self.list_sandboxes(&SandboxFilter {
+                labels: labels.clone(),
+                ..SandboxFilter::default()
+            })),
+            Request::FindSandboxes(filter) => self
+                .can_stream(filter.streamed)
+                .map(|()| self.list_sandboxes(filter)),
             Request::CreateContainer(spec) => self.create_container(spec),
             Request::StartContainer(id) => self.start_container(id),
             Request::StopContainer { container, grace } => {
@@ -221,8 +229,15 @@ impl Machine {
             Request::RemoveContainer(id) => Ok(self.remove_container(id)),
             Request::ContainerStatus(id) => self.container_status(id),
             Request::ListContainers { sandbox, labels } => {
-                Ok(self.list_containers(sandbox.as_ref(), labels))
+                Ok(self.list_containers(&ContainerFilter {
+                    sandbox: sandbox.clone(),
+                    labels: labels.clone(),
+                    ..ContainerFilter::default()
+                }))
             }
+            Request::FindContainers(filter) => self
+                .can_stream(filter.streamed)
+                .map(|()| self.list_containers(filter)),
             Request::ImageStatus(reference) => Ok(Reply::Image(self.image(reference).cloned())),
             Request::PullImage(reference) => {
                 self.image_call();
@@ -459,27 +474,6 @@ impl Machine {
         self.agenda
             .put(at, Deed::Kill(container.clone(), self.life));
     }
-
-    pub(super) fn image(&self, reference: &str) -> Option<&ImageListing> {
-        self.images.iter().find(|image| names(image, reference))
-    }
-
-    /// Any image can be had, and is the suite's.
-    fn pull_image(&mut self, reference: &str) -> Reply {
-        if self.image(reference).is_none() {
-            let image = ImageListing {
-                id: format!("sha256:{}", self.random.id()),
-                tags: vec![reference.to_owned()],
-            };
-            self.images.push(image);
-        }
-        let id = self.image(reference).map(|image| image.id.clone());
-        Reply::Pulled(id.unwrap_or_default())
-    }
-}
-
-fn names(image: &ImageListing, reference: &str) -> bool {
-    image.id == reference || image.tags.iter().any(|tag| tag == reference)
 }
 
 /// A fault in the runtime's words.

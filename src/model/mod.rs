@@ -12,6 +12,7 @@ mod behaviour;
 mod containers;
 mod defects;
 mod exec;
+mod images;
 mod live;
 mod machine;
 mod process;

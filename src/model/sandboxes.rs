@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::behaviour::{Leftover, NonTransition, Order, Transition};
 use super::machine::{Machine, fault};
 use crate::history::{
-    CallFault, ContainerId, EventKind, HostInstant, Labels, Reply, RuntimeNanos, SandboxId,
-    SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus,
-    StatusCode,
+    CallFault, ContainerId, EventKind, HostInstant, Labels, Reply, RuntimeNanos, RuntimeStatus,
+    SandboxFilter, SandboxId, SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec,
+    SandboxState, SandboxStatus, StatusCode,
 };
 
 /// A sandbox.
@@ -18,7 +18,11 @@ pub(super) struct Sandbox {
     pub(super) state: SandboxState,
     created_at: RuntimeNanos,
     made: u64,
+    addresses: Vec<String>,
 }
+
+/// The handlers that there are; the default one has no name.
+pub(super) const HANDLERS: [&str; 3] = ["", "usual", "other"];
 
 impl Sandbox {
     pub(super) fn status(&self) -> SandboxStatus {
@@ -27,7 +31,7 @@ impl Sandbox {
             metadata: Some(self.metadata()),
             state: self.state,
             created_at: self.created_at,
-            ips: Vec::new(),
+            ips: self.addresses.clone(),
             labels: self.spec.labels.clone(),
             annotations: self.spec.annotations.clone(),
             runtime_handler: self.spec.runtime_handler.clone(),
@@ -63,6 +67,7 @@ impl Machine {
             state: SandboxState::Ready,
             created_at: RuntimeNanos(self.now.realtime_ns),
             made: self.made,
+            addresses: addresses(spec, self.made),
         };
         let same = |other: &Sandbox| other.metadata() == sandbox.metadata();
         if let Some(other) = self.sandboxes.values().find(|other| same(other)) {
@@ -166,6 +171,15 @@ impl Machine {
         Reply::Done
     }
 
+    /// Whether a list can be had so.
+    pub(super) fn can_stream(&self, streamed: bool) -> Result<(), CallFault> {
+        if streamed && !self.behaviour.streams_lists {
+            let message = "lists are not streamed".to_owned();
+            return Err(fault(StatusCode::UNIMPLEMENTED, message));
+        }
+        Ok(())
+    }
+
     pub(super) fn sandbox_status(&mut self, id: &SandboxId) -> Result<Reply, CallFault> {
         let Some(sandbox) = self.sandboxes.get(id) else {
             return Err(no_sandbox(id));
@@ -180,11 +194,14 @@ impl Machine {
         Ok(Reply::SandboxStatus(report))
     }
 
-    pub(super) fn list_sandboxes(&mut self, labels: &Labels) -> Reply {
+    pub(super) fn list_sandboxes(&mut self, filter: &SandboxFilter) -> Reply {
         let sandboxes = self.sandboxes.values();
-        let mut listed: Vec<&Sandbox> = sandboxes
-            .filter(|sandbox| carries(&sandbox.spec.labels, labels))
-            .collect();
+        let passing = sandboxes.filter(|sandbox| {
+            filter.id.as_ref().is_none_or(|id| sandbox.id == *id)
+                && filter.state.is_none_or(|state| sandbox.state == state)
+                && carries(&sandbox.spec.labels, &filter.labels)
+        });
+        let mut listed: Vec<&Sandbox> = passing.collect();
         listed.sort_by_key(|sandbox| sandbox.made);
         if self.behaviour.siblings == Order::Any {
             self.random.shuffle(&mut listed);
@@ -193,14 +210,31 @@ impl Machine {
     }
 }
 
+/// What the model says of itself.
+pub(super) fn status() -> Reply {
+    Reply::RuntimeStatus(RuntimeStatus {
+        conditions: ["RuntimeReady", "NetworkReady"].map(str::to_owned).to_vec(),
+        handlers: HANDLERS.map(str::to_owned).to_vec(),
+    })
+}
+
+/// The network of the model's pods: no address of it is any real pod's.
+const NETWORK: &str = "192.0.2.";
+
+/// The addresses of the sandbox that was made so many sandboxes after the first.
+fn addresses(spec: &SandboxSpec, made: u64) -> Vec<String> {
+    let address = || format!("{NETWORK}{}", made % 254 + 1);
+    spec.own_network.then(address).into_iter().collect()
+}
+
 /// A sandbox needs a handler that there is, and kernel parameters that the kernel knows: the model
-/// has none of both.
+/// has two of the former, and none of the latter.
 fn can_run(spec: &SandboxSpec) -> Result<(), CallFault> {
     if let Some(sysctl) = spec.sysctls.keys().next() {
         let message = format!("sysctl {sysctl} is not in a separate kernel namespace");
         return Err(fault(StatusCode::UNKNOWN, message));
     }
-    if !spec.runtime_handler.is_empty() {
+    if !HANDLERS.contains(&spec.runtime_handler.as_str()) {
         let message = format!("no runtime handler {:?}", spec.runtime_handler);
         return Err(fault(StatusCode::NOT_FOUND, message));
     }

@@ -6,6 +6,7 @@
 mod aftermath;
 mod calls;
 mod content;
+mod filters;
 mod gaps;
 mod latency;
 mod readings;
@@ -133,6 +134,8 @@ fn name_in(check: &Check) -> &str {
         Check::Keeps(check) => &check.of,
         Check::Aftermath(check) => &check.of,
         Check::NoRepeats(name)
+        | Check::Filtered(name)
+        | Check::Addresses(name)
         | Check::SandboxStatus(name)
         | Check::OwnStatus(name)
         | Check::Announced(name)
@@ -145,9 +148,10 @@ fn name_in(check: &Check) -> &str {
         | Check::StampsInOrder(name)
         | Check::Times(name)
         | Check::Unchanged(name) => &name.of,
-        Check::SameEvents(check) | Check::StaysOpen(check) | Check::NothingOlder(check) => {
-            &check.of
-        }
+        Check::SameEvents(check)
+        | Check::SameReplay(check)
+        | Check::StaysOpen(check)
+        | Check::NothingOlder(check) => &check.of,
         Check::Headers(check) => &check.of,
         Check::Ended(check) => &check.of,
         Check::Replay(check) => &check.of,
@@ -215,10 +219,13 @@ fn assess(check: &Check, history: &CaseHistory, subject: &Subject) -> Finding {
         Check::Replay(check) => events.are_replayed(&check.all),
         Check::Unchanged(_) => gaps::unchanged(history, subject),
         Check::SameEvents(_)
+        | Check::SameReplay(_)
         | Check::StaysOpen(_)
         | Check::NothingOlder(_)
         | Check::Headers(_)
         | Check::Ended(_) => Holds,
+        Check::Filtered(_) => events.are_filtered(),
+        Check::Addresses(_) => events.tell_the_addresses(),
         Check::Shown(check) => events.are_shown(check),
         Check::Answered(_) => events.are_answered(),
         Check::Final(_) => events.are_final(),

@@ -19,6 +19,7 @@ use super::sandboxes::{sandbox_as_asked_for, sandbox_with_uid};
 use super::siblings::siblings_in_the_snapshot;
 use super::snapshots::snapshots_never_go_back;
 use super::statuses::{no_empty_status, own_container_once, status_not_older, times_in_order};
+use super::strays::no_unknown_id;
 use super::streams::streams_stay_open;
 use super::{entries_about, name_of};
 use crate::history::{CaseHistory, Seq, Sighting, Subject, SubscriptionId};
@@ -57,7 +58,11 @@ const MUST_MAY: Levels = Levels {
     hint: Some(Level::May),
     observer: None,
 };
-
+const SHOULD_SHOULD: Levels = Levels {
+    cache: Some(Level::Should),
+    hint: Some(Level::Should),
+    observer: None,
+};
 const OBSERVERS: Levels = Levels {
     cache: None,
     hint: None,
@@ -156,6 +161,16 @@ pub const INVARIANTS: &[Invariant] = &[
         requirements: &["R21"],
         levels: MUST_MAY,
         check: snapshots_never_go_back,
+    },
+    Invariant {
+        id: "INV-10",
+        name: "invariant::no-unknown-id",
+        sentence: "Every id of an event of the run's pods is one that a call has returned or may \
+                   have made, or that a list shows.",
+        source: "kubelet generic.go: what is told is looked up in lists; R11 of the kubelet",
+        requirements: &["R11"],
+        levels: SHOULD_SHOULD,
+        check: no_unknown_id,
     },
     Invariant {
         id: NO_MISSED_EVENT,

@@ -23,6 +23,7 @@ mod siblings;
 mod situation;
 mod snapshots;
 mod statuses;
+mod strays;
 mod streams;
 #[cfg(test)]
 mod tests;

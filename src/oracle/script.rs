@@ -9,15 +9,17 @@
 mod inspect;
 mod observe;
 
+use inspect::find;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::history::{
-    Body, CallId, CaseHistory, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
-    ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, HostInstant,
-    Labels, PodUid, Reply, Request, RuntimeNanos, SandboxId, SandboxMetadata, SandboxSpec,
-    SandboxState, SandboxStatus, Seq, StatusCode, StepsEnd, SubscriptionId,
+    Body, CallId, CaseHistory, CaseRun, ContainerId, ContainerMetadata, ContainerSpec,
+    ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, HostInstant, Labels,
+    PodUid, Reply, Request, RuntimeNanos, SandboxId, SandboxMetadata, SandboxSpec, SandboxState,
+    SandboxStatus, Seq, StatusCode, StepsEnd, SubscriptionId,
 };
 use crate::outcome::Violation;
 use inspect::refused;
@@ -166,8 +168,8 @@ impl Script {
         self.record(Body::StepsEnded { case: CASE, end });
     }
 
-    /// Calls: `run again=pod`, `create in=pod exit=42`, `start`, `stop`, `remove`, `relist c=gone`;
-    /// with `begins`, `returns`, `fails` or `refused`. `foreign` is another case's.
+    /// Calls: `run again=pod`, `create in=pod exit=42`, `start`, `stop`, `remove`, `relist c=gone`,
+    /// `find`; with `begins`, `returns`, `fails` or `refused`. `foreign` is another case's.
     fn call(&mut self, name: &str, word: &str, extras: &Extras<'_>) {
         let key = format!("{name} {word}");
         if !extras.has("returns") {
@@ -212,6 +214,7 @@ impl Script {
                 sandbox: Some(sandbox),
                 labels: Labels::new(),
             },
+            ("find" | "find-sandbox", _) => find(name, word, &id, extras),
             ("start", false) => Request::StartContainer(id),
             ("stop", false) => Request::StopContainer {
                 container: id,
@@ -272,27 +275,18 @@ impl Script {
             let name = format!("{}#{}", spec.binding, spec.attempt);
             return Reply::Container(self.id_of(&name));
         }
-        let Request::ListContainers { sandbox, .. } = request else {
-            return Reply::Done;
-        };
-        let sandbox = sandbox.clone().expect("scripts list one sandbox");
-        let pairs = extras.0.iter().filter_map(|word| word.split_once('='));
-        let listing = |(name, word): (&str, &str)| ContainerListing {
-            id: self.id_of(name),
-            sandbox: sandbox.clone(),
-            metadata: None,
-            image: None,
-            state: state(word),
-            created_at: RuntimeNanos(BEGAN_NS),
-            labels: Labels::new(),
-        };
-        Reply::Containers(pairs.map(listing).collect())
+        match request {
+            Request::ListContainers { .. }
+            | Request::FindContainers(_)
+            | Request::FindSandboxes(_) => self.found(request, extras),
+            _ => Reply::Done,
+        }
     }
 
     /// Events: `CREATED`, `STARTED`, `STOPPED`, `DELETED`, `TYPE=9`. Of the event: `on=2` (stream),
     /// `id=c.0` (another id), `at=0` (`created_at`; also `s`, `ms`, `us`, `first`, `last`, or a
     /// shift such as `+2s`). Of its sandbox: `no-sandbox`, `no-metadata`, `uid=x`,
-    /// `sandbox=x`, `pod-name=x`, `ready`, `not-ready`. Of its own
+    /// `sandbox=x`, `pod-name=x`, `ip=x`, `ready`, `not-ready`. Of its own
     /// status: `exit=`, `reason=`, `state=`, `started=0` and `finished=-1s` (or any shift of the
     /// usual time), `missing`, `twice`, `present`, and `status-lacks=` an `id`, `metadata`, `image`
     /// or `time`. Of a sibling's: `stale=d:running`, `without=d`.
@@ -370,7 +364,7 @@ impl Script {
                 SandboxState::Ready
             },
             created_at: RuntimeNanos(BEGAN_NS),
-            ips: Vec::new(),
+            ips: extras.value("ip").into_iter().map(str::to_owned).collect(),
             labels: Labels::new(),
             annotations: Labels::new(),
             runtime_handler: String::new(),

@@ -233,7 +233,22 @@ impl<'a> Timeline<'a> {
     fn request(&self, request: &Request, case: Option<CaseRun>) -> String {
         let method = request.method();
         match request {
-            Request::Version | Request::ListSandboxes(_) | Request::ListImages => method.to_owned(),
+            Request::Version
+            | Request::RuntimeStatus
+            | Request::ListSandboxes(_)
+            | Request::ListImages => method.to_owned(),
+            Request::FindSandboxes(filter) => {
+                let id = filter.id.as_ref().map(|id| self.name(id.as_str()));
+                let state = filter.state.map(|state| state.to_string());
+                format!("{method}{}", filtered([id, state, None]))
+            }
+            Request::FindContainers(filter) => {
+                let id = filter.id.as_ref().map(|id| self.name(id.as_str()));
+                let state = filter.state.map(|state| state.to_string());
+                let sandbox = filter.sandbox.as_ref();
+                let sandbox = sandbox.map(|id| self.name(id.as_str()));
+                format!("{method}{}", filtered([id, state, sandbox]))
+            }
             Request::RunSandbox(spec) => {
                 let name = self.qualified(cut(&spec.binding, MESSAGE), case);
                 format!("{method} {name}")
@@ -300,6 +315,11 @@ impl<'a> Timeline<'a> {
             Reply::Pulled(image) => format!("ok, {}", cut(image, MESSAGE)),
             Reply::Images(images) => format!("{} images", images.len()),
             Reply::Exec(code) => format!("exit code {code}"),
+            Reply::RuntimeStatus(status) => {
+                let handlers = list(&status.handlers, |name| format!("`{}`", cut(name, MESSAGE)));
+                let holding = list(&status.conditions, |name| cut(name, MESSAGE));
+                format!("{holding}, handlers {handlers}")
+            }
         }
     }
 
@@ -379,13 +399,24 @@ impl Begun<'_> {
     }
 }
 
+/// What a list is asked for beside labels: the id, the state and the sandbox.
+fn filtered([id, state, sandbox]: [Option<String>; 3]) -> String {
+    let state = state.map(|state| format!(" {state}"));
+    let id = id.map(|id| format!(" {id}"));
+    let sandbox = sandbox.map(|sandbox| format!(" of {sandbox}"));
+    [state, id, sandbox].into_iter().flatten().collect()
+}
+
 fn lane(request: &Request) -> &'static str {
     match request {
         Request::SandboxStatus(_)
         | Request::ListSandboxes(_)
         | Request::ContainerStatus(_)
-        | Request::ListContainers { .. } => "relist",
+        | Request::ListContainers { .. }
+        | Request::FindSandboxes(_)
+        | Request::FindContainers(_) => "relist",
         Request::Version
+        | Request::RuntimeStatus
         | Request::RunSandbox(_)
         | Request::StopSandbox(_)
         | Request::RemoveSandbox(_)

@@ -311,6 +311,8 @@ fn is_relist(request: &Request) -> bool {
     matches!(
         request,
         Request::ListSandboxes(_)
+            | Request::FindSandboxes(_)
+            | Request::FindContainers(_)
             | Request::SandboxStatus(_)
             | Request::ListContainers { .. }
             | Request::ContainerStatus(_)

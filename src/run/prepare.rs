@@ -1,5 +1,7 @@
 //! What comes before the first case: a runtime that answers, the image, and a live event stream.
 
+use std::collections::BTreeSet;
+
 use tokio_util::sync::CancellationToken;
 
 use super::clean_up::CleanUp;
@@ -122,16 +124,15 @@ pub(super) async fn prepare(
     };
     let session = Session::new(session_options, caller.clone(), metrics.clone(), stop);
     session.ensure_stream().await?;
-    let needed = |wanted: Need| {
-        let mut cases = planned.iter().map(|planned| &planned.case);
-        cases.any(|case| case.needs.contains(&wanted))
-    };
-    if needed(Need::Broadcast) {
+    let needs = planned.iter().flat_map(|planned| &planned.case.needs);
+    let needs: BTreeSet<Need> = needs.copied().collect();
+    if needs.contains(&Need::Broadcast) {
         session.find_audience().await?;
     }
-    if needed(Need::HostPid) {
+    if needs.contains(&Need::HostPid) {
         session.find_sandbox_process().await?;
     }
+    session.find_offers(&needs).await;
     Ok((session, foreign_pods))
 }
 

@@ -234,6 +234,7 @@ fn set(event: &mut Event, lost: Option<Shared<ContainerStatus>>, what: &str, val
     match (what, value) {
         ("type", _) => event.kind = EventKind::Unknown(number()),
         ("id", "short") => event.container = shortened(&event.container),
+        ("id", other) => event.container = ContainerId::from(other),
         ("created-at", "seconds") => event.created_at.0 /= 1_000_000_000,
         ("created-at", "zero") => event.created_at = RuntimeNanos(0),
         ("created-at", "earlier") => event.created_at.0 -= 900_000_000,

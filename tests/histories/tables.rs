@@ -225,6 +225,7 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
             ("ORD-01", "set state=exited CREATED of c"),
         ],
     ),
+    ("INV-10", &[("ORD-01", "set id=other STARTED of c")]),
     (
         "INV-11",
         &[

@@ -53,17 +53,14 @@ impl<'a> Expectations<'a, '_> {
             Check::Never(check) => {
                 self.resolve(&check.of, Wanted::Either);
             }
-            Check::NoRepeats(check) | Check::SandboxStatus(check) => {
-                self.resolve(&check.of, Wanted::Either);
-            }
-            Check::OwnStatus(check) => {
-                self.resolve(&check.of, Wanted::Container);
-            }
             Check::Status(check) => self.status(check),
             Check::Timing(check) => self.timing(check),
             Check::Order(check) => self.order(check),
             Check::Announced(check) => self.announced(&check.of),
-            Check::SameEvents(check) | Check::StaysOpen(check) | Check::NothingOlder(check) => {
+            Check::SameEvents(check)
+            | Check::SameReplay(check)
+            | Check::StaysOpen(check)
+            | Check::NothingOlder(check) => {
                 self.resolve(&check.of, Wanted::Subscription);
             }
             Check::Headers(check) => {
@@ -78,13 +75,20 @@ impl<'a> Expectations<'a, '_> {
             Check::Learnt(check) => self.announced(&check.of),
             Check::Replay(check) => self.replay(check),
             Check::Unchanged(check) => self.unchanged(&check.of),
-            Check::Final(name)
+            Check::OwnStatus(name)
+            | Check::Final(name)
             | Check::SameStatus(name)
             | Check::AllContainers(name)
             | Check::Times(name) => {
                 self.resolve(&name.of, Wanted::Container);
             }
-            Check::Answered(name) | Check::AsAskedFor(name) | Check::Stamped(name) => {
+            Check::NoRepeats(name)
+            | Check::SandboxStatus(name)
+            | Check::Answered(name)
+            | Check::AsAskedFor(name)
+            | Check::Stamped(name)
+            | Check::Filtered(name)
+            | Check::Addresses(name) => {
                 self.resolve(&name.of, Wanted::Either);
             }
             Check::StampsInOrder(name) => {
@@ -221,7 +225,7 @@ impl<'a> Expectations<'a, '_> {
     }
 
     fn latency(&mut self, check: &LatencyCheck) {
-        self.resolve(&check.of, Wanted::Either);
+        self.resolve(&check.of, Wanted::Any);
         if check.median > check.p99 {
             self.found.object_to("median", "this is longer than `p99`");
         }
@@ -261,6 +265,9 @@ fn keyword(check: &Check) -> &'static str {
         Check::Order(_) => "order",
         Check::Announced(_) => "announced",
         Check::SameEvents(_) => "same-events",
+        Check::SameReplay(_) => "same-replay",
+        Check::Filtered(_) => "filtered",
+        Check::Addresses(_) => "addresses",
         Check::StaysOpen(_) => "stays-open",
         Check::NothingOlder(_) => "nothing-older",
         Check::Headers(_) => "headers",

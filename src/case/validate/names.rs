@@ -31,6 +31,7 @@ pub(super) enum Wanted {
     Container,
     Either,
     Subscription,
+    Any,
 }
 
 /// The names of a case.
@@ -194,9 +195,9 @@ impl Kind<'_> {
 impl Wanted {
     fn admits(self, kind: Kind<'_>) -> bool {
         match kind {
-            Kind::Sandbox => matches!(self, Self::Sandbox | Self::Either),
-            Kind::Container { .. } => matches!(self, Self::Container | Self::Either),
-            Kind::Subscription { .. } => self == Self::Subscription,
+            Kind::Sandbox => matches!(self, Self::Sandbox | Self::Either | Self::Any),
+            Kind::Container { .. } => matches!(self, Self::Container | Self::Either | Self::Any),
+            Kind::Subscription { .. } => matches!(self, Self::Subscription | Self::Any),
         }
     }
 
@@ -205,6 +206,7 @@ impl Wanted {
             Self::Sandbox => "sandbox",
             Self::Container => "container",
             Self::Either => "sandbox or container",
+            Self::Any => "sandbox, container or subscription",
             Self::Subscription => "subscription",
         }
     }
@@ -212,7 +214,7 @@ impl Wanted {
     fn way_to_bind(self, name: &str) -> String {
         match self {
             Self::Sandbox => format!("run it in an earlier step: `- sandbox: {{as: {name}}}`"),
-            Self::Container | Self::Either => {
+            Self::Container | Self::Either | Self::Any => {
                 format!("create it in an earlier step: `- create: {{as: {name}, in: …}}`")
             }
             Self::Subscription => {

@@ -124,6 +124,8 @@ impl<'a> Walk<'a, '_> {
             Step::Prompt(step) => self.prompt(step, round),
             Step::Version(_) | Step::Image(_) | Step::Unknown(_) => {}
             Step::Parallel(branches) => self.parallel(branches, round),
+            Step::Filters(step) => self.resolve(("sandbox", &step.sandbox), Wanted::Sandbox),
+            Step::EachHandler(step) => self.each_handler(step, round),
             Step::OnEvent(step) => {
                 self.span("again", step.again);
                 self.reads(&step.of, &step.read);
@@ -339,6 +341,8 @@ fn keyword(step: &Step) -> &'static str {
         Step::Prompt(_) => "prompt",
         Step::Version(_) => "version",
         Step::Parallel(_) => "parallel",
+        Step::Filters(_) => "filters",
+        Step::EachHandler(_) => "each-handler",
         Step::OnEvent(_) => "on-event",
         Step::Meanwhile(_) => "meanwhile",
         Step::Exec(_) => "exec",

@@ -6,9 +6,10 @@ use std::time::Duration;
 use k8s_cri::v1;
 use tonic::Status;
 
-use super::labels;
+use super::{container_state, labels, sandbox_state};
 use crate::history::{
-    Aside, ContainerId, ContainerSpec, Flaw, Labels, PodUid, Request, SandboxId, SandboxSpec,
+    Aside, ContainerFilter, ContainerId, ContainerSpec, Flaw, PodUid, Request, SandboxFilter,
+    SandboxId, SandboxSpec,
 };
 
 pub(crate) fn run_sandbox(ask: &v1::RunPodSandboxRequest) -> Result<Request, Status> {
@@ -20,6 +21,9 @@ pub(crate) fn run_sandbox(ask: &v1::RunPodSandboxRequest) -> Result<Request, Sta
 
 fn sandbox_spec(config: &v1::PodSandboxConfig) -> Result<SandboxSpec, Status> {
     let metadata = config.metadata.clone().ok_or_else(|| lacks("metadata"))?;
+    let linux = config.linux.clone().unwrap_or_default();
+    let security = linux.security_context.unwrap_or_default();
+    let namespaces = security.namespace_options.unwrap_or_default();
     Ok(SandboxSpec {
         binding: String::new(),
         name: metadata.name,
@@ -29,7 +33,8 @@ fn sandbox_spec(config: &v1::PodSandboxConfig) -> Result<SandboxSpec, Status> {
         labels: labels(config.labels.clone()),
         annotations: labels(config.annotations.clone()),
         runtime_handler: String::new(),
-        sysctls: labels(config.linux.clone().unwrap_or_default().sysctls),
+        sysctls: labels(linux.sysctls),
+        own_network: namespaces.network != v1::NamespaceMode::Node as i32,
     })
 }
 
@@ -92,16 +97,57 @@ pub(crate) fn aside(aside: Aside, id: &str) -> Request {
 }
 
 pub(crate) fn list_sandboxes(ask: &v1::ListPodSandboxRequest) -> Request {
-    let wanted = ask.filter.clone().map(|filter| filter.label_selector);
-    Request::ListSandboxes(wanted.map_or_else(Labels::new, labels))
+    let filter = sandbox_filter(ask, false);
+    if filter.id.is_none() && filter.state.is_none() {
+        Request::ListSandboxes(filter.labels)
+    } else {
+        Request::FindSandboxes(filter)
+    }
+}
+
+pub(crate) fn stream_sandboxes(ask: &v1::ListPodSandboxRequest) -> Request {
+    Request::FindSandboxes(sandbox_filter(ask, true))
+}
+
+fn sandbox_filter(ask: &v1::ListPodSandboxRequest, streamed: bool) -> SandboxFilter {
+    let filter = ask.filter.clone().unwrap_or_default();
+    SandboxFilter {
+        id: Some(filter.id)
+            .filter(|id| !id.is_empty())
+            .map(SandboxId::from),
+        state: filter.state.map(|value| sandbox_state(value.state)),
+        labels: labels(filter.label_selector),
+        streamed,
+    }
 }
 
 pub(crate) fn list_containers(ask: &v1::ListContainersRequest) -> Request {
+    let filter = container_filter(ask, false);
+    if filter.id.is_none() && filter.state.is_none() {
+        let ContainerFilter {
+            sandbox, labels, ..
+        } = filter;
+        Request::ListContainers { sandbox, labels }
+    } else {
+        Request::FindContainers(filter)
+    }
+}
+
+pub(crate) fn stream_containers(ask: &v1::ListContainersRequest) -> Request {
+    Request::FindContainers(container_filter(ask, true))
+}
+
+fn container_filter(ask: &v1::ListContainersRequest, streamed: bool) -> ContainerFilter {
     let filter = ask.filter.clone().unwrap_or_default();
     let sandbox = Some(filter.pod_sandbox_id).filter(|id| !id.is_empty());
-    Request::ListContainers {
+    ContainerFilter {
+        id: Some(filter.id)
+            .filter(|id| !id.is_empty())
+            .map(ContainerId::from),
+        state: filter.state.map(|value| container_state(value.state)),
         sandbox: sandbox.map(SandboxId::from),
         labels: labels(filter.label_selector),
+        streamed,
     }
 }
 

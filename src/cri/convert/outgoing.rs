@@ -80,38 +80,42 @@ pub(crate) fn container_status_reply(reply: Reply) -> Option<v1::ContainerStatus
     })
 }
 
-/// The part of a list that also passes what a filter says of ids and states.
-pub(crate) fn sandboxes(
-    ask: &v1::ListPodSandboxRequest,
-    reply: Reply,
-) -> Option<v1::ListPodSandboxResponse> {
+pub(crate) fn sandboxes(reply: Reply) -> Option<v1::ListPodSandboxResponse> {
     let Reply::Sandboxes(listed) = reply else {
         return None;
     };
-    let filter = ask.filter.clone().unwrap_or_default();
-    let mut items: Vec<_> = listed.iter().map(sandbox_listing).collect();
-    items.retain(|item| {
-        let state = filter.state.as_ref();
-        item.id.starts_with(&filter.id) && state.is_none_or(|state| state.state == item.state)
-    });
+    let items = listed.iter().map(sandbox_listing).collect();
     Some(v1::ListPodSandboxResponse { items })
 }
 
-/// The part of a list that also passes what a filter says of ids and states.
-pub(crate) fn containers(
-    ask: &v1::ListContainersRequest,
-    reply: Reply,
-) -> Option<v1::ListContainersResponse> {
+pub(crate) fn containers(reply: Reply) -> Option<v1::ListContainersResponse> {
     let Reply::Containers(listed) = reply else {
         return None;
     };
-    let filter = ask.filter.clone().unwrap_or_default();
-    let mut containers: Vec<_> = listed.iter().map(container_listing).collect();
-    containers.retain(|item| {
-        let state = filter.state.as_ref();
-        item.id.starts_with(&filter.id) && state.is_none_or(|state| state.state == item.state)
-    });
+    let containers = listed.iter().map(container_listing).collect();
     Some(v1::ListContainersResponse { containers })
+}
+
+pub(crate) fn runtime_status(reply: Reply) -> Option<v1::StatusResponse> {
+    let Reply::RuntimeStatus(status) = reply else {
+        return None;
+    };
+    let holding = |name| v1::RuntimeCondition {
+        r#type: name,
+        status: true,
+        ..Default::default()
+    };
+    let handler = |name| v1::RuntimeHandler {
+        name,
+        ..Default::default()
+    };
+    Some(v1::StatusResponse {
+        status: Some(v1::RuntimeStatus {
+            conditions: status.conditions.into_iter().map(holding).collect(),
+        }),
+        runtime_handlers: status.handlers.into_iter().map(handler).collect(),
+        ..Default::default()
+    })
 }
 
 pub(crate) fn image_status(reply: Reply) -> Option<v1::ImageStatusResponse> {
@@ -252,7 +256,7 @@ fn container_metadata(metadata: &ContainerMetadata) -> v1::ContainerMetadata {
     }
 }
 
-fn sandbox_state(state: SandboxState) -> i32 {
+pub(super) fn sandbox_state(state: SandboxState) -> i32 {
     match state {
         SandboxState::Ready => 0,
         SandboxState::NotReady => 1,
@@ -260,7 +264,7 @@ fn sandbox_state(state: SandboxState) -> i32 {
     }
 }
 
-fn container_state(state: ContainerState) -> i32 {
+pub(super) fn container_state(state: ContainerState) -> i32 {
     match state {
         ContainerState::Created => 0,
         ContainerState::Running => 1,

@@ -7,10 +7,10 @@ use std::time::Duration;
 use super::*;
 use crate::cri::{Client, Subscription};
 use crate::history::{
-    AsideOf, Body, ContainerListing, ContainerMetadata, ContainerSpec, ContainerState,
-    ContainerStatus, EventKind, Flaw, ImageListing, Labels, PodUid, RuntimeNanos, RuntimeVersion,
-    SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus,
-    StatusCode, StreamEnd,
+    AsideOf, Body, ContainerFilter, ContainerListing, ContainerMetadata, ContainerSpec,
+    ContainerState, ContainerStatus, EventKind, Flaw, ImageListing, Labels, PodUid, RuntimeNanos,
+    RuntimeStatus, RuntimeVersion, SandboxFilter, SandboxListing, SandboxMetadata, SandboxReport,
+    SandboxSpec, SandboxState, SandboxStatus, StatusCode, StreamEnd,
 };
 use crate::host::Reactor;
 use crate::recorder::Recorder;
@@ -124,6 +124,7 @@ fn spec(handler: &str) -> Arc<SandboxSpec> {
         annotations: labels("a"),
         runtime_handler: handler.to_owned(),
         sysctls: labels("s"),
+        own_network: true,
     })
 }
 
@@ -191,7 +192,9 @@ fn beside() -> Vec<(Request, Reply)> {
         timeout: Duration::from_secs(3),
     };
     let mut calls = vec![(exec, Reply::Exec(137))];
-    calls.extend(Aside::ALL.iter().map(|aside| {
+    // A server takes any question for the runtime's status for one that wants to know it.
+    let asides = Aside::ALL.iter().filter(|aside| **aside != Aside::Status);
+    calls.extend(asides.map(|aside| {
         let id = match aside.of() {
             AsideOf::Container | AsideOf::Sandbox => "id",
             AsideOf::Nothing => "",
@@ -235,12 +238,17 @@ fn lists() -> Vec<(Request, Reply)> {
         sandbox: Some(SandboxId::from("s")),
         labels: labels("l"),
     };
-    vec![
+    let status = RuntimeStatus {
+        conditions: vec!["RuntimeReady".to_owned()],
+        handlers: vec![String::new(), "other".to_owned()],
+    };
+    let mut calls = vec![
+        (Request::RuntimeStatus, Reply::RuntimeStatus(status)),
         (
             Request::ListSandboxes(labels("l")),
-            Reply::Sandboxes(vec![sandbox]),
+            Reply::Sandboxes(vec![sandbox.clone()]),
         ),
-        (of_sandbox, Reply::Containers(vec![container])),
+        (of_sandbox, Reply::Containers(vec![container.clone()])),
         (
             Request::ImageStatus(reference()),
             Reply::Image(Some(image())),
@@ -249,6 +257,42 @@ fn lists() -> Vec<(Request, Reply)> {
         (Request::PullImage(reference()), Reply::Pulled(reference())),
         (Request::RemoveImage(reference()), Reply::Done),
         (Request::ListImages, Reply::Images(vec![image()])),
+    ];
+    for streamed in [false, true] {
+        calls.extend(finds(streamed, [&sandbox; 3], [&container; 3]));
+    }
+    calls
+}
+
+fn finds(
+    streamed: bool,
+    sandboxes: [&SandboxListing; 3],
+    containers: [&ContainerListing; 3],
+) -> [(Request, Reply); 2] {
+    let of_sandboxes = SandboxFilter {
+        id: Some(SandboxId::from("s")),
+        state: Some(SandboxState::NotReady),
+        labels: labels("l"),
+        streamed,
+    };
+    let of_containers = ContainerFilter {
+        id: Some(ContainerId::from("c")),
+        state: Some(ContainerState::Exited),
+        sandbox: Some(SandboxId::from("s")),
+        labels: labels("l"),
+        streamed,
+    };
+    let sandboxes = sandboxes.map(Clone::clone).to_vec();
+    let containers = containers.map(Clone::clone).to_vec();
+    [
+        (
+            Request::FindSandboxes(of_sandboxes),
+            Reply::Sandboxes(sandboxes),
+        ),
+        (
+            Request::FindContainers(of_containers),
+            Reply::Containers(containers),
+        ),
     ]
 }
 

@@ -159,8 +159,7 @@ impl Direct {
                 }
                 Request::ListContainers { sandbox, labels }
             }
-            19 => rest::exec_sync(value.bytes()?, &mut self.parts)?,
-            _ => rest::request(tag, value)?,
+            _ => rest::request(tag, value, &mut self.parts)?,
         })
     }
 
@@ -313,6 +312,7 @@ fn sandbox_spec(message: &[u8], parts: &mut Parts) -> Option<SandboxSpec> {
         annotations: parts.empty(),
         runtime_handler: String::new(),
         sysctls: parts.empty(),
+        own_network: false,
     };
     let mut fields = Fields::of(message);
     while let Some(Field { tag, value }) = fields.next()? {
@@ -326,6 +326,7 @@ fn sandbox_spec(message: &[u8], parts: &mut Parts) -> Option<SandboxSpec> {
             7 => read_labels(&mut spec.annotations, &mut fields, parts)?,
             8 => spec.runtime_handler = value.text()?,
             9 => read_labels(&mut spec.sysctls, &mut fields, parts)?,
+            10 => spec.own_network = value.number()? != 0,
             _ => return None,
         }
     }

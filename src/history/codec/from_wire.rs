@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use crate::history::wire;
 use crate::history::{
-    Aside, Audience, Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing,
-    ContainerMetadata, ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind,
-    ExpectationFile, Flaw, Host, HostFact, HostInstant, ImageListing, Labels, Observer, OciRuntime,
-    PlannedCase, PlannedExecution, PodUid, Reply, Request, RunEnd, RunId, RunInfo, RunPlan,
-    RuntimeNanos, RuntimeVersion, SandboxId, SandboxListing, SandboxMetadata, SandboxReport,
-    SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode, StepsEnd, StreamEnd, SubscriptionId,
-    Text,
+    Aside, Audience, Body, CallFault, CallId, CaseRun, ContainerFilter, ContainerId,
+    ContainerListing, ContainerMetadata, ContainerSpec, ContainerState, ContainerStatus, Entry,
+    Event, EventKind, ExpectationFile, Flaw, Host, HostFact, HostInstant, ImageListing, Labels,
+    Observer, OciRuntime, PlannedCase, PlannedExecution, PodUid, Reply, Request, RunEnd, RunId,
+    RunInfo, RunPlan, RuntimeNanos, RuntimeStatus, RuntimeVersion, SandboxFilter, SandboxId,
+    SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Seq,
+    StatusCode, StepsEnd, StreamEnd, SubscriptionId, Text,
 };
 
 /// The field that a message lacks.
@@ -142,6 +142,8 @@ fn observer(observer: wire::Observer) -> Observer {
         binding: observer.binding,
         stalls: observer.stalls,
         deadline: observer.deadline_ns.map(Duration::from_nanos),
+        unknown_fields: observer.unknown_fields,
+        authority: observer.authority,
     }
 }
 
@@ -187,6 +189,20 @@ fn request(request: wire::call_began::Request) -> Result<Request, Absent> {
             sandbox: list.sandbox.map(SandboxId::from),
             labels: labels(list.labels),
         },
+        From::RuntimeStatus(wire::Empty {}) => Request::RuntimeStatus,
+        From::FindSandboxes(find) => Request::FindSandboxes(SandboxFilter {
+            id: find.id.map(SandboxId::from),
+            state: find.state.map(sandbox_state),
+            labels: labels(find.labels),
+            streamed: find.streamed,
+        }),
+        From::FindContainers(find) => Request::FindContainers(ContainerFilter {
+            id: find.id.map(ContainerId::from),
+            state: find.state.map(container_state),
+            sandbox: find.sandbox.map(SandboxId::from),
+            labels: labels(find.labels),
+            streamed: find.streamed,
+        }),
         From::ImageStatus(image) => Request::ImageStatus(image),
         From::PullImage(image) => Request::PullImage(image),
         From::RemoveImage(image) => Request::RemoveImage(image),
@@ -225,6 +241,10 @@ fn call_result(ended: wire::CallEnded) -> Result<Result<Reply, CallFault>, Absen
         From::Pulled(image) => Reply::Pulled(image),
         From::Images(list) => Reply::Images(each(list.items, image_listing)),
         From::Exec(code) => Reply::Exec(code),
+        From::RuntimeStatus(status) => Reply::RuntimeStatus(RuntimeStatus {
+            conditions: status.conditions,
+            handlers: status.handlers,
+        }),
     }))
 }
 
@@ -276,6 +296,7 @@ fn sandbox_spec(spec: wire::SandboxSpec) -> SandboxSpec {
         annotations: labels(spec.annotations),
         runtime_handler: spec.runtime_handler,
         sysctls: labels(spec.sysctls),
+        own_network: spec.own_network,
     }
 }
 

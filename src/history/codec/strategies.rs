@@ -1,5 +1,8 @@
 //! Arbitrary entries, for property tests. Every kind of body, request and reply can come up.
 
+mod filters;
+mod run;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,12 +12,14 @@ use proptest::prelude::{Just, Strategy, any};
 use proptest::prop_oneof;
 use proptest::sample::select;
 
+pub(super) use run::run_info;
+use run::run_plan;
+
 use crate::history::{
-    Aside, Audience, Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing,
-    ContainerMetadata, ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind,
-    ExpectationFile, Flaw, Host, HostFact, HostInstant, ImageListing, Labels, Observer, OciRuntime,
-    PlannedCase, PlannedExecution, PodUid, Reply, Request, RunEnd, RunId, RunInfo, RunPlan,
-    RuntimeNanos, RuntimeVersion, SandboxId, SandboxListing, SandboxMetadata, SandboxReport,
+    Aside, Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
+    ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, Flaw, HostFact,
+    HostInstant, ImageListing, Labels, Observer, PodUid, Reply, Request, RunEnd, RuntimeNanos,
+    RuntimeStatus, RuntimeVersion, SandboxId, SandboxListing, SandboxMetadata, SandboxReport,
     SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode, StepsEnd, StreamEnd, SubscriptionId,
 };
 
@@ -29,50 +34,6 @@ pub(super) fn entry() -> impl Strategy<Value = Entry> {
             body,
         },
     )
-}
-
-pub(super) fn run_info() -> impl Strategy<Value = RunInfo> {
-    let about = (text(), text(), text(), runtime_version());
-    let found = (
-        option::of(oci()),
-        option::of(host()),
-        option::of(duration()),
-    );
-    (about, found).prop_map(
-        |((run, suite, endpoint, runtime), (oci, host, call_deadline))| RunInfo {
-            run: RunId::from(run),
-            suite,
-            endpoint,
-            runtime,
-            oci,
-            host,
-            call_deadline,
-        },
-    )
-}
-
-fn oci() -> impl Strategy<Value = OciRuntime> {
-    let told = (text(), option::of(text()), option::of(text()));
-    told.prop_map(|(handler, name, version)| OciRuntime {
-        handler,
-        name,
-        version,
-    })
-}
-
-fn host() -> impl Strategy<Value = Host> {
-    let read = (
-        text(),
-        option::of(text()),
-        any::<u32>(),
-        any::<Option<u32>>(),
-    );
-    read.prop_map(|(kernel, cgroup, cpus, load_percent)| Host {
-        kernel,
-        cgroup,
-        cpus,
-        load_percent,
-    })
 }
 
 fn body() -> impl Strategy<Value = Body> {
@@ -137,36 +98,6 @@ fn body() -> impl Strategy<Value = Body> {
     ]
 }
 
-fn run_plan() -> impl Strategy<Value = RunPlan> {
-    let case = (text(), text()).prop_map(|(name, definition)| PlannedCase { name, definition });
-    let execution = (any::<u32>(), option::of(any::<u32>()))
-        .prop_map(|(case, repetition)| PlannedExecution { case, repetition });
-    let file = (text(), text()).prop_map(|(path, text)| ExpectationFile { path, text });
-    let audience = prop_oneof![Just(Audience::Everyone), Just(Audience::One)];
-    (
-        (vec(case, 0..3), vec(execution, 0..3), vec(text(), 0..3)),
-        (text(), any::<u64>(), option::of(file)),
-        (
-            any::<bool>(),
-            vec(text(), 0..3),
-            option::of(text()),
-            option::of(audience),
-        ),
-    )
-        .prop_map(|(planned, found, scope)| RunPlan {
-            cases: planned.0,
-            executions: planned.1,
-            invariants: planned.2,
-            image: found.0,
-            foreign_pods: found.1,
-            expectations: found.2,
-            partial: scope.0,
-            profiles: scope.1,
-            tier: scope.2,
-            audience: scope.3,
-        })
-}
-
 fn request() -> impl Strategy<Value = Request> {
     prop_oneof![
         Just(Request::Version),
@@ -184,6 +115,9 @@ fn request() -> impl Strategy<Value = Request> {
             .prop_map(|(container, grace)| Request::StopContainer { container, grace }),
         (option::of(sandbox()), labels())
             .prop_map(|(sandbox, labels)| Request::ListContainers { sandbox, labels }),
+        Just(Request::RuntimeStatus),
+        filters::find_sandboxes(),
+        filters::find_containers(),
         text().prop_map(Request::ImageStatus),
         text().prop_map(Request::PullImage),
         text().prop_map(Request::RemoveImage),
@@ -196,6 +130,13 @@ fn request() -> impl Strategy<Value = Request> {
         }),
         (select(Aside::ALL), text()).prop_map(|(aside, id)| Request::Aside(aside, id)),
     ]
+}
+
+fn runtime_status() -> impl Strategy<Value = RuntimeStatus> {
+    (vec(text(), 0..3), vec(text(), 0..3)).prop_map(|(conditions, handlers)| RuntimeStatus {
+        conditions,
+        handlers,
+    })
 }
 
 fn result() -> impl Strategy<Value = Result<Reply, CallFault>> {
@@ -213,6 +154,7 @@ fn result() -> impl Strategy<Value = Result<Reply, CallFault>> {
         text().prop_map(|image| Ok(Reply::Pulled(image))),
         vec(image_listing(), 0..3).prop_map(|listed| Ok(Reply::Images(listed))),
         any::<i32>().prop_map(|code| Ok(Reply::Exec(code))),
+        runtime_status().prop_map(|status| Ok(Reply::RuntimeStatus(status))),
     ]
 }
 
@@ -256,17 +198,19 @@ fn event() -> impl Strategy<Value = Event> {
 
 fn sandbox_spec() -> impl Strategy<Value = SandboxSpec> {
     let names = (text(), text(), text(), text(), text());
-    (names, any::<u32>(), labels(), labels(), labels()).prop_map(
-        |((binding, name, namespace, uid, handler), attempt, labels, notes, sysctls)| SandboxSpec {
+    let rest = (any::<u32>(), any::<bool>());
+    (names, rest, labels(), labels(), labels()).prop_map(
+        |((binding, name, namespace, uid, handler), rest, labels, notes, sysctls)| SandboxSpec {
             binding,
             name,
             namespace,
             uid: PodUid::from(uid),
-            attempt,
+            attempt: rest.0,
             labels,
             annotations: notes,
             runtime_handler: handler,
             sysctls,
+            own_network: rest.1,
         },
     )
 }
@@ -457,13 +401,19 @@ fn observer() -> impl Strategy<Value = Observer> {
         text(),
         any::<bool>(),
         option::of(duration()),
+        any::<bool>(),
+        option::of(text()),
     );
-    parts.prop_map(|(case, binding, stalls, deadline)| Observer {
-        case,
-        binding,
-        stalls,
-        deadline,
-    })
+    parts.prop_map(
+        |(case, binding, stalls, deadline, unknown_fields, authority)| Observer {
+            case,
+            binding,
+            stalls,
+            deadline,
+            unknown_fields,
+            authority,
+        },
+    )
 }
 
 fn stream() -> impl Strategy<Value = SubscriptionId> {

@@ -1,14 +1,18 @@
 //! From our types to those of the format. Every value has a place there, so nothing fails.
 
+mod run;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use run::{run_began, run_planned};
+
 use crate::history::wire;
 use crate::history::{
-    Audience, Body, CallFault, CallId, CaseRun, ContainerListing, ContainerMetadata, ContainerSpec,
-    ContainerState, ContainerStatus, Entry, Event, EventKind, Flaw, HostFact, ImageListing, Labels,
-    Observer, Reply, Request, RunInfo, RunPlan, RuntimeVersion, SandboxListing, SandboxMetadata,
-    SandboxSpec, SandboxState, SandboxStatus, StepsEnd, StreamEnd, SubscriptionId,
+    Body, CallFault, CallId, CaseRun, ContainerFilter, ContainerListing, ContainerMetadata,
+    ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, Flaw, HostFact,
+    ImageListing, Labels, Observer, Reply, Request, RuntimeVersion, SandboxListing,
+    SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus, StepsEnd, StreamEnd, SubscriptionId,
 };
 
 pub(super) fn entry(entry: &Entry) -> wire::Entry {
@@ -98,60 +102,6 @@ fn host_fact(case: CaseRun, fact: HostFact) -> wire::Fact {
     }
 }
 
-fn run_planned(plan: &RunPlan) -> wire::RunPlanned {
-    let cases = plan.cases.iter().map(|case| wire::PlannedCase {
-        name: case.name.clone(),
-        definition: case.definition.clone(),
-    });
-    let executions = plan
-        .executions
-        .iter()
-        .map(|execution| wire::PlannedExecution {
-            case: execution.case,
-            repetition: execution.repetition,
-        });
-    wire::RunPlanned {
-        cases: cases.collect(),
-        executions: executions.collect(),
-        invariants: plan.invariants.clone(),
-        image: plan.image.clone(),
-        foreign_pods: plan.foreign_pods,
-        expectations: plan
-            .expectations
-            .as_ref()
-            .map(|file| wire::ExpectationFile {
-                path: file.path.clone(),
-                text: file.text.clone(),
-            }),
-        partial: plan.partial,
-        profiles: plan.profiles.clone(),
-        tier: plan.tier.clone(),
-        events_are_shared: plan.audience.map(|audience| audience == Audience::One),
-    }
-}
-
-fn run_began(info: &RunInfo) -> wire::RunBegan {
-    wire::RunBegan {
-        format_version: super::FORMAT_VERSION,
-        run: info.run.to_string(),
-        suite: info.suite.clone(),
-        endpoint: info.endpoint.clone(),
-        runtime: Some(runtime_version(&info.runtime)),
-        oci_runtime: info.oci.as_ref().map(|oci| wire::OciRuntime {
-            handler: oci.handler.clone(),
-            name: oci.name.clone(),
-            version: oci.version.clone(),
-        }),
-        host: info.host.as_ref().map(|host| wire::Host {
-            kernel: host.kernel.clone(),
-            cgroup: host.cgroup.clone(),
-            cpus: host.cpus,
-            load_percent: host.load_percent,
-        }),
-        call_deadline_ns: info.call_deadline.map(nanos),
-    }
-}
-
 fn case_mark(case: CaseRun) -> wire::CaseMark {
     wire::CaseMark { case_run: case.0 }
 }
@@ -179,6 +129,14 @@ fn call_began(call: CallId, case: Option<CaseRun>, request: &Request) -> wire::C
             sandbox: sandbox.as_ref().map(ToString::to_string),
             labels: pairs(labels),
         }),
+        Request::RuntimeStatus => To::RuntimeStatus(wire::Empty {}),
+        Request::FindSandboxes(filter) => To::FindSandboxes(wire::FindSandboxes {
+            id: filter.id.as_ref().map(ToString::to_string),
+            state: filter.state.map(sandbox_state),
+            labels: pairs(&filter.labels),
+            streamed: filter.streamed,
+        }),
+        Request::FindContainers(filter) => To::FindContainers(find_containers(filter)),
         Request::ImageStatus(image) => To::ImageStatus(image.clone()),
         Request::PullImage(image) => To::PullImage(image.clone()),
         Request::RemoveImage(image) => To::RemoveImage(image.clone()),
@@ -201,6 +159,16 @@ fn call_began(call: CallId, case: Option<CaseRun>, request: &Request) -> wire::C
         call: call.0,
         case_run: case.map(|case| case.0),
         request: Some(request),
+    }
+}
+
+fn find_containers(filter: &ContainerFilter) -> wire::FindContainers {
+    wire::FindContainers {
+        id: filter.id.as_ref().map(ToString::to_string),
+        state: filter.state.map(container_state),
+        sandbox: filter.sandbox.as_ref().map(ToString::to_string),
+        labels: pairs(&filter.labels),
+        streamed: filter.streamed,
     }
 }
 
@@ -242,6 +210,10 @@ fn call_ended(call: CallId, result: &Result<Reply, CallFault>) -> wire::CallEnde
             items: listed.iter().map(image_listing).collect(),
         }),
         Ok(Reply::Exec(code)) => To::Exec(*code),
+        Ok(Reply::RuntimeStatus(status)) => To::RuntimeStatus(wire::RuntimeStatus {
+            conditions: status.conditions.clone(),
+            handlers: status.handlers.clone(),
+        }),
     };
     wire::CallEnded {
         call: call.0,
@@ -284,6 +256,8 @@ fn observer(observer: &Observer) -> wire::Observer {
         binding: observer.binding.clone(),
         stalls: observer.stalls,
         deadline_ns: observer.deadline.map(nanos),
+        unknown_fields: observer.unknown_fields,
+        authority: observer.authority.clone(),
     }
 }
 
@@ -339,6 +313,7 @@ fn sandbox_spec(spec: &SandboxSpec) -> wire::SandboxSpec {
         annotations: pairs(&spec.annotations),
         runtime_handler: spec.runtime_handler.clone(),
         sysctls: pairs(&spec.sysctls),
+        own_network: spec.own_network,
     }
 }
 

@@ -86,8 +86,8 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         what: "PodSandboxStatus tells in seconds when it read the containers.",
         imitates: "cri-o/cri-o#8580",
         requirements: &["R25"],
-        shown_in: &["CMP-05"],
-        noticed_by: &["INV-22"],
+        shown_in: &["CMP-05", "TIM-04"],
+        noticed_by: &["INV-22", "TIM-04"],
         fault: Fault::Behaviour(|behaviour| {
             behaviour.reports_containers = true;
             behaviour
@@ -100,8 +100,8 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         what: "PodSandboxStatus tells a time at which it read the containers that is 500 ms ago.",
         imitates: "catalogue: the answer is as old as a cache of it",
         requirements: &["R25"],
-        shown_in: &["CMP-05"],
-        noticed_by: &["INV-22"],
+        shown_in: &["CMP-05", "TIM-04"],
+        noticed_by: &["INV-22", "TIM-04"],
         fault: Fault::Behaviour(|behaviour| {
             behaviour.reports_containers = true;
             behaviour
@@ -213,8 +213,8 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         what: "Events tell the latest sandbox of the pod, though they are about an earlier one.",
         imitates: "CRI-O main: what an event shows is found by the pod's UID",
         requirements: &["R12", "R13"],
-        shown_in: &["SBX-08"],
-        noticed_by: &["SBX-08", "INV-18"],
+        shown_in: &["SBX-08", "SNP-06b"],
+        noticed_by: &["SBX-08", "INV-18", "SNP-06b"],
         fault: Fault::Behaviour(|behaviour| behaviour.finds_sandboxes_by_uid = true),
     },
     // Exits.
@@ -412,8 +412,11 @@ pub(super) const VARIATIONS: &[Variation] = &[
             behaviour.child_kill = ChildKill::Marks;
         },
     ),
-    ("PodSandboxStatus tells of containers, too", |behaviour| {
-        behaviour.reports_containers = true;
+    ("PodSandboxStatus tells of no containers", |behaviour| {
+        behaviour.reports_containers = false;
+    }),
+    ("lists are not streamed", |behaviour| {
+        behaviour.streams_lists = false;
     }),
     ("the first subscriber gets what was queued", |behaviour| {
         behaviour.replay = Replay::ToFirst;

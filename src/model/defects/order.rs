@@ -80,8 +80,8 @@ pub(super) const ORDER: &[Defect] = &[
         what: "STOPPED comes eleven seconds late.",
         imitates: "kubernetes/kubernetes#124704 (phases were slower with events than without)",
         requirements: &["R31"],
-        shown_in: &["CMP-05"],
-        noticed_by: &["CMP-05"],
+        shown_in: &["CMP-05", "STR-16"],
+        noticed_by: &["CMP-05", "STR-16"],
         fault: Fault::Events(|_, event| late(event, EventKind::Stopped, Duration::from_secs(11))),
     },
     Defect {

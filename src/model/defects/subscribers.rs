@@ -57,8 +57,8 @@ pub(super) const SUBSCRIBERS: &[Defect] = &[
         what: "Of what nobody has listened to, the first subscriber gets the last two events.",
         imitates: "containerd 2.1.9, measured (a subscriber that has gone swallows the first)",
         requirements: &["R30"],
-        shown_in: &["STR-06b", "REC-04"],
-        noticed_by: &["STR-06b", "REC-04"],
+        shown_in: &["STR-06b", "REC-04", "STR-07"],
+        noticed_by: &["STR-06b", "REC-04", "STR-07"],
         fault: Fault::Behaviour(|behaviour| behaviour.replay = Replay::TailToFirst),
     },
     Defect {
@@ -161,8 +161,8 @@ pub(super) const SUBSCRIBERS: &[Defect] = &[
         what: "Each subscriber misses each seventh DELETED of its own stream.",
         imitates: "containerd/containerd#9652 (events are lost for one subscriber alone)",
         requirements: &["R3", "R6"],
-        shown_in: &["STR-04"],
-        noticed_by: &["STR-04", "INV-12"],
+        shown_in: &["STR-04", "FEA-06", "STR-14"],
+        noticed_by: &["STR-04", "INV-12", "FEA-06", "STR-14"],
         fault: Fault::Events(|passage, event| {
             if event.kind != EventKind::Deleted {
                 return Delivery::now(event);

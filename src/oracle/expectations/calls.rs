@@ -24,7 +24,10 @@ pub(in crate::oracle) fn is_about(call: &Call, subject: &Subject) -> bool {
         | Request::ImageStatus(_)
         | Request::PullImage(_)
         | Request::RemoveImage(_)
-        | Request::ListImages => makes(call, subject),
+        | Request::ListImages
+        | Request::RuntimeStatus
+        | Request::FindSandboxes(_)
+        | Request::FindContainers(_) => makes(call, subject),
     }
 }
 

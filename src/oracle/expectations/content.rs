@@ -8,7 +8,7 @@ use super::{Broken, Events, Finding, Holds, Pending};
 use crate::case::{KeepsCheck, SandboxStateCheck};
 use crate::history::{
     ContainerSpec, ContainerState, ContainerStatus, Event, EventKind, Labels, Reply, Request,
-    SandboxSpec, SandboxState, SandboxStatus, Seq, Sighting, Subject, SubjectKind,
+    SandboxId, SandboxSpec, SandboxState, SandboxStatus, Seq, Sighting, Subject, SubjectKind,
 };
 use crate::oracle::invariants::broken_by;
 use crate::oracle::name_of;
@@ -169,6 +169,66 @@ fn other_container(asked: &ContainerSpec, event: &Event) -> Option<Difference> {
     }
     other_labels("the labels", &asked.labels, &told.labels)
         .or_else(|| other_annotations("the annotations", &asked.annotations, &told.annotations))
+}
+
+impl Events<'_> {
+    /// Whether each event between the sandbox's STARTED and its stop shows the addresses that the
+    /// sandbox has by its own status, and there are some.
+    pub(super) fn tell_the_addresses(&self) -> Finding {
+        let sandbox = match &self.subject.kind {
+            SubjectKind::Container(spec) => spec.sandbox.clone(),
+            SubjectKind::Sandbox(_) | SubjectKind::Stray => {
+                SandboxId::from(self.subject.id.as_str())
+            }
+        };
+        let calls = || self.history.calls();
+        let ending = calls().find(|call| match call.request() {
+            Request::StopSandbox(id) | Request::RemoveSandbox(id) => *id == sandbox,
+            _ => false,
+        });
+        let ending = ending.map(|call| call.began().seq);
+        let told = calls().find_map(|call| match (call.request(), call.result()?) {
+            (Request::SandboxStatus(id), Ok(Reply::SandboxStatus(report))) if *id == sandbox => {
+                let ended = call.ended()?.seq;
+                let in_life = ending.is_none_or(|ending| ended < ending);
+                in_life.then_some((ended, &report.status.ips))
+            }
+            _ => None,
+        });
+        let Some((asked, ips)) = told else {
+            return Pending {
+                awaited: "a PodSandboxStatus of the running sandbox".to_owned(),
+                evidence: Vec::new(),
+            };
+        };
+        let broken = |expected: String, actual: String, evidence| Broken {
+            expected,
+            actual,
+            evidence,
+        };
+        if ips.is_empty() {
+            let expected = "an address in PodSandboxStatus".to_owned();
+            return broken(expected, "none".to_owned(), vec![asked]);
+        }
+        let wrong = self.all().find(|seen| {
+            let of_sandbox = self.subject.id.as_str() == sandbox.as_str();
+            let too_early = of_sandbox && seen.event().kind == EventKind::Created;
+            let in_life = ending.is_none_or(|ending| seen.seq() < ending);
+            let shown = seen.event().sandbox.as_ref().map(|status| &status.ips);
+            in_life && !too_early && shown != Some(ips)
+        });
+        let Some(wrong) = wrong else {
+            return Holds;
+        };
+        let event = wrong.event();
+        let shown = event.sandbox.as_ref().map(|status| status.ips.join(" "));
+        let shown = shown.filter(|shown| !shown.is_empty());
+        broken(
+            format!("the address {} in {}", ips.join(" "), event.kind),
+            shown.unwrap_or_else(|| "none".to_owned()),
+            vec![asked, wrong.seq()],
+        )
+    }
 }
 
 /// A runtime may add labels of its own.

@@ -12,6 +12,9 @@ use crate::history::{
 use crate::oracle::entries_about;
 use crate::oracle::relist::relists_of;
 
+/// The runtime and the suite read their clocks a moment apart.
+pub(super) const APART_NS: i64 = 1_000_000;
+
 impl Events<'_> {
     /// Whether an event or a relist of the case shows it. A run's own relists come too late.
     pub(super) fn are_learnt(&self, kind: EventKind) -> Finding {
@@ -34,8 +37,6 @@ impl Events<'_> {
 
     /// Whether what came afterwards is all or nothing, of every container of the name.
     pub(super) fn are_replayed(&self, all: &[EventKind]) -> Finding {
-        /// The runtime and the suite read their clocks a moment apart.
-        const APART_NS: i64 = 1_000_000;
         let replayed: Vec<&Sighting> = self.all().collect();
         let new = replayed.iter().find(|seen| {
             let opened = opened_before(self.history, seen);

@@ -4,13 +4,17 @@
 mod tests;
 
 use super::Finding::{self, Broken, Holds, Pending};
-use crate::case::{Check, Code, EndedCheck, HeadersCheck};
-use crate::history::{CaseHistory, Observed, StatusCode, StreamEnd};
+use super::gaps::APART_NS;
+use super::time::{span, within_bounds};
+use crate::case::{Check, Code, EndedCheck, HeadersCheck, LatencyCheck};
+use crate::history::{Body, CaseHistory, Event, Observed, Sighting, StatusCode, StreamEnd};
 use crate::oracle::audience::difference;
 
 pub(super) fn assess(check: &Check, history: &CaseHistory, observed: &Observed) -> Finding {
     match check {
         Check::SameEvents(_) => same_events(history, observed),
+        Check::SameReplay(_) => same_replay(history, observed),
+        Check::Latency(check) => arrive_soon(check, history, observed),
         Check::StaysOpen(_) => stays_open(history, observed),
         Check::NothingOlder(_) => nothing_older(history, observed),
         Check::Headers(check) => headers(check, history, observed),
@@ -47,6 +51,92 @@ fn same_events(history: &CaseHistory, observed: &Observed) -> Finding {
             evidence: found.evidence,
         },
     }
+}
+
+/// Whether what happened before the subscription was asked for is told on it as on the next stream
+/// of all cases.
+fn same_replay(history: &CaseHistory, observed: &Observed) -> Finding {
+    let opened = observed.opened();
+    let mut next = history
+        .entries()
+        .iter()
+        .filter(|entry| entry.seq > opened.seq);
+    let next = next.find_map(|entry| match entry.body {
+        Body::SubscriptionOpened { subscription, .. } => Some((entry.seq, subscription)),
+        _ => None,
+    });
+    let Some((asked, next)) = next else {
+        return Pending {
+            awaited: "another stream that is asked for later".to_owned(),
+            evidence: vec![opened.seq],
+        };
+    };
+    let since = opened.at.realtime_ns + APART_NS;
+    let is_old = |seen: &Sighting| seen.event().created_at.0 <= since;
+    let subjects = history.subjects();
+    let of_case = |seen: &Sighting| subjects.iter().any(|it| it.id == seen.event().container);
+    let here = observed
+        .events()
+        .filter(|seen| is_old(seen) && of_case(seen));
+    let here: Vec<Sighting> = here.collect();
+    let all = subjects.iter().flat_map(|subject| &subject.sightings);
+    let there = all.filter(|seen| seen.subscription() == next && is_old(seen));
+    let there: Vec<Sighting> = there.cloned().collect();
+    let lacks = |seen: &&Sighting, others: &[Sighting]| {
+        let same = |other: &Sighting| {
+            let (one, other) = (seen.event(), other.event());
+            let identity = |event: &Event| (event.container.clone(), event.kind, event.created_at);
+            identity(one) == identity(other)
+        };
+        !others.iter().any(same)
+    };
+    let lost = here.iter().find(|seen| lacks(seen, &there));
+    let alone = there.iter().find(|seen| lacks(seen, &here));
+    let (seen, whose) = match (lost, alone) {
+        (None, None) => return Holds,
+        (Some(seen), _) => (seen, "the other does not"),
+        (None, Some(seen)) => (seen, "this one does not"),
+    };
+    Broken {
+        expected: "the same of what happened before, on both streams".to_owned(),
+        actual: format!("one tells {} and {whose}", seen.event().kind),
+        evidence: vec![opened.seq, asked, seen.seq()],
+    }
+}
+
+/// How long an event takes on its way to a subscription, told of the first of all of its name.
+fn arrive_soon(check: &LatencyCheck, history: &CaseHistory, observed: &Observed) -> Finding {
+    let named = || {
+        let all = history.observed();
+        all.filter(|other| other.observer().binding == check.of)
+    };
+    if named()
+        .next()
+        .is_some_and(|first| first.id() != observed.id())
+    {
+        return Holds;
+    }
+    let mut spans = Vec::new();
+    for observed in named() {
+        let Some(proven) = observed.proven() else {
+            continue;
+        };
+        let subjects = history.subjects();
+        let live = observed.events().filter(|seen| {
+            let event = seen.event();
+            let of_case = subjects.iter().any(|subject| subject.id == event.container);
+            let within = history.within_steps(seen.seq()) && seen.seq() > proven.seq;
+            event.kind == check.event && within && of_case
+        });
+        spans.extend(live.map(|seen| span(&seen)));
+    }
+    if spans.is_empty() {
+        return Pending {
+            awaited: check.event.to_string(),
+            evidence: vec![observed.opened().seq],
+        };
+    }
+    within_bounds(check, history, spans)
 }
 
 fn stays_open(history: &CaseHistory, observed: &Observed) -> Finding {

@@ -8,7 +8,8 @@ use std::time::Duration;
 use super::{Broken, Events, Finding, Holds};
 use crate::case::LatencyCheck;
 use crate::history::{
-    Call, ContainerState, ContainerStatus, EventKind, Request, Seq, Sighting, SubjectKind,
+    Call, CaseHistory, ContainerState, ContainerStatus, EventKind, Request, Seq, Sighting,
+    SubjectKind,
 };
 use crate::oracle::statuses::TICK_NS;
 
@@ -117,27 +118,10 @@ impl Events<'_> {
             let Some(sighting) = events.first(check.event) else {
                 return self.awaited(check.event);
             };
-            let made = sighting.event().created_at.0;
-            let took = sighting.at().realtime_ns.saturating_sub(made);
-            all.push((ns(took), sighting.seq()));
+            all.push(span(sighting));
         }
-        all.sort_unstable();
-        // At least so many of 100 take no longer. There is one, which is this subject's.
-        let at = |percent: usize| all[(all.len() * percent).div_ceil(100) - 1];
-        let [(median, _), (p99, _), (worst, slowest)] = [50, 99, 100].map(at);
-        let bounds = [check.median, check.p99].map(|bound| self.history.stretched(bound));
-        if median <= bounds[0] && p99 <= bounds[1] {
-            return Holds;
-        }
-        let (event, number) = (check.event, all.len());
-        Broken {
-            expected: format!(
-                "{event} within {:?}, 99 of 100 within {:?}",
-                bounds[0], bounds[1]
-            ),
-            actual: format!("median {median:?}, p99 {p99:?}, worst {worst:?} of {number}"),
-            evidence: vec![slowest],
-        }
+        // There is one, which is this subject's.
+        within_bounds(check, self.history, all)
     }
 
     /// The first event of which something is wrong: what was expected, what is, and the proof.
@@ -148,6 +132,38 @@ impl Events<'_> {
             actual,
             evidence,
         })
+    }
+}
+
+/// How long an event took on its way, and where it arrived.
+pub(super) fn span(seen: &Sighting) -> (Duration, Seq) {
+    let made = seen.event().created_at.0;
+    let took = seen.at().realtime_ns.saturating_sub(made);
+    (ns(took), seen.seq())
+}
+
+/// Whether events, one or more, took no longer than a check allows.
+pub(super) fn within_bounds(
+    check: &LatencyCheck,
+    history: &CaseHistory,
+    mut all: Vec<(Duration, Seq)>,
+) -> Finding {
+    all.sort_unstable();
+    // At least so many of 100 take no longer.
+    let at = |percent: usize| all[(all.len() * percent).div_ceil(100) - 1];
+    let [(median, _), (p99, _), (worst, slowest)] = [50, 99, 100].map(at);
+    let bounds = [check.median, check.p99].map(|bound| history.stretched(bound));
+    if median <= bounds[0] && p99 <= bounds[1] {
+        return Holds;
+    }
+    let (event, number) = (check.event, all.len());
+    Broken {
+        expected: format!(
+            "{event} within {:?}, 99 of 100 within {:?}",
+            bounds[0], bounds[1]
+        ),
+        actual: format!("median {median:?}, p99 {p99:?}, worst {worst:?} of {number}"),
+        evidence: vec![slowest],
     }
 }
 

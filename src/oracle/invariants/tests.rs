@@ -250,7 +250,12 @@ fn a_shortened_id_is_told() {
 
 #[test]
 fn an_id_that_is_not_the_beginning_of_another_may_be_anothers() {
-    then("c STARTED id=d.0", expect![]);
+    then(
+        "c STARTED id=d.0",
+        expect![[r#"
+        INV-10 at #6: d.0: expected the id of something that a call has made or a list has shown: STARTED of an id that nothing else tells of
+    "#]],
+    );
 }
 
 // INV-04

@@ -3,9 +3,10 @@
 
 use super::{BEGAN_NS, CASE, Extras, Script, created_at, state, times};
 use crate::history::{
-    Body, CallFault, CallId, ContainerId, ContainerListing, ContainerMetadata, ContainerState,
-    ContainerStatus, Labels, Reply, Request, RuntimeNanos, SandboxId, SandboxListing,
-    SandboxReport, SandboxStatus, StatusCode, StreamEnd, SubscriptionId,
+    Body, CallFault, CallId, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata,
+    ContainerState, ContainerStatus, Labels, Reply, Request, RuntimeNanos, SandboxFilter,
+    SandboxId, SandboxListing, SandboxReport, SandboxState, SandboxStatus, StatusCode, StreamEnd,
+    SubscriptionId,
 };
 use crate::pleg::POD_UID_LABEL;
 
@@ -15,14 +16,15 @@ impl Script {
     /// the statuses. `read=+0s`, in the words of an event's `at=`, is when the answer about the
     /// sandbox has read the containers, which it then tells, too: `reported=none` of them, or
     /// `reported=c:running` of one something else.
-    /// What is `gone` has no status; only the `sandbox` may be asked for, `unlisted` are the
-    /// containers, or listed and `unasked`. With `resubscribe` the stream is exchanged when all is
-    /// listed, and before statuses are asked for.
+    /// `ip=x` is the sandbox's address. What is `gone` has no status. Only the `sandbox` may be
+    /// asked for, `unlisted` are the containers, or listed and `unasked`. With `resubscribe` the
+    /// stream is exchanged when all is listed, and before statuses are asked for.
     pub(super) fn inspect(&mut self, name: &str, extras: &Extras<'_>) {
         let of_run = name == "run";
         let pod = if of_run { "pod" } else { name };
         let sandbox = SandboxId::from(self.id_of(pod).as_str());
-        let status = self.sandbox_status(pod, &Extras(&[]));
+        let mut status = self.sandbox_status(pod, &Extras(&[]));
+        status.ips = extras.value("ip").into_iter().map(str::to_owned).collect();
         let uid = status.metadata.clone().unwrap_or_default().uid;
         let label = Labels::from([(POD_UID_LABEL.to_owned(), uid.to_string())]);
         let labels = if of_run { Labels::new() } else { label.clone() };
@@ -34,7 +36,7 @@ impl Script {
             labels: Labels::new(),
         };
         let told = extras.0.iter().filter_map(|word| word.split_once('='));
-        let told = told.filter(|(name, _)| !["read", "reported"].contains(name));
+        let told = told.filter(|(name, _)| !["read", "reported", "ip"].contains(name));
         let (gone, told): (Vec<_>, Vec<_>) = told.partition(|(_, told)| *told == "gone");
         let statuses: Vec<ContainerStatus> = told
             .into_iter()
@@ -160,6 +162,36 @@ impl Script {
         self.record(Body::SubscriptionEnded { subscription, end });
     }
 
+    /// What a list has found: `c=running`, and of sandboxes `pod=ready`.
+    pub(super) fn found(&self, request: &Request, extras: &Extras<'_>) -> Reply {
+        let told = extras.0.iter().filter_map(|word| word.split_once('='));
+        let told = told.filter(|(name, _)| *name != "state");
+        if let Request::FindSandboxes(_) = request {
+            let listing = |(name, word): (&str, &str)| SandboxListing {
+                id: SandboxId::from(self.id_of(name).as_str()),
+                metadata: None,
+                state: sandbox_state(word),
+                created_at: RuntimeNanos(BEGAN_NS),
+                labels: Labels::new(),
+            };
+            return Reply::Sandboxes(told.map(listing).collect());
+        }
+        let sandbox = match request {
+            Request::ListContainers { sandbox, .. } => sandbox.clone(),
+            _ => None,
+        };
+        let listing = |(name, word): (&str, &str)| ContainerListing {
+            id: self.id_of(name),
+            sandbox: sandbox.clone().unwrap_or_default(),
+            metadata: None,
+            image: None,
+            state: state(word),
+            created_at: RuntimeNanos(BEGAN_NS),
+            labels: Labels::new(),
+        };
+        Reply::Containers(told.map(listing).collect())
+    }
+
     fn ask(&mut self, of_run: bool, request: Request, result: Result<Reply, CallFault>) {
         self.calls.push((String::new(), request.clone()));
         let call = CallId(self.calls.len() as u64);
@@ -169,6 +201,38 @@ impl Script {
             request,
         });
         self.record(Body::CallEnded { call, result });
+    }
+}
+
+/// `c find` by the id of a container, `pod find` by a sandbox, `pod find-sandbox` by its id; each
+/// with `state=running`, and `streamed`. What is found follows, as in `relist`.
+pub(super) fn find(name: &str, word: &str, id: &ContainerId, extras: &Extras<'_>) -> Request {
+    let sandbox = SandboxId::from(id.as_str());
+    let wanted = extras.value("state");
+    let streamed = extras.has("streamed");
+    if word == "find-sandbox" {
+        return Request::FindSandboxes(SandboxFilter {
+            id: Some(sandbox),
+            state: wanted.map(sandbox_state),
+            streamed,
+            ..SandboxFilter::default()
+        });
+    }
+    let of_pod = name.starts_with("pod");
+    Request::FindContainers(ContainerFilter {
+        id: (!of_pod).then(|| id.clone()),
+        sandbox: of_pod.then_some(sandbox),
+        state: wanted.map(state),
+        streamed,
+        ..ContainerFilter::default()
+    })
+}
+
+fn sandbox_state(word: &str) -> SandboxState {
+    match word {
+        "ready" => SandboxState::Ready,
+        "notready" => SandboxState::NotReady,
+        _ => panic!("no state of a sandbox: {word}"),
     }
 }
 

@@ -19,6 +19,7 @@ impl Script {
                 binding: binding.to_owned(),
                 stalls: extras.has("stalls"),
                 deadline: extras.value("deadline").map(span),
+                ..Observer::default()
             };
             self.record(Body::SubscriptionOpened {
                 subscription,

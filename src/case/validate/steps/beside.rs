@@ -3,7 +3,7 @@
 use super::{Round, Walk};
 use crate::case::validate::names::{Kind, Wanted};
 use crate::case::validate::workload;
-use crate::case::{AsideStep, CreateStep, ExecStep, Need, SandboxRef, SandboxStep, Terms};
+use crate::case::{AsideStep, Branch, CreateStep, ExecStep, Need, SandboxRef, SandboxStep, Terms};
 use crate::history::AsideOf;
 
 impl<'a> Walk<'a, '_> {
@@ -23,6 +23,11 @@ impl<'a> Walk<'a, '_> {
     pub(super) fn again(&mut self, step: &SandboxStep) {
         if let Some(earlier) = &step.again {
             self.resolve(("again", earlier), Wanted::Sandbox);
+        }
+        if step.own_network && !self.file.needs.contains(&Need::Network) {
+            self.found
+                .object_to("own-network", "there may be no network")
+                .advise("add `needs: [network]`");
         }
         if step.again.is_some() && step.without_uid {
             self.found
@@ -69,6 +74,15 @@ impl<'a> Walk<'a, '_> {
                 .advise("the CRI counts it in seconds");
         }
         self.span("timeout", Some(step.timeout));
+    }
+
+    pub(super) fn each_handler(&mut self, step: &'a Branch, round: Round) {
+        if !self.file.needs.contains(&Need::Handlers) {
+            self.found
+                .object("there may be no handlers to choose from")
+                .advise("add `needs: [handlers]`");
+        }
+        self.apart(&step.steps, round);
     }
 
     pub(super) fn aside(&mut self, step: &AsideStep) {

@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-use super::{Parts, items, once};
+use super::{Parts, container_state, items, once, read_labels, sandbox_state};
 use crate::history::wire::{Field, Fields, Value};
 use crate::history::{
-    Aside, Body, CallFault, CaseRun, ContainerId, HostFact, ImageListing, Observer, Reply, Request,
-    RuntimeVersion, StatusCode, StepsEnd, StreamEnd, SubscriptionId,
+    Aside, Body, CallFault, CaseRun, ContainerFilter, ContainerId, HostFact, ImageListing,
+    Observer, Reply, Request, RuntimeStatus, RuntimeVersion, SandboxFilter, StatusCode, StepsEnd,
+    StreamEnd, SubscriptionId,
 };
 
 /// An entry of the field with this number.
@@ -32,16 +33,83 @@ pub(super) fn body(tag: u64, message: &[u8]) -> Option<Body> {
     })
 }
 
-pub(super) fn request(tag: u64, value: Value<'_>) -> Option<Request> {
+pub(super) fn request(tag: u64, value: Value<'_>, parts: &mut Parts) -> Option<Request> {
     Some(match tag {
         3 => nothing(value, Request::Version)?,
         15 => Request::ImageStatus(value.text()?),
         16 => Request::PullImage(value.text()?),
         17 => Request::RemoveImage(value.text()?),
         18 => nothing(value, Request::ListImages)?,
+        19 => exec_sync(value.bytes()?, parts)?,
         20 => aside(value.bytes()?)?,
+        21 => find_sandboxes(value.bytes()?, parts)?,
+        22 => find_containers(value.bytes()?, parts)?,
+        23 => nothing(value, Request::RuntimeStatus)?,
         _ => return None,
     })
+}
+
+fn exec_sync(message: &[u8], parts: &mut Parts) -> Option<Request> {
+    let (mut container, mut command) = (ContainerId::default(), Vec::new());
+    let mut timeout = Duration::ZERO;
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => container = parts.id(value)?,
+            2 => command.push(value.text()?),
+            3 => timeout = Duration::from_nanos(value.number()?),
+            _ => return None,
+        }
+    }
+    Some(Request::ExecSync {
+        container,
+        command,
+        timeout,
+    })
+}
+
+fn find_sandboxes(message: &[u8], parts: &mut Parts) -> Option<Request> {
+    let mut filter = SandboxFilter::default();
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => filter.id = Some(parts.id(value)?),
+            2 => filter.state = Some(sandbox_state(value.short_signed()?)),
+            3 => read_labels(&mut filter.labels, &mut fields, parts)?,
+            4 => filter.streamed = value.number()? != 0,
+            _ => return None,
+        }
+    }
+    Some(Request::FindSandboxes(filter))
+}
+
+fn find_containers(message: &[u8], parts: &mut Parts) -> Option<Request> {
+    let mut filter = ContainerFilter::default();
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => filter.id = Some(parts.id(value)?),
+            2 => filter.state = Some(container_state(value.short_signed()?)),
+            3 => filter.sandbox = Some(parts.id(value)?),
+            4 => read_labels(&mut filter.labels, &mut fields, parts)?,
+            5 => filter.streamed = value.number()? != 0,
+            _ => return None,
+        }
+    }
+    Some(Request::FindContainers(filter))
+}
+
+fn runtime_status(message: &[u8]) -> Option<Reply> {
+    let mut status = RuntimeStatus::default();
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => status.conditions.push(value.text()?),
+            2 => status.handlers.push(value.text()?),
+            _ => return None,
+        }
+    }
+    Some(Reply::RuntimeStatus(status))
 }
 
 pub(super) fn reply(tag: u64, value: Value<'_>) -> Option<Reply> {
@@ -52,6 +120,7 @@ pub(super) fn reply(tag: u64, value: Value<'_>) -> Option<Reply> {
         12 => Reply::Pulled(value.text()?),
         13 => Reply::Images(items(value, image)?),
         16 => Reply::Exec(value.zigzag()?),
+        17 => runtime_status(value.bytes()?)?,
         _ => return None,
     })
 }
@@ -117,6 +186,8 @@ fn observer(message: &[u8]) -> Option<Observer> {
             2 => observer.binding = value.text()?,
             3 => observer.stalls = value.number()? != 0,
             4 => observer.deadline = Some(Duration::from_nanos(value.number()?)),
+            5 => observer.unknown_fields = value.number()? != 0,
+            6 => observer.authority = Some(value.text()?),
             _ => return None,
         }
     }
@@ -223,25 +294,6 @@ fn aside(message: &[u8]) -> Option<Request> {
         }
     }
     Some(Request::Aside(Aside::named(&method)?, id))
-}
-
-pub(super) fn exec_sync(message: &[u8], parts: &mut Parts) -> Option<Request> {
-    let (mut container, mut command) = (ContainerId::default(), Vec::new());
-    let mut timeout = Duration::ZERO;
-    let mut fields = Fields::of(message);
-    while let Some(Field { tag, value }) = fields.next()? {
-        match tag {
-            1 => container = parts.id(value)?,
-            2 => command.push(value.text()?),
-            3 => timeout = Duration::from_nanos(value.number()?),
-            _ => return None,
-        }
-    }
-    Some(Request::ExecSync {
-        container,
-        command,
-        timeout,
-    })
 }
 
 fn version(message: &[u8]) -> Option<RuntimeVersion> {

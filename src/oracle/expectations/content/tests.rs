@@ -176,3 +176,50 @@ fn every_rule_that_a_case_names_is_there() {
         }
     }
 }
+
+const ADDRESSES: &str = "addresses: {of: c}";
+
+#[test]
+fn addresses_are_those_of_the_sandbox_until_it_stops() {
+    let script = "pod run; pod CREATED; pod STARTED ip=x; pod inspect sandbox ip=x; c create; \
+                  c CREATED ip=x; pod stop; c STOPPED; pod STOPPED; end";
+    check(ADDRESSES, script, expect!["holds"]);
+    check("addresses: {of: pod}", script, expect!["holds"]);
+}
+
+#[test]
+fn an_event_lacks_the_address() {
+    check(
+        ADDRESSES,
+        "pod run; pod inspect sandbox ip=x; c create; c CREATED; end",
+        expect![[r#"
+            ORD-01 at #6 #9: c (c.0.beef): expected the address x in CREATED: none
+        "#]],
+    );
+    check(
+        "addresses: {of: pod}",
+        "pod run; pod STARTED ip=y; pod inspect sandbox ip=x; end",
+        expect![[r#"
+            ORD-01 at #7 #3: pod (pod.0.beef): expected the address x in STARTED: y
+        "#]],
+    );
+}
+
+#[test]
+fn there_must_be_an_address() {
+    check(
+        ADDRESSES,
+        "pod run; pod inspect sandbox; c create; c CREATED; end",
+        expect![[r#"
+            ORD-01 at #6: c (c.0.beef): expected an address in PodSandboxStatus: none
+        "#]],
+    );
+    check(
+        ADDRESSES,
+        "pod run; c create; c CREATED; end",
+        expect![[r#"
+            waits for a PodSandboxStatus of the running sandbox of c
+            ORD-01 at: c (c.0.beef): expected a PodSandboxStatus of the running sandbox: it has not come
+        "#]],
+    );
+}

@@ -132,3 +132,79 @@ fn the_runtime_ends_a_subscription_as_it_shall() {
     "#]],
     );
 }
+
+const REPLAY: &str = "same-replay: {of: b}";
+/// Something has happened, and then two subscribe, one after the other.
+const BOTH: &str = "pod run; c create; observe 7 as=b; resubscribe";
+
+#[test]
+fn both_are_told_the_same_of_the_past_or_nothing() {
+    check(REPLAY, &format!("{BOTH}; end"), expect!["holds"]);
+    let both = "c CREATED at=0; c CREATED on=7 at=0";
+    check(REPLAY, &format!("{BOTH}; {both}; end"), expect!["holds"]);
+}
+
+#[test]
+fn what_is_new_is_no_replay() {
+    check(
+        REPLAY,
+        &format!("{BOTH}; c CREATED on=7; end"),
+        expect!["holds"],
+    );
+}
+
+#[test]
+fn one_is_told_of_the_past_and_the_other_is_not() {
+    check(
+        REPLAY,
+        &format!("{BOTH}; c CREATED on=7 at=0; end"),
+        expect![[r#"
+            ORD-01 at #5 #7 #8: b, stream 7: expected the same of what happened before, on both streams: one tells CREATED and the other does not
+        "#]],
+    );
+    check(
+        REPLAY,
+        &format!("{BOTH}; c CREATED at=0; end"),
+        expect![[r#"
+            ORD-01 at #5 #7 #8: b, stream 7: expected the same of what happened before, on both streams: one tells CREATED and this one does not
+        "#]],
+    );
+}
+
+#[test]
+fn a_replay_needs_another_stream_to_be_compared_with() {
+    check(
+        REPLAY,
+        "pod run; c create; observe 7 as=b; end",
+        expect![[r#"
+            waits for another stream that is asked for later of b
+            ORD-01 at #5: b, stream 7: expected another stream that is asked for later: it has not come
+        "#]],
+    );
+}
+
+#[test]
+fn an_event_is_soon_on_every_subscription_of_the_name() {
+    let soon = "latency: {of: b, event: created, median: 100ms, p99: 1s}";
+    let two = "pod run; observe 7 as=b proven; observe 8 as=b proven; c create";
+    check(
+        soon,
+        &format!("{two}; c CREATED; c CREATED on=7; c CREATED on=8; end"),
+        expect!["holds"],
+    );
+    check(
+        soon,
+        &format!("{two}; c CREATED; c CREATED on=7; c CREATED on=8 at=-2s; end"),
+        expect![[r#"
+            ORD-01 at #11: b, stream 7: expected CREATED within 100ms, 99 of 100 within 1s: median 0ns, p99 2s, worst 2s of 2
+        "#]],
+    );
+    check(
+        soon,
+        &format!("{two}; c CREATED; end"),
+        expect![[r#"
+            waits for CREATED of b
+            ORD-01 at #3: b, stream 7: expected CREATED: it has not come
+        "#]],
+    );
+}
