@@ -363,7 +363,9 @@ impl Machine {
         let containers = self.containers.values().chain(self.leaving.values());
         let passing = containers.filter(|container| {
             let (status, inside) = (&container.status, &container.spec.sandbox);
-            id.as_ref().is_none_or(|id| status.id == *id)
+            // As runtimes do, it takes the beginning of an id for the id.
+            let wanted = id.as_ref();
+            wanted.is_none_or(|id| status.id.as_str().starts_with(id.as_str()))
                 && state.is_none_or(|state| status.state == state)
                 && sandbox.as_ref().is_none_or(|wanted| inside == wanted)
                 && carries(&status.labels, labels)

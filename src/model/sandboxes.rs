@@ -197,7 +197,9 @@ impl Machine {
     pub(super) fn list_sandboxes(&mut self, filter: &SandboxFilter) -> Reply {
         let sandboxes = self.sandboxes.values();
         let passing = sandboxes.filter(|sandbox| {
-            filter.id.as_ref().is_none_or(|id| sandbox.id == *id)
+            // As runtimes do, it takes the beginning of an id for the id.
+            let wanted = filter.id.as_ref();
+            wanted.is_none_or(|id| sandbox.id.as_str().starts_with(id.as_str()))
                 && filter.state.is_none_or(|state| sandbox.state == state)
                 && carries(&sandbox.spec.labels, &filter.labels)
         });

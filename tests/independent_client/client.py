@@ -138,10 +138,10 @@ def main(folder, socket):
     runtime.RemovePodSandbox(cri.RemovePodSandboxRequest(pod_sandbox_id=pod))
     expect("pods at the end", len(runtime.ListPodSandbox(cri.ListPodSandboxRequest()).items), 0)
     try:
-        runtime.ExecSync(cri.ExecSyncRequest(container_id=exits, cmd=["true"]))
-        sys.exit("ExecSync was done")
+        runtime.CheckpointContainer(cri.CheckpointContainerRequest(container_id=exits))
+        sys.exit("CheckpointContainer was done")
     except grpc.RpcError as fault:
-        expect("ExecSync", fault.code(), grpc.StatusCode.UNIMPLEMENTED)
+        expect("CheckpointContainer", fault.code(), grpc.StatusCode.UNIMPLEMENTED)
     for event in events.seen:
         what = "the second subscriber"
         expect(what, second.next(what, event.container_id, event.container_event_type), event)
