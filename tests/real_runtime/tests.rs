@@ -141,9 +141,11 @@ pub(crate) fn a_run_in_json_prints_nothing_but_json(node: &Node) {
     leaves_nothing(node, &run_id(&ended.err));
     let lines = ended.out.lines().map(serde_json::from_str::<Value>);
     let lines: Vec<_> = lines.map(Result::unwrap).collect();
-    let ends = lines.iter().filter(|line| {
-        line["type"] == "test" && (line["event"] == "ok" || line["event"] == "failed")
-    });
+    let is_end = |line: &&Value| {
+        let event = line["event"].as_str().unwrap_or_default();
+        line["type"] == "test" && ["ok", "failed", "ignored"].contains(&event)
+    };
+    let ends = lines.iter().filter(is_end);
     assert_eq!(lines[0]["test_count"], ends.count(), "{ended:#?}");
 }
 
