@@ -11,9 +11,17 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+/// The shortest id by which a process is killed, in bytes. Those of containerd and CRI-O have 64.
+const SHORTEST_ID: usize = 32;
+
 /// Why a sandbox's own process cannot be killed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
+    /// So short an id stands in the cgroups of others, too.
+    #[error(
+        "`{0}` is too short an id to know a sandbox's process by: {SHORTEST_ID} bytes at least"
+    )]
+    Vague(String),
     /// Nothing on this host is in its cgroup.
     #[error("no process of this host is in a cgroup of sandbox {0}")]
     Missing(String),
@@ -40,6 +48,9 @@ pub(super) struct Held {
 /// # Errors
 /// If it is not to be found, or cannot be told from others.
 pub(super) fn of_sandbox(id: &str) -> Result<Held, ProcessError> {
+    if id.len() < SHORTEST_ID {
+        return Err(ProcessError::Vague(id.to_owned()));
+    }
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc")? {
         let name = entry?.file_name();
@@ -117,7 +128,15 @@ mod tests {
 
     #[test]
     fn no_process_is_that_of_a_sandbox_that_is_not_there() {
-        let missing = of_sandbox("no-such-sandbox").unwrap_err();
+        let missing = of_sandbox("no-sandbox-has-such-an-id-at-all").unwrap_err();
         assert!(matches!(missing, ProcessError::Missing(_)), "{missing}");
+    }
+
+    #[test]
+    fn an_id_that_others_may_bear_kills_nobody() {
+        for id in ["", "a", "no-sandbox-has-such-an-id-at-al"] {
+            let vague = of_sandbox(id).unwrap_err();
+            assert!(matches!(vague, ProcessError::Vague(_)), "{vague}");
+        }
     }
 }
