@@ -18,7 +18,7 @@ mod relist;
 mod reports;
 mod sandboxes;
 #[cfg(test)]
-mod script;
+pub(crate) mod script;
 mod siblings;
 mod situation;
 mod snapshots;

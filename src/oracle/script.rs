@@ -40,7 +40,7 @@ pub(super) fn history(script: &str) -> CaseHistory {
 
 /// The entries that a script stands for.
 #[track_caller]
-pub(super) fn entries(script: &str) -> Vec<Entry> {
+pub(crate) fn entries(script: &str) -> Vec<Entry> {
     let mut read = Script::default();
     read.record(Body::CaseBegan {
         case: CASE,
@@ -122,10 +122,10 @@ impl Script {
                 let fact = HostFact::OomKills(kills);
                 self.record(Body::Fact { case: CASE, fact });
             }
-            ["wait", "in-vain", wanted] => self.record(Body::Waited {
+            ["wait", how @ ("met" | "in-vain"), wanted] => self.record(Body::Waited {
                 case: CASE,
                 wanted: wanted.replace('_', " "),
-                met: false,
+                met: how == "met",
                 bound: Duration::from_secs(10),
             }),
             ["resubscribe"] => self.resubscribe(),

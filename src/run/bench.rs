@@ -1,10 +1,14 @@
 //! What the suite costs: its wall time beside that of the same calls, sent back to back.
 //!
 //! The suite runs once and records its history. Then a bare loop sends the calls of every case
-//! again, to the same runtime and with as many cases and rounds at once, but waits for nothing but
-//! the calls themselves: no stream, no events, no markers, no verdicts.
+//! again, to the same runtime and with as many cases and rounds at once: no stream, no markers, no
+//! relists, no verdicts. Between two calls it lets pass what the case had to wait for, as long as
+//! that took when it was recorded: the life of a container that ends by itself, a time in which
+//! nothing may come, an event that never came. What is left to compare is the suite's own doing.
 
-use std::collections::BTreeMap;
+mod script;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,34 +16,19 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
 
+use self::script::{Recorded, Script, scripts};
 use super::outputs::{Outputs, Places};
 use super::{Exit, RunError, RunOptions, Shown, Target, Tested, plan, prepare, run_plan};
 use crate::case::Case;
 use crate::cri::Client;
 use crate::drive::{self, Caller};
 use crate::history::{
-    Body, CallId, CaseRun, ContainerId, ContainerSpec, Entry, Reply, Request, RunId, SandboxId,
-    SandboxSpec, codec,
+    CaseRun, ContainerId, ContainerSpec, Reply, Request, RunId, SandboxId, SandboxSpec, codec,
 };
 use crate::host;
 use crate::recorder::Recorder;
-
-/// The calls of one case, in the order in which they began.
-#[derive(Debug, Default)]
-struct Script {
-    alone: bool,
-    calls: Vec<Recorded>,
-}
-
-/// One recorded call.
-#[derive(Clone, Debug)]
-struct Recorded {
-    request: Request,
-    made: Option<String>,
-    began: u64,
-    ended: u64,
-}
 
 /// Runs the suite, then its bare calls, and prints both times and their ratio.
 ///
@@ -54,9 +43,10 @@ pub fn bench_overhead(
         return Err(RunError::Unserved);
     };
     let planned = plan(cases, &options.selection)?;
-    let alone: Vec<bool> = planned
-        .iter()
-        .map(|planned| planned.case.exclusive)
+    let alone: BTreeSet<CaseRun> = (0..)
+        .map(CaseRun)
+        .zip(&planned)
+        .filter_map(|(run, planned)| planned.case.exclusive.then_some(run))
         .collect();
     let path = std::env::temp_dir().join(format!("{}.binpb", uuid::Uuid::new_v4()));
     let mut outputs = Outputs::open(Places {
@@ -69,13 +59,20 @@ pub fn bench_overhead(
     let _ = std::fs::remove_file(&path);
     let (report, entries) = (report?, entries?);
     let runtime = Runtime::new()?;
-    let scripts = scripts(&entries, &alone);
-    let calls: usize = scripts.iter().map(|script| script.calls.len()).sum();
-    let bare = runtime.block_on(bare_loop(options, target, scripts))?;
+    let (alone, beside): (Vec<_>, Vec<_>) = scripts(&entries)
+        .into_iter()
+        .partition(|script| alone.contains(&script.case));
+    let calls: usize = alone
+        .iter()
+        .chain(&beside)
+        .map(|script| script.calls.len())
+        .sum();
+    let bare = runtime.block_on(bare_loop(options, target, alone, beside))?;
     let ratio = report.duration.as_secs_f64() / bare.as_secs_f64();
     writeln!(
         out,
-        "overhead: suite {:.2} s, bare loop of the same {calls} calls {:.2} s, ratio {ratio:.2} \
+        "overhead: suite {:.2} s, bare loop of the same {calls} calls and waits {:.2} s, ratio \
+         {ratio:.2} \
          ({} cases at once)",
         report.duration.as_secs_f64(),
         bare.as_secs_f64(),
@@ -84,53 +81,12 @@ pub fn bench_overhead(
     Ok(Exit::Conformant)
 }
 
-/// The cases' calls out of a history, in the order in which the cases began.
-fn scripts(entries: &[Entry], alone: &[bool]) -> Vec<Script> {
-    let mut scripts = BTreeMap::<CaseRun, Script>::new();
-    let mut open = BTreeMap::<CallId, (CaseRun, Request, u64)>::new();
-    for entry in entries {
-        let at = entry.at.monotonic_ns;
-        match &entry.body {
-            Body::CallBegan {
-                call,
-                case: Some(case),
-                request,
-            } if !is_relist(request) => {
-                open.insert(*call, (*case, request.clone(), at));
-            }
-            Body::CallEnded { call, result } => {
-                let Some((case, request, began)) = open.remove(call) else {
-                    continue;
-                };
-                let made = match result {
-                    Ok(Reply::Sandbox(id)) => Some(id.to_string()),
-                    Ok(Reply::Container(id)) => Some(id.to_string()),
-                    _ => None,
-                };
-                let call = Recorded {
-                    request,
-                    made,
-                    began,
-                    ended: at,
-                };
-                scripts.entry(case).or_default().calls.push(call);
-            }
-            _ => {}
-        }
-    }
-    let mut scripts: Vec<Script> = scripts.into_values().collect();
-    for (script, alone) in scripts.iter_mut().zip(alone) {
-        script.alone = *alone;
-        script.calls.sort_by_key(|call| call.began);
-    }
-    scripts
-}
-
 /// Sends the scripts' calls and returns how long they took.
 async fn bare_loop(
     options: &RunOptions,
     target: &Target,
-    scripts: Vec<Script>,
+    alone: Vec<Script>,
+    beside: Vec<Script>,
 ) -> Result<Duration, RunError> {
     let client = Client::connect(&target.runtime, &target.images, target.deadline).await;
     let caller = Caller {
@@ -142,8 +98,6 @@ async fn bare_loop(
     let image = prepare::image(options, &caller, &run, &mut None).await?;
     let places = Arc::new(Semaphore::new(options.threads));
     let began = host::now();
-    let (alone, beside): (Vec<Script>, Vec<Script>) =
-        scripts.into_iter().partition(|script| script.alone);
     let mut running = JoinSet::new();
     for script in beside {
         let place = places.clone().acquire_owned().await;
@@ -192,7 +146,7 @@ impl Replay {
     async fn script(&self, script: Script) {
         let mut stretch = Vec::new();
         for call in script.calls {
-            if is_about_sandbox(&call.request) {
+            if script::is_about_sandbox(&call.request) {
                 self.stretch(std::mem::take(&mut stretch)).await;
                 self.send(call).await;
             } else {
@@ -203,17 +157,10 @@ impl Replay {
     }
 
     async fn stretch(&self, calls: Vec<Recorded>) {
-        let places = Arc::new(Semaphore::new(most_at_once(&calls)));
-        let mut chains: Vec<(String, Vec<Recorded>)> = Vec::new();
-        for call in calls {
-            let id = container_of(&call);
-            match chains.iter_mut().find(|(chain, _)| *chain == id) {
-                Some((_, chain)) => chain.push(call),
-                None => chains.push((id, vec![call])),
-            }
-        }
+        let chains = script::chains(calls);
+        let places = Arc::new(Semaphore::new(script::most_at_once(&chains)));
         let mut running = JoinSet::new();
-        for (_, chain) in chains {
+        for chain in chains {
             let place = places.clone().acquire_owned().await;
             let this = self.clone();
             running.spawn(async move {
@@ -230,6 +177,10 @@ impl Replay {
         let Some(request) = self.renamed(&call).await else {
             return;
         };
+        if !call.pause.is_zero() {
+            // The time itself is what is to pass.
+            sleep_until(Instant::now() + call.pause).await;
+        }
         // A call that failed when it was recorded fails again; either way it took its time.
         let made = match self.client.call(&request).await {
             Ok(Reply::Sandbox(id)) => Some(id.to_string()),
@@ -297,50 +248,4 @@ impl Replay {
             other => other.clone(),
         })
     }
-}
-
-fn is_about_sandbox(request: &Request) -> bool {
-    matches!(
-        request,
-        Request::RunSandbox(_) | Request::StopSandbox(_) | Request::RemoveSandbox(_)
-    )
-}
-
-/// Relists belong to the suite's watching, not to what the cases do.
-fn is_relist(request: &Request) -> bool {
-    matches!(
-        request,
-        Request::ListSandboxes(_)
-            | Request::FindSandboxes(_)
-            | Request::FindContainers(_)
-            | Request::SandboxStatus(_)
-            | Request::ListContainers { .. }
-            | Request::ContainerStatus(_)
-    )
-}
-
-/// The recorded id of the container that a call is about.
-fn container_of(call: &Recorded) -> String {
-    match &call.request {
-        Request::StartContainer(id)
-        | Request::RemoveContainer(id)
-        | Request::StopContainer { container: id, .. } => id.to_string(),
-        _ => call.made.clone().unwrap_or_default(),
-    }
-}
-
-/// How many of these calls were under way at once.
-fn most_at_once(calls: &[Recorded]) -> usize {
-    let at_once = |at: u64| {
-        calls
-            .iter()
-            .filter(|call| call.began <= at && at < call.ended)
-            .count()
-    };
-    calls
-        .iter()
-        .map(|call| at_once(call.began))
-        .max()
-        .unwrap_or(0)
-        .max(1)
 }

@@ -1,0 +1,200 @@
+//! What a bare loop does of a recorded run: the calls of its cases, and how long each came after
+//! what the case had to wait for.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::history::{Body, CallId, CaseRun, Entry, Reply, Request};
+
+/// The calls of one case, in the order in which they began.
+#[derive(Debug)]
+pub(super) struct Script {
+    pub(super) case: CaseRun,
+    pub(super) calls: Vec<Recorded>,
+}
+
+/// One recorded call.
+#[derive(Clone, Debug)]
+pub(super) struct Recorded {
+    /// How much later than the call before it what the case waited for had come.
+    pub(super) pause: Duration,
+    pub(super) request: Request,
+    /// The id that it returned.
+    pub(super) made: Option<String>,
+    /// When it began and when it ended, in nanoseconds.
+    pub(super) began: u64,
+    pub(super) ended: u64,
+}
+
+/// What a case waits for: when it came, and whose event it was; of nobody if it is none.
+type Came = (u64, Option<String>);
+
+/// What a history tells of one case.
+#[derive(Debug, Default)]
+struct Told {
+    calls: Vec<Recorded>,
+    waits: Vec<Came>,
+}
+
+/// The cases' calls out of a history, in the order in which the cases began.
+pub(super) fn scripts(entries: &[Entry]) -> Vec<Script> {
+    let mut told = BTreeMap::<CaseRun, Told>::new();
+    let mut open = BTreeMap::<CallId, (CaseRun, Request, u64)>::new();
+    let mut events = Vec::<Came>::new();
+    for entry in entries {
+        let at = entry.at.monotonic_ns;
+        match &entry.body {
+            Body::CallBegan {
+                call,
+                case: Some(case),
+                request,
+            } if !is_relist(request) => {
+                open.insert(*call, (*case, request.clone(), at));
+            }
+            Body::CallEnded { call, result } => {
+                let Some((case, request, began)) = open.remove(call) else {
+                    continue;
+                };
+                let made = match result {
+                    Ok(Reply::Sandbox(id)) => Some(id.to_string()),
+                    Ok(Reply::Container(id)) => Some(id.to_string()),
+                    _ => None,
+                };
+                told.entry(case).or_default().calls.push(Recorded {
+                    pause: Duration::ZERO,
+                    request,
+                    made,
+                    began,
+                    ended: at,
+                });
+            }
+            Body::Event { event, .. } => events.push((at, Some(event.container.to_string()))),
+            Body::Waited {
+                case, wanted, met, ..
+            } => told.entry(*case).or_default().waited(at, wanted, *met),
+            _ => {}
+        }
+    }
+    told.into_iter()
+        .map(|(case, told)| told.script(case, &events))
+        .collect()
+}
+
+impl Told {
+    /// A wait for an event that came is told by the event. What else is waited for is a time in
+    /// which nothing may come, or an end; and an event that never came.
+    fn waited(&mut self, at: u64, wanted: &str, met: bool) {
+        let id = wanted
+            .rsplit_once(" (")
+            .and_then(|(_, id)| id.strip_suffix(')'));
+        if !met || id.is_none() {
+            self.waits.push((at, id.map(str::to_owned)));
+        }
+    }
+
+    fn script(self, case: CaseRun, events: &[Came]) -> Script {
+        let Self { mut calls, waits } = self;
+        calls.sort_by_key(|call| call.began);
+        let ours = |(_, id): &&Came| {
+            let mut made = calls.iter().map(|call| &call.made);
+            made.any(|made| made == id)
+        };
+        let awaited: Vec<Came> = events.iter().filter(ours).chain(&waits).cloned().collect();
+        let pauses: Vec<Duration> = (0..calls.len())
+            .map(|place| pause(&calls, place, &awaited))
+            .collect();
+        for (call, pause) in calls.iter_mut().zip(pauses) {
+            call.pause = pause;
+        }
+        Script { case, calls }
+    }
+}
+
+/// From the end of the call before, of the same container or else of all, to the last thing that
+/// came before this call and that it may have waited for.
+fn pause(calls: &[Recorded], place: usize, awaited: &[Came]) -> Duration {
+    let call = &calls[place];
+    let of_sandbox = is_about_sandbox(&call.request);
+    let id = container_of(call);
+    let is_first = call.made.as_ref() == Some(&id);
+    let before = calls[..place]
+        .iter()
+        .filter(|earlier| of_sandbox || is_first || container_of(earlier) == id);
+    let Some(after) = before.map(|earlier| earlier.ended).max() else {
+        return Duration::ZERO;
+    };
+    let counts = |of: &Option<String>| match of {
+        Some(of) => of_sandbox || (!is_first && *of == id),
+        None => true,
+    };
+    let last = awaited
+        .iter()
+        .filter(|(at, of)| *at <= call.began && counts(of))
+        .map(|(at, _)| *at)
+        .max();
+    Duration::from_nanos(last.unwrap_or(0).saturating_sub(after))
+}
+
+/// The calls of each container, one container after the other.
+pub(super) fn chains(calls: Vec<Recorded>) -> Vec<Vec<Recorded>> {
+    let mut chains: Vec<(String, Vec<Recorded>)> = Vec::new();
+    for call in calls {
+        let id = container_of(&call);
+        match chains.iter_mut().find(|(chain, _)| *chain == id) {
+            Some((_, chain)) => chain.push(call),
+            None => chains.push((id, vec![call])),
+        }
+    }
+    chains.into_iter().map(|(_, chain)| chain).collect()
+}
+
+/// How many of these chains were under way at once.
+pub(super) fn most_at_once(chains: &[Vec<Recorded>]) -> usize {
+    let span = |chain: &Vec<Recorded>| {
+        let ended = chain.iter().map(|call| call.ended).max();
+        Some((chain.first()?.began, ended?))
+    };
+    let spans: Vec<_> = chains.iter().filter_map(span).collect();
+    let at_once = |at: u64| {
+        let under_way = spans
+            .iter()
+            .filter(|(began, ended)| *began <= at && at < *ended);
+        under_way.count()
+    };
+    let most = spans.iter().map(|(began, _)| at_once(*began)).max();
+    most.unwrap_or(0).max(1)
+}
+
+pub(super) fn is_about_sandbox(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::RunSandbox(_) | Request::StopSandbox(_) | Request::RemoveSandbox(_)
+    )
+}
+
+/// Relists belong to the suite's watching, not to what the cases do.
+fn is_relist(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::ListSandboxes(_)
+            | Request::FindSandboxes(_)
+            | Request::FindContainers(_)
+            | Request::SandboxStatus(_)
+            | Request::ListContainers { .. }
+            | Request::ContainerStatus(_)
+    )
+}
+
+/// The recorded id of the container that a call is about.
+fn container_of(call: &Recorded) -> String {
+    match &call.request {
+        Request::StartContainer(id)
+        | Request::RemoveContainer(id)
+        | Request::StopContainer { container: id, .. }
+        | Request::ExecSync { container: id, .. } => id.to_string(),
+        _ => call.made.clone().unwrap_or_default(),
+    }
+}
