@@ -54,21 +54,23 @@ $(plugins_setting)
 
 [plugins."io.containerd.$runtime".containerd]
   default_runtime_name = "$oci"
+$(handler "$oci" oci)
+$(handler other oci-other)
+$([[ $oci == runc ]] || handler runc oci-runc)
+TOML
+}
 
-[plugins."io.containerd.$runtime".containerd.runtimes.$oci]
+# handler NAME ROOT: a runtime handler that runs the instance's OCI runtime. containerd offers "runc"
+# by default, so that whoever tries all handlers finds that one, too.
+handler() {
+  cat <<TOML
+
+[plugins."io.containerd.$runtime".containerd.runtimes.$1]
   runtime_type = "io.containerd.runc.v2"
 
-[plugins."io.containerd.$runtime".containerd.runtimes.$oci.options]
+[plugins."io.containerd.$runtime".containerd.runtimes.$1.options]
   BinaryName = "$(oci_bin "$version" "$oci")"
-  Root = "$instance/oci"
-  SystemdCgroup = false
-
-[plugins."io.containerd.$runtime".containerd.runtimes.other]
-  runtime_type = "io.containerd.runc.v2"
-
-[plugins."io.containerd.$runtime".containerd.runtimes.other.options]
-  BinaryName = "$(oci_bin "$version" "$oci")"
-  Root = "$instance/oci-other"
+  Root = "$instance/$2"
   SystemdCgroup = false
 TOML
 }
@@ -293,7 +295,7 @@ stop_instance() {
     die "processes of $name still live after SIGKILL (15 s): $(instance_pids | tr '\n' ' ')"
   remove_cgroups "$cgroups"
   remove_network
-  rm -rf --one-file-system "$instance"/{root,state,oci,oci-other,opt,cni,holder.pid,containerd.pid,sandbox-image.tar}
+  rm -rf --one-file-system "$instance"/{root,state,oci,oci-other,oci-runc,opt,cni,holder.pid,containerd.pid,sandbox-image.tar}
   remove_socket
 }
 
