@@ -56,6 +56,7 @@ const TESTS: &[Test] = tests! {
         a_panic_in_a_case_is_an_error_of_that_case_alone
         a_panic_in_judging_a_case_is_an_error_of_that_case_alone
         a_kept_pod_stays_until_it_is_cleaned_up
+        two_runs_at_once_judge_each_its_own
         a_watch_ends_when_nobody_reads_it;
     Own:
         cleanup_removes_what_a_killed_run_left_and_no_run_that_goes_on

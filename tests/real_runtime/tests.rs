@@ -3,10 +3,12 @@
 //! None runs cases of many rounds: in one of some hundreds containerd reports DELETED before
 //! STOPPED, which is another matter.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use cri_event_conformance::history::{Body, Entry, PodUid, Request, codec};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -299,6 +301,60 @@ pub(crate) fn cleanup_removes_what_a_killed_run_left_and_no_run_that_goes_on(nod
     leaves_nothing(node, &live_run);
     let again = node.suite(&["cleanup"]).run().succeeds();
     assert_eq!(again, "nothing to remove\n");
+}
+
+/// CMP-09 of two suites: what is somebody else's is seen, and judged by nobody.
+pub(crate) fn two_runs_at_once_judge_each_its_own(node: &Node) {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let args = [LONG_CASE, "ORD-01", "SBX-03", "--history", "h.binpb"];
+    let running = folders
+        .each_ref()
+        .map(|folder| node.suite(&args).inside(folder.path()).start());
+    let runs = running
+        .each_ref()
+        .map(|running| node.wait_for_a_container(running));
+    for running in running {
+        passes(&running.end());
+    }
+    for run in runs {
+        leaves_nothing(node, &run);
+    }
+    let told = folders.each_ref().map(|folder| {
+        let bytes = fs::read(folder.path().join("h.binpb")).unwrap();
+        Told::of(&codec::decode(&bytes).entries)
+    });
+    assert!(told[0].asked_for.is_disjoint(&told[1].asked_for));
+    let sees = |one: &Told, other: &Told| !one.seen.is_disjoint(&other.asked_for);
+    assert!(
+        sees(&told[0], &told[1]) || sees(&told[1], &told[0]),
+        "the run that came first sees the other one's pods: {told:#?}"
+    );
+}
+
+/// The UIDs of a run's own pods, and of all those that it saw an event of.
+#[derive(Debug, Default)]
+struct Told {
+    asked_for: BTreeSet<PodUid>,
+    seen: BTreeSet<PodUid>,
+}
+
+impl Told {
+    fn of(entries: &[Entry]) -> Self {
+        let mut told = Self::default();
+        for entry in entries {
+            if let Body::CallBegan {
+                request: Request::RunSandbox(spec),
+                ..
+            } = &entry.body
+            {
+                told.asked_for.insert(spec.uid.clone());
+            }
+            if let Body::Event { event, .. } = &entry.body {
+                told.seen.extend(event.pod_uid().cloned());
+            }
+        }
+        told
+    }
 }
 
 #[track_caller]
