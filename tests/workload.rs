@@ -133,6 +133,22 @@ fn obey_pause_and_zombies_exit_on_sigterm() {
 }
 
 #[test]
+fn heed_tells_its_signal_from_a_stop_signal() {
+    for (signal, code) in [(Signal::USR1, 5), (Signal::TERM, 143), (Signal::INT, 130)] {
+        let heed = Workload::Heed {
+            signal: 10,
+            code: 5,
+        };
+        let child = start(&heed);
+        settle(&child);
+        send(&child, signal);
+        assert_eq!(end(child).code(), Some(code), "{signal:?}");
+    }
+    is_misused(&["heed", "0", "5"]);
+    is_misused(&["heed", "10"]);
+}
+
+#[test]
 fn ignore_ends_by_sigkill_alone() {
     let child = start(&Workload::Ignore);
     settle(&child);

@@ -60,7 +60,7 @@ impl Runtime {
             Reply::Sandboxes(sandboxes) => self.sandboxes = sandboxes,
             Reply::Containers(containers) => self.containers = containers,
             Reply::SandboxStatus(report) => self.sandbox = Some(report),
-            Reply::ContainerStatus(status) => self.container = Some(status.into_inner()),
+            Reply::ContainerStatus(report) => self.container = Some(report.status.into_inner()),
             _ => {}
         }
     }

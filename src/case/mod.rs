@@ -53,8 +53,8 @@ pub use subscriptions::{
     ReplayCheck, SubscribeStep, SubscriptionRef, SubscriptionStep, UnsubscribeStep,
 };
 pub use workload::{
-    ChildEatSpec, Delay, DieSpec, EatOnTermSpec, EatSpec, ExitAtSpec, ExitSpec, Number,
-    WorkloadSpec,
+    ChildEatSpec, Delay, DieSpec, EatOnTermSpec, EatSpec, ExitAtSpec, ExitSpec, HeedSpec, Number,
+    StopSignal, WorkloadSpec,
 };
 
 /// One conformance case, from one file `cases/<area>/<name>.yaml`.
@@ -143,6 +143,8 @@ pub enum Need {
     StreamedLists,
     /// `PodSandboxStatus` tells when it was read.
     Timestamp,
+    /// Containers can have a stop signal of their own (KEP-4960).
+    StopSignal,
 }
 
 /// A situation that a case provokes. Without it the case is inconclusive.

@@ -11,7 +11,7 @@ use super::subscriptions::{
 };
 use super::{
     AnotherClientStep, AsideStep, ExecStep, FiltersStep, ImageStep, MeanwhileStep, OnEventStep,
-    UnknownStep, WorkloadSpec, duration, event,
+    StopSignal, UnknownStep, WorkloadSpec, duration, event,
 };
 use crate::history::{EventKind, Flaw};
 
@@ -222,6 +222,9 @@ pub struct CreateStep {
     /// What is wrong with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flaw: Option<Flaw>,
+    /// The signal that a stop of it sends first; the runtime's own choice if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_signal: Option<StopSignal>,
     /// The call must fail. If it succeeds, the case is inconclusive.
     #[serde(default)]
     pub fails: bool,

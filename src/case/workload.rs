@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duration;
+use crate::history::Signal;
 
 /// What a container does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,6 +27,8 @@ pub enum WorkloadSpec {
     Obey,
     /// Ignore SIGTERM and run until killed.
     Ignore,
+    /// Exit when a signal comes.
+    Heed(HeedSpec),
     /// Use memory beyond any limit.
     Eat(EatSpec),
     /// Use memory beyond any limit once SIGTERM has come.
@@ -86,6 +89,61 @@ pub struct DieSpec {
     /// How long after the start.
     #[serde(default)]
     pub after: Delay,
+}
+
+/// Exit when a signal comes, with a code of its own; SIGTERM and SIGINT end it with 143 and 130.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a signal and a code such as `{signal: SIGUSR1, code: 42}`"
+)]
+pub struct HeedSpec {
+    /// Which signal.
+    pub signal: StopSignal,
+    /// With which code.
+    pub code: Number,
+}
+
+/// A signal by which a container can be stopped, beside the usual SIGTERM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(expecting = "a signal such as `SIGUSR1`")]
+pub enum StopSignal {
+    /// `SIGHUP`.
+    #[serde(rename = "SIGHUP")]
+    Hangup,
+    /// `SIGQUIT`.
+    #[serde(rename = "SIGQUIT")]
+    Quit,
+    /// `SIGUSR1`.
+    #[serde(rename = "SIGUSR1")]
+    User1,
+    /// `SIGUSR2`.
+    #[serde(rename = "SIGUSR2")]
+    User2,
+}
+
+impl StopSignal {
+    /// Its number in Linux.
+    #[must_use]
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Hangup => 1,
+            Self::Quit => 3,
+            Self::User1 => 10,
+            Self::User2 => 12,
+        }
+    }
+}
+
+impl From<StopSignal> for Signal {
+    fn from(signal: StopSignal) -> Self {
+        match signal {
+            StopSignal::Hangup => Self::HANGUP,
+            StopSignal::Quit => Self::QUIT,
+            StopSignal::User1 => Self::USER_1,
+            StopSignal::User2 => Self::USER_2,
+        }
+    }
 }
 
 /// Use memory beyond any limit.

@@ -12,7 +12,7 @@ use super::aside::Services;
 use super::convert::{self, created, deepest, done};
 use super::endpoint::{Endpoint, SocketError};
 use super::lists::Lists;
-use super::oci;
+use super::{oci, signals};
 use crate::history::{CallFault, OciRuntime, Reply, Request, RuntimeVersion, StatusCode};
 use crate::{host, limits};
 
@@ -114,10 +114,12 @@ impl Client {
     /// # Errors
     /// If the endpoint, which must be that of [`connect`](Self::connect), takes no more of them.
     pub async fn beside(&self, runtime: &Endpoint) -> Result<Self, ConnectError> {
-        let runtime = RuntimeServiceClient::new(channel(runtime).await?)
+        let connection = channel(runtime).await?;
+        let runtime = RuntimeServiceClient::new(connection.clone())
             .max_decoding_message_size(limits::MESSAGE_BYTES);
         Ok(Self {
             runtime,
+            connection,
             ..self.clone()
         })
     }
@@ -286,13 +288,7 @@ impl Client {
         let mut runtime = self.runtime.clone();
         let reply = match request {
             Request::CreateContainer(spec) => {
-                let ask = convert::create_container(spec);
-                created(
-                    runtime
-                        .create_container(timed(ask, within))
-                        .await?
-                        .into_inner(),
-                )
+                signals::create(self.connection(), spec, within).await?
             }
             Request::StartContainer(id) => {
                 let ask = v1::StartContainerRequest {
@@ -334,11 +330,7 @@ impl Client {
                     container_id: id.to_string(),
                     verbose: false,
                 };
-                let answer = runtime
-                    .container_status(timed(ask, within))
-                    .await?
-                    .into_inner();
-                convert::container_status_reply(answer)?
+                signals::status(self.connection(), ask, within).await?
             }
             Request::ListContainers { sandbox, labels } => {
                 let ask = convert::list_containers(sandbox.as_ref(), labels);

@@ -11,10 +11,11 @@ use std::time::Duration;
 use k8s_cri::v1;
 
 use crate::history::{
-    CallFault, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata, ContainerSpec,
-    ContainerState, ContainerStatus, Event, EventKind, Flaw, ImageListing, Labels, PodUid, Reply,
-    RuntimeNanos, RuntimeStatus, RuntimeVersion, SandboxFilter, SandboxId, SandboxListing,
-    SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Shared, StatusCode,
+    CallFault, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata, ContainerReport,
+    ContainerSpec, ContainerState, ContainerStatus, Event, EventKind, Flaw, ImageListing, Labels,
+    PodUid, Reply, RuntimeNanos, RuntimeStatus, RuntimeVersion, SandboxFilter, SandboxId,
+    SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus,
+    Shared, StatusCode,
 };
 
 /// An answer that names what was made.
@@ -103,11 +104,11 @@ pub(super) fn sandbox_status_reply(
     }))
 }
 
-pub(super) fn container_status_reply(
-    answer: v1::ContainerStatusResponse,
-) -> Result<Reply, tonic::Status> {
-    let status = answer.status.ok_or_else(|| empty("ContainerStatus"))?;
-    Ok(Reply::ContainerStatus(container_status(status).into()))
+pub(super) fn container_report(
+    status: Option<v1::ContainerStatus>,
+) -> Result<ContainerReport, tonic::Status> {
+    let status = status.ok_or_else(|| empty("ContainerStatus"))?;
+    Ok(container_status(status).into())
 }
 
 fn empty(method: &str) -> tonic::Status {
@@ -369,7 +370,7 @@ fn namespaces(of: &SandboxSpec) -> v1::NamespaceOption {
     }
 }
 
-pub(super) fn create_container(spec: &Arc<ContainerSpec>) -> v1::CreateContainerRequest {
+pub(super) fn create_container(spec: &ContainerSpec) -> v1::CreateContainerRequest {
     let limit = spec
         .memory_bytes
         .map_or(0, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX));

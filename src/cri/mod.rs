@@ -15,6 +15,7 @@ mod listener;
 mod lists;
 mod oci;
 mod server;
+mod signals;
 mod subscription;
 
 pub use client::{Client, ConnectError};

@@ -1,7 +1,7 @@
 //! A CRI server for whatever answers requests and has events: both services of `runtime.v1`, as far
 //! as the suite and its cases need them. The other methods do not exist.
 
-mod streams;
+mod more;
 #[cfg(test)]
 mod tests;
 
@@ -20,7 +20,7 @@ use super::convert::{incoming, outgoing};
 use super::listener::{Incoming, Listener};
 use crate::history::{Aside, CallFault, ContainerId, Event, Reply, Request, SandboxId};
 use crate::limits;
-use streams::WithStreams;
+use more::WithMore;
 
 /// What stands behind a server, in our own types: a runtime, or what passes for one.
 pub trait Backend: Send + Sync + 'static {
@@ -53,14 +53,14 @@ pub async fn serve<B: Backend>(
 ) -> Result<(), ServerError> {
     let runtime = RuntimeServiceServer::new(Served(backend.clone()))
         .max_decoding_message_size(limits::MESSAGE_BYTES);
-    let with_streams = WithStreams {
+    let with_more = WithMore {
         generated: runtime,
         backend: backend.clone(),
     };
     let images =
         ImageServiceServer::new(Served(backend)).max_decoding_message_size(limits::MESSAGE_BYTES);
     let router = tonic::transport::Server::builder()
-        .add_service(with_streams)
+        .add_service(with_more)
         .add_service(images);
     match listener.incoming() {
         Incoming::Socket(connections) => router.serve_with_incoming(connections).await?,
@@ -139,9 +139,6 @@ impl<B: Backend> RuntimeService for Served<B> {
         list_pod_sandbox(ListPodSandboxRequest) -> ListPodSandboxResponse =
             |ask| Ok(incoming::list_sandboxes(ask)),
             |_, reply| outgoing::sandboxes(reply);
-        create_container(CreateContainerRequest) -> CreateContainerResponse =
-            incoming::create_container,
-            |_, reply| outgoing::container(reply);
         start_container(StartContainerRequest) -> StartContainerResponse =
             |ask| Ok(Request::StartContainer(ContainerId::from(ask.container_id.clone()))),
             |_, reply| outgoing::done(&reply);
@@ -154,9 +151,6 @@ impl<B: Backend> RuntimeService for Served<B> {
         list_containers(ListContainersRequest) -> ListContainersResponse =
             |ask| Ok(incoming::list_containers(ask)),
             |_, reply| outgoing::containers(reply);
-        container_status(ContainerStatusRequest) -> ContainerStatusResponse =
-            |ask| Ok(Request::ContainerStatus(ContainerId::from(ask.container_id.clone()))),
-            |_, reply| outgoing::container_status_reply(reply);
         exec_sync(ExecSyncRequest) -> ExecSyncResponse =
             |ask| Ok(incoming::exec_sync(ask)),
             |_, reply| outgoing::exec(&reply);
@@ -204,7 +198,10 @@ impl<B: Backend> RuntimeService for Served<B> {
             |_| Ok(incoming::aside(Aside::UpdateRuntimeConfig, "")),
             |_, reply| outgoing::done(&reply);
         }
+        // Of these, `WithMore` answers those that are about a container.
         missing: {
+        create_container(CreateContainerRequest) -> CreateContainerResponse;
+        container_status(ContainerStatusRequest) -> ContainerStatusResponse;
         checkpoint_container(CheckpointContainerRequest) -> CheckpointContainerResponse;
         list_metric_descriptors(ListMetricDescriptorsRequest) -> ListMetricDescriptorsResponse;
         list_pod_sandbox_metrics(ListPodSandboxMetricsRequest) -> ListPodSandboxMetricsResponse;

@@ -13,7 +13,7 @@ use crate::case::{
 };
 use crate::history::{
     AsideOf, CallFault, ContainerId, ContainerSpec, PodUid, Reply, Request, SandboxId, SandboxSpec,
-    StatusCode,
+    Signal, StatusCode,
 };
 use crate::limits;
 
@@ -99,6 +99,7 @@ impl CaseRunner {
         spec.tty = step.tty;
         spec.memory_bytes = step.memory_mib.map(|mib| u64::from(mib) << 20);
         spec.flaw = step.flaw;
+        spec.stop_signal = step.stop_signal.map(Signal::from).unwrap_or_default();
         if step.unlabelled {
             spec.labels = self.session().labels();
         }

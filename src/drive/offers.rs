@@ -6,8 +6,10 @@ use std::sync::Arc;
 use super::session::Session;
 use crate::case::Need;
 use crate::history::{
-    ContainerFilter, Reply, Request, RuntimeStatus, SandboxFilter, SandboxSpec, SandboxState,
+    ContainerFilter, ContainerSpec, Reply, Request, RuntimeStatus, SandboxFilter, SandboxSpec,
+    SandboxState, Signal,
 };
+use crate::workload::Workload;
 
 /// Why a runtime, or its node, does not have what cases need.
 pub(super) type Lacks = BTreeMap<Need, String>;
@@ -22,6 +24,7 @@ impl Session {
                 Need::Timestamp => self.lack_of_timestamps().await,
                 Need::StreamedLists => self.lack_of_streams().await,
                 Need::Network => self.lack_of_network().await,
+                Need::StopSignal => self.lack_of_stop_signals().await,
                 Need::MemoryLimit | Need::Broadcast | Need::HostPid => None,
             };
             lacks.extend(lack.map(|lack| (*need, lack)));
@@ -96,6 +99,38 @@ impl Session {
             }
         }
         None
+    }
+
+    /// A runtime that takes a container's stop signal tells it in the container's status.
+    async fn lack_of_stop_signals(&self) -> Option<String> {
+        let (sandbox, pod) = match self.marker_pod().await {
+            Ok(pod) => pod,
+            Err(fault) => return Some(fault.to_string()),
+        };
+        let spec = ContainerSpec {
+            stop_signal: Signal::USER_1,
+            ..self.container_spec((&sandbox, &pod), "stop-signal", 0, &Workload::Pause)
+        };
+        let create = Request::CreateContainer(Arc::new(spec));
+        let container = match self.call(None, create).await {
+            Ok(Reply::Container(container)) => container,
+            Ok(_) => return Some("CreateContainer was answered by something else".to_owned()),
+            Err(fault) => return Some(format!("no container can have a stop signal: {fault}")),
+        };
+        let ask = Request::ContainerStatus(container.clone());
+        let told = self.call(None, ask).await;
+        // What is left is swept at the run's end.
+        let _ = self.call(None, Request::RemoveContainer(container)).await;
+        match told {
+            Ok(Reply::ContainerStatus(report)) if report.stop_signal == Signal::USER_1 => None,
+            Ok(_) => Some(
+                "ContainerStatus does not tell the stop signal that a container was given: the \
+                 runtime does not know this field of the CRI, which came with Kubernetes 1.33 \
+                 (KEP-4960), and to containerd with containerd/containerd#11774"
+                    .to_owned(),
+            ),
+            Err(fault) => Some(format!("ContainerStatus failed: {fault}")),
+        }
     }
 
     /// A network is there if the runtime says so, and a sandbox that wants one gets an address.

@@ -194,7 +194,7 @@ impl Answers {
         for seen in pod.containers() {
             let request = Request::ContainerStatus(ContainerId::from(seen.id));
             let answer = match caller.call(None, request).await {
-                Ok(Reply::ContainerStatus(status)) => Ok(status.into_inner()),
+                Ok(Reply::ContainerStatus(report)) => Ok(report.status.into_inner()),
                 Ok(_) => Err(StatusFault::Empty),
                 Err(fault) => Err(status_fault(&fault)),
             };

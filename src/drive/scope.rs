@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::caller::Caller;
 use crate::case::{
-    ChildEatSpec, Delay, DieSpec, EatOnTermSpec, EatSpec, ExitAtSpec, ExitSpec, Number,
+    ChildEatSpec, Delay, DieSpec, EatOnTermSpec, EatSpec, ExitAtSpec, ExitSpec, HeedSpec, Number,
     WorkloadSpec,
 };
 use crate::history::{
@@ -128,6 +128,10 @@ impl Scope {
             },
             WorkloadSpec::Obey => Workload::Obey,
             WorkloadSpec::Ignore => Workload::Ignore,
+            WorkloadSpec::Heed(HeedSpec { signal, code }) => Workload::Heed {
+                signal: signal.number(),
+                code: self.number(*code),
+            },
             WorkloadSpec::Eat(EatSpec { mib, after }) => Workload::Eat {
                 mebibytes: *mib,
                 after: *after,

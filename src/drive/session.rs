@@ -281,12 +281,8 @@ impl Session {
             image: self.options.image.clone(),
             command: workload.command(),
             declared_exit: workload.declared_exit(),
-            memory_bytes: None,
-            name: None,
-            tty: false,
             labels,
-            annotations: Labels::new(),
-            flaw: None,
+            ..ContainerSpec::default()
         }
     }
 

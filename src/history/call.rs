@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Aside, ContainerId, ContainerListing, ContainerState, ContainerStatus, ImageListing, Labels,
-    PodUid, SandboxId, SandboxListing, SandboxReport, SandboxState, Shared,
+    Aside, ContainerId, ContainerListing, ContainerReport, ContainerState, ImageListing, Labels,
+    PodUid, SandboxId, SandboxListing, SandboxReport, SandboxState, Signal,
 };
 
 /// One unary CRI call.
@@ -188,6 +188,8 @@ pub struct ContainerSpec {
     pub annotations: Labels,
     /// What is wrong with it; nothing if absent.
     pub flaw: Option<Flaw>,
+    /// The signal that a stop of it sends first.
+    pub stop_signal: Signal,
 }
 
 /// What is wrong with a container, so that it cannot be run.
@@ -227,7 +229,7 @@ pub enum Reply {
     /// Of `PodSandboxStatus`.
     SandboxStatus(SandboxReport),
     /// Of `ContainerStatus`.
-    ContainerStatus(Shared<ContainerStatus>),
+    ContainerStatus(ContainerReport),
     /// Of `ListPodSandbox`.
     Sandboxes(Vec<SandboxListing>),
     /// Of `ListContainers`.

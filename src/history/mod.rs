@@ -13,6 +13,7 @@ mod ids;
 mod observed;
 mod run;
 mod shared;
+mod signal;
 mod status;
 mod wire;
 
@@ -33,8 +34,9 @@ pub use run::{
     RunPlan,
 };
 pub use shared::{Shared, Text};
+pub use signal::Signal;
 pub use status::{
-    ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event, EventKind,
-    ImageListing, Labels, SandboxListing, SandboxMetadata, SandboxReport, SandboxState,
+    ContainerListing, ContainerMetadata, ContainerReport, ContainerState, ContainerStatus, Event,
+    EventKind, ImageListing, Labels, SandboxListing, SandboxMetadata, SandboxReport, SandboxState,
     SandboxStatus,
 };

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ContainerId, PodUid, RuntimeNanos, SandboxId, Shared, Text};
+use super::{ContainerId, PodUid, RuntimeNanos, SandboxId, Shared, Signal, Text};
 
 /// Labels or annotations.
 pub type Labels = Shared<BTreeMap<Text, Text>>;
@@ -213,6 +213,25 @@ pub struct ContainerStatus {
     pub labels: Labels,
     /// Its annotations.
     pub annotations: Labels,
+}
+
+/// `runtime.v1.ContainerStatusResponse`: what a runtime tells of one container when it is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ContainerReport {
+    /// The container.
+    pub status: Shared<ContainerStatus>,
+    /// The signal that a stop of it sends first; [`Signal::DEFAULT`] if the runtime tells none.
+    pub stop_signal: Signal,
+}
+
+impl From<ContainerStatus> for ContainerReport {
+    /// Of a runtime that tells of no stop signals.
+    fn from(status: ContainerStatus) -> Self {
+        Self {
+            status: status.into(),
+            stop_signal: Signal::DEFAULT,
+        }
+    }
 }
 
 /// `runtime.v1.PodSandbox`: one line of `ListPodSandbox`.

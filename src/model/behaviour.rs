@@ -116,6 +116,18 @@ pub enum ChildKill {
     Ends,
 }
 
+/// What becomes of the stop signal that a container was given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StopSignals {
+    /// It is told, and a stop sends it.
+    #[default]
+    Sent,
+    /// It is told, and a stop sends SIGTERM.
+    Told,
+    /// Nothing: the runtime does not know of such things.
+    Unknown,
+}
+
 /// What a runtime knows after a restart of exits that happened meanwhile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Restart {
@@ -236,6 +248,8 @@ pub struct Behaviour {
     pub stops_wait_for_stops: bool,
     /// Whether the stop signal is sent at all.
     pub sends_stop_signal: bool,
+    /// What becomes of the stop signal that a container was given.
+    pub stop_signals: StopSignals,
     /// What the kill of a child for its memory does to its container.
     pub child_kill: ChildKill,
     /// Whether lists can be had as streams.
@@ -281,6 +295,7 @@ impl Default for Behaviour {
             stops_dead_sandboxes: true,
             stops_wait_for_stops: false,
             sends_stop_signal: true,
+            stop_signals: StopSignals::default(),
             child_kill: ChildKill::default(),
             streams_lists: true,
             untold: &[],

@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::agenda::later;
-use super::behaviour::{ChildKill, Leftover, NonTransition, Order, Restart, Transition};
+use super::behaviour::{
+    ChildKill, Leftover, NonTransition, Order, Restart, StopSignals, Transition,
+};
 use super::machine::{Deed, Machine, Outcome, fault};
 use super::process::{End, Life};
 use super::sandboxes::{carries, no_sandbox};
 use crate::history::{
-    CallFault, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata, ContainerSpec,
-    ContainerState, ContainerStatus, EventKind, Flaw, HostInstant, Reply, RuntimeNanos, SandboxId,
-    SandboxState, Shared, StatusCode, Text,
+    CallFault, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata, ContainerReport,
+    ContainerSpec, ContainerState, ContainerStatus, EventKind, Flaw, HostInstant, Reply,
+    RuntimeNanos, SandboxId, SandboxState, Shared, Signal, StatusCode, Text,
 };
 
 /// A container.
@@ -198,7 +200,11 @@ impl Machine {
             }
             return done;
         }
-        let on_term = container.life.and_then(|life| life.on_term);
+        let signal = match self.behaviour.stop_signals {
+            StopSignals::Sent => container.spec.stop_signal,
+            StopSignals::Told | StopSignals::Unknown => Signal::DEFAULT,
+        };
+        let on_stop = container.life.and_then(|life| life.on_stop(signal));
         if self.behaviour.stops_wait_for_stops && self.is_being_stopped(id) {
             return Outcome::WhenExited(id.clone());
         }
@@ -207,7 +213,7 @@ impl Machine {
             self.kill(id, true);
             return done;
         }
-        if let Some(end) = on_term.filter(|_| self.behaviour.sends_stop_signal) {
+        if let Some(end) = on_stop.filter(|_| self.behaviour.sends_stop_signal) {
             self.end_process(id, end);
             self.notice(id, true);
             return done;
@@ -347,7 +353,14 @@ impl Machine {
     pub(super) fn container_status(&self, id: &ContainerId) -> Result<Reply, CallFault> {
         let containers = [&self.containers, &self.leaving];
         match containers.iter().find_map(|some| some.get(id)) {
-            Some(container) => Ok(Reply::ContainerStatus(container.status.clone().into())),
+            Some(container) => Ok(Reply::ContainerStatus(ContainerReport {
+                status: container.status.clone().into(),
+                stop_signal: match (self.behaviour.stop_signals, container.spec.stop_signal) {
+                    (StopSignals::Unknown, _) => Signal::DEFAULT,
+                    (_, Signal::DEFAULT) => Signal::TERMINATE,
+                    (_, given) => given,
+                },
+            })),
             None => Err(no_container(id)),
         }
     }

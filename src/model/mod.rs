@@ -26,7 +26,7 @@ mod tests;
 
 pub use behaviour::{
     Answer, Audience, Behaviour, ChildKill, Delivery, EventHook, ExitNotice, FullQueue, Leftover,
-    NonTransition, Offer, Order, Replay, ReplyHook, Restart, Transition,
+    NonTransition, Offer, Order, Replay, ReplyHook, Restart, StopSignals, Transition,
 };
 pub use defects::{Defect, Fault, VARIATIONS, Variation, defects};
 pub use live::Model;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::history::HostInstant;
+use crate::history::{HostInstant, Signal};
 use crate::workload::Workload;
 use crate::workload::program::PROGRAM_PATH;
 
@@ -24,6 +24,8 @@ pub(super) struct Life {
     pub(super) child_killed: Option<Duration>,
     /// How it ends when it gets a SIGTERM; none if it ignores that.
     pub(super) on_term: Option<End>,
+    /// The signal that it heeds besides, by its number in Linux, and how it then ends.
+    pub(super) heeds: Option<(u8, End)>,
 }
 
 impl End {
@@ -58,6 +60,11 @@ impl Life {
                 ..Self::default()
             },
             Workload::Ignore => Self::default(),
+            Workload::Heed { signal, code } => Self {
+                on_term: Some(End::exit(143)),
+                heeds: Some((signal, End::exit(code.into()))),
+                ..Self::default()
+            },
             Workload::Exit { code, after } | Workload::Leave { code, after } => {
                 Self::ends(after, End::exit(code.into()))
             }
@@ -104,9 +111,23 @@ impl Life {
     fn ends(after: Duration, end: End) -> Self {
         Self {
             own_end: Some((after, end)),
-            child_killed: None,
             on_term: Some(End::exit(143)),
+            ..Self::default()
         }
+    }
+
+    /// How it ends when a stop sends this signal; none if it goes on.
+    pub(super) fn on_stop(&self, signal: Signal) -> Option<End> {
+        let number = match signal {
+            Signal::DEFAULT | Signal::TERMINATE => return self.on_term,
+            Signal::HANGUP => 1,
+            Signal::QUIT => 3,
+            Signal::USER_1 => 10,
+            Signal::USER_2 => 12,
+            Signal(_) => return None,
+        };
+        let (_, end) = self.heeds.filter(|(heeded, _)| *heeded == number)?;
+        Some(end)
     }
 }
 
@@ -181,6 +202,20 @@ mod tests {
             Life::ends(SECOND, End::exit(1)).on_term,
             Some(End::exit(143))
         );
+    }
+
+    #[test]
+    fn a_process_heeds_its_signal_and_no_other() {
+        let heed = Workload::Heed {
+            signal: 10,
+            code: 5,
+        };
+        let life = Life::of(&heed.command(), None, HostInstant::default()).unwrap();
+        assert_eq!(life.on_stop(Signal::USER_1), Some(End::exit(5)));
+        assert_eq!(life.on_stop(Signal::USER_2), None);
+        assert_eq!(life.on_stop(Signal::DEFAULT), Some(End::exit(143)));
+        assert_eq!(life.on_stop(Signal::TERMINATE), Some(End::exit(143)));
+        assert_eq!(life.on_stop(Signal(64)), None);
     }
 
     #[test]

@@ -89,14 +89,14 @@ impl Stand {
         memory_mib: Option<u64>,
     ) -> ContainerId {
         let spec = ContainerSpec {
-            sandbox: sandbox.clone(),
-            binding: name.to_owned(),
-            image: IMAGE.to_owned(),
-            command: workload.command(),
             memory_bytes: memory_mib.map(|mib| mib << 20),
-            labels: Labels::from([("name".to_owned(), name.to_owned())]),
-            ..ContainerSpec::default()
+            ..spec(sandbox, name, workload)
         };
+        self.made(spec)
+    }
+
+    #[track_caller]
+    fn made(&mut self, spec: ContainerSpec) -> ContainerId {
         match self.call(Request::CreateContainer(Arc::new(spec))) {
             Ok(Reply::Container(id)) => id,
             other => panic!("{other:?}"),
@@ -141,13 +141,25 @@ impl Stand {
     #[track_caller]
     fn status_is(&mut self, id: &ContainerId, expect: &str) {
         let told = match self.call(Request::ContainerStatus(id.clone())) {
-            Ok(Reply::ContainerStatus(status)) => {
+            Ok(Reply::ContainerStatus(report)) => {
+                let status = report.status;
                 format!("{} {} {}", status.state, status.exit_code, status.reason)
             }
             Ok(other) => panic!("{other:?}"),
             Err(fault) => fault.code.to_string(),
         };
         assert_eq!(told.trim_end(), expect);
+    }
+}
+
+fn spec(sandbox: &SandboxId, name: &str, workload: &Workload) -> ContainerSpec {
+    ContainerSpec {
+        sandbox: sandbox.clone(),
+        binding: name.to_owned(),
+        image: IMAGE.to_owned(),
+        command: workload.command(),
+        labels: Labels::from([("name".to_owned(), name.to_owned())]),
+        ..ContainerSpec::default()
     }
 }
 

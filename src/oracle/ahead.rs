@@ -75,7 +75,8 @@ fn found(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Found<'_>>> {
         };
         match (call.request(), reply) {
             (Request::StartContainer(id), _) => find(id, ContainerState::Created, "StartContainer"),
-            (_, Reply::ContainerStatus(status)) => {
+            (_, Reply::ContainerStatus(report)) => {
+                let status = &report.status;
                 find(&status.id, status.state, "ContainerStatus");
             }
             (_, Reply::Containers(listed)) => {

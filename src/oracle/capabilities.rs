@@ -5,7 +5,9 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use crate::history::{Audience, Body, Entry, Reply, SubscriptionId};
+use crate::history::{
+    Audience, Body, CallId, ContainerId, Entry, Reply, Request, Signal, SubscriptionId,
+};
 use crate::limits;
 use crate::outcome::Capabilities;
 
@@ -25,6 +27,10 @@ pub struct Measuring {
     unheard: bool,
     made_sandbox: bool,
     seen_container: bool,
+    /// The calls that make containers with a stop signal of their own.
+    signalling: BTreeMap<CallId, Signal>,
+    /// The containers that have one.
+    signalled: BTreeMap<ContainerId, Signal>,
 }
 
 #[derive(Debug)]
@@ -42,9 +48,19 @@ impl Measuring {
                 let everyone = |audience| audience == Audience::Everyone;
                 self.found.broadcast = plan.audience.map(everyone);
             }
-            Body::CallEnded {
-                result: Ok(reply), ..
-            } => self.returned(reply),
+            Body::CallBegan {
+                call,
+                request: Request::CreateContainer(spec),
+                ..
+            } if spec.stop_signal != Signal::DEFAULT => {
+                self.signalling.insert(*call, spec.stop_signal);
+            }
+            Body::CallEnded { call, result } => {
+                let signal = self.signalling.remove(call);
+                if let Ok(reply) = result {
+                    self.returned(reply, signal);
+                }
+            }
             Body::SubscriptionOpened { subscription, .. } => {
                 // A run has some hundreds of streams; of a file that has more, some are enough.
                 if self.open.len() < limits::RUN_CONTAINERS {
@@ -98,13 +114,22 @@ impl Measuring {
         found
     }
 
-    fn returned(&mut self, reply: &Reply) {
+    fn returned(&mut self, reply: &Reply, signal: Option<Signal>) {
         match reply {
             Reply::Sandbox(_) => {
                 self.made_sandbox = true;
                 self.unheard |= self.open.is_empty();
             }
-            Reply::Container(_) => self.unheard |= self.open.is_empty(),
+            Reply::Container(id) => {
+                self.unheard |= self.open.is_empty();
+                let signalled = signal.map(|signal| (id.clone(), signal));
+                self.signalled.extend(signalled);
+            }
+            Reply::ContainerStatus(report) => {
+                if let Some(given) = self.signalled.get(&report.status.id) {
+                    self.found.stop_signal = Some(report.stop_signal == *given);
+                }
+            }
             Reply::SandboxStatus(report) => {
                 let told = report.timestamp.0 != 0;
                 let before = self.found.sandbox_status_timestamp;

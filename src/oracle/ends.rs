@@ -78,11 +78,11 @@ fn changed(subject: &Subject, later: &[Told<'_>]) -> Option<(String, String, Vec
 fn told_of_each(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Told<'_>>> {
     let mut told = BTreeMap::<_, Vec<_>>::new();
     for call in history.calls() {
-        if let (Some(ended), Some(Ok(Reply::ContainerStatus(status)))) =
+        if let (Some(ended), Some(Ok(Reply::ContainerStatus(report)))) =
             (call.ended(), call.result())
         {
             let evidence = [call.began().seq, ended.seq];
-            let status: &ContainerStatus = status;
+            let status: &ContainerStatus = &report.status;
             told.entry(&status.id).or_default().push(Told {
                 status,
                 made: None,

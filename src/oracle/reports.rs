@@ -278,7 +278,8 @@ fn shown(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Shown<'_>>> {
                 known,
             });
         };
-        if let Reply::ContainerStatus(status) = reply {
+        if let Reply::ContainerStatus(report) = reply {
+            let status = &report.status;
             let exited = status.state == ContainerState::Exited;
             let exit = exited.then_some((status.exit_code, &*status.reason));
             show(&status.id, status.state, exit, "ContainerStatus tells");

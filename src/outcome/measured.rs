@@ -20,6 +20,8 @@ pub struct Capabilities {
     pub sandbox_events: Option<bool>,
     /// `PodSandboxStatus` says when it was read, by which a kubelet with `EventedPLEG` orders it.
     pub sandbox_status_timestamp: Option<bool>,
+    /// `ContainerStatus` tells the stop signal that a container was given. Seen where one was.
+    pub stop_signal: Option<bool>,
 }
 
 /// A bound on time that a run watches.

@@ -303,7 +303,7 @@ impl<'a> Timeline<'a> {
             Reply::Sandbox(id) => short_id(id.as_str()),
             Reply::Container(id) => short_id(id.as_str()),
             Reply::SandboxStatus(report) => self.sandbox_report(report),
-            Reply::ContainerStatus(status) => container_state(status),
+            Reply::ContainerStatus(report) => container_state(&report.status),
             Reply::Sandboxes(sandboxes) => list(sandboxes, |listed| {
                 format!("{} {}", self.name(listed.id.as_str()), listed.state)
             }),

@@ -185,9 +185,11 @@ impl Execution {
                      runtime's node; for CRI-O set `drop_infra_ctr = false`"
                 ))
             }
-            Need::Handlers | Need::Network | Need::StreamedLists | Need::Timestamp => {
-                self.session.lack(need)
-            }
+            Need::Handlers
+            | Need::Network
+            | Need::StopSignal
+            | Need::StreamedLists
+            | Need::Timestamp => self.session.lack(need),
         }
     }
 

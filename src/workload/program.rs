@@ -40,6 +40,13 @@ pub enum Workload {
     Obey,
     /// Ignores every signal but SIGKILL, which alone ends it.
     Ignore,
+    /// Waits for a signal, then exits with `code`; with 143 when a SIGTERM comes first.
+    Heed {
+        /// The number of the signal, from 1 to 64.
+        signal: u8,
+        /// The exit code.
+        code: u8,
+    },
     /// Dies by a signal after a time.
     ///
     /// As the init of a container only the signals of faults can do it: SIGILL, SIGTRAP, SIGBUS,
@@ -112,6 +119,7 @@ impl Workload {
             }
             Self::Obey => ("obey", vec![]),
             Self::Ignore => ("ignore", vec![]),
+            Self::Heed { signal, code } => ("heed", vec![signal.to_string(), code.to_string()]),
             Self::Die { signal, after } => ("die", vec![signal.to_string(), ms(after)]),
             Self::Eat { mebibytes, after } => ("eat", vec![mebibytes.to_string(), ms(after)]),
             Self::ChildEat {
@@ -161,6 +169,10 @@ impl Workload {
             },
             [PROGRAM_PATH, "obey"] => Self::Obey,
             [PROGRAM_PATH, "ignore"] => Self::Ignore,
+            [PROGRAM_PATH, "heed", signal, code] => Self::Heed {
+                signal: signal.parse().ok()?,
+                code: code.parse().ok()?,
+            },
             [PROGRAM_PATH, "die", signal] => Self::Die {
                 signal: signal.parse().ok()?,
                 after: Duration::ZERO,
@@ -220,6 +232,7 @@ impl Workload {
             Self::Pause
             | Self::Obey
             | Self::Ignore
+            | Self::Heed { .. }
             | Self::Eat { .. }
             | Self::EatOnTerm { .. }
             | Self::Zombies { .. }
@@ -263,6 +276,11 @@ mod tests {
         check(&exit_at, "/workload exit-at 3 1000", Some(3));
         check(&Workload::Obey, "/workload obey", None);
         check(&Workload::Ignore, "/workload ignore", None);
+        let heed = Workload::Heed {
+            signal: 10,
+            code: 5,
+        };
+        check(&heed, "/workload heed 10 5", None);
         check(
             &Workload::Die {
                 signal: 11,

@@ -194,9 +194,9 @@ fn report(entries: &mut [Entry], words: &[&str]) {
     let later = entries[told..].iter();
     let statuses = later.filter_map(|entry| match &entry.body {
         Body::CallEnded {
-            result: Ok(Reply::ContainerStatus(status)),
+            result: Ok(Reply::ContainerStatus(report)),
             ..
-        } => Some(status.clone()),
+        } => Some(report.status.clone()),
         _ => None,
     });
     let statuses: Vec<_> = statuses.collect();

@@ -11,6 +11,7 @@ use crate::case::{
 /// Checks a container's workload and its limits.
 pub(super) fn check(step: &CreateStep, file: &CaseFile, has_item: bool, found: &mut Findings) {
     check_memory(step, file, found);
+    check_stop_signal(step, file, found);
     let limit = step.memory_mib;
     found.enter("workload");
     check_workload(&step.workload, limit, has_item, found);
@@ -49,6 +50,11 @@ fn check_workload(
             found.leave();
         }
         WorkloadSpec::Die(die) => check_die(die, has_item, found),
+        WorkloadSpec::Heed(heed) => {
+            found.enter("heed");
+            check_item("code", heed.code == Number::Item, has_item, found);
+            found.leave();
+        }
         WorkloadSpec::Eat(eat) => {
             found.enter("eat");
             check_appetite(eat.mib, limit, found);
@@ -84,6 +90,7 @@ pub(super) fn declares_exit(workload: &WorkloadSpec) -> bool {
         | WorkloadSpec::ChildEat(_) => true,
         WorkloadSpec::Obey
         | WorkloadSpec::Ignore
+        | WorkloadSpec::Heed(_)
         | WorkloadSpec::Eat(_)
         | WorkloadSpec::EatOnTerm(_)
         | WorkloadSpec::Missing
@@ -116,6 +123,14 @@ fn check_memory(step: &CreateStep, file: &CaseFile, found: &mut Findings) {
                 "the case does not say that it needs memory limits",
             )
             .advise("add `needs: [memory-limit]`");
+    }
+}
+
+fn check_stop_signal(step: &CreateStep, file: &CaseFile, found: &mut Findings) {
+    if step.stop_signal.is_some() && !file.needs.contains(&Need::StopSignal) {
+        found
+            .object_to("stop-signal", "the runtime may know no such signals")
+            .advise("add `needs: [stop-signal]`");
     }
 }
 

@@ -9,7 +9,7 @@ use tonic::Status;
 use super::{container_state, labels, sandbox_state};
 use crate::history::{
     Aside, ContainerFilter, ContainerId, ContainerSpec, Flaw, PodUid, Request, SandboxFilter,
-    SandboxId, SandboxSpec,
+    SandboxId, SandboxSpec, Signal,
 };
 
 pub(crate) fn run_sandbox(ask: &v1::RunPodSandboxRequest) -> Result<Request, Status> {
@@ -38,7 +38,10 @@ fn sandbox_spec(config: &v1::PodSandboxConfig) -> Result<SandboxSpec, Status> {
     })
 }
 
-pub(crate) fn create_container(ask: &v1::CreateContainerRequest) -> Result<Request, Status> {
+pub(crate) fn create_container(
+    ask: &v1::CreateContainerRequest,
+    stop_signal: Signal,
+) -> Result<Request, Status> {
     let config = ask.config.clone().ok_or_else(|| lacks("config"))?;
     let metadata = config.metadata.ok_or_else(|| lacks("metadata"))?;
     let sandbox_spec = match &ask.sandbox_config {
@@ -73,6 +76,7 @@ pub(crate) fn create_container(ask: &v1::CreateContainerRequest) -> Result<Reque
             .into_iter()
             .find(|(_, has)| *has)
             .map(|(flaw, _)| flaw),
+        stop_signal,
     })))
 }
 

@@ -9,7 +9,7 @@ use super::{image_spec, to_map};
 use crate::history::{
     CallFault, ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event,
     EventKind, ImageListing, Reply, SandboxListing, SandboxMetadata, SandboxState, SandboxStatus,
-    Shared, StatusCode,
+    Shared, Signal, StatusCode,
 };
 
 /// A status as gRPC tells it.
@@ -70,14 +70,12 @@ pub(crate) fn sandbox_status_reply(reply: Reply) -> Option<v1::PodSandboxStatusR
     })
 }
 
-pub(crate) fn container_status_reply(reply: Reply) -> Option<v1::ContainerStatusResponse> {
-    let Reply::ContainerStatus(status) = reply else {
+pub(crate) fn container_report(reply: Reply) -> Option<(v1::ContainerStatus, Signal)> {
+    let Reply::ContainerStatus(report) = reply else {
         return None;
     };
-    Some(v1::ContainerStatusResponse {
-        status: Some(container_status(status.into_inner())),
-        ..Default::default()
-    })
+    let status = container_status(report.status.into_inner());
+    Some((status, report.stop_signal))
 }
 
 pub(crate) fn sandboxes(reply: Reply) -> Option<v1::ListPodSandboxResponse> {

@@ -7,10 +7,10 @@ use std::time::Duration;
 use super::*;
 use crate::cri::{Client, Subscription};
 use crate::history::{
-    AsideOf, Body, ContainerFilter, ContainerListing, ContainerMetadata, ContainerSpec,
-    ContainerState, ContainerStatus, EventKind, Flaw, ImageListing, Labels, PodUid, RuntimeNanos,
-    RuntimeStatus, RuntimeVersion, SandboxFilter, SandboxListing, SandboxMetadata, SandboxReport,
-    SandboxSpec, SandboxState, SandboxStatus, StatusCode, StreamEnd,
+    AsideOf, Body, ContainerFilter, ContainerListing, ContainerMetadata, ContainerReport,
+    ContainerSpec, ContainerState, ContainerStatus, EventKind, Flaw, ImageListing, Labels, PodUid,
+    RuntimeNanos, RuntimeStatus, RuntimeVersion, SandboxFilter, SandboxListing, SandboxMetadata,
+    SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Signal, StatusCode, StreamEnd,
 };
 use crate::host::Reactor;
 use crate::recorder::Recorder;
@@ -145,6 +145,7 @@ fn calls() -> Vec<(Request, Reply)> {
         labels: labels("l"),
         annotations: labels("a"),
         flaw: Some(Flaw::Mount),
+        stop_signal: Signal::USER_1,
     };
     let flawed = |flaw: Option<Flaw>| {
         let container = container.clone();
@@ -177,6 +178,13 @@ fn calls() -> Vec<(Request, Reply)> {
         (
             Request::ContainerStatus(c()),
             Reply::ContainerStatus(container_status().into()),
+        ),
+        (
+            Request::ContainerStatus(c()),
+            Reply::ContainerStatus(ContainerReport {
+                stop_signal: Signal::USER_1,
+                ..container_status().into()
+            }),
         ),
     ];
     calls.extend(lists());

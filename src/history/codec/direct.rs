@@ -8,16 +8,15 @@ mod rest;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::from_wire::{container_state, event_kind, flaw, sandbox_state};
 use super::memo::{Memo, Texts};
 use crate::history::wire::{Field, Fields, Value};
 use crate::history::{
-    Body, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata, ContainerSpec,
-    ContainerStatus, Entry, Event, HostInstant, Labels, PodUid, Reply, Request, RuntimeNanos,
-    SandboxId, SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec, SandboxStatus, Seq,
-    Shared, SubscriptionId, Text,
+    Body, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata, ContainerReport,
+    ContainerSpec, ContainerStatus, Entry, Event, HostInstant, Labels, PodUid, Reply, Request,
+    RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec,
+    SandboxStatus, Seq, Shared, Signal, SubscriptionId, Text,
 };
 
 /// Reads entries, and remembers what they tell.
@@ -144,7 +143,7 @@ impl Direct {
             }
             9 => Request::CreateContainer(Arc::new(self.container_spec(value.bytes()?)?)),
             10 => Request::StartContainer(self.parts.id(value)?),
-            11 => stop_container(value.bytes()?, &mut self.parts)?,
+            11 => rest::stop_container(value.bytes()?, &mut self.parts)?,
             12 => Request::RemoveContainer(self.parts.id(value)?),
             13 => Request::ContainerStatus(self.parts.id(value)?),
             14 => {
@@ -166,6 +165,7 @@ impl Direct {
     fn call_ended(&mut self, message: &[u8]) -> Option<Body> {
         let (mut call, mut result) = (CallId(0), None);
         let (mut containers, mut timestamp) = (Vec::new(), RuntimeNanos(0));
+        let mut stop_signal = Signal::DEFAULT;
         let mut fields = Fields::of(message);
         while let Some(Field { tag, value }) = fields.next()? {
             match tag {
@@ -173,12 +173,17 @@ impl Direct {
                 2 => once(&mut result, Err(rest::call_fault(value.bytes()?)?))?,
                 14 => containers.push(self.container_status(value.bytes()?)?),
                 15 => timestamp = RuntimeNanos(value.signed()?),
+                18 => stop_signal = Signal(value.short_signed()?),
                 _ => once(&mut result, Ok(self.reply(tag, value)?))?,
             }
         }
         let mut result = result?;
-        if let Ok(Reply::SandboxStatus(report)) = &mut result {
-            (report.containers, report.timestamp) = (containers, timestamp);
+        match &mut result {
+            Ok(Reply::SandboxStatus(report)) => {
+                (report.containers, report.timestamp) = (containers, timestamp);
+            }
+            Ok(Reply::ContainerStatus(report)) => report.stop_signal = stop_signal,
+            _ => {}
         }
         Some(Body::CallEnded { call, result })
     }
@@ -192,7 +197,10 @@ impl Direct {
                 containers: Vec::new(),
                 timestamp: RuntimeNanos(0),
             }),
-            8 => Reply::ContainerStatus(self.container_status(value.bytes()?)?),
+            8 => Reply::ContainerStatus(ContainerReport {
+                status: self.container_status(value.bytes()?)?,
+                stop_signal: Signal::DEFAULT,
+            }),
             9 => Reply::Sandboxes(items(value, |item| self.sandbox_listing(item))?),
             10 => Reply::Containers(items(value, |item| self.container_listing(item))?),
             _ => rest::reply(tag, value)?,
@@ -225,6 +233,7 @@ impl Direct {
                 11 => spec.name = Some(value.text()?),
                 12 => spec.tty = value.number()? != 0,
                 13 => spec.flaw = flaw(value.short_signed()?),
+                14 => spec.stop_signal = Signal(value.short_signed()?),
                 _ => return None,
             }
         }
@@ -431,19 +440,6 @@ fn container_metadata(message: &[u8], parts: &mut Parts) -> Option<ContainerMeta
         }
     }
     Some(metadata)
-}
-
-fn stop_container(message: &[u8], parts: &mut Parts) -> Option<Request> {
-    let (mut container, mut grace) = (ContainerId::default(), Duration::ZERO);
-    let mut fields = Fields::of(message);
-    while let Some(Field { tag, value }) = fields.next()? {
-        match tag {
-            1 => container = parts.id(value)?,
-            2 => grace = Duration::from_nanos(value.number()?),
-            _ => return None,
-        }
-    }
-    Some(Request::StopContainer { container, grace })
 }
 
 /// The elements of a list, which is all that its message has.

@@ -8,12 +8,13 @@ use std::time::Duration;
 use crate::history::wire;
 use crate::history::{
     Aside, Audience, Body, CallFault, CallId, CaseRun, ContainerFilter, ContainerId,
-    ContainerListing, ContainerMetadata, ContainerSpec, ContainerState, ContainerStatus, Entry,
-    Event, EventKind, ExpectationFile, Flaw, Host, HostFact, HostInstant, ImageListing, Labels,
-    Observer, OciRuntime, PlannedCase, PlannedExecution, PodUid, Reply, Request, RunEnd, RunId,
-    RunInfo, RunPlan, RuntimeNanos, RuntimeStatus, RuntimeVersion, SandboxFilter, SandboxId,
-    SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Seq,
-    StatusCode, StepsEnd, StreamEnd, SubscriptionId, Text,
+    ContainerListing, ContainerMetadata, ContainerReport, ContainerSpec, ContainerState,
+    ContainerStatus, Entry, Event, EventKind, ExpectationFile, Flaw, Host, HostFact, HostInstant,
+    ImageListing, Labels, Observer, OciRuntime, PlannedCase, PlannedExecution, PodUid, Reply,
+    Request, RunEnd, RunId, RunInfo, RunPlan, RuntimeNanos, RuntimeStatus, RuntimeVersion,
+    SandboxFilter, SandboxId, SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec,
+    SandboxState, SandboxStatus, Seq, Signal, StatusCode, StepsEnd, StreamEnd, SubscriptionId,
+    Text,
 };
 
 /// The field that a message lacks.
@@ -234,7 +235,10 @@ fn call_result(ended: wire::CallEnded) -> Result<Result<Reply, CallFault>, Absen
             }),
             timestamp: RuntimeNanos(ended.timestamp),
         }),
-        From::ContainerStatus(status) => Reply::ContainerStatus(container_status(status).into()),
+        From::ContainerStatus(status) => Reply::ContainerStatus(ContainerReport {
+            status: container_status(status).into(),
+            stop_signal: Signal(ended.stop_signal),
+        }),
         From::Sandboxes(list) => Reply::Sandboxes(each(list.items, sandbox_listing)),
         From::Containers(list) => Reply::Containers(each(list.items, container_listing)),
         From::Image(found) => Reply::Image(found.image.map(image_listing)),
@@ -326,6 +330,7 @@ fn container_spec(spec: wire::ContainerSpec) -> ContainerSpec {
         labels: labels(spec.labels),
         annotations: labels(spec.annotations),
         flaw,
+        stop_signal: Signal(spec.stop_signal),
     }
 }
 

@@ -17,10 +17,11 @@ use run::run_plan;
 
 use crate::history::{
     Aside, Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
-    ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, Flaw, HostFact,
-    HostInstant, ImageListing, Labels, Observer, PodUid, Reply, Request, RunEnd, RuntimeNanos,
-    RuntimeStatus, RuntimeVersion, SandboxId, SandboxListing, SandboxMetadata, SandboxReport,
-    SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode, StepsEnd, StreamEnd, SubscriptionId,
+    ContainerReport, ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, Flaw,
+    HostFact, HostInstant, ImageListing, Labels, Observer, PodUid, Reply, Request, RunEnd,
+    RuntimeNanos, RuntimeStatus, RuntimeVersion, SandboxId, SandboxListing, SandboxMetadata,
+    SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Seq, Signal, StatusCode, StepsEnd,
+    StreamEnd, SubscriptionId,
 };
 
 pub(super) fn entry() -> impl Strategy<Value = Entry> {
@@ -147,7 +148,7 @@ fn result() -> impl Strategy<Value = Result<Reply, CallFault>> {
         sandbox().prop_map(|id| Ok(Reply::Sandbox(id))),
         container().prop_map(|id| Ok(Reply::Container(id))),
         sandbox_report().prop_map(|report| Ok(Reply::SandboxStatus(report))),
-        container_status().prop_map(|status| Ok(Reply::ContainerStatus(status.into()))),
+        container_report().prop_map(|report| Ok(Reply::ContainerStatus(report))),
         vec(sandbox_listing(), 0..3).prop_map(|listed| Ok(Reply::Sandboxes(listed))),
         vec(container_listing(), 0..3).prop_map(|listed| Ok(Reply::Containers(listed))),
         option::of(image_listing()).prop_map(|image| Ok(Reply::Image(image))),
@@ -224,6 +225,7 @@ fn container_spec() -> impl Strategy<Value = ContainerSpec> {
         option::of(text()),
         any::<bool>(),
         option::of(flaw),
+        any::<i32>().prop_map(Signal),
     );
     (place, vec(text(), 0..3), limits, labels(), labels()).prop_map(
         |((sandbox, sandbox_spec, binding, attempt, image), command, limits, labels, notes)| {
@@ -241,6 +243,7 @@ fn container_spec() -> impl Strategy<Value = ContainerSpec> {
                 labels,
                 annotations: notes,
                 flaw: limits.4,
+                stop_signal: limits.5,
             }
         },
     )
@@ -254,6 +257,13 @@ fn sandbox_report() -> impl Strategy<Value = SandboxReport> {
             containers: containers.into_iter().map(Into::into).collect(),
             timestamp,
         }
+    })
+}
+
+fn container_report() -> impl Strategy<Value = ContainerReport> {
+    (container_status(), any::<i32>()).prop_map(|(status, signal)| ContainerReport {
+        status: status.into(),
+        stop_signal: Signal(signal),
     })
 }
 

@@ -188,6 +188,10 @@ fn call_ended(call: CallId, result: &Result<Reply, CallFault>) -> wire::CallEnde
         Ok(Reply::SandboxStatus(report)) => (&report.containers[..], report.timestamp.0),
         _ => (&[][..], 0),
     };
+    let stop_signal = match result {
+        Ok(Reply::ContainerStatus(report)) => report.stop_signal.0,
+        _ => 0,
+    };
     let result = match result {
         Err(fault) => To::Fault(call_fault(fault)),
         Ok(Reply::Done) => To::Done(wire::Empty {}),
@@ -195,7 +199,7 @@ fn call_ended(call: CallId, result: &Result<Reply, CallFault>) -> wire::CallEnde
         Ok(Reply::Sandbox(id)) => To::Sandbox(id.to_string()),
         Ok(Reply::Container(id)) => To::Container(id.to_string()),
         Ok(Reply::SandboxStatus(report)) => To::SandboxStatus(sandbox_status(&report.status)),
-        Ok(Reply::ContainerStatus(status)) => To::ContainerStatus(container_status(status)),
+        Ok(Reply::ContainerStatus(report)) => To::ContainerStatus(container_status(&report.status)),
         Ok(Reply::Sandboxes(listed)) => To::Sandboxes(wire::SandboxListings {
             items: listed.iter().map(sandbox_listing).collect(),
         }),
@@ -223,6 +227,7 @@ fn call_ended(call: CallId, result: &Result<Reply, CallFault>) -> wire::CallEnde
             .map(|told| container_status(told))
             .collect(),
         timestamp,
+        stop_signal,
     }
 }
 
@@ -337,6 +342,7 @@ fn container_spec(spec: &ContainerSpec) -> wire::ContainerSpec {
             Some(Flaw::Directory) => wire::Flaw::Directory.into(),
             Some(Flaw::Mount) => wire::Flaw::Mount.into(),
         },
+        stop_signal: spec.stop_signal.0,
     }
 }
 

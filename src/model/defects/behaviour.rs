@@ -6,7 +6,8 @@ use super::replies::behind;
 use super::{Defect, Fault, Variation};
 use crate::history::{EventKind, Reply, Request, SandboxReport};
 use crate::model::{
-    Answer, ChildKill, Delivery, ExitNotice, Leftover, NonTransition, Order, Replay, Transition,
+    Answer, ChildKill, Delivery, ExitNotice, Leftover, NonTransition, Order, Replay, StopSignals,
+    Transition,
 };
 
 pub(super) const BEHAVIOUR: &[Defect] = &[
@@ -417,6 +418,9 @@ pub(super) const VARIATIONS: &[Variation] = &[
     }),
     ("lists are not streamed", |behaviour| {
         behaviour.streams_lists = false;
+    }),
+    ("stop signals are unknown", |behaviour| {
+        behaviour.stop_signals = StopSignals::Unknown;
     }),
     ("the first subscriber gets what was queued", |behaviour| {
         behaviour.replay = Replay::ToFirst;

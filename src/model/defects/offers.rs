@@ -3,7 +3,7 @@
 
 use super::{Defect, Fault};
 use crate::history::{ContainerId, ContainerState, Event, EventKind, Reply, Request, SandboxState};
-use crate::model::Delivery;
+use crate::model::{Delivery, StopSignals};
 
 pub(super) const OFFERS: &[Defect] = &[
     Defect {
@@ -121,6 +121,15 @@ pub(super) const OFFERS: &[Defect] = &[
                 Delivery::now(event)
             }
         }),
+    },
+    Defect {
+        name: "own-stop-signal-not-sent",
+        what: "A container's own stop signal is told, and StopContainer sends SIGTERM.",
+        imitates: "catalogue: a stop signal that is stored and not used",
+        requirements: &["R17"],
+        shown_in: &["STP-04"],
+        noticed_by: &["STP-04"],
+        fault: Fault::Behaviour(|behaviour| behaviour.stop_signals = StopSignals::Told),
     },
     Defect {
         name: "started-of-an-unknown-id",

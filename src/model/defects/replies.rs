@@ -44,8 +44,8 @@ pub(super) const REPLIES: &[Defect] = &[
         shown_in: &["STP-01", "REL-01"],
         noticed_by: &["INV-13", "REL-01"],
         fault: Fault::Replies(|_, mut answer| {
-            if let Ok(Reply::ContainerStatus(status)) = &mut answer.result {
-                status.state = behind(status.state);
+            if let Ok(Reply::ContainerStatus(report)) = &mut answer.result {
+                report.status.state = behind(report.status.state);
             }
             answer
         }),
@@ -58,10 +58,10 @@ pub(super) const REPLIES: &[Defect] = &[
         shown_in: &["EXT-01", "SNP-09"],
         noticed_by: &["INV-13", "SNP-09"],
         fault: Fault::Replies(|_, mut answer| {
-            if let Ok(Reply::ContainerStatus(status)) = &mut answer.result
-                && status.state == ContainerState::Exited
+            if let Ok(Reply::ContainerStatus(report)) = &mut answer.result
+                && report.status.state == ContainerState::Exited
             {
-                status.exit_code = 255;
+                report.status.exit_code = 255;
             }
             answer
         }),

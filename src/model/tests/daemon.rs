@@ -55,8 +55,8 @@ fn what_has_exited_meanwhile_is_found_with_its_code_and_time() {
     listen_again(&mut stand);
     stand.status_is(&short, "EXITED 3 Error");
     match stand.call(Request::ContainerStatus(short)) {
-        Ok(Reply::ContainerStatus(status)) => {
-            assert_eq!(status.finished_at.0, exits_at.realtime_ns);
+        Ok(Reply::ContainerStatus(report)) => {
+            assert_eq!(report.status.finished_at.0, exits_at.realtime_ns);
         }
         other => panic!("{other:?}"),
     }

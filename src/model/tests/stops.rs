@@ -1,6 +1,8 @@
 //! Stopping and removing: signals, grace periods, repetitions, and what is not there.
 
 use super::*;
+use crate::history::Signal;
+use crate::model::StopSignals;
 
 #[test]
 fn who_ignores_the_signal_is_killed_when_the_grace_period_is_over() {
@@ -48,6 +50,34 @@ fn what_dies_of_the_signal_tells_so() {
     let c = stand.running(&pod, "c", &exit(1, SECOND));
     stand.call(stop(&c, 10)).unwrap();
     stand.status_is(&c, "EXITED 143 Error");
+}
+
+#[test]
+fn a_stop_sends_the_signal_that_the_container_was_given() {
+    for (behaviour, told, end) in [
+        (StopSignals::Sent, Signal::USER_1, "EXITED 5 Error"),
+        (StopSignals::Told, Signal::USER_1, "EXITED 143 Error"),
+        (StopSignals::Unknown, Signal::DEFAULT, "EXITED 143 Error"),
+    ] {
+        let mut stand = Stand::new(Behaviour {
+            stop_signals: behaviour,
+            ..Behaviour::default()
+        });
+        let pod = stand.sandbox("pod");
+        let heed = Workload::Heed {
+            signal: 10,
+            code: 5,
+        };
+        let c = stand.made(ContainerSpec {
+            stop_signal: Signal::USER_1,
+            ..spec(&pod, "c", &heed)
+        });
+        stand.call(Request::StartContainer(c.clone())).unwrap();
+        let report = stand.call(Request::ContainerStatus(c.clone()));
+        assert!(matches!(report, Ok(Reply::ContainerStatus(report)) if report.stop_signal == told));
+        stand.call(stop(&c, 10)).unwrap();
+        stand.status_is(&c, end);
+    }
 }
 
 #[test]

@@ -55,10 +55,10 @@ impl Events<'_> {
         self.history.calls().find_map(|call| {
             let (began, ended) = (call.began().seq, call.ended()?.seq);
             match (call.request(), call.result()) {
-                (Request::ContainerStatus(id), Some(Ok(Reply::ContainerStatus(status))))
+                (Request::ContainerStatus(id), Some(Ok(Reply::ContainerStatus(report))))
                     if *id == self.subject.id && began > after.seq() =>
                 {
-                    let status: &ContainerStatus = status;
+                    let status: &ContainerStatus = &report.status;
                     Some((vec![after.seq(), began, ended], status))
                 }
                 _ => None,

@@ -271,7 +271,7 @@ impl Events<'_> {
             return None;
         }
         Some(match result {
-            Ok(Reply::ContainerStatus(status)) => Shown::Container(status.state),
+            Ok(Reply::ContainerStatus(report)) => Shown::Container(report.status.state),
             Ok(Reply::SandboxStatus(status)) => Shown::Sandbox(status.status.state),
             Ok(Reply::Containers(listed)) => {
                 let own = listed.iter().find(|listing| listing.id == *id);

@@ -125,8 +125,8 @@ impl<'a> Answers<'a> {
                 (Request::SandboxStatus(id), Some(Ok(Reply::SandboxStatus(report)))) => {
                     self.sandboxes.insert(id.as_str(), Ok(report));
                 }
-                (Request::ContainerStatus(id), Some(Ok(Reply::ContainerStatus(status)))) => {
-                    self.containers.insert(id.as_str(), Ok(status));
+                (Request::ContainerStatus(id), Some(Ok(Reply::ContainerStatus(report)))) => {
+                    self.containers.insert(id.as_str(), Ok(&report.status));
                 }
                 (Request::SandboxStatus(id), answer) => {
                     self.sandboxes.insert(id.as_str(), Err(fault(answer)));

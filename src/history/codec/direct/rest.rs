@@ -49,6 +49,19 @@ pub(super) fn request(tag: u64, value: Value<'_>, parts: &mut Parts) -> Option<R
     })
 }
 
+pub(super) fn stop_container(message: &[u8], parts: &mut Parts) -> Option<Request> {
+    let (mut container, mut grace) = (ContainerId::default(), Duration::ZERO);
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => container = parts.id(value)?,
+            2 => grace = Duration::from_nanos(value.number()?),
+            _ => return None,
+        }
+    }
+    Some(Request::StopContainer { container, grace })
+}
+
 fn exec_sync(message: &[u8], parts: &mut Parts) -> Option<Request> {
     let (mut container, mut command) = (ContainerId::default(), Vec::new());
     let mut timeout = Duration::ZERO;

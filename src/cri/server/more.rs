@@ -1,4 +1,5 @@
-//! The methods of `RuntimeService` that the generated server does not have: lists as streams.
+//! The methods of `RuntimeService` that the generated server does not have, lists as streams; and
+//! those whose messages it knows in part only: a container's creation and status, with its signal.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -8,25 +9,27 @@ use k8s_cri::v1;
 use k8s_cri::v1::runtime_service_server::RuntimeServiceServer;
 use tonic::body::Body;
 use tonic::codegen::{BoxFuture, Service, http};
-use tonic::server::{Grpc, NamedService, ServerStreamingService};
+use tonic::server::{Grpc, NamedService, ServerStreamingService, UnaryService};
 use tonic::{Response, Status};
 use tonic_prost::ProstCodec;
 
 use super::{Backend, Served};
 use crate::cri::convert::{incoming, outgoing};
 use crate::cri::lists::{STREAM_CONTAINERS, STREAM_SANDBOXES};
-use crate::history::{Reply, Request};
+use crate::cri::signals::{CONTAINER_STATUS, CREATE_CONTAINER, CreateContainer, StatusAnswer};
+use crate::history::{ContainerId, Reply, Request};
+use crate::limits;
 
 /// How many items one message of a stream has at most: few, so that there are several messages.
 const BATCH: usize = 2;
 
-/// The generated service, and the streams beside it.
-pub(super) struct WithStreams<B: Backend> {
+/// The generated service, and what it lacks.
+pub(super) struct WithMore<B: Backend> {
     pub(super) generated: RuntimeServiceServer<Served<B>>,
     pub(super) backend: Arc<B>,
 }
 
-impl<B: Backend> Clone for WithStreams<B> {
+impl<B: Backend> Clone for WithMore<B> {
     fn clone(&self) -> Self {
         Self {
             generated: self.generated.clone(),
@@ -35,11 +38,11 @@ impl<B: Backend> Clone for WithStreams<B> {
     }
 }
 
-impl<B: Backend> NamedService for WithStreams<B> {
+impl<B: Backend> NamedService for WithMore<B> {
     const NAME: &'static str = RuntimeServiceServer::<Served<B>>::NAME;
 }
 
-impl<B: Backend> Service<http::Request<Body>> for WithStreams<B> {
+impl<B: Backend> Service<http::Request<Body>> for WithMore<B> {
     type Response = http::Response<Body>;
     type Error = Infallible;
     type Future = BoxFuture<Self::Response, Self::Error>;
@@ -65,7 +68,7 @@ impl<B: Backend> Service<http::Request<Body>> for WithStreams<B> {
                         )
                     },
                 };
-                Box::pin(async { Ok(Grpc::new(codec()).server_streaming(list, ask).await) })
+                Box::pin(async { Ok(server().server_streaming(list, ask).await) })
             }
             STREAM_CONTAINERS => {
                 let list = List {
@@ -78,16 +81,74 @@ impl<B: Backend> Service<http::Request<Body>> for WithStreams<B> {
                         Some(batches.map(message).collect())
                     },
                 };
-                Box::pin(async { Ok(Grpc::new(codec()).server_streaming(list, ask).await) })
+                Box::pin(async { Ok(server().server_streaming(list, ask).await) })
+            }
+            CREATE_CONTAINER => {
+                let method = Method {
+                    backend,
+                    request: |ask: &CreateContainer| {
+                        let (ask, signal) = ask.parts()?;
+                        incoming::create_container(&ask, signal)
+                    },
+                    answer: outgoing::container,
+                };
+                Box::pin(async { Ok(server().unary(method, ask).await) })
+            }
+            CONTAINER_STATUS => {
+                let method = Method {
+                    backend,
+                    request: |ask: &v1::ContainerStatusRequest| {
+                        let id = ContainerId::from(ask.container_id.clone());
+                        Ok(Request::ContainerStatus(id))
+                    },
+                    answer: |reply| {
+                        let (status, signal) = outgoing::container_report(reply)?;
+                        Some(StatusAnswer::of(&status, signal))
+                    },
+                };
+                Box::pin(async { Ok(server().unary(method, ask).await) })
             }
             _ => self.generated.call(ask),
         }
     }
 }
 
-/// What a server writes and reads, the other way round than a client.
-fn codec<A, T>() -> ProstCodec<T, A> {
-    ProstCodec::default()
+/// What reads and writes the messages of one call.
+fn server<A, T>() -> Grpc<ProstCodec<T, A>>
+where
+    A: prost::Message + Default + Send + 'static,
+    T: prost::Message + Default + Send + 'static,
+{
+    Grpc::new(ProstCodec::default()).max_decoding_message_size(limits::MESSAGE_BYTES)
+}
+
+/// A call that has one answer.
+struct Method<B, A, T> {
+    backend: Arc<B>,
+    request: fn(&A) -> Result<Request, Status>,
+    answer: fn(Reply) -> Option<T>,
+}
+
+impl<B, A, T> UnaryService<A> for Method<B, A, T>
+where
+    B: Backend,
+    A: Send + 'static,
+    T: Send + 'static,
+{
+    type Response = T;
+    type Future = BoxFuture<Response<T>, Status>;
+
+    fn call(&mut self, ask: tonic::Request<A>) -> Self::Future {
+        let (backend, answer) = (self.backend.clone(), self.answer);
+        let request = (self.request)(ask.get_ref());
+        Box::pin(async move {
+            let reply = backend.call(request?).await;
+            let reply = reply.map_err(|fault| outgoing::status(&fault))?;
+            let answer = answer(reply);
+            let answer = answer.ok_or_else(|| outgoing::status(&outgoing::misfit()))?;
+            Ok(Response::new(answer))
+        })
+    }
 }
 
 /// A list whose answer is cut into messages.
