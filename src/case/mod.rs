@@ -131,6 +131,8 @@ impl fmt::Display for Tier {
 pub enum Need {
     /// Memory limits are enforced, and the host's count of OOM kills can be read.
     MemoryLimit,
+    /// The host's cgroups are of version 2, all of them.
+    CgroupV2,
     /// Of several subscribers each gets every event.
     Broadcast,
     /// The sandboxes' own processes can be found on this host, and killed.

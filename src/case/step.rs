@@ -145,6 +145,9 @@ pub struct SandboxStep {
     /// It has a network of its own, and not the host's.
     #[serde(default)]
     pub own_network: bool,
+    /// Its containers share a PID namespace.
+    #[serde(default)]
+    pub shared_pid: bool,
     /// The call must fail. If it succeeds, the case is inconclusive.
     #[serde(default)]
     pub fails: bool,
@@ -198,6 +201,9 @@ pub struct CreateStep {
     /// Memory limit in MiB, without swap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_mib: Option<u32>,
+    /// An OOM kill takes all of it, as a kubelet asks for where cgroups are of version 2.
+    #[serde(default)]
+    pub oom_group: bool,
     /// A runtime may refuse this already here. The case is then inconclusive.
     #[serde(default)]
     pub may_fail: bool,
@@ -225,6 +231,9 @@ pub struct CreateStep {
     /// The signal that a stop of it sends first; the runtime's own choice if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_signal: Option<StopSignal>,
+    /// The container whose PID namespace it joins, as a kubelet's ephemeral containers do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid_target: Option<String>,
     /// The call must fail. If it succeeds, the case is inconclusive.
     #[serde(default)]
     pub fails: bool,

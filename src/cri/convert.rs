@@ -355,18 +355,36 @@ fn sandbox_config(spec: &SandboxSpec) -> v1::PodSandboxConfig {
     }
 }
 
-/// The host's network unless another is asked for, so that no CNI is needed; a PID namespace for
-/// each container.
+/// The host's network unless another is asked for, so that no CNI is needed; and, unless they are
+/// to share one, a PID namespace for each container.
 fn namespaces(of: &SandboxSpec) -> v1::NamespaceOption {
     let network = if of.own_network {
         v1::NamespaceMode::Pod
     } else {
         v1::NamespaceMode::Node
     };
+    let pid = if of.shared_pid {
+        v1::NamespaceMode::Pod
+    } else {
+        v1::NamespaceMode::Container
+    };
     v1::NamespaceOption {
         network: network as i32,
-        pid: v1::NamespaceMode::Container as i32,
+        pid: pid as i32,
         ..Default::default()
+    }
+}
+
+/// Those of its pod, but for the PID namespace of another container, if it joins that.
+fn container_namespaces(of: &ContainerSpec) -> v1::NamespaceOption {
+    let pod = namespaces(&of.sandbox_spec);
+    match &of.pid_target {
+        None => pod,
+        Some(target) => v1::NamespaceOption {
+            pid: v1::NamespaceMode::Target as i32,
+            target_id: target.to_string(),
+            ..pod
+        },
     }
 }
 
@@ -393,10 +411,11 @@ pub(super) fn create_container(spec: &ContainerSpec) -> v1::CreateContainerReque
                     memory_limit_in_bytes: limit,
                     // Equal to the limit: no swap, so that the limit is one.
                     memory_swap_limit_in_bytes: limit,
+                    unified: unified(spec),
                     ..Default::default()
                 }),
                 security_context: Some(v1::LinuxContainerSecurityContext {
-                    namespace_options: Some(namespaces(&spec.sandbox_spec)),
+                    namespace_options: Some(container_namespaces(spec)),
                     run_as_username: only(spec.flaw, Flaw::User, NO_USER),
                     ..Default::default()
                 }),
@@ -405,6 +424,16 @@ pub(super) fn create_container(spec: &ContainerSpec) -> v1::CreateContainerReque
         }),
         sandbox_config: Some(sandbox_config(&spec.sandbox_spec)),
     }
+}
+
+/// The file of a cgroup of version 2 that says whether an OOM kill takes all of it.
+pub(super) const OOM_GROUP: &str = "memory.oom.group";
+
+/// What is to be set in the container's cgroup beside its limits. Where it is of version 1, some
+/// OCI runtimes refuse that, and others do not heed it.
+fn unified(spec: &ContainerSpec) -> HashMap<String, String> {
+    let group = (OOM_GROUP.to_owned(), "1".to_owned());
+    spec.oom_group.then_some(group).into_iter().collect()
 }
 
 /// A file that is in every container.

@@ -54,6 +54,7 @@ impl CaseRunner {
             spec.runtime_handler.clone_from(handler);
         }
         spec.own_network |= step.own_network;
+        spec.shared_pid |= step.shared_pid;
         spec.sysctls = step.sysctls.clone().into_iter().collect();
         spec.labels.extend(step.labels.clone());
         spec.annotations.extend(step.annotations.clone());
@@ -85,6 +86,8 @@ impl CaseRunner {
             .sandbox(&step.sandbox)
             .ok_or_else(|| unbound(&step.sandbox))?;
         let made = |name: &String| scope.container_spec(name).ok_or_else(|| unbound(name));
+        let target = step.pid_target.as_ref();
+        let target = target.map(|target| bound_container(scope, target));
         let name = match &step.attempt_of {
             Some(earlier) => made(earlier)?.name().to_owned(),
             None => step.binding.clone(),
@@ -98,7 +101,9 @@ impl CaseRunner {
         spec.binding.clone_from(&step.binding);
         spec.tty = step.tty;
         spec.memory_bytes = step.memory_mib.map(|mib| u64::from(mib) << 20);
+        spec.oom_group = step.oom_group;
         spec.flaw = step.flaw;
+        spec.pid_target = target.transpose()?;
         spec.stop_signal = step.stop_signal.map(Signal::from).unwrap_or_default();
         if step.unlabelled {
             spec.labels = self.session().labels();

@@ -25,7 +25,7 @@ impl Session {
                 Need::StreamedLists => self.lack_of_streams().await,
                 Need::Network => self.lack_of_network().await,
                 Need::StopSignal => self.lack_of_stop_signals().await,
-                Need::MemoryLimit | Need::Broadcast | Need::HostPid => None,
+                Need::MemoryLimit | Need::CgroupV2 | Need::Broadcast | Need::HostPid => None,
             };
             lacks.extend(lack.map(|lack| (*need, lack)));
         }

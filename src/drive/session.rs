@@ -256,6 +256,7 @@ impl Session {
             runtime_handler: self.options.runtime_handler.clone(),
             sysctls: Labels::new(),
             own_network: false,
+            shared_pid: false,
         })
     }
 

@@ -157,6 +157,8 @@ pub struct SandboxSpec {
     pub sysctls: Labels,
     /// Whether it has a network of its own; the host's if not.
     pub own_network: bool,
+    /// Whether its containers share a PID namespace; each has its own if not.
+    pub shared_pid: bool,
 }
 
 /// A container to create.
@@ -190,6 +192,10 @@ pub struct ContainerSpec {
     pub flaw: Option<Flaw>,
     /// The signal that a stop of it sends first.
     pub stop_signal: Signal,
+    /// The container whose PID namespace it joins, instead of that which the pod gives it.
+    pub pid_target: Option<ContainerId>,
+    /// Whether the kernel kills all of it when it kills one process of it for its memory.
+    pub oom_group: bool,
 }
 
 /// What is wrong with a container, so that it cannot be run.

@@ -100,6 +100,8 @@ pub enum ExitNotice {
     Late(Duration),
     /// When a call looks at the container.
     WhenAsked,
+    /// When nobody holds its output open any more.
+    AtEndOfOutput,
     /// Never.
     Never,
 }
@@ -163,6 +165,8 @@ pub enum Transition {
     EndWithSandbox,
     /// A container is removed with its sandbox: DELETED.
     RemovalWithSandbox,
+    /// A container ends with the one whose PID namespace it has joined: STOPPED.
+    EndWithTarget,
 }
 
 /// Something that does not happen, and that an event may tell all the same.
@@ -252,6 +256,8 @@ pub struct Behaviour {
     pub stop_signals: StopSignals,
     /// What the kill of a child for its memory does to its container.
     pub child_kill: ChildKill,
+    /// Whether an OOM kill takes all of a container that is to end as one.
+    pub heeds_oom_groups: bool,
     /// Whether lists can be had as streams.
     pub streams_lists: bool,
     /// What has no event, though it should.
@@ -264,6 +270,8 @@ pub struct Behaviour {
     pub undoes_silently: bool,
     /// Whether events tell the latest sandbox of the pod, whichever they are about.
     pub finds_sandboxes_by_uid: bool,
+    /// Whether the exit of a container that has joined another's PID namespace is told of that one.
+    pub mistakes_targets: bool,
     /// The exit code that is told for a process that ended so.
     pub exit_code: fn(End) -> i32,
     /// The reason that is told for it.
@@ -297,12 +305,14 @@ impl Default for Behaviour {
             sends_stop_signal: true,
             stop_signals: StopSignals::default(),
             child_kill: ChildKill::default(),
+            heeds_oom_groups: true,
             streams_lists: true,
             untold: &[],
             told_too: &[],
             leftover: Leftover::default(),
             undoes_silently: false,
             finds_sandboxes_by_uid: false,
+            mistakes_targets: false,
             exit_code: |end| end.code,
             exit_reason: reason,
         }

@@ -28,6 +28,8 @@ pub(super) struct Container {
     ended: Option<(End, HostInstant)>,
     /// Whether the kill of a child for its memory is told as its reason.
     child_killed: bool,
+    /// Whether it has ended and left a child that lives on.
+    child_left: bool,
 }
 
 impl Container {
@@ -84,6 +86,12 @@ impl Machine {
             );
             return Err(fault(StatusCode::ALREADY_EXISTS, message));
         }
+        if let Some(target) = &spec.pid_target
+            && self.state_of(target) != Some(ContainerState::Running)
+        {
+            let message = format!("container {target}, whose PID namespace is meant, does not run");
+            return Err(fault(StatusCode::FAILED_PRECONDITION, message));
+        }
         let id = ContainerId::from(self.random.id());
         self.insert_container(id.clone(), spec, image_ref);
         self.announce(EventKind::Created, id.clone(), &spec.sandbox);
@@ -113,6 +121,7 @@ impl Machine {
             life: None,
             ended: None,
             child_killed: false,
+            child_left: false,
         };
         self.made += 1;
         self.containers.insert(id, container);
@@ -155,6 +164,14 @@ impl Machine {
             None => Life::of(&spec.command, spec.memory_bytes, self.now),
             Some(flaw) => Err(format!("cannot be run: {flaw:?}")),
         };
+        let ends_as_one = spec.oom_group && self.behaviour.heeds_oom_groups;
+        let life = life.map(|life| {
+            if ends_as_one {
+                life.in_oom_group()
+            } else {
+                life
+            }
+        });
         let Some(container) = self.containers.get_mut(id) else {
             return Err(no_container(id));
         };
@@ -270,15 +287,36 @@ impl Machine {
         let Some(container) = self.containers.get_mut(id) else {
             return false;
         };
-        if container.life.take().is_none() {
+        let Some(life) = container.life.take() else {
             return false;
-        }
+        };
         let oom = end.oom || container.child_killed;
         container.ended = Some((End { oom, ..end }, self.now));
+        let sandbox = self.sandboxes.get(&container.spec.sandbox);
+        let shared = sandbox.is_some_and(|sandbox| sandbox.spec.shared_pid);
+        container.child_left = life.leaves_child && shared && container.spec.pid_target.is_none();
         if end.oom {
             self.count_oom_kill();
         }
+        self.end_joined(id);
         true
+    }
+
+    /// The first process of a PID namespace has ended: the kernel kills all others in it.
+    fn end_joined(&mut self, target: &ContainerId) {
+        let joined = |container: &&Container| container.spec.pid_target.as_ref() == Some(target);
+        let joined = self.containers.values().filter(joined);
+        let joined: Vec<ContainerId> = joined.map(|it| it.status.id.clone()).collect();
+        let tells = self.behaviour.tells(Transition::EndWithTarget);
+        for id in joined {
+            self.kill(&id, tells);
+        }
+    }
+
+    /// Whether a container has ended and a child of it holds its output open.
+    pub(super) fn output_is_open(&self, id: &ContainerId) -> bool {
+        let container = self.containers.get(id);
+        container.is_some_and(|container| container.child_left)
     }
 
     /// The kernel kills a child; the container's process lives on.
@@ -316,8 +354,11 @@ impl Machine {
         status.exit_code = (self.behaviour.exit_code)(end);
         status.reason = (self.behaviour.exit_reason)(end).into();
         let sandbox = container.spec.sandbox.clone();
+        let target = container.spec.pid_target.clone();
+        let mistaken = target.filter(|_| self.behaviour.mistakes_targets);
         if tells {
-            self.announce(EventKind::Stopped, id.clone(), &sandbox);
+            let told = mistaken.unwrap_or_else(|| id.clone());
+            self.announce(EventKind::Stopped, told, &sandbox);
         }
         self.answer_waiting(id);
     }

@@ -158,7 +158,8 @@ impl Machine {
     fn overhear(&mut self, container: ContainerId) {
         match self.behaviour.exit_notice {
             _ if !self.up => {}
-            ExitNotice::AtOnce => self.notice(&container, true),
+            ExitNotice::AtEndOfOutput if self.output_is_open(&container) => {}
+            ExitNotice::AtOnce | ExitNotice::AtEndOfOutput => self.notice(&container, true),
             ExitNotice::Late(after) => {
                 self.agenda
                     .put(later(self.now, after), Deed::Notice(container));

@@ -22,6 +22,8 @@ pub(super) struct Life {
     pub(super) own_end: Option<(Duration, End)>,
     /// When the kernel kills a child of it for its memory.
     pub(super) child_killed: Option<Duration>,
+    /// Whether a child of it lives on that holds its output open, unless its PID namespace ends.
+    pub(super) leaves_child: bool,
     /// How it ends when it gets a SIGTERM; none if it ignores that.
     pub(super) on_term: Option<End>,
     /// The signal that it heeds besides, by its number in Linux, and how it then ends.
@@ -65,9 +67,11 @@ impl Life {
                 heeds: Some((signal, End::exit(code.into()))),
                 ..Self::default()
             },
-            Workload::Exit { code, after } | Workload::Leave { code, after } => {
-                Self::ends(after, End::exit(code.into()))
-            }
+            Workload::Exit { code, after } => Self::ends(after, End::exit(code.into())),
+            Workload::Leave { code, after } => Self {
+                leaves_child: true,
+                ..Self::ends(after, End::exit(code.into()))
+            },
             Workload::ExitAt { code, unix_ms } => {
                 let now_ms = u64::try_from(now.realtime_ns / 1_000_000).unwrap_or_default();
                 let after = Duration::from_millis(unix_ms.saturating_sub(now_ms));
@@ -113,6 +117,18 @@ impl Life {
             own_end: Some((after, end)),
             on_term: Some(End::exit(143)),
             ..Self::default()
+        }
+    }
+
+    /// The same where the kernel kills all of a container with any process of it.
+    pub(super) fn in_oom_group(self) -> Self {
+        match self.child_killed {
+            Some(after) => Self {
+                own_end: Some((after, End::KILLED)),
+                child_killed: None,
+                ..self
+            },
+            None => self,
         }
     }
 
@@ -216,6 +232,21 @@ mod tests {
         assert_eq!(life.on_stop(Signal::DEFAULT), Some(End::exit(143)));
         assert_eq!(life.on_stop(Signal::TERMINATE), Some(End::exit(143)));
         assert_eq!(life.on_stop(Signal(64)), None);
+    }
+
+    #[test]
+    fn an_oom_group_ends_with_its_child() {
+        let eat = Workload::ChildEat {
+            mebibytes: 64,
+            after: SECOND,
+            then: SECOND,
+            code: 5,
+        };
+        let life = |memory| Life::of(&eat.command(), memory, HostInstant::default()).unwrap();
+        let killed = life(Some(16 << 20)).in_oom_group();
+        assert_eq!(killed.own_end, Some((SECOND, End::KILLED)));
+        assert_eq!(killed.child_killed, None);
+        assert_eq!(life(None).in_oom_group(), life(None));
     }
 
     #[test]

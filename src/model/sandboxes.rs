@@ -14,7 +14,7 @@ use crate::history::{
 #[derive(Clone, Debug)]
 pub(super) struct Sandbox {
     id: SandboxId,
-    spec: Arc<SandboxSpec>,
+    pub(super) spec: Arc<SandboxSpec>,
     pub(super) state: SandboxState,
     created_at: RuntimeNanos,
     made: u64,

@@ -1,6 +1,7 @@
 //! The machine by itself: what comes of calls and time, told as lines.
 
 mod daemon;
+mod namespaces;
 mod stops;
 mod streams;
 

@@ -40,10 +40,31 @@ pub(crate) const CASES: &[(&str, &[&str])] = &[
             "drop STOPPED of failure#2",
         ],
     ),
+    (
+        "EXT-06",
+        &[
+            "drop STOPPED of c",
+            "repeat STOPPED of c",
+            "delay STOPPED of c by 12s",
+            "set exit=0 STOPPED of c",
+        ],
+    ),
     ("FEA-01", &["drop STOPPED of c"]),
     (
         "FLR-02",
         &["drop STOPPED of c", "insert STARTED of c before STOPPED"],
+    ),
+    (
+        "MUL-05",
+        &[
+            "drop STOPPED of first",
+            "drop STOPPED of second",
+            "repeat STOPPED of app",
+            "insert STOPPED of app before STOPPED",
+            "set exit=137 STOPPED of first",
+            "set exit=0 STOPPED of second",
+            "set exit=137 STOPPED of app",
+        ],
     ),
     (
         "OOM-01",

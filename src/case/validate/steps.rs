@@ -196,7 +196,7 @@ impl<'a> Walk<'a, '_> {
             let message = format!("an annotation has at most {most} KiB");
             self.found.object_to("annotation-kib", message);
         }
-        self.twin(step);
+        self.others(step);
         self.terms(step.terms());
         self.names.is_made(&step.binding, step.terms());
         workload::check(step, self.file, round.has_item, self.found);

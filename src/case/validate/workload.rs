@@ -12,6 +12,7 @@ use crate::case::{
 pub(super) fn check(step: &CreateStep, file: &CaseFile, has_item: bool, found: &mut Findings) {
     check_memory(step, file, found);
     check_stop_signal(step, file, found);
+    check_oom_group(step, file, found);
     let limit = step.memory_mib;
     found.enter("workload");
     check_workload(&step.workload, limit, has_item, found);
@@ -131,6 +132,20 @@ fn check_stop_signal(step: &CreateStep, file: &CaseFile, found: &mut Findings) {
         found
             .object_to("stop-signal", "the runtime may know no such signals")
             .advise("add `needs: [stop-signal]`");
+    }
+}
+
+fn check_oom_group(step: &CreateStep, file: &CaseFile, found: &mut Findings) {
+    if !step.oom_group {
+        return;
+    }
+    if step.memory_mib.is_none() {
+        found.object_to("oom-group", "nothing limits the memory");
+    }
+    if !file.needs.contains(&Need::CgroupV2) {
+        found
+            .object_to("oom-group", "only a cgroup of version 2 has this")
+            .advise("add `needs: [cgroup-v2]`");
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_cri::v1;
 use tonic::Status;
 
-use super::{container_state, labels, sandbox_state};
+use super::{OOM_GROUP, container_state, labels, sandbox_state};
 use crate::history::{
     Aside, ContainerFilter, ContainerId, ContainerSpec, Flaw, PodUid, Request, SandboxFilter,
     SandboxId, SandboxSpec, Signal,
@@ -35,6 +35,7 @@ fn sandbox_spec(config: &v1::PodSandboxConfig) -> Result<SandboxSpec, Status> {
         runtime_handler: String::new(),
         sysctls: labels(linux.sysctls),
         own_network: namespaces.network != v1::NamespaceMode::Node as i32,
+        shared_pid: namespaces.pid == v1::NamespaceMode::Pod as i32,
     })
 }
 
@@ -49,14 +50,18 @@ pub(crate) fn create_container(
         None => SandboxSpec::default(),
     };
     let linux = config.linux.unwrap_or_default();
-    let user = linux.security_context.unwrap_or_default().run_as_username;
+    let security = linux.security_context.unwrap_or_default();
+    let namespaces = security.namespace_options.unwrap_or_default();
+    let joins = namespaces.pid == v1::NamespaceMode::Target as i32;
+    let user = security.run_as_username;
     let flaws = [
         (Flaw::User, !user.is_empty()),
         (Flaw::Directory, !config.working_dir.is_empty()),
         (Flaw::Mount, !config.mounts.is_empty()),
     ];
-    let resources = linux.resources;
-    let limit = resources.map_or(0, |resources| resources.memory_limit_in_bytes);
+    let resources = linux.resources.unwrap_or_default();
+    let limit = resources.memory_limit_in_bytes;
+    let oom_group = resources.unified.get(OOM_GROUP);
     let mut command = config.command;
     command.extend(config.args);
     Ok(Request::CreateContainer(Arc::new(ContainerSpec {
@@ -77,6 +82,8 @@ pub(crate) fn create_container(
             .find(|(_, has)| *has)
             .map(|(flaw, _)| flaw),
         stop_signal,
+        pid_target: joins.then(|| ContainerId::from(namespaces.target_id)),
+        oom_group: oom_group.is_some_and(|group| group == "1"),
     })))
 }
 

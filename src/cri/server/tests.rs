@@ -125,6 +125,7 @@ fn spec(handler: &str) -> Arc<SandboxSpec> {
         runtime_handler: handler.to_owned(),
         sysctls: labels("s"),
         own_network: true,
+        shared_pid: true,
     })
 }
 
@@ -146,6 +147,8 @@ fn calls() -> Vec<(Request, Reply)> {
         annotations: labels("a"),
         flaw: Some(Flaw::Mount),
         stop_signal: Signal::USER_1,
+        pid_target: Some(ContainerId::from("target")),
+        oom_group: true,
     };
     let flawed = |flaw: Option<Flaw>| {
         let container = container.clone();

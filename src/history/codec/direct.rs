@@ -234,6 +234,8 @@ impl Direct {
                 12 => spec.tty = value.number()? != 0,
                 13 => spec.flaw = flaw(value.short_signed()?),
                 14 => spec.stop_signal = Signal(value.short_signed()?),
+                15 => spec.pid_target = Some(self.parts.id(value)?),
+                16 => spec.oom_group = value.number()? != 0,
                 _ => return None,
             }
         }
@@ -322,6 +324,7 @@ fn sandbox_spec(message: &[u8], parts: &mut Parts) -> Option<SandboxSpec> {
         runtime_handler: String::new(),
         sysctls: parts.empty(),
         own_network: false,
+        shared_pid: false,
     };
     let mut fields = Fields::of(message);
     while let Some(Field { tag, value }) = fields.next()? {
@@ -336,6 +339,7 @@ fn sandbox_spec(message: &[u8], parts: &mut Parts) -> Option<SandboxSpec> {
             8 => spec.runtime_handler = value.text()?,
             9 => read_labels(&mut spec.sysctls, &mut fields, parts)?,
             10 => spec.own_network = value.number()? != 0,
+            11 => spec.shared_pid = value.number()? != 0,
             _ => return None,
         }
     }

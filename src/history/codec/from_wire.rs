@@ -301,6 +301,7 @@ fn sandbox_spec(spec: wire::SandboxSpec) -> SandboxSpec {
         runtime_handler: spec.runtime_handler,
         sysctls: labels(spec.sysctls),
         own_network: spec.own_network,
+        shared_pid: spec.shared_pid,
     }
 }
 
@@ -331,6 +332,8 @@ fn container_spec(spec: wire::ContainerSpec) -> ContainerSpec {
         annotations: labels(spec.annotations),
         flaw,
         stop_signal: Signal(spec.stop_signal),
+        pid_target: spec.pid_target.map(ContainerId::from),
+        oom_group: spec.oom_group,
     }
 }
 

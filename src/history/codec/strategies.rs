@@ -199,7 +199,7 @@ fn event() -> impl Strategy<Value = Event> {
 
 fn sandbox_spec() -> impl Strategy<Value = SandboxSpec> {
     let names = (text(), text(), text(), text(), text());
-    let rest = (any::<u32>(), any::<bool>());
+    let rest = (any::<u32>(), any::<bool>(), any::<bool>());
     (names, rest, labels(), labels(), labels()).prop_map(
         |((binding, name, namespace, uid, handler), rest, labels, notes, sysctls)| SandboxSpec {
             binding,
@@ -212,6 +212,7 @@ fn sandbox_spec() -> impl Strategy<Value = SandboxSpec> {
             runtime_handler: handler,
             sysctls,
             own_network: rest.1,
+            shared_pid: rest.2,
         },
     )
 }
@@ -226,6 +227,8 @@ fn container_spec() -> impl Strategy<Value = ContainerSpec> {
         any::<bool>(),
         option::of(flaw),
         any::<i32>().prop_map(Signal),
+        option::of(container()),
+        any::<bool>(),
     );
     (place, vec(text(), 0..3), limits, labels(), labels()).prop_map(
         |((sandbox, sandbox_spec, binding, attempt, image), command, limits, labels, notes)| {
@@ -244,6 +247,8 @@ fn container_spec() -> impl Strategy<Value = ContainerSpec> {
                 annotations: notes,
                 flaw: limits.4,
                 stop_signal: limits.5,
+                pid_target: limits.6,
+                oom_group: limits.7,
             }
         },
     )

@@ -319,6 +319,7 @@ fn sandbox_spec(spec: &SandboxSpec) -> wire::SandboxSpec {
         runtime_handler: spec.runtime_handler.clone(),
         sysctls: pairs(&spec.sysctls),
         own_network: spec.own_network,
+        shared_pid: spec.shared_pid,
     }
 }
 
@@ -343,6 +344,8 @@ fn container_spec(spec: &ContainerSpec) -> wire::ContainerSpec {
             Some(Flaw::Mount) => wire::Flaw::Mount.into(),
         },
         stop_signal: spec.stop_signal.0,
+        pid_target: spec.pid_target.as_ref().map(ToString::to_string),
+        oom_group: spec.oom_group,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::{Defect, Fault};
 use crate::history::{ContainerId, ContainerState, Event, EventKind, Reply, Request, SandboxState};
-use crate::model::{Delivery, StopSignals};
+use crate::model::{Delivery, ExitNotice, StopSignals, Transition};
 
 pub(super) const OFFERS: &[Defect] = &[
     Defect {
@@ -130,6 +130,42 @@ pub(super) const OFFERS: &[Defect] = &[
         shown_in: &["STP-04"],
         noticed_by: &["STP-04"],
         fault: Fault::Behaviour(|behaviour| behaviour.stop_signals = StopSignals::Told),
+    },
+    Defect {
+        name: "told-of-the-target",
+        what: "The exit of a container in another's PID namespace is told as the other's STOPPED.",
+        imitates: "catalogue: a container that is looked up by its PID namespace",
+        requirements: &["R11", "R17"],
+        shown_in: &["MUL-05"],
+        noticed_by: &["MUL-05"],
+        fault: Fault::Behaviour(|behaviour| behaviour.mistakes_targets = true),
+    },
+    Defect {
+        name: "no-stopped-with-the-target",
+        what: "A container that ends with the one whose PID namespace it has joined has no STOPPED.",
+        imitates: "catalogue: an exit that is taken for a part of another's",
+        requirements: &["R6"],
+        shown_in: &["MUL-05"],
+        noticed_by: &["MUL-05", "INV-11"],
+        fault: Fault::Behaviour(|behaviour| behaviour.untold = &[Transition::EndWithTarget]),
+    },
+    Defect {
+        name: "exit-waits-for-the-output",
+        what: "An exit is noticed when no child of the process holds its output open any more.",
+        imitates: "moby/moby#43491, containerd/containerd#6402 (exits that are never reported)",
+        requirements: &["R6"],
+        shown_in: &["EXT-06"],
+        noticed_by: &["EXT-06"],
+        fault: Fault::Behaviour(|behaviour| behaviour.exit_notice = ExitNotice::AtEndOfOutput),
+    },
+    Defect {
+        name: "oom-group-lives-on",
+        what: "A container that an OOM kill shall take as a whole lives on when a child is killed.",
+        imitates: "catalogue: what is to be set in a cgroup of version 2 is left out",
+        requirements: &["R17", "C6"],
+        shown_in: &["OOM-05"],
+        noticed_by: &["OOM-05"],
+        fault: Fault::Behaviour(|behaviour| behaviour.heeds_oom_groups = false),
     },
     Defect {
         name: "started-of-an-unknown-id",

@@ -44,9 +44,12 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    pub(super) fn twin(&mut self, step: &CreateStep) {
+    pub(super) fn others(&mut self, step: &CreateStep) {
         if let Some(twin) = &step.same_as {
             self.resolve(("same-as", twin), Wanted::Container);
+        }
+        if let Some(target) = &step.pid_target {
+            self.resolve(("pid-target", target), Wanted::Container);
         }
     }
 
