@@ -79,6 +79,7 @@ impl<'a> Walk<'a, '_> {
             self.found.leave();
             self.found.leave();
         }
+        self.found.leave();
     }
 
     fn step(&mut self, step: &'a Step, round: Round) {
