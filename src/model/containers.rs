@@ -294,11 +294,14 @@ impl Machine {
         container.ended = Some((End { oom, ..end }, self.now));
         let sandbox = self.sandboxes.get(&container.spec.sandbox);
         let shared = sandbox.is_some_and(|sandbox| sandbox.spec.shared_pid);
-        container.child_left = life.leaves_child && shared && container.spec.pid_target.is_none();
+        let is_first = !shared && container.spec.pid_target.is_none();
+        container.child_left = life.leaves_child && !is_first;
         if end.oom {
             self.count_oom_kill();
         }
-        self.end_joined(id);
+        if is_first {
+            self.end_joined(id);
+        }
         true
     }
 

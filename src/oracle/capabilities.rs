@@ -53,7 +53,10 @@ impl Measuring {
                 request: Request::CreateContainer(spec),
                 ..
             } if spec.stop_signal != Signal::DEFAULT => {
-                self.signalling.insert(*call, spec.stop_signal);
+                // Here, too, some are enough.
+                if self.signalling.len() + self.signalled.len() < limits::RUN_CONTAINERS {
+                    self.signalling.insert(*call, spec.stop_signal);
+                }
             }
             Body::CallEnded { call, result } => {
                 let signal = self.signalling.remove(call);
