@@ -52,11 +52,8 @@ impl Measuring {
                 call,
                 request: Request::CreateContainer(spec),
                 ..
-            } if spec.stop_signal != Signal::DEFAULT => {
-                // Here, too, some are enough.
-                if self.signalling.len() + self.signalled.len() < limits::RUN_CONTAINERS {
-                    self.signalling.insert(*call, spec.stop_signal);
-                }
+            } if spec.stop_signal != Signal::DEFAULT && self.has_room() => {
+                self.signalling.insert(*call, spec.stop_signal);
             }
             Body::CallEnded { call, result } => {
                 let signal = self.signalling.remove(call);
@@ -115,6 +112,11 @@ impl Measuring {
             found.sandbox_events.get_or_insert(false);
         }
         found
+    }
+
+    /// Of a file in which very many containers have signals, some are enough.
+    fn has_room(&self) -> bool {
+        self.signalling.len() + self.signalled.len() < limits::RUN_CONTAINERS
     }
 
     fn returned(&mut self, reply: &Reply, signal: Option<Signal>) {

@@ -172,7 +172,7 @@ impl Execution {
                     "the kernel's count of OOM kills cannot be read: {fault}"
                 ))
             }
-            Need::CgroupV2 => lack_of_cgroup_v2(self.session.options().kernel.host()?),
+            Need::CgroupV2 => lack_of_cgroup_v2(&self.session.options().kernel.host()?),
             Need::Broadcast => (self.session.audience() == Some(Audience::One)).then(|| {
                 "the runtime gives each event to one subscriber alone, as was measured when the \
                  run began: a second one would take events from the first"
@@ -279,7 +279,7 @@ impl Execution {
 }
 
 /// Why a host's containers have no cgroups of version 2, whose files alone have what is needed.
-fn lack_of_cgroup_v2(host: Host) -> Option<String> {
+fn lack_of_cgroup_v2(host: &Host) -> Option<String> {
     let mounted = match host.cgroup.as_deref() {
         Some("2") => return None,
         Some("hybrid") => "it has both versions, of which containers then have version 1",
@@ -311,7 +311,7 @@ mod tests {
             cgroup: cgroup.map(str::to_owned),
             ..Host::default()
         };
-        let found = lack_of_cgroup_v2(host);
+        let found = lack_of_cgroup_v2(&host);
         assert_eq!(found.is_some(), lack.is_some(), "{found:?}");
         assert!(found.unwrap_or_default().contains(lack.unwrap_or_default()));
     }
