@@ -30,7 +30,7 @@ const CASE: CaseRun = CaseRun(1);
 
 /// What the case of a script has seen.
 #[track_caller]
-pub(super) fn history(script: &str) -> CaseHistory {
+pub(crate) fn history(script: &str) -> CaseHistory {
     let mut history = CaseHistory::new(CASE);
     for entry in entries(script) {
         history.push(&Arc::new(entry));

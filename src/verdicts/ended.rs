@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::findings::{Found, find, slice};
+use super::findings::{Found, Sort, find, slice};
 use super::known::Known;
 use super::plan::{Execution, Readable};
 use crate::history::{CaseHistory, CaseRun, Entry, Request, Seq};
@@ -20,8 +20,8 @@ pub struct EndedCase {
     pub(super) ended: Arc<Entry>,
     pub(super) known: Arc<Known>,
     pub(super) profiles: Arc<[Profile]>,
-    /// Invariants of which earlier cases have told enough: no evidence is looked for.
-    pub(super) told: Arc<BTreeSet<String>>,
+    /// Of which earlier cases have told enough: no evidence is looked for.
+    pub(super) told: Arc<BTreeSet<Sort>>,
     /// How long a call may take.
     pub(super) call_deadline: Option<Duration>,
 }
@@ -75,7 +75,7 @@ impl EndedCase {
             if !outcome.cap(cap.unwrap_or(Level::May)) {
                 self.known.apply(&mut outcome);
             }
-            found = find(&case.id, history, &self.told);
+            found = find(&case.id, history, &self.known, &self.told);
             latencies = oracle::latencies(case, history, self.call_deadline);
         }
         JudgedCase {

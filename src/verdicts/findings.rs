@@ -1,8 +1,12 @@
 //! What the invariants have found in the histories of all cases, and the evidence kept for it.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::known::Known;
 use crate::history::{CaseHistory, CaseRun, Entry, Observed, Seq};
 use crate::oracle::{self, WholeRun};
 use crate::outcome::{Outcome, Verdict, Violation};
@@ -17,9 +21,12 @@ const EVIDENCE_ENTRIES: usize = 60;
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     found: BTreeMap<Seq, (Option<CaseRun>, Vec<Found>)>,
-    /// Invariants of which no later violation is told in full.
-    told: Arc<BTreeSet<String>>,
+    /// Of which no later violation is told in full.
+    told: Arc<BTreeSet<Sort>>,
 }
+
+/// Violations of one invariant by its id, either those that are listed as known or the others.
+pub(super) type Sort = (String, bool);
 
 /// A broken invariant.
 #[derive(Debug)]
@@ -28,12 +35,18 @@ pub(super) struct Found {
     evidence: Vec<Arc<Entry>>,
     /// The id of the case that broke it; absent if it broke when that case had been judged.
     case: Option<Arc<str>>,
+    /// Whether it is listed as known.
+    listed: bool,
 }
 
 impl Found {
     /// The invariant's id.
     pub(super) fn rule(&self) -> &str {
         &self.violation.rule
+    }
+
+    fn sort(&self) -> Sort {
+        (self.violation.rule.clone(), self.listed)
     }
 }
 
@@ -42,11 +55,14 @@ impl Findings {
     pub(super) fn take_in(&mut self, case: CaseRun, ended: Seq, mut found: Vec<Found>) {
         for found in &mut found {
             let before = self.found.range(..ended).flat_map(|(_, (_, found))| found);
-            let same = before.filter(|before| before.violation.rule == found.violation.rule);
+            let same = before.filter(|before| {
+                before.violation.rule == found.violation.rule && before.listed == found.listed
+            });
             if same.take(TOLD_VIOLATIONS).count() == TOLD_VIOLATIONS {
                 found.evidence = Vec::new();
-                if !self.told.contains(found.rule()) {
-                    Arc::make_mut(&mut self.told).insert(found.rule().to_owned());
+                let sort = found.sort();
+                if !self.told.contains(&sort) {
+                    Arc::make_mut(&mut self.told).insert(sort);
                 }
             }
         }
@@ -61,16 +77,17 @@ impl Findings {
         self.told = Arc::default();
     }
 
-    /// The invariants of which a case that ends now need not show any evidence.
-    pub(super) fn told_in_full(&self) -> Arc<BTreeSet<String>> {
+    /// Of which a case that ends now need not show any evidence.
+    pub(super) fn told_in_full(&self) -> Arc<BTreeSet<Sort>> {
         self.told.clone()
     }
 
     /// Judges what came after the cases had ended.
-    pub(super) fn take_in_late(&mut self, ended: Seq, whole_run: &WholeRun) {
+    pub(super) fn take_in_late(&mut self, ended: Seq, whole_run: &WholeRun, known: &Known) {
         let told: Vec<Violation> = self.all().map(|found| found.violation.clone()).collect();
         let late = whole_run.violations(&told).into_iter();
         let late = late.map(|violation| Found {
+            listed: known.lists(&violation.rule, &violation.actual),
             violation,
             evidence: Vec::new(),
             case: None,
@@ -78,21 +95,29 @@ impl Findings {
         self.found.insert(ended, (None, late.collect()));
     }
 
-    /// Tells in an invariant's outcome what has been found.
+    /// Tells in an invariant's outcome what has been found: first what is not listed as known, for
+    /// that is news.
     pub(super) fn tell(&self, invariant: &str, outcome: &mut Outcome) {
         let found = || self.all().filter(|found| found.violation.rule == invariant);
         let count = found().count();
         if count > 0 {
             outcome.verdict = Verdict::Fail;
         }
-        if count > TOLD_VIOLATIONS {
+        let news = || found().filter(|found| !found.listed);
+        let new = news().count();
+        if 0 < new && new < count {
+            outcome.reason = Some(format!(
+                "{count} times in all; {new} not listed as known, told first"
+            ));
+        } else if count > TOLD_VIOLATIONS {
             outcome.reason = Some(format!(
                 "{count} times in all; the first {TOLD_VIOLATIONS} are told"
             ));
         }
         let cases: BTreeSet<&Arc<str>> = found().filter_map(|found| found.case.as_ref()).collect();
         outcome.broken_in = cases.into_iter().cloned().collect();
-        for found in found().take(TOLD_VIOLATIONS) {
+        let listed = found().filter(|found| found.listed);
+        for found in news().chain(listed).take(TOLD_VIOLATIONS) {
             outcome.violations.push(found.violation.clone());
             outcome.evidence.extend(found.evidence.iter().cloned());
         }
@@ -108,13 +133,21 @@ impl Findings {
 }
 
 /// Judges the history of a case that has ended by all invariants. Of some there is enough evidence.
-pub(super) fn find(case: &str, history: &CaseHistory, enough: &BTreeSet<String>) -> Vec<Found> {
-    let mut told = BTreeMap::<String, usize>::new();
+pub(super) fn find(
+    case: &str,
+    history: &CaseHistory,
+    known: &Known,
+    enough: &BTreeSet<Sort>,
+) -> Vec<Found> {
+    let mut told = BTreeMap::<Sort, usize>::new();
     let id: Arc<str> = case.into();
     let of_case = |mut violation: Violation| {
-        let told = told.entry(violation.rule.clone()).or_default();
+        let listed = known.lists(&violation.rule, &violation.actual);
+        let sort = (violation.rule.clone(), listed);
+        let is_enough = enough.contains(&sort);
+        let told = told.entry(sort).or_default();
         *told += 1;
-        let evidence = if *told > TOLD_VIOLATIONS || enough.contains(&violation.rule) {
+        let evidence = if *told > TOLD_VIOLATIONS || is_enough {
             Vec::new()
         } else {
             slice(history, [&violation])
@@ -124,6 +157,7 @@ pub(super) fn find(case: &str, history: &CaseHistory, enough: &BTreeSet<String>)
             violation,
             evidence,
             case: Some(id.clone()),
+            listed,
         }
     };
     let violations = oracle::invariants(history).into_iter();

@@ -94,7 +94,8 @@ impl Verdicts {
             } => self.unjudged(*case, *skipped, reason, entry.at),
             Body::CasesEnded => {
                 self.cases_ended = Some(entry.at);
-                self.found.take_in_late(entry.seq, &self.whole_run);
+                self.found
+                    .take_in_late(entry.seq, &self.whole_run, &self.plan.known);
                 self.whole_run = WholeRun::default();
             }
             Body::RunEnded(end) => self.ended = Some((entry.at, end.clone())),
@@ -172,7 +173,8 @@ impl Verdicts {
     pub fn report(&mut self, damage: Option<String>) -> RunReport {
         if !self.plan.told && self.cases_ended.is_none() {
             // A history of format 1 does not tell when the cases ended: now, then.
-            self.found.take_in_late(Seq(u64::MAX), &self.whole_run);
+            self.found
+                .take_in_late(Seq(u64::MAX), &self.whole_run, &self.plan.known);
             self.cases_ended = Some(self.last);
         }
         let mut outcomes = self.outcomes();

@@ -79,6 +79,12 @@ impl KnownFailure {
         self.expires.as_ref().is_some_and(|day| day.is_over(at))
     }
 
+    /// Whether it is of a failure that says that this was seen.
+    fn covers(&self, seen: &str) -> bool {
+        let actual = self.actual.as_ref();
+        actual.is_none_or(|actual| actual.texts().any(|actual| actual == seen))
+    }
+
     /// Whether its case may pass as well.
     fn is_race(&self) -> bool {
         self.sometimes || self.rate.is_some()
@@ -103,10 +109,6 @@ impl Actual {
             Self::AnyOf(any) => any,
         };
         texts.iter().map(String::as_str)
-    }
-
-    fn covers(&self, seen: &str) -> bool {
-        self.texts().any(|actual| actual == seen)
     }
 }
 
@@ -154,30 +156,31 @@ impl Known {
         told.collect()
     }
 
+    /// Whether a failure of this case or invariant, which says that this was seen, is listed.
+    #[must_use]
+    pub(super) fn lists(&self, id: &str, seen: &str) -> bool {
+        self.entry_of(id).is_some_and(|entry| entry.covers(seen))
+    }
+
+    /// The entry that counts for a case or an invariant.
+    fn entry_of(&self, id: &str) -> Option<&KnownFailure> {
+        let entry = self.known.iter().find(|entry| entry.case == id)?;
+        (!entry.is_over(self.began)).then_some(entry)
+    }
+
     /// Takes a listed failure for known, and a listed case that passed for unexpected; and an error
     /// of which a listed fault is the reason for inconclusive.
     pub fn apply(&self, outcome: &mut Outcome) {
         if outcome.verdict == Verdict::Error {
             self.excuse(outcome);
         }
-        let mut entries = self.known.iter();
-        let of_case = |entry: &&KnownFailure| *entry.case == *outcome.id;
-        let Some(entry) = entries.find(of_case) else {
+        let Some(entry) = self.entry_of(&outcome.id) else {
             return;
         };
-        if entry.is_over(self.began) {
-            return;
-        }
         let KnownFailure {
-            reason,
-            link,
-            actual,
-            rate,
-            ..
+            reason, link, rate, ..
         } = entry;
-        let covered = actual
-            .as_ref()
-            .is_none_or(|actual| outcome.seen.iter().all(|seen| actual.covers(seen)));
+        let covered = outcome.seen.iter().all(|seen| entry.covers(seen));
         match outcome.verdict {
             Verdict::Fail if covered => {
                 let rate = rate.map(|rate| format!(", seen in {rate}"));
