@@ -89,8 +89,6 @@ pub enum Check {
     SandboxState(SandboxStateCheck),
     /// An event is made after the call that caused it, or after the exit, and before it arrives.
     Stamped(NameRef),
-    /// The events of a sandbox and its containers arrive in the order of their `created_at`.
-    StampsInOrder(NameRef),
     /// The times of each status lie within the calls that set them, and are 0 before.
     Times(NameRef),
     /// How long after its making an event arrives.

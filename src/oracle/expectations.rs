@@ -145,7 +145,6 @@ fn name_in(check: &Check) -> &str {
         | Check::AllContainers(name)
         | Check::AsAskedFor(name)
         | Check::Stamped(name)
-        | Check::StampsInOrder(name)
         | Check::Times(name)
         | Check::Unchanged(name) => &name.of,
         Check::SameEvents(check)
@@ -234,7 +233,6 @@ fn assess(check: &Check, history: &CaseHistory, subject: &Subject) -> Finding {
         Check::AsAskedFor(_) => events.each(content::as_asked_for),
         Check::SandboxState(check) => events.have_sandbox_state(check),
         Check::Stamped(_) => events.are_stamped(),
-        Check::StampsInOrder(_) => events.come_in_the_order_of_stamps(),
         Check::Times(_) => events.have_times_within_calls(),
         Check::Latency(check) => events.arrive_soon(check),
         Check::Keeps(check) => events.keep(check),

@@ -18,6 +18,7 @@ use super::reports::sandbox_reports_are_whole;
 use super::sandboxes::{sandbox_as_asked_for, sandbox_with_uid};
 use super::siblings::siblings_in_the_snapshot;
 use super::snapshots::snapshots_never_go_back;
+use super::stamps::stamps_in_order;
 use super::statuses::{no_empty_status, own_container_once, status_not_older, times_in_order};
 use super::strays::no_unknown_id;
 use super::streams::streams_stay_open;
@@ -55,6 +56,11 @@ const MUST_MUST: Levels = Levels {
 };
 const MUST_MAY: Levels = Levels {
     cache: Some(Level::Must),
+    hint: Some(Level::May),
+    observer: None,
+};
+const SHOULD_MAY: Levels = Levels {
+    cache: Some(Level::Should),
     hint: Some(Level::May),
     observer: None,
 };
@@ -290,6 +296,16 @@ pub const INVARIANTS: &[Invariant] = &[
         requirements: &["R24", "R25"],
         levels: MUST_MAY,
         check: sandbox_reports_are_whole,
+    },
+    Invariant {
+        id: "INV-23",
+        name: "invariant::stamps-in-order",
+        sentence: "No event of a sandbox or its containers is older than an earlier one about another \
+                   of them.",
+        source: "kubelet 1.26 to 1.36, pod cache: one time for each pod, and an older one is dropped",
+        requirements: &["R20"],
+        levels: SHOULD_MAY,
+        check: stamps_in_order,
     },
 ];
 

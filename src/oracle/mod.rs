@@ -22,6 +22,7 @@ pub(crate) mod script;
 mod siblings;
 mod situation;
 mod snapshots;
+mod stamps;
 mod statuses;
 mod strays;
 mod streams;

@@ -14,7 +14,7 @@ use crate::history::{
 use crate::outcome::Violation;
 
 /// A sandbox on one stream.
-type Place<'a> = (&'a str, SubscriptionId);
+pub(super) type Place<'a> = (&'a str, SubscriptionId);
 
 /// A container that is known to be there.
 struct Known<'a> {
@@ -77,7 +77,9 @@ fn missing(
 }
 
 /// The events about each sandbox and its containers on each stream, in order of arrival.
-fn by_sandbox(history: &CaseHistory) -> BTreeMap<Place<'_>, Vec<(&Subject, &Sighting)>> {
+pub(super) fn by_sandbox(
+    history: &CaseHistory,
+) -> BTreeMap<Place<'_>, Vec<(&Subject, &Sighting)>> {
     let mut sandboxes = BTreeMap::<_, Vec<_>>::new();
     for subject in history.subjects() {
         let sandbox = match &subject.kind {

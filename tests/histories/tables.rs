@@ -323,6 +323,10 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
             ("CMP-05", "report untimed of pod"),
         ],
     ),
+    (
+        "INV-23",
+        &[("SNP-04", "set created-at=earlier CREATED of neighbour")],
+    ),
 ];
 
 /// What comes close to being wrong, and is not: the case still passes, and every invariant holds.

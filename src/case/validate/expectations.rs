@@ -91,9 +91,6 @@ impl<'a> Expectations<'a, '_> {
             | Check::Addresses(name) => {
                 self.resolve(&name.of, Wanted::Either);
             }
-            Check::StampsInOrder(name) => {
-                self.resolve(&name.of, Wanted::Sandbox);
-            }
             Check::Shown(check) => {
                 self.resolve(&check.of, Wanted::Either);
             }
@@ -283,7 +280,6 @@ fn keyword(check: &Check) -> &'static str {
         Check::AsAskedFor(_) => "as-asked-for",
         Check::SandboxState(_) => "sandbox-state",
         Check::Stamped(_) => "stamped",
-        Check::StampsInOrder(_) => "stamps-in-order",
         Check::Times(_) => "times",
         Check::Latency(_) => "latency",
         Check::Keeps(_) => "keeps",

@@ -69,10 +69,22 @@ pub(super) const ORDER: &[Defect] = &[
         imitates: "containerd/containerd#9652 (no approach kept the order)",
         requirements: &["R20"],
         shown_in: &["ORD-08"],
-        noticed_by: &["ORD-08"],
+        noticed_by: &["ORD-08", "INV-23"],
         fault: Fault::Events(|passage, event| {
             let late = Duration::from_millis(passage.nth % 2 * 20);
             vec![Delivery::after(late, event)]
+        }),
+    },
+    Defect {
+        name: "lanes",
+        what: "Events of every second container come 20 ms late: each has its own way to the stream.",
+        imitates: "catalogue: the stamp is taken first, and then several workers queue the events",
+        requirements: &["R20"],
+        shown_in: &["TIM-03"],
+        noticed_by: &["INV-23", "TIM-03"],
+        fault: Fault::Events(|passage, event| {
+            let lane = lane(passage, &event);
+            vec![Delivery::after(Duration::from_millis(lane * 20), event)]
         }),
     },
     Defect {
@@ -103,6 +115,24 @@ pub(super) const ORDER: &[Defect] = &[
         }),
     },
 ];
+
+/// Which of two lanes the events of a container take: the first for sandboxes, and then in turns.
+fn lane(passage: &mut Passage<'_>, event: &Event) -> u64 {
+    const KEPT: usize = 1_000;
+    if is_of_sandbox(event) {
+        return 0;
+    }
+    if passage.held.len() == KEPT {
+        passage.held.clear();
+    }
+    let of_same = |held: &Event| held.container == event.container;
+    let known = passage.held.iter().position(of_same);
+    let place = known.unwrap_or_else(|| {
+        passage.held.push(event.clone());
+        passage.held.len() - 1
+    });
+    u64::from(place % 2 == 1)
+}
 
 fn late(event: Event, kind: EventKind, by: Duration) -> Vec<Delivery> {
     let delay = if event.kind == kind {

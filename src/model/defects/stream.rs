@@ -534,7 +534,7 @@ pub(super) const STREAM: &[Defect] = &[
         imitates: "containerd main: the stamp is taken after the snapshot, without a lock",
         requirements: &["R20"],
         shown_in: &["ORD-01", "TIM-03"],
-        noticed_by: &["INV-05", "TIM-03"],
+        noticed_by: &["INV-05", "TIM-03", "INV-23"],
         fault: Fault::Events(|passage, event| {
             if passage.held.is_empty() {
                 passage.held.push(event.clone());

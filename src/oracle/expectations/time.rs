@@ -9,7 +9,6 @@ use super::{Broken, Events, Finding, Holds};
 use crate::case::LatencyCheck;
 use crate::history::{
     Call, CaseHistory, ContainerState, ContainerStatus, EventKind, Request, Seq, Sighting,
-    SubjectKind,
 };
 use crate::oracle::statuses::TICK_NS;
 
@@ -49,35 +48,6 @@ impl Events<'_> {
                 let expected = format!("created_at of {kind} not after its arrival");
                 (expected, format!("{late:?} after it"), evidence)
             })
-        })
-    }
-
-    /// Whether the events of a sandbox and its containers come in the order of `created_at`.
-    pub(super) fn come_in_the_order_of_stamps(&self) -> Finding {
-        let own = &self.subject.id;
-        let inside = self.history.subjects().iter().filter(|subject| {
-            let of_own = match &subject.kind {
-                SubjectKind::Container(spec) => spec.sandbox.as_str() == own.as_str(),
-                SubjectKind::Sandbox(_) | SubjectKind::Stray => false,
-            };
-            of_own || subject.id == *own
-        });
-        let mut sightings: Vec<&Sighting> = inside.flat_map(|inside| &inside.sightings).collect();
-        sightings.retain(|sighting| self.history.within_steps(sighting.seq()));
-        sightings.sort_by_key(|sighting| (sighting.subscription(), sighting.seq()));
-        let back = sightings.windows(2).find(|pair| {
-            pair[0].subscription() == pair[1].subscription()
-                && pair[1].event().created_at < pair[0].event().created_at
-        });
-        back.map_or(Holds, |pair| {
-            let [earlier, later] = [pair[0], pair[1]];
-            let (before, after) = (earlier.event(), later.event());
-            let by = ns(before.created_at.0.saturating_sub(after.created_at.0));
-            Broken {
-                expected: format!("{} of the pod after {}", after.kind, before.kind),
-                actual: format!("its created_at is {by:?} earlier"),
-                evidence: vec![earlier.seq(), later.seq()],
-            }
         })
     }
 

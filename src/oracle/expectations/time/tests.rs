@@ -51,26 +51,6 @@ fn stopped_is_made_after_the_exit() {
 }
 
 #[test]
-fn a_pods_events_come_in_the_order_of_their_making() {
-    let check = |script, expect| check("stamps-in-order: {of: pod}", script, expect);
-    check(
-        "pod run; pod STARTED; c create; c CREATED; end",
-        expect!["holds"],
-    );
-    check(
-        "pod run; pod STARTED; c create; c CREATED at=-1s; end",
-        expect![[r#"
-        ORD-01 at #3 #6: pod (pod.0.beef): expected CREATED of the pod after STARTED: its created_at is 997ms earlier
-    "#]],
-    );
-    // Another stream may repeat what is old.
-    check(
-        "pod run; pod STARTED; c create; c CREATED on=2 at=-1s; end",
-        expect!["holds"],
-    );
-}
-
-#[test]
 fn times_lie_within_the_calls_that_set_them() {
     let script = "pod run; c create; c CREATED; c start; c STARTED; c STOPPED; end";
     check("times: {of: c}", script, expect!["holds"]);

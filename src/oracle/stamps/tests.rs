@@ -1,0 +1,106 @@
+//! Pods whose events come out of order, and their neighbours whose events do not.
+
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::needless_raw_string_hashes,
+    reason = "this is how expect-test is used"
+)]
+
+use expect_test::{Expect, expect};
+
+use super::super::invariants::invariants;
+use crate::oracle::script::{history, render};
+
+#[track_caller]
+fn check(script: &str, expect: Expect) {
+    let found = invariants(&history(script));
+    expect.assert_eq(&render(found.iter().filter(|found| found.rule == "INV-23")));
+}
+
+#[test]
+fn the_events_of_two_containers_come_in_order() {
+    let script = "pod run; c create; d create; c CREATED; d CREATED";
+    check(script, expect![]);
+    check(&format!("{script} at=-1ms"), expect![]);
+    check(
+        &format!("{script} at=-2ms"),
+        expect![[r#"
+            INV-23 at #7 #8: pod (pod.0.beef): expected CREATED of d, which came after CREATED of c, to be made after it, too: its created_at is 1000000 ns earlier
+        "#]],
+    );
+}
+
+#[test]
+fn a_sandboxs_own_events_count() {
+    let script = "pod run; pod STARTED; c create; c CREATED";
+    check(script, expect![]);
+    check(
+        &format!("{script} at=-4ms"),
+        expect![[r#"
+            INV-23 at #3 #6: pod (pod.0.beef): expected CREATED of c, which came after STARTED of pod, to be made after it, too: its created_at is 1000000 ns earlier
+        "#]],
+    );
+    let script = "pod run; c create; c CREATED; pod STOPPED";
+    check(script, expect![]);
+    check(
+        &format!("{script} at=-2ms"),
+        expect![[r#"
+            INV-23 at #5 #6: pod (pod.0.beef): expected STOPPED of pod, which came after CREATED of c, to be made after it, too: its created_at is 1000000 ns earlier
+        "#]],
+    );
+}
+
+#[test]
+fn the_newest_of_all_before_counts() {
+    check(
+        "pod run; c create; d create; e create; c CREATED; d CREATED at=-1ms; e CREATED at=-3ms",
+        expect![[r#"
+            INV-23 at #10 #11: pod (pod.0.beef): expected CREATED of e, which came after CREATED of d, to be made after it, too: its created_at is 1000000 ns earlier
+        "#]],
+    );
+}
+
+#[test]
+fn a_pod_is_told_once() {
+    check(
+        "pod run; c create; c CREATED; pod STOPPED at=-2ms; pod DELETED at=-4ms",
+        expect![[r#"
+            INV-23 at #5 #6: pod (pod.0.beef): expected STOPPED of pod, which came after CREATED of c, to be made after it, too: its created_at is 1000000 ns earlier
+        "#]],
+    );
+}
+
+#[test]
+fn the_events_of_one_container_are_for_another_rule() {
+    let script = "pod run; pod STARTED; c create; c CREATED; c STARTED";
+    check(&format!("{script} at=-2ms"), expect![]);
+    check(&format!("{script} at=-3ms"), expect![]);
+    check(
+        &format!("{script} at=-5ms"),
+        expect![[r#"
+        INV-23 at #3 #7: pod (pod.0.beef): expected STARTED of c, which came after STARTED of pod, to be made after it, too: its created_at is 1000000 ns earlier
+    "#]],
+    );
+}
+
+#[test]
+fn what_is_told_again_to_a_new_stream_may_come_late() {
+    let script = "pod run; c create; c CREATED; d create; resubscribe; c STARTED; d CREATED";
+    check(script, expect![]);
+    check(&format!("{script} at=-3ms"), expect![]);
+    check(&format!("{script} at=-2ms"), expect![[r#"
+        INV-23 at #10 #11: pod (pod.0.beef): expected CREATED of d, which came after STARTED of c, to be made after it, too: its created_at is 1000000 ns earlier
+    "#]]);
+}
+
+#[test]
+fn pods_and_streams_are_not_compared() {
+    check(
+        "pod run; c create; c CREATED; pod2 run; d create; d CREATED at=-6ms",
+        expect![],
+    );
+    check(
+        "pod run; c create; d create; c CREATED; d CREATED at=-2ms on=7",
+        expect![],
+    );
+}
