@@ -404,6 +404,7 @@ impl Writer {
             message: self.text(&status.message),
             labels: labels(status.pod),
             annotations: Labels::new(),
+            details: None,
         }
     }
 

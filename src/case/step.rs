@@ -198,6 +198,9 @@ pub struct CreateStep {
     /// Whether it has a terminal.
     #[serde(default)]
     pub tty: bool,
+    /// Whether a file of the host is mounted into it: `/dev/null`, which cannot be written to.
+    #[serde(default)]
+    pub mounted: bool,
     /// Memory limit in MiB, without swap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_mib: Option<u32>,

@@ -1,6 +1,7 @@
 //! Between the CRI's messages and our own types. Nothing is judged here: what a runtime leaves out
 //! stays left out, what it garbles stays garbled.
 
+mod details;
 pub(super) mod incoming;
 pub(super) mod outgoing;
 
@@ -140,7 +141,8 @@ fn shared_statuses(statuses: Vec<v1::ContainerStatus>) -> Vec<Shared<ContainerSt
         .collect()
 }
 
-fn container_status(status: v1::ContainerStatus) -> ContainerStatus {
+fn container_status(mut status: v1::ContainerStatus) -> ContainerStatus {
+    let details = details::take(&mut status);
     ContainerStatus {
         id: ContainerId::from(status.id),
         metadata: status.metadata.map(container_metadata),
@@ -155,6 +157,7 @@ fn container_status(status: v1::ContainerStatus) -> ContainerStatus {
         message: status.message,
         labels: labels(status.labels),
         annotations: labels(status.annotations),
+        details: Some(details.into()),
     }
 }
 
@@ -403,7 +406,7 @@ pub(super) fn create_container(spec: &ContainerSpec) -> v1::CreateContainerReque
             command: spec.command.clone(),
             tty: spec.tty,
             working_dir: only(spec.flaw, Flaw::Directory, A_FILE),
-            mounts: mounts(spec),
+            mounts: spec.mounts().iter().map(details::to_mount).collect(),
             labels: to_map(&spec.labels),
             annotations: to_map(&spec.annotations),
             linux: Some(v1::LinuxContainerConfig {
@@ -438,8 +441,6 @@ fn unified(spec: &ContainerSpec) -> HashMap<String, String> {
 
 /// A file that is in every container.
 const A_FILE: &str = "/proc/version";
-/// A directory that is on every host.
-const A_DIRECTORY: &str = "/proc";
 /// A user that no image of the suite has.
 const NO_USER: &str = "nobody-of-this-name";
 
@@ -447,19 +448,6 @@ const NO_USER: &str = "nobody-of-this-name";
 fn only(has: Option<Flaw>, flaw: Flaw, text: &str) -> String {
     let text = (has == Some(flaw)).then(|| text.to_owned());
     text.unwrap_or_default()
-}
-
-/// A directory cannot be mounted over a file.
-fn mounts(spec: &ContainerSpec) -> Vec<v1::Mount> {
-    let program = spec.command.first();
-    let program = program.filter(|_| spec.flaw == Some(Flaw::Mount));
-    let over = program.map(|program| v1::Mount {
-        container_path: program.clone(),
-        host_path: A_DIRECTORY.to_owned(),
-        readonly: true,
-        ..Default::default()
-    });
-    over.into_iter().collect()
 }
 
 /// The cause at the bottom: `No such file or directory` rather than `transport error`.

@@ -105,6 +105,7 @@ impl CaseRunner {
         spec.flaw = step.flaw;
         spec.pid_target = target.transpose()?;
         spec.stop_signal = step.stop_signal.map(Signal::from).unwrap_or_default();
+        spec.mounted = step.mounted;
         if step.unlabelled {
             spec.labels = self.session().labels();
         }

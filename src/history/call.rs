@@ -196,6 +196,8 @@ pub struct ContainerSpec {
     pub pid_target: Option<ContainerId>,
     /// Whether the kernel kills all of it when it kills one process of it for its memory.
     pub oom_group: bool,
+    /// Whether a file of the host is mounted into it.
+    pub mounted: bool,
 }
 
 /// What is wrong with a container, so that it cannot be run.

@@ -5,6 +5,7 @@
 //! history that is cut off, and its whole entries are as good as any. Pure; files are the
 //! caller's business.
 
+mod details;
 mod direct;
 mod from_wire;
 mod memo;

@@ -8,6 +8,7 @@ mod aside;
 mod call;
 mod case_history;
 pub mod codec;
+mod details;
 mod entry;
 mod ids;
 mod observed;
@@ -23,6 +24,7 @@ pub use call::{
     SandboxFilter, SandboxSpec, StatusCode,
 };
 pub use case_history::{Call, CaseHistory, Sighting, Subject, SubjectKind};
+pub use details::{ContainerDetails, Mount, User};
 pub use entry::{Body, Entry, HostFact, Observer, StepsEnd, StreamEnd};
 pub use ids::{
     CallId, CaseRun, ContainerId, HostInstant, PodUid, RunId, RuntimeNanos, SandboxId, Seq,

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ContainerId, PodUid, RuntimeNanos, SandboxId, Shared, Signal, Text};
+use super::{ContainerDetails, ContainerId, PodUid, RuntimeNanos, SandboxId, Shared, Signal, Text};
 
 /// Labels or annotations.
 pub type Labels = Shared<BTreeMap<Text, Text>>;
@@ -213,6 +213,8 @@ pub struct ContainerStatus {
     pub labels: Labels,
     /// Its annotations.
     pub annotations: Labels,
+    /// What else it tells. Absent in older histories.
+    pub details: Option<Shared<ContainerDetails>>,
 }
 
 /// `runtime.v1.ContainerStatusResponse`: what a runtime tells of one container when it is asked.

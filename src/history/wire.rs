@@ -52,6 +52,11 @@ pub(super) fn read_length(bytes: &[u8]) -> Result<Option<(usize, u64)>, Malforme
     Ok(Some((prefix.len() - rest.len(), length)))
 }
 
+/// Reads a part of a message.
+pub(super) fn read_details(bytes: &[u8]) -> Result<ContainerDetails, Malformed> {
+    Ok(ContainerDetails::decode(bytes)?)
+}
+
 /// Reads a message without its length.
 pub(super) fn read(bytes: &[u8]) -> Result<Entry, Malformed> {
     Ok(Entry::decode(bytes)?)

@@ -11,9 +11,9 @@ use super::machine::{Deed, Machine, Outcome, fault};
 use super::process::{End, Life};
 use super::sandboxes::{carries, no_sandbox};
 use crate::history::{
-    CallFault, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata, ContainerReport,
-    ContainerSpec, ContainerState, ContainerStatus, EventKind, Flaw, HostInstant, Reply,
-    RuntimeNanos, SandboxId, SandboxState, Shared, Signal, StatusCode, Text,
+    CallFault, ContainerDetails, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata,
+    ContainerReport, ContainerSpec, ContainerState, ContainerStatus, EventKind, Flaw, HostInstant,
+    Reply, RuntimeNanos, SandboxId, SandboxState, Shared, Signal, StatusCode, Text, User,
 };
 
 /// A container.
@@ -108,11 +108,12 @@ impl Machine {
             finished_at: RuntimeNanos(0),
             exit_code: 0,
             image: Some(spec.image.as_str().into()),
-            image_ref,
+            image_ref: image_ref.clone(),
             reason: Text::default(),
             message: String::new(),
             labels: spec.labels.clone(),
             annotations: spec.annotations.clone(),
+            details: Some(details_of(spec, &image_ref).into()),
         };
         let container = Container {
             spec: spec.clone(),
@@ -465,6 +466,24 @@ impl Machine {
                 format!("sandbox {id} is not ready"),
             )),
         }
+    }
+}
+
+/// What a container was given, as it is told.
+fn details_of(spec: &ContainerSpec, image_id: &Text) -> ContainerDetails {
+    let limit = spec.memory_bytes.map(|bytes| bytes.to_string());
+    let names = ["memory_limit_in_bytes", "memory_swap_limit_in_bytes"];
+    let limits = names.iter().zip(limit.iter().cycle());
+    ContainerDetails {
+        mounts: spec.mounts(),
+        log_path: Text::default(),
+        resources: Some(
+            limits
+                .map(|(name, limit)| (*name, limit.as_str()))
+                .collect(),
+        ),
+        image_id: image_id.clone(),
+        user: Some(User::default()),
     }
 }
 

@@ -408,6 +408,7 @@ impl Container {
             message: String::new(),
             labels: Labels::new(),
             annotations: Labels::new(),
+            details: None,
         });
     }
 }

@@ -77,9 +77,7 @@ fn missing(
 }
 
 /// The events about each sandbox and its containers on each stream, in order of arrival.
-pub(super) fn by_sandbox(
-    history: &CaseHistory,
-) -> BTreeMap<Place<'_>, Vec<(&Subject, &Sighting)>> {
+pub(super) fn by_sandbox(history: &CaseHistory) -> BTreeMap<Place<'_>, Vec<(&Subject, &Sighting)>> {
     let mut sandboxes = BTreeMap::<_, Vec<_>>::new();
     for subject in history.subjects() {
         let sandbox = match &subject.kind {

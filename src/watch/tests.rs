@@ -113,6 +113,7 @@ impl Node {
             message: String::new(),
             labels: Labels::from([(name, "app".to_owned())]),
             annotations: Labels::new(),
+            details: None,
         })
     }
 

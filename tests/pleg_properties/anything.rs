@@ -72,6 +72,7 @@ fn container() -> impl Strategy<Value = ContainerStatus> {
         message: String::new(),
         labels: Labels::new(),
         annotations: Labels::new(),
+        details: None,
     })
 }
 

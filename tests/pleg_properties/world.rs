@@ -258,5 +258,6 @@ fn container_status(state: ContainerState) -> ContainerStatus {
         message: String::new(),
         labels: Labels::new(),
         annotations: Labels::new(),
+        details: None,
     }
 }

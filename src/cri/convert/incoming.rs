@@ -57,14 +57,13 @@ pub(crate) fn create_container(
     let flaws = [
         (Flaw::User, !user.is_empty()),
         (Flaw::Directory, !config.working_dir.is_empty()),
-        (Flaw::Mount, !config.mounts.is_empty()),
     ];
     let resources = linux.resources.unwrap_or_default();
     let limit = resources.memory_limit_in_bytes;
     let oom_group = resources.unified.get(OOM_GROUP);
     let mut command = config.command;
     command.extend(config.args);
-    Ok(Request::CreateContainer(Arc::new(ContainerSpec {
+    let mut spec = ContainerSpec {
         sandbox: SandboxId::from(ask.pod_sandbox_id.clone()),
         sandbox_spec: Arc::new(sandbox_spec),
         binding: metadata.name,
@@ -84,7 +83,10 @@ pub(crate) fn create_container(
         stop_signal,
         pid_target: joins.then(|| ContainerId::from(namespaces.target_id)),
         oom_group: oom_group.is_some_and(|group| group == "1"),
-    })))
+        mounted: false,
+    };
+    spec.set_mounts(config.mounts.iter().map(|mount| &*mount.container_path));
+    Ok(Request::CreateContainer(Arc::new(spec)))
 }
 
 pub(crate) fn stop_container(ask: &v1::StopContainerRequest) -> Request {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_cri::v1;
 use tonic::{Code, Status};
 
-use super::{image_spec, to_map};
+use super::{details, image_spec, to_map};
 use crate::history::{
     CallFault, ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event,
     EventKind, ImageListing, Reply, SandboxListing, SandboxMetadata, SandboxState, SandboxStatus,
@@ -196,7 +196,7 @@ fn container_statuses(statuses: Vec<Shared<ContainerStatus>>) -> Vec<v1::Contain
 }
 
 fn container_status(status: ContainerStatus) -> v1::ContainerStatus {
-    v1::ContainerStatus {
+    let mut told = v1::ContainerStatus {
         id: status.id.to_string(),
         metadata: status.metadata.as_ref().map(container_metadata),
         state: container_state(status.state),
@@ -211,7 +211,11 @@ fn container_status(status: ContainerStatus) -> v1::ContainerStatus {
         labels: to_map(&status.labels),
         annotations: to_map(&status.annotations),
         ..Default::default()
+    };
+    if let Some(details) = &status.details {
+        details::put(details, &mut told);
     }
+    told
 }
 
 fn sandbox_listing(listing: &SandboxListing) -> v1::PodSandbox {

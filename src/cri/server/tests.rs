@@ -7,10 +7,11 @@ use std::time::Duration;
 use super::*;
 use crate::cri::{Client, Subscription};
 use crate::history::{
-    AsideOf, Body, ContainerFilter, ContainerListing, ContainerMetadata, ContainerReport,
-    ContainerSpec, ContainerState, ContainerStatus, EventKind, Flaw, ImageListing, Labels, PodUid,
-    RuntimeNanos, RuntimeStatus, RuntimeVersion, SandboxFilter, SandboxListing, SandboxMetadata,
-    SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Signal, StatusCode, StreamEnd,
+    AsideOf, Body, ContainerDetails, ContainerFilter, ContainerListing, ContainerMetadata,
+    ContainerReport, ContainerSpec, ContainerState, ContainerStatus, EventKind, Flaw, ImageListing,
+    Labels, Mount, PodUid, RuntimeNanos, RuntimeStatus, RuntimeVersion, SandboxFilter,
+    SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus,
+    Signal, StatusCode, StreamEnd, User,
 };
 use crate::host::Reactor;
 use crate::recorder::Recorder;
@@ -87,6 +88,35 @@ fn container_status() -> ContainerStatus {
         message: "it ate".to_owned(),
         labels: labels("l"),
         annotations: labels("a"),
+        details: Some(details().into()),
+    }
+}
+
+fn details() -> ContainerDetails {
+    let resources = [
+        ("cpuset_cpus", "0-1"),
+        ("hugepage_limits.2MB", "4096"),
+        ("memory_limit_in_bytes", "1024"),
+        ("oom_score_adj", "-5"),
+        ("unified.memory.high", "max"),
+    ];
+    ContainerDetails {
+        mounts: vec![Mount {
+            container_path: "/inside".into(),
+            host_path: "/outside".into(),
+            readonly: true,
+            recursive_readonly: true,
+            selinux_relabel: true,
+            propagation: 2,
+        }],
+        log_path: "/log".into(),
+        resources: Some(Labels::from(resources)),
+        image_id: "sha256:2".into(),
+        user: Some(User {
+            uid: 1,
+            gid: 2,
+            groups: vec![3, 4],
+        }),
     }
 }
 
@@ -149,6 +179,7 @@ fn calls() -> Vec<(Request, Reply)> {
         stop_signal: Signal::USER_1,
         pid_target: Some(ContainerId::from("target")),
         oom_group: true,
+        mounted: true,
     };
     let flawed = |flaw: Option<Flaw>| {
         let container = container.clone();

@@ -9,14 +9,15 @@ mod rest;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::details;
 use super::from_wire::{container_state, event_kind, flaw, sandbox_state};
 use super::memo::{Memo, Texts};
-use crate::history::wire::{Field, Fields, Value};
+use crate::history::wire::{self, Field, Fields, Value};
 use crate::history::{
-    Body, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata, ContainerReport,
-    ContainerSpec, ContainerStatus, Entry, Event, HostInstant, Labels, PodUid, Reply, Request,
-    RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec,
-    SandboxStatus, Seq, Shared, Signal, SubscriptionId, Text,
+    Body, CallId, CaseRun, ContainerDetails, ContainerId, ContainerListing, ContainerMetadata,
+    ContainerReport, ContainerSpec, ContainerStatus, Entry, Event, HostInstant, Labels, PodUid,
+    Reply, Request, RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata, SandboxReport,
+    SandboxSpec, SandboxStatus, Seq, Shared, Signal, SubscriptionId, Text,
 };
 
 /// Reads entries, and remembers what they tell.
@@ -37,6 +38,7 @@ struct Parts {
     empty: Labels,
     run: Vec<u8>,
     texts: Texts,
+    details: Memo<Shared<ContainerDetails>>,
 }
 
 impl Parts {
@@ -50,6 +52,14 @@ impl Parts {
 
     fn text(&mut self, value: Value<'_>) -> Option<Text> {
         self.texts.get(value.bytes()?)
+    }
+
+    /// Few differ: prost reads them.
+    fn details(&mut self, value: Value<'_>) -> Option<Shared<ContainerDetails>> {
+        self.details.get(value.bytes()?, |bytes| {
+            let told = wire::read_details(bytes).ok()?;
+            Some(details::from_wire(told).into())
+        })
     }
 }
 
@@ -236,6 +246,7 @@ impl Direct {
                 14 => spec.stop_signal = Signal(value.short_signed()?),
                 15 => spec.pid_target = Some(self.parts.id(value)?),
                 16 => spec.oom_group = value.number()? != 0,
+                17 => spec.mounted = value.number()? != 0,
                 _ => return None,
             }
         }
@@ -392,6 +403,7 @@ fn container_status(message: &[u8], parts: &mut Parts) -> Option<ContainerStatus
         message: String::new(),
         labels: parts.empty(),
         annotations: parts.empty(),
+        details: None,
     };
     let mut fields = Fields::of(message);
     while let Some(Field { tag, value }) = fields.next()? {
@@ -412,6 +424,7 @@ fn container_status(message: &[u8], parts: &mut Parts) -> Option<ContainerStatus
             11 => status.message = value.text()?,
             12 => read_labels(&mut status.labels, &mut fields, parts)?,
             13 => read_labels(&mut status.annotations, &mut fields, parts)?,
+            14 => once(&mut status.details, parts.details(value)?)?,
             _ => return None,
         }
     }

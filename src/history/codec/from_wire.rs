@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::details;
 use crate::history::wire;
 use crate::history::{
     Aside, Audience, Body, CallFault, CallId, CaseRun, ContainerFilter, ContainerId,
@@ -334,6 +335,7 @@ fn container_spec(spec: wire::ContainerSpec) -> ContainerSpec {
         stop_signal: Signal(spec.stop_signal),
         pid_target: spec.pid_target.map(ContainerId::from),
         oom_group: spec.oom_group,
+        mounted: spec.mounted,
     }
 }
 
@@ -393,6 +395,7 @@ fn container_status(status: wire::ContainerStatus) -> ContainerStatus {
         message: status.message,
         labels: labels(status.labels),
         annotations: labels(status.annotations),
+        details: status.details.map(|told| details::from_wire(told).into()),
     }
 }
 

@@ -16,12 +16,12 @@ pub(super) use run::run_info;
 use run::run_plan;
 
 use crate::history::{
-    Aside, Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
-    ContainerReport, ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, Flaw,
-    HostFact, HostInstant, ImageListing, Labels, Observer, PodUid, Reply, Request, RunEnd,
-    RuntimeNanos, RuntimeStatus, RuntimeVersion, SandboxId, SandboxListing, SandboxMetadata,
-    SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Seq, Signal, StatusCode, StepsEnd,
-    StreamEnd, SubscriptionId,
+    Aside, Body, CallFault, CallId, CaseRun, ContainerDetails, ContainerId, ContainerListing,
+    ContainerMetadata, ContainerReport, ContainerSpec, ContainerState, ContainerStatus, Entry,
+    Event, EventKind, Flaw, HostFact, HostInstant, ImageListing, Labels, Mount, Observer, PodUid,
+    Reply, Request, RunEnd, RuntimeNanos, RuntimeStatus, RuntimeVersion, SandboxId, SandboxListing,
+    SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Seq, Signal,
+    StatusCode, StepsEnd, StreamEnd, SubscriptionId, User,
 };
 
 pub(super) fn entry() -> impl Strategy<Value = Entry> {
@@ -229,6 +229,7 @@ fn container_spec() -> impl Strategy<Value = ContainerSpec> {
         any::<i32>().prop_map(Signal),
         option::of(container()),
         any::<bool>(),
+        any::<bool>(),
     );
     (place, vec(text(), 0..3), limits, labels(), labels()).prop_map(
         |((sandbox, sandbox_spec, binding, attempt, image), command, limits, labels, notes)| {
@@ -249,6 +250,7 @@ fn container_spec() -> impl Strategy<Value = ContainerSpec> {
                 stop_signal: limits.5,
                 pid_target: limits.6,
                 oom_group: limits.7,
+                mounted: limits.8,
             }
         },
     )
@@ -296,8 +298,9 @@ fn container_status() -> impl Strategy<Value = ContainerStatus> {
     let what = (container(), metadata, container_state(), any::<i32>());
     let times = (time(), time(), time());
     let texts = (option::of(text()), text(), text(), text());
-    (what, times, texts, labels(), labels()).prop_map(
-        |(what, times, texts, labels, annotations)| ContainerStatus {
+    let details = option::of(details());
+    (what, times, texts, (labels(), labels()), details).prop_map(
+        |(what, times, texts, (labels, annotations), details)| ContainerStatus {
             id: what.0,
             metadata: what.1,
             state: what.2,
@@ -311,8 +314,40 @@ fn container_status() -> impl Strategy<Value = ContainerStatus> {
             message: texts.3,
             labels,
             annotations,
+            details: details.map(Into::into),
         },
     )
+}
+
+fn details() -> impl Strategy<Value = ContainerDetails> {
+    let paths = (text(), text(), any::<[bool; 3]>(), any::<i32>());
+    let mount = paths.prop_map(|(container_path, host_path, flags, propagation)| Mount {
+        container_path: container_path.into(),
+        host_path: host_path.into(),
+        readonly: flags[0],
+        recursive_readonly: flags[1],
+        selinux_relabel: flags[2],
+        propagation,
+    });
+    let user = (any::<i64>(), any::<i64>(), vec(any::<i64>(), 0..3));
+    let user = user.prop_map(|(uid, gid, groups)| User { uid, gid, groups });
+    let resources = option::of(labels());
+    (
+        vec(mount, 0..3),
+        text(),
+        resources,
+        text(),
+        option::of(user),
+    )
+        .prop_map(
+            |(mounts, log_path, resources, image_id, user)| ContainerDetails {
+                mounts,
+                log_path: log_path.into(),
+                resources,
+                image_id: image_id.into(),
+                user,
+            },
+        )
 }
 
 fn sandbox_listing() -> impl Strategy<Value = SandboxListing> {

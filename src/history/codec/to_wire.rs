@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use run::{run_began, run_planned};
 
+use super::details;
 use crate::history::wire;
 use crate::history::{
     Body, CallFault, CallId, CaseRun, ContainerFilter, ContainerListing, ContainerMetadata,
@@ -346,6 +347,7 @@ fn container_spec(spec: &ContainerSpec) -> wire::ContainerSpec {
         stop_signal: spec.stop_signal.0,
         pid_target: spec.pid_target.as_ref().map(ToString::to_string),
         oom_group: spec.oom_group,
+        mounted: spec.mounted,
     }
 }
 
@@ -357,7 +359,7 @@ fn runtime_version(version: &RuntimeVersion) -> wire::RuntimeVersion {
     }
 }
 
-fn pairs(labels: &Labels) -> BTreeMap<String, String> {
+pub(super) fn pairs(labels: &Labels) -> BTreeMap<String, String> {
     let pairs = labels.iter();
     let pairs = pairs.map(|(key, value)| (key.to_string(), value.to_string()));
     pairs.collect()
@@ -407,6 +409,7 @@ fn container_status(status: &ContainerStatus) -> wire::ContainerStatus {
         message: status.message.clone(),
         labels: pairs(&status.labels),
         annotations: pairs(&status.annotations),
+        details: status.details.as_ref().map(|told| details::to_wire(told)),
     }
 }
 

@@ -294,6 +294,7 @@ pub(super) const STREAM: &[Defect] = &[
                 message: String::new(),
                 labels: Labels::new(),
                 annotations: Labels::new(),
+                details: None,
             }));
             vec![at_once(event)]
         }),
@@ -430,6 +431,21 @@ pub(super) const STREAM: &[Defect] = &[
             event
                 .containers
                 .retain(|status| status.labels.contains_key(label));
+            vec![at_once(event)]
+        }),
+    },
+    Defect {
+        name: "no-mounts",
+        what: "Statuses in events tell of no mounts.",
+        imitates: "catalogue: an event's status is shorter than that of ContainerStatus",
+        requirements: &["R16"],
+        shown_in: &["SNP-10"],
+        noticed_by: &["SNP-10"],
+        fault: Fault::Events(|_, mut event| {
+            let statuses = event.containers.iter_mut();
+            for details in statuses.filter_map(|status| status.details.as_mut()) {
+                details.mounts.clear();
+            }
             vec![at_once(event)]
         }),
     },

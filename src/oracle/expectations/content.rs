@@ -7,8 +7,9 @@ use super::readings::carries;
 use super::{Broken, Events, Finding, Holds, Pending};
 use crate::case::{KeepsCheck, SandboxStateCheck};
 use crate::history::{
-    ContainerSpec, ContainerState, ContainerStatus, Event, EventKind, Labels, Reply, Request,
-    SandboxId, SandboxSpec, SandboxState, SandboxStatus, Seq, Sighting, Subject, SubjectKind,
+    ContainerSpec, ContainerState, ContainerStatus, Event, EventKind, Labels, Mount, Reply,
+    Request, SandboxId, SandboxSpec, SandboxState, SandboxStatus, Seq, Sighting, Subject,
+    SubjectKind,
 };
 use crate::oracle::invariants::broken_by;
 use crate::oracle::name_of;
@@ -270,6 +271,7 @@ fn differing(
     let same_state = shown.state == told.state;
     let was_started = shown.state != ContainerState::Created;
     let pairs = fields(shown).into_iter().zip(fields(told));
+    let pairs = pairs.chain(details(shown).into_iter().zip(details(told)));
     let mut differing = pairs.filter(|((_, when, shown), (_, _, told))| {
         let counts = match when {
             Changes::Never => true,
@@ -290,7 +292,50 @@ enum Changes {
     WithState,
 }
 
-fn fields(status: &ContainerStatus) -> [(&'static str, Changes, String); 12] {
+type Field = (&'static str, Changes, String);
+
+/// What a status was given, and as whom it runs: in older histories, nothing.
+fn details(status: &ContainerStatus) -> Vec<Field> {
+    use Changes::{Never, WithState};
+    let Some(details) = &status.details else {
+        return Vec::new();
+    };
+    let mut mounts = details.mounts.clone();
+    // The CRI gives them no order.
+    mounts.sort_unstable();
+    let resources = details.resources.as_ref().map(|set| (**set).clone());
+    vec![
+        ("mounts", Never, mounts.iter().map(mount).collect()),
+        ("log_path", Never, format!("`{}`", details.log_path)),
+        ("image_id", Never, format!("`{}`", details.image_id)),
+        ("user", WithState, format!("{:?}", details.user)),
+        ("resources", WithState, format!("{resources:?}")),
+    ]
+}
+
+fn mount(mount: &Mount) -> String {
+    let Mount {
+        container_path,
+        host_path,
+        readonly,
+        recursive_readonly,
+        selinux_relabel,
+        propagation,
+    } = mount;
+    let flags = [
+        (*readonly, " readonly"),
+        (*recursive_readonly, " recursively"),
+        (*selinux_relabel, " relabelled"),
+    ];
+    let flags: String = flags
+        .iter()
+        .filter(|(has, _)| *has)
+        .map(|(_, word)| *word)
+        .collect();
+    format!("{host_path} at {container_path}{flags} propagation {propagation}; ")
+}
+
+fn fields(status: &ContainerStatus) -> [Field; 12] {
     use Changes::{AtStart, Never, WithState};
     let metadata = status.metadata.as_ref();
     let named = metadata.map(|named| format!("`{}`, attempt {}", named.name, named.attempt));

@@ -268,5 +268,6 @@ fn snapshot(id: ContainerId, told: &str) -> ContainerStatus {
         message: String::new(),
         labels: Labels::new(),
         annotations: Labels::new(),
+        details: None,
     }
 }

@@ -88,9 +88,12 @@ fn what_is_told_again_to_a_new_stream_may_come_late() {
     let script = "pod run; c create; c CREATED; d create; resubscribe; c STARTED; d CREATED";
     check(script, expect![]);
     check(&format!("{script} at=-3ms"), expect![]);
-    check(&format!("{script} at=-2ms"), expect![[r#"
+    check(
+        &format!("{script} at=-2ms"),
+        expect![[r#"
         INV-23 at #10 #11: pod (pod.0.beef): expected CREATED of d, which came after STARTED of c, to be made after it, too: its created_at is 1000000 ns earlier
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -8,7 +8,10 @@
 
 use expect_test::{Expect, expect};
 
+use super::differing;
+use crate::history::{ContainerDetails, ContainerStatus, Labels, Mount, Shared, User};
 use crate::oracle::expectations::tests::says;
+use crate::oracle::script::history;
 
 #[track_caller]
 fn check(check: &str, script: &str, expect: Expect) {
@@ -55,6 +58,46 @@ fn a_snapshot_has_no_image() {
         ORD-01 at #5 #12 #13: c (c.0.beef): expected image workload in CREATED, as ContainerStatus tells: image 
     "#]],
     );
+}
+
+/// What differs between two statuses of which the second tells other details.
+#[track_caller]
+fn check_details(change: impl FnOnce(&mut ContainerDetails), expect: Option<&str>) {
+    let history = history("pod run; c create; c CREATED");
+    let event = history.subjects()[1].sightings[0].event();
+    let mut shown = ContainerStatus::clone(event.own_status().expect("it is shown"));
+    let mount = |path: &str| Mount {
+        container_path: path.into(),
+        ..Mount::default()
+    };
+    shown.details = Some(Shared::from(ContainerDetails {
+        mounts: vec![mount("/a"), mount("/b")],
+        resources: Some(Labels::from([("cpu_shares", "2")])),
+        ..ContainerDetails::default()
+    }));
+    let mut told = shown.clone();
+    change(told.details.as_mut().expect("they are told"));
+    let differing = differing(&shown, &told);
+    let found = differing.map(|(field, ..)| field);
+    assert_eq!(found, expect);
+}
+
+#[test]
+fn details_are_compared_one_by_one() {
+    check_details(|_| {}, None);
+    check_details(|told| told.mounts.reverse(), None);
+    check_details(|told| told.mounts[0].readonly = true, Some("mounts"));
+    check_details(|told| drop(told.mounts.pop()), Some("mounts"));
+    check_details(|told| told.log_path = "/log".into(), Some("log_path"));
+    check_details(|told| told.image_id = "sha256:1".into(), Some("image_id"));
+    check_details(|told| told.user = Some(User::default()), Some("user"));
+    check_details(|told| told.resources = None, Some("resources"));
+}
+
+#[test]
+fn a_status_without_details_is_of_an_older_history() {
+    let script = "pod run; c create; c CREATED; pod inspect c=created; end";
+    check(SAME, script, expect!["holds"]);
 }
 
 #[test]

@@ -1,0 +1,84 @@
+//! What a status tells of a container beside how it fares: what it was given, and as whom it runs.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ContainerSpec, Flaw, Labels, Text};
+
+/// A file that is on every host.
+const A_FILE: &str = "/dev/null";
+/// Where it is mounted.
+const MOUNTED: &str = "/mounted";
+/// A directory that is on every host.
+const A_DIRECTORY: &str = "/proc";
+
+/// The fields of `runtime.v1.ContainerStatus` that seldom differ from one status to the next.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContainerDetails {
+    /// What is mounted into it.
+    pub mounts: Vec<Mount>,
+    /// Where its output goes.
+    pub log_path: Text,
+    /// What it may use: what is set, by the CRI's names; absent where the runtime tells nothing.
+    pub resources: Option<Labels>,
+    /// The image's id.
+    pub image_id: Text,
+    /// As whom its first process runs; absent where the runtime does not tell.
+    pub user: Option<User>,
+}
+
+/// `runtime.v1.Mount`, as far as rules read it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Mount {
+    /// Where it is in the container.
+    pub container_path: Text,
+    /// Where it is on the host.
+    pub host_path: Text,
+    /// Whether it cannot be written to.
+    pub readonly: bool,
+    /// Whether what is mounted below it cannot be written to, either.
+    pub recursive_readonly: bool,
+    /// Whether its `SELinux` labels are to be set.
+    pub selinux_relabel: bool,
+    /// By its number in `runtime.v1.MountPropagation`.
+    pub propagation: i32,
+}
+
+/// `runtime.v1.LinuxContainerUser`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct User {
+    /// The user's number.
+    pub uid: i64,
+    /// The number of its first group.
+    pub gid: i64,
+    /// The numbers of its groups.
+    pub groups: Vec<i64>,
+}
+
+impl ContainerSpec {
+    /// What is to be mounted into it. Over a file, which its program is, no directory can be.
+    #[must_use]
+    pub fn mounts(&self) -> Vec<Mount> {
+        let of = |container_path: &str, host_path: &str| Mount {
+            container_path: container_path.into(),
+            host_path: host_path.into(),
+            readonly: true,
+            ..Mount::default()
+        };
+        let file = self.mounted.then(|| of(MOUNTED, A_FILE));
+        let program = self.command.first();
+        let program = program.filter(|_| self.flaw == Some(Flaw::Mount));
+        let over = program.map(|program| of(program, A_DIRECTORY));
+        file.into_iter().chain(over).collect()
+    }
+
+    /// Takes in what was asked to be mounted.
+    pub(crate) fn set_mounts<'a>(&mut self, paths: impl IntoIterator<Item = &'a str>) {
+        for path in paths {
+            if path == MOUNTED {
+                self.mounted = true;
+            } else {
+                self.flaw = self.flaw.or(Some(Flaw::Mount));
+            }
+        }
+    }
+}
