@@ -79,6 +79,9 @@ pub enum Check {
     Answered(NameRef),
     /// How a container ended is told the same by STOPPED and by every status after it.
     Final(NameRef),
+    /// Each status that shows the container EXITED has a message, and there is one, unless the
+    /// container is gone.
+    Explained(NameRef),
     /// What an event shows of its own container is what `ContainerStatus` says next.
     SameStatus(NameRef),
     /// An event shows the containers that lists before and after it show.

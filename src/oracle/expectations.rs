@@ -141,6 +141,7 @@ fn name_in(check: &Check) -> &str {
         | Check::Announced(name)
         | Check::Answered(name)
         | Check::Final(name)
+        | Check::Explained(name)
         | Check::SameStatus(name)
         | Check::AllContainers(name)
         | Check::AsAskedFor(name)
@@ -228,6 +229,7 @@ fn assess(check: &Check, history: &CaseHistory, subject: &Subject) -> Finding {
         Check::Shown(check) => events.are_shown(check),
         Check::Answered(_) => events.are_answered(),
         Check::Final(_) => events.are_final(),
+        Check::Explained(_) => events.explain_the_end(),
         Check::SameStatus(_) => events.show_the_status(),
         Check::AllContainers(_) => events.show_all_containers(),
         Check::AsAskedFor(_) => events.each(content::as_asked_for),

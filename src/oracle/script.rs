@@ -405,7 +405,7 @@ impl Container {
                 .value("reason")
                 .unwrap_or(if exited { usual } else { "" })
                 .into(),
-            message: String::new(),
+            message: extras.value("message").unwrap_or_default().to_owned(),
             labels: Labels::new(),
             annotations: Labels::new(),
             details: None,

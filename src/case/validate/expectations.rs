@@ -77,6 +77,7 @@ impl<'a> Expectations<'a, '_> {
             Check::Unchanged(check) => self.unchanged(&check.of),
             Check::OwnStatus(name)
             | Check::Final(name)
+            | Check::Explained(name)
             | Check::SameStatus(name)
             | Check::AllContainers(name)
             | Check::Times(name) => {
@@ -275,6 +276,7 @@ fn keyword(check: &Check) -> &'static str {
         Check::Shown(_) => "shown",
         Check::Answered(_) => "answered",
         Check::Final(_) => "final",
+        Check::Explained(_) => "explained",
         Check::SameStatus(_) => "same-status",
         Check::AllContainers(_) => "all-containers",
         Check::AsAskedFor(_) => "as-asked-for",

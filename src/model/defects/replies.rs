@@ -67,6 +67,20 @@ pub(super) const REPLIES: &[Defect] = &[
         }),
     },
     Defect {
+        name: "status-without-message",
+        what: "ContainerStatus has no message, whatever it tells of.",
+        imitates: "catalogue: the error of a start goes to who has called, and is not kept",
+        requirements: &["C11"],
+        shown_in: &["EXT-08"],
+        noticed_by: &["EXT-08"],
+        fault: Fault::Replies(|_, mut answer| {
+            if let Ok(Reply::ContainerStatus(report)) = &mut answer.result {
+                report.status.message.clear();
+            }
+            answer
+        }),
+    },
+    Defect {
         name: "list-is-behind",
         what: "ListContainers shows what runs as CREATED, and what has exited as RUNNING.",
         imitates: "catalogue: an event that is sent before the state is stored",

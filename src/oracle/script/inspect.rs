@@ -244,9 +244,10 @@ pub(super) fn refused(code: StatusCode) -> CallFault {
     }
 }
 
-/// `running`, or `exited:137` with an exit code.
+/// `running`, `exited:137` with an exit code, or `exited:137:why` with a message, too.
 fn snapshot(id: ContainerId, told: &str) -> ContainerStatus {
-    let (word, code) = told.split_once(':').unwrap_or((told, "0"));
+    let (word, rest) = told.split_once(':').unwrap_or((told, "0"));
+    let (code, message) = rest.split_once(':').unwrap_or((rest, ""));
     let (state, exit_code) = (state(word), code.parse().expect("an exit code"));
     let reason = match (state, exit_code) {
         (ContainerState::Exited, 0) => "Completed",
@@ -265,7 +266,7 @@ fn snapshot(id: ContainerId, told: &str) -> ContainerStatus {
         image: Some("workload".into()),
         image_ref: "".into(),
         reason: reason.into(),
-        message: String::new(),
+        message: message.to_owned(),
         labels: Labels::new(),
         annotations: Labels::new(),
         details: None,
