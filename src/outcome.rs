@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::history::{Entry, HostInstant, RunInfo, Seq};
 
 pub use level::{Level, Levels, Profile};
-pub use measured::{Capabilities, Latency, Limit, Worst};
+pub use measured::{Capabilities, Largest, Latency, Limit, Worst};
 pub use standing::{Conformance, Musts, Shoulds, Standing};
 
 /// The one word on a case.
@@ -180,6 +180,8 @@ pub struct RunReport {
     pub capabilities: Capabilities,
     /// The longest that anything took for which there is a limit, by limits.
     pub latencies: Vec<Worst>,
+    /// The largest message of an event; absent where none came, and in older histories.
+    pub largest_event: Option<Largest>,
     /// What is to be said of the run and breaks no rule, one sentence each: an entry of the
     /// expectation file that has expired.
     pub notes: Vec<String>,

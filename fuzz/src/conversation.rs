@@ -115,6 +115,7 @@ impl Line {
                 wanted: String::from_utf8_lossy(&self.message).into_owned(),
                 met: self.number % 2 == 1,
                 bound: Duration::from_secs(1),
+                took: None,
             }),
             19 => What::Note(Body::Fact {
                 case: RUN,

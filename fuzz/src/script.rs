@@ -225,6 +225,7 @@ impl Writer {
                 pod,
                 containers,
             } => Body::Event {
+                bytes: 0,
                 subscription: SubscriptionId(1),
                 event: Event {
                     container: of.container(),
@@ -270,6 +271,7 @@ impl Writer {
                 wanted: self.text(wanted),
                 met: *met,
                 bound: Duration::from_secs(1),
+                took: None,
             },
             What::OomKills(count) => Body::Fact {
                 case: RUN,

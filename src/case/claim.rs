@@ -93,6 +93,20 @@ pub struct LatencyCheck {
     pub p99: Duration,
 }
 
+/// How large the messages of events may be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a size such as `{of: c, at-most-kib: 4096}`"
+)]
+pub struct MessageSizeCheck {
+    /// The sandboxes or containers.
+    pub of: String,
+    /// How many KiB the message of an event may have.
+    pub at_most_kib: u32,
+}
+
 /// A rule that the sandbox or container keeps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(

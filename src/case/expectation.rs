@@ -6,7 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::subscriptions::{EndedCheck, HeadersCheck, ReplayCheck, SubscriptionRef};
-use super::{KeepsCheck, LatencyCheck, SandboxStateCheck, ShownCheck, duration, event};
+use super::{
+    KeepsCheck, LatencyCheck, MessageSizeCheck, SandboxStateCheck, ShownCheck, duration, event,
+};
 use crate::history::EventKind;
 use crate::outcome::Level;
 
@@ -96,6 +98,8 @@ pub enum Check {
     Times(NameRef),
     /// How long after its making an event arrives.
     Latency(LatencyCheck),
+    /// How large the messages of events are.
+    MessageSize(MessageSizeCheck),
     /// A rule is kept, of which the case provokes the situation.
     Keeps(KeepsCheck),
     /// What became of what calls of the name were to make, whether they failed or not.

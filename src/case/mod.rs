@@ -34,7 +34,9 @@ use serde::{Deserialize, Serialize};
 use crate::outcome::Levels;
 
 pub use beside::{AnotherClientStep, AsideStep, ExecStep, ImageStep, UnknownStep};
-pub use claim::{KeepsCheck, LatencyCheck, SandboxStateCheck, SandboxWord, ShownCheck};
+pub use claim::{
+    KeepsCheck, LatencyCheck, MessageSizeCheck, SandboxStateCheck, SandboxWord, ShownCheck,
+};
 pub use diagnose::{Diagnostic, Diagnostics, Position, did_you_mean};
 pub use expectation::{
     AftermathCheck, CallEdge, Check, EventRef, EventsCheck, ExitCode, Expectation, IncludesCheck,

@@ -210,10 +210,12 @@ impl Reader {
             self.recorder.record(answered);
         }
         while let Some(message) = stream.message().await? {
+            let bytes = u32::try_from(prost::Message::encoded_len(&message)).unwrap_or(u32::MAX);
             let event = convert::event(message);
             self.recorder.record(Body::Event {
                 subscription,
                 event,
+                bytes,
             });
             // The sender lives as long as the subscription, and that as long as this task.
             let _ = self.reads.wait_for(|reads| *reads).await;

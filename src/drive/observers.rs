@@ -139,6 +139,7 @@ impl Heard {
         if let Body::Event {
             subscription,
             event,
+            ..
         } = &entry.body
         {
             let event = (*subscription, event.container.clone(), event.kind);

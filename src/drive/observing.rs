@@ -17,7 +17,7 @@ use crate::case::{
     UnsubscribeStep,
 };
 use crate::cri::{Over, Subscription};
-use crate::history::{Body, CaseHistory, Observer, StreamEnd, SubscriptionId};
+use crate::history::{Body, CaseHistory, Observer, StreamEnd, SubscriptionId, Took};
 
 /// The subscriptions of a case that it has not given up.
 pub(super) type Observers = Mutex<BTreeMap<SubscriptionId, Subscription>>;
@@ -88,8 +88,10 @@ impl CaseRunner {
             let mut observed = history.observed();
             observed.any(|observed| observed.id() == id && observed.ended().is_some())
         };
-        let met = self.wait_by(Instant::now() + bound, has_ended).await?;
-        self.waited(format!("the end of {}", step.of), met, bound);
+        let began = Instant::now();
+        let met = self.wait_by(began + bound, has_ended).await?;
+        let wanted = format!("the end of {}", step.of);
+        self.waited_for(wanted, met, bound, Took::End(began.elapsed()));
         if met { Ok(()) } else { Err(Abort::Unmet) }
     }
 

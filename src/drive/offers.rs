@@ -6,13 +6,13 @@ use std::sync::Arc;
 use super::session::Session;
 use crate::case::Need;
 use crate::history::{
-    ContainerFilter, ContainerSpec, Reply, Request, RuntimeStatus, SandboxFilter, SandboxSpec,
-    SandboxState, Signal,
+    ContainerFilter, ContainerSpec, Offers, Reply, Request, RuntimeStatus, SandboxFilter,
+    SandboxSpec, SandboxState, Signal,
 };
 use crate::workload::Workload;
 
-/// Why a runtime, or its node, does not have what cases need.
-pub(super) type Lacks = BTreeMap<Need, String>;
+/// Of what was looked for: why a runtime, or its node, does not have it, if it does not.
+pub(super) type Lacks = BTreeMap<Need, Option<String>>;
 
 impl Session {
     /// Finds out whether the runtime has all of this.
@@ -25,9 +25,9 @@ impl Session {
                 Need::StreamedLists => self.lack_of_streams().await,
                 Need::Network => self.lack_of_network().await,
                 Need::StopSignal => self.lack_of_stop_signals().await,
-                Need::MemoryLimit | Need::CgroupV2 | Need::Broadcast | Need::HostPid => None,
+                Need::MemoryLimit | Need::CgroupV2 | Need::Broadcast | Need::HostPid => continue,
             };
-            lacks.extend(lack.map(|lack| (*need, lack)));
+            lacks.insert(*need, lack);
         }
         let _ = self.lacks.set(lacks);
     }
@@ -35,7 +35,18 @@ impl Session {
     /// Why there is no such thing, if that was found out.
     #[must_use]
     pub fn lack(&self, need: Need) -> Option<String> {
-        self.lacks.get()?.get(&need).cloned()
+        self.lacks.get()?.get(&need)?.clone()
+    }
+
+    /// What was found out.
+    #[must_use]
+    pub fn offers(&self) -> Offers {
+        let has = |need| Some(self.lacks.get()?.get(&need)?.is_none());
+        Offers {
+            streamed_lists: has(Need::StreamedLists),
+            handlers: has(Need::Handlers),
+            network: has(Need::Network),
+        }
     }
 
     async fn status(&self) -> Result<RuntimeStatus, String> {

@@ -486,6 +486,7 @@ fn seen(entries: &[Arc<Entry>], on: SubscriptionId, sent: &[ContainerId]) -> See
         Body::Event {
             subscription,
             event,
+            ..
         } if *subscription == on => sent.contains(&event.container).then_some(Seen::Marker),
         Body::SubscriptionEnded { subscription, end } if *subscription == on => {
             Some(Seen::End(end.clone()))

@@ -16,6 +16,7 @@ use super::session::{Sabotage, StreamError};
 use crate::case::{AwaitStep, RepeatStep, StartStep, Step};
 use crate::history::{
     Body, CallFault, CaseHistory, ContainerId, EventKind, Reply, Request, SandboxId, StatusCode,
+    Took,
 };
 use crate::limits;
 
@@ -152,12 +153,11 @@ impl CaseRunner {
             .session
             .stretched(step.within.unwrap_or(limits::EVENT_WAIT));
         let wanted = format!("{} of {} ({id})", step.event, step.of);
+        let began = Instant::now();
         let met = self
-            .wait_by(Instant::now() + bound, |history| {
-                has_seen(history, &id, step.event)
-            })
+            .wait_by(began + bound, |history| has_seen(history, &id, step.event))
             .await?;
-        self.waited(wanted, met, bound);
+        self.waited_for(wanted, met, bound, Took::Event(began.elapsed()));
         if met {
             return Ok(());
         }
@@ -173,6 +173,18 @@ impl CaseRunner {
             wanted,
             met,
             bound,
+            took: None,
+        });
+    }
+
+    /// Records that the case has waited for something, and how long that took, if it came.
+    pub(super) fn waited_for(&self, wanted: String, met: bool, bound: Duration, took: Took) {
+        self.session.recorder().record(Body::Waited {
+            case: self.run,
+            wanted,
+            met,
+            bound,
+            took: met.then_some(took),
         });
     }
 

@@ -158,6 +158,13 @@ impl CaseHistory {
         self.steps_ended.as_ref().map(|(_, end)| end)
     }
 
+    /// How large the largest message of an event was; 0 if none came, or none tells it.
+    #[must_use]
+    pub fn largest_event(&self) -> u32 {
+        let seen = self.subjects.iter().flat_map(|it| &it.sightings);
+        seen.map(Sighting::bytes).max().unwrap_or_default()
+    }
+
     /// Whether an entry stands before the teardown.
     #[must_use]
     pub fn within_steps(&self, seq: Seq) -> bool {
@@ -430,12 +437,19 @@ impl Sighting {
         self.entry.at
     }
 
-    fn parts(&self) -> (SubscriptionId, &Event) {
+    /// How large its message was; 0 in older histories.
+    #[must_use]
+    pub fn bytes(&self) -> u32 {
+        self.parts().2
+    }
+
+    fn parts(&self) -> (SubscriptionId, &Event, u32) {
         match &self.entry.body {
             Body::Event {
                 subscription,
                 event,
-            } => (*subscription, event),
+                bytes,
+            } => (*subscription, event, *bytes),
             _ => unreachable!("a sighting is only ever made of an event's entry"),
         }
     }

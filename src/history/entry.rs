@@ -128,6 +128,8 @@ pub enum Body {
         subscription: SubscriptionId,
         /// The event.
         event: Event,
+        /// How large its message was; 0 in older histories.
+        bytes: u32,
     },
     /// A case has waited for something.
     Waited {
@@ -139,6 +141,8 @@ pub enum Body {
         met: bool,
         /// The longest that the wait was allowed to take.
         bound: Duration,
+        /// How long it took to come; absent where that tells nothing, and in older histories.
+        took: Option<Took>,
     },
     /// A fact read from this host's kernel for a case.
     Fact {
@@ -162,6 +166,15 @@ pub enum Body {
     CasesEnded,
     /// The run is over. Only the ends of its streams may follow.
     RunEnded(RunEnd),
+}
+
+/// How long something took that a case has waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Took {
+    /// An event.
+    Event(Duration),
+    /// The end of a subscription.
+    End(Duration),
 }
 
 /// One that listens beside the run.

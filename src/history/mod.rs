@@ -25,15 +25,15 @@ pub use call::{
 };
 pub use case_history::{Call, CaseHistory, Sighting, Subject, SubjectKind};
 pub use details::{ContainerDetails, Mount, User};
-pub use entry::{Body, Entry, HostFact, Observer, StepsEnd, StreamEnd};
+pub use entry::{Body, Entry, HostFact, Observer, StepsEnd, StreamEnd, Took};
 pub use ids::{
     CallId, CaseRun, ContainerId, HostInstant, PodUid, RunId, RuntimeNanos, SandboxId, Seq,
     SubscriptionId,
 };
 pub use observed::Observed;
 pub use run::{
-    Audience, ExpectationFile, Host, OciRuntime, PlannedCase, PlannedExecution, RunEnd, RunInfo,
-    RunPlan,
+    Audience, ExpectationFile, Host, OciRuntime, Offers, PlannedCase, PlannedExecution, RunEnd,
+    RunInfo, RunPlan,
 };
 pub use shared::{Shared, Text};
 pub use signal::Signal;

@@ -73,6 +73,19 @@ pub struct RunPlan {
     pub tier: Option<String>,
     /// Who gets an event, where a case needed to know and it was measured.
     pub audience: Option<Audience>,
+    /// What else cases needed to know of it.
+    pub offers: Offers,
+}
+
+/// Whether a runtime has what it need not have. Absent is what no case needed to know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offers {
+    /// Lists as streams.
+    pub streamed_lists: Option<bool>,
+    /// Several runtime handlers, by name.
+    pub handlers: Option<bool>,
+    /// A network of their own for sandboxes.
+    pub network: Option<bool>,
 }
 
 /// Who gets an event when there are several subscribers.

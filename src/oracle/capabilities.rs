@@ -47,6 +47,9 @@ impl Measuring {
             Body::RunPlanned(plan) => {
                 let everyone = |audience| audience == Audience::Everyone;
                 self.found.broadcast = plan.audience.map(everyone);
+                self.found.streamed_lists = plan.offers.streamed_lists;
+                self.found.handlers = plan.offers.handlers;
+                self.found.network = plan.offers.network;
             }
             Body::CallBegan {
                 call,
@@ -86,6 +89,7 @@ impl Measuring {
             Body::Event {
                 subscription,
                 event,
+                ..
             } => {
                 let sandbox = event.sandbox.as_ref();
                 if sandbox.is_some_and(|told| told.id.as_str() == event.container.as_str()) {

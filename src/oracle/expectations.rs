@@ -131,6 +131,7 @@ fn name_in(check: &Check) -> &str {
         Check::Shown(check) => &check.of,
         Check::SandboxState(check) => &check.of,
         Check::Latency(check) => &check.of,
+        Check::MessageSize(check) => &check.of,
         Check::Keeps(check) => &check.of,
         Check::Aftermath(check) => &check.of,
         Check::NoRepeats(name)
@@ -237,6 +238,7 @@ fn assess(check: &Check, history: &CaseHistory, subject: &Subject) -> Finding {
         Check::Stamped(_) => events.are_stamped(),
         Check::Times(_) => events.have_times_within_calls(),
         Check::Latency(check) => events.arrive_soon(check),
+        Check::MessageSize(check) => events.are_small(check),
         Check::Keeps(check) => events.keep(check),
         Check::Aftermath(_) => unreachable!("`findings` looks at the calls for it"),
     }

@@ -331,6 +331,7 @@ fn evented_kubelet(
             Body::Event {
                 subscription,
                 event,
+                ..
             } => {
                 let heard = evented.hear(entry.seq, *subscription, event);
                 heard.map_err(|panic| (entry.seq, panic))?;

@@ -127,7 +127,9 @@ impl Script {
                 wanted: wanted.replace('_', " "),
                 met: how == "met",
                 bound: Duration::from_secs(10),
+                took: None,
             }),
+            ["wait", took, what, bound] => self.wait(took, what, bound),
             ["resubscribe"] => self.resubscribe(),
             ["unsubscribe"] => self.unsubscribe(),
             ["subscribe"] => self.subscribe(),
@@ -331,9 +333,13 @@ impl Script {
             containers: shown.into_iter().map(Into::into).collect(),
         };
         let subscription = SubscriptionId(stream.unwrap_or(self.stream));
+        let bytes = extras
+            .value("bytes")
+            .map(|bytes| bytes.parse().expect("a number"));
         self.record(Body::Event {
             subscription,
             event,
+            bytes: bytes.unwrap_or_default(),
         });
         let recorded = self.entries.last_mut().expect("just recorded");
         let now_ns = recorded.at.realtime_ns;

@@ -54,6 +54,7 @@ impl WholeRun {
             Body::Event {
                 subscription,
                 event,
+                ..
             } => {
                 let brief = Brief {
                     kind: event.kind,

@@ -22,6 +22,12 @@ pub struct Capabilities {
     pub sandbox_status_timestamp: Option<bool>,
     /// `ContainerStatus` tells the stop signal that a container was given. Seen where one was.
     pub stop_signal: Option<bool>,
+    /// Lists can be had as streams (KEP-5825). Only looked at where a case needs to know.
+    pub streamed_lists: Option<bool>,
+    /// It has several runtime handlers, by name. Only looked at where a case needs to know.
+    pub handlers: Option<bool>,
+    /// Sandboxes can have a network of their own. Only looked at where a case needs to know.
+    pub network: Option<bool>,
 }
 
 /// A bound on time that a run watches.
@@ -42,6 +48,10 @@ pub enum Limit {
     Timing,
     /// From the request for a stream to the headers of the response, as a `headers` check has it.
     Headers,
+    /// What an `await` step with a time of its own waits for an event.
+    Await,
+    /// What an `await-end` step waits for the end of a subscription.
+    AwaitEnd,
 }
 
 /// How long something took for which there is a limit.
@@ -64,6 +74,15 @@ pub struct Worst {
     pub case: Arc<str>,
 }
 
+/// The largest message of an event that a run has seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Largest {
+    /// How large it was.
+    pub bytes: u32,
+    /// The id of the case that saw it first.
+    pub case: Arc<str>,
+}
+
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -74,6 +93,8 @@ impl fmt::Display for Limit {
             Self::LatencyP99 => "latency-p99",
             Self::Timing => "timing",
             Self::Headers => "headers",
+            Self::Await => "await",
+            Self::AwaitEnd => "await-end",
         })
     }
 }

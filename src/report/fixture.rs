@@ -11,8 +11,8 @@ use crate::history::{
     SandboxState, SandboxStatus, Seq, StatusCode, StreamEnd, SubscriptionId,
 };
 use crate::outcome::{
-    Capabilities, Latency, Level, Levels, Limit, Outcome, Profile, RunReport, Verdict, Violation,
-    Worst,
+    Capabilities, Largest, Latency, Level, Levels, Limit, Outcome, Profile, RunReport, Verdict,
+    Violation, Worst,
 };
 
 pub(super) const POD: &str = "b7c1d2e3f4a5968778695a4b3c2d1e0f";
@@ -81,6 +81,7 @@ pub(super) fn entries() -> Vec<Arc<Entry>> {
     let event = |event| Body::Event {
         subscription,
         event,
+        bytes: 0,
     };
     let bodies = vec![
         (0, Body::RunBegan(info().into())),
@@ -131,6 +132,7 @@ pub(super) fn entries() -> Vec<Arc<Entry>> {
                 wanted: "DELETED of c".to_owned(),
                 met: false,
                 bound: Duration::from_secs(5),
+                took: None,
             },
         ),
         (
@@ -225,6 +227,7 @@ pub(super) fn fixture() -> RunReport {
         capabilities: Capabilities {
             broadcast: Some(true),
             replay: Some(false),
+            streamed_lists: Some(false),
             ..Capabilities::default()
         },
         latencies: vec![Worst {
@@ -235,6 +238,10 @@ pub(super) fn fixture() -> RunReport {
             },
             case: "ORD-01".into(),
         }],
+        largest_event: Some(Largest {
+            bytes: 1_234,
+            case: "ORD-01".into(),
+        }),
         notes: vec!["known.yaml: the entry of ORD-02 has expired on 2026-01-31".to_owned()],
     }
 }

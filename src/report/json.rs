@@ -20,6 +20,8 @@
 //! | `capabilities` | what the runtime can do, as far as the run has seen it: true, false or  |
 //! |                | null, see [`Capabilities`]                                              |
 //! | `latencies`    | the longest that anything took for which there is a limit               |
+//! | `largest_event`| the `bytes` of the largest message of an event, and the `case` that saw  |
+//! |                | it first; null where none came                                          |
 //! | `totals`       | how many outcomes there are of each verdict; every verdict is there     |
 //! | `outcomes`     | the cases and invariants, in the order of the plan                      |
 //! | `notes`        | what else is to be said of the run, one sentence each: an expired entry |
@@ -104,6 +106,7 @@ struct Document<'a> {
     profiles: Vec<Standing>,
     capabilities: Capabilities,
     latencies: Vec<LongestOf<'a>>,
+    largest_event: Option<LargestOf<'a>>,
     totals: Totals,
     outcomes: Vec<Judged<'a>>,
     notes: &'a [String],
@@ -141,6 +144,13 @@ struct LongestOf<'a> {
     limit: Limit,
     limit_ms: f64,
     worst_ms: f64,
+    case: &'a str,
+}
+
+/// The largest message of an event.
+#[derive(Serialize, JsonSchema)]
+struct LargestOf<'a> {
+    bytes: u32,
     case: &'a str,
 }
 
@@ -214,6 +224,10 @@ impl<'a> Document<'a> {
             profiles: report.standings(),
             capabilities: report.capabilities,
             latencies: report.latencies.iter().map(LongestOf::of).collect(),
+            largest_event: report.largest_event.as_ref().map(|largest| LargestOf {
+                bytes: largest.bytes,
+                case: &largest.case,
+            }),
             totals: Totals::of(report),
             outcomes: report.outcomes.iter().map(Judged::of).collect(),
             notes: &report.notes,
@@ -350,6 +364,10 @@ mod tests {
             "limit": "event-after-call", "limit_ms": 10_000.0, "worst_ms": 1_234.5, "case": "ORD-01",
         });
         assert_eq!(report["latencies"], json!([longest]));
+        assert_eq!(report["capabilities"]["streamed_lists"], false);
+        assert_eq!(report["capabilities"]["network"], Value::Null);
+        let largest = json!({"bytes": 1_234, "case": "ORD-01"});
+        assert_eq!(report["largest_event"], largest);
         assert_eq!(report["profiles"][0]["broken"], json!(["ORD-01", "SBX-04"]));
         assert_eq!(report["profiles"][0]["skipped"], json!(["OOM-01"]));
         assert_eq!(report["profiles"][0]["open"], json!(["STP-02", "OOM-02"]));

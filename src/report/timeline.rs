@@ -173,6 +173,7 @@ impl<'a> Timeline<'a> {
             Body::Event {
                 subscription,
                 event,
+                ..
             } => {
                 let stream = if self.streams.len() > 1 {
                     format!(", stream {subscription}")
@@ -186,6 +187,7 @@ impl<'a> Timeline<'a> {
                 wanted,
                 met,
                 bound,
+                ..
             } => {
                 let wanted = self.qualified(cut(wanted, MESSAGE), Some(*case));
                 let met = if *met { "came" } else { "did NOT come" };

@@ -295,7 +295,8 @@ fn run_plan(
     let invariants = invariants(&options.selection);
     let image = session.options().image.as_str();
     let found = (image, foreign_pods, session.audience());
-    let plan = announce::plan(options, &planned, &invariants, known, found);
+    let mut plan = announce::plan(options, &planned, &invariants, known, found);
+    plan.offers = session.offers();
     if shown == Shown::OnConsole {
         announce::announce(&info, &plan, reactor.is_simulated());
     }

@@ -108,6 +108,7 @@ impl Count {
             Body::Event {
                 subscription,
                 event,
+                ..
             } if event.created_at.0 != 0 && !self.observers.contains(subscription) => {
                 let lag_ns = entry.at.realtime_ns.saturating_sub(event.created_at.0);
                 metrics.event_arrived(lag_ns);

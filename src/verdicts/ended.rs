@@ -34,6 +34,8 @@ pub struct JudgedCase {
     pub(super) outcome: Outcome,
     pub(super) found: Vec<Found>,
     pub(super) latencies: Vec<Latency>,
+    /// The largest message of an event of the case.
+    pub(super) largest_event: u32,
 }
 
 impl JudgedCase {
@@ -84,6 +86,7 @@ impl EndedCase {
             outcome,
             found,
             latencies,
+            largest_event: self.history.largest_event(),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::history::{
 };
 use crate::limits;
 use crate::oracle::{Invariant, Measuring, WholeRun};
-use crate::outcome::{Latency, Level, Limit, Outcome, RunReport, Verdict, Worst};
+use crate::outcome::{Largest, Latency, Level, Limit, Outcome, RunReport, Verdict, Worst};
 use crate::plan::Selection;
 
 /// What of a run is asked for.
@@ -42,6 +42,7 @@ pub struct Verdicts {
     found: Findings,
     /// How long things took in each case that was judged.
     latencies: BTreeMap<CaseRun, Vec<Latency>>,
+    largest_events: BTreeMap<CaseRun, u32>,
     measuring: Measuring,
     whole_run: WholeRun,
     /// When the run had listened to what comes late.
@@ -128,6 +129,7 @@ impl Verdicts {
         self.found.take_in(judged.run, judged.ended, judged.found);
         self.spans.remove(&judged.run);
         self.latencies.insert(judged.run, judged.latencies);
+        self.largest_events.insert(judged.run, judged.largest_event);
         self.outcomes.insert(judged.run, judged.outcome);
     }
 
@@ -209,6 +211,7 @@ impl Verdicts {
             partial: self.plan.partial,
             capabilities: self.measuring.found(),
             latencies: self.worst(),
+            largest_event: self.largest_event(),
             notes: self.plan.known.notes(),
         }
     }
@@ -233,6 +236,17 @@ impl Verdicts {
             }
         }
         worst.into_values().collect()
+    }
+
+    /// The largest message of an event, in the first case that saw it.
+    fn largest_event(&self) -> Option<Largest> {
+        let seen = self.largest_events.iter().filter_map(|(run, bytes)| {
+            let case = self.outcomes.get(run)?.id.clone();
+            let bytes = *bytes;
+            (bytes > 0).then_some(Largest { bytes, case })
+        });
+        // Of several of the same size, `max_by_key` gives the last.
+        seen.rev().max_by_key(|largest| largest.bytes)
     }
 
     /// Whether something is still to come. A history of format 1 does not tell.
@@ -323,6 +337,7 @@ impl Verdicts {
         let (began, duration) = span.unwrap_or((outcome.began, outcome.duration));
         self.found.forget(run);
         self.latencies.remove(&run);
+        self.largest_events.remove(&run);
         let outcome = Outcome {
             verdict,
             reason: Some(reason.to_owned()),

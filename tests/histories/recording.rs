@@ -222,6 +222,7 @@ impl Recording {
         let body = Body::Event {
             subscription,
             event,
+            bytes: 0,
         };
         Some(Entry {
             body,

@@ -99,6 +99,9 @@ impl<'a> Expectations<'a, '_> {
                 self.resolve(&check.of, Wanted::Either);
             }
             Check::Latency(check) => self.latency(check),
+            Check::MessageSize(check) => {
+                self.resolve(&check.of, Wanted::Either);
+            }
             Check::Keeps(check) => self.keeps(check),
             Check::Aftermath(check) => {
                 self.names
@@ -284,6 +287,7 @@ fn keyword(check: &Check) -> &'static str {
         Check::Stamped(_) => "stamped",
         Check::Times(_) => "times",
         Check::Latency(_) => "latency",
+        Check::MessageSize(_) => "message-size",
         Check::Keeps(_) => "keeps",
         Check::Aftermath(_) => "aftermath",
     }

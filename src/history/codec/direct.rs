@@ -88,7 +88,7 @@ impl Direct {
     }
 
     fn event(&mut self, message: &[u8]) -> Option<Body> {
-        let mut subscription = SubscriptionId(0);
+        let (mut subscription, mut bytes) = (SubscriptionId(0), 0);
         let mut event = Event {
             container: ContainerId::default(),
             kind: event_kind(0),
@@ -107,12 +107,14 @@ impl Direct {
                 6 => event
                     .containers
                     .push(self.container_status(value.bytes()?)?),
+                7 => bytes = value.short()?,
                 _ => return None,
             }
         }
         Some(Body::Event {
             subscription,
             event,
+            bytes,
         })
     }
 

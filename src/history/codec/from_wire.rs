@@ -11,11 +11,11 @@ use crate::history::{
     Aside, Audience, Body, CallFault, CallId, CaseRun, ContainerFilter, ContainerId,
     ContainerListing, ContainerMetadata, ContainerReport, ContainerSpec, ContainerState,
     ContainerStatus, Entry, Event, EventKind, ExpectationFile, Flaw, Host, HostFact, HostInstant,
-    ImageListing, Labels, Observer, OciRuntime, PlannedCase, PlannedExecution, PodUid, Reply,
-    Request, RunEnd, RunId, RunInfo, RunPlan, RuntimeNanos, RuntimeStatus, RuntimeVersion,
+    ImageListing, Labels, Observer, OciRuntime, Offers, PlannedCase, PlannedExecution, PodUid,
+    Reply, Request, RunEnd, RunId, RunInfo, RunPlan, RuntimeNanos, RuntimeStatus, RuntimeVersion,
     SandboxFilter, SandboxId, SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec,
     SandboxState, SandboxStatus, Seq, Signal, StatusCode, StepsEnd, StreamEnd, SubscriptionId,
-    Text,
+    Text, Took,
 };
 
 /// The field that a message lacks.
@@ -75,6 +75,7 @@ fn body(body: wire::entry::Body) -> Result<Body, Absent> {
         },
         From::Event(arrived) => Body::Event {
             subscription: SubscriptionId(arrived.subscription),
+            bytes: arrived.bytes,
             event: event(arrived),
         },
         From::Waited(waited) => Body::Waited {
@@ -82,6 +83,7 @@ fn body(body: wire::entry::Body) -> Result<Body, Absent> {
             wanted: waited.wanted,
             met: waited.met,
             bound: Duration::from_nanos(waited.bound_ns),
+            took: waited.took.map(took),
         },
         From::Fact(fact) => Body::Fact {
             case: CaseRun(fact.case_run),
@@ -135,6 +137,11 @@ fn run_plan(plan: wire::RunPlanned) -> RunPlan {
                 Audience::Everyone
             }
         }),
+        offers: Offers {
+            streamed_lists: plan.streamed_lists,
+            handlers: plan.handlers,
+            network: plan.network,
+        },
     }
 }
 
@@ -269,6 +276,14 @@ fn stream_end(end: wire::subscription_ended::End) -> StreamEnd {
         From::Cancelled(wire::Empty {}) => StreamEnd::Cancelled,
         From::Closed(wire::Empty {}) => StreamEnd::Closed,
         From::Failed(fault) => StreamEnd::Failed(call_fault(fault)),
+    }
+}
+
+fn took(took: wire::waited::Took) -> Took {
+    use wire::waited::Took as From;
+    match took {
+        From::EventNs(time) => Took::Event(Duration::from_nanos(time)),
+        From::EndNs(time) => Took::End(Duration::from_nanos(time)),
     }
 }
 

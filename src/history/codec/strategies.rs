@@ -21,7 +21,7 @@ use crate::history::{
     Event, EventKind, Flaw, HostFact, HostInstant, ImageListing, Labels, Mount, Observer, PodUid,
     Reply, Request, RunEnd, RuntimeNanos, RuntimeStatus, RuntimeVersion, SandboxId, SandboxListing,
     SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Seq, Signal,
-    StatusCode, StepsEnd, StreamEnd, SubscriptionId, User,
+    StatusCode, StepsEnd, StreamEnd, SubscriptionId, Took, User,
 };
 
 pub(super) fn entry() -> impl Strategy<Value = Entry> {
@@ -71,18 +71,25 @@ fn body() -> impl Strategy<Value = Body> {
         stream().prop_map(|subscription| Body::SubscriptionProven { subscription }),
         (stream(), stream_end())
             .prop_map(|(subscription, end)| Body::SubscriptionEnded { subscription, end }),
-        (stream(), event()).prop_map(|(subscription, event)| Body::Event {
+        (stream(), event(), any::<u32>()).prop_map(|(subscription, event, bytes)| Body::Event {
             subscription,
-            event
+            event,
+            bytes,
         }),
-        (case(), text(), any::<bool>(), duration()).prop_map(|(case, wanted, met, bound)| {
-            Body::Waited {
+        (
+            case(),
+            text(),
+            any::<bool>(),
+            duration(),
+            option::of(took())
+        )
+            .prop_map(|(case, wanted, met, bound, took)| Body::Waited {
                 case,
                 wanted,
                 met,
                 bound,
-            }
-        }),
+                took,
+            }),
         (case(), any::<u64>()).prop_map(|(case, count)| Body::Fact {
             case,
             fact: HostFact::OomKills(count)
@@ -165,6 +172,13 @@ fn steps_end() -> impl Strategy<Value = StepsEnd> {
         Just(StepsEnd::Unmet),
         text().prop_map(StepsEnd::Inconclusive),
         text().prop_map(StepsEnd::Error),
+    ]
+}
+
+fn took() -> impl Strategy<Value = Took> {
+    prop_oneof![
+        duration().prop_map(Took::Event),
+        duration().prop_map(Took::End),
     ]
 }
 

@@ -11,7 +11,7 @@ use super::{
     encode, from_wire, to_wire,
 };
 use crate::history::wire;
-use crate::history::{Body, CaseRun, Entry, HostInstant, Request, RunInfo, Seq};
+use crate::history::{Body, CaseRun, Entry, HostInstant, Request, RunInfo, Seq, Took};
 
 fn history() -> impl Strategy<Value = Vec<Entry>> {
     (strategies::run_info(), vec(strategies::entry(), 0..8)).prop_map(|(info, rest)| {
@@ -55,6 +55,7 @@ fn small() -> (Vec<Entry>, Vec<u8>, Vec<usize>) {
                 wanted: "STOPPED of c".repeat(12),
                 met: true,
                 bound: Duration::from_millis(1_500),
+                took: Some(Took::Event(Duration::from_millis(20))),
             },
         ),
         numbered(3, Body::CaseEnded { case }),

@@ -14,6 +14,7 @@ use crate::history::{
     ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, Flaw, HostFact,
     ImageListing, Labels, Observer, Reply, Request, RuntimeVersion, SandboxListing,
     SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus, StepsEnd, StreamEnd, SubscriptionId,
+    Took,
 };
 
 pub(super) fn entry(entry: &Entry) -> wire::Entry {
@@ -67,17 +68,20 @@ fn body(body: &Body) -> wire::entry::Body {
         Body::Event {
             subscription,
             event,
-        } => To::Event(event_arrived(*subscription, event)),
+            bytes,
+        } => To::Event(event_arrived(*subscription, event, *bytes)),
         Body::Waited {
             case,
             wanted,
             met,
             bound,
+            took,
         } => To::Waited(wire::Waited {
             case_run: case.0,
             wanted: wanted.clone(),
             met: *met,
             bound_ns: nanos(*bound),
+            took: took.map(self::took),
         }),
         Body::Fact { case, fact } => To::Fact(host_fact(*case, *fact)),
         Body::RunPlanned(plan) => To::RunPlanned(run_planned(plan)),
@@ -279,9 +283,10 @@ fn subscription_ended(subscription: SubscriptionId, end: &StreamEnd) -> wire::Su
     }
 }
 
-fn event_arrived(subscription: SubscriptionId, event: &Event) -> wire::EventArrived {
+fn event_arrived(subscription: SubscriptionId, event: &Event, bytes: u32) -> wire::EventArrived {
     wire::EventArrived {
         subscription: subscription.0,
+        bytes,
         container: event.container.to_string(),
         kind: match event.kind {
             EventKind::Created => 0,
@@ -456,6 +461,13 @@ fn container_state(state: ContainerState) -> i32 {
         ContainerState::Running => 1,
         ContainerState::Exited => 2,
         ContainerState::Unknown(number) => number,
+    }
+}
+
+fn took(took: Took) -> wire::waited::Took {
+    match took {
+        Took::Event(time) => wire::waited::Took::EventNs(nanos(time)),
+        Took::End(time) => wire::waited::Took::EndNs(nanos(time)),
     }
 }
 

@@ -493,6 +493,22 @@ pub(super) const STREAM: &[Defect] = &[
             vec![at_once(event)]
         }),
     },
+    Defect {
+        name: "bulky-stopped",
+        what: "An event of a pod with thirty containers or more has a message of 5 MiB.",
+        imitates: "catalogue: a stream that dies of RESOURCE_EXHAUSTED, as clients take 4 MiB",
+        requirements: &["R1"],
+        shown_in: &["STR-13"],
+        noticed_by: &["STR-13"],
+        fault: Fault::Events(|passage, mut event| {
+            let is_first = passage.held.is_empty() && event.kind == EventKind::Stopped;
+            if event.containers.len() >= 30 && is_first {
+                passage.held.push(event.clone());
+                event.containers[0].message = "x".repeat(5 << 20);
+            }
+            vec![at_once(event)]
+        }),
+    },
     // Time.
     Defect {
         name: "created-at-in-seconds",

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::Measuring;
-use crate::history::{Audience, Body, Entry, HostInstant, Reply, Request, RunPlan, Seq, Signal};
+use crate::history::{
+    Audience, Body, Entry, HostInstant, Offers, Reply, Request, RunPlan, Seq, Signal,
+};
 use crate::oracle::script::entries;
 use crate::outcome::Capabilities;
 
@@ -92,6 +94,31 @@ fn a_stop_signal_is_told_back_or_not() {
     assert_eq!(stop_signal(Signal::USER_1, Signal::DEFAULT), Some(false));
     assert_eq!(stop_signal(Signal::USER_1, Signal::TERMINATE), Some(false));
     assert_eq!(stop_signal(Signal::USER_1, Signal::USER_1), Some(true));
+}
+
+#[test]
+fn what_was_looked_for_is_told() {
+    let measured = |offers| {
+        let plan = RunPlan {
+            offers,
+            ..RunPlan::default()
+        };
+        let mut measuring = Measuring::default();
+        measuring.push(&Entry {
+            seq: Seq(0),
+            at: HostInstant::default(),
+            body: Body::RunPlanned(Arc::new(plan)),
+        });
+        let found = measuring.found();
+        (found.streamed_lists, found.handlers, found.network)
+    };
+    assert_eq!(measured(Offers::default()), (None, None, None));
+    let offers = Offers {
+        streamed_lists: Some(false),
+        handlers: Some(true),
+        network: None,
+    };
+    assert_eq!(measured(offers), (Some(false), Some(true), None));
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod tests;
 
 use super::readings::carries;
 use super::{Broken, Events, Finding, Holds, Pending};
-use crate::case::{KeepsCheck, SandboxStateCheck};
+use crate::case::{KeepsCheck, MessageSizeCheck, SandboxStateCheck};
 use crate::history::{
     ContainerSpec, ContainerState, ContainerStatus, Event, EventKind, Labels, Mount, Reply,
     Request, SandboxId, SandboxSpec, SandboxState, SandboxStatus, Seq, Sighting, Subject,
@@ -82,6 +82,20 @@ impl Events<'_> {
             actual: told.map_or_else(|| "no sandbox".to_owned(), |told| told.to_string()),
             evidence: vec![sighting.seq()],
         }
+    }
+
+    /// Whether no message of an event is too large.
+    pub(super) fn are_small(&self, check: &MessageSizeCheck) -> Finding {
+        let limit = u64::from(check.at_most_kib) << 10;
+        let large = self.all().find(|seen| u64::from(seen.bytes()) > limit);
+        large.map_or(Holds, |seen| Broken {
+            expected: format!(
+                "a message of {} with at most {limit} bytes",
+                seen.event().kind
+            ),
+            actual: format!("{} bytes", seen.bytes()),
+            evidence: vec![seen.seq()],
+        })
     }
 
     /// Whether a rule of all histories is kept by this subject.

@@ -3,12 +3,13 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::calls::edge;
 use super::{Events, name_in};
 use crate::case::{Case, Check};
-use crate::history::{Call, CaseHistory, Request, Subject};
+use crate::history::{Body, Call, CaseHistory, Request, Subject, Took};
 use crate::limits;
 use crate::oracle::transition::transitions;
 use crate::outcome::{Latency, Limit};
@@ -32,7 +33,7 @@ pub fn latencies(
     let checked = case.expect.iter();
     let checked = checked.flat_map(|expectation| of_check(&expectation.check, history));
     let general = [calls, after_call, lag].into_iter().flatten();
-    general.chain(checked).collect()
+    general.chain(checked).chain(waits(history)).collect()
 }
 
 /// What a call that has returned took, but for the time that it was told to take.
@@ -68,6 +69,26 @@ fn longest_lag(history: &CaseHistory) -> Option<Duration> {
         (made >= began_ns).then(|| span(made, arrived))
     });
     lags.max()
+}
+
+/// What steps have waited for that have a bound of their own.
+fn waits(history: &CaseHistory) -> Vec<Latency> {
+    let usual = history.stretched(limits::EVENT_WAIT);
+    let mut longest = BTreeMap::new();
+    for entry in history.entries() {
+        let Body::Waited { bound, took, .. } = entry.body else {
+            continue;
+        };
+        let (limit, took) = match took {
+            Some(Took::Event(took)) if bound != usual => (Limit::Await, took),
+            Some(Took::End(took)) => (Limit::AwaitEnd, took),
+            _ => continue,
+        };
+        let known = longest.entry((limit, bound)).or_insert(took);
+        *known = took.max(*known);
+    }
+    let latency = |((limit, bound), took)| Latency { limit, bound, took };
+    longest.into_iter().map(latency).collect()
 }
 
 fn of_check(check: &Check, history: &CaseHistory) -> Vec<Latency> {

@@ -1,11 +1,28 @@
-//! What scripts say of subscriptions beside the one that all cases read.
+//! What scripts say of subscriptions beside the one that all cases read, and of waits.
 
 use std::time::Duration;
 
 use super::{CASE, Extras, Script};
-use crate::history::{Body, CallFault, Observer, StatusCode, StreamEnd, SubscriptionId};
+use crate::history::{Body, CallFault, Observer, StatusCode, StreamEnd, SubscriptionId, Took};
 
 impl Script {
+    /// `wait 300ms event 2s` has waited so long for an event that had 2 s; also for an `end`.
+    pub(super) fn wait(&mut self, took: &str, what: &str, bound: &str) {
+        let time = |text| humantime::parse_duration(text).expect("a time such as 2s");
+        let took = match what {
+            "event" => Took::Event(time(took)),
+            "end" => Took::End(time(took)),
+            _ => panic!("nothing to wait for: {what}"),
+        };
+        self.record(Body::Waited {
+            case: CASE,
+            wanted: String::new(),
+            met: true,
+            bound: time(bound),
+            took: Some(took),
+        });
+    }
+
     /// `observe 7 as=b` opens stream 7 for the case; `observe 7 answered`, `proven`, `cancelled`,
     /// `ends=4` (with a gRPC code). `as=b` also with `stalls` and `deadline=3s`. Its events are
     /// those with `on=7`.

@@ -8,7 +8,7 @@ use crate::history::wire::{Field, Fields, Value};
 use crate::history::{
     Aside, Body, CallFault, CaseRun, ContainerFilter, ContainerId, HostFact, ImageListing,
     Observer, Reply, Request, RuntimeStatus, RuntimeVersion, SandboxFilter, StatusCode, StepsEnd,
-    StreamEnd, SubscriptionId,
+    StreamEnd, SubscriptionId, Took,
 };
 
 /// An entry of the field with this number.
@@ -263,7 +263,7 @@ fn subscription_ended(message: &[u8]) -> Option<Body> {
 
 fn waited(message: &[u8]) -> Option<Body> {
     let (mut case, mut wanted) = (CaseRun(0), String::new());
-    let (mut met, mut bound) = (false, Duration::ZERO);
+    let (mut met, mut bound, mut took) = (false, Duration::ZERO, None);
     let mut fields = Fields::of(message);
     while let Some(Field { tag, value }) = fields.next()? {
         match tag {
@@ -271,6 +271,11 @@ fn waited(message: &[u8]) -> Option<Body> {
             2 => wanted = value.text()?,
             3 => met = value.number()? != 0,
             4 => bound = Duration::from_nanos(value.number()?),
+            5 => once(
+                &mut took,
+                Took::Event(Duration::from_nanos(value.number()?)),
+            )?,
+            6 => once(&mut took, Took::End(Duration::from_nanos(value.number()?)))?,
             _ => return None,
         }
     }
@@ -279,6 +284,7 @@ fn waited(message: &[u8]) -> Option<Body> {
         wanted,
         met,
         bound,
+        took,
     })
 }
 

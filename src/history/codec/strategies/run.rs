@@ -7,8 +7,8 @@ use proptest::prop_oneof;
 
 use super::{duration, runtime_version, text};
 use crate::history::{
-    Audience, ExpectationFile, Host, OciRuntime, PlannedCase, PlannedExecution, RunId, RunInfo,
-    RunPlan,
+    Audience, ExpectationFile, Host, OciRuntime, Offers, PlannedCase, PlannedExecution, RunId,
+    RunInfo, RunPlan,
 };
 
 pub(in crate::history::codec) fn run_info() -> impl Strategy<Value = RunInfo> {
@@ -70,8 +70,9 @@ pub(super) fn run_plan() -> impl Strategy<Value = RunPlan> {
             option::of(text()),
             option::of(audience),
         ),
+        any::<[Option<bool>; 3]>(),
     )
-        .prop_map(|(planned, found, scope)| RunPlan {
+        .prop_map(|(planned, found, scope, offers)| RunPlan {
             cases: planned.0,
             executions: planned.1,
             invariants: planned.2,
@@ -82,5 +83,10 @@ pub(super) fn run_plan() -> impl Strategy<Value = RunPlan> {
             profiles: scope.1,
             tier: scope.2,
             audience: scope.3,
+            offers: Offers {
+                streamed_lists: offers[0],
+                handlers: offers[1],
+                network: offers[2],
+            },
         })
 }

@@ -266,3 +266,18 @@ fn there_must_be_an_address() {
         "#]],
     );
 }
+
+#[test]
+fn a_message_is_too_large() {
+    let check = |bytes, expect| {
+        let script = format!("pod run; c create; c CREATED bytes={bytes}; end");
+        check("message-size: {of: c, at-most-kib: 4}", &script, expect);
+    };
+    check(4096, expect!["holds"]);
+    check(
+        4097,
+        expect![[r#"
+        ORD-01 at #5: c (c.0.beef): expected a message of CREATED with at most 4096 bytes: 4097 bytes
+    "#]],
+    );
+}

@@ -77,3 +77,13 @@ fn what_a_case_checks() {
     check(headers, answered, Limit::Headers, Some((1_000, 21)));
     check(headers, "observe 7 as=b; end", Limit::Headers, None);
 }
+
+#[test]
+fn what_a_step_waits_for() {
+    let waits = "pod run; wait 300ms event 2s; wait 100ms event 2s; wait 400ms end 4s; end";
+    check(ANY, waits, Limit::Await, Some((2_000, 300)));
+    check(ANY, waits, Limit::AwaitEnd, Some((4_000, 400)));
+    let usual = "pod run; wait 300ms event 10s; end";
+    check(ANY, usual, Limit::Await, None);
+    check(ANY, "pod run; wait in-vain x; end", Limit::Await, None);
+}
