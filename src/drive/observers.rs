@@ -1,5 +1,4 @@
-//! Subscriptions beside the run's own: those of cases, and one that finds out who gets what. What
-//! else is found out of a runtime when the run begins stands here, too.
+//! Subscriptions beside the run's own: those of cases, and one that finds out who gets what.
 
 use std::time::Duration;
 
@@ -46,17 +45,8 @@ impl Session {
         Ok(subscription)
     }
 
-    /// Whether each of several subscribers gets every event, if that was found out.
-    #[must_use]
-    pub fn audience(&self) -> Option<Audience> {
-        self.audience.get().copied()
-    }
-
     /// Finds out whether each of several subscribers gets every event.
-    ///
-    /// # Errors
-    /// If the event stream cannot be relied on.
-    pub async fn find_audience(&self) -> Result<Audience, StreamError> {
+    pub(super) async fn find_audience(&self) -> Result<Audience, StreamError> {
         let own = self.stream().await?;
         let mut reader = self.recorder().reader();
         let observer = Observer {
@@ -80,26 +70,7 @@ impl Session {
         second.cancel().await;
         // Whatever the second one has taken with it, the run's own stream is live again.
         self.barrier().await?;
-        Ok(*self.audience.get_or_init(|| audience))
-    }
-
-    /// Finds out whether the own processes of sandboxes can be found on this host.
-    ///
-    /// # Errors
-    /// If no sandbox can be made to look for.
-    pub async fn find_sandbox_process(&self) -> Result<(), StreamError> {
-        let (sandbox, _) = self.marker_pod().await?;
-        let found = self.options().kernel.finds_process_of(sandbox.as_str());
-        self.sandbox_process
-            .get_or_init(|| found.map_err(|fault| fault.to_string()));
-        Ok(())
-    }
-
-    /// Why the own processes of sandboxes are out of reach, if that was found out and they are.
-    #[must_use]
-    pub fn lacks_sandbox_process(&self) -> Option<&str> {
-        let found = self.sandbox_process.get()?;
-        found.as_ref().err().map(String::as_str)
+        Ok(audience)
     }
 
     /// Whether an event of the marker comes to both.

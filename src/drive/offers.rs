@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::session::Session;
+use super::session::{Session, StreamError};
 use crate::case::Need;
 use crate::history::{
-    ContainerFilter, ContainerSpec, Offers, Reply, Request, RuntimeStatus, SandboxFilter,
-    SandboxSpec, SandboxState, Signal,
+    Audience, ContainerFilter, ContainerSpec, Host, Offers, Reply, Request, RuntimeStatus,
+    SandboxFilter, SandboxSpec, SandboxState, Signal,
 };
 use crate::workload::Workload;
 
@@ -16,7 +16,10 @@ pub(super) type Lacks = BTreeMap<Need, Option<String>>;
 
 impl Session {
     /// Finds out whether the runtime has all of this.
-    pub async fn find_offers(&self, needs: &BTreeSet<Need>) {
+    ///
+    /// # Errors
+    /// If the event stream cannot be relied on.
+    pub async fn find_offers(&self, needs: &BTreeSet<Need>) -> Result<(), StreamError> {
         let mut lacks = Lacks::new();
         for need in needs {
             let lack = match need {
@@ -25,11 +28,18 @@ impl Session {
                 Need::StreamedLists => self.lack_of_streams().await,
                 Need::Network => self.lack_of_network().await,
                 Need::StopSignal => self.lack_of_stop_signals().await,
-                Need::MemoryLimit | Need::CgroupV2 | Need::Broadcast | Need::HostPid => continue,
+                Need::Broadcast => self.lack_of_broadcast().await?,
+                Need::HostPid => self.lack_of_processes().await?,
+                Need::MemoryLimit => self.lack_of_counts(),
+                Need::CgroupV2 => {
+                    let host = self.options().kernel.host();
+                    host.and_then(|host| lack_of_cgroup_v2(&host))
+                }
             };
             lacks.insert(*need, lack);
         }
         let _ = self.lacks.set(lacks);
+        Ok(())
     }
 
     /// Why there is no such thing, if that was found out.
@@ -38,7 +48,14 @@ impl Session {
         self.lacks.get()?.get(&need)?.clone()
     }
 
-    /// What was found out.
+    /// Who gets an event, if that was found out.
+    #[must_use]
+    pub fn audience(&self) -> Option<Audience> {
+        let lack = self.lacks.get()?.get(&Need::Broadcast)?;
+        Some(lack.as_ref().map_or(Audience::Everyone, |_| Audience::One))
+    }
+
+    /// What else was found out.
     #[must_use]
     pub fn offers(&self) -> Offers {
         let has = |need| Some(self.lacks.get()?.get(&need)?.is_none());
@@ -55,6 +72,34 @@ impl Session {
             Ok(_) => Err("Status was answered by something else".to_owned()),
             Err(fault) => Err(format!("Status failed: {fault}")),
         }
+    }
+
+    fn lack_of_counts(&self) -> Option<String> {
+        let fault = self.options().kernel.oom_kills().err()?;
+        Some(format!(
+            "the kernel's count of OOM kills cannot be read: {fault}"
+        ))
+    }
+
+    async fn lack_of_broadcast(&self) -> Result<Option<String>, StreamError> {
+        let audience = self.find_audience().await?;
+        Ok((audience == Audience::One).then(|| {
+            "the runtime gives each event to one subscriber alone, as was measured when the run \
+             began: a second one would take events from the first"
+                .to_owned()
+        }))
+    }
+
+    async fn lack_of_processes(&self) -> Result<Option<String>, StreamError> {
+        let (sandbox, _) = self.marker_pod().await?;
+        let found = self.options().kernel.finds_process_of(sandbox.as_str());
+        Ok(found.err().map(|missing| {
+            format!(
+                "the own processes of sandboxes are out of reach, as was measured when the run \
+                 began: {missing}. Run the suite as root in the host's pid namespace, on the \
+                 runtime's node; for CRI-O set `drop_infra_ctr = false`"
+            )
+        }))
     }
 
     async fn lack_of_handlers(&self) -> Option<String> {
@@ -181,5 +226,43 @@ impl Session {
             Ok(_) => Some("a sandbox with a network of its own gets no address".to_owned()),
             Err(fault) => Some(format!("PodSandboxStatus failed: {fault}")),
         }
+    }
+}
+
+/// Why a host's containers have no cgroups of version 2, whose files alone have what is needed.
+fn lack_of_cgroup_v2(host: &Host) -> Option<String> {
+    let mounted = match host.cgroup.as_deref() {
+        Some("2") => return None,
+        Some("hybrid") => "it has both versions, of which containers then have version 1",
+        Some(_) => "it has version 1",
+        None => "it shows none",
+    };
+    Some(format!(
+        "the host has to have cgroups of version 2 alone, and {mounted}; the kernel parameter \
+         systemd.unified_cgroup_hierarchy=1, or cgroup_no_v1=all, boots it so"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(cgroup: Option<&str>, lack: Option<&str>) {
+        let host = Host {
+            cgroup: cgroup.map(str::to_owned),
+            ..Host::default()
+        };
+        let found = lack_of_cgroup_v2(&host);
+        assert_eq!(found.is_some(), lack.is_some(), "{found:?}");
+        assert!(found.unwrap_or_default().contains(lack.unwrap_or_default()));
+    }
+
+    #[test]
+    fn version_2_alone_will_do() {
+        check(Some("2"), None);
+        check(Some("1"), Some("it has version 1;"));
+        check(Some("hybrid"), Some("both versions"));
+        check(None, Some("none"));
     }
 }

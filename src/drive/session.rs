@@ -15,8 +15,8 @@ use super::caller::Caller;
 use super::offers::Lacks;
 use crate::cri::{ConnectError, Endpoint, Subscription};
 use crate::history::{
-    Audience, Body, CallFault, CaseRun, ContainerId, ContainerSpec, Entry, Labels, PodUid, Reply,
-    Request, RunId, SandboxId, SandboxSpec, StatusCode, StreamEnd, SubscriptionId,
+    Body, CallFault, CaseRun, ContainerId, ContainerSpec, Entry, Labels, PodUid, Reply, Request,
+    RunId, SandboxId, SandboxSpec, StatusCode, StreamEnd, SubscriptionId,
 };
 use crate::host::Kernel;
 use crate::metrics::Metrics;
@@ -87,8 +87,6 @@ pub struct Session {
     silence: RwLock<()>,
     stop: CancellationToken,
     stream: Mutex<Option<Subscription>>,
-    pub(super) audience: OnceLock<Audience>,
-    pub(super) sandbox_process: OnceLock<Result<(), String>>,
     pub(super) lacks: OnceLock<Lacks>,
     marker_pod: Mutex<Option<(SandboxId, Arc<SandboxSpec>)>>,
     markers: AtomicU32,
@@ -165,8 +163,6 @@ impl Session {
             silence: RwLock::default(),
             stop,
             stream: Mutex::default(),
-            audience: OnceLock::new(),
-            sandbox_process: OnceLock::new(),
             lacks: OnceLock::new(),
             marker_pod: Mutex::default(),
             markers: AtomicU32::new(0),

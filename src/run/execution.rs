@@ -9,9 +9,8 @@ use tokio::task::JoinError;
 use super::following::Following;
 use super::status::Status;
 use super::telemetry;
-use crate::case::Need;
 use crate::drive::{CaseRunner, Sabotage, Session, TeardownPolicy};
-use crate::history::{Audience, Body, CaseRun, Host, HostInstant, Request, SandboxId, StatusCode};
+use crate::history::{Body, CaseRun, HostInstant, Request, SandboxId, StatusCode};
 use crate::outcome::{Outcome, RunReport, Verdict};
 use crate::plan::Planned;
 use crate::{host, limits};
@@ -159,39 +158,9 @@ impl Execution {
                 "not run: --fail-fast, and a case has failed".to_owned(),
             ));
         }
-        let unmet = planned.case.needs.iter().find_map(|need| self.unmet(*need));
+        let mut needs = planned.case.needs.iter();
+        let unmet = needs.find_map(|need| self.session.lack(*need));
         unmet.map(|reason| (Verdict::Skip, reason))
-    }
-
-    /// Why the case cannot have what it needs.
-    fn unmet(&self, need: Need) -> Option<String> {
-        match need {
-            Need::MemoryLimit => {
-                let fault = self.session.options().kernel.oom_kills().err()?;
-                Some(format!(
-                    "the kernel's count of OOM kills cannot be read: {fault}"
-                ))
-            }
-            Need::CgroupV2 => lack_of_cgroup_v2(&self.session.options().kernel.host()?),
-            Need::Broadcast => (self.session.audience() == Some(Audience::One)).then(|| {
-                "the runtime gives each event to one subscriber alone, as was measured when the \
-                 run began: a second one would take events from the first"
-                    .to_owned()
-            }),
-            Need::HostPid => {
-                let missing = self.session.lacks_sandbox_process()?;
-                Some(format!(
-                    "the own processes of sandboxes are out of reach, as was measured when the run \
-                     began: {missing}. Run the suite as root in the host's pid namespace, on the \
-                     runtime's node; for CRI-O set `drop_infra_ctr = false`"
-                ))
-            }
-            Need::Handlers
-            | Need::Network
-            | Need::StopSignal
-            | Need::StreamedLists
-            | Need::Timestamp => self.session.lack(need),
-        }
     }
 
     /// Records why a case or an invariant has no verdict of the oracle's.
@@ -278,20 +247,6 @@ impl Execution {
     }
 }
 
-/// Why a host's containers have no cgroups of version 2, whose files alone have what is needed.
-fn lack_of_cgroup_v2(host: &Host) -> Option<String> {
-    let mounted = match host.cgroup.as_deref() {
-        Some("2") => return None,
-        Some("hybrid") => "it has both versions, of which containers then have version 1",
-        Some(_) => "it has version 1",
-        None => "it shows none",
-    };
-    Some(format!(
-        "the host has to have cgroups of version 2 alone, and {mounted}; the kernel parameter \
-         systemd.unified_cgroup_hierarchy=1, or cgroup_no_v1=all, boots it so"
-    ))
-}
-
 /// The number in the plan of what stands at a place of it.
 fn number(place: usize) -> CaseRun {
     CaseRun(u32::try_from(place).expect("a plan has fewer places"))
@@ -299,28 +254,4 @@ fn number(place: usize) -> CaseRun {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(cgroup: Option<&str>, lack: Option<&str>) {
-        let host = Host {
-            cgroup: cgroup.map(str::to_owned),
-            ..Host::default()
-        };
-        let found = lack_of_cgroup_v2(&host);
-        assert_eq!(found.is_some(), lack.is_some(), "{found:?}");
-        assert!(found.unwrap_or_default().contains(lack.unwrap_or_default()));
-    }
-
-    #[test]
-    fn version_2_alone_will_do() {
-        check(Some("2"), None);
-        check(Some("1"), Some("it has version 1;"));
-        check(Some("hybrid"), Some("both versions"));
-        check(None, Some("none"));
-    }
 }

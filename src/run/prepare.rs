@@ -126,13 +126,7 @@ pub(super) async fn prepare(
     session.ensure_stream().await?;
     let needs = planned.iter().flat_map(|planned| &planned.case.needs);
     let needs: BTreeSet<Need> = needs.copied().collect();
-    if needs.contains(&Need::Broadcast) {
-        session.find_audience().await?;
-    }
-    if needs.contains(&Need::HostPid) {
-        session.find_sandbox_process().await?;
-    }
-    session.find_offers(&needs).await;
+    session.find_offers(&needs).await?;
     Ok((session, foreign_pods))
 }
 
