@@ -17,7 +17,7 @@ use crate::case::{
     UnsubscribeStep,
 };
 use crate::cri::{Over, Subscription};
-use crate::history::{Body, CaseHistory, Observer, StreamEnd, SubscriptionId, Took};
+use crate::history::{Body, CaseHistory, Observer, PodUid, StreamEnd, SubscriptionId, Took};
 
 /// The subscriptions of a case that it has not given up.
 pub(super) type Observers = Mutex<BTreeMap<SubscriptionId, Subscription>>;
@@ -103,11 +103,6 @@ impl CaseRunner {
     ) -> Result<(), Abort> {
         // The last event of a marker may come when what it proves has been taken for proven.
         let marker = self.session.marker_uid().await;
-        let disturbs = |body: &Body| match body {
-            Body::Event { event, .. } => marker.is_none() || event.pod_uid() != marker.as_ref(),
-            Body::SubscriptionEnded { end, .. } => *end != StreamEnd::Cancelled,
-            _ => false,
-        };
         let mut reader = self.session.recorder().reader();
         self.clone().steps(&step.steps, scope).await?;
         let deadline = Instant::now() + step.time;
@@ -115,7 +110,8 @@ impl CaseRunner {
             let news = reader
                 .drain()
                 .map_err(|fault| Abort::Error(fault.to_string()))?;
-            if news.iter().any(|entry| disturbs(&entry.body)) {
+            let marker = marker.as_ref();
+            if news.iter().any(|entry| disturbs(&entry.body, marker)) {
                 break false;
             }
             tokio::select! {
@@ -209,4 +205,73 @@ impl CaseRunner {
 
 fn bound_subscription(scope: &Scope, name: &str) -> Result<SubscriptionId, Abort> {
     scope.subscription(name).ok_or_else(|| unbound(name))
+}
+
+/// Whether something breaks a quiet time: any event but those of the marker pod, and the end of a
+/// stream that we have not given up.
+fn disturbs(body: &Body, marker: Option<&PodUid>) -> bool {
+    match body {
+        Body::Event { event, .. } => marker.is_none() || event.pod_uid() != marker,
+        Body::SubscriptionEnded { end, .. } => *end != StreamEnd::Cancelled,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::{
+        ContainerId, Event, EventKind, Labels, RuntimeNanos, SandboxId, SandboxMetadata,
+        SandboxState, SandboxStatus,
+    };
+
+    /// An event of a pod; one that tells no sandbox for none.
+    fn event(uid: Option<&str>) -> Body {
+        let sandbox = uid.map(|uid| SandboxStatus {
+            id: SandboxId::from("s"),
+            metadata: Some(SandboxMetadata {
+                uid: PodUid::from(uid),
+                ..SandboxMetadata::default()
+            }),
+            state: SandboxState::Ready,
+            created_at: RuntimeNanos(1),
+            ips: Vec::new(),
+            labels: Labels::new(),
+            annotations: Labels::new(),
+            runtime_handler: String::new(),
+        });
+        Body::Event {
+            subscription: SubscriptionId(0),
+            event: Event {
+                container: ContainerId::from("c"),
+                kind: EventKind::Deleted,
+                created_at: RuntimeNanos(2),
+                sandbox: sandbox.map(Into::into),
+                containers: Vec::new(),
+            },
+            bytes: 0,
+        }
+    }
+
+    #[test]
+    fn the_last_event_of_a_marker_disturbs_nothing() {
+        let marker = PodUid::from("marker");
+        assert!(!disturbs(&event(Some("marker")), Some(&marker)));
+        assert!(disturbs(&event(Some("other")), Some(&marker)));
+        assert!(disturbs(&event(None), Some(&marker)));
+        assert!(disturbs(&event(Some("marker")), None));
+        assert!(disturbs(&event(None), None));
+    }
+
+    #[test]
+    fn the_end_of_a_stream_disturbs_unless_it_is_ours() {
+        let ended = |end| Body::SubscriptionEnded {
+            subscription: SubscriptionId(0),
+            end,
+        };
+        assert!(!disturbs(&ended(StreamEnd::Cancelled), None));
+        assert!(disturbs(&ended(StreamEnd::Closed), None));
+        let subscription = SubscriptionId(0);
+        assert!(!disturbs(&Body::SubscriptionProven { subscription }, None));
+    }
 }

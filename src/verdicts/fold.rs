@@ -198,7 +198,9 @@ impl Verdicts {
         }
         faults.extend(damage);
         let ended = self.ended.as_ref().map_or(self.last, |(at, _)| *at);
+        let notes = self.plan.known.notes(&outcomes);
         RunReport {
+            notes,
             info: self.info.clone(),
             began: self.began,
             duration: ended.since(self.began),
@@ -212,7 +214,6 @@ impl Verdicts {
             capabilities: self.measuring.found(),
             latencies: self.worst(),
             largest_event: self.largest_event(),
-            notes: self.plan.known.notes(),
         }
     }
 

@@ -142,9 +142,10 @@ impl Known {
         }
     }
 
-    /// What is to be told of entries that count no more, one sentence each.
+    /// What is to be told of entries that count no more, and of faults that none of the run's
+    /// outcomes has met, one sentence each.
     #[must_use]
-    pub fn notes(&self) -> Vec<String> {
+    pub fn notes(&self, outcomes: &[Outcome]) -> Vec<String> {
         let over = self.known.iter().filter(|entry| entry.is_over(self.began));
         let told = over.filter_map(|entry| {
             let (path, case, day) = (&self.path, &entry.case, entry.expires.as_ref()?);
@@ -153,7 +154,27 @@ impl Known {
                  {case} is mended, and remove it or give it another day"
             ))
         });
-        told.collect()
+        told.chain(self.stale_faults(outcomes)).collect()
+    }
+
+    /// A part of the cases need not meet them all.
+    fn stale_faults<'a>(&'a self, outcomes: &'a [Outcome]) -> impl Iterator<Item = String> + 'a {
+        let is_met = |fault: &KnownFault| {
+            let mut excused = outcomes.iter().filter_map(|outcome| {
+                let is_open = outcome.verdict == Verdict::Inconclusive;
+                outcome.reason.as_deref().filter(|_| is_open)
+            });
+            excused.any(|reason| reason.contains(&fault.message))
+        };
+        let listed = self.faults.iter().filter(|_| !self.partial);
+        let stale = listed.filter(move |fault| !is_met(fault));
+        stale.map(|KnownFault { message, .. }| {
+            format!(
+                "{}: the fault `{message}` has not come in this run; if it is mended, remove the \
+                 entry",
+                self.path
+            )
+        })
     }
 
     /// Whether a failure of this case or invariant, which says that this was seen, is listed.

@@ -72,6 +72,36 @@ fn an_error_is_excused_by_a_known_fault() {
 }
 
 #[test]
+fn a_fault_that_never_comes_is_told() {
+    let text = "runtime: any\nknown: []\n\
+                faults: [{message: lstat /proc/0/ns/ipc, reason: why, link: there}]\n";
+    let file = ExpectationFile {
+        path: "known.yaml".to_owned(),
+        text: text.to_owned(),
+    };
+    let notes = |verdict, reason: &str, partial| {
+        let known = Known::parse(&file).expect("it is right");
+        let known = known.for_a_run(BEGAN, partial);
+        let mut outcome = blank_invariant(&INVARIANTS[0], BEGAN);
+        (outcome.verdict, outcome.reason) = (verdict, Some(reason.to_owned()));
+        known.apply(&mut outcome);
+        known.notes(&[outcome])
+    };
+    let met = "lstat /proc/0/ns/ipc: none";
+    assert!(notes(Verdict::Error, met, false).is_empty());
+    assert!(notes(Verdict::Pass, "", true).is_empty());
+    for (verdict, reason) in [
+        (Verdict::Pass, ""),
+        (Verdict::Skip, met),
+        (Verdict::Error, "lstat /proc/1/ns/ipc: none"),
+    ] {
+        let told = notes(verdict, reason, false);
+        let start = "known.yaml: the fault `lstat /proc/0/ns/ipc` has not come in this run";
+        assert!(told.len() == 1 && told[0].starts_with(start), "{told:?}");
+    }
+}
+
+#[test]
 fn a_fault_must_say_what_it_excuses() {
     let text = "runtime: any\nknown: []\nfaults: [{message: lstat, reason: why, link: there}]\n";
     let fault = Known::parse(&ExpectationFile {
@@ -111,9 +141,14 @@ fn an_entry_counts_until_its_day_is_over() {
 
 #[test]
 fn an_entry_that_has_expired_is_told() {
-    assert!(parse("").unwrap().notes().is_empty());
-    assert!(parse(", expires: 2026-11-20").unwrap().notes().is_empty());
-    let notes = parse(", expires: 2026-11-19").unwrap().notes();
+    assert!(parse("").unwrap().notes(&[]).is_empty());
+    assert!(
+        parse(", expires: 2026-11-20")
+            .unwrap()
+            .notes(&[])
+            .is_empty()
+    );
+    let notes = parse(", expires: 2026-11-19").unwrap().notes(&[]);
     let start = "known.yaml: the entry of INV-01 has expired on 2026-11-19 and counts no more";
     assert!(notes.len() == 1 && notes[0].starts_with(start), "{notes:?}");
 }
