@@ -44,7 +44,7 @@ pub(in crate::oracle) fn case(level: Level, check: &str) -> Case {
 
 /// What a check says of a script: what it waits for, and what is broken if nothing more comes.
 #[track_caller]
-pub(super) fn says(check: &str, script: &str) -> String {
+fn says(check: &str, script: &str) -> String {
     let (case, history) = (case(Level::Must, check), history(script));
     let waits = pending(&case, &history).map(|awaited| format!("waits for {awaited}\n"));
     let broken = render(&broken(&case, &history));

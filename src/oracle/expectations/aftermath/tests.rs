@@ -1,25 +1,8 @@
 //! For each outlook, histories on which it holds, and their neighbours on which it is broken.
 
-#![expect(
-    clippy::needless_pass_by_value,
-    reason = "this is how expect-test is used"
-)]
+use expect_test::expect;
 
-use expect_test::{Expect, expect};
-
-use crate::oracle::expectations::tests::case;
-use crate::oracle::expectations::{check as broken, pending};
-use crate::oracle::script::{history, render};
-use crate::outcome::Level;
-
-#[track_caller]
-fn check(check: &str, script: &str, expect: Expect) {
-    let (case, history) = (case(Level::Must, check), history(script));
-    let waits = pending(&case, &history).map(|awaited| format!("waits for {awaited}\n"));
-    let broken = render(&broken(&case, &history));
-    let said = waits.unwrap_or_default() + &broken;
-    expect.assert_eq(if said.is_empty() { "holds" } else { &said });
-}
+use crate::oracle::expectations::tests::check;
 
 #[test]
 fn untold_is_what_no_event_and_no_list_shows() {

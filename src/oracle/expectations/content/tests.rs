@@ -1,22 +1,16 @@
 //! For each check, histories on which it holds, is broken, or is still waiting.
 
 #![expect(
-    clippy::needless_pass_by_value,
     clippy::needless_raw_string_hashes,
     reason = "this is how expect-test is used"
 )]
 
-use expect_test::{Expect, expect};
+use expect_test::expect;
 
 use super::differing;
 use crate::history::{ContainerDetails, ContainerStatus, Labels, Mount, Shared, User};
-use crate::oracle::expectations::tests::says;
+use crate::oracle::expectations::tests::check;
 use crate::oracle::script::history;
-
-#[track_caller]
-fn check(check: &str, script: &str, expect: Expect) {
-    expect.assert_eq(&says(check, script));
-}
 
 const SAME: &str = "same-status: {of: c}";
 const LIFE: &str = "pod run; c create; c CREATED; c start; c STARTED";
@@ -269,12 +263,12 @@ fn there_must_be_an_address() {
 
 #[test]
 fn a_message_is_too_large() {
-    let check = |bytes, expect| {
+    let sized = |bytes, expect| {
         let script = format!("pod run; c create; c CREATED bytes={bytes}; end");
         check("message-size: {of: c, at-most-kib: 4}", &script, expect);
     };
-    check(4096, expect!["holds"]);
-    check(
+    sized(4096, expect!["holds"]);
+    sized(
         4097,
         expect![[r#"
         ORD-01 at #5: c (c.0.beef): expected a message of CREATED with at most 4096 bytes: 4097 bytes

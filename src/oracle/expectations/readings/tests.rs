@@ -1,19 +1,13 @@
 //! For each check, histories on which it holds, is broken, or is still waiting.
 
 #![expect(
-    clippy::needless_pass_by_value,
     clippy::needless_raw_string_hashes,
     reason = "this is how expect-test is used"
 )]
 
-use expect_test::{Expect, expect};
+use expect_test::expect;
 
-use crate::oracle::expectations::tests::says;
-
-#[track_caller]
-fn check(check: &str, script: &str, expect: Expect) {
-    expect.assert_eq(&says(check, script));
-}
+use crate::oracle::expectations::tests::check;
 
 const SHOWN: &str = "shown: {of: c, event: stopped}";
 const GONE: &str = "shown: {of: c, event: deleted, within: 100ms}";
