@@ -136,6 +136,7 @@ fn tell(outcomes: Vec<Outcome>) {
         foreign_pods: 0,
         capabilities: Capabilities::default(),
         latencies: Vec::new(),
+        largest_event: None,
         notes: Vec::new(),
     };
     report::summary(&told).lines().for_each(assert_plain);

@@ -99,6 +99,7 @@ impl Machine {
     }
 
     fn insert_container(&mut self, id: ContainerId, spec: &Arc<ContainerSpec>, image_ref: Text) {
+        let details = details_of(spec, &image_ref);
         let status = ContainerStatus {
             id: id.clone(),
             metadata: Some(metadata_of(spec)),
@@ -108,12 +109,12 @@ impl Machine {
             finished_at: RuntimeNanos(0),
             exit_code: 0,
             image: Some(spec.image.as_str().into()),
-            image_ref: image_ref.clone(),
+            image_ref,
             reason: Text::default(),
             message: String::new(),
             labels: spec.labels.clone(),
             annotations: spec.annotations.clone(),
-            details: Some(details_of(spec, &image_ref).into()),
+            details: Some(details.into()),
         };
         let container = Container {
             spec: spec.clone(),

@@ -28,6 +28,7 @@ pub(crate) fn mutate(entries: &mut Vec<Entry>, words: &str) {
         "delay" | "hasten" => shift(entries, &words),
         "set" => change(entries, &words),
         "report" => report(entries, &words),
+        "answer" => answer(entries, &words),
         _ => panic!("not a mutation: {words:?}"),
     }
     for (place, entry) in entries.iter_mut().enumerate() {
@@ -172,6 +173,36 @@ fn change(entries: &mut [Entry], words: &[&str]) {
     let lost = status_before(entries, place);
     let (what, value) = change.split_once('=').expect("a change such as exit=0");
     set(event(&mut entries[place]), lost, what, value);
+}
+
+/// Changes one thing that every `ContainerStatus` of a container tells.
+fn answer(entries: &mut [Entry], words: &[&str]) {
+    let ["answer", change, "of", name] = *words else {
+        panic!("not a mutation: {words:?}");
+    };
+    let id = id_of(entries, name);
+    let mut answered = 0;
+    for entry in entries {
+        let Body::CallEnded {
+            result: Ok(Reply::ContainerStatus(report)),
+            ..
+        } = &mut entry.body
+        else {
+            continue;
+        };
+        let status = &mut report.status;
+        if status.id != id {
+            continue;
+        }
+        answered += 1;
+        let details = status.details.as_mut().expect("they are told");
+        match change {
+            "mounts=none" => details.mounts.clear(),
+            "user=none" => details.user = None,
+            _ => panic!("nothing to change: {change}"),
+        }
+    }
+    assert_ne!(answered, 0, "nobody asked about {name}");
 }
 
 /// Lets the last `PodSandboxStatus` of a sandbox tell of containers what was read of them next.

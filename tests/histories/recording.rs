@@ -168,8 +168,8 @@ impl Recording {
 
 impl Recording {
     /// The recording with something made wrong at a place where there is no event: lists are wrong
-    /// from there on, a stream is ended with OK before the teardown, has no headers, or begins with
-    /// a replay.
+    /// from there on, a stream is ended with OK before the teardown, has no headers, begins with a
+    /// replay, or brings a message that is too large.
     pub(crate) fn with_other(&self, place: usize) -> Option<Vec<Entry>> {
         let mut entries = self.entries.clone();
         match &mut entries[place].body {
@@ -188,6 +188,7 @@ impl Recording {
                 let replayed = self.replayed(place, subscription)?;
                 entries.insert(place + 1, replayed);
             }
+            Body::Event { bytes, .. } => *bytes = u32::MAX,
             _ => return None,
         }
         for (place, entry) in entries.iter_mut().enumerate() {

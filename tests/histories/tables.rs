@@ -161,6 +161,16 @@ pub(crate) const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "SNP-10",
+        &[
+            "answer mounts=none of c",
+            "answer user=none of c",
+            "set image=none STARTED of c",
+            "set reason=Fine STOPPED of c",
+            "drop CREATED of c",
+        ],
+    ),
+    (
         "STP-01",
         &[
             "drop STOPPED of c",
@@ -325,7 +335,10 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "INV-23",
-        &[("SNP-04", "set created-at=earlier CREATED of neighbour")],
+        &[
+            ("SBX-03", "move STOPPED of stubborn behind STOPPED of pod"),
+            ("ORD-01", "set created-at=later DELETED of c"),
+        ],
     ),
 ];
 
@@ -338,7 +351,6 @@ pub(crate) const NEIGHBOURS: &[(&str, &str)] = &[
     ("REC-02", "replay CREATED of c behind STARTED of c#1"),
     ("SBX-01", "drop CREATED of pod"),
     ("SBX-01", "set sandbox-state=not-ready CREATED of pod"),
-    ("SBX-03", "move STOPPED of stubborn behind STOPPED of pod"),
     ("SNP-01", "drop DELETED of pod"),
     ("STP-01", "delay STOPPED of c by 1s"),
     ("STP-02", "delay STOPPED of c by 9s"),
