@@ -14,6 +14,7 @@
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use crate::history::{
     Body, CallFault, CallId, CaseRun, ContainerStatus, Entry, Event, HostFact, HostInstant, Reply,
@@ -188,12 +189,7 @@ impl<'a> Timeline<'a> {
                 met,
                 bound,
                 ..
-            } => {
-                let wanted = self.qualified(cut(wanted, MESSAGE), Some(*case));
-                let met = if *met { "came" } else { "did NOT come" };
-                let bound = humantime::format_duration(*bound);
-                ("wait", format!("for {wanted}: {met} within {bound}"))
-            }
+            } => ("wait", self.waited(*case, (wanted, *met), *bound)),
             Body::Fact {
                 fact: HostFact::OomKills(count),
                 ..
@@ -207,6 +203,13 @@ impl<'a> Timeline<'a> {
             Body::CasesEnded => ("run", "all cases are over; clean-up begins".to_owned()),
             Body::RunEnded(end) => ("run", run_ended(end)),
         }
+    }
+
+    fn waited(&self, case: CaseRun, (wanted, met): (&str, bool), bound: Duration) -> String {
+        let wanted = self.qualified(cut(wanted, MESSAGE), Some(case));
+        let met = if met { "came" } else { "did NOT come" };
+        let bound = humantime::format_duration(bound);
+        format!("for {wanted}: {met} within {bound}")
     }
 
     fn call_ended(

@@ -92,22 +92,20 @@ impl<'a> Expectations<'a, '_> {
             | Check::Addresses(name) => {
                 self.resolve(&name.of, Wanted::Either);
             }
-            Check::Shown(check) => {
-                self.resolve(&check.of, Wanted::Either);
-            }
-            Check::SandboxState(check) => {
-                self.resolve(&check.of, Wanted::Either);
-            }
+            Check::Shown(check) => self.either(&check.of),
+            Check::SandboxState(check) => self.either(&check.of),
             Check::Latency(check) => self.latency(check),
-            Check::MessageSize(check) => {
-                self.resolve(&check.of, Wanted::Either);
-            }
+            Check::MessageSize(check) => self.either(&check.of),
             Check::Keeps(check) => self.keeps(check),
             Check::Aftermath(check) => {
                 self.names
                     .in_expectation(("of", &check.of), Wanted::Either, self.found);
             }
         }
+    }
+
+    fn either(&mut self, of: &str) {
+        self.resolve(of, Wanted::Either);
     }
 
     fn replay(&mut self, check: &ReplayCheck) {

@@ -14,10 +14,10 @@ use super::from_wire::{container_state, event_kind, flaw, sandbox_state};
 use super::memo::{Memo, Texts};
 use crate::history::wire::{self, Field, Fields, Value};
 use crate::history::{
-    Body, CallId, CaseRun, ContainerDetails, ContainerId, ContainerListing, ContainerMetadata,
-    ContainerReport, ContainerSpec, ContainerStatus, Entry, Event, HostInstant, Labels, PodUid,
-    Reply, Request, RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata, SandboxReport,
-    SandboxSpec, SandboxStatus, Seq, Shared, Signal, SubscriptionId, Text,
+    Body, CallId, CaseRun, ContainerDetails, ContainerId, ContainerListing, ContainerReport,
+    ContainerSpec, ContainerStatus, Entry, Event, HostInstant, Labels, PodUid, Reply, Request,
+    RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec,
+    SandboxStatus, Seq, Shared, Signal, SubscriptionId, Text,
 };
 
 /// Reads entries, and remembers what they tell.
@@ -312,7 +312,7 @@ impl Direct {
                 2 => listing.sandbox = self.parts.id(value)?,
                 3 => once(
                     &mut listing.metadata,
-                    container_metadata(value.bytes()?, &mut self.parts)?,
+                    rest::container_metadata(value.bytes()?, &mut self.parts)?,
                 )?,
                 4 => listing.state = container_state(value.short_signed()?),
                 5 => listing.created_at = RuntimeNanos(value.signed()?),
@@ -413,7 +413,7 @@ fn container_status(message: &[u8], parts: &mut Parts) -> Option<ContainerStatus
             1 => status.id = parts.id(value)?,
             2 => once(
                 &mut status.metadata,
-                container_metadata(value.bytes()?, parts)?,
+                rest::container_metadata(value.bytes()?, parts)?,
             )?,
             3 => status.state = container_state(value.short_signed()?),
             4 => status.created_at = RuntimeNanos(value.signed()?),
@@ -442,19 +442,6 @@ fn sandbox_metadata(message: &[u8], parts: &mut Parts) -> Option<SandboxMetadata
             2 => metadata.uid = parts.id(value)?,
             3 => metadata.namespace = parts.text(value)?,
             4 => metadata.attempt = value.short()?,
-            _ => return None,
-        }
-    }
-    Some(metadata)
-}
-
-fn container_metadata(message: &[u8], parts: &mut Parts) -> Option<ContainerMetadata> {
-    let mut metadata = ContainerMetadata::default();
-    let mut fields = Fields::of(message);
-    while let Some(Field { tag, value }) = fields.next()? {
-        match tag {
-            1 => metadata.name = parts.text(value)?,
-            2 => metadata.attempt = value.short()?,
             _ => return None,
         }
     }

@@ -78,13 +78,7 @@ fn body(body: wire::entry::Body) -> Result<Body, Absent> {
             bytes: arrived.bytes,
             event: event(arrived),
         },
-        From::Waited(waited) => Body::Waited {
-            case: CaseRun(waited.case_run),
-            wanted: waited.wanted,
-            met: waited.met,
-            bound: Duration::from_nanos(waited.bound_ns),
-            took: waited.took.map(took),
-        },
+        From::Waited(told) => waited(told),
         From::Fact(fact) => Body::Fact {
             case: CaseRun(fact.case_run),
             fact: match fact.fact.ok_or(Absent("fact"))? {
@@ -276,6 +270,16 @@ fn stream_end(end: wire::subscription_ended::End) -> StreamEnd {
         From::Cancelled(wire::Empty {}) => StreamEnd::Cancelled,
         From::Closed(wire::Empty {}) => StreamEnd::Closed,
         From::Failed(fault) => StreamEnd::Failed(call_fault(fault)),
+    }
+}
+
+fn waited(told: wire::Waited) -> Body {
+    Body::Waited {
+        case: CaseRun(told.case_run),
+        wanted: told.wanted,
+        met: told.met,
+        bound: Duration::from_nanos(told.bound_ns),
+        took: told.took.map(took),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Arbitrary entries, for property tests. Every kind of body, request and reply can come up.
 
+mod details;
 mod filters;
 mod run;
 
@@ -16,12 +17,12 @@ pub(super) use run::run_info;
 use run::run_plan;
 
 use crate::history::{
-    Aside, Body, CallFault, CallId, CaseRun, ContainerDetails, ContainerId, ContainerListing,
-    ContainerMetadata, ContainerReport, ContainerSpec, ContainerState, ContainerStatus, Entry,
-    Event, EventKind, Flaw, HostFact, HostInstant, ImageListing, Labels, Mount, Observer, PodUid,
-    Reply, Request, RunEnd, RuntimeNanos, RuntimeStatus, RuntimeVersion, SandboxId, SandboxListing,
-    SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Seq, Signal,
-    StatusCode, StepsEnd, StreamEnd, SubscriptionId, Took, User,
+    Aside, Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
+    ContainerReport, ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, Flaw,
+    HostFact, HostInstant, ImageListing, Labels, Observer, PodUid, Reply, Request, RunEnd,
+    RuntimeNanos, RuntimeStatus, RuntimeVersion, SandboxId, SandboxListing, SandboxMetadata,
+    SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Seq, Signal, StatusCode, StepsEnd,
+    StreamEnd, SubscriptionId, Took,
 };
 
 pub(super) fn entry() -> impl Strategy<Value = Entry> {
@@ -312,7 +313,7 @@ fn container_status() -> impl Strategy<Value = ContainerStatus> {
     let what = (container(), metadata, container_state(), any::<i32>());
     let times = (time(), time(), time());
     let texts = (option::of(text()), text(), text(), text());
-    let details = option::of(details());
+    let details = option::of(details::details());
     (what, times, texts, (labels(), labels()), details).prop_map(
         |(what, times, texts, (labels, annotations), details)| ContainerStatus {
             id: what.0,
@@ -331,37 +332,6 @@ fn container_status() -> impl Strategy<Value = ContainerStatus> {
             details: details.map(Into::into),
         },
     )
-}
-
-fn details() -> impl Strategy<Value = ContainerDetails> {
-    let paths = (text(), text(), any::<[bool; 3]>(), any::<i32>());
-    let mount = paths.prop_map(|(container_path, host_path, flags, propagation)| Mount {
-        container_path: container_path.into(),
-        host_path: host_path.into(),
-        readonly: flags[0],
-        recursive_readonly: flags[1],
-        selinux_relabel: flags[2],
-        propagation,
-    });
-    let user = (any::<i64>(), any::<i64>(), vec(any::<i64>(), 0..3));
-    let user = user.prop_map(|(uid, gid, groups)| User { uid, gid, groups });
-    let resources = option::of(labels());
-    (
-        vec(mount, 0..3),
-        text(),
-        resources,
-        text(),
-        option::of(user),
-    )
-        .prop_map(
-            |(mounts, log_path, resources, image_id, user)| ContainerDetails {
-                mounts,
-                log_path: log_path.into(),
-                resources,
-                image_id: image_id.into(),
-                user,
-            },
-        )
 }
 
 fn sandbox_listing() -> impl Strategy<Value = SandboxListing> {

@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::{Parts, container_state, items, once, read_labels, sandbox_state};
 use crate::history::wire::{Field, Fields, Value};
 use crate::history::{
-    Aside, Body, CallFault, CaseRun, ContainerFilter, ContainerId, HostFact, ImageListing,
-    Observer, Reply, Request, RuntimeStatus, RuntimeVersion, SandboxFilter, StatusCode, StepsEnd,
-    StreamEnd, SubscriptionId, Took,
+    Aside, Body, CallFault, CaseRun, ContainerFilter, ContainerId, ContainerMetadata, HostFact,
+    ImageListing, Observer, Reply, Request, RuntimeStatus, RuntimeVersion, SandboxFilter,
+    StatusCode, StepsEnd, StreamEnd, SubscriptionId, Took,
 };
 
 /// An entry of the field with this number.
@@ -47,6 +47,19 @@ pub(super) fn request(tag: u64, value: Value<'_>, parts: &mut Parts) -> Option<R
         23 => nothing(value, Request::RuntimeStatus)?,
         _ => return None,
     })
+}
+
+pub(super) fn container_metadata(message: &[u8], parts: &mut Parts) -> Option<ContainerMetadata> {
+    let mut metadata = ContainerMetadata::default();
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => metadata.name = parts.text(value)?,
+            2 => metadata.attempt = value.short()?,
+            _ => return None,
+        }
+    }
+    Some(metadata)
 }
 
 pub(super) fn stop_container(message: &[u8], parts: &mut Parts) -> Option<Request> {
