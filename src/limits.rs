@@ -70,6 +70,13 @@ pub const AUDIENCE_MARKERS: u32 = 6;
 /// containerd 1.7 keep as many.
 pub const MODEL_QUEUE: usize = 1_000;
 
+/// How long at most it is tried again to remove what a run has left, while the runtime refuses: a
+/// start whose caller has left takes as long as any.
+pub const SWEEP_WAIT: Duration = Duration::from_secs(5);
+
+/// How often that is tried: some ten times within the shortest start.
+pub const SWEEP_PACE: Duration = Duration::from_millis(10);
+
 /// How long a process may take to end that was killed: the kernel needs some milliseconds, and on a
 /// node without any time to spare some hundred.
 pub const KILL_WAIT: Duration = Duration::from_secs(5);

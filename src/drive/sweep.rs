@@ -1,12 +1,19 @@
 //! Removing what runs have left behind, found by the label that every run puts on what it makes.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
+
+use tokio::time::Instant;
 
 use super::caller::Caller;
 use super::session::{PROCESS_LABEL, RUN_LABEL};
-use crate::history::{CallFault, Labels, Reply, Request, RunId, SandboxId, SandboxListing};
-use crate::host;
+use crate::history::{
+    CallFault, Labels, Reply, Request, RunId, SandboxId, SandboxListing, StatusCode,
+};
 use crate::workload;
+use crate::{host, limits};
 
 /// What a sweep found and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,6 +49,7 @@ pub async fn sweep(
     keep: &[SandboxId],
 ) -> Result<Sweep, SweepError> {
     let mut done = Sweep::default();
+    let until = Instant::now() + limits::SWEEP_WAIT;
     for sandbox in listed(caller, run).await? {
         if keep.contains(&sandbox.id) {
             continue;
@@ -55,10 +63,8 @@ pub async fn sweep(
             continue;
         }
         let id = &sandbox.id;
-        // A failed stop is told by the removal, which tries the same.
-        let _ = caller.call(None, Request::StopSandbox(id.clone())).await;
-        match caller.call(None, Request::RemoveSandbox(id.clone())).await {
-            Ok(_) => done.sandboxes.push(id.to_string()),
+        match remove(caller, id, until).await {
+            Ok(()) => done.sandboxes.push(id.to_string()),
             Err(fault) => done.failures.push(format!("sandbox {id}: {fault}")),
         }
     }
@@ -66,6 +72,32 @@ pub async fn sweep(
         sweep_images(caller, run, &mut done).await?;
     }
     Ok(done)
+}
+
+/// Stops a sandbox and removes it. What the runtime refuses is tried again until then: a container
+/// that is being started cannot be removed before that has ended, though its caller may have left.
+async fn remove(caller: &Caller, id: &SandboxId, until: Instant) -> Result<(), CallFault> {
+    let mut pace = tokio::time::interval(limits::SWEEP_PACE);
+    loop {
+        pace.tick().await;
+        // A failed stop is told by the removal, which tries the same.
+        let _ = caller.call(None, Request::StopSandbox(id.clone())).await;
+        match caller.call(None, Request::RemoveSandbox(id.clone())).await {
+            Ok(_) => return Ok(()),
+            Err(fault) if is_refusal(fault.code) && Instant::now() < until => {}
+            Err(fault) => return Err(fault),
+        }
+    }
+}
+
+/// Whether the runtime has heard the call, and would not do it.
+fn is_refusal(code: StatusCode) -> bool {
+    ![
+        StatusCode::UNAVAILABLE,
+        StatusCode::DEADLINE_EXCEEDED,
+        StatusCode::UNIMPLEMENTED,
+    ]
+    .contains(&code)
 }
 
 async fn listed(caller: &Caller, run: Option<&RunId>) -> Result<Vec<SandboxListing>, SweepError> {

@@ -1,0 +1,99 @@
+//! What a runtime refuses to remove is tried again, and not for ever.
+
+use std::future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tokio_stream::Empty;
+
+use super::*;
+use crate::cri::{Backend, Client, Listener, serve};
+use crate::history::{Event, RuntimeNanos, RuntimeVersion, SandboxState};
+use crate::host::Reactor;
+
+/// A runtime with one sandbox of a run, which it refuses to remove so often.
+struct Refusing {
+    refusals: u32,
+    asked: AtomicU32,
+    code: StatusCode,
+}
+
+impl Backend for Refusing {
+    type Events = Empty<Result<Event, CallFault>>;
+
+    async fn call(&self, request: Request) -> Result<Reply, CallFault> {
+        match request {
+            Request::ListSandboxes(labels) => Ok(Reply::Sandboxes(vec![SandboxListing {
+                id: SandboxId::from("pod"),
+                metadata: None,
+                state: SandboxState::Ready,
+                created_at: RuntimeNanos(1),
+                labels,
+            }])),
+            Request::Version => Ok(Reply::Version(RuntimeVersion::default())),
+            Request::ListImages => Ok(Reply::Images(Vec::new())),
+            Request::RemoveSandbox(_)
+                if self.asked.fetch_add(1, Ordering::Relaxed) < self.refusals =>
+            {
+                Err(CallFault {
+                    code: self.code,
+                    message: "container is in starting state".to_owned(),
+                    deadline: Duration::ZERO,
+                })
+            }
+            _ => Ok(Reply::Done),
+        }
+    }
+
+    async fn subscribe(&self, _: Option<Duration>) -> Result<Self::Events, CallFault> {
+        future::pending().await
+    }
+}
+
+/// How a sweep ends, and how often a removal was asked for. No time passes but by waiting.
+fn swept(refusals: u32, code: StatusCode) -> (Sweep, u32) {
+    let reactor = Reactor::simulated().expect("a reactor");
+    let backend = Arc::new(Refusing {
+        refusals,
+        asked: AtomicU32::new(0),
+        code,
+    });
+    let done = reactor.runtime().block_on(async {
+        let (endpoint, mut listener) = Listener::in_process("refusing");
+        let served = backend.clone();
+        tokio::spawn(async move { serve(served, &mut listener).await });
+        let client = Client::connect(&endpoint, &endpoint, Duration::from_secs(60)).await;
+        let caller = Caller::new(client.expect("it is served"));
+        let done = sweep(&caller, Some(&RunId::from("run".to_owned())), &[]).await;
+        done.expect("it can list")
+    });
+    (done, backend.asked.load(Ordering::Relaxed))
+}
+
+#[test]
+fn a_start_that_goes_on_is_waited_for() {
+    let (done, asked) = swept(3, StatusCode::UNKNOWN);
+    assert_eq!(
+        (done.sandboxes, done.failures),
+        (vec!["pod".to_owned()], vec![])
+    );
+    assert_eq!(asked, 4);
+}
+
+#[test]
+fn what_is_always_refused_is_told_after_a_while() {
+    let (done, asked) = swept(u32::MAX, StatusCode::UNKNOWN);
+    assert_eq!(
+        done.failures,
+        ["sandbox pod: UNKNOWN: container is in starting state"]
+    );
+    assert!((2..=501).contains(&asked), "{asked} times in five seconds");
+}
+
+#[test]
+fn a_runtime_that_is_gone_refuses_nothing() {
+    let (done, asked) = swept(1, StatusCode::UNAVAILABLE);
+    assert_eq!(done.failures.len(), 1);
+    assert_eq!(asked, 1);
+}
