@@ -25,7 +25,7 @@ fn the_events_of_two_containers_come_in_order() {
     check(
         &format!("{script} at=-2ms"),
         expect![[r#"
-            INV-23 at #7 #8: pod (pod.0.beef): expected CREATED of d, which came after CREATED of c, to be made after it, too: its created_at is 1000000 ns earlier
+            INV-23 at #7 #8: pod (pod.0.beef): expected CREATED of d, which came after CREATED of c, to be made after it, too, and not 1000000 ns before: its created_at is earlier
         "#]],
     );
 }
@@ -37,7 +37,7 @@ fn a_sandboxs_own_events_count() {
     check(
         &format!("{script} at=-4ms"),
         expect![[r#"
-            INV-23 at #3 #6: pod (pod.0.beef): expected CREATED of c, which came after STARTED of pod, to be made after it, too: its created_at is 1000000 ns earlier
+            INV-23 at #3 #6: pod (pod.0.beef): expected CREATED of c, which came after STARTED of pod, to be made after it, too, and not 1000000 ns before: its created_at is earlier
         "#]],
     );
     let script = "pod run; c create; c CREATED; pod STOPPED";
@@ -45,7 +45,7 @@ fn a_sandboxs_own_events_count() {
     check(
         &format!("{script} at=-2ms"),
         expect![[r#"
-            INV-23 at #5 #6: pod (pod.0.beef): expected STOPPED of pod, which came after CREATED of c, to be made after it, too: its created_at is 1000000 ns earlier
+            INV-23 at #5 #6: pod (pod.0.beef): expected STOPPED of pod, which came after CREATED of c, to be made after it, too, and not 1000000 ns before: its created_at is earlier
         "#]],
     );
 }
@@ -55,7 +55,7 @@ fn the_newest_of_all_before_counts() {
     check(
         "pod run; c create; d create; e create; c CREATED; d CREATED at=-1ms; e CREATED at=-3ms",
         expect![[r#"
-            INV-23 at #10 #11: pod (pod.0.beef): expected CREATED of e, which came after CREATED of d, to be made after it, too: its created_at is 1000000 ns earlier
+            INV-23 at #10 #11: pod (pod.0.beef): expected CREATED of e, which came after CREATED of d, to be made after it, too, and not 1000000 ns before: its created_at is earlier
         "#]],
     );
 }
@@ -65,7 +65,7 @@ fn a_pod_is_told_once() {
     check(
         "pod run; c create; c CREATED; pod STOPPED at=-2ms; pod DELETED at=-4ms",
         expect![[r#"
-            INV-23 at #5 #6: pod (pod.0.beef): expected STOPPED of pod, which came after CREATED of c, to be made after it, too: its created_at is 1000000 ns earlier
+            INV-23 at #5 #6: pod (pod.0.beef): expected STOPPED of pod, which came after CREATED of c, to be made after it, too, and not 1000000 ns before: its created_at is earlier
         "#]],
     );
 }
@@ -78,8 +78,8 @@ fn the_events_of_one_container_are_for_another_rule() {
     check(
         &format!("{script} at=-5ms"),
         expect![[r#"
-        INV-23 at #3 #7: pod (pod.0.beef): expected STARTED of c, which came after STARTED of pod, to be made after it, too: its created_at is 1000000 ns earlier
-    "#]],
+            INV-23 at #3 #7: pod (pod.0.beef): expected STARTED of c, which came after STARTED of pod, to be made after it, too, and not 1000000 ns before: its created_at is earlier
+        "#]],
     );
 }
 
@@ -91,8 +91,8 @@ fn what_is_told_again_to_a_new_stream_may_come_late() {
     check(
         &format!("{script} at=-2ms"),
         expect![[r#"
-        INV-23 at #10 #11: pod (pod.0.beef): expected CREATED of d, which came after STARTED of c, to be made after it, too: its created_at is 1000000 ns earlier
-    "#]],
+            INV-23 at #10 #11: pod (pod.0.beef): expected CREATED of d, which came after STARTED of c, to be made after it, too, and not 1000000 ns before: its created_at is earlier
+        "#]],
     );
 }
 
