@@ -6,6 +6,8 @@ use std::time::Duration;
 use k8s_cri::v1;
 use k8s_cri::v1::image_service_client::ImageServiceClient;
 use k8s_cri::v1::runtime_service_client::RuntimeServiceClient;
+use tonic::Status;
+use tonic::client::Grpc;
 use tonic::transport::Channel;
 
 use super::aside::Services;
@@ -400,6 +402,14 @@ impl Client {
         };
         Ok(reply)
     }
+}
+
+/// A client for messages that the generated one does not know, once the connection takes calls.
+pub(super) async fn ready(connection: Channel) -> Result<Grpc<Channel>, Status> {
+    let mut client = Grpc::new(connection).max_decoding_message_size(limits::MESSAGE_BYTES);
+    let ready = client.ready().await;
+    ready.map_err(|fault| Status::unavailable(fault.to_string()))?;
+    Ok(client)
 }
 
 /// A request that tells the runtime how long we shall wait, as the kubelet's do.

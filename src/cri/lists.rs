@@ -12,10 +12,9 @@ use tonic::transport::Channel;
 use tonic::{Response, Status, Streaming};
 use tonic_prost::ProstCodec;
 
-use super::client::timed;
+use super::client::{ready, timed};
 use super::convert;
 use crate::history::{Reply, Request};
-use crate::limits;
 
 /// Where lists are streamed (KEP-5825).
 pub(super) const STREAM_SANDBOXES: &str = "/runtime.v1.RuntimeService/StreamPodSandboxes";
@@ -101,10 +100,7 @@ where
     A: prost::Message + Default + Send + Sync + 'static,
     T: prost::Message + Default + Send + Sync + 'static,
 {
-    let mut client =
-        tonic::client::Grpc::new(connection).max_decoding_message_size(limits::MESSAGE_BYTES);
-    let ready = client.ready().await;
-    ready.map_err(|fault| Status::unavailable(fault.to_string()))?;
+    let mut client = ready(connection).await?;
     let codec = ProstCodec::<A, T>::default();
     let path = PathAndQuery::from_static(path);
     client.server_streaming(ask, path, codec).await

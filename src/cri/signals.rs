@@ -13,10 +13,9 @@ use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::Channel;
 use tonic_prost::ProstCodec;
 
-use super::client::timed;
+use super::client::{ready, timed};
 use super::convert::{self, created};
 use crate::history::{ContainerReport, ContainerSpec, Reply, Signal};
-use crate::limits;
 
 pub(super) const CREATE_CONTAINER: &str = "/runtime.v1.RuntimeService/CreateContainer";
 pub(super) const CONTAINER_STATUS: &str = "/runtime.v1.RuntimeService/ContainerStatus";
@@ -134,10 +133,7 @@ where
     A: Message + Default + Send + Sync + 'static,
     T: Message + Default + Send + Sync + 'static,
 {
-    let mut client =
-        tonic::client::Grpc::new(connection).max_decoding_message_size(limits::MESSAGE_BYTES);
-    let ready = client.ready().await;
-    ready.map_err(|fault| Status::unavailable(fault.to_string()))?;
+    let mut client = ready(connection).await?;
     let codec = ProstCodec::<A, T>::default();
     let path = PathAndQuery::from_static(path);
     Ok(client.unary(ask, path, codec).await?.into_inner())
