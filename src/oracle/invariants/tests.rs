@@ -366,8 +366,8 @@ fn created_at_of_two_containers_is_for_another_rule() {
     then(
         "d create; d CREATED at=-10ms",
         expect![[r#"
-        INV-23 at #5 #8: pod (pod.0.beef): expected CREATED of d, which came after CREATED of c, to be made after it, too: its created_at is 7000000 ns earlier
-    "#]],
+            INV-23 at #5 #8: pod (pod.0.beef): expected CREATED of d, which came after CREATED of c, to be made after it, too, and not 7000000 ns before: its created_at is earlier
+        "#]],
     );
 }
 
@@ -642,8 +642,8 @@ fn an_event_that_a_kubelet_drops_for_its_age_may_show_an_earlier_state() {
     beside(
         "d STARTED stale=c:running at=-1500us",
         expect![[r#"
-        INV-23 at #10 #11: pod (pod.0.beef): expected STARTED of d, which came after STOPPED of c, to be made after it, too: its created_at is 500000 ns earlier
-    "#]],
+            INV-23 at #10 #11: pod (pod.0.beef): expected STARTED of d, which came after STOPPED of c, to be made after it, too, and not 500000 ns before: its created_at is earlier
+        "#]],
     );
     beside(
         "d STARTED stale=c:running at=-500us",
