@@ -149,6 +149,8 @@ pub enum Need {
     Timestamp,
     /// Containers can have a stop signal of their own (KEP-4960).
     StopSignal,
+    /// The runtime has no event stream, or events are switched off. Such a case runs on no other.
+    NoEvents,
 }
 
 /// A situation that a case provokes. Without it the case is inconclusive.

@@ -178,8 +178,8 @@ pub struct EndedCheck {
     /// With one of these gRPC codes.
     pub with: Vec<Code>,
     /// Not sooner after it was asked for.
-    #[serde(with = "duration")]
-    #[schemars(with = "duration::Text")]
+    #[serde(default, with = "duration", skip_serializing_if = "Duration::is_zero")]
+    #[schemars(with = "duration::Text", default)]
     pub at_least: Duration,
 }
 

@@ -69,6 +69,7 @@ bad_cases! {
     duration_as_a_number
     empty
     empty_repeat
+    events_where_there_are_none
     exit_code_as_a_number
     expects_nothing
     expects_what_cannot_fail

@@ -16,6 +16,7 @@ mod relister;
 mod scope;
 mod session;
 mod steps;
+mod stream_error;
 mod sweep;
 
 pub use caller::Caller;
@@ -23,6 +24,7 @@ pub use case_run::{CaseRunner, Executed, TeardownPolicy};
 pub use relist::Relists;
 pub use relister::{Relist, RelistFault, Relister};
 pub use session::{
-    NAMESPACE, PROCESS_LABEL, RUN_LABEL, Sabotage, Session, SessionOptions, StreamError, run_labels,
+    NAMESPACE, PROCESS_LABEL, RUN_LABEL, Sabotage, Session, SessionOptions, run_labels,
 };
+pub use stream_error::StreamError;
 pub use sweep::{Sweep, SweepError, foreign_pods, image_tag, sweep};

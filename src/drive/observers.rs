@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::session::{Session, StreamError};
+use super::session::Session;
+use super::stream_error::StreamError;
 use crate::cri::{Over, Subscription};
 use crate::history::{Audience, Body, ContainerId, Entry, EventKind, Observer, SubscriptionId};
 use crate::limits;

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use super::case_run::CaseRunner;
 use super::observers::Liveness;
 use super::scope::Scope;
-use super::session::StreamError;
 use super::steps::{Abort, unbound};
+use super::stream_error::StreamError;
 use crate::case::{
     AwaitEndStep, Branch, ConnectionSpec, PromptStep, QuietStep, Resubscribe, SubscribeStep,
     UnsubscribeStep,

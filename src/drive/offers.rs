@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::session::{Session, StreamError};
+use super::session::Session;
+use super::stream_error::StreamError;
 use crate::case::Need;
 use crate::history::{
     Audience, ContainerFilter, ContainerSpec, Host, Offers, Reply, Request, RuntimeStatus,
@@ -31,6 +32,11 @@ impl Session {
                 Need::Broadcast => self.lack_of_broadcast().await?,
                 Need::HostPid => self.lack_of_processes().await?,
                 Need::MemoryLimit => self.lack_of_counts(),
+                Need::NoEvents => Some(
+                    "the runtime offers events, and this is about one that does not; switch them \
+                     off, as CRI-O's `enable_pod_events = false` does, and run it again"
+                        .to_owned(),
+                ),
                 Need::CgroupV2 => {
                     let host = self.options().kernel.host();
                     host.and_then(|host| lack_of_cgroup_v2(&host))
@@ -42,10 +48,28 @@ impl Session {
         Ok(())
     }
 
-    /// Why there is no such thing, if that was found out.
+    /// Goes on without an event stream, for the cases alone that are about having none.
+    pub fn do_without_events(&self, reason: String) {
+        let _ = self.lacks.set(Lacks::from([(Need::NoEvents, None)]));
+        let _ = self.no_events.set(reason);
+    }
+
+    /// Why there is no event stream, if the session does without.
     #[must_use]
-    pub fn lack(&self, need: Need) -> Option<String> {
-        self.lacks.get()?.get(&need)?.clone()
+    pub fn no_events(&self) -> Option<&str> {
+        self.no_events.get().map(String::as_str)
+    }
+
+    /// Why a case with these needs cannot run, if that was found out.
+    #[must_use]
+    pub fn lack(&self, needs: &[Need]) -> Option<String> {
+        if let Some(reason) = self.no_events()
+            && !needs.contains(&Need::NoEvents)
+        {
+            return Some(reason.to_owned());
+        }
+        let lacks = self.lacks.get()?;
+        needs.iter().find_map(|need| lacks.get(need)?.clone())
     }
 
     /// Who gets an event, if that was found out.
@@ -60,6 +84,7 @@ impl Session {
     pub fn offers(&self) -> Offers {
         let has = |need| Some(self.lacks.get()?.get(&need)?.is_none());
         Offers {
+            events: has(Need::NoEvents).map(|none| !none),
             streamed_lists: has(Need::StreamedLists),
             handlers: has(Need::Handlers),
             network: has(Need::Network),

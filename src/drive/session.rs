@@ -13,14 +13,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
 use super::offers::Lacks;
-use crate::cri::{ConnectError, Endpoint, Subscription};
+use super::stream_error::{StreamError, stream_ended};
+use crate::cri::{Endpoint, Subscription};
 use crate::history::{
     Body, CallFault, CaseRun, ContainerId, ContainerSpec, Entry, Labels, PodUid, Reply, Request,
-    RunId, SandboxId, SandboxSpec, StatusCode, StreamEnd, SubscriptionId,
+    RunId, SandboxId, SandboxSpec, StreamEnd, SubscriptionId,
 };
 use crate::host::Kernel;
 use crate::metrics::Metrics;
-use crate::recorder::{Overrun, Reader, Recorder};
+use crate::recorder::{Reader, Recorder};
 use crate::workload::Workload;
 use crate::{host, limits};
 
@@ -88,55 +89,10 @@ pub struct Session {
     stop: CancellationToken,
     stream: Mutex<Option<Subscription>>,
     pub(super) lacks: OnceLock<Lacks>,
+    pub(super) no_events: OnceLock<String>,
     marker_pod: Mutex<Option<(SandboxId, Arc<SandboxSpec>)>>,
     markers: AtomicU32,
     labels: Labels,
-}
-
-/// Why the event stream cannot be relied on.
-#[derive(Debug, thiserror::Error)]
-pub enum StreamError {
-    /// No connection.
-    #[error("open the event stream: {0}")]
-    Connect(#[from] ConnectError),
-    /// The marker pod cannot be made, or no marker in it.
-    #[error("{method} for the marker that proves the event stream: {fault}")]
-    Marker {
-        /// The call.
-        method: &'static str,
-        /// What it returned.
-        fault: CallFault,
-    },
-    /// The runtime does not have the call.
-    #[error(
-        "the runtime has no event stream: it answered GetContainerEvents with UNIMPLEMENTED ({0}). \
-         containerd has it since 1.7, CRI-O since 1.26"
-    )]
-    Unimplemented(String),
-    /// The runtime ended the stream with OK before it sent anything.
-    #[error(
-        "container events are switched off: the runtime ended the event stream with OK, without \
-         an event. For CRI-O set `enable_pod_events = true` under [crio.runtime] and restart it"
-    )]
-    Disabled,
-    /// The runtime ended the stream with OK.
-    #[error("the runtime ended the event stream, with status OK")]
-    Closed,
-    /// The stream broke.
-    #[error("the event stream ended: {0}")]
-    Ended(String),
-    /// The stream is open and silent.
-    #[error(
-        "no event has come within {0:?} though containers were created meanwhile: the event stream \
-         is open and silent"
-    )]
-    Silent(Duration),
-    /// The history overflowed.
-    #[error(transparent)]
-    Overrun(#[from] Overrun),
-    /// The run was told to stop.
-    #[error("interrupted")]
-    Interrupted,
 }
 
 /// What a wait saw.
@@ -164,6 +120,7 @@ impl Session {
             stop,
             stream: Mutex::default(),
             lacks: OnceLock::new(),
+            no_events: OnceLock::new(),
             marker_pod: Mutex::default(),
             markers: AtomicU32::new(0),
         }
@@ -446,33 +403,6 @@ impl Session {
                 fault,
             }),
         }
-    }
-}
-
-impl StreamError {
-    /// What the end of a first stream means that has not brought an event.
-    #[must_use]
-    pub fn of_the_first(end: &StreamEnd) -> Self {
-        stream_ended(end).at_opening()
-    }
-
-    /// What it means when a stream ends with OK before it has brought anything.
-    fn at_opening(self) -> Self {
-        match self {
-            Self::Closed => Self::Disabled,
-            other => other,
-        }
-    }
-}
-
-fn stream_ended(end: &StreamEnd) -> StreamError {
-    match end {
-        StreamEnd::Closed => StreamError::Closed,
-        StreamEnd::Cancelled => StreamError::Interrupted,
-        StreamEnd::Failed(fault) if fault.code == StatusCode::UNIMPLEMENTED => {
-            StreamError::Unimplemented(fault.message.clone())
-        }
-        StreamEnd::Failed(fault) => StreamError::Ended(fault.to_string()),
     }
 }
 

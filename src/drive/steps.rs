@@ -12,7 +12,8 @@ use tokio::time::Instant;
 use super::case_run::CaseRunner;
 use super::relist::relist;
 use super::scope::Scope;
-use super::session::{Sabotage, StreamError};
+use super::session::Sabotage;
+use super::stream_error::StreamError;
 use crate::case::{AwaitStep, RepeatStep, StartStep, Step};
 use crate::history::{
     Body, CallFault, CaseHistory, ContainerId, EventKind, Reply, Request, SandboxId, StatusCode,

@@ -80,6 +80,8 @@ pub struct RunPlan {
 /// Whether a runtime has what it need not have. Absent is what no case needed to know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offers {
+    /// Events.
+    pub events: Option<bool>,
     /// Lists as streams.
     pub streamed_lists: Option<bool>,
     /// Several runtime handlers, by name.

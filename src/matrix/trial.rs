@@ -1,7 +1,7 @@
 //! One run of the suite on a model, or through a relay.
 
 use super::{Clean, Noticed, told};
-use crate::case::Case;
+use crate::case::{Case, Need};
 use crate::history::ExpectationFile;
 use crate::model::{Behaviour, Defect, Fault, VARIATIONS, Variation};
 use crate::outcome::{Level, Outcome, RunReport, Verdict};
@@ -90,7 +90,7 @@ fn clean(
     let (alarms, fault) = match tried {
         Ok(report) => {
             let plain = variation == VARIATIONS[0].0;
-            (alarms(&report, plain), !report.faults.is_empty())
+            (alarms(&report, plain, cases), !report.faults.is_empty())
         }
         Err(fault) => (vec![told(&fault)], true),
     };
@@ -153,15 +153,19 @@ fn is_broken(outcome: &Outcome) -> bool {
 }
 
 /// What is red where nothing is wrong. A variation may lack what nobody must have, and do otherwise
-/// what is only recorded.
-fn alarms(report: &RunReport, plain: bool) -> Vec<String> {
+/// what is only recorded; and where there are events, what is about having none cannot run.
+fn alarms(report: &RunReport, plain: bool, cases: &[Case]) -> Vec<String> {
+    let unfit = cases
+        .iter()
+        .filter(|case| case.needs.contains(&Need::NoEvents));
+    let unfit: Vec<&str> = unfit.map(|case| &*case.id).collect();
     let outcomes = report.outcomes.iter();
     let red = outcomes.filter(|outcome| match outcome.verdict {
         Verdict::Pass | Verdict::Known => {
             let binds = outcome.levels.highest() > Some(Level::May);
             is_broken(outcome) && (plain || binds)
         }
-        Verdict::Skip => plain,
+        Verdict::Skip => plain && !unfit.contains(&&*outcome.id),
         _ => true,
     });
     red.map(alarm)

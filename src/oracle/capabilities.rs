@@ -47,6 +47,7 @@ impl Measuring {
             Body::RunPlanned(plan) => {
                 let everyone = |audience| audience == Audience::Everyone;
                 self.found.broadcast = plan.audience.map(everyone);
+                self.found.events = plan.offers.events;
                 self.found.streamed_lists = plan.offers.streamed_lists;
                 self.found.handlers = plan.offers.handlers;
                 self.found.network = plan.offers.network;

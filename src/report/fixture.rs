@@ -169,7 +169,7 @@ pub(super) fn entries() -> Vec<Arc<Entry>> {
 }
 
 /// A run in which every verdict occurs.
-pub(super) fn fixture() -> RunReport {
+pub(crate) fn fixture() -> RunReport {
     let outcomes = vec![
         outcome("SBX-01", "sandbox::four-events", Verdict::Pass),
         failed(),
@@ -225,6 +225,7 @@ pub(super) fn fixture() -> RunReport {
         tier: Some("extended".to_owned()),
         partial: false,
         capabilities: Capabilities {
+            events: Some(true),
             broadcast: Some(true),
             replay: Some(false),
             streamed_lists: Some(false),
@@ -246,7 +247,7 @@ pub(super) fn fixture() -> RunReport {
     }
 }
 
-pub(super) fn outcome(id: &str, name: &str, verdict: Verdict) -> Outcome {
+pub(crate) fn outcome(id: &str, name: &str, verdict: Verdict) -> Outcome {
     Outcome {
         id: id.into(),
         name: name.into(),

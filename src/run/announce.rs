@@ -9,7 +9,7 @@ use crate::plan::Planned;
 use crate::report;
 
 /// Says what is about to be tested.
-pub(super) fn announce(info: &RunInfo, plan: &RunPlan, simulated: bool) {
+pub(super) fn announce(info: &RunInfo, plan: &RunPlan, no_events: Option<&str>, simulated: bool) {
     let runtime = &info.runtime;
     let how = if simulated {
         ", in this process, in simulated time".to_owned()
@@ -23,6 +23,12 @@ pub(super) fn announce(info: &RunInfo, plan: &RunPlan, simulated: bool) {
         plan.image,
         info.run
     ));
+    if let Some(reason) = no_events {
+        eprintln_quietly(&format!(
+            "{}\nonly what judges a runtime without events is run",
+            report::printable(reason)
+        ));
+    }
     let foreign_pods = plan.foreign_pods;
     if foreign_pods > 0 {
         eprintln_quietly(&format!(

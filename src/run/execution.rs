@@ -158,9 +158,8 @@ impl Execution {
                 "not run: --fail-fast, and a case has failed".to_owned(),
             ));
         }
-        let mut needs = planned.case.needs.iter();
-        let unmet = needs.find_map(|need| self.session.lack(*need));
-        unmet.map(|reason| (Verdict::Skip, reason))
+        let lack = self.session.lack(&planned.case.needs);
+        lack.map(|reason| (Verdict::Skip, reason))
     }
 
     /// Records why a case or an invariant has no verdict of the oracle's.
@@ -219,6 +218,9 @@ impl Execution {
         let mut to_do = self.to_do.subscribe();
         // The sender lives as long as `self`.
         let _ = to_do.wait_for(|to_do| *to_do == 0).await;
+        if let Some(reason) = self.session.no_events() {
+            self.unjudged(run, true, reason.to_owned());
+        }
         self.cases_ended
             .get_or_init(|| self.listen_for_late_events())
             .await;
@@ -229,6 +231,9 @@ impl Execution {
         let part = host::elapsed(self.began) / limits::QUIET_PART;
         let window = part.clamp(limits::SHORTEST_QUIET_WINDOW, limits::QUIET_WINDOW);
         let window = self.session.stretched(window);
+        if self.session.no_events().is_some() {
+            return self.session.recorder().record(Body::CasesEnded);
+        }
         self.status.doing("listening for events that come too late");
         let stopped = self.session.stop().cancelled();
         // Nothing to wait for but the absence of events: the window is the condition.

@@ -14,8 +14,8 @@ pub enum Exit {
     NonConformant = 1,
     /// The command line or a case file is wrong, or a file is no history. Nothing was run.
     Usage = 2,
-    /// We could not decide: the runtime cannot be reached or was lost, the run was interrupted, or
-    /// the recorded history is not whole.
+    /// We could not decide: the runtime cannot be reached or was lost, it has no events, the run
+    /// was interrupted, or the recorded history is not whole.
     Undecided = 3,
     /// No case ran: the selection is empty, or every case was skipped.
     NothingRan = 4,
@@ -27,8 +27,8 @@ Exit codes:
   0  conformant: no rule is broken that is a MUST for a judged profile, or as --expectations says
   1  non-conformant: the runtime broke such a rule (or an expected failure passed)
   2  wrong usage, a wrong case file, or no history; nothing was run
-  3  undecided: the runtime could not be reached or was lost, the run was interrupted, or a
-     recorded history is not whole
+  3  undecided: the runtime could not be reached or was lost, it has no events, the run was
+     interrupted, or a recorded history is not whole
   4  nothing ran: no case was selected, or all were skipped";
 
 impl Exit {
@@ -45,7 +45,10 @@ impl Exit {
             .count();
         if any(Verdict::Fail) || any(Verdict::UnexpectedPass) {
             Self::NonConformant
-        } else if any(Verdict::Error) || !report.faults.is_empty() {
+        } else if any(Verdict::Error)
+            || !report.faults.is_empty()
+            || report.capabilities.events == Some(false)
+        {
             Self::Undecided
         } else if ran == 0 {
             Self::NothingRan
@@ -58,5 +61,27 @@ impl Exit {
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture::{fixture, outcome};
+
+    #[test]
+    fn a_runtime_without_events_is_never_green() {
+        let exit = |events, verdict| {
+            let mut report = fixture();
+            report.faults.clear();
+            report.outcomes = vec![outcome("FEA-02", "feature::off", verdict)];
+            report.capabilities.events = events;
+            Exit::of(&report)
+        };
+        assert_eq!(exit(Some(false), Verdict::Pass), Exit::Undecided);
+        assert_eq!(exit(Some(false), Verdict::Fail), Exit::NonConformant);
+        assert_eq!(exit(Some(true), Verdict::Pass), Exit::Conformant);
+        assert_eq!(exit(None, Verdict::Pass), Exit::Conformant);
+        assert_eq!(exit(None, Verdict::Skip), Exit::NothingRan);
     }
 }

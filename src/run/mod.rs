@@ -298,7 +298,7 @@ fn run_plan(
     let mut plan = announce::plan(options, &planned, &invariants, known, found);
     plan.offers = session.offers();
     if shown == Shown::OnConsole {
-        announce::announce(&info, &plan, reactor.is_simulated());
+        announce::announce(&info, &plan, session.no_events(), reactor.is_simulated());
     }
     caller.recorder.record(Body::RunPlanned(Arc::new(plan)));
     let session = Arc::new(session);

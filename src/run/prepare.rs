@@ -123,10 +123,17 @@ pub(super) async fn prepare(
         sabotage: options.sabotage.clone(),
     };
     let session = Session::new(session_options, caller.clone(), metrics.clone(), stop);
-    session.ensure_stream().await?;
     let needs = planned.iter().flat_map(|planned| &planned.case.needs);
     let needs: BTreeSet<Need> = needs.copied().collect();
-    session.find_offers(&needs).await?;
+    match session.ensure_stream().await {
+        Err(fault) if fault.is_refusal() && needs.contains(&Need::NoEvents) => {
+            session.do_without_events(fault.to_string());
+        }
+        opened => {
+            opened?;
+            session.find_offers(&needs).await?;
+        }
+    }
     Ok((session, foreign_pods))
 }
 

@@ -8,8 +8,9 @@ use tokio::task::JoinSet;
 use super::execution::Execution;
 use super::outputs::{Outputs, Places};
 use super::{RunError, RunOptions, Shown, Tested, plan, run_plan};
-use crate::case::Case;
+use crate::case::{Case, Need};
 use crate::history::ExpectationFile;
+use crate::model::{Behaviour, Offer};
 use crate::oracle::Invariant;
 use crate::outcome::RunReport;
 use crate::plan::{Planned, Selection};
@@ -25,6 +26,21 @@ pub struct Rehearsal {
     pub known: Option<ExpectationFile>,
     /// Where to write all that was seen and done.
     pub history: Option<PathBuf>,
+}
+
+impl Rehearsal {
+    /// On a model with nothing wrong, on which this case can run.
+    #[must_use]
+    pub fn fit_for(case: &Case) -> Self {
+        let mut behaviour = Behaviour::default();
+        if case.needs.contains(&Need::NoEvents) {
+            behaviour.offer = Offer::Unimplemented;
+        }
+        Self {
+            tested: Tested::model(behaviour, 0),
+            ..Self::default()
+        }
+    }
 }
 
 /// Runs the selected cases and all invariants, and prints nothing. On a model that takes no time;

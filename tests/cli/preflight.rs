@@ -50,6 +50,26 @@ fn a_runtime_without_events_is_told_with_the_versions_that_have_them() {
 }
 
 #[test]
+fn a_runtime_without_events_is_judged_by_how_it_says_so_and_by_nothing_else() {
+    for (flaw, told) in [
+        (Flaw::EventsOff, "but the runtime ended it with OK"),
+        (Flaw::NoEvents, "1 passed, 0 failed, 24 skipped"),
+    ] {
+        let fake = FakeCri::start(flaw);
+        let running = run_with_bounds(&fake, "3", &["FEA-02", "--exact"]);
+        let ended = running
+            .run()
+            .fails(3, &["only what judges a runtime without"]);
+        let out = &ended.out;
+        assert!(out.contains(told), "{out}");
+        assert_eq!(out.contains("advice: FEA-02"), flaw == Flaw::EventsOff);
+        let other = out.lines().find(|line| line.starts_with("test ORD-01 "));
+        assert!(other.unwrap().contains(" ... ignored ("), "{out}");
+        assert_eq!(fake.sandboxes(), 0, "{ended:#?}");
+    }
+}
+
+#[test]
 fn a_silent_stream_is_told_within_its_bound() {
     is_told(Flaw::Silent, &["open and silent", "within 1s"]);
 }

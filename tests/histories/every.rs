@@ -54,7 +54,7 @@ fn on_the_model(case: &Case) -> Recording {
             ..Selection::default()
         },
         history: Some(file.clone()),
-        ..Rehearsal::default()
+        ..Rehearsal::fit_for(case)
     };
     rehearse(rehearsal, vec![case.clone()]).expect("the model runs it");
     let entries = codec::decode(&std::fs::read(&file).expect("the history"));

@@ -90,6 +90,7 @@ impl<'a> Walk<'a, '_> {
         if !nested {
             self.taken = self.taken.saturating_add(round.times);
         }
+        self.without_events(step);
         match step {
             Step::Sandbox(step) => self.sandbox(step),
             Step::Create(step) => self.create(step, round),

@@ -2,7 +2,7 @@
 
 use super::names::{Kind, Wanted};
 use super::steps::{Round, Walk};
-use crate::case::{Branch, ConnectionSpec, PromptStep, Step, SubscribeStep, UnsubscribeStep};
+use crate::case::{Branch, ConnectionSpec, Need, PromptStep, Step, SubscribeStep, UnsubscribeStep};
 
 impl<'a> Walk<'a, '_> {
     pub(super) fn subscription(&mut self, step: &'a Step, round: Round) {
@@ -30,6 +30,25 @@ impl<'a> Walk<'a, '_> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Where there are no events, a case can do nothing that is told by them.
+    pub(super) fn without_events(&mut self, step: &Step) {
+        if !self.file.needs.contains(&Need::NoEvents) {
+            return;
+        }
+        match step {
+            Step::Unsubscribe(_) | Step::AwaitEnd(_) | Step::Version(_) => {}
+            Step::Subscribe(step) if step.effective.is_some() => {}
+            Step::Subscribe(_) => self
+                .found
+                .object("no event can prove it live where there are none")
+                .advise("add `effective: 250ms`"),
+            _ => self
+                .found
+                .object("where there are no events, a case can only subscribe")
+                .advise("take `no-events` from `needs`, or this step away"),
         }
     }
 

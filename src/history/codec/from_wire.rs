@@ -132,6 +132,7 @@ fn run_plan(plan: wire::RunPlanned) -> RunPlan {
             }
         }),
         offers: Offers {
+            events: plan.events,
             streamed_lists: plan.streamed_lists,
             handlers: plan.handlers,
             network: plan.network,

@@ -3,9 +3,18 @@
 
 use super::{Defect, Fault};
 use crate::history::{ContainerId, ContainerState, Event, EventKind, Reply, Request, SandboxState};
-use crate::model::{Delivery, ExitNotice, StopSignals, Transition};
+use crate::model::{Delivery, ExitNotice, Offer, StopSignals, Transition};
 
 pub(super) const OFFERS: &[Defect] = &[
+    Defect {
+        name: "ok-where-events-are-off",
+        what: "Events are switched off, and a stream ends at once with OK.",
+        imitates: "cri-o/cri-o#7164 (enable_pod_events = false)",
+        requirements: &["R2"],
+        shown_in: &["FEA-02"],
+        noticed_by: &["FEA-02"],
+        fault: Fault::Behaviour(|behaviour| behaviour.offer = Offer::Closed),
+    },
     Defect {
         name: "filter-hides-what-has-ended",
         what: "Lists by a state leave out what has ended, whatever state is asked for.",

@@ -110,15 +110,24 @@ fn what_was_looked_for_is_told() {
             body: Body::RunPlanned(Arc::new(plan)),
         });
         let found = measuring.found();
-        (found.streamed_lists, found.handlers, found.network)
+        (
+            found.events,
+            found.streamed_lists,
+            found.handlers,
+            found.network,
+        )
     };
-    assert_eq!(measured(Offers::default()), (None, None, None));
+    assert_eq!(measured(Offers::default()), (None, None, None, None));
     let offers = Offers {
+        events: Some(true),
         streamed_lists: Some(false),
         handlers: Some(true),
         network: None,
     };
-    assert_eq!(measured(offers), (Some(false), Some(true), None));
+    assert_eq!(
+        measured(offers),
+        (Some(true), Some(false), Some(true), None)
+    );
 }
 
 #[test]

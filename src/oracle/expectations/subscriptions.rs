@@ -219,11 +219,13 @@ fn ended(check: &EndedCheck, history: &CaseHistory, observed: &Observed) -> Find
     if after >= least && check.with.iter().any(|Code(wanted)| Some(*wanted) == code) {
         return Holds;
     }
+    let later = if least.is_zero() {
+        String::new()
+    } else {
+        format!(", not before {least:?} have passed")
+    };
     Broken {
-        expected: format!(
-            "an end with {}, not before {least:?} have passed",
-            codes.join(" or ")
-        ),
+        expected: format!("an end with {}{later}", codes.join(" or ")),
         actual: format!("{} after {after:?}", told(end)),
         evidence: vec![opened.seq, ended.seq],
     }

@@ -70,7 +70,7 @@ pub(super) fn run_plan() -> impl Strategy<Value = RunPlan> {
             option::of(text()),
             option::of(audience),
         ),
-        any::<[Option<bool>; 3]>(),
+        any::<[Option<bool>; 4]>(),
     )
         .prop_map(|(planned, found, scope, offers)| RunPlan {
             cases: planned.0,
@@ -87,6 +87,7 @@ pub(super) fn run_plan() -> impl Strategy<Value = RunPlan> {
                 streamed_lists: offers[0],
                 handlers: offers[1],
                 network: offers[2],
+                events: offers[3],
             },
         })
 }

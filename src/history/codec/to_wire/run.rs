@@ -34,6 +34,7 @@ pub(super) fn run_planned(plan: &RunPlan) -> wire::RunPlanned {
         profiles: plan.profiles.clone(),
         tier: plan.tier.clone(),
         events_are_shared: plan.audience.map(|audience| audience == Audience::One),
+        events: plan.offers.events,
         streamed_lists: plan.offers.streamed_lists,
         handlers: plan.offers.handlers,
         network: plan.offers.network,

@@ -1,0 +1,122 @@
+//! Why the event stream cannot be relied on, in words that a user can act on.
+
+use std::time::Duration;
+
+use crate::cri::ConnectError;
+use crate::history::{CallFault, StatusCode, StreamEnd};
+use crate::recorder::Overrun;
+
+/// Why the event stream cannot be relied on.
+#[derive(Debug, thiserror::Error)]
+pub enum StreamError {
+    /// No connection.
+    #[error("open the event stream: {0}")]
+    Connect(#[from] ConnectError),
+    /// The marker pod cannot be made, or no marker in it.
+    #[error("{method} for the marker that proves the event stream: {fault}")]
+    Marker {
+        /// The call.
+        method: &'static str,
+        /// What it returned.
+        fault: CallFault,
+    },
+    /// The runtime does not have the call.
+    #[error(
+        "the runtime has no event stream: it answered GetContainerEvents with UNIMPLEMENTED ({0}). \
+         containerd has it since 1.7, CRI-O since 1.26"
+    )]
+    Unimplemented(String),
+    /// The runtime has the call, and is not set up for it.
+    #[error("container events are switched off: the runtime refused the event stream ({0})")]
+    Refused(String),
+    /// The runtime ended the stream with OK before it sent anything.
+    #[error(
+        "container events are switched off: the runtime ended the event stream with OK, without \
+         an event. For CRI-O set `enable_pod_events = true` under [crio.runtime] and restart it"
+    )]
+    Disabled,
+    /// The runtime ended the stream with OK.
+    #[error("the runtime ended the event stream, with status OK")]
+    Closed,
+    /// The stream broke.
+    #[error("the event stream ended: {0}")]
+    Ended(String),
+    /// The stream is open and silent.
+    #[error(
+        "no event has come within {0:?} though containers were created meanwhile: the event stream \
+         is open and silent"
+    )]
+    Silent(Duration),
+    /// The history overflowed.
+    #[error(transparent)]
+    Overrun(#[from] Overrun),
+    /// The run was told to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl StreamError {
+    /// Whether the runtime has no events to offer, or none any more until it is set up otherwise.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            Self::Disabled | Self::Unimplemented(_) | Self::Refused(_)
+        )
+    }
+
+    /// What the end of a first stream means that has not brought an event.
+    #[must_use]
+    pub fn of_the_first(end: &StreamEnd) -> Self {
+        stream_ended(end).at_opening()
+    }
+
+    /// What it means when a stream ends with OK before it has brought anything.
+    pub(super) fn at_opening(self) -> Self {
+        match self {
+            Self::Closed => Self::Disabled,
+            other => other,
+        }
+    }
+}
+
+/// What the end of a stream means that should go on.
+pub(super) fn stream_ended(end: &StreamEnd) -> StreamError {
+    match end {
+        StreamEnd::Closed => StreamError::Closed,
+        StreamEnd::Cancelled => StreamError::Interrupted,
+        StreamEnd::Failed(fault) if fault.code == StatusCode::UNIMPLEMENTED => {
+            StreamError::Unimplemented(fault.message.clone())
+        }
+        StreamEnd::Failed(fault) if fault.code == StatusCode::FAILED_PRECONDITION => {
+            StreamError::Refused(fault.message.clone())
+        }
+        StreamEnd::Failed(fault) => StreamError::Ended(fault.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn failed(code: StatusCode) -> StreamError {
+        let message = "no".to_owned();
+        let deadline = Duration::ZERO;
+        StreamError::of_the_first(&StreamEnd::Failed(CallFault {
+            code,
+            message,
+            deadline,
+        }))
+    }
+
+    #[test]
+    fn what_has_no_events_refuses_them_and_what_breaks_does_not() {
+        assert!(StreamError::of_the_first(&StreamEnd::Closed).is_refusal());
+        assert!(failed(StatusCode::UNIMPLEMENTED).is_refusal());
+        assert!(failed(StatusCode::FAILED_PRECONDITION).is_refusal());
+        assert!(!failed(StatusCode::UNAVAILABLE).is_refusal());
+        assert!(!stream_ended(&StreamEnd::Closed).is_refusal());
+    }
+}

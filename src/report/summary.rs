@@ -1,0 +1,320 @@
+//! The closing lines of a run: plain text of a terminal's width where words allow it. What was
+//! written where is added by whoever wrote it.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Write};
+
+use crate::outcome::{Outcome, RunReport, Standing, Verdict};
+
+use super::calendar::span;
+use super::printable::{cut, printable};
+use super::text::{REASON, cause, line};
+
+/// Lines of one kind, such as failed outcomes.
+const LISTED: usize = 50;
+
+/// Ids that are told of what was not run for one reason.
+const ALL_IDS: usize = 250;
+
+/// The closing lines of a run: what ran, the count of each verdict, and one line for everything
+/// that a reader must look at.
+#[must_use]
+pub fn summary(report: &RunReport) -> String {
+    let mut text = String::new();
+    let _ = write_summary(&mut text, report);
+    text
+}
+
+fn write_summary(text: &mut String, report: &RunReport) -> fmt::Result {
+    let runtime = &report.info.runtime;
+    let head = format!(
+        "{} {} at {}, run {}",
+        cut(&runtime.runtime_name, REASON),
+        cut(&runtime.runtime_version, REASON),
+        cut(&report.info.endpoint, REASON),
+        report.info.run,
+    );
+    line(text, &head, 2);
+    let (counts, took) = (counts(report), span(report.duration));
+    line(text, &format!("{}: {counts} in {took}", scope(report)), 2);
+    for verdict in [
+        Verdict::Fail,
+        Verdict::UnexpectedPass,
+        Verdict::Error,
+        Verdict::Inconclusive,
+        Verdict::Known,
+    ] {
+        let outcomes = report.outcomes.iter();
+        let those = outcomes.filter(|outcome| outcome.verdict == verdict);
+        listed(text, those.map(in_one_line));
+    }
+    listed(text, skipped(report).into_iter());
+    // That of a failed case stands with its failure.
+    let passed = report
+        .outcomes
+        .iter()
+        .filter(|outcome| outcome.verdict != Verdict::Fail);
+    listed(text, passed.flat_map(advice_in_one_line));
+    let leftovers = report.outcomes.iter().flat_map(|outcome| {
+        let label = outcome.label();
+        let told =
+            move |leftover: &String| format!("  left over by {label}: {}", cut(leftover, REASON));
+        outcome.leftovers.iter().map(told)
+    });
+    listed(text, leftovers);
+    let faults = report.faults.iter();
+    listed(
+        text,
+        faults.map(|fault| format!("  fault: {}", cut(fault, REASON))),
+    );
+    let notes = report.notes.iter();
+    listed(
+        text,
+        notes.map(|note| format!("  note: {}", cut(note, REASON))),
+    );
+    if report.foreign_pods > 0 {
+        let pods = counted(report.foreign_pods, "pod", "pods");
+        writeln!(text, "  {pods} of others on the node, left alone")?;
+    }
+    write_standings(text, report)
+}
+
+/// What was not run: each reason once, in the order of the report.
+fn skipped(report: &RunReport) -> Vec<String> {
+    let mut reasons: Vec<(&Option<String>, Vec<&Outcome>)> = Vec::new();
+    let outcomes = report.outcomes.iter();
+    for outcome in outcomes.filter(|outcome| outcome.verdict == Verdict::Skip) {
+        let mut known = reasons.iter_mut();
+        match known.find(|(reason, _)| *reason == &outcome.reason) {
+            Some((_, those)) => those.push(outcome),
+            None => reasons.push((&outcome.reason, vec![outcome])),
+        }
+    }
+    let told = reasons.into_iter().map(|(_, those)| {
+        if let [outcome] = those[..] {
+            return in_one_line(outcome);
+        }
+        let ids: BTreeSet<_> = those.iter().map(|outcome| &*outcome.id).collect();
+        let shown: Vec<_> = ids.iter().take(ALL_IDS).map(|id| printable(id)).collect();
+        let more = match ids.len().saturating_sub(ALL_IDS) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("  skip: {}{more}: {}", shown.join(" "), cause(those[0]))
+    });
+    told.collect()
+}
+
+/// A row for each profile for which the runtime was judged.
+fn write_standings(text: &mut String, report: &RunReport) -> fmt::Result {
+    writeln!(
+        text,
+        "profile   verdict         MUST passed failed known skipped inconclusive undecided \
+         SHOULD kept broken"
+    )?;
+    for standing in report.standings() {
+        let Standing {
+            profile,
+            verdict,
+            musts,
+            shoulds,
+            ..
+        } = standing;
+        writeln!(
+            text,
+            "{profile:<9} {verdict:<15}{:>11}{:>7}{:>6}{:>8}{:>13}{:>10}{:>12}{:>7}",
+            musts.passed,
+            musts.failed,
+            musts.known,
+            musts.skipped,
+            musts.inconclusive,
+            musts.undecided,
+            shoulds.kept,
+            shoulds.broken,
+        )?;
+    }
+    if report.partial {
+        writeln!(
+            text,
+            "cases were left out, so that no profile is more than partial"
+        )?;
+    }
+    Ok(())
+}
+
+/// What the closing lines say of an outcome.
+fn in_one_line(outcome: &Outcome) -> String {
+    let (verdict, id, label) = (outcome.verdict, printable(&outcome.id), outcome.label());
+    let cause = cause(outcome);
+    format!("  {verdict}: {id} {label}: {cause}")
+}
+
+/// What the closing lines say of each piece of advice.
+fn advice_in_one_line(outcome: &Outcome) -> impl Iterator<Item = String> {
+    outcome.advice.iter().map(|advice| {
+        let (id, label) = (printable(&outcome.id), outcome.label());
+        let (expected, actual) = (cut(&advice.expected, REASON), cut(&advice.actual, REASON));
+        let subject = cut(&advice.subject, REASON);
+        format!("  advice: {id} {label}: {subject}: should be {expected}, but {actual}")
+    })
+}
+
+/// One paragraph each, up to a limit.
+fn listed(text: &mut String, items: impl Iterator<Item = String>) {
+    let mut more = 0_usize;
+    for (nth, item) in items.enumerate() {
+        if nth < LISTED {
+            line(text, &item, 4);
+        } else {
+            more += 1;
+        }
+    }
+    if more > 0 {
+        line(text, &format!("  … {more} more like these"), 4);
+    }
+}
+
+/// `20 cases up to tier extended, run 40 times, and 8 invariants`.
+fn scope(report: &RunReport) -> String {
+    let (invariants, cases): (Vec<_>, Vec<_>) = report
+        .outcomes
+        .iter()
+        .partition(|outcome| outcome.is_invariant());
+    let names: BTreeSet<_> = cases.iter().map(|outcome| &outcome.name).collect();
+    let repeated = if names.len() < cases.len() {
+        format!(", run {} times,", cases.len())
+    } else {
+        String::new()
+    };
+    let tier = report.tier.as_ref();
+    let tier = tier.map_or_else(String::new, |tier| {
+        format!(" up to tier {}", cut(tier, REASON))
+    });
+    let cases = counted(names.len(), "case", "cases");
+    let invariants = counted(invariants.len(), "invariant", "invariants");
+    format!("{cases}{tier}{repeated} and {invariants}")
+}
+
+/// `26 passed, 1 failed, 1 known`: passes and failures always, the rest only where there are any.
+fn counts(report: &RunReport) -> String {
+    let all = [
+        (Verdict::Pass, "passed"),
+        (Verdict::Fail, "failed"),
+        (Verdict::UnexpectedPass, "unexpectedly passed"),
+        (Verdict::Known, "known to fail"),
+        (Verdict::Error, "undecided by an error"),
+        (Verdict::Inconclusive, "inconclusive"),
+        (Verdict::Skip, "skipped"),
+    ];
+    let counts: Vec<_> = all
+        .into_iter()
+        .map(|(verdict, word)| (report.count(verdict), verdict, word))
+        .filter(|(count, verdict, _)| {
+            *count > 0 || matches!(verdict, Verdict::Pass | Verdict::Fail)
+        })
+        .map(|(count, _, word)| format!("{count} {word}"))
+        .collect();
+    counts.join(", ")
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+#[cfg(test)]
+#[expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
+mod tests {
+    use expect_test::{expect, expect_file};
+
+    use super::summary;
+    use crate::outcome::{Outcome, Verdict};
+    use crate::report::fixture::{failed, fixture, outcome};
+
+    #[test]
+    fn the_summary_names_all_that_needs_a_look() {
+        expect_file!["../../fixtures/reports/summary.txt"].assert_eq(&summary(&fixture()));
+    }
+
+    #[test]
+    fn a_good_run_is_summed_up_in_a_few_lines() {
+        let mut report = fixture();
+        report.outcomes = vec![outcome("ORD-01", "order::four-events", Verdict::Pass)];
+        report.faults.clear();
+        report.foreign_pods = 0;
+        expect![[r#"
+            containerd 2.1.9 at unix:///run/containerd/containerd.sock, run
+              0f6a1c1e-3f0b-4b52-9a25-6f2f3c1d7e11
+            1 case up to tier extended and 0 invariants: 1 passed, 0 failed in 9.170 s
+              note: known.yaml: the entry of ORD-02 has expired on 2026-01-31
+            profile   verdict         MUST passed failed known skipped inconclusive undecided SHOULD kept broken
+            cache     conformant               1      0     0       0            0         0           0      0
+            hint      not judged               0      0     0       0            0         0           1      0
+            observer  not judged               0      0     0       0            0         0           0      0
+        "#]]
+        .assert_eq(&summary(&report));
+    }
+
+    #[test]
+    fn a_case_run_several_times_counts_once() {
+        let mut report = fixture();
+        report.outcomes = (1..4)
+            .map(|repetition| Outcome {
+                repetition: Some(repetition),
+                ..outcome("ORD-01", "order::four-events", Verdict::Pass)
+            })
+            .collect();
+        let summary = summary(&report);
+        assert!(summary.contains(
+            "1 case up to tier extended, run 3 times, and 0 invariants: 3 passed, 0 failed in"
+        ));
+    }
+
+    #[test]
+    fn a_node_where_all_fails_is_summed_up_on_two_screens() {
+        let mut report = fixture();
+        report.outcomes = vec![failed(); 10_000];
+        let summary = summary(&report);
+        assert!(
+            summary.contains("\n  … 9950 more like these\n"),
+            "{summary}"
+        );
+        assert!(summary.lines().count() < 120, "{summary}");
+    }
+
+    #[test]
+    fn a_subject_of_megabytes_is_cut() {
+        let mut report = fixture();
+        for outcome in &mut report.outcomes {
+            for violation in outcome.violations.iter_mut().chain(&mut outcome.advice) {
+                violation.subject = "c (an-id)".repeat(100_000);
+            }
+            outcome.reason = None;
+        }
+        assert!(summary(&report).len() < 8_000);
+    }
+
+    #[test]
+    fn one_reason_of_many_is_told_once() {
+        let mut report = fixture();
+        let skipped = |id: &str, reason: &str| Outcome {
+            reason: Some(reason.to_owned()),
+            ..outcome(id, "order::four-events", Verdict::Skip)
+        };
+        report.outcomes = vec![
+            skipped("ORD-01", "no events"),
+            skipped("ORD-02", "no network"),
+            skipped("ORD-03", "no events"),
+            skipped("ORD-03", "no events"),
+        ];
+        let summary = summary(&report);
+        let told = summary.lines().filter(|line| line.contains("skip:"));
+        let told: Vec<_> = told.collect();
+        let alone = "  skip: ORD-02 order::four-events: no network";
+        assert_eq!(told, ["  skip: ORD-01 ORD-03: no events", alone]);
+        report.outcomes = (0..1_000)
+            .map(|nth| skipped(&format!("ORD-{nth}"), "no events"))
+            .collect();
+        let summary = super::summary(&report);
+        assert!(summary.contains("and 750 more: no events"), "{summary}");
+    }
+}
