@@ -89,3 +89,42 @@ pub struct AnotherClientStep {
     /// What it does.
     pub steps: Vec<Step>,
 }
+
+/// Take steps while the host's wall clock is wrong. It is put right when they are over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a step of the clock such as `{back: 10s, steps: […]}`"
+)]
+pub struct StepClockStep {
+    /// How far it is set back.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<duration::Text>")]
+    pub back: Option<Duration>,
+    /// How far it is set forward.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<duration::Text>")]
+    pub forward: Option<Duration>,
+    /// What is done meanwhile.
+    pub steps: Vec<Step>,
+}
+
+impl StepClockStep {
+    /// By how many nanoseconds the clock is set: less than 0 for back.
+    #[must_use]
+    pub fn by_ns(&self) -> i64 {
+        let ns = |span: Option<Duration>| {
+            let ns = span.unwrap_or_default().as_nanos();
+            i64::try_from(ns).unwrap_or(i64::MAX)
+        };
+        ns(self.forward).saturating_sub(ns(self.back))
+    }
+}

@@ -35,6 +35,9 @@ pub(super) const GRACE: Duration = Duration::from_secs(60);
 /// The longest time that anything may take or be awaited.
 pub(super) const SPAN: Duration = Duration::from_secs(10 * 60);
 
+/// How far the host's wall clock may be set. What lives by it on the node shall not notice much.
+pub(super) const CLOCK_STEP: Duration = Duration::from_secs(60);
+
 /// Memory that a container may use or be limited to, so that no case exhausts the node.
 pub(super) const MEMORY_MIB: u32 = 1_024;
 

@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::outcome::Levels;
 
-pub use beside::{AnotherClientStep, AsideStep, ExecStep, ImageStep, UnknownStep};
+pub use beside::{AnotherClientStep, AsideStep, ExecStep, ImageStep, StepClockStep, UnknownStep};
 pub use claim::{
     KeepsCheck, LatencyCheck, MessageSizeCheck, SandboxStateCheck, SandboxWord, ShownCheck,
 };
@@ -151,6 +151,8 @@ pub enum Need {
     StopSignal,
     /// The runtime has no event stream, or events are switched off. Such a case runs on no other.
     NoEvents,
+    /// The user allows the host's wall clock to be set, and it can be.
+    ClockSteps,
 }
 
 /// A situation that a case provokes. Without it the case is inconclusive.

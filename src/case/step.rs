@@ -11,7 +11,7 @@ use super::subscriptions::{
 };
 use super::{
     AnotherClientStep, AsideStep, ExecStep, FiltersStep, ImageStep, MeanwhileStep, OnEventStep,
-    StopSignal, UnknownStep, WorkloadSpec, duration, event,
+    StepClockStep, StopSignal, UnknownStep, WorkloadSpec, duration, event,
 };
 use crate::history::{EventKind, Flaw};
 
@@ -78,6 +78,8 @@ pub enum Step {
     Unknown(UnknownStep),
     /// Take steps as another client of the runtime.
     AnotherClient(AnotherClientStep),
+    /// Take steps while the host's wall clock is wrong.
+    StepClock(StepClockStep),
     /// Do some steps several times.
     Repeat(RepeatStep),
 }

@@ -66,6 +66,7 @@ bad_cases! {
     billion_laughs
     billion_laughs_in_a_list
     bound_twice
+    clock_set_without_asking
     duration_as_a_number
     empty
     empty_repeat
@@ -309,7 +310,7 @@ fn rows(section: &str) -> Vec<&str> {
 fn check_case_with(step: &str, workload: &str, check: &str) {
     let text = format!(
         "id: ORD-01\ntitle: A claim.\nwhy: Someone is harmed.\nsources: [the CRI]\n\
-         levels: {{cache: must, hint: may}}\nneeds: [memory-limit, host-pid, handlers]\nexclusive: true\nsteps:\n  \
+         levels: {{cache: must, hint: may}}\nneeds: [memory-limit, host-pid, handlers, clock-steps]\nexclusive: true\nsteps:\n  \
          - sandbox: {{as: pod}}\n  - create: {{as: c, in: pod, workload: {{exit: {{code: 0}}}}}}\n  \
          - create: {{as: d, in: pod, memory-mib: 16, workload: {workload}}}\n  \
          - stop: {{container: c, grace: 0s}}\n  - subscribe: {{as: b}}\n  - {step}\nexpect:\n  - {check}\n"
@@ -327,7 +328,7 @@ fn the_vocabulary_of_the_readme_is_right() {
         "never: {of: c, event: deleted}",
     );
     let (steps, workloads, checks) = (rows("## Steps"), rows("## Workloads"), rows("## Expect"));
-    assert_eq!((steps.len(), workloads.len(), checks.len()), (30, 13, 35));
+    assert_eq!((steps.len(), workloads.len(), checks.len()), (31, 13, 35));
     for words in steps {
         let step = words.replace("as: ", "as: another-").replace('…', step);
         check_case_with(&step, workload, check);

@@ -160,6 +160,12 @@ pub(super) struct WatchArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum AllowArg {
+    /// Setting the host's wall clock, by 10 s and for seconds
+    ClockSteps,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum OutputArg {
     Text,
     Json,
@@ -282,6 +288,14 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = percent,
           help_heading = "Execution")]
     pub(super) timeout_scale: u32,
+    /// Allow what a node may not bear, and cases that need it
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_delimiter = ',',
+        help_heading = "Execution"
+    )]
+    pub(super) allow: Vec<AllowArg>,
     /// Run this image, which must hold the workload program, instead of the suite's own
     #[arg(long, value_name = "REF", help_heading = "Execution")]
     pub(super) image: Option<String>,

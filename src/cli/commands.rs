@@ -9,7 +9,7 @@ use clap::CommandFactory;
 use tokio::runtime::Runtime;
 
 use super::args::{
-    ArchiveFormat, BenchCommand, CheckArgs, Cli, ColorArg, Command, FormatArg, OutputArg,
+    AllowArg, ArchiveFormat, BenchCommand, CheckArgs, Cli, ColorArg, Command, FormatArg, OutputArg,
     ProfileArg, RunArgs, SelectionArgs, TierArg,
 };
 use super::{Fault, chain, proof, reports, target};
@@ -268,6 +268,7 @@ fn options(args: &RunArgs, tested: Tested) -> RunOptions {
         image: args.image.clone(),
         runtime_handler: args.runtime_handler.clone(),
         timeout_percent: args.timeout_scale,
+        allow_clock_steps: args.allow.contains(&AllowArg::ClockSteps),
         fail_fast: args.fail_fast,
         teardown: if args.keep {
             TeardownPolicy::KeepFailed

@@ -13,8 +13,8 @@ use super::scope::Scope;
 use super::steps::{Abort, unbound};
 use super::stream_error::StreamError;
 use crate::case::{
-    AwaitEndStep, Branch, ConnectionSpec, PromptStep, QuietStep, Resubscribe, SubscribeStep,
-    UnsubscribeStep,
+    AwaitEndStep, Branch, ConnectionSpec, PromptStep, QuietStep, Resubscribe, StepClockStep,
+    SubscribeStep, UnsubscribeStep,
 };
 use crate::cri::{Over, Subscription};
 use crate::history::{Body, CaseHistory, Observer, PodUid, StreamEnd, SubscriptionId, Took};
@@ -136,6 +136,24 @@ impl CaseRunner {
         let around = scope.set_prompt(Some(self.session.stretched(step.within)));
         let taken = self.clone().steps(&step.steps, scope).await;
         scope.set_prompt(around);
+        taken
+    }
+
+    /// Takes steps while the wall clock is wrong. However they end, it is put right.
+    pub(super) async fn step_clock(
+        self: &Arc<Self>,
+        step: &StepClockStep,
+        scope: &mut Scope,
+    ) -> Result<(), Abort> {
+        let kernel = &self.session.options().kernel;
+        let stepped = kernel.step_clock(step.by_ns()).map_err(|fault| {
+            Abort::Inconclusive(format!("the host's wall clock cannot be set: {fault}"))
+        })?;
+        let taken = self.clone().steps(&step.steps, scope).await;
+        let put_right = stepped.put_right();
+        put_right.map_err(|fault| {
+            Abort::Error(format!("the host's wall clock was not put right: {fault}"))
+        })?;
         taken
     }
 

@@ -10,6 +10,7 @@ use crate::history::{
     Audience, ContainerFilter, ContainerSpec, Host, Offers, Reply, Request, RuntimeStatus,
     SandboxFilter, SandboxSpec, SandboxState, Signal,
 };
+use crate::host::Kernel;
 use crate::workload::Workload;
 
 /// Of what was looked for: why a runtime, or its node, does not have it, if it does not.
@@ -32,6 +33,7 @@ impl Session {
                 Need::Broadcast => self.lack_of_broadcast().await?,
                 Need::HostPid => self.lack_of_processes().await?,
                 Need::MemoryLimit => self.lack_of_counts(),
+                Need::ClockSteps => self.lack_of_clock_steps(),
                 Need::NoEvents => Some(
                     "the runtime offers events, and this is about one that does not; switch them \
                      off, as CRI-O's `enable_pod_events = false` does, and run it again"
@@ -104,6 +106,17 @@ impl Session {
         Some(format!(
             "the kernel's count of OOM kills cannot be read: {fault}"
         ))
+    }
+
+    fn lack_of_clock_steps(&self) -> Option<String> {
+        let options = self.options();
+        let simulated = matches!(options.kernel, Kernel::Simulated(_));
+        let allowed = options.allow_clock_steps || simulated;
+        (!allowed).then(|| {
+            "the host's wall clock would be set 10 s back and forward for a moment, which all that \
+             runs there sees; on a node that can bear it, as root, allow it by --allow clock-steps"
+                .to_owned()
+        })
     }
 
     async fn lack_of_broadcast(&self) -> Result<Option<String>, StreamError> {

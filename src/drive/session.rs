@@ -56,6 +56,8 @@ pub struct SessionOptions {
     pub timeout_percent: u32,
     /// The kernel under the runtime.
     pub kernel: Kernel,
+    /// Whether the host's wall clock may be set.
+    pub allow_clock_steps: bool,
     /// Where this suite shall fail.
     pub sabotage: Sabotage,
 }

@@ -101,6 +101,7 @@ impl CaseRunner {
                 Ok(())
             }
             Step::AnotherClient(step) => self.another_client(step, scope).await,
+            Step::StepClock(step) => self.step_clock(step, scope).await,
             Step::Repeat(step) => self.repeat(step, scope).await,
         }
     }

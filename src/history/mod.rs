@@ -7,6 +7,7 @@
 mod aside;
 mod call;
 mod case_history;
+mod clock;
 pub mod codec;
 mod details;
 mod entry;

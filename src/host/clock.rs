@@ -6,9 +6,9 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError, RwLock};
 
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::{ClockId, Timespec, clock_gettime, clock_settime};
 use tokio::runtime::{Builder, Handle, Id, Runtime};
 use tokio::time::Instant;
 
@@ -101,6 +101,84 @@ pub fn now() -> HostInstant {
     simulated_now().unwrap_or_else(real_now)
 }
 
+/// By how much the host's wall clock is wrong because of us, in nanoseconds.
+static WRONG_BY: Mutex<i64> = Mutex::new(0);
+
+/// The wall clock while it is set wrong. Dropped, it is put right.
+#[derive(Debug)]
+#[must_use = "the clock is put right when this is dropped"]
+pub struct SteppedClock {
+    by_ns: i64,
+}
+
+impl SteppedClock {
+    /// Sets the wall clock by so many nanoseconds: the simulated one on a runtime that has one, or
+    /// else the host's, for all that runs there.
+    ///
+    /// # Errors
+    /// If the system does not let us.
+    pub(super) fn by(by_ns: i64) -> io::Result<Self> {
+        step(by_ns)?;
+        Ok(Self { by_ns })
+    }
+
+    /// Puts the clock right.
+    ///
+    /// # Errors
+    /// If the system does not let us.
+    pub fn put_right(mut self) -> io::Result<()> {
+        step(-std::mem::take(&mut self.by_ns))
+    }
+}
+
+impl Drop for SteppedClock {
+    fn drop(&mut self) {
+        // Whoever could be told has called `put_right`.
+        let _ = step(-self.by_ns);
+    }
+}
+
+/// Puts the host's wall clock right if this process has set it, and is about to end.
+pub fn put_clock_right() {
+    let wrong_by = WRONG_BY.lock().unwrap_or_else(PoisonError::into_inner);
+    let by_ns = *wrong_by;
+    drop(wrong_by);
+    if by_ns != 0 {
+        // There is nobody left to be told.
+        let _ = set_host_clock(-by_ns);
+    }
+}
+
+fn step(by_ns: i64) -> io::Result<()> {
+    if by_ns == 0 {
+        return Ok(());
+    }
+    if step_simulated(by_ns).is_some() {
+        return Ok(());
+    }
+    set_host_clock(by_ns)
+}
+
+fn step_simulated(by_ns: i64) -> Option<()> {
+    let id = Handle::try_current().ok()?.id();
+    let mut all = SIMULATED.write().unwrap_or_else(PoisonError::into_inner);
+    let (_, at) = all.as_mut()?.get_mut(&id)?;
+    at.realtime_ns = at.realtime_ns.saturating_add(by_ns);
+    Some(())
+}
+
+fn set_host_clock(by_ns: i64) -> io::Result<()> {
+    let mut wrong_by = WRONG_BY.lock().unwrap_or_else(PoisonError::into_inner);
+    let wanted = real_now().realtime_ns.saturating_add(by_ns);
+    let wanted = Timespec {
+        tv_sec: wanted.div_euclid(1_000_000_000),
+        tv_nsec: wanted.rem_euclid(1_000_000_000),
+    };
+    clock_settime(ClockId::Realtime, wanted)?;
+    *wrong_by += by_ns;
+    Ok(())
+}
+
 fn simulated_now() -> Option<HostInstant> {
     let all = SIMULATED.read().unwrap_or_else(PoisonError::into_inner);
     let all = all.as_ref()?;
@@ -157,6 +235,22 @@ mod tests {
         assert!(after.since(before) >= HOUR);
         assert!(after.realtime_ns - before.realtime_ns >= 3_600_000_000_000);
         assert!(now().since(real) < HOUR);
+    }
+
+    #[test]
+    fn a_simulated_wall_clock_is_wrong_until_it_is_put_right_and_no_other_clock_is() {
+        let reactor = Reactor::simulated().unwrap();
+        reactor.runtime().block_on(async {
+            let before = now();
+            let stepped = SteppedClock::by(-10_000_000_000).unwrap();
+            let meanwhile = now();
+            assert_eq!(meanwhile.realtime_ns, before.realtime_ns - 10_000_000_000);
+            assert_eq!(meanwhile.monotonic_ns, before.monotonic_ns);
+            stepped.put_right().unwrap();
+            assert_eq!(now(), before);
+            drop(SteppedClock::by(5).unwrap());
+            assert_eq!(now(), before);
+        });
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::{fmt, io};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-pub use clock::{Reactor, now};
+pub use clock::{Reactor, SteppedClock, now, put_clock_right};
 pub use process::ProcessError;
 
 use crate::history::{Host, HostInstant};
@@ -75,6 +75,14 @@ impl Kernel {
             Self::Simulated(simulated) if simulated.kill_sandbox(sandbox) => Ok(1),
             Self::Simulated(_) => Err(ProcessError::Missing(sandbox.to_owned())),
         }
+    }
+
+    /// Sets the wall clock under the runtime by so many nanoseconds, until that is dropped.
+    ///
+    /// # Errors
+    /// If the system does not let us.
+    pub fn step_clock(&self, by_ns: i64) -> io::Result<SteppedClock> {
+        SteppedClock::by(by_ns)
     }
 
     /// The host under the runtime as it is now; none under one that is simulated.

@@ -40,6 +40,15 @@ impl<T> Agenda<T> {
     }
 }
 
+/// A moment so much earlier, by both clocks.
+pub(super) fn before(at: HostInstant, by: Duration) -> HostInstant {
+    let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+    HostInstant {
+        monotonic_ns: at.monotonic_ns.saturating_sub(by),
+        realtime_ns: at.realtime_ns.saturating_sub_unsigned(by),
+    }
+}
+
 /// A moment so much later, by both clocks.
 pub(super) fn later(at: HostInstant, by: Duration) -> HostInstant {
     let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);

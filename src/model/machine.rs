@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::agenda::{Agenda, later};
+use super::agenda::{Agenda, before, later};
 use super::behaviour::{Answer, Behaviour, Delivery, ExitNotice, NonTransition};
 use super::containers::Container;
 use super::images::names;
@@ -127,10 +127,17 @@ impl Machine {
     /// Does all that is due by now.
     pub fn advance(&mut self, now: HostInstant) {
         while let Some((at, deed)) = self.agenda.pop(now) {
-            self.now = self.now.max(at);
+            self.reach(before(now, now.since(at)));
             self.perform(deed);
         }
-        self.now = self.now.max(now);
+        self.reach(now);
+    }
+
+    /// Time goes on, which the monotonic clock tells. The other one may have been set meanwhile.
+    fn reach(&mut self, at: HostInstant) {
+        if at.monotonic_ns >= self.now.monotonic_ns {
+            self.now = at;
+        }
     }
 
     fn perform(&mut self, deed: Deed) {

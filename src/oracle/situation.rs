@@ -1,10 +1,19 @@
 //! Whether the situation that a case is about has arisen.
 
-use crate::case::{Case, Situation};
+use std::time::Duration;
+
+use crate::case::{Case, Need, Situation};
 use crate::history::{CaseHistory, HostFact};
 
 /// Why the case proves nothing, if its situation did not arise.
 pub(super) fn missing(case: &Case, history: &CaseHistory) -> Option<String> {
+    let unwanted = !case.needs.contains(&Need::ClockSteps);
+    if let Some(set_by_ns) = history.clock_set_by().filter(|_| unwanted) {
+        let set_by = Duration::from_nanos(set_by_ns.unsigned_abs());
+        return Some(format!(
+            "the host's wall clock was set meanwhile, by {set_by:?}: times cannot be compared"
+        ));
+    }
     match case.provokes? {
         Situation::OomKill => {
             let kills: Vec<u64> = history
@@ -18,5 +27,61 @@ pub(super) fn missing(case: &Case, history: &CaseHistory) -> Option<String> {
                 [] | [_] => Some("the kernel's count of OOM kills was not read".to_owned()),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::case::load;
+    use crate::history::CaseRun;
+    use crate::oracle::{invariants, script};
+
+    /// STARTED is made 10 s before CREATED was; from its call on, the wall clock is wrong by so
+    /// much.
+    fn started_in_the_past(wrong_by_ns: i64) -> CaseHistory {
+        let mut history = CaseHistory::new(CaseRun(1));
+        let told = "pod run; c create; c CREATED; c start; c STARTED at=-10s; end";
+        for mut entry in script::entries(told) {
+            if entry.seq.0 >= 6 {
+                entry.at.realtime_ns += wrong_by_ns;
+            }
+            history.push(&Arc::new(entry));
+        }
+        history
+    }
+
+    fn broken(history: &CaseHistory) -> Vec<String> {
+        let broken = invariants(history).into_iter();
+        broken.map(|violation| violation.rule).collect()
+    }
+
+    fn case(id: &str) -> Case {
+        let cases = load::embedded().expect("the cases are valid");
+        cases
+            .into_iter()
+            .find(|case| case.id == id)
+            .expect("it is there")
+    }
+
+    #[test]
+    fn a_clock_that_is_set_convicts_nobody_by_its_times() {
+        let told = broken(&started_in_the_past(0));
+        assert!(told.iter().any(|rule| rule == "INV-05"), "{told:?}");
+        assert_eq!(broken(&started_in_the_past(-999_000_000)), told);
+        assert!(broken(&started_in_the_past(-10_000_000_000)).is_empty());
+        assert!(broken(&started_in_the_past(10_000_000_000)).is_empty());
+    }
+
+    #[test]
+    fn a_clock_that_somebody_sets_leaves_a_case_open_unless_it_is_about_that() {
+        let (other, own) = (case("ORD-04"), case("TIM-07"));
+        assert_eq!(missing(&other, &started_in_the_past(0)), None);
+        let set = started_in_the_past(-10_000_000_000);
+        let why = "the host's wall clock was set meanwhile, by 10s: times cannot be compared";
+        assert_eq!(missing(&other, &set).as_deref(), Some(why));
+        assert_eq!(missing(&own, &set), None);
     }
 }

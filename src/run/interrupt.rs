@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Exit, outputs};
 use crate::history::RunId;
+use crate::host;
 
 /// Which signal, if any, has stopped the run.
 #[derive(Clone, Debug, Default)]
@@ -54,6 +55,7 @@ pub(super) fn watch(
              {run}"
         ));
         outputs::remove(&unfinished);
+        host::put_clock_right();
         std::process::exit(Exit::Undecided as i32);
     });
     Ok(interrupts)

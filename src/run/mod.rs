@@ -119,6 +119,8 @@ pub struct RunOptions {
     pub runtime_handler: String,
     /// By how many percent bounds on time are stretched: 100 for not at all.
     pub timeout_percent: u32,
+    /// Whether cases may set the host's wall clock.
+    pub allow_clock_steps: bool,
     /// Start no further case once one has failed.
     pub fail_fast: bool,
     /// What to do with the pods of a failed case.

@@ -120,6 +120,7 @@ pub(super) async fn prepare(
         runtime_handler: options.runtime_handler.clone(),
         timeout_percent: options.timeout_percent,
         kernel: kernel.clone(),
+        allow_clock_steps: options.allow_clock_steps,
         sabotage: options.sabotage.clone(),
     };
     let session = Session::new(session_options, caller.clone(), metrics.clone(), stop);

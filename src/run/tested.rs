@@ -108,6 +108,7 @@ impl RunOptions {
             image: None,
             runtime_handler: String::new(),
             timeout_percent: 100,
+            allow_clock_steps: false,
             fail_fast: false,
             teardown: TeardownPolicy::default(),
             sabotage: Sabotage::default(),

@@ -85,7 +85,11 @@ impl<'a> Walk<'a, '_> {
     fn step(&mut self, step: &'a Step, round: Round) {
         let nested = matches!(
             step,
-            Step::Repeat(_) | Step::Prompt(_) | Step::Parallel(_) | Step::AnotherClient(_)
+            Step::Repeat(_)
+                | Step::Prompt(_)
+                | Step::Parallel(_)
+                | Step::AnotherClient(_)
+                | Step::StepClock(_)
         );
         if !nested {
             self.taken = self.taken.saturating_add(round.times);
@@ -142,6 +146,7 @@ impl<'a> Walk<'a, '_> {
             Step::Exec(step) => self.exec(step, round),
             Step::Aside(step) => self.aside(step),
             Step::AnotherClient(step) => self.steps(&step.steps, round),
+            Step::StepClock(step) => self.step_clock(step, round),
             Step::Repeat(step) => self.repeat(step, round),
         }
     }
@@ -352,6 +357,7 @@ fn keyword(step: &Step) -> &'static str {
         Step::Image(_) => "image",
         Step::Unknown(_) => "unknown",
         Step::AnotherClient(_) => "another-client",
+        Step::StepClock(_) => "step-clock",
         Step::Repeat(_) => "repeat",
     }
 }

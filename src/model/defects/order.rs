@@ -4,10 +4,33 @@ use std::time::Duration;
 
 use super::stream::{at_once, is_of_sandbox};
 use super::{Defect, Fault};
-use crate::history::{Event, EventKind};
+use crate::history::{Event, EventKind, RuntimeNanos};
 use crate::model::{Delivery, Passage};
 
 pub(super) const ORDER: &[Defect] = &[
+    Defect {
+        name: "clock-decides-what-is-new",
+        what: "An event is not sent when the wall clock says that it is older than the one before.",
+        imitates: "kubernetes pkg/kubelet/container/cache.go (an older time is dropped)",
+        requirements: &["R20"],
+        shown_in: &["TIM-07"],
+        noticed_by: &["TIM-07"],
+        fault: Fault::Events(|passage, event| {
+            let sent = Event {
+                created_at: RuntimeNanos(passage.at.realtime_ns),
+                ..event.clone()
+            };
+            if passage
+                .held
+                .iter()
+                .any(|before| before.created_at > sent.created_at)
+            {
+                return Vec::new();
+            }
+            *passage.held = vec![sent];
+            Delivery::now(event)
+        }),
+    },
     Defect {
         name: "stopped-before-started",
         what: "STARTED comes only after STOPPED.",

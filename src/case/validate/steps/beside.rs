@@ -3,7 +3,10 @@
 use super::{Round, Walk};
 use crate::case::validate::names::{Kind, Wanted};
 use crate::case::validate::workload;
-use crate::case::{AsideStep, Branch, CreateStep, ExecStep, Need, SandboxRef, SandboxStep, Terms};
+use crate::case::{
+    AsideStep, Branch, CreateStep, ExecStep, Need, SandboxRef, SandboxStep, StepClockStep, Terms,
+    limits,
+};
 use crate::history::AsideOf;
 
 impl<'a> Walk<'a, '_> {
@@ -42,6 +45,27 @@ impl<'a> Walk<'a, '_> {
                 .object("the case does not say that it needs the host's processes")
                 .advise("add `needs: [host-pid]`");
         }
+    }
+
+    pub(super) fn step_clock(&mut self, step: &'a StepClockStep, round: Round) {
+        self.alone("the clock would be wrong for other cases, too");
+        if !self.file.needs.contains(&Need::ClockSteps) {
+            self.found
+                .object("the case does not say that it sets the host's clock")
+                .advise("add `needs: [clock-steps]`");
+        }
+        if step.back.is_some() == step.forward.is_some() {
+            self.found
+                .object("the clock is set either `back` or `forward`");
+        }
+        for (key, span) in [("back", step.back), ("forward", step.forward)] {
+            if span.is_some_and(|span| span > limits::CLOCK_STEP) {
+                let most = limits::CLOCK_STEP;
+                self.found
+                    .object_to(key, format!("the clock can be wrong by {most:?} at most"));
+            }
+        }
+        self.steps(&step.steps, round);
     }
 
     pub(super) fn others(&mut self, step: &CreateStep) {
