@@ -6,6 +6,8 @@
     reason = "doc comments are help texts here, shown as they stand"
 )]
 
+mod run;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,6 +18,10 @@ use super::reports::{CompareArgs, SchemaArg};
 use crate::limits;
 use crate::model::{Defect, defects};
 use crate::run::EXIT_CODES;
+
+pub(super) use run::{
+    AllowArg, ColorArg, FormatArg, ProfileArg, ReportArgs, RunArgs, SelectionArgs, TierArg,
+};
 
 /// Conformance tests for a container runtime's event stream, the CRI's GetContainerEvents.
 ///
@@ -160,12 +166,6 @@ pub(super) struct WatchArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum AllowArg {
-    /// Setting the host's wall clock, by 10 s and for seconds
-    ClockSteps,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum OutputArg {
     Text,
     Json,
@@ -243,170 +243,6 @@ pub(super) struct ConnectionArgs {
         help_heading = "Runtime"
     )]
     pub(super) config: Option<PathBuf>,
-}
-
-/// What to run and how to tell it.
-#[derive(Debug, Args)]
-pub(super) struct RunArgs {
-    #[command(flatten)]
-    pub(super) selection: SelectionArgs,
-    /// Only cases that failed or were not decided in a run, by its JSON or JUnit report; also those
-    /// in which an invariant was broken
-    #[arg(long, value_name = "REPORT", help_heading = "Selection")]
-    pub(super) rerun_failed: Option<PathBuf>,
-    /// List the selected cases and stop; no runtime is needed
-    #[arg(long, help_heading = "Selection")]
-    pub(super) list: bool,
-    /// Panic after the first step of this case; for the suite's own tests
-    #[arg(long, value_name = "ID", hide = true)]
-    pub(super) panic_in: Option<String>,
-    /// Panic when this case is judged; for the suite's own tests
-    #[arg(long, value_name = "ID", hide = true)]
-    pub(super) panic_judging: Option<String>,
-    /// Read cases from a file or folder instead of the built-in ones
-    #[arg(long, value_name = "PATH", help_heading = "Selection")]
-    pub(super) cases: Option<PathBuf>,
-    /// Run each case so many times
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 1,
-        value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::REPETITIONS)),
-        help_heading = "Execution"
-    )]
-    pub(super) repeat: u32,
-    /// How many cases may run at once [default: twice the processors, at most 8]
-    #[arg(long, value_name = "N", value_parser = threads, help_heading = "Execution")]
-    pub(super) test_threads: Option<usize>,
-    /// Start no further case once one has failed
-    #[arg(long, help_heading = "Execution")]
-    pub(super) fail_fast: bool,
-    /// Leave the pods of failed cases for a look
-    #[arg(long, help_heading = "Execution")]
-    pub(super) keep: bool,
-    /// Stretch every bound on time by this factor, for slow machines
-    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = percent,
-          help_heading = "Execution")]
-    pub(super) timeout_scale: u32,
-    /// Allow what a node may not bear, and cases that need it
-    #[arg(
-        long,
-        value_name = "WHAT",
-        value_delimiter = ',',
-        help_heading = "Execution"
-    )]
-    pub(super) allow: Vec<AllowArg>,
-    /// Run this image, which must hold the workload program, instead of the suite's own
-    #[arg(long, value_name = "REF", help_heading = "Execution")]
-    pub(super) image: Option<String>,
-    /// The runtime handler (RuntimeClass handler) to run pods with
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = "",
-        hide_default_value = true,
-        help_heading = "Execution"
-    )]
-    pub(super) runtime_handler: String,
-    #[command(flatten)]
-    pub(super) report: ReportArgs,
-    /// Serve metrics as a kubelet's during the run, at an address such as 127.0.0.1:9101
-    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Output")]
-    pub(super) metrics_address: Option<SocketAddr>,
-    /// Write all that was seen and done, for `check` and `show`
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(super) history: Option<PathBuf>,
-}
-
-/// Which cases are meant.
-#[derive(Debug, Args)]
-pub(super) struct SelectionArgs {
-    /// Only cases that one of these takes: a part of an id or name, such as ORD-01 or order::;
-    /// a pattern for the whole, such as 'ORD-*'; tag:WORD; or req:ID, a requirement
-    #[arg(value_name = "FILTER")]
-    pub(super) filter: Vec<String>,
-    /// How large the run may be; each tier includes the smaller ones [default: extended, but for
-    /// `check` all that was run]
-    #[arg(long, value_enum, help_heading = "Selection")]
-    pub(super) tier: Option<TierArg>,
-    /// For whom to judge; a broken rule that is a MUST for none of them is advice
-    #[arg(
-        long,
-        value_name = "PROFILE",
-        value_enum,
-        value_delimiter = ',',
-        help_heading = "Verdict"
-    )]
-    pub(super) profile: Vec<ProfileArg>,
-    /// Filters are whole ids or names
-    #[arg(long, help_heading = "Selection")]
-    pub(super) exact: bool,
-    /// Leave out cases and invariants that this takes; may be repeated
-    #[arg(long, value_name = "FILTER", help_heading = "Selection")]
-    pub(super) skip: Vec<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum TierArg {
-    /// What no runtime should be without: a minute or two
-    Core,
-    /// All that needs no more than the node
-    Extended,
-    /// Also what is slow, or needs the node alone
-    Full,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum ProfileArg {
-    /// Kubelet 1.26 to 1.36, which believes what an event carries
-    Cache,
-    /// Kubelet 1.37 and later, which relists a pod when STOPPED comes
-    Hint,
-    /// Others, several of which may listen at once
-    Observer,
-    /// All of them, as by default; for `check`, instead of those of the run
-    All,
-}
-
-/// How verdicts are told.
-#[derive(Debug, Args)]
-pub(super) struct ReportArgs {
-    /// Failures that are known of this runtime: a YAML file of case, reason and link
-    #[arg(long, value_name = "FILE", help_heading = "Verdict")]
-    pub(super) expectations: Option<PathBuf>,
-    /// Write a file of known failures to finish: what failed, and what --expectations lists and is
-    /// not mended; never over a file that is there
-    #[arg(long, value_name = "FILE", help_heading = "Verdict")]
-    pub(super) write_expectations: Option<PathBuf>,
-    /// How to print results
-    #[arg(long, value_enum, default_value_t = FormatArg::Pretty, help_heading = "Output")]
-    pub(super) format: FormatArg,
-    /// When to colour them; NO_COLOR is obeyed
-    #[arg(long, value_enum, default_value_t = ColorArg::Auto, help_heading = "Output")]
-    pub(super) color: ColorArg,
-    /// Write a JUnit XML report
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(super) junit: Option<PathBuf>,
-    /// Write a JSON report
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(super) json: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum FormatArg {
-    /// A line for each case
-    Pretty,
-    /// A character for each case
-    Terse,
-    /// libtest's JSON events
-    Json,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum ColorArg {
-    Auto,
-    Always,
-    Never,
 }
 
 /// A defect that a relay can have, or none.
