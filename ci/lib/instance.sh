@@ -7,6 +7,7 @@
 # process keeps the namespace while containerd restarts. The CRI socket lies outside /run, for clients.
 
 sandbox_image=localhost/pause:test
+beside=cri-ci-beside # The namespace of containers that are not made through the CRI.
 
 use_instance() {
   name=$1
@@ -257,9 +258,24 @@ import_sandbox_image() {
   in_instance "$ctr" -a "$socket" -n k8s.io images import "$(realpath "$tar")" \
     >>"$instance/containerd.log" 2>&1 ||
     die_with_log "ctr cannot import the sandbox image $tar"
+  in_instance "$ctr" -a "$socket" -n "$beside" images import "$(realpath "$tar")" \
+    >>"$instance/containerd.log" 2>&1 ||
+    die_with_log "ctr cannot import the sandbox image $tar into the namespace $beside"
   # The CRI learns of it by an event.
   wait_until 10 cri_has_sandbox_image ||
     die_with_log "the CRI does not list $sandbox_image after importing $tar (10 s)"
+}
+
+# outsider: a command that any shell outside the instance can run. Its container has no output, for
+# which a place in the instance's own /run would be needed.
+outsider() {
+  local ctr oci_runtime
+  ctr=$(containerd_bin "$version" ctr)
+  oci_runtime=$(oci_bin "$version" "$oci")
+  # shellcheck disable=SC2016 # The shell that runs it expands the number, for a name of its own.
+  printf '%q --address %q --namespace %q run --rm --null-io --runc-binary %q --runc-root %q %q %s %s\n' \
+    "$ctr" "$socket" "$beside" "$oci_runtime" "$instance/oci" "$sandbox_image" 'outsider-$$' \
+    '/workload exit 0 300'
 }
 
 cri_has_sandbox_image() { cri_list ImageService/ListImages | grep -aF "$sandbox_image" >/dev/null; }
@@ -371,12 +387,12 @@ thaw() {
   done
 }
 
-# Removes them, and then their parents as far as these are empty. k8s.io is the parent that containerd
-# itself uses.
+# Removes them, and then their parents as far as these are empty. The parents that containerd itself uses
+# are named as its namespaces are.
 remove_cgroups() {
   local root path
   for root in $(cgroup_roots); do
-    for path in $1 /k8s.io/any; do
+    for path in $1 /k8s.io/any "/$beside/any"; do
       [[ ! -d $root$path ]] || find "$root$path" -depth -type d -exec rmdir {} + || true
       while path=${path%/*} && [[ -n $path ]]; do
         rmdir "$root$path" 2>/dev/null || break

@@ -1,5 +1,5 @@
-//! Steps that go on beside a container's own life: commands in it, calls that change nothing, and
-//! what another client does.
+//! Steps that go on beside a container's own life: commands in it, calls that change nothing, what
+//! another client does, and what nobody does by the CRI.
 
 use std::time::Duration;
 
@@ -80,6 +80,11 @@ pub enum UnknownStep {
     /// Remove a sandbox.
     RemoveSandbox,
 }
+
+/// Run the user's command that makes a container outside the CRI, to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "nothing, as in `outside-cri: {}`")]
+pub struct OutsideCriStep {}
 
 /// Take steps as another client would, whose calls have a connection of their own. Lists and
 /// statuses are asked for as ever.

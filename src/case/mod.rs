@@ -33,7 +33,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::outcome::Levels;
 
-pub use beside::{AnotherClientStep, AsideStep, ExecStep, ImageStep, StepClockStep, UnknownStep};
+pub use beside::{
+    AnotherClientStep, AsideStep, ExecStep, ImageStep, OutsideCriStep, StepClockStep, UnknownStep,
+};
 pub use claim::{
     KeepsCheck, LatencyCheck, MessageSizeCheck, SandboxStateCheck, SandboxWord, ShownCheck,
 };
@@ -153,6 +155,8 @@ pub enum Need {
     NoEvents,
     /// The user allows the host's wall clock to be set, and it can be.
     ClockSteps,
+    /// The user has a command that makes a container outside the CRI.
+    OutsideCri,
 }
 
 /// A situation that a case provokes. Without it the case is inconclusive.

@@ -11,7 +11,7 @@ use super::subscriptions::{
 };
 use super::{
     AnotherClientStep, AsideStep, ExecStep, FiltersStep, ImageStep, MeanwhileStep, OnEventStep,
-    StepClockStep, StopSignal, UnknownStep, WorkloadSpec, duration, event,
+    OutsideCriStep, StepClockStep, StopSignal, UnknownStep, WorkloadSpec, duration, event,
 };
 use crate::history::{EventKind, Flaw};
 
@@ -80,6 +80,8 @@ pub enum Step {
     AnotherClient(AnotherClientStep),
     /// Take steps while the host's wall clock is wrong.
     StepClock(StepClockStep),
+    /// Let a container live that is not made through the CRI.
+    OutsideCri(OutsideCriStep),
     /// Do some steps several times.
     Repeat(RepeatStep),
 }

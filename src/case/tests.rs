@@ -91,6 +91,7 @@ bad_cases! {
     number_for_a_step
     only_a_comment
     oom_without_memory_limits
+    outside_cri_without_a_need
     repeat_out_of_bounds
     repeat_with_two_counts
     repeat_within_repeats
@@ -310,7 +311,9 @@ fn rows(section: &str) -> Vec<&str> {
 fn check_case_with(step: &str, workload: &str, check: &str) {
     let text = format!(
         "id: ORD-01\ntitle: A claim.\nwhy: Someone is harmed.\nsources: [the CRI]\n\
-         levels: {{cache: must, hint: may}}\nneeds: [memory-limit, host-pid, handlers, clock-steps]\nexclusive: true\nsteps:\n  \
+         levels: {{cache: must, hint: may}}\n\
+         needs: [memory-limit, host-pid, handlers, clock-steps, outside-cri]\n\
+         exclusive: true\nsteps:\n  \
          - sandbox: {{as: pod}}\n  - create: {{as: c, in: pod, workload: {{exit: {{code: 0}}}}}}\n  \
          - create: {{as: d, in: pod, memory-mib: 16, workload: {workload}}}\n  \
          - stop: {{container: c, grace: 0s}}\n  - subscribe: {{as: b}}\n  - {step}\nexpect:\n  - {check}\n"
@@ -328,7 +331,7 @@ fn the_vocabulary_of_the_readme_is_right() {
         "never: {of: c, event: deleted}",
     );
     let (steps, workloads, checks) = (rows("## Steps"), rows("## Workloads"), rows("## Expect"));
-    assert_eq!((steps.len(), workloads.len(), checks.len()), (31, 13, 35));
+    assert_eq!((steps.len(), workloads.len(), checks.len()), (32, 13, 35));
     for words in steps {
         let step = words.replace("as: ", "as: another-").replace('…', step);
         check_case_with(&step, workload, check);

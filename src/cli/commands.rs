@@ -267,6 +267,7 @@ fn options(args: &RunArgs, tested: Tested) -> RunOptions {
         expectations: args.report.expectations.clone(),
         image: args.image.clone(),
         runtime_handler: args.runtime_handler.clone(),
+        offered: args.offered.offered(),
         timeout_percent: args.timeout_scale,
         allow_clock_steps: args.allow.contains(&AllowArg::ClockSteps),
         fail_fast: args.fail_fast,

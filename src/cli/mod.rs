@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod config;
+mod offered;
 mod proof;
 mod reports;
 mod target;

@@ -235,6 +235,27 @@ impl CaseRunner {
         Ok(())
     }
 
+    /// Runs the user's command that makes a container which no call of the CRI makes.
+    pub(super) async fn live_outside_cri(&self) -> Result<(), Abort> {
+        let (options, bound) = (self.session().options(), limits::OUTSIDE_WAIT);
+        let Some(command) = &options.offered.outside_cri else {
+            return Err(Abort::Error("no command was given".to_owned()));
+        };
+        let living = options.kernel.live_outside_cri(command, bound);
+        let lived = tokio::select! {
+            lived = living => lived,
+            () = self.session().stop().cancelled() => {
+                return Err(Abort::Error("interrupted".to_owned()));
+            }
+        };
+        lived.map_err(|fault| {
+            Abort::Inconclusive(format!("the command of --outside-cri: {fault}"))
+        })?;
+        let wanted = "the end of the command of --outside-cri".to_owned();
+        self.waited(wanted, true, bound);
+        Ok(())
+    }
+
     /// Takes steps whose calls have a connection of their own.
     pub(super) async fn another_client(
         self: &Arc<Self>,

@@ -21,6 +21,7 @@ mod sweep;
 
 pub use caller::Caller;
 pub use case_run::{CaseRunner, Executed, TeardownPolicy};
+pub use offers::Offered;
 pub use relist::Relists;
 pub use relister::{Relist, RelistFault, Relister};
 pub use session::{

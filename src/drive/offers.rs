@@ -16,6 +16,14 @@ use crate::workload::Workload;
 /// Of what was looked for: why a runtime, or its node, does not have it, if it does not.
 pub(super) type Lacks = BTreeMap<Need, Option<String>>;
 
+/// What only the user of the suite can provide.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Offered {
+    /// A command for a shell that makes a container outside the CRI, waits for its end and removes
+    /// it.
+    pub outside_cri: Option<String>,
+}
+
 impl Session {
     /// Finds out whether the runtime has all of this.
     ///
@@ -32,6 +40,7 @@ impl Session {
                 Need::StopSignal => self.lack_of_stop_signals().await,
                 Need::Broadcast => self.lack_of_broadcast().await?,
                 Need::HostPid => self.lack_of_processes().await?,
+                Need::OutsideCri => self.lack_of_outsiders(),
                 Need::MemoryLimit => self.lack_of_counts(),
                 Need::ClockSteps => self.lack_of_clock_steps(),
                 Need::NoEvents => Some(
@@ -115,6 +124,16 @@ impl Session {
         (!allowed).then(|| {
             "the host's wall clock would be set 10 s back and forward for a moment, which all that \
              runs there sees; on a node that can bear it, as root, allow it by --allow clock-steps"
+                .to_owned()
+        })
+    }
+
+    fn lack_of_outsiders(&self) -> Option<String> {
+        self.options().offered.outside_cri.is_none().then(|| {
+            "no call of the CRI makes a container outside it: give a command that makes one, waits \
+             for its end and removes it, by --outside-cri or CRI_EVENT_CONFORMANCE_OUTSIDE_CRI; for \
+             containerd \"ctr --namespace beside run --rm --null-io IMAGE outsider COMMAND\", with \
+             an IMAGE that `ctr --namespace beside images import` or `pull` has brought there"
                 .to_owned()
         })
     }

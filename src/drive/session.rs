@@ -12,7 +12,7 @@ use tokio::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
-use super::offers::Lacks;
+use super::offers::{Lacks, Offered};
 use super::stream_error::{StreamError, stream_ended};
 use crate::cri::{Endpoint, Subscription};
 use crate::history::{
@@ -54,6 +54,8 @@ pub struct SessionOptions {
     pub runtime_handler: String,
     /// By how many percent bounds on time are stretched: 100 for not at all.
     pub timeout_percent: u32,
+    /// What the user has for the cases that need it.
+    pub offered: Offered,
     /// The kernel under the runtime.
     pub kernel: Kernel,
     /// Whether the host's wall clock may be set.

@@ -102,6 +102,7 @@ impl CaseRunner {
             }
             Step::AnotherClient(step) => self.another_client(step, scope).await,
             Step::StepClock(step) => self.step_clock(step, scope).await,
+            Step::OutsideCri(_) => self.live_outside_cri().await,
             Step::Repeat(step) => self.repeat(step, scope).await,
         }
     }

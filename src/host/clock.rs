@@ -190,7 +190,7 @@ fn simulated_now() -> Option<HostInstant> {
     })
 }
 
-fn real_now() -> HostInstant {
+pub(super) fn real_now() -> HostInstant {
     let monotonic = clock_gettime(ClockId::Monotonic);
     let realtime = clock_gettime(ClockId::Realtime);
     let monotonic = i128::from(monotonic.tv_sec) * 1_000_000_000 + i128::from(monotonic.tv_nsec);

@@ -3,6 +3,7 @@
 //! The only module that reads a clock or the kernel's files.
 
 mod clock;
+mod command;
 mod facts;
 mod process;
 
@@ -14,6 +15,7 @@ use std::{fmt, io};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 pub use clock::{Reactor, SteppedClock, now, put_clock_right};
+pub use command::CommandError;
 pub use process::ProcessError;
 
 use crate::history::{Host, HostInstant};
@@ -34,6 +36,8 @@ pub trait Simulation: fmt::Debug + Send + Sync {
     fn oom_kills(&self) -> u64;
     /// Kills a sandbox's own process; says whether there was one.
     fn kill_sandbox(&self, id: &str) -> bool;
+    /// A container lives and is removed that was not made through the CRI.
+    fn live_outside_cri(&self);
 }
 
 impl Kernel {
@@ -83,6 +87,29 @@ impl Kernel {
     /// If the system does not let us.
     pub fn step_clock(&self, by_ns: i64) -> io::Result<SteppedClock> {
         SteppedClock::by(by_ns)
+    }
+
+    /// Runs a shell's command that makes a container outside the CRI, waits for its end and removes
+    /// it, so long at most. Whatever it is where the kernel is simulated, there lives one, too.
+    ///
+    /// # Errors
+    /// If it cannot be run, fails, or does not end.
+    pub async fn live_outside_cri(
+        &self,
+        command: &str,
+        bound: Duration,
+    ) -> Result<(), CommandError> {
+        command::run(command, bound).await?;
+        if let Self::Simulated(simulated) = self {
+            simulated.live_outside_cri();
+        }
+        Ok(())
+    }
+
+    /// Whether it is simulated.
+    #[must_use]
+    pub fn is_simulated(&self) -> bool {
+        matches!(self, Self::Simulated(_))
     }
 
     /// The host under the runtime as it is now; none under one that is simulated.

@@ -186,6 +186,8 @@ pub enum NonTransition {
     ImageCall,
     /// What has never been, or is gone, is stopped or removed: STOPPED or DELETED of it.
     UnknownId,
+    /// A container lives that was not made through the CRI: all events of it.
+    OutsideCri,
 }
 
 /// What is left of a sandbox or a container that could not be made.

@@ -100,6 +100,10 @@ impl Simulation for Shared {
         let id = SandboxId::from(id);
         self.with(|machine| machine.kill_sandbox(host::now(), &id))
     }
+
+    fn live_outside_cri(&self) {
+        self.with(|machine| machine.live_outside_cri(host::now()));
+    }
 }
 
 /// Does what is due when it is due, for ever.

@@ -434,9 +434,13 @@ impl Machine {
 
     /// Tells an event of what there is not, if the behaviour wants that.
     pub(super) fn tell_unknown(&mut self, kind: EventKind, id: &ContainerId) {
-        if !self.behaviour.also_tells(NonTransition::UnknownId) {
-            return;
+        if self.behaviour.also_tells(NonTransition::UnknownId) {
+            self.tell_of_nothing(kind, id);
         }
+    }
+
+    /// Tells an event of what is in no sandbox.
+    pub(super) fn tell_of_nothing(&mut self, kind: EventKind, id: &ContainerId) {
         let event = Event {
             container: id.clone(),
             kind,

@@ -151,6 +151,18 @@ impl Machine {
         lived
     }
 
+    /// A container lives, and is removed, that was not made through the CRI: nothing is told of it.
+    pub fn live_outside_cri(&mut self, now: HostInstant) {
+        use EventKind::{Created, Deleted, Started, Stopped};
+        self.advance(now);
+        if self.behaviour.also_tells(NonTransition::OutsideCri) {
+            let id = ContainerId::from(self.random.id());
+            for kind in [Created, Started, Stopped, Deleted] {
+                self.tell_of_nothing(kind, &id);
+            }
+        }
+    }
+
     /// Stops the sandbox if it runs, removes its containers, then the sandbox.
     pub(super) fn remove_sandbox(&mut self, id: &SandboxId) -> Reply {
         if !self.sandboxes.contains_key(id) {

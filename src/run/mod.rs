@@ -32,7 +32,7 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::case::{Case, Requirement, load};
-use crate::drive::{Caller, Sabotage, Session, TeardownPolicy};
+use crate::drive::{Caller, Offered, Sabotage, Session, TeardownPolicy};
 use crate::history::{Body, ExpectationFile, RunEnd, RunId, RunInfo, SandboxId};
 use crate::host::Reactor;
 use crate::metrics::EndpointError;
@@ -117,6 +117,8 @@ pub struct RunOptions {
     pub image: Option<String>,
     /// The runtime handler; empty for the default one.
     pub runtime_handler: String,
+    /// What the user has for the cases that need it.
+    pub offered: Offered,
     /// By how many percent bounds on time are stretched: 100 for not at all.
     pub timeout_percent: u32,
     /// Whether cases may set the host's wall clock.

@@ -10,7 +10,7 @@ use super::outputs::Outputs;
 use super::{RunError, RunOptions, Stand, Target};
 use crate::case::Need;
 use crate::cri::{Client, ConnectError};
-use crate::drive::{self, Caller, Session, SessionOptions, StreamError, SweepError};
+use crate::drive::{self, Caller, Offered, Session, SessionOptions, StreamError, SweepError};
 use crate::history::{Body, CallFault, Reply, Request, RunId, RunInfo};
 use crate::host::Kernel;
 use crate::metrics::Metrics;
@@ -118,6 +118,7 @@ pub(super) async fn prepare(
         endpoint: target.runtime.clone(),
         image,
         runtime_handler: options.runtime_handler.clone(),
+        offered: offered(options, kernel),
         timeout_percent: options.timeout_percent,
         kernel: kernel.clone(),
         allow_clock_steps: options.allow_clock_steps,
@@ -136,6 +137,17 @@ pub(super) async fn prepare(
         }
     }
     Ok((session, foreign_pods))
+}
+
+/// What the user has for the cases that need it. Where the kernel is simulated, so is the rest.
+fn offered(options: &RunOptions, kernel: &Kernel) -> Offered {
+    let given = options.offered.clone();
+    if !kernel.is_simulated() {
+        return given;
+    }
+    Offered {
+        outside_cri: given.outside_cri.or_else(|| Some("true".to_owned())),
+    }
 }
 
 /// The reference of an image that the runtime has. If that is the user's and had to be pulled, it

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{Color, Format, PrepareError, RunOptions};
 use crate::cri::{self, ConnectError, Endpoint, Listener, SocketError};
-use crate::drive::{Sabotage, TeardownPolicy};
+use crate::drive::{Offered, Sabotage, TeardownPolicy};
 use crate::host::{Kernel, Reactor};
 use crate::limits;
 use crate::model::{Behaviour, Defect, Model, Relay};
@@ -107,6 +107,7 @@ impl RunOptions {
             expectations: None,
             image: None,
             runtime_handler: String::new(),
+            offered: Offered::default(),
             timeout_percent: 100,
             allow_clock_steps: false,
             fail_fast: false,

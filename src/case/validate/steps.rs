@@ -147,6 +147,7 @@ impl<'a> Walk<'a, '_> {
             Step::Aside(step) => self.aside(step),
             Step::AnotherClient(step) => self.steps(&step.steps, round),
             Step::StepClock(step) => self.step_clock(step, round),
+            Step::OutsideCri(_) => self.outside_cri(),
             Step::Repeat(step) => self.repeat(step, round),
         }
     }
@@ -358,6 +359,7 @@ fn keyword(step: &Step) -> &'static str {
         Step::Unknown(_) => "unknown",
         Step::AnotherClient(_) => "another-client",
         Step::StepClock(_) => "step-clock",
+        Step::OutsideCri(_) => "outside-cri",
         Step::Repeat(_) => "repeat",
     }
 }

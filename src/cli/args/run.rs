@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::{percent, threads};
+use crate::cli::offered::OfferedArgs;
 use crate::limits;
 
 /// What to run and how to tell it.
@@ -71,6 +72,8 @@ pub(in crate::cli) struct RunArgs {
         help_heading = "Execution"
     )]
     pub(in crate::cli) runtime_handler: String,
+    #[command(flatten)]
+    pub(in crate::cli) offered: OfferedArgs,
     #[command(flatten)]
     pub(in crate::cli) report: ReportArgs,
     /// Serve metrics as a kubelet's during the run, at an address such as 127.0.0.1:9101

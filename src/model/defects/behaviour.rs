@@ -173,6 +173,15 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         noticed_by: &["CMP-04"],
         fault: Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::UnknownId]),
     },
+    Defect {
+        name: "told-of-what-is-outside-the-cri",
+        what: "Containers that were not made through the CRI are told, too, without a sandbox.",
+        imitates: "catalogue: events of the runtime's core that are passed on unseen",
+        requirements: &["R6"],
+        shown_in: &["NEG-08"],
+        noticed_by: &["NEG-08"],
+        fault: Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::OutsideCri]),
+    },
     // What could not be made.
     Defect {
         name: "created-for-a-refused-creation",

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::history::EventKind;
-use crate::model::{Audience, Delivery, FullQueue, Offer, Order, Passage, Replay};
+use crate::model::{Audience, Delivery, FullQueue, NonTransition, Offer, Order, Passage, Replay};
 
 /// A behaviour that differs from the model's in one thing.
 fn with(change: impl FnOnce(&mut Behaviour)) -> Behaviour {
@@ -188,4 +188,19 @@ fn hooks_change_answers_or_keep_them() {
     assert!(stand.machine.take_answer(version).is_some());
     stand.pass(SECOND * 3600);
     assert!(stand.machine.take_answer(images).is_none());
+}
+
+#[test]
+fn what_lives_outside_the_cri_is_not_told_unless_a_defect_does() {
+    use EventKind::{Created, Deleted, Started, Stopped};
+    let mut stand = Stand::new(Behaviour::default());
+    stand.machine.live_outside_cri(stand.now);
+    stand.told(&[]);
+    let mut stand = Stand::new(Behaviour {
+        told_too: &[NonTransition::OutsideCri],
+        ..Behaviour::default()
+    });
+    stand.machine.live_outside_cri(stand.now);
+    let kinds: Vec<_> = stand.events().into_iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [Created, Started, Stopped, Deleted]);
 }

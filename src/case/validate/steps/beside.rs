@@ -68,6 +68,14 @@ impl<'a> Walk<'a, '_> {
         self.steps(&step.steps, round);
     }
 
+    pub(super) fn outside_cri(&mut self) {
+        if !self.file.needs.contains(&Need::OutsideCri) {
+            self.found
+                .object("there may be no command that makes such a container")
+                .advise("add `needs: [outside-cri]`");
+        }
+    }
+
     pub(super) fn others(&mut self, step: &CreateStep) {
         if let Some(twin) = &step.same_as {
             self.resolve(("same-as", twin), Wanted::Container);

@@ -1,0 +1,268 @@
+//! Commands that the user has given, run on this host by a shell.
+//!
+//! A command has a process group of its own, which ends with it: what it leaves there is killed,
+//! and so is all of it when its time is over or nobody waits for it any more.
+
+use std::io::{self, PipeReader, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+use super::clock::real_now;
+use crate::limits;
+
+/// Why a command did not do what it was to do.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// It said so.
+    #[error("it ended with {status}{}", said(output))]
+    Failed {
+        /// How it ended.
+        status: ExitStatus,
+        /// The end of what it said.
+        output: String,
+    },
+    /// It was killed for its time.
+    #[error("it had not ended within {bound:?}, and was killed{}", said(output))]
+    Slow {
+        /// The time that it had.
+        bound: Duration,
+        /// The end of what it said.
+        output: String,
+    },
+    /// What the system said.
+    #[error("run it: {0}")]
+    System(#[from] io::Error),
+}
+
+fn said(output: &str) -> String {
+    match output.trim() {
+        "" => ", and said nothing".to_owned(),
+        output => format!(", and said: {output}"),
+    }
+}
+
+/// A command that runs. Dropped, it is killed with its process group.
+#[derive(Debug)]
+struct Running {
+    child: Child,
+    ended: bool,
+}
+
+/// What was seen of a command.
+#[derive(Debug)]
+struct Watched {
+    ended: bool,
+    output: Tail,
+}
+
+/// The end of an output.
+#[derive(Debug, Default)]
+struct Tail(Vec<u8>);
+
+/// Runs a command by a shell, so long at most, and waits for its end.
+pub(super) async fn run(command: &str, bound: Duration) -> Result<(), CommandError> {
+    let (mut running, output) = Running::start(command)?;
+    let handle = running.handle()?;
+    let watching = tokio::task::spawn_blocking(move || watch(&handle, output, bound));
+    let watched = watching.await.map_err(io::Error::from)??;
+    let status = running.end()?;
+    let output = watched.output.text();
+    match watched.ended {
+        false => Err(CommandError::Slow { bound, output }),
+        true if status.success() => Ok(()),
+        true => Err(CommandError::Failed { status, output }),
+    }
+}
+
+impl Running {
+    fn start(command: &str) -> io::Result<(Self, PipeReader)> {
+        let (output, input) = io::pipe()?;
+        let child = Command::new("sh")
+            .args(["-c", command])
+            .stdin(Stdio::null())
+            .stdout(input.try_clone()?)
+            .stderr(input)
+            .process_group(0)
+            .spawn()?;
+        let ended = false;
+        Ok((Self { child, ended }, output))
+    }
+
+    fn handle(&self) -> io::Result<OwnedFd> {
+        let handle = self.pid().map(|pid| pidfd_open(pid, PidfdFlags::empty()));
+        Ok(handle.ok_or(io::ErrorKind::NotFound)??)
+    }
+
+    /// Kills what is left of it, and waits for its end. Until then its number is that of its group
+    /// and nobody else's.
+    fn end(&mut self) -> io::Result<ExitStatus> {
+        if let Some(group) = self.pid() {
+            // There is none if all of it has ended.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        self.ended = true;
+        self.child.wait()
+    }
+
+    fn pid(&self) -> Option<Pid> {
+        Pid::from_raw(i32::try_from(self.child.id()).ok()?)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.ended {
+            // Nobody is left who could be told.
+            let _ = self.end();
+        }
+    }
+}
+
+/// Reads what a command says until it has ended or its time is over.
+fn watch(handle: &OwnedFd, mut output: PipeReader, bound: Duration) -> io::Result<Watched> {
+    let began = real_now();
+    let mut tail = Tail::default();
+    let mut open = true;
+    loop {
+        let left = bound.saturating_sub(real_now().since(began));
+        let wait = Timespec::try_from(left).map_err(io::Error::other)?;
+        let mut watched = vec![PollFd::new(handle, PollFlags::IN)];
+        if open {
+            watched.push(PollFd::new(&output, PollFlags::IN));
+        }
+        match poll(&mut watched, Some(&wait)) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(fault) => return Err(fault.into()),
+        }
+        let ended = !watched[0].revents().is_empty();
+        let says = watched.get(1).is_some_and(|it| !it.revents().is_empty());
+        if says && !left.is_zero() {
+            open = tail.take(&mut output)?;
+        } else if ended || left.is_zero() {
+            return Ok(Watched {
+                ended,
+                output: tail,
+            });
+        }
+    }
+}
+
+impl Tail {
+    /// Reads once; says whether there may be more.
+    fn take(&mut self, output: &mut PipeReader) -> io::Result<bool> {
+        let mut read = [0; 1024];
+        let length = output.read(&mut read)?;
+        self.0.extend_from_slice(&read[..length]);
+        let surplus = self.0.len().saturating_sub(limits::OUTSIDE_OUTPUT_BYTES);
+        self.0.drain(..surplus);
+        Ok(length > 0)
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::host::{Reactor, elapsed, now, start_ticks};
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn told(command: &str, bound: Duration) -> Result<(), String> {
+        let reactor = Reactor::real().unwrap();
+        let ran = reactor.runtime().block_on(run(command, bound));
+        ran.map_err(|fault| fault.to_string())
+    }
+
+    #[track_caller]
+    fn check(command: &str, fault: &str) {
+        let told = told(command, LONG).unwrap_err();
+        assert_eq!(told, fault);
+    }
+
+    #[test]
+    fn a_command_succeeds_or_says_why_not() {
+        assert_eq!(told("exit 0", LONG), Ok(()));
+        assert_eq!(told("echo nobody asks", LONG), Ok(()));
+        check("exit 3", "it ended with exit status: 3, and said nothing");
+        check(
+            "echo no image; echo at all >&2; exit 1",
+            "it ended with exit status: 1, and said: no image\nat all",
+        );
+        check(
+            "kill -9 $$",
+            "it ended with signal: 9 (SIGKILL), and said nothing",
+        );
+    }
+
+    #[test]
+    fn only_the_end_of_what_it_says_is_told() {
+        let told = told("yes | head -c 1000000; echo end; exit 1", LONG).unwrap_err();
+        assert!(told.ends_with("y\nend"), "{told}");
+        assert!(told.len() < 2 * limits::OUTSIDE_OUTPUT_BYTES);
+    }
+
+    /// Waits until the process has ended whose number is in a file: nobody tells when a killed one
+    /// has that is not our child.
+    fn await_end(file: &Path) {
+        let pid = std::fs::read_to_string(file).unwrap();
+        let pid = pid.trim().parse().unwrap();
+        let began = now();
+        while start_ticks(pid).is_some() {
+            assert!(elapsed(began) < LONG, "{pid} lives");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn what_takes_too_long_is_killed_with_all_that_it_has_begun() {
+        let folder = tempfile::tempdir().unwrap();
+        let pid = folder.path().join("pid");
+        let command = format!("sleep 600 & echo $! >{}; wait", pid.display());
+        let began = now();
+        let told = told(&command, Duration::from_millis(500)).unwrap_err();
+        assert!(told.starts_with("it had not ended within 500ms"), "{told}");
+        assert!(elapsed(began) < LONG);
+        await_end(&pid);
+    }
+
+    #[test]
+    fn what_is_left_in_the_background_is_not_waited_for_and_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let pid = folder.path().join("pid");
+        let command = format!("sleep 600 & echo $! >{}", pid.display());
+        let began = now();
+        assert_eq!(told(&command, LONG), Ok(()));
+        assert!(elapsed(began) < LONG);
+        await_end(&pid);
+    }
+
+    #[test]
+    fn a_command_that_says_more_than_anybody_reads_has_its_time_and_no_more() {
+        let told = told("yes", Duration::from_millis(200)).unwrap_err();
+        assert!(told.starts_with("it had not ended within 200ms"), "{told}");
+    }
+
+    #[test]
+    fn simulated_time_stands_still_while_a_command_runs() {
+        let reactor = Reactor::simulated().unwrap();
+        let began = reactor.runtime().block_on(async {
+            let began = now();
+            let bounded = tokio::time::timeout(LONG, run("sleep 0.1", LONG)).await;
+            assert!(bounded.is_ok_and(|ran| ran.is_ok()));
+            elapsed(began)
+        });
+        assert_eq!(began, Duration::ZERO);
+    }
+}
