@@ -81,9 +81,6 @@ pub const SWEEP_PACE: Duration = Duration::from_millis(10);
 /// `ctr run` takes on a slow node.
 pub const OUTSIDE_WAIT: Duration = Duration::from_secs(30);
 
-/// How much of what it says is told when it fails: the last lines of a shell's or a tool's message.
-pub const OUTSIDE_OUTPUT_BYTES: usize = 2 << 10;
-
 /// How long a process may take to end that was killed: the kernel needs some milliseconds, and on a
 /// node without any time to spare some hundred.
 pub const KILL_WAIT: Duration = Duration::from_secs(5);

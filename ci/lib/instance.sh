@@ -28,6 +28,7 @@ create_instance() {
   socket_path >"$instance/socket"
   : >"$instance/containerd.log"
   use_instance "$name"
+  write_faulty_runtime
   write_config >"$instance/config.toml"
   [[ $network == none ]] || write_network >"$instance/cni/bridge.conflist"
   {
@@ -57,11 +58,12 @@ $(plugins_setting)
   default_runtime_name = "$oci"
 $(handler "$oci" oci)
 $(handler other oci-other)
+$(handler faulty oci-faulty "$instance/faulty-runtime")
 $([[ $oci == runc ]] || handler runc oci-runc)
 TOML
 }
 
-# handler NAME ROOT: a runtime handler that runs the instance's OCI runtime. containerd offers "runc"
+# handler NAME ROOT [PROGRAM]: a runtime handler that runs the instance's OCI runtime. containerd offers "runc"
 # by default, so that whoever tries all handlers finds that one, too.
 handler() {
   cat <<TOML
@@ -70,10 +72,20 @@ handler() {
   runtime_type = "io.containerd.runc.v2"
 
 [plugins."io.containerd.$runtime".containerd.runtimes.$1.options]
-  BinaryName = "$(oci_bin "$version" "$oci")"
+  BinaryName = "${3:-$(oci_bin "$version" "$oci")}"
   Root = "$instance/$2"
   SystemdCgroup = false
 TOML
+}
+
+# The OCI runtime that dies on demand, with what it has to know.
+write_faulty_runtime() {
+  {
+    echo '#!/bin/sh'
+    printf 'FAULTY_RUNTIME=%q FAULTY_STATE=%q exec %q "$@"\n' \
+      "$(oci_bin "$version" "$oci")" "$instance/faults" "$repo/ci/lib/faulty-runtime"
+  } >"$instance/faulty-runtime"
+  chmod 755 "$instance/faulty-runtime"
 }
 
 plugins_setting() {
@@ -311,7 +323,7 @@ stop_instance() {
     die "processes of $name still live after SIGKILL (15 s): $(instance_pids | tr '\n' ' ')"
   remove_cgroups "$cgroups"
   remove_network
-  rm -rf --one-file-system "$instance"/{root,state,oci,oci-other,oci-runc,opt,cni,holder.pid,containerd.pid,sandbox-image.tar}
+  rm -rf --one-file-system "$instance"/{root,state,oci,oci-other,oci-faulty,oci-runc,faults,faulty-runtime,opt,cni,holder.pid,containerd.pid,sandbox-image.tar}
   remove_socket
 }
 

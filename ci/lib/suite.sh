@@ -103,6 +103,8 @@ stop_runtimes() {
 offer() {
   export CRI_EVENT_CONFORMANCE_OUTSIDE_CRI
   : "${CRI_EVENT_CONFORMANCE_OUTSIDE_CRI:=$(containerd_do outsider "$1")}"
+  export CRI_EVENT_CONFORMANCE_FAULTY_HANDLER
+  : "${CRI_EVENT_CONFORMANCE_FAULTY_HANDLER:=faulty}"
 }
 
 # run_suite RUNTIME ENDPOINT ARGS...: returns the suite's exit code.

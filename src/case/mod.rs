@@ -157,6 +157,8 @@ pub enum Need {
     ClockSteps,
     /// The user has a command that makes a container outside the CRI.
     OutsideCri,
+    /// The user has a runtime handler whose low-level runtime dies on demand.
+    FaultyHandler,
 }
 
 /// A situation that a case provokes. Without it the case is inconclusive.

@@ -143,6 +143,9 @@ pub struct SandboxStep {
     /// The runtime handler; the run's if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime_handler: Option<String>,
+    /// The runtime handler is the one whose low-level runtime dies on demand.
+    #[serde(default)]
+    pub faulty: bool,
     /// Kernel parameters to set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sysctls: BTreeMap<String, String>,

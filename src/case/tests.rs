@@ -67,6 +67,7 @@ bad_cases! {
     billion_laughs_in_a_list
     bound_twice
     clock_set_without_asking
+    crashes_without_a_need
     duration_as_a_number
     empty
     empty_repeat
@@ -312,7 +313,8 @@ fn check_case_with(step: &str, workload: &str, check: &str) {
     let text = format!(
         "id: ORD-01\ntitle: A claim.\nwhy: Someone is harmed.\nsources: [the CRI]\n\
          levels: {{cache: must, hint: may}}\n\
-         needs: [memory-limit, host-pid, handlers, clock-steps, outside-cri]\n\
+         needs: [memory-limit, host-pid, handlers, clock-steps, outside-cri, \
+         faulty-handler]\n\
          exclusive: true\nsteps:\n  \
          - sandbox: {{as: pod}}\n  - create: {{as: c, in: pod, workload: {{exit: {{code: 0}}}}}}\n  \
          - create: {{as: d, in: pod, memory-mib: 16, workload: {workload}}}\n  \

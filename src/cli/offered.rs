@@ -16,6 +16,15 @@ pub(super) struct OfferedArgs {
         help_heading = "Execution"
     )]
     outside_cri: Option<String>,
+    /// A runtime handler whose low-level runtime dies when a container's environment tells it to,
+    /// as ci/lib/faulty-runtime does
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "CRI_EVENT_CONFORMANCE_FAULTY_HANDLER",
+        help_heading = "Execution"
+    )]
+    faulty_handler: Option<String>,
 }
 
 impl OfferedArgs {
@@ -24,6 +33,7 @@ impl OfferedArgs {
         let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
         Offered {
             outside_cri: given(&self.outside_cri),
+            faulty_handler: given(&self.faulty_handler),
         }
     }
 }

@@ -406,6 +406,7 @@ pub(super) fn create_container(spec: &ContainerSpec) -> v1::CreateContainerReque
             command: spec.command.clone(),
             tty: spec.tty,
             working_dir: only(spec.flaw, Flaw::Directory, A_FILE),
+            envs: details::demand(spec.flaw),
             mounts: spec.mounts().iter().map(details::to_mount).collect(),
             labels: to_map(&spec.labels),
             annotations: to_map(&spec.annotations),

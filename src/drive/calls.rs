@@ -53,6 +53,12 @@ impl CaseRunner {
         if let Some(handler) = step.runtime_handler.as_ref().or(scope.handler()) {
             spec.runtime_handler.clone_from(handler);
         }
+        if step.faulty {
+            let faulty = self.session().options().offered.faulty_handler.clone();
+            spec.runtime_handler = faulty.ok_or_else(|| {
+                Abort::Error("no handler that fails on demand was named".to_owned())
+            })?;
+        }
         spec.own_network |= step.own_network;
         spec.shared_pid |= step.shared_pid;
         spec.sysctls = step.sysctls.clone().into_iter().collect();

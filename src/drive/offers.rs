@@ -22,6 +22,8 @@ pub struct Offered {
     /// A command for a shell that makes a container outside the CRI, waits for its end and removes
     /// it.
     pub outside_cri: Option<String>,
+    /// The runtime handler whose low-level runtime dies on demand.
+    pub faulty_handler: Option<String>,
 }
 
 impl Session {
@@ -41,6 +43,7 @@ impl Session {
                 Need::Broadcast => self.lack_of_broadcast().await?,
                 Need::HostPid => self.lack_of_processes().await?,
                 Need::OutsideCri => self.lack_of_outsiders(),
+                Need::FaultyHandler => self.lack_of_faults(),
                 Need::MemoryLimit => self.lack_of_counts(),
                 Need::ClockSteps => self.lack_of_clock_steps(),
                 Need::NoEvents => Some(
@@ -134,6 +137,15 @@ impl Session {
              for its end and removes it, by --outside-cri or CRI_EVENT_CONFORMANCE_OUTSIDE_CRI; for \
              containerd \"ctr --namespace beside run --rm --null-io IMAGE outsider COMMAND\", with \
              an IMAGE that `ctr --namespace beside images import` or `pull` has brought there"
+                .to_owned()
+        })
+    }
+
+    fn lack_of_faults(&self) -> Option<String> {
+        self.options().offered.faulty_handler.is_none().then(|| {
+            "no runtime handler was named whose low-level runtime dies on demand: configure one \
+             with ci/lib/faulty-runtime for its program, and name it by --faulty-handler or \
+             CRI_EVENT_CONFORMANCE_FAULTY_HANDLER; cases/README.md tells how"
                 .to_owned()
         })
     }

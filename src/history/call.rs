@@ -200,11 +200,12 @@ pub struct ContainerSpec {
     pub mounted: bool,
 }
 
-/// What is wrong with a container, so that it cannot be run.
+/// What is wrong with a container, so that it cannot be run. Or, where the handler dies on demand:
+/// when it does, which is once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",
-    expecting = "a flaw: `user`, `directory` or `mount`"
+    expecting = "a flaw such as `user` or `crash-at-kill`"
 )]
 pub enum Flaw {
     /// The user that it shall run as is not in the image.
@@ -213,6 +214,31 @@ pub enum Flaw {
     Directory,
     /// A directory of the host is to be mounted over the program, which is a file.
     Mount,
+    /// When it is to create it.
+    CrashAtCreate,
+    /// When it is to start it.
+    CrashAtStart,
+    /// When it is to signal it for the first time.
+    CrashAtKill,
+    /// When it is to delete it for the first time.
+    CrashAtDelete,
+}
+
+impl Flaw {
+    /// Those by which the low-level runtime dies, and at which of its verbs.
+    pub const CRASHES: [(Self, &str); 4] = [
+        (Self::CrashAtCreate, "create"),
+        (Self::CrashAtStart, "start"),
+        (Self::CrashAtKill, "kill"),
+        (Self::CrashAtDelete, "delete"),
+    ];
+
+    /// The verb at which the low-level runtime dies, if it does.
+    #[must_use]
+    pub fn crashes_at(self) -> Option<&'static str> {
+        let (_, verb) = Self::CRASHES.iter().find(|(flaw, _)| *flaw == self)?;
+        Some(verb)
+    }
 }
 
 impl ContainerSpec {

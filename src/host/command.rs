@@ -14,7 +14,9 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::clock::real_now;
-use crate::limits;
+
+/// How much of what a command says is told when it fails: the last lines of a tool's message.
+const OUTPUT_BYTES: usize = 2 << 10;
 
 /// Why a command did not do what it was to do.
 #[derive(Debug, thiserror::Error)]
@@ -160,7 +162,7 @@ impl Tail {
         let mut read = [0; 1024];
         let length = output.read(&mut read)?;
         self.0.extend_from_slice(&read[..length]);
-        let surplus = self.0.len().saturating_sub(limits::OUTSIDE_OUTPUT_BYTES);
+        let surplus = self.0.len().saturating_sub(OUTPUT_BYTES);
         self.0.drain(..surplus);
         Ok(length > 0)
     }
@@ -210,7 +212,7 @@ mod tests {
     fn only_the_end_of_what_it_says_is_told() {
         let told = told("yes | head -c 1000000; echo end; exit 1", LONG).unwrap_err();
         assert!(told.ends_with("y\nend"), "{told}");
-        assert!(told.len() < 2 * limits::OUTSIDE_OUTPUT_BYTES);
+        assert!(told.len() < 2 * OUTPUT_BYTES);
     }
 
     /// Waits until the process has ended whose number is in a file: nobody tells when a killed one

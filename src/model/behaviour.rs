@@ -167,6 +167,8 @@ pub enum Transition {
     RemovalWithSandbox,
     /// A container ends with the one whose PID namespace it has joined: STOPPED.
     EndWithTarget,
+    /// A container has ended and the low-level runtime dies when it is to delete it: STOPPED.
+    EndInCrash,
 }
 
 /// Something that does not happen, and that an event may tell all the same.
@@ -188,6 +190,8 @@ pub enum NonTransition {
     UnknownId,
     /// A container lives that was not made through the CRI: all events of it.
     OutsideCri,
+    /// A stop of a container fails, which runs on: STOPPED.
+    FailedKill,
 }
 
 /// What is left of a sandbox or a container that could not be made.

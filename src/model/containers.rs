@@ -9,7 +9,7 @@ use super::behaviour::{
 };
 use super::machine::{Deed, Machine, Outcome, fault};
 use super::process::{End, Life};
-use super::sandboxes::{carries, no_sandbox};
+use super::sandboxes::{FAULTY, carries, no_sandbox};
 use crate::history::{
     CallFault, ContainerDetails, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata,
     ContainerReport, ContainerSpec, ContainerState, ContainerStatus, EventKind, Flaw, HostInstant,
@@ -19,17 +19,19 @@ use crate::history::{
 /// A container.
 #[derive(Clone, Debug)]
 pub(super) struct Container {
-    spec: Arc<ContainerSpec>,
-    status: ContainerStatus,
+    pub(super) spec: Arc<ContainerSpec>,
+    pub(super) status: ContainerStatus,
     made: u64,
     /// Its process, while that lives.
-    life: Option<Life>,
+    pub(super) life: Option<Life>,
     /// How its process ended, once it has, noticed or not.
     ended: Option<(End, HostInstant)>,
     /// Whether the kill of a child for its memory is told as its reason.
     child_killed: bool,
     /// Whether it has ended and left a child that lives on.
     child_left: bool,
+    /// Where the low-level runtime is still to die, if its handler does so on demand.
+    pub(super) demands: Option<Flaw>,
 }
 
 impl Container {
@@ -116,6 +118,8 @@ impl Machine {
             annotations: spec.annotations.clone(),
             details: Some(details.into()),
         };
+        let sandbox = self.sandboxes.get(&spec.sandbox);
+        let faulty = sandbox.is_some_and(|it| it.spec.runtime_handler == FAULTY);
         let container = Container {
             spec: spec.clone(),
             status,
@@ -124,6 +128,7 @@ impl Machine {
             ended: None,
             child_killed: false,
             child_left: false,
+            demands: spec.flaw.filter(|_| faulty),
         };
         self.made += 1;
         self.containers.insert(id, container);
@@ -149,63 +154,6 @@ impl Machine {
         }
     }
 
-    pub(super) fn start_container(&mut self, id: &ContainerId) -> Result<Reply, CallFault> {
-        let container = self.containers.get(id).ok_or_else(|| no_container(id))?;
-        let (spec, state) = (container.spec.clone(), container.status.state);
-        if state != ContainerState::Created {
-            if self.behaviour.also_tells(NonTransition::RefusedStart) {
-                self.tell_again(EventKind::Started, id);
-            }
-            let message =
-                format!("container {id} is {state}, and can be started from CREATED only");
-            return Err(fault(StatusCode::FAILED_PRECONDITION, message));
-        }
-        self.running_sandbox(&spec.sandbox)?;
-        let now = RuntimeNanos(self.now.realtime_ns);
-        let life = match spec.flaw {
-            None => Life::of(&spec.command, spec.memory_bytes, self.now),
-            Some(flaw) => Err(format!("cannot be run: {flaw:?}")),
-        };
-        let ends_as_one = spec.oom_group && self.behaviour.heeds_oom_groups;
-        let life = life.map(|life| {
-            if ends_as_one {
-                life.in_oom_group()
-            } else {
-                life
-            }
-        });
-        let Some(container) = self.containers.get_mut(id) else {
-            return Err(no_container(id));
-        };
-        let life = match life {
-            Ok(life) => life,
-            Err(message) => {
-                container.status.state = ContainerState::Exited;
-                container.status.finished_at = now;
-                container.status.exit_code = 128;
-                container.status.reason = "StartError".into();
-                container.status.message.clone_from(&message);
-                if self.behaviour.tells(Transition::FailedStart) {
-                    self.announce(EventKind::Stopped, id.clone(), &spec.sandbox);
-                }
-                return Err(fault(StatusCode::UNKNOWN, message));
-            }
-        };
-        container.status.state = ContainerState::Running;
-        container.status.started_at = now;
-        container.life = Some(life);
-        self.announce(EventKind::Started, id.clone(), &spec.sandbox);
-        if let Some(after) = life.child_killed {
-            let deed = Deed::KillChild(id.clone());
-            self.agenda.put(later(self.now, after), deed);
-        }
-        if let Some((after, end)) = life.own_end {
-            let deed = Deed::Exit(id.clone(), end);
-            self.agenda.put(later(self.now, after), deed);
-        }
-        Ok(Reply::Done)
-    }
-
     pub(super) fn stop_container(&mut self, id: &ContainerId, grace: Duration) -> Outcome {
         let done = Outcome::Done(Ok(Reply::Done));
         let Some(container) = self.containers.get(id) else {
@@ -219,11 +167,19 @@ impl Machine {
             }
             return done;
         }
+        let (given, life) = (container.spec.stop_signal, container.life);
+        if self.dies(id, Flaw::CrashAtKill) {
+            if self.behaviour.also_tells(NonTransition::FailedKill) {
+                self.announce(EventKind::Stopped, id.clone(), &sandbox);
+            }
+            let message = "the low-level runtime was killed";
+            return Outcome::Done(Err(fault(StatusCode::UNKNOWN, message)));
+        }
         let signal = match self.behaviour.stop_signals {
-            StopSignals::Sent => container.spec.stop_signal,
+            StopSignals::Sent => given,
             StopSignals::Told | StopSignals::Unknown => Signal::DEFAULT,
         };
-        let on_stop = container.life.and_then(|life| life.on_stop(signal));
+        let on_stop = life.and_then(|life| life.on_stop(signal));
         if self.behaviour.stops_wait_for_stops && self.is_being_stopped(id) {
             return Outcome::WhenExited(id.clone());
         }
@@ -361,6 +317,8 @@ impl Machine {
         let sandbox = container.spec.sandbox.clone();
         let target = container.spec.pid_target.clone();
         let mistaken = target.filter(|_| self.behaviour.mistakes_targets);
+        let crashes = self.dies(id, Flaw::CrashAtDelete);
+        let tells = tells && (!crashes || self.behaviour.tells(Transition::EndInCrash));
         if tells {
             let told = mistaken.unwrap_or_else(|| id.clone());
             self.announce(EventKind::Stopped, told, &sandbox);
@@ -458,7 +416,7 @@ impl Machine {
             .collect()
     }
 
-    fn running_sandbox(&self, id: &SandboxId) -> Result<(), CallFault> {
+    pub(super) fn running_sandbox(&self, id: &SandboxId) -> Result<(), CallFault> {
         match self.sandboxes.get(id) {
             None => Err(no_sandbox(id)),
             Some(sandbox) if sandbox.state == SandboxState::Ready => Ok(()),
@@ -495,6 +453,6 @@ fn metadata_of(spec: &ContainerSpec) -> ContainerMetadata {
     }
 }
 
-fn no_container(id: &ContainerId) -> CallFault {
+pub(super) fn no_container(id: &ContainerId) -> CallFault {
     fault(StatusCode::NOT_FOUND, format!("no container {id}"))
 }

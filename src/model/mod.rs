@@ -21,6 +21,7 @@ mod relay;
 mod sandboxes;
 mod serve;
 mod stage;
+mod starts;
 #[cfg(test)]
 mod tests;
 
@@ -33,5 +34,6 @@ pub use live::Model;
 pub use machine::{Machine, Ticket};
 pub use process::End;
 pub use relay::Relay;
+pub use sandboxes::FAULTY;
 pub use serve::{ServeError, serve};
 pub use stage::{Passage, Subscriber, Taken};

@@ -22,7 +22,10 @@ pub(super) struct Sandbox {
 }
 
 /// The handlers that there are; the default one has no name.
-pub(super) const HANDLERS: [&str; 3] = ["", "usual", "other"];
+pub(super) const HANDLERS: [&str; 4] = ["", "usual", "other", FAULTY];
+
+/// The handler whose low-level runtime dies on demand.
+pub const FAULTY: &str = "faulty";
 
 impl Sandbox {
     pub(super) fn status(&self) -> SandboxStatus {
@@ -242,7 +245,7 @@ fn addresses(spec: &SandboxSpec, made: u64) -> Vec<String> {
 }
 
 /// A sandbox needs a handler that there is, and kernel parameters that the kernel knows: the model
-/// has two of the former, and none of the latter.
+/// has three of the former, and none of the latter.
 fn can_run(spec: &SandboxSpec) -> Result<(), CallFault> {
     if let Some(sysctl) = spec.sysctls.keys().next() {
         let message = format!("sysctl {sysctl} is not in a separate kernel namespace");

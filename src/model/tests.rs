@@ -1,5 +1,6 @@
 //! The machine by itself: what comes of calls and time, told as lines.
 
+mod crashes;
 mod daemon;
 mod namespaces;
 mod stops;

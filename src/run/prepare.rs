@@ -14,6 +14,7 @@ use crate::drive::{self, Caller, Offered, Session, SessionOptions, StreamError, 
 use crate::history::{Body, CallFault, Reply, Request, RunId, RunInfo};
 use crate::host::Kernel;
 use crate::metrics::Metrics;
+use crate::model;
 use crate::plan::Planned;
 use crate::recorder::{HistoryFile, Recorder};
 use crate::workload::{self, Image, Registry};
@@ -147,6 +148,9 @@ fn offered(options: &RunOptions, kernel: &Kernel) -> Offered {
     }
     Offered {
         outside_cri: given.outside_cri.or_else(|| Some("true".to_owned())),
+        faulty_handler: given
+            .faulty_handler
+            .or_else(|| Some(model::FAULTY.to_owned())),
     }
 }
 

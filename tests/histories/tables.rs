@@ -67,6 +67,15 @@ pub(crate) const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "NEG-08",
+        &[
+            "drop STOPPED of c",
+            "repeat STARTED of c",
+            "set exit=137 STOPPED of c",
+            "drop DELETED of c",
+        ],
+    ),
+    (
         "OOM-01",
         &[
             "set exit=0 STOPPED of hog",

@@ -3,12 +3,34 @@
 use k8s_cri::v1;
 
 use super::to_map;
-use crate::history::{ContainerDetails, Labels, Mount, User};
+use crate::history::{ContainerDetails, Flaw, Labels, Mount, User};
 
 /// What the CRI calls what a container may use of huge pages, before the size of a page.
 const HUGEPAGES: &str = "hugepage_limits.";
 /// What the CRI calls what it leaves to cgroups, before their own name for it.
 const UNIFIED: &str = "unified.";
+
+/// The variable of a container's environment by which it tells the handler that fails on demand
+/// where to.
+const DEMAND: &str = "CRI_EVENT_CONFORMANCE_FAULT";
+
+/// What a container demands of the handler that fails on demand.
+pub(super) fn demand(flaw: Option<Flaw>) -> Vec<v1::KeyValue> {
+    let verb = flaw.and_then(Flaw::crashes_at);
+    let variable = verb.map(|verb| v1::KeyValue {
+        key: DEMAND.to_owned(),
+        value: verb.to_owned(),
+    });
+    variable.into_iter().collect()
+}
+
+/// The same, read.
+pub(super) fn demanded(environment: &[v1::KeyValue]) -> Option<Flaw> {
+    let variable = environment.iter().find(|variable| variable.key == DEMAND)?;
+    let mut crashes = Flaw::CRASHES.into_iter();
+    let (flaw, _) = crashes.find(|(_, verb)| *verb == variable.value)?;
+    Some(flaw)
+}
 
 /// Takes them out of a status.
 pub(super) fn take(status: &mut v1::ContainerStatus) -> ContainerDetails {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use k8s_cri::v1;
 use tonic::Status;
 
+use super::details::demanded;
 use super::{OOM_GROUP, container_state, labels, sandbox_state};
 use crate::history::{
     Aside, ContainerFilter, ContainerId, ContainerSpec, Flaw, PodUid, Request, SandboxFilter,
@@ -55,8 +56,9 @@ pub(crate) fn create_container(
     let joins = namespaces.pid == v1::NamespaceMode::Target as i32;
     let user = security.run_as_username;
     let flaws = [
-        (Flaw::User, !user.is_empty()),
-        (Flaw::Directory, !config.working_dir.is_empty()),
+        (Some(Flaw::User), !user.is_empty()),
+        (Some(Flaw::Directory), !config.working_dir.is_empty()),
+        (demanded(&config.envs), true),
     ];
     let resources = linux.resources.unwrap_or_default();
     let limit = resources.memory_limit_in_bytes;
@@ -79,7 +81,7 @@ pub(crate) fn create_container(
         flaw: flaws
             .into_iter()
             .find(|(_, has)| *has)
-            .map(|(flaw, _)| flaw),
+            .and_then(|(flaw, _)| flaw),
         stop_signal,
         pid_target: joins.then(|| ContainerId::from(namespaces.target_id)),
         oom_group: oom_group.is_some_and(|group| group == "1"),

@@ -206,6 +206,7 @@ fn calls() -> Vec<(Request, Reply)> {
         (flawed(Some(Flaw::User)), Reply::Container(c())),
         (flawed(Some(Flaw::Directory)), Reply::Container(c())),
         (flawed(Some(Flaw::Mount)), Reply::Container(c())),
+        (flawed(Some(Flaw::CrashAtKill)), Reply::Container(c())),
         (Request::StartContainer(c()), Reply::Done),
         (stop, Reply::Done),
         (Request::RemoveContainer(c()), Reply::Done),

@@ -333,6 +333,10 @@ pub(super) fn flaw(flaw: i32) -> Option<Flaw> {
         wire::Flaw::User => Some(Flaw::User),
         wire::Flaw::Directory => Some(Flaw::Directory),
         wire::Flaw::Mount => Some(Flaw::Mount),
+        wire::Flaw::CrashAtCreate => Some(Flaw::CrashAtCreate),
+        wire::Flaw::CrashAtStart => Some(Flaw::CrashAtStart),
+        wire::Flaw::CrashAtKill => Some(Flaw::CrashAtKill),
+        wire::Flaw::CrashAtDelete => Some(Flaw::CrashAtDelete),
     }
 }
 

@@ -234,7 +234,8 @@ fn sandbox_spec() -> impl Strategy<Value = SandboxSpec> {
 
 fn container_spec() -> impl Strategy<Value = ContainerSpec> {
     let place = (sandbox(), sandbox_spec(), text(), any::<u32>(), text());
-    let flaw = select(&[Flaw::User, Flaw::Directory, Flaw::Mount][..]);
+    let crashes = Flaw::CRASHES.map(|(flaw, _)| flaw);
+    let flaw = select([&[Flaw::User, Flaw::Directory, Flaw::Mount], &crashes[..]].concat());
     let limits = (
         option::of(any::<i32>()),
         option::of(any::<u64>()),

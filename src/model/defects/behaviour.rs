@@ -17,8 +17,8 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         what: "A container that could not be started is EXITED, and no STOPPED says so.",
         imitates: "containerd 1.7 and 2.1, measured",
         requirements: &["R6", "R23"],
-        shown_in: &["FLR-02", "FLR-03"],
-        noticed_by: &["FLR-02", "FLR-03", "INV-11"],
+        shown_in: &["FLR-02", "FLR-03", "FLR-10", "FLR-10a"],
+        noticed_by: &["FLR-02", "FLR-03", "FLR-10", "FLR-10a", "INV-11"],
         fault: Fault::Behaviour(|behaviour| behaviour.untold = &[Transition::FailedStart]),
     },
     Defect {
@@ -47,6 +47,15 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         shown_in: &["SBX-04", "SBX-05", "SBX-06"],
         noticed_by: &["SBX-04", "SBX-05", "SBX-06", "INV-11"],
         fault: Fault::Behaviour(|behaviour| behaviour.untold = &[Transition::RemovalWithSandbox]),
+    },
+    Defect {
+        name: "no-stopped-after-a-failed-deletion",
+        what: "An exit is not told where the low-level runtime dies as it clears away.",
+        imitates: "catalogue: what has ended is deleted first and told then",
+        requirements: &["R6", "R23"],
+        shown_in: &["FLR-10c"],
+        noticed_by: &["FLR-10c"],
+        fault: Fault::Behaviour(|behaviour| behaviour.untold = &[Transition::EndInCrash]),
     },
     // What did not happen is told.
     Defect {
@@ -181,6 +190,15 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         shown_in: &["NEG-08"],
         noticed_by: &["NEG-08"],
         fault: Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::OutsideCri]),
+    },
+    Defect {
+        name: "stopped-for-a-failed-kill",
+        what: "A stop whose low-level runtime dies is told as STOPPED of what runs on.",
+        imitates: "catalogue: an event that is sent before it is known how the call has ended",
+        requirements: &["R6", "R8"],
+        shown_in: &["FLR-10b"],
+        noticed_by: &["FLR-10b", "INV-02"],
+        fault: Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::FailedKill]),
     },
     // What could not be made.
     Defect {

@@ -7,7 +7,7 @@ use crate::case::{
     AsideStep, Branch, CreateStep, ExecStep, Need, SandboxRef, SandboxStep, StepClockStep, Terms,
     limits,
 };
-use crate::history::AsideOf;
+use crate::history::{AsideOf, Flaw};
 
 impl<'a> Walk<'a, '_> {
     pub(super) fn terms(&mut self, terms: Terms) {
@@ -31,6 +31,11 @@ impl<'a> Walk<'a, '_> {
             self.found
                 .object_to("own-network", "there may be no network")
                 .advise("add `needs: [network]`");
+        }
+        if step.faulty && !self.file.needs.contains(&Need::FaultyHandler) {
+            self.found
+                .object_to("faulty", "there may be no such handler")
+                .advise("add `needs: [faulty-handler]`");
         }
         if step.again.is_some() && step.without_uid {
             self.found
@@ -77,6 +82,15 @@ impl<'a> Walk<'a, '_> {
     }
 
     pub(super) fn others(&mut self, step: &CreateStep) {
+        let crashes = step.flaw.and_then(Flaw::crashes_at).is_some();
+        if crashes && !self.file.needs.contains(&Need::FaultyHandler) {
+            self.found
+                .object_to(
+                    "flaw",
+                    "no other handler than the faulty one dies on demand",
+                )
+                .advise("add `needs: [faulty-handler]`, and `faulty: true` to the sandbox");
+        }
         if let Some(twin) = &step.same_as {
             self.resolve(("same-as", twin), Wanted::Container);
         }
