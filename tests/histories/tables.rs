@@ -55,6 +55,40 @@ pub(crate) const CASES: &[(&str, &[&str])] = &[
         &["drop STOPPED of c", "insert STARTED of c before STOPPED"],
     ),
     (
+        "FLR-10",
+        &[
+            "drop STOPPED of c",
+            "drop CREATED of c",
+            "drop DELETED of c",
+            "insert STARTED of c before STOPPED",
+        ],
+    ),
+    (
+        "FLR-10a",
+        &[
+            "drop STOPPED of c",
+            "repeat STOPPED of c",
+            "insert STARTED of c before STOPPED",
+        ],
+    ),
+    (
+        "FLR-10b",
+        &[
+            "drop STOPPED of c",
+            "repeat STOPPED of c",
+            "insert STOPPED of c before STOPPED",
+            "insert DELETED of c behind STOPPED",
+        ],
+    ),
+    (
+        "FLR-10c",
+        &[
+            "drop STOPPED of c",
+            "repeat STOPPED of c",
+            "set exit=0 STOPPED of c",
+        ],
+    ),
+    (
         "MUL-05",
         &[
             "drop STOPPED of first",
@@ -366,4 +400,8 @@ pub(crate) const NEIGHBOURS: &[(&str, &str)] = &[
 ];
 
 /// What a runtime must do otherwise for a case to pass that it fails.
-pub(crate) const REPAIRS: &[(&str, &str)] = &[("FLR-02", "insert STOPPED of c before DELETED")];
+pub(crate) const REPAIRS: &[(&str, &str)] = &[
+    ("FLR-02", "insert STOPPED of c before DELETED"),
+    ("FLR-10", "insert STOPPED of c before DELETED"),
+    ("FLR-10a", "insert STOPPED of c before DELETED"),
+];
