@@ -133,19 +133,17 @@ impl Session {
 
     fn lack_of_outsiders(&self) -> Option<String> {
         self.options().offered.outside_cri.is_none().then(|| {
-            "no call of the CRI makes a container outside it: give a command that makes one, waits \
-             for its end and removes it, by --outside-cri or CRI_EVENT_CONFORMANCE_OUTSIDE_CRI; for \
-             containerd \"ctr --namespace beside run --rm --null-io IMAGE outsider COMMAND\", with \
-             an IMAGE that `ctr --namespace beside images import` or `pull` has brought there"
+            "no call of the CRI makes such a container: give a command that does by --outside-cri, such \
+             as 'ctr --namespace beside run --rm --null-io IMAGE outsider COMMAND'; cases/README.md \
+             tells more"
                 .to_owned()
         })
     }
 
     fn lack_of_faults(&self) -> Option<String> {
         self.options().offered.faulty_handler.is_none().then(|| {
-            "no runtime handler was named whose low-level runtime dies on demand: configure one \
-             with ci/lib/faulty-runtime for its program, and name it by --faulty-handler or \
-             CRI_EVENT_CONFORMANCE_FAULTY_HANDLER; cases/README.md tells how"
+            "the low-level runtime has to die on demand: configure a runtime handler with \
+             ci/lib/faulty-runtime, as cases/README.md tells, and name it by --faulty-handler"
                 .to_owned()
         })
     }
