@@ -133,9 +133,9 @@ impl Session {
 
     fn lack_of_outsiders(&self) -> Option<String> {
         self.options().offered.outside_cri.is_none().then(|| {
-            "no call of the CRI makes such a container: give a command that does by --outside-cri, such \
-             as 'ctr --namespace beside run --rm --null-io IMAGE outsider COMMAND'; cases/README.md \
-             tells more"
+            "no call of the CRI makes such a container: give a command that does by --outside-cri, \
+             such as 'ctr --namespace beside run --rm --null-io IMAGE outsider COMMAND'; \
+             cases/README.md tells more"
                 .to_owned()
         })
     }

@@ -37,6 +37,10 @@ impl<'a> Walk<'a, '_> {
                 .object_to("faulty", "there may be no such handler")
                 .advise("add `needs: [faulty-handler]`");
         }
+        if step.faulty && step.runtime_handler.is_some() {
+            self.found
+                .object_to("runtime-handler", "the faulty one is another");
+        }
         if step.again.is_some() && step.without_uid {
             self.found
                 .object_to("without-uid", "the pod is that of the other sandbox");
