@@ -137,6 +137,8 @@ pub enum Need {
     MemoryLimit,
     /// The host's cgroups are of version 2, all of them.
     CgroupV2,
+    /// A pod can have a cgroup that the suite has made on this host.
+    PodCgroup,
     /// Of several subscribers each gets every event.
     Broadcast,
     /// The sandboxes' own processes can be found on this host, and killed.

@@ -155,6 +155,9 @@ pub struct SandboxStep {
     /// Its containers share a PID namespace.
     #[serde(default)]
     pub shared_pid: bool,
+    /// Memory limit in MiB, without swap, of the pod's own cgroup, for all that is in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_mib: Option<u32>,
     /// The call must fail. If it succeeds, the case is inconclusive.
     #[serde(default)]
     pub fails: bool,

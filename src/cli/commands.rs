@@ -291,12 +291,16 @@ fn cleanup(target: &Target, run: Option<&RunId>) -> Result<Exit, Fault> {
     let swept = runtime.block_on(async {
         let client = Client::connect(&target.runtime, &target.images, target.deadline).await;
         let client = client.map_err(|fault| undecided(&fault))?;
-        drive::sweep(&Caller::new(client), run, &[])
+        drive::sweep_host(&Caller::new(client), run)
             .await
             .map_err(|fault| undecided(&fault))
     })?;
     let mut said = String::new();
-    for (what, removed) in [("sandbox", &swept.sandboxes), ("image", &swept.images)] {
+    for (what, removed) in [
+        ("sandbox", &swept.sandboxes),
+        ("image", &swept.images),
+        ("cgroup", &swept.cgroups),
+    ] {
         said.extend(removed.iter().map(|id| format!("removed {what} {id}\n")));
     }
     for run in &swept.alive {

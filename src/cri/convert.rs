@@ -352,8 +352,20 @@ fn sandbox_config(spec: &SandboxSpec) -> v1::PodSandboxConfig {
                 ..Default::default()
             }),
             sysctls: to_map(&spec.sysctls),
+            cgroup_parent: spec.cgroup_parent.clone(),
+            resources: spec.memory_bytes.map(|_| limited_to(spec.memory_bytes)),
             ..Default::default()
         }),
+        ..Default::default()
+    }
+}
+
+/// So much memory and no swap, so that the limit is one; or no limit.
+fn limited_to(memory_bytes: Option<u64>) -> v1::LinuxContainerResources {
+    let limit = memory_bytes.map_or(0, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
+    v1::LinuxContainerResources {
+        memory_limit_in_bytes: limit,
+        memory_swap_limit_in_bytes: limit,
         ..Default::default()
     }
 }
@@ -392,9 +404,6 @@ fn container_namespaces(of: &ContainerSpec) -> v1::NamespaceOption {
 }
 
 pub(super) fn create_container(spec: &ContainerSpec) -> v1::CreateContainerRequest {
-    let limit = spec
-        .memory_bytes
-        .map_or(0, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
     v1::CreateContainerRequest {
         pod_sandbox_id: spec.sandbox.to_string(),
         config: Some(v1::ContainerConfig {
@@ -412,11 +421,8 @@ pub(super) fn create_container(spec: &ContainerSpec) -> v1::CreateContainerReque
             annotations: to_map(&spec.annotations),
             linux: Some(v1::LinuxContainerConfig {
                 resources: Some(v1::LinuxContainerResources {
-                    memory_limit_in_bytes: limit,
-                    // Equal to the limit: no swap, so that the limit is one.
-                    memory_swap_limit_in_bytes: limit,
                     unified: unified(spec),
-                    ..Default::default()
+                    ..limited_to(spec.memory_bytes)
                 }),
                 security_context: Some(v1::LinuxContainerSecurityContext {
                     namespace_options: Some(container_namespaces(spec)),

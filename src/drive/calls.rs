@@ -26,7 +26,15 @@ impl CaseRunner {
         step: &SandboxStep,
         scope: &mut Scope,
     ) -> Result<(), Abort> {
-        let spec = self.sandbox_for(step, scope)?;
+        let mut spec = self.sandbox_for(step, scope)?;
+        if let Some(mib) = step.memory_mib {
+            let cgroup = self.session().new_cgroup();
+            self.cgroups().push(cgroup.clone());
+            let given = self
+                .session()
+                .give_cgroup(&cgroup, mib, Arc::make_mut(&mut spec));
+            given.map_err(|fault| Abort::Error(format!("make a cgroup: {fault}")))?;
+        }
         let request = Request::RunSandbox(spec.clone());
         if let Some(Reply::Sandbox(id)) = self.attempt(request, step.terms(), scope).await? {
             scope.bind_sandbox(&step.binding, id, spec);

@@ -15,6 +15,7 @@ use crate::history::{
     Body, CallFault, CaseHistory, CaseRun, ContainerId, Entry, HostFact, PodUid, Reply, Request,
     SandboxId, SandboxSpec, StepsEnd, SubjectKind,
 };
+use crate::host::PodCgroup;
 use crate::oracle;
 use crate::recorder::{Overrun, Reader};
 use crate::{host, limits};
@@ -38,6 +39,8 @@ pub struct CaseRunner {
     view: Mutex<View>,
     pub(super) attempts: Mutex<BTreeMap<String, u32>>,
     pub(super) observers: Observers,
+    /// What was made for its pods.
+    cgroups: Mutex<Vec<PodCgroup>>,
 }
 
 /// What one execution of a case came to.
@@ -72,6 +75,7 @@ impl CaseRunner {
             view: Mutex::new(view),
             attempts: Mutex::default(),
             observers: Observers::default(),
+            cgroups: Mutex::default(),
         })
     }
 
@@ -215,7 +219,13 @@ impl CaseRunner {
         self.session.call(Some(self.run), request).await
     }
 
-    /// Stops and removes every sandbox of the case that has not been removed.
+    /// What was made for the case's pods.
+    pub(super) fn cgroups(&self) -> MutexGuard<'_, Vec<PodCgroup>> {
+        self.cgroups.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stops and removes every sandbox of the case that has not been removed, and then what was
+    /// made for them.
     async fn tear_down(&self) {
         let mut removed = true;
         for sandbox in self.sandboxes_left() {
@@ -223,6 +233,10 @@ impl CaseRunner {
             let _ = self.call(Request::StopSandbox(sandbox.clone())).await;
             let ended = self.call(Request::RemoveSandbox(sandbox)).await;
             removed &= ended.is_ok();
+        }
+        let cgroups = std::mem::take(&mut *self.cgroups());
+        for cgroup in cgroups.iter().filter(|_| removed) {
+            self.session.take_cgroup(cgroup).await;
         }
         if removed {
             // What the teardown causes belongs to this case; wait for it, whatever comes.

@@ -10,6 +10,7 @@ mod filters;
 mod observers;
 mod observing;
 mod offers;
+mod pod_cgroup;
 mod reading;
 mod relist;
 mod relister;
@@ -28,4 +29,4 @@ pub use session::{
     NAMESPACE, PROCESS_LABEL, RUN_LABEL, Sabotage, Session, SessionOptions, run_labels,
 };
 pub use stream_error::StreamError;
-pub use sweep::{Sweep, SweepError, foreign_pods, image_tag, sweep};
+pub use sweep::{Sweep, SweepError, foreign_pods, image_tag, sweep, sweep_host};

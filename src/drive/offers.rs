@@ -51,6 +51,7 @@ impl Session {
                      off, as CRI-O's `enable_pod_events = false` does, and run it again"
                         .to_owned(),
                 ),
+                Need::PodCgroup => self.lack_of_pod_cgroups().await?,
                 Need::CgroupV2 => {
                     let host = self.options().kernel.host();
                     host.and_then(|host| lack_of_cgroup_v2(&host))

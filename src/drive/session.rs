@@ -96,6 +96,7 @@ pub struct Session {
     pub(super) no_events: OnceLock<String>,
     marker_pod: Mutex<Option<(SandboxId, Arc<SandboxSpec>)>>,
     markers: AtomicU32,
+    pub(super) cgroups: AtomicU32,
     labels: Labels,
 }
 
@@ -127,6 +128,7 @@ impl Session {
             no_events: OnceLock::new(),
             marker_pod: Mutex::default(),
             markers: AtomicU32::new(0),
+            cgroups: AtomicU32::new(0),
         }
     }
 
@@ -207,13 +209,9 @@ impl Session {
             name,
             namespace: NAMESPACE.to_owned(),
             uid: PodUid::from(uid),
-            attempt: 0,
             labels,
-            annotations: Labels::new(),
             runtime_handler: self.options.runtime_handler.clone(),
-            sysctls: Labels::new(),
-            own_network: false,
-            shared_pid: false,
+            ..SandboxSpec::default()
         })
     }
 

@@ -8,10 +8,12 @@ use std::collections::BTreeSet;
 use tokio::time::Instant;
 
 use super::caller::Caller;
+use super::pod_cgroup;
 use super::session::{PROCESS_LABEL, RUN_LABEL};
 use crate::history::{
     CallFault, Labels, Reply, Request, RunId, SandboxId, SandboxListing, StatusCode,
 };
+use crate::host::Kernel;
 use crate::workload;
 use crate::{host, limits};
 
@@ -22,6 +24,8 @@ pub struct Sweep {
     pub sandboxes: Vec<String>,
     /// References of the images that were removed.
     pub images: Vec<String>,
+    /// Names of the cgroups that were removed.
+    pub cgroups: Vec<String>,
     /// Runs that still go on, and were left alone.
     pub alive: BTreeSet<String>,
     /// What could not be removed, one sentence each.
@@ -38,13 +42,13 @@ pub struct SweepError {
     pub fault: CallFault,
 }
 
-/// Removes the sandboxes and images of one run, or of all runs that no longer go on; but not the
-/// sandboxes to keep, nor then the image that they use.
+/// Removes the sandboxes, images and cgroups of one run, or of all runs that no longer go on; but
+/// not the sandboxes to keep, nor then the image that they use and what cgroups are left.
 ///
 /// # Errors
 /// If the runtime cannot list what it has. What it cannot remove is told in the result.
 pub async fn sweep(
-    caller: &Caller,
+    (caller, kernel): (&Caller, &Kernel),
     run: Option<&RunId>,
     keep: &[SandboxId],
 ) -> Result<Sweep, SweepError> {
@@ -70,8 +74,35 @@ pub async fn sweep(
     }
     if keep.is_empty() {
         sweep_images(caller, run, &mut done).await?;
+        sweep_cgroups(kernel, run, &mut done).await;
     }
     Ok(done)
+}
+
+/// The same, of a run that has made nothing in this process, or of all.
+///
+/// # Errors
+/// As [`sweep`].
+pub async fn sweep_host(caller: &Caller, run: Option<&RunId>) -> Result<Sweep, SweepError> {
+    sweep((caller, &Kernel::Host), run, &[]).await
+}
+
+/// Removes what was made for pods, which are gone by now.
+async fn sweep_cgroups(kernel: &Kernel, run: Option<&RunId>, done: &mut Sweep) {
+    for cgroup in kernel.cgroups() {
+        let (owner, process) = (cgroup.run(), cgroup.process());
+        if run.is_some_and(|run| run.as_str() != owner) {
+            continue;
+        }
+        if run.is_none() && host::is_alive(process) {
+            done.alive.insert(owner.to_owned());
+            continue;
+        }
+        match pod_cgroup::remove(kernel, &cgroup).await {
+            Ok(()) => done.cgroups.push(cgroup.to_string()),
+            Err(fault) => done.failures.push(format!("cgroup {cgroup}: {fault}")),
+        }
+    }
 }
 
 /// Stops a sandbox and removes it. What the runtime refuses is tried again until then: a container

@@ -2,18 +2,22 @@
 //!
 //! The only module that reads a clock or the kernel's files.
 
+mod cgroup;
 mod clock;
 mod command;
 mod facts;
 mod process;
 
+use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, io};
 
+use cgroup::Hierarchies;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+pub use cgroup::{CgroupError, PodCgroup};
 pub use clock::{Reactor, SteppedClock, now, put_clock_right};
 pub use command::CommandError;
 pub use process::ProcessError;
@@ -110,6 +114,68 @@ impl Kernel {
     #[must_use]
     pub fn is_simulated(&self) -> bool {
         matches!(self, Self::Simulated(_))
+    }
+
+    /// Looks whether a runtime may be given a cgroup of ours for a pod: by where it has put the
+    /// process of this sandbox.
+    ///
+    /// # Errors
+    /// If not, with what is in the way.
+    pub fn suits_pod_cgroups(&self, sandbox: &str) -> Result<(), CgroupError> {
+        match self {
+            Self::Host => {
+                let held = process::of_sandbox(sandbox)?;
+                Hierarchies::of_host()?.suit(held.number(), &held.cgroups())
+            }
+            Self::Simulated(_) => Ok(()),
+        }
+    }
+
+    /// Makes a cgroup whose processes may use so much memory together, and no swap.
+    ///
+    /// # Errors
+    /// If it cannot be made, or not be limited.
+    pub fn make_cgroup(&self, cgroup: &PodCgroup, memory_bytes: u64) -> Result<(), CgroupError> {
+        match self {
+            Self::Host => Hierarchies::of_host()?.make(cgroup, memory_bytes),
+            Self::Simulated(_) => Ok(()),
+        }
+    }
+
+    /// Looks whether a sandbox's own process is in this cgroup.
+    ///
+    /// # Errors
+    /// If not, or if that is not to be found out.
+    pub fn is_in_cgroup(&self, cgroup: &PodCgroup, sandbox: &str) -> Result<(), CgroupError> {
+        match self {
+            Self::Host => {
+                let told = process::of_sandbox(sandbox)?.cgroups();
+                let is_in = Hierarchies::of_host()?.holds(cgroup, &told);
+                let elsewhere = || CgroupError::Elsewhere(told);
+                is_in.then_some(()).ok_or_else(elsewhere)
+            }
+            Self::Simulated(_) => Ok(()),
+        }
+    }
+
+    /// Removes a cgroup that a run of this suite has made, if nothing is left in it.
+    ///
+    /// # Errors
+    /// If it cannot be removed. That there is none is none.
+    pub fn remove_cgroup(&self, cgroup: &PodCgroup) -> Result<(), CgroupError> {
+        match self {
+            Self::Host => Hierarchies::of_host()?.remove(cgroup),
+            Self::Simulated(_) => Ok(()),
+        }
+    }
+
+    /// The cgroups that runs of this suite have made on this host and not removed.
+    #[must_use]
+    pub fn cgroups(&self) -> BTreeSet<PodCgroup> {
+        match self {
+            Self::Host => Hierarchies::of_host().map_or_else(|_| BTreeSet::new(), |it| it.made()),
+            Self::Simulated(_) => BTreeSet::new(),
+        }
     }
 
     /// The host under the runtime as it is now; none under one that is simulated.

@@ -70,9 +70,19 @@ pub(super) fn of_sandbox(id: &str) -> Result<Held, ProcessError> {
 }
 
 impl Held {
+    /// Its number.
+    pub(super) fn number(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    /// Its cgroups, as `/proc/PID/cgroup` tells them; nothing once it has gone.
+    pub(super) fn cgroups(&self) -> String {
+        cgroups_of(self.pid)
+    }
+
     /// Kills it and waits for its end, which the kernel brings about by itself; returns its number.
     pub(super) async fn kill(self, bound: Duration) -> Result<u32, ProcessError> {
-        let number = self.pid.as_raw_nonzero().get().unsigned_abs();
+        let number = self.number();
         pidfd_send_signal(&self.handle, Signal::KILL).map_err(io::Error::from)?;
         let handle = self.handle;
         let ended = tokio::task::spawn_blocking(move || has_ended(&handle, bound)).await;
@@ -102,8 +112,12 @@ fn hold(pid: Pid, id: &str) -> io::Result<Option<Held>> {
 }
 
 fn is_in_cgroup_of(pid: Pid, id: &str) -> bool {
+    names(&cgroups_of(pid), id)
+}
+
+fn cgroups_of(pid: Pid) -> String {
     let path = format!("/proc/{}/cgroup", pid.as_raw_nonzero());
-    std::fs::read_to_string(path).is_ok_and(|cgroups| names(&cgroups, id))
+    std::fs::read_to_string(path).unwrap_or_default()
 }
 
 /// Whether a process of these cgroups, as `/proc/PID/cgroup` tells them, is the sandbox's own.

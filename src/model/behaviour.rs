@@ -118,6 +118,20 @@ pub enum ChildKill {
     Ends,
 }
 
+/// Whom an OOM kill by the limit of a pod is put down to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PodKill {
+    /// The container whose process it was.
+    #[default]
+    ItsContainer,
+    /// Nobody: it is any SIGKILL.
+    Nobody,
+    /// Every container of the pod, by its reason, when it ends.
+    Everybody,
+    /// Every container of the pod: all of them end.
+    EndsAll,
+}
+
 /// What becomes of the stop signal that a container was given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StopSignals {
@@ -262,6 +276,8 @@ pub struct Behaviour {
     pub stop_signals: StopSignals,
     /// What the kill of a child for its memory does to its container.
     pub child_kill: ChildKill,
+    /// Whom an OOM kill by the limit of a pod is put down to.
+    pub pod_kill: PodKill,
     /// Whether an OOM kill takes all of a container that is to end as one.
     pub heeds_oom_groups: bool,
     /// Whether lists can be had as streams.
@@ -311,6 +327,7 @@ impl Default for Behaviour {
             sends_stop_signal: true,
             stop_signals: StopSignals::default(),
             child_kill: ChildKill::default(),
+            pod_kill: PodKill::default(),
             heeds_oom_groups: true,
             streams_lists: true,
             untold: &[],

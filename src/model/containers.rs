@@ -1,5 +1,7 @@
 //! Containers: created, started, stopped, removed, told; and the processes in them.
 
+mod pod_memory;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -134,11 +136,6 @@ impl Machine {
         self.containers.insert(id, container);
     }
 
-    pub(super) fn memory_of(&self, id: &ContainerId) -> Option<u64> {
-        let container = self.containers.get(id);
-        container.and_then(|container| container.spec.memory_bytes)
-    }
-
     /// What a container is, while it is there.
     pub(super) fn state_of(&self, id: &ContainerId) -> Option<ContainerState> {
         self.containers
@@ -256,6 +253,7 @@ impl Machine {
         container.child_left = life.leaves_child && !is_first;
         if end.oom {
             self.count_oom_kill();
+            self.put_kill_down(id);
         }
         if is_first {
             self.end_joined(id);
@@ -282,13 +280,11 @@ impl Machine {
 
     /// The kernel kills a child; the container's process lives on.
     pub(super) fn kill_child(&mut self, id: &ContainerId) {
-        if let Some(container) = self.containers.get_mut(id)
+        if let Some(container) = self.containers.get(id)
             && container.life.is_some()
         {
             if self.behaviour.child_kill == ChildKill::Marks {
-                container.child_killed = true;
-                let reason = (self.behaviour.exit_reason)(End::KILLED);
-                container.status.reason = reason.into();
+                self.mark_killed(id);
             }
             self.count_oom_kill();
             if self.behaviour.child_kill == ChildKill::Ends {

@@ -27,7 +27,7 @@ mod tests;
 
 pub use behaviour::{
     Answer, Audience, Behaviour, ChildKill, Delivery, EventHook, ExitNotice, FullQueue, Leftover,
-    NonTransition, Offer, Order, Replay, ReplyHook, Restart, StopSignals, Transition,
+    NonTransition, Offer, Order, PodKill, Replay, ReplyHook, Restart, StopSignals, Transition,
 };
 pub use defects::{Defect, Fault, VARIATIONS, Variation, defects};
 pub use live::Model;

@@ -30,7 +30,7 @@ impl Machine {
             _ if self.dies(id, Flaw::CrashAtCreate) || self.dies(id, Flaw::CrashAtStart) => {
                 Err("the low-level runtime was killed".to_owned())
             }
-            _ => Life::of(&spec.command, spec.memory_bytes, self.now),
+            _ => Life::of(&spec.command, self.memory_of(id), self.now),
         };
         let ends_as_one = spec.oom_group && self.behaviour.heeds_oom_groups;
         let life = life.map(|life| {

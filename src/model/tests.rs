@@ -3,6 +3,7 @@
 mod crashes;
 mod daemon;
 mod namespaces;
+mod pod_memory;
 mod stops;
 mod streams;
 

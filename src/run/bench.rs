@@ -114,7 +114,7 @@ async fn bare_loop(
             .await;
     }
     let took = host::elapsed(began);
-    drive::sweep(&caller, Some(&run), &[])
+    drive::sweep_host(&caller, Some(&run))
         .await
         .map_err(prepare::PrepareError::from)?;
     Ok(took)
@@ -208,6 +208,9 @@ impl Replay {
             Request::RunSandbox(spec) => Request::RunSandbox(Arc::new(SandboxSpec {
                 uid: uuid::Uuid::new_v4().to_string().as_str().into(),
                 labels: drive::run_labels(&self.run),
+                // A cgroup of its own would be the recorded run's, which is gone.
+                cgroup_parent: String::new(),
+                memory_bytes: None,
                 ..SandboxSpec::clone(spec)
             })),
             Request::StopSandbox(id) => Request::StopSandbox(sandbox(id)?),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::drive::{self, Caller};
 use crate::history::{Request, RunId, SandboxId, StatusCode};
+use crate::host::Kernel;
 use crate::{host, limits};
 
 /// How often a runtime that is gone is looked for.
@@ -13,6 +14,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(super) struct CleanUp {
     caller: Caller,
+    kernel: Kernel,
     run: RunId,
     /// How long a runtime that is gone may take to come back.
     patience: Duration,
@@ -29,9 +31,14 @@ enum Attempt {
 
 impl CleanUp {
     /// What a run needs that has made nothing but labelled pods.
-    pub(super) fn after(run: &RunId, caller: &Caller, timeout_percent: u32) -> Self {
+    pub(super) fn after(
+        run: &RunId,
+        (caller, kernel): (&Caller, &Kernel),
+        timeout_percent: u32,
+    ) -> Self {
         Self {
             caller: caller.clone(),
+            kernel: kernel.clone(),
             run: run.clone(),
             patience: limits::RUNTIME_RETURN * timeout_percent / 100,
             pulled: None,
@@ -58,7 +65,8 @@ impl CleanUp {
     }
 
     async fn attempt(&self, keep: &[SandboxId]) -> Attempt {
-        let swept = match drive::sweep(&self.caller, Some(&self.run), keep).await {
+        let place = (&self.caller, &self.kernel);
+        let swept = match drive::sweep(place, Some(&self.run), keep).await {
             Ok(swept) => swept,
             Err(fault) if is_gone(fault.fault.code) => return Attempt::Gone(fault.to_string()),
             Err(fault) => {

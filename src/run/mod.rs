@@ -285,7 +285,7 @@ fn run_plan(
     let stand = Stand::of(&options.tested)?;
     let connecting = prepare::connect(&stand, &options.runtime_handler, run, outputs, &stop);
     let (caller, info, Recording { following, file }) = runtime.block_on(connecting)?;
-    let mut clean_up = CleanUp::after(&info.run, &caller, options.timeout_percent);
+    let mut clean_up = CleanUp::after(&info.run, (&caller, &stand.kernel), options.timeout_percent);
     let place = (&stand.target, &stand.kernel, telemetry.metrics());
     let asked = (options, &planned[..]);
     let preparing = prepare::prepare(asked, place, &caller, &info, stop.clone(), &mut clean_up);

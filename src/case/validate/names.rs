@@ -9,7 +9,10 @@ use crate::case::{CallEdge, Terms};
 /// What a name stands for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind<'a> {
-    Sandbox,
+    Sandbox {
+        /// The limit of memory of all that is in it, if it has one.
+        memory_mib: Option<u32>,
+    },
     Container {
         /// The sandbox it lives in.
         sandbox: &'a str,
@@ -185,7 +188,7 @@ impl<'a> Names<'a> {
 impl Kind<'_> {
     fn noun(self) -> &'static str {
         match self {
-            Self::Sandbox => "sandbox",
+            Self::Sandbox { .. } => "sandbox",
             Self::Container { .. } => "container",
             Self::Subscription { .. } => "subscription",
         }
@@ -195,7 +198,7 @@ impl Kind<'_> {
 impl Wanted {
     fn admits(self, kind: Kind<'_>) -> bool {
         match kind {
-            Kind::Sandbox => matches!(self, Self::Sandbox | Self::Either | Self::Any),
+            Kind::Sandbox { .. } => matches!(self, Self::Sandbox | Self::Either | Self::Any),
             Kind::Container { .. } => matches!(self, Self::Container | Self::Either | Self::Any),
             Kind::Subscription { .. } => matches!(self, Self::Subscription | Self::Any),
         }

@@ -174,7 +174,9 @@ impl<'a> Walk<'a, '_> {
             rounds,
             ..
         } = self;
-        names.bind(&step.binding, Kind::Sandbox, rounds, found);
+        let memory_mib = step.memory_mib;
+        let kind = Kind::Sandbox { memory_mib };
+        names.bind(&step.binding, kind, rounds, found);
         self.names
             .called(&step.binding, &[CallEdge::SandboxReturned]);
         self.again(step);
@@ -183,18 +185,23 @@ impl<'a> Walk<'a, '_> {
     }
 
     fn create(&mut self, step: &'a CreateStep, round: Round) {
-        self.resolve(("in", &step.sandbox), Wanted::Sandbox);
-        let kind = Kind::Container {
-            sandbox: &step.sandbox,
-            memory_mib: step.memory_mib,
-            declares_exit: workload::declares_exit(&step.workload),
-        };
         let Self {
             names,
             found,
             rounds,
             ..
         } = self;
+        let limit = match names.in_step(("in", &step.sandbox), Wanted::Sandbox, rounds, found) {
+            Some(Kind::Sandbox { memory_mib }) => {
+                memory_mib.into_iter().chain(step.memory_mib).min()
+            }
+            _ => step.memory_mib,
+        };
+        let kind = Kind::Container {
+            sandbox: &step.sandbox,
+            memory_mib: limit,
+            declares_exit: workload::declares_exit(&step.workload),
+        };
         names.bind(&step.binding, kind, rounds, found);
         if let Some(earlier) = &step.attempt_of {
             self.resolve(("attempt-of", earlier), Wanted::Container);
@@ -207,7 +214,7 @@ impl<'a> Walk<'a, '_> {
         self.others(step);
         self.terms(step.terms());
         self.names.is_made(&step.binding, step.terms());
-        workload::check(step, self.file, round.has_item, self.found);
+        workload::check(step, (self.file, limit), round.has_item, self.found);
     }
 
     fn stop(&mut self, step: &'a StopStep) {

@@ -8,12 +8,18 @@ use crate::case::{
     ChildEatSpec, CreateStep, Delay, DieSpec, ExitSpec, Need, Number, WorkloadSpec, limits,
 };
 
-/// Checks a container's workload and its limits.
-pub(super) fn check(step: &CreateStep, file: &CaseFile, has_item: bool, found: &mut Findings) {
-    check_memory(step, file, found);
+/// Checks a container's workload and its limits; `limit` is the lowest, its own or its pod's.
+pub(super) fn check(
+    step: &CreateStep,
+    (file, limit): (&CaseFile, Option<u32>),
+    has_item: bool,
+    found: &mut Findings,
+) {
+    if let Some(mib) = step.memory_mib {
+        check_limit(mib, file, found);
+    }
     check_stop_signal(step, file, found);
     check_oom_group(step, file, found);
-    let limit = step.memory_mib;
     found.enter("workload");
     check_workload(&step.workload, limit, has_item, found);
     found.leave();
@@ -108,10 +114,8 @@ pub(super) fn check_span(key: &'static str, span: Option<Duration>, found: &mut 
     }
 }
 
-fn check_memory(step: &CreateStep, file: &CaseFile, found: &mut Findings) {
-    let Some(mib) = step.memory_mib else {
-        return;
-    };
+/// Objects to a limit of memory that is out of bounds, or that nothing may enforce.
+pub(super) fn check_limit(mib: u32, file: &CaseFile, found: &mut Findings) {
     let most = limits::MEMORY_MIB;
     if !(1..=most).contains(&mib) {
         let message = format!("a memory limit is from 1 to {most} MiB");
@@ -190,7 +194,7 @@ fn check_appetite(mib: u32, limit: Option<u32>, found: &mut Findings) {
     if limit.is_none_or(|limit| limit >= mib) {
         found
             .object_to("mib", "nothing limits the memory to less than this")
-            .advise("add a lower `memory-mib` to the container");
+            .advise("add a lower `memory-mib` to the container, or to its sandbox");
     }
 }
 

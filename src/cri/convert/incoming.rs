@@ -25,6 +25,7 @@ fn sandbox_spec(config: &v1::PodSandboxConfig) -> Result<SandboxSpec, Status> {
     let linux = config.linux.clone().unwrap_or_default();
     let security = linux.security_context.unwrap_or_default();
     let namespaces = security.namespace_options.unwrap_or_default();
+    let limit = linux.resources.unwrap_or_default().memory_limit_in_bytes;
     Ok(SandboxSpec {
         binding: String::new(),
         name: metadata.name,
@@ -37,6 +38,8 @@ fn sandbox_spec(config: &v1::PodSandboxConfig) -> Result<SandboxSpec, Status> {
         sysctls: labels(linux.sysctls),
         own_network: namespaces.network != v1::NamespaceMode::Node as i32,
         shared_pid: namespaces.pid == v1::NamespaceMode::Pod as i32,
+        cgroup_parent: linux.cgroup_parent,
+        memory_bytes: bytes(limit),
     })
 }
 
@@ -75,7 +78,7 @@ pub(crate) fn create_container(
         name: None,
         tty: config.tty,
         declared_exit: None,
-        memory_bytes: u64::try_from(limit).ok().filter(|limit| *limit > 0),
+        memory_bytes: bytes(limit),
         labels: labels(config.labels),
         annotations: labels(config.annotations),
         flaw: flaws
@@ -89,6 +92,11 @@ pub(crate) fn create_container(
     };
     spec.set_mounts(config.mounts.iter().map(|mount| &*mount.container_path));
     Ok(Request::CreateContainer(Arc::new(spec)))
+}
+
+/// A limit that is set.
+fn bytes(limit: i64) -> Option<u64> {
+    u64::try_from(limit).ok().filter(|limit| *limit > 0)
 }
 
 pub(crate) fn stop_container(ask: &v1::StopContainerRequest) -> Request {

@@ -156,6 +156,8 @@ fn spec(handler: &str) -> Arc<SandboxSpec> {
         sysctls: labels("s"),
         own_network: true,
         shared_pid: true,
+        cgroup_parent: "/cgroup".to_owned(),
+        memory_bytes: Some(64 << 20),
     })
 }
 

@@ -65,7 +65,8 @@ fn swept(refusals: u32, code: StatusCode) -> (Sweep, u32) {
         tokio::spawn(async move { serve(served, &mut listener).await });
         let client = Client::connect(&endpoint, &endpoint, Duration::from_secs(60)).await;
         let caller = Caller::new(client.expect("it is served"));
-        let done = sweep(&caller, Some(&RunId::from("run".to_owned())), &[]).await;
+        let run = RunId::from("run".to_owned());
+        let done = sweep((&caller, &Kernel::Host), Some(&run), &[]).await;
         done.expect("it can list")
     });
     (done, backend.asked.load(Ordering::Relaxed))

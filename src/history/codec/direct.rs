@@ -336,8 +336,7 @@ fn sandbox_spec(message: &[u8], parts: &mut Parts) -> Option<SandboxSpec> {
         annotations: parts.empty(),
         runtime_handler: String::new(),
         sysctls: parts.empty(),
-        own_network: false,
-        shared_pid: false,
+        ..SandboxSpec::default()
     };
     let mut fields = Fields::of(message);
     while let Some(Field { tag, value }) = fields.next()? {
@@ -353,6 +352,8 @@ fn sandbox_spec(message: &[u8], parts: &mut Parts) -> Option<SandboxSpec> {
             9 => read_labels(&mut spec.sysctls, &mut fields, parts)?,
             10 => spec.own_network = value.number()? != 0,
             11 => spec.shared_pid = value.number()? != 0,
+            12 => spec.cgroup_parent = value.text()?,
+            13 => spec.memory_bytes = Some(value.number()?),
             _ => return None,
         }
     }

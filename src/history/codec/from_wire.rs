@@ -323,6 +323,8 @@ fn sandbox_spec(spec: wire::SandboxSpec) -> SandboxSpec {
         sysctls: labels(spec.sysctls),
         own_network: spec.own_network,
         shared_pid: spec.shared_pid,
+        cgroup_parent: spec.cgroup_parent,
+        memory_bytes: spec.memory_bytes,
     }
 }
 

@@ -215,19 +215,22 @@ fn event() -> impl Strategy<Value = Event> {
 fn sandbox_spec() -> impl Strategy<Value = SandboxSpec> {
     let names = (text(), text(), text(), text(), text());
     let rest = (any::<u32>(), any::<bool>(), any::<bool>());
+    let rest = (rest, text(), option::of(any::<u64>()));
     (names, rest, labels(), labels(), labels()).prop_map(
         |((binding, name, namespace, uid, handler), rest, labels, notes, sysctls)| SandboxSpec {
             binding,
             name,
             namespace,
             uid: PodUid::from(uid),
-            attempt: rest.0,
+            attempt: rest.0.0,
             labels,
             annotations: notes,
             runtime_handler: handler,
             sysctls,
-            own_network: rest.1,
-            shared_pid: rest.2,
+            own_network: rest.0.1,
+            shared_pid: rest.0.2,
+            cgroup_parent: rest.1,
+            memory_bytes: rest.2,
         },
     )
 }

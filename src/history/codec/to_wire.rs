@@ -320,6 +320,8 @@ fn sandbox_spec(spec: &SandboxSpec) -> wire::SandboxSpec {
         sysctls: pairs(&spec.sysctls),
         own_network: spec.own_network,
         shared_pid: spec.shared_pid,
+        cgroup_parent: spec.cgroup_parent.clone(),
+        memory_bytes: spec.memory_bytes,
     }
 }
 

@@ -41,6 +41,14 @@ impl<'a> Walk<'a, '_> {
             self.found
                 .object_to("runtime-handler", "the faulty one is another");
         }
+        if let Some(mib) = step.memory_mib {
+            workload::check_limit(mib, self.file, self.found);
+            if !self.file.needs.contains(&Need::PodCgroup) {
+                self.found
+                    .object_to("memory-mib", "no pod may have a cgroup of its own")
+                    .advise("add `needs: [pod-cgroup]`");
+            }
+        }
         if step.again.is_some() && step.without_uid {
             self.found
                 .object_to("without-uid", "the pod is that of the other sandbox");

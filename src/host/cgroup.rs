@@ -1,0 +1,336 @@
+//! Cgroups that the suite makes for pods of its own, as a kubelet does for all pods, and removes.
+//!
+//! One is known by its name, which tells the run that made it, at the root of a hierarchy. Nothing
+//! else is touched: what has that name is removed by `rmdir` alone, which takes no cgroup that has
+//! a process, and only if no process is left in all of it.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use super::ProcessError;
+use crate::history::RunId;
+
+/// What the name of each of them begins with.
+const PREFIX: &str = "cri-event-conformance-";
+/// How many cgroups lie below one another within a pod's: its containers', and those that these
+/// may have made.
+const DEPTH: usize = 8;
+
+/// The name of a cgroup that a run makes for a pod of its own.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PodCgroup {
+    run: String,
+    process: String,
+    number: u32,
+}
+
+/// Why there is no such cgroup, or why it cannot be removed.
+#[derive(Debug, thiserror::Error)]
+pub enum CgroupError {
+    /// There is none in which memory can be limited.
+    #[error("this host shows no whole hierarchy of cgroups that limits memory")]
+    NoHierarchy,
+    /// The runtime leaves its cgroups to systemd.
+    #[error("the runtime has systemd make its cgroups, {0}: it needs the cgroup driver cgroupfs")]
+    Systemd(String),
+    /// The runtime's cgroups are not those that are seen here.
+    #[error("the cgroup of a sandbox, {0}, is not where this process sees it")]
+    Elsewhere(String),
+    /// The sandbox's process is not to be found.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// What the system said.
+    #[error("{path}: {source}")]
+    System {
+        /// Of which file.
+        path: PathBuf,
+        /// What was wrong.
+        source: io::Error,
+    },
+    /// It cannot be removed.
+    #[error("processes are left in it, which the runtime has left, or another one runs")]
+    Busy,
+}
+
+/// The hierarchies of cgroups that this host has mounted whole.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Hierarchies {
+    roots: Vec<PathBuf>,
+    memory: Option<Memory>,
+}
+
+/// The one that limits memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Memory {
+    root: PathBuf,
+    version: Version,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+}
+
+impl PodCgroup {
+    /// The cgroup of this number of a run in this process.
+    #[must_use]
+    pub fn new(run: &RunId, number: u32) -> Self {
+        Self {
+            run: run.to_string(),
+            process: super::this_process(),
+            number,
+        }
+    }
+
+    /// What a runtime is told of it: its path from the root.
+    #[must_use]
+    pub fn path(&self) -> String {
+        format!("/{self}")
+    }
+
+    /// The run that has made it.
+    #[must_use]
+    pub fn run(&self) -> &str {
+        &self.run
+    }
+
+    /// The process of that run.
+    #[must_use]
+    pub fn process(&self) -> &str {
+        &self.process
+    }
+
+    /// What a name tells; nothing if no run can have given it.
+    fn parse(name: &str) -> Option<Self> {
+        let mut parts = name.strip_prefix(PREFIX)?.split('.');
+        let (run, process, number) = (parts.next()?, parts.next()?, parts.next()?);
+        let is_word = |word: &str| {
+            let mut letters = word.bytes();
+            !word.is_empty() && letters.all(|it| it.is_ascii_alphanumeric() || it == b'-')
+        };
+        let parsed = Self {
+            run: run.to_owned(),
+            process: process.to_owned(),
+            number: number.parse().ok()?,
+        };
+        let whole = is_word(run) && is_word(process) && parsed.to_string() == name;
+        whole.then_some(parsed)
+    }
+}
+
+impl fmt::Display for PodCgroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            run,
+            process,
+            number,
+        } = self;
+        write!(f, "{PREFIX}{run}.{process}.{number}")
+    }
+}
+
+impl Hierarchies {
+    /// Those of this host.
+    pub(super) fn of_host() -> Result<Self, CgroupError> {
+        let path = Path::new("/proc/self/mountinfo");
+        let mounts = fs::read_to_string(path).map_err(at(path))?;
+        Ok(Self::of(&mounts))
+    }
+
+    /// Those of a table of mounts, as `/proc/self/mountinfo` tells them: the root within the
+    /// hierarchy and the place stand fourth and fifth, the type and its options after a hyphen.
+    fn of(mounts: &str) -> Self {
+        let mut found = Self {
+            roots: Vec::new(),
+            memory: None,
+        };
+        for line in mounts.lines() {
+            let Some((mount, kind)) = line.split_once(" - ") else {
+                continue;
+            };
+            let mut mount = mount.split(' ').skip(3);
+            let (Some("/"), Some(place)) = (mount.next(), mount.next()) else {
+                continue;
+            };
+            let mut kind = kind.split(' ');
+            let (name, options) = (kind.next(), kind.nth(1).unwrap_or_default());
+            let root = PathBuf::from(place);
+            let version = match name {
+                Some("cgroup") => Version::One,
+                Some("cgroup2") => Version::Two,
+                _ => continue,
+            };
+            let limits = version == Version::Two || options.split(',').any(|it| it == "memory");
+            // Where both versions are there, memory is limited where version 1 says so.
+            let known = found.memory.as_ref().map(|memory| memory.version);
+            if limits && (known.is_none() || version == Version::One) {
+                let root = root.clone();
+                found.memory = Some(Memory { root, version });
+            }
+            found.roots.push(root);
+        }
+        found
+    }
+
+    fn memory(&self) -> Result<&Memory, CgroupError> {
+        self.memory.as_ref().ok_or(CgroupError::NoHierarchy)
+    }
+
+    /// Looks whether a process is where a cgroup of its runtime's can be given to another pod.
+    /// `told` is what `/proc/PID/cgroup` says of it.
+    pub(super) fn suit(&self, pid: u32, told: &str) -> Result<(), CgroupError> {
+        let memory = self.memory()?;
+        let path = memory.path(told).ok_or(CgroupError::NoHierarchy)?;
+        if path.rsplit('.').next() == Some("scope") {
+            return Err(CgroupError::Systemd(path.to_owned()));
+        }
+        let elsewhere = || CgroupError::Elsewhere(path.to_owned());
+        if path.starts_with("/..") {
+            return Err(elsewhere());
+        }
+        let seen = memory.root.join(path.trim_start_matches('/'));
+        let members = fs::read_to_string(seen.join("cgroup.procs")).map_err(|_| elsewhere())?;
+        let has = members.lines().any(|member| member.parse() == Ok(pid));
+        if has { Ok(()) } else { Err(elsewhere()) }
+    }
+
+    /// Whether a process of which `told` is said lies below this cgroup.
+    pub(super) fn holds(&self, cgroup: &PodCgroup, told: &str) -> bool {
+        let path = self.memory.as_ref().and_then(|memory| memory.path(told));
+        path.is_some_and(|path| path.starts_with(&format!("{}/", cgroup.path())))
+    }
+
+    /// Makes a cgroup whose processes may use so much memory together, and no swap.
+    pub(super) fn make(&self, cgroup: &PodCgroup, bytes: u64) -> Result<(), CgroupError> {
+        let memory = self.memory()?;
+        let own = memory.root.join(cgroup.to_string());
+        fs::create_dir(&own).map_err(at(&own))?;
+        let limited = memory.limit(&own, bytes);
+        if limited.is_err() {
+            let _ = fs::remove_dir(&own);
+        }
+        limited
+    }
+
+    /// Removes what a pod had by this name, in all hierarchies: runtimes make it in each.
+    pub(super) fn remove(&self, cgroup: &PodCgroup) -> Result<(), CgroupError> {
+        let own = self.roots.iter().map(|root| root.join(cgroup.to_string()));
+        let own: Vec<PathBuf> = own.filter(|own| is_folder(own)).collect();
+        if own.iter().any(|own| is_populated(own, DEPTH)) {
+            return Err(CgroupError::Busy);
+        }
+        own.iter().try_for_each(|own| remove(own, DEPTH))
+    }
+
+    /// All that runs of this suite have made, in any hierarchy.
+    pub(super) fn made(&self) -> BTreeSet<PodCgroup> {
+        let folders = self.roots.iter().filter_map(|root| fs::read_dir(root).ok());
+        let names = folders.flatten().filter_map(|entry| {
+            let entry = entry.ok()?;
+            let is_folder = entry.file_type().ok()?.is_dir();
+            PodCgroup::parse(entry.file_name().to_str()?).filter(|_| is_folder)
+        });
+        names.collect()
+    }
+}
+
+impl Memory {
+    /// The path that `/proc/PID/cgroup` tells: lines of a number, controllers and a path.
+    fn path<'a>(&self, told: &'a str) -> Option<&'a str> {
+        told.lines().find_map(|line| {
+            let mut parts = line.splitn(3, ':');
+            let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+            let own = match self.version {
+                Version::One => controllers.split(',').any(|it| it == "memory"),
+                Version::Two => controllers.is_empty(),
+            };
+            own.then_some(path)
+        })
+    }
+
+    fn limit(&self, own: &Path, bytes: u64) -> Result<(), CgroupError> {
+        let limit = bytes.to_string();
+        match self.version {
+            Version::One => {
+                // Before Linux 5.11 a limit may concern the cgroup itself alone.
+                let below = own.join("memory.use_hierarchy");
+                if fs::read_to_string(&below).is_ok_and(|told| told.trim() == "0") {
+                    write(&below, "1")?;
+                }
+                write(&own.join("memory.limit_in_bytes"), &limit)?;
+                // Memory and swap together: equal, so that there is no swap.
+                write_if_there(&own.join("memory.memsw.limit_in_bytes"), &limit)
+            }
+            Version::Two => {
+                write(&own.join("memory.max"), &limit)?;
+                write_if_there(&own.join("memory.swap.max"), "0")?;
+                // A runtime reads each container's own counts, which are there only so.
+                write(&own.join("cgroup.subtree_control"), "+memory")
+            }
+        }
+    }
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> CgroupError {
+    let path = path.to_owned();
+    move |source| CgroupError::System { path, source }
+}
+
+/// Writes to a file that is there: a cgroup's are the kernel's.
+fn write(path: &Path, value: &str) -> Result<(), CgroupError> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .open(path)
+        .map_err(at(path))?;
+    file.write_all(value.as_bytes()).map_err(at(path))
+}
+
+fn write_if_there(path: &Path, value: &str) -> Result<(), CgroupError> {
+    if path.exists() {
+        return write(path, value);
+    }
+    Ok(())
+}
+
+/// Whether it is a folder itself, and not a link to one.
+fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|told| told.is_dir())
+}
+
+fn folders_in(path: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(path).into_iter().flatten();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    paths.filter(|path| is_folder(path)).collect()
+}
+
+/// Whether a process is in this cgroup or below it. What cannot be read may have one.
+fn is_populated(path: &Path, depth: usize) -> bool {
+    let members = match fs::read_to_string(path.join("cgroup.procs")) {
+        Ok(members) => members,
+        Err(fault) if fault.kind() == ErrorKind::NotFound => String::new(),
+        Err(_) => return true,
+    };
+    let mut below = folders_in(path).into_iter();
+    !members.trim().is_empty() || below.any(|below| depth == 0 || is_populated(&below, depth - 1))
+}
+
+/// Removes empty cgroups from the lowest up. One that has gone meanwhile is as good as removed.
+fn remove(path: &Path, depth: usize) -> Result<(), CgroupError> {
+    if depth > 0 {
+        for below in folders_in(path) {
+            remove(&below, depth - 1)?;
+        }
+    }
+    match fs::remove_dir(path) {
+        Err(fault) if fault.kind() == ErrorKind::ResourceBusy => Err(CgroupError::Busy),
+        Err(fault) if fault.kind() != ErrorKind::NotFound => Err(at(path)(fault)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

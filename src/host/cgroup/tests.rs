@@ -1,0 +1,199 @@
+//! Nothing is removed but what bears a run's name and is empty. Folders stand for cgroups.
+
+use tempfile::TempDir;
+
+use super::*;
+
+const NAME: &str = "cri-event-conformance-3f2a-9b.4711-123.2";
+
+fn ours() -> PodCgroup {
+    PodCgroup::parse(NAME).expect("a run gives such names")
+}
+
+/// Hierarchies of version 1, one of which limits memory.
+fn two_hierarchies() -> (TempDir, Hierarchies) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let roots: Vec<PathBuf> = ["memory", "pids"]
+        .iter()
+        .map(|name| folder.path().join(name))
+        .collect();
+    for root in &roots {
+        fs::create_dir(root).expect("a new folder");
+    }
+    let memory = Memory {
+        root: roots[0].clone(),
+        version: Version::One,
+    };
+    let memory = Some(memory);
+    (folder, Hierarchies { roots, memory })
+}
+
+fn make(folder: &TempDir, path: &str) -> PathBuf {
+    let path = folder.path().join(path);
+    fs::create_dir_all(&path).expect("a new folder");
+    path
+}
+
+#[test]
+fn names_tell_the_run_and_only_ours_are_read() {
+    let run = RunId::from("3f2a-9b".to_owned());
+    let cgroup = PodCgroup::new(&run, 7);
+    assert_eq!(PodCgroup::parse(&cgroup.to_string()), Some(cgroup.clone()));
+    assert_eq!(
+        (cgroup.run(), cgroup.path().chars().next()),
+        ("3f2a-9b", Some('/'))
+    );
+    assert_eq!((ours().run(), ours().process()), ("3f2a-9b", "4711-123"));
+    for other in [
+        "kubepods",
+        "cri-event-conformance",
+        "cri-event-conformance-3f2a-9b",
+        "cri-event-conformance-3f2a-9b.4711-123",
+        "cri-event-conformance-3f2a-9b.4711-123.2.slice",
+        "cri-event-conformance-3f2a-9b.4711-123.x",
+        "cri-event-conformance-3f2a-9b.4711-123.02",
+        "cri-event-conformance-.4711-123.2",
+        "cri-event-conformance-../x.4711-123.2",
+        "a-cri-event-conformance-3f2a-9b.4711-123.2",
+    ] {
+        assert_eq!(PodCgroup::parse(other), None, "{other}");
+    }
+}
+
+#[test]
+fn an_empty_one_is_removed_in_all_hierarchies_and_nothing_beside_it() {
+    let (folder, hierarchies) = two_hierarchies();
+    let own = [
+        make(&folder, &format!("memory/{NAME}/container/nested")),
+        make(&folder, &format!("pids/{NAME}/container")),
+    ];
+    let others = [
+        make(&folder, "memory/kubepods/pod"),
+        make(&folder, &format!("pids/{NAME}0")),
+    ];
+    assert_eq!(hierarchies.made().len(), 2);
+    hierarchies.remove(&ours()).expect("nothing is left in it");
+    assert!(own.iter().all(|own| !own.exists()));
+    assert!(others.iter().all(|other| other.exists()));
+    hierarchies.remove(&ours()).expect("it is gone already");
+}
+
+#[test]
+fn one_with_a_process_below_it_stays_as_it_is() {
+    let (folder, hierarchies) = two_hierarchies();
+    let empty = make(&folder, &format!("memory/{NAME}/ended"));
+    let lives = make(&folder, &format!("pids/{NAME}/lives"));
+    fs::write(lives.join("cgroup.procs"), "17\n").expect("a new file");
+    let refused = hierarchies.remove(&ours());
+    assert!(matches!(refused, Err(CgroupError::Busy)), "{refused:?}");
+    assert!(empty.exists() && lives.exists());
+}
+
+#[test]
+fn no_file_is_ever_removed_and_no_link_followed() {
+    let (folder, hierarchies) = two_hierarchies();
+    let other = make(&folder, "memory/kubepods/pod");
+    let link = folder.path().join(format!("pids/{NAME}"));
+    std::os::unix::fs::symlink(folder.path().join("memory/kubepods"), &link).expect("a new link");
+    let own = make(&folder, &format!("memory/{NAME}"));
+    let file = own.join("a-file");
+    fs::write(&file, "").expect("a new file");
+    assert!(hierarchies.remove(&ours()).is_err());
+    assert!(file.exists() && other.exists() && link.exists());
+}
+
+#[test]
+fn the_limit_is_on_memory_and_on_swap_with_it() {
+    let (folder, hierarchies) = two_hierarchies();
+    let own = make(&folder, "memory/made");
+    for file in [
+        "memory.use_hierarchy",
+        "memory.limit_in_bytes",
+        "memory.memsw.limit_in_bytes",
+    ] {
+        fs::write(own.join(file), "0").expect("a new file");
+    }
+    let limit = |version| {
+        let memory = hierarchies.memory.clone().expect("there is one");
+        Memory { version, ..memory }.limit(&own, 4096)
+    };
+    limit(Version::One).expect("the kernel has made the files");
+    let told = |file| fs::read_to_string(own.join(file)).expect("it is there");
+    assert_eq!(told("memory.use_hierarchy"), "1");
+    assert_eq!(told("memory.limit_in_bytes"), "4096");
+    assert_eq!(told("memory.memsw.limit_in_bytes"), "4096");
+    // What the kernel has not made is no file that a limit could be written to.
+    assert!(limit(Version::Two).is_err());
+    for file in ["memory.max", "memory.swap.max", "cgroup.subtree_control"] {
+        fs::write(own.join(file), "").expect("a new file");
+    }
+    limit(Version::Two).expect("the kernel has made the files");
+    assert_eq!(told("memory.max"), "4096");
+    assert_eq!(told("memory.swap.max"), "0");
+    assert_eq!(told("cgroup.subtree_control"), "+memory");
+}
+
+#[test]
+fn one_that_cannot_be_limited_is_not_left_behind() {
+    let (folder, hierarchies) = two_hierarchies();
+    assert!(hierarchies.make(&ours(), 4096).is_err());
+    assert!(!folder.path().join("memory").join(NAME).exists());
+    // One that is there is not ours to limit.
+    let there = make(&folder, &format!("memory/{NAME}"));
+    assert!(hierarchies.make(&ours(), 4096).is_err());
+    assert!(there.exists());
+}
+
+#[test]
+fn hierarchies_are_those_that_are_mounted_whole() {
+    let of = |mounts: &[&str]| Hierarchies::of(&mounts.join("\n"));
+    let memory = |root: &str, version| {
+        let root = PathBuf::from(root);
+        Some(Memory { root, version })
+    };
+    let one = "35 31 0:32 / /cg/memory rw shared:9 - cgroup cgroup rw,memory";
+    let pids = "39 31 0:36 / /cg/pids rw - cgroup cgroup rw,pids";
+    let two = "41 31 0:37 / /cg/unified rw - cgroup2 cgroup2 rw,nsdelegate";
+    let part = "42 31 0:37 /docker/1 /cg/part rw - cgroup cgroup rw,memory";
+    let other = "43 31 0:38 / /tmp rw - tmpfs tmpfs rw,mode=755";
+    assert_eq!(of(&[two, one]).memory, memory("/cg/memory", Version::One));
+    assert_eq!(of(&[one, two]).memory, memory("/cg/memory", Version::One));
+    assert_eq!(
+        of(&[two, other]).memory,
+        memory("/cg/unified", Version::Two)
+    );
+    assert_eq!(of(&[pids, part, other]).memory, None);
+    assert_eq!(of(&[one, pids, two, part, other]).roots.len(), 3);
+}
+
+#[test]
+fn a_runtime_suits_whose_cgroups_are_plain_and_in_sight() {
+    let (folder, hierarchies) = two_hierarchies();
+    let seen = make(&folder, "memory/k8s.io/abc");
+    fs::write(seen.join("cgroup.procs"), "16\n17\n").expect("a new file");
+    let suit = |told| hierarchies.suit(17, told);
+    assert!(suit("9:pids:/\n4:cpu,memory:/k8s.io/abc\n0::/\n").is_ok());
+    assert!(hierarchies.suit(18, "4:memory:/k8s.io/abc\n").is_err());
+    let systemd = suit("4:memory:/system.slice/cri-containerd-abc.scope\n");
+    assert!(
+        matches!(systemd, Err(CgroupError::Systemd(_))),
+        "{systemd:?}"
+    );
+    for elsewhere in ["4:memory:/../k8s.io/abc\n", "4:memory:/other/abc\n"] {
+        let found = suit(elsewhere);
+        assert!(matches!(found, Err(CgroupError::Elsewhere(_))), "{found:?}");
+    }
+    assert!(matches!(
+        suit("4:pids:/k8s.io/abc\n"),
+        Err(CgroupError::NoHierarchy)
+    ));
+}
+
+#[test]
+fn a_pods_processes_lie_below_its_cgroup() {
+    let (_folder, hierarchies) = two_hierarchies();
+    let holds = |path: &str| hierarchies.holds(&ours(), &format!("4:memory:{path}\n"));
+    assert!(holds(&format!("/{NAME}/abc")));
+    assert!(!holds(&format!("/{NAME}0/abc")));
+    assert!(!holds("/k8s.io/abc"));
+}
