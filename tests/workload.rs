@@ -173,6 +173,14 @@ fn die_dies_by_the_signal() {
 }
 
 #[test]
+fn dump_dies_by_the_signal() {
+    // Where cores are files, none is to be left here.
+    let line = format!("ulimit -c 0; exec {} dump 11", FILE.display());
+    let child = Command::new("sh").args(["-c", &line]).spawn().unwrap();
+    assert_eq!(end(child).signal(), Some(11));
+}
+
+#[test]
 fn a_signal_that_does_not_kill_is_not_pretended() {
     let harmless = Workload::Die {
         signal: 17,
@@ -239,6 +247,8 @@ fn wrong_arguments_are_a_misuse() {
     is_misused(&["exit", "1", ""]);
     is_misused(&["exit-at", "1"]);
     is_misused(&["die", "65"]);
+    is_misused(&["dump", "65"]);
+    is_misused(&["dump"]);
     is_misused(&["eat"]);
     is_misused(&["child-eat", "1", "2", "3"]);
     is_misused(&["obey", "me"]);

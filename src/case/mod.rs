@@ -49,8 +49,8 @@ pub use reading::{FiltersStep, MeanwhileStep, OnEventStep, Read};
 pub use requirement::Requirement;
 pub use schema::schema;
 pub use step::{
-    AwaitStep, CreateStep, ImageName, RemoveStep, RepeatStep, Resubscribe, SandboxRef, SandboxStep,
-    StartStep, Step, StopStep, Terms, Version,
+    AwaitStep, ContainerRef, CreateStep, ImageName, RemoveStep, RepeatStep, Resubscribe,
+    SandboxRef, SandboxStep, StartStep, Step, StopStep, Terms, Version,
 };
 pub use subscriptions::{
     AwaitEndStep, Branch, Code, ConnectionSpec, EndedCheck, HeadersCheck, PromptStep, QuietStep,
@@ -143,6 +143,8 @@ pub enum Need {
     Broadcast,
     /// The sandboxes' own processes can be found on this host, and killed.
     HostPid,
+    /// The host's core dumps go to a program, which a dying process waits for.
+    CorePipe,
     /// The runtime tells of two runtime handlers or more.
     Handlers,
     /// Sandboxes can have a network of their own.

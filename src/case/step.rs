@@ -40,6 +40,8 @@ pub enum Step {
     KillSandbox(SandboxRef),
     /// Wait until an event has arrived.
     Await(AwaitStep),
+    /// Look on the host whether a container's process is gone, which it must be.
+    Gone(ContainerRef),
     /// List a sandbox's containers and read the status of each.
     Relist(SandboxRef),
     /// Give up the event stream and open a new one, proven live before the next step.
@@ -374,6 +376,17 @@ impl RemoveStep {
 pub struct SandboxRef {
     /// Which sandbox.
     pub sandbox: String,
+}
+
+/// A container by its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a container such as `{container: c}`"
+)]
+pub struct ContainerRef {
+    /// Which container.
+    pub container: String,
 }
 
 /// Wait until an event has arrived. That it does is a requirement of the case.

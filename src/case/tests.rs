@@ -333,7 +333,7 @@ fn the_vocabulary_of_the_readme_is_right() {
         "never: {of: c, event: deleted}",
     );
     let (steps, workloads, checks) = (rows("## Steps"), rows("## Workloads"), rows("## Expect"));
-    assert_eq!((steps.len(), workloads.len(), checks.len()), (32, 13, 35));
+    assert_eq!((steps.len(), workloads.len(), checks.len()), (33, 14, 35));
     for words in steps {
         let step = words.replace("as: ", "as: another-").replace('…', step);
         check_case_with(&step, workload, check);

@@ -23,6 +23,8 @@ pub enum WorkloadSpec {
     Leave(ExitSpec),
     /// Die by the signal of a fault.
     Die(DieSpec),
+    /// Die so and leave a core of a MiB, which whoever takes it has to read.
+    Dump(DieSpec),
     /// Run until SIGTERM, then exit 0 at once.
     Obey,
     /// Ignore SIGTERM and run until killed.

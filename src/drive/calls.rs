@@ -8,8 +8,8 @@ use super::case_run::CaseRunner;
 use super::scope::Scope;
 use super::steps::{Abort, bound_container, bound_sandbox, failed, unbound};
 use crate::case::{
-    AnotherClientStep, AsideStep, CreateStep, ExecStep, ImageName, ImageStep, SandboxRef,
-    SandboxStep, Terms, UnknownStep,
+    AnotherClientStep, AsideStep, ContainerRef, CreateStep, ExecStep, ImageName, ImageStep,
+    SandboxRef, SandboxStep, Terms, UnknownStep,
 };
 use crate::history::{
     AsideOf, CallFault, ContainerId, ContainerSpec, PodUid, Reply, Request, SandboxId, SandboxSpec,
@@ -268,6 +268,17 @@ impl CaseRunner {
         let wanted = "the end of the command of --outside-cri".to_owned();
         self.waited(wanted, true, bound);
         Ok(())
+    }
+
+    /// Looks whether a container's process is gone, which it must be without any wait.
+    pub(super) fn gone(&self, step: &ContainerRef, scope: &Scope) -> Result<(), Abort> {
+        let container = bound_container(scope, &step.container)?;
+        let kernel = &self.session().options().kernel;
+        let lives = kernel.has_process_of(container.as_str());
+        let lives = lives.map_err(|fault| Abort::Inconclusive(fault.to_string()))?;
+        let wanted = format!("no process of {} on the host any more", step.container);
+        self.waited(wanted, !lives, Duration::ZERO);
+        if lives { Err(Abort::Unmet) } else { Ok(()) }
     }
 
     /// Takes steps whose calls have a connection of their own.

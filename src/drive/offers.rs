@@ -1,6 +1,7 @@
 //! What a runtime need not have, found out when a run begins: only what its cases need.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::sync::Arc;
 
 use super::session::Session;
@@ -44,6 +45,7 @@ impl Session {
                 Need::HostPid => self.lack_of_processes().await?,
                 Need::OutsideCri => self.lack_of_outsiders(),
                 Need::FaultyHandler => self.lack_of_faults(),
+                Need::CorePipe => lack_of_core_pipe(self.options().kernel.core_pattern()),
                 Need::MemoryLimit => self.lack_of_counts(),
                 Need::ClockSteps => self.lack_of_clock_steps(),
                 Need::NoEvents => Some(
@@ -297,6 +299,20 @@ impl Session {
     }
 }
 
+/// Why a process that dies of a fault is gone at once on a host of this `core_pattern`.
+fn lack_of_core_pipe(pattern: io::Result<String>) -> Option<String> {
+    let found = match pattern {
+        Ok(pattern) if pattern.starts_with('|') => return None,
+        Ok(pattern) => format!("is `{}`", pattern.trim_end()),
+        Err(fault) => format!("cannot be read: {fault}"),
+    };
+    Some(format!(
+        "the host's core dumps must go to a program, so that a dying process waits for it, and \
+         /proc/sys/kernel/core_pattern {found}; a crash handler such as systemd-coredump sets it \
+         to a pipe, as core(5) tells"
+    ))
+}
+
 /// Why a host's containers have no cgroups of version 2, whose files alone have what is needed.
 fn lack_of_cgroup_v2(host: &Host) -> Option<String> {
     let mounted = match host.cgroup.as_deref() {
@@ -324,6 +340,17 @@ mod tests {
         let found = lack_of_cgroup_v2(&host);
         assert_eq!(found.is_some(), lack.is_some(), "{found:?}");
         assert!(found.unwrap_or_default().contains(lack.unwrap_or_default()));
+    }
+
+    #[test]
+    fn core_dumps_go_to_a_program_or_to_a_file() {
+        let lack = |pattern: &str| lack_of_core_pipe(Ok(pattern.to_owned()));
+        assert_eq!(lack("|/usr/bin/handler %P\n"), None);
+        let file = lack("core\n").expect("a file holds nobody up");
+        assert!(file.contains("is `core`"), "{file}");
+        assert!(lack("core.%e|x").is_some());
+        let unread = lack_of_core_pipe(Err(io::ErrorKind::NotFound.into()));
+        assert!(unread.is_some_and(|unread| unread.contains("cannot be read")));
     }
 
     #[test]

@@ -126,6 +126,10 @@ impl Scope {
                 signal: self.number(*signal),
                 after: self.delay(*after),
             },
+            WorkloadSpec::Dump(DieSpec { signal, after }) => Workload::Dump {
+                signal: self.number(*signal),
+                after: self.delay(*after),
+            },
             WorkloadSpec::Obey => Workload::Obey,
             WorkloadSpec::Ignore => Workload::Ignore,
             WorkloadSpec::Heed(HeedSpec { signal, code }) => Workload::Heed {

@@ -74,6 +74,7 @@ impl CaseRunner {
                 self.must(remove, scope).await.map(drop)
             }
             Step::KillSandbox(step) => self.kill_sandbox(step, scope).await,
+            Step::Gone(step) => self.gone(step, scope),
             Step::Await(step) => self.await_event(step, scope).await,
             Step::Relist(step) => {
                 let sandbox = bound_sandbox(scope, &step.sandbox)?;

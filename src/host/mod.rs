@@ -42,6 +42,8 @@ pub trait Simulation: fmt::Debug + Send + Sync {
     fn kill_sandbox(&self, id: &str) -> bool;
     /// A container lives and is removed that was not made through the CRI.
     fn live_outside_cri(&self);
+    /// Whether a container's process is there.
+    fn runs(&self, id: &str) -> bool;
 }
 
 impl Kernel {
@@ -66,6 +68,28 @@ impl Kernel {
         match self {
             Self::Host => process::of_sandbox(sandbox).map(drop),
             Self::Simulated(_) => Ok(()),
+        }
+    }
+
+    /// Whether a process of a container is there.
+    ///
+    /// # Errors
+    /// If that is not to be found out.
+    pub fn has_process_of(&self, container: &str) -> Result<bool, ProcessError> {
+        match self {
+            Self::Host => process::is_there(container),
+            Self::Simulated(simulated) => Ok(simulated.runs(container)),
+        }
+    }
+
+    /// Where the core of a process goes that dies of a fault, in the words of `core(5)`.
+    ///
+    /// # Errors
+    /// If this host's kernel does not tell it.
+    pub fn core_pattern(&self) -> io::Result<String> {
+        match self {
+            Self::Host => std::fs::read_to_string("/proc/sys/kernel/core_pattern"),
+            Self::Simulated(_) => Ok("|simulated".to_owned()),
         }
     }
 

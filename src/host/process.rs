@@ -69,6 +69,18 @@ pub(super) fn of_sandbox(id: &str) -> Result<Held, ProcessError> {
     }
 }
 
+/// Whether a process is in the cgroup of this id.
+///
+/// # Errors
+/// If it is not to be found out.
+pub(super) fn is_there(id: &str) -> Result<bool, ProcessError> {
+    match of_sandbox(id) {
+        Ok(_) | Err(ProcessError::Several(..)) => Ok(true),
+        Err(ProcessError::Missing(_)) => Ok(false),
+        Err(fault) => Err(fault),
+    }
+}
+
 impl Held {
     /// Its number.
     pub(super) fn number(&self) -> u32 {
@@ -144,6 +156,7 @@ mod tests {
     fn no_process_is_that_of_a_sandbox_that_is_not_there() {
         let missing = of_sandbox("no-sandbox-has-such-an-id-at-all").unwrap_err();
         assert!(matches!(missing, ProcessError::Missing(_)), "{missing}");
+        assert!(!is_there("no-sandbox-has-such-an-id-at-all").unwrap());
     }
 
     #[test]
@@ -151,6 +164,7 @@ mod tests {
         for id in ["", "a", "no-sandbox-has-such-an-id-at-al"] {
             let vague = of_sandbox(id).unwrap_err();
             assert!(matches!(vague, ProcessError::Vague(_)), "{vague}");
+            assert!(is_there(id).is_err(), "{id}");
         }
     }
 }

@@ -294,6 +294,8 @@ pub struct Behaviour {
     pub finds_sandboxes_by_uid: bool,
     /// Whether the exit of a container that has joined another's PID namespace is told of that one.
     pub mistakes_targets: bool,
+    /// Whether the end of a process is told at the signal, before its core has been read.
+    pub tells_deaths_at_the_signal: bool,
     /// The exit code that is told for a process that ended so.
     pub exit_code: fn(End) -> i32,
     /// The reason that is told for it.
@@ -336,6 +338,7 @@ impl Default for Behaviour {
             undoes_silently: false,
             finds_sandboxes_by_uid: false,
             mistakes_targets: false,
+            tells_deaths_at_the_signal: false,
             exit_code: |end| end.code,
             exit_reason: reason,
         }

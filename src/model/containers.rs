@@ -1,5 +1,6 @@
 //! Containers: created, started, stopped, removed, told; and the processes in them.
 
+mod death;
 mod pod_memory;
 
 use std::sync::Arc;

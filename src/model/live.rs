@@ -14,7 +14,9 @@ use super::behaviour::Behaviour;
 use super::machine::{Machine, Ticket};
 use super::stage::{Subscriber, Taken};
 use crate::cri::Backend;
-use crate::history::{CallFault, Event, ImageListing, Reply, Request, SandboxId, StreamEnd};
+use crate::history::{
+    CallFault, ContainerId, Event, ImageListing, Reply, Request, SandboxId, StreamEnd,
+};
 use crate::host::{self, Kernel, Simulation};
 use crate::workload;
 
@@ -103,6 +105,10 @@ impl Simulation for Shared {
 
     fn live_outside_cri(&self) {
         self.with(|machine| machine.live_outside_cri(host::now()));
+    }
+
+    fn runs(&self, id: &str) -> bool {
+        self.machine().runs(&ContainerId::from(id))
     }
 }
 

@@ -55,6 +55,8 @@ pub struct Machine {
 pub(super) enum Deed {
     /// A process ends by itself.
     Exit(ContainerId, End),
+    /// A process gets the signal that it dies of.
+    Signal(ContainerId, End),
     /// The kernel kills a child of a container's process for its memory.
     KillChild(ContainerId),
     /// An exit is noticed.
@@ -142,11 +144,8 @@ impl Machine {
 
     fn perform(&mut self, deed: Deed) {
         match deed {
-            Deed::Exit(container, end) => {
-                if self.end_process(&container, end) {
-                    self.overhear(container);
-                }
-            }
+            Deed::Exit(container, end) => self.exit(container, end),
+            Deed::Signal(container, end) => self.foresee(&container, end),
             Deed::KillChild(container) => self.kill_child(&container),
             Deed::Notice(container) => self.notice(&container, true),
             Deed::Kill(container, life) if life == self.life => self.kill(&container, true),
@@ -161,8 +160,11 @@ impl Machine {
         }
     }
 
-    /// A process has ended by itself: the daemon notices as it does.
-    fn overhear(&mut self, container: ContainerId) {
+    /// A process ends by itself: the daemon notices as it does.
+    fn exit(&mut self, container: ContainerId, end: End) {
+        if !self.end_process(&container, end) {
+            return;
+        }
         match self.behaviour.exit_notice {
             _ if !self.up => {}
             ExitNotice::AtEndOfOutput if self.output_is_open(&container) => {}

@@ -6,6 +6,9 @@ use crate::history::{HostInstant, Signal};
 use crate::workload::Workload;
 use crate::workload::program::PROGRAM_PATH;
 
+/// How long the program takes to which core dumps go.
+const CORE_DUMP: Duration = Duration::from_millis(200);
+
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
@@ -20,6 +23,8 @@ pub struct End {
 pub(super) struct Life {
     /// When it ends by itself, and how.
     pub(super) own_end: Option<(Duration, End)>,
+    /// When it gets the signal that it then dies of, while somebody reads its core.
+    pub(super) signalled: Option<(Duration, End)>,
     /// When the kernel kills a child of it for its memory.
     pub(super) child_killed: Option<Duration>,
     /// Whether a child of it lives on that holds its output open, unless its PID namespace ends.
@@ -78,6 +83,7 @@ impl Life {
                 Self::ends(after, End::exit(code.into()))
             }
             Workload::Die { signal, after } => Self::ends(after, End::exit(death_by(signal))),
+            Workload::Dump { signal, after } => Self::dumps(after, End::exit(death_by(signal))),
             Workload::Eat { mebibytes, after } if is_too_much(mebibytes) => {
                 Self::ends(after, End::KILLED)
             }
@@ -117,6 +123,14 @@ impl Life {
             own_end: Some((after, end)),
             on_term: Some(End::exit(143)),
             ..Self::default()
+        }
+    }
+
+    /// A process that dies of a signal, and is there until its core has been read.
+    fn dumps(after: Duration, end: End) -> Self {
+        Self {
+            signalled: Some((after, end)),
+            ..Self::ends(after + CORE_DUMP, end)
         }
     }
 
@@ -162,6 +176,15 @@ mod tests {
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_process_is_gone_once_its_core_is_read() {
+        let (signal, after) = (11, SECOND);
+        let dump = Workload::Dump { signal, after };
+        let life = Life::of(&dump.command(), None, HostInstant::default()).unwrap();
+        assert_eq!(life.signalled, Some((SECOND, End::exit(139))));
+        assert_eq!(life.own_end, Some((SECOND + CORE_DUMP, End::exit(139))));
+    }
 
     #[track_caller]
     fn check(command: &str, memory_mib: Option<u64>, own_end: Option<(u64, i32, bool)>) {

@@ -65,6 +65,7 @@ impl Machine {
             let deed = Deed::KillChild(id.clone());
             self.agenda.put(later(self.now, after), deed);
         }
+        self.await_signal(id, &life);
         if let Some((after, end)) = life.own_end {
             let deed = Deed::Exit(id.clone(), end);
             self.agenda.put(later(self.now, after), deed);

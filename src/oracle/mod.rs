@@ -37,6 +37,8 @@ pub use invariants::{INVARIANTS, Invariant, NO_MISSED_EVENT, PLEGS_AGREE, contex
 pub use missed::unannounced;
 pub use whole_run::WholeRun;
 
+use std::time::Duration;
+
 use crate::case::Case;
 use crate::history::{Body, CaseHistory, Seq, Sighting, StepsEnd, Subject};
 use crate::outcome::{Level, Violation};
@@ -118,12 +120,21 @@ fn unmet_wait(case: &Case, history: &CaseHistory) -> Option<Violation> {
                 level: Level::Must,
                 sentence: "Each awaited event arrives in time.".to_owned(),
                 subject: wanted.clone(),
-                expected: format!("{wanted} within {bound:?}"),
-                actual: format!("it did not come within {bound:?}"),
+                expected: within(wanted, *bound),
+                actual: within("it did not come", *bound),
                 evidence: vec![entry.seq],
             }),
             _ => None,
         })
+}
+
+/// What was to come, or did not, and in which time, if there was any.
+fn within(what: &str, bound: Duration) -> String {
+    if bound.is_zero() {
+        what.to_owned()
+    } else {
+        format!("{what} within {bound:?}")
+    }
 }
 
 /// The entries about a subject: its calls and its events, the material of most evidence.

@@ -122,13 +122,15 @@ impl Script {
                 let fact = HostFact::OomKills(kills);
                 self.record(Body::Fact { case: CASE, fact });
             }
-            ["wait", how @ ("met" | "in-vain"), wanted] => self.record(Body::Waited {
-                case: CASE,
-                wanted: wanted.replace('_', " "),
-                met: how == "met",
-                bound: Duration::from_secs(10),
-                took: None,
-            }),
+            ["wait", how @ ("met" | "in-vain" | "not-at-once"), wanted] => {
+                self.record(Body::Waited {
+                    case: CASE,
+                    wanted: wanted.replace('_', " "),
+                    met: how == "met",
+                    bound: Duration::from_secs(if how == "not-at-once" { 0 } else { 10 }),
+                    took: None,
+                });
+            }
             ["wait", took, what, bound] => self.wait(took, what, bound),
             ["resubscribe"] => self.resubscribe(),
             ["unsubscribe"] => self.unsubscribe(),

@@ -79,6 +79,28 @@ fn a_wait_in_vain_convicts_and_the_expectations_are_not_looked_at() {
 }
 
 #[test]
+fn what_must_be_so_at_once_is_given_no_time() {
+    let check = |how: &str, end: &str, expect: Expect| {
+        let script = format!("{RUNNING}; wait {how} no_process_of_c; {end}");
+        check(Level::May, None, &script, expect);
+    };
+    check(
+        "not-at-once",
+        "end unmet",
+        expect![[r#"
+        ORD-01 at #8: no process of c: expected no process of c: it did not come
+    "#]],
+    );
+    check(
+        "met",
+        "end",
+        expect![[r#"
+        advice at #4 #5 #6: c (c.0.beef): expected STOPPED: it has not come
+    "#]],
+    );
+}
+
+#[test]
 fn a_wait_in_vain_that_is_not_told_is_our_own_fault() {
     check(
         Level::Must,

@@ -57,6 +57,13 @@ pub enum Workload {
         /// How long it runs.
         after: Duration,
     },
+    /// Dies so with a core that no pipe holds, whoever takes it.
+    Dump {
+        /// The number of the signal.
+        signal: u8,
+        /// How long it runs.
+        after: Duration,
+    },
     /// Touches memory after a time, to be killed for it; if it is not, it exits with code 98.
     Eat {
         /// How much memory it touches.
@@ -121,6 +128,7 @@ impl Workload {
             Self::Ignore => ("ignore", vec![]),
             Self::Heed { signal, code } => ("heed", vec![signal.to_string(), code.to_string()]),
             Self::Die { signal, after } => ("die", vec![signal.to_string(), ms(after)]),
+            Self::Dump { signal, after } => ("dump", vec![signal.to_string(), ms(after)]),
             Self::Eat { mebibytes, after } => ("eat", vec![mebibytes.to_string(), ms(after)]),
             Self::ChildEat {
                 mebibytes,
@@ -181,6 +189,7 @@ impl Workload {
                 signal: signal.parse().ok()?,
                 after: ms(after)?,
             },
+            [PROGRAM_PATH, "dump", signal, after] => Self::dump(signal, ms(after)?)?,
             [PROGRAM_PATH, "eat", mebibytes] => Self::Eat {
                 mebibytes: mebibytes.parse().ok()?,
                 after: Duration::ZERO,
@@ -218,6 +227,11 @@ impl Workload {
         })
     }
 
+    fn dump(signal: &str, after: Duration) -> Option<Self> {
+        let signal = signal.parse().ok()?;
+        Some(Self::Dump { signal, after })
+    }
+
     /// The exit code that the program promises when it is left alone, as a runtime reports it:
     /// 128 + the signal for a death by a signal.
     #[must_use]
@@ -227,7 +241,7 @@ impl Workload {
             | Self::ExitAt { code, .. }
             | Self::ChildEat { code, .. }
             | Self::Leave { code, .. } => Some(i32::from(*code)),
-            Self::Die { signal, .. } => Some(128 + i32::from(*signal)),
+            Self::Die { signal, .. } | Self::Dump { signal, .. } => Some(128 + i32::from(*signal)),
             Self::Write { .. } => Some(0),
             Self::Pause
             | Self::Obey
@@ -289,6 +303,9 @@ mod tests {
             "/workload die 11 1000",
             Some(139),
         );
+        let (signal, after) = (11, SECOND);
+        let dump = Workload::Dump { signal, after };
+        check(&dump, "/workload dump 11 1000", Some(139));
         check(
             &Workload::Eat {
                 mebibytes: 64,

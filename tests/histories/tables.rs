@@ -41,6 +41,15 @@ pub(crate) const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "EXT-04",
+        &[
+            "drop STOPPED of c",
+            "repeat STOPPED of c",
+            "set exit=0 STOPPED of c",
+            "set exit=267 STOPPED of c",
+        ],
+    ),
+    (
         "EXT-06",
         &[
             "drop STOPPED of c",

@@ -116,6 +116,7 @@ impl<'a> Walk<'a, '_> {
                 self.resolve(("sandbox", &step.sandbox), Wanted::Sandbox);
             }
             Step::KillSandbox(step) => self.kill_sandbox(step),
+            Step::Gone(step) => self.gone(step),
             Step::Await(step) => self.wait(step),
             Step::Relist(step) => {
                 self.resolve(("sandbox", &step.sandbox), Wanted::Sandbox);
@@ -345,6 +346,7 @@ fn keyword(step: &Step) -> &'static str {
         Step::StopSandbox(_) => "stop-sandbox",
         Step::RemoveSandbox(_) => "remove-sandbox",
         Step::KillSandbox(_) => "kill-sandbox",
+        Step::Gone(_) => "gone",
         Step::Await(_) => "await",
         Step::Relist(_) => "relist",
         Step::Resubscribe(_) => "resubscribe",

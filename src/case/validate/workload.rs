@@ -56,7 +56,8 @@ fn check_workload(
             check_span("time", Some(exit.time), found);
             found.leave();
         }
-        WorkloadSpec::Die(die) => check_die(die, has_item, found),
+        WorkloadSpec::Die(die) => check_die("die", die, has_item, found),
+        WorkloadSpec::Dump(die) => check_die("dump", die, has_item, found),
         WorkloadSpec::Heed(heed) => {
             found.enter("heed");
             check_item("code", heed.code == Number::Item, has_item, found);
@@ -94,6 +95,7 @@ pub(super) fn declares_exit(workload: &WorkloadSpec) -> bool {
         | WorkloadSpec::ExitAt(_)
         | WorkloadSpec::Leave(_)
         | WorkloadSpec::Die(_)
+        | WorkloadSpec::Dump(_)
         | WorkloadSpec::ChildEat(_) => true,
         WorkloadSpec::Obey
         | WorkloadSpec::Ignore
@@ -160,10 +162,10 @@ fn check_exit(key: &'static str, exit: &ExitSpec, has_item: bool, found: &mut Fi
     found.leave();
 }
 
-fn check_die(die: &DieSpec, has_item: bool, found: &mut Findings) {
+fn check_die(key: &'static str, die: &DieSpec, has_item: bool, found: &mut Findings) {
     /// SIGILL, SIGTRAP, SIGBUS and SIGSEGV.
     const FAULTS: [u8; 4] = [4, 5, 7, 11];
-    found.enter("die");
+    found.enter(key);
     check_item("signal", die.signal == Number::Item, has_item, found);
     if let Number::Given(signal) = die.signal
         && !FAULTS.contains(&signal)

@@ -6,8 +6,8 @@ use super::replies::behind;
 use super::{Defect, Fault, Variation};
 use crate::history::{EventKind, Reply, Request, SandboxReport};
 use crate::model::{
-    Answer, ChildKill, Delivery, ExitNotice, Leftover, NonTransition, Order, PodKill, Replay,
-    StopSignals, Transition,
+    Answer, ChildKill, Delivery, ExitNotice, Leftover, NonTransition, Order, Replay, StopSignals,
+    Transition,
 };
 
 pub(super) const BEHAVIOUR: &[Defect] = &[
@@ -289,9 +289,32 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         what: "Exit codes are told modulo 128.",
         imitates: "catalogue: a wait status that is read wrongly",
         requirements: &["R17"],
-        shown_in: &["EXT-01", "EXT-02"],
-        noticed_by: &["EXT-01", "EXT-02", "INV-20"],
+        shown_in: &["EXT-01", "EXT-02", "EXT-04"],
+        noticed_by: &["EXT-01", "EXT-02", "EXT-04", "INV-20"],
         fault: Fault::Behaviour(|behaviour| behaviour.exit_code = |end| end.code % 128),
+    },
+    Defect {
+        name: "core-dump-in-the-exit-code",
+        what: "The exit code of a process that dumped its core is 256 and the signal.",
+        imitates: "catalogue: a wait status that is read wrongly, by its bit for a core dump",
+        requirements: &["R17"],
+        shown_in: &["EXT-02", "EXT-04"],
+        noticed_by: &["EXT-02", "EXT-04", "INV-20"],
+        fault: Fault::Behaviour(|behaviour| {
+            behaviour.exit_code = |end| match end.code {
+                132 | 133 | 135 | 139 => end.code + 128,
+                code => code,
+            };
+        }),
+    },
+    Defect {
+        name: "death-told-at-the-signal",
+        what: "STOPPED of a process that dies of a fault comes while its core is being read.",
+        imitates: "catalogue: an end that is told before the process is gone",
+        requirements: &["R6"],
+        shown_in: &["EXT-04"],
+        noticed_by: &["EXT-04"],
+        fault: Fault::Behaviour(|behaviour| behaviour.tells_deaths_at_the_signal = true),
     },
     Defect {
         name: "killed-with-exit-code-0",
@@ -312,33 +335,6 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         shown_in: &["OOM-01", "OOM-02", "OOM-07", "OOM-09", "OOM-12"],
         noticed_by: &["OOM-01", "OOM-02", "OOM-07", "OOM-09", "OOM-12"],
         fault: Fault::Behaviour(|behaviour| behaviour.exit_reason = |_| "Error"),
-    },
-    Defect {
-        name: "oom-kill-by-the-pods-limit-is-an-error",
-        what: "The reason of an OOM kill by the limit of the pod is Error.",
-        imitates: "containerd commit 7275411ec (the count is the parent cgroup's)",
-        requirements: &["C6"],
-        shown_in: &["OOM-06"],
-        noticed_by: &["OOM-06"],
-        fault: Fault::Behaviour(|behaviour| behaviour.pod_kill = PodKill::Nobody),
-    },
-    Defect {
-        name: "oom-kill-by-the-pods-limit-marks-all",
-        what: "An OOM kill by the limit of the pod is told as the reason of all its containers.",
-        imitates: "cgroups of version 1, which notify all cgroups below the limit",
-        requirements: &["R17"],
-        shown_in: &["OOM-06"],
-        noticed_by: &["OOM-06"],
-        fault: Fault::Behaviour(|behaviour| behaviour.pod_kill = PodKill::Everybody),
-    },
-    Defect {
-        name: "oom-kill-by-the-pods-limit-ends-all",
-        what: "An OOM kill by the limit of the pod ends all its containers.",
-        imitates: "kubernetes/kubernetes#117793 (memory.oom.group), at the pod's cgroup",
-        requirements: &["R6"],
-        shown_in: &["OOM-06"],
-        noticed_by: &["OOM-06"],
-        fault: Fault::Behaviour(|behaviour| behaviour.pod_kill = PodKill::EndsAll),
     },
     // Sandboxes that die.
     Defect {

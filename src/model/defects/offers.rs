@@ -1,9 +1,9 @@
 //! What can be wrong with lists by filters, and with what only some pods have: another handler, a
-//! network of their own, many long annotations, a thing in them that no list shows.
+//! network or a limit of their own, many long annotations, a thing in them that no list shows.
 
 use super::{Defect, Fault};
 use crate::history::{ContainerId, ContainerState, Event, EventKind, Reply, Request, SandboxState};
-use crate::model::{Delivery, ExitNotice, Offer, StopSignals, Transition};
+use crate::model::{Delivery, ExitNotice, Offer, PodKill, StopSignals, Transition};
 
 pub(super) const OFFERS: &[Defect] = &[
     Defect {
@@ -192,5 +192,32 @@ pub(super) const OFFERS: &[Defect] = &[
             }
             deliveries
         }),
+    },
+    Defect {
+        name: "oom-kill-by-the-pods-limit-is-an-error",
+        what: "The reason of an OOM kill by the limit of the pod is Error.",
+        imitates: "containerd commit 7275411ec (the count is the parent cgroup's)",
+        requirements: &["C6"],
+        shown_in: &["OOM-06"],
+        noticed_by: &["OOM-06"],
+        fault: Fault::Behaviour(|behaviour| behaviour.pod_kill = PodKill::Nobody),
+    },
+    Defect {
+        name: "oom-kill-by-the-pods-limit-marks-all",
+        what: "An OOM kill by the limit of the pod is told as the reason of all its containers.",
+        imitates: "cgroups of version 1, which notify all cgroups below the limit",
+        requirements: &["R17"],
+        shown_in: &["OOM-06"],
+        noticed_by: &["OOM-06"],
+        fault: Fault::Behaviour(|behaviour| behaviour.pod_kill = PodKill::Everybody),
+    },
+    Defect {
+        name: "oom-kill-by-the-pods-limit-ends-all",
+        what: "An OOM kill by the limit of the pod ends all its containers.",
+        imitates: "kubernetes/kubernetes#117793 (memory.oom.group), at the pod's cgroup",
+        requirements: &["R6"],
+        shown_in: &["OOM-06"],
+        noticed_by: &["OOM-06"],
+        fault: Fault::Behaviour(|behaviour| behaviour.pod_kill = PodKill::EndsAll),
     },
 ];

@@ -4,8 +4,8 @@ use super::{Round, Walk};
 use crate::case::validate::names::{Kind, Wanted};
 use crate::case::validate::workload;
 use crate::case::{
-    AsideStep, Branch, CreateStep, ExecStep, Need, SandboxRef, SandboxStep, StepClockStep, Terms,
-    limits,
+    AsideStep, Branch, ContainerRef, CreateStep, ExecStep, Need, SandboxRef, SandboxStep,
+    StepClockStep, Terms, limits,
 };
 use crate::history::{AsideOf, Flaw};
 
@@ -57,6 +57,15 @@ impl<'a> Walk<'a, '_> {
 
     pub(super) fn kill_sandbox(&mut self, step: &SandboxRef) {
         self.resolve(("sandbox", &step.sandbox), Wanted::Sandbox);
+        self.processes();
+    }
+
+    pub(super) fn gone(&mut self, step: &ContainerRef) {
+        self.resolve(("container", &step.container), Wanted::Container);
+        self.processes();
+    }
+
+    fn processes(&mut self) {
         if !self.file.needs.contains(&Need::HostPid) {
             self.found
                 .object("the case does not say that it needs the host's processes")
