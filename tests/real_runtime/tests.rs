@@ -400,5 +400,20 @@ pub(crate) fn a_runtime_without_events_is_told_and_left_clean(node: &Node) {
     ];
     let ended = node.suite(&["ORD-01"]).run().fails(3, &told);
     assert_eq!(ended.out, "");
+    let judged = node.suite(&["ORD-01", "FEA-02"]).run().fails(3, &told);
+    let of = |id: &str| {
+        judged
+            .out
+            .lines()
+            .find(|line| line.starts_with(&format!("test {id} ")))
+    };
+    assert!(
+        of("FEA-02").is_some_and(|line| line.ends_with("ok")),
+        "{judged:#?}"
+    );
+    assert!(
+        of("ORD-01").is_some_and(|line| line.contains("ignored")),
+        "{judged:#?}"
+    );
     assert!(node.left_of_all().is_empty(), "{:#?}", node.left_of_all());
 }
