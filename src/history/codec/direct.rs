@@ -477,7 +477,7 @@ fn read_labels(labels: &mut Labels, fields: &mut Fields<'_>, parts: &mut Parts) 
 fn pairs(run: &[u8], texts: &mut Texts) -> Option<Labels> {
     let mut labels = BTreeMap::new();
     let mut run = Fields::of(run);
-    while !run.is_over() {
+    while run.left() > 0 {
         let (mut key, mut label) = (Text::default(), Text::default());
         let mut pair = Fields::of(run.length_delimited()?);
         while let Some(Field { tag, value }) = pair.next()? {

@@ -1,6 +1,6 @@
 //! What has been decoded, by its bytes: a runtime tells the same thing again and again.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
@@ -98,7 +98,9 @@ impl Texts {
 
 /// The hash of these bytes, and which of so many places is theirs.
 fn place(bytes: &[u8], places: usize) -> (u64, usize) {
-    let hash = FixedState::default().hash_one(bytes);
+    let mut hasher = FixedState::default().build_hasher();
+    hasher.write(bytes);
+    let hash = hasher.finish();
     let place = usize::try_from(hash % places as u64).expect("there are fewer places");
     (hash, place)
 }

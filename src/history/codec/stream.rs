@@ -65,14 +65,35 @@ impl<R: BufRead> StreamDecoder<R> {
         let (entry, offset) = (self.entries, self.offset);
         let failed = |fault| ReadFault::Source { offset, fault };
         let damaged = |fault| ReadFault::Damaged { entry, fault };
-        let first = entry == 0;
-        let mut prefix = [0; PREFIX];
-        let read = self.read_prefix(&mut prefix).map_err(failed)?;
-        if read == 0 {
+        let buffered = fill(&mut self.source).map_err(failed)?;
+        let (decoded, taken) = if let Some((message, taken)) = wire::framed(buffered, MESSAGE_LIMIT)
+        {
+            let decoded = read_entry(message, offset, entry == 0, &mut self.direct);
+            self.source.consume(taken);
+            (decoded, taken)
+        } else if buffered.is_empty() {
             return Ok(None);
-        }
+        } else {
+            let taken = self.gather()?;
+            let decoded = read_entry(&self.message, offset, entry == 0, &mut self.direct);
+            (decoded, taken)
+        };
+        let decoded = decoded.map_err(damaged)?;
+        self.offset += taken;
+        self.entries += 1;
+        Ok(Some(decoded))
+    }
+
+    /// Puts a message together that does not lie in the source's buffer as a whole. Returns how
+    /// many bytes it takes with its length.
+    fn gather(&mut self) -> Result<usize, ReadFault> {
+        let (entry, offset) = (self.entries, self.offset);
+        let failed = |fault| ReadFault::Source { offset, fault };
+        let damaged = |fault| ReadFault::Damaged { entry, fault };
         let malformed = |source| damaged(DecodeFault::Malformed { offset, source });
         let truncated = || damaged(DecodeFault::Truncated { offset });
+        let mut prefix = [0; PREFIX];
+        let read = self.read_prefix(&mut prefix).map_err(failed)?;
         let (_, length) = wire::read_length(&prefix[..read])
             .map_err(malformed)?
             .ok_or_else(truncated)?;
@@ -80,24 +101,13 @@ impl<R: BufRead> StreamDecoder<R> {
             .ok()
             .filter(|length| *length <= MESSAGE_LIMIT)
             .ok_or_else(|| damaged(DecodeFault::Oversized { offset, length }))?;
-        let buffered = fill(&mut self.source).map_err(failed)?;
-        let decoded = if let Some(message) = buffered.get(..whole) {
-            let decoded = read_entry(message, offset, first, &mut self.direct);
-            self.source.consume(whole);
-            decoded
-        } else {
-            self.message.clear();
-            let mut part = self.source.by_ref().take(length);
-            part.read_to_end(&mut self.message).map_err(failed)?;
-            if self.message.len() < whole {
-                return Err(truncated());
-            }
-            read_entry(&self.message, offset, first, &mut self.direct)
-        };
-        let decoded = decoded.map_err(damaged)?;
-        self.offset += read + whole;
-        self.entries += 1;
-        Ok(Some(decoded))
+        self.message.clear();
+        let mut part = self.source.by_ref().take(length);
+        part.read_to_end(&mut self.message).map_err(failed)?;
+        if self.message.len() < whole {
+            return Err(truncated());
+        }
+        Ok(read + whole)
     }
 
     /// Reads the bytes of a length; fewer if the source ends, or the length does not.

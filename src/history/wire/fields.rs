@@ -2,6 +2,9 @@
 //!
 //! What protobuf writes never needs more than this: anything else is left to prost.
 
+#[cfg(test)]
+mod tests;
+
 use prost::encoding::decode_varint;
 
 /// What a key says of its field: a number follows, or bytes with their length.
@@ -45,14 +48,19 @@ impl<'a> Fields<'a> {
     )]
     #[inline]
     pub(in crate::history) fn next(&mut self) -> Option<Option<Field<'a>>> {
-        if self.rest.is_empty() {
-            return Some(None);
-        }
         self.before = self.rest;
-        let key = self.varint()?;
+        let key = match self.rest {
+            [] => return Some(None),
+            [key, rest @ ..] if *key < 0x80 => {
+                self.rest = rest;
+                u64::from(*key)
+            }
+            _ => self.long_varint()?,
+        };
+        let number = self.varint()?;
         let value = match key & 7 {
-            NUMBER => Value::Number(self.varint()?),
-            BYTES => Value::Bytes(self.length_delimited()?),
+            NUMBER => Value::Number(number),
+            BYTES => Value::Bytes(self.take(number)?),
             _ => return None,
         };
         let tag = key >> 3;
@@ -80,26 +88,68 @@ impl<'a> Fields<'a> {
     /// Bytes with their length before them.
     #[inline]
     pub(in crate::history) fn length_delimited(&mut self) -> Option<&'a [u8]> {
-        let length = usize::try_from(self.varint()?).ok()?;
-        let (bytes, rest) = self.rest.split_at_checked(length)?;
+        let length = self.varint()?;
+        self.take(length)
+    }
+
+    #[inline]
+    fn take(&mut self, length: u64) -> Option<&'a [u8]> {
+        let (bytes, rest) = self.rest.split_at_checked(usize::try_from(length).ok()?)?;
         self.rest = rest;
         Some(bytes)
     }
 
-    /// Whether nothing is left.
-    pub(in crate::history) fn is_over(&self) -> bool {
-        self.rest.is_empty()
+    /// How many bytes are left.
+    pub(in crate::history) fn left(&self) -> usize {
+        self.rest.len()
     }
 
-    #[inline]
+    /// Nearly all numbers are short.
+    #[expect(clippy::inline_always, reason = "nothing is done as often")]
+    #[inline(always)]
     fn varint(&mut self) -> Option<u64> {
-        let (first, rest) = self.rest.split_first()?;
-        if *first < 0x80 {
-            self.rest = rest;
-            return Some(u64::from(*first));
+        match self.rest {
+            [first, rest @ ..] if *first < 0x80 => {
+                self.rest = rest;
+                Some(u64::from(*first))
+            }
+            [first, second, rest @ ..] if *second < 0x80 => {
+                self.rest = rest;
+                Some(u64::from(*first & 0x7f) | u64::from(*second) << 7)
+            }
+            _ => self.long_varint(),
         }
-        decode_varint(&mut self.rest).ok()
     }
+
+    /// A number of more than two bytes: a time, most of all. Eight of its bytes are read at once.
+    fn long_varint(&mut self) -> Option<u64> {
+        let Some((word, rest)) = self.rest.split_first_chunk::<8>() else {
+            return decode_varint(&mut self.rest).ok();
+        };
+        let word = u64::from_le_bytes(*word);
+        let ends = !word & 0x8080_8080_8080_8080;
+        if ends != 0 {
+            // Up to and with the byte that does not say that another one follows.
+            let bits = ends.trailing_zeros() + 1;
+            self.rest = &self.rest[bits as usize / 8..];
+            return Some(sevens(word & (u64::MAX >> (64 - bits))));
+        }
+        match rest {
+            [ninth, rest @ ..] if *ninth < 0x80 => {
+                self.rest = rest;
+                Some(sevens(word) | u64::from(*ninth) << 56)
+            }
+            _ => decode_varint(&mut self.rest).ok(),
+        }
+    }
+}
+
+/// The lower seven bits of each byte, put together.
+fn sevens(word: u64) -> u64 {
+    let word = word & 0x7f7f_7f7f_7f7f_7f7f;
+    let word = (word & 0x007f_007f_007f_007f) | (word & 0x7f00_7f00_7f00_7f00) >> 1;
+    let word = (word & 0x0000_3fff_0000_3fff) | (word & 0x3fff_0000_3fff_0000) >> 2;
+    (word & 0x0fff_ffff) | (word & 0x0fff_ffff_0000_0000) >> 4
 }
 
 impl<'a> Value<'a> {
