@@ -27,7 +27,7 @@
 //! | [`pleg`] | what a kubelet would have believed: its PLEGs, its pod cache | history |
 //! | [`verdicts`] | what a history says of its run: every verdict, the whole report | case, history, oracle, outcome, plan |
 //! | [`report`] | an outcome as text, JUnit, JSON; two reports compared; a history as a timeline | history, outcome |
-//! | [`host`] | clocks and kernel facts | history |
+//! | [`host`] | clocks, kernel facts, processes, cgroups of our own, the user's command | history |
 //! | [`workload`] | the program that containers run, its image, a loopback registry | nothing |
 //! | [`metrics`] | a kubelet's PLEG metrics, and their HTTP endpoint | nothing |
 //! | [`recorder`] | the history while it grows: one writer's end, many readers | history, host |
@@ -64,7 +64,8 @@
 //!
 //! A case is a file under `cases/`; see `cases/README.md`. A new kind of step is a variant of
 //! [`case::Step`] and an arm in `drive::CaseRunner`; a new kind of expectation a variant of
-//! [`case::Check`] and an arm in `oracle::expectations`. An invariant is an element of
+//! [`case::Check`] and an arm in `oracle::expectations`; what a runtime or a node need not have a
+//! variant of [`case::Need`], measured in `drive::offers`. An invariant is an element of
 //! [`oracle::INVARIANTS`]. Each comes with a history that breaks it, and one beside it that does
 //! not. A way of being wrong that it shall notice is a line of [`model::defects`], what it must
 //! not mind one of [`model::VARIATIONS`].

@@ -7,9 +7,7 @@ use crate::model::{Behaviour, Defect, Fault, VARIATIONS, Variation};
 use crate::outcome::{Level, Outcome, RunReport, Verdict};
 use crate::plan::Selection;
 use crate::run::{Rehearsal, RunError, Target, Tested, rehearse};
-
-/// The name of the run on a real runtime without a defect.
-const UNHARMED: &str = "a relay without a defect";
+use crate::verdicts::Known;
 
 /// What is tried.
 pub(super) enum Trial {
@@ -65,7 +63,7 @@ impl Trial {
             }
             Self::Unharmed(target, known) => {
                 let tested = relayed(target, Vec::new());
-                clean(UNHARMED, 0, tested, known.clone(), cases)
+                clean("a relay without a defect", 0, tested, known.clone(), cases)
             }
             Self::Relayed(target, defect) => {
                 let tested = relayed(target, vec![defect]);
@@ -89,12 +87,13 @@ fn clean(
     known: Option<ExpectationFile>,
     cases: &[Case],
 ) -> Tried {
+    let listed = known.as_ref().and_then(|file| Known::parse(file).ok());
+    let listed = listed.unwrap_or_default();
     let tried = run(tested, Selection::default(), known, cases);
     let (alarms, fault) = match tried {
         Ok(report) => {
             let plain = variation == VARIATIONS[0].0;
-            let real = variation == UNHARMED;
-            let alarms = alarms(&report, (plain, real), cases);
+            let alarms = alarms(&report, plain, &listed, cases);
             (alarms, !report.faults.is_empty())
         }
         Err(fault) => (vec![told(&fault)], true),
@@ -158,9 +157,9 @@ fn is_broken(outcome: &Outcome) -> bool {
 }
 
 /// What is red where nothing is wrong. A variation may lack what nobody must have, and do otherwise
-/// what is only recorded. What a real runtime only should keep is its own affair, not the relay's.
-/// Where there are events, what is about having none cannot run.
-fn alarms(report: &RunReport, (plain, real): (bool, bool), cases: &[Case]) -> Vec<String> {
+/// what is only recorded; what only should be, and is listed, is known. Where there are events,
+/// what is about having none cannot run.
+fn alarms(report: &RunReport, plain: bool, listed: &Known, cases: &[Case]) -> Vec<String> {
     let unfit = cases
         .iter()
         .filter(|case| case.needs.contains(&Need::NoEvents));
@@ -169,7 +168,9 @@ fn alarms(report: &RunReport, (plain, real): (bool, bool), cases: &[Case]) -> Ve
     let red = outcomes.filter(|outcome| match outcome.verdict {
         Verdict::Pass | Verdict::Known => {
             let binds = outcome.levels.highest() > Some(Level::May);
-            !real && is_broken(outcome) && (plain || binds)
+            let mut advice = outcome.advice.iter();
+            let known = advice.all(|advice| listed.lists(&outcome.id, &advice.actual));
+            is_broken(outcome) && (plain || binds) && !known
         }
         Verdict::Skip => plain && !unfit.contains(&&*outcome.id),
         _ => true,

@@ -179,7 +179,7 @@ impl Known {
 
     /// Whether a failure of this case or invariant, which says that this was seen, is listed.
     #[must_use]
-    pub(super) fn lists(&self, id: &str, seen: &str) -> bool {
+    pub fn lists(&self, id: &str, seen: &str) -> bool {
         self.entry_of(id).is_some_and(|entry| entry.covers(seen))
     }
 

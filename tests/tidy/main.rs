@@ -54,7 +54,9 @@ const USES: &[(&str, &[&str])] = &[
     ),
     (
         "matrix",
-        &["case", "history", "model", "outcome", "plan", "run"],
+        &[
+            "case", "history", "model", "outcome", "plan", "run", "verdicts",
+        ],
     ),
     (
         "watch",
