@@ -202,6 +202,19 @@ fn a_kill_that_nobody_counted_is_no_kill() {
 }
 
 #[test]
+fn a_broken_invariant_is_as_binding_as_for_whom_it_binds_most() {
+    let level = |script: &str, rule: &str| {
+        let violations = invariants(&history(script));
+        let found = violations.iter().find(|found| found.rule == rule);
+        found.map(|found| found.level)
+    };
+    let repeated = "pod run; c create; c CREATED; c CREATED";
+    assert_eq!(level(repeated, "INV-02"), Some(Level::Must));
+    let turned = "pod run; c create; d create; c CREATED; d CREATED at=-2ms";
+    assert_eq!(level(turned, "INV-23"), Some(Level::Should));
+}
+
+#[test]
 fn a_proof_is_shown_with_all_that_is_known_of_its_subject() {
     let script = "pod run; d create; c create; d CREATED; c CREATED; c CREATED; c start; pod stop";
     let history = history(script);

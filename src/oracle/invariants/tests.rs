@@ -315,7 +315,7 @@ fn a_time_to_come_is_told() {
 
 #[test]
 fn clocks_may_differ_by_a_second() {
-    then("c STARTED at=+999ms", expect![]);
+    then("c STARTED at=+1s", expect![]);
 }
 
 #[test]
@@ -330,7 +330,7 @@ fn a_time_long_before_the_case_is_told() {
 
 #[test]
 fn a_time_a_second_before_the_case_is_accepted() {
-    check("pod run; c create; c CREATED at=-1s", expect![]);
+    check("pod run; c create; c CREATED at=-1005ms", expect![]);
 }
 
 #[test]

@@ -117,6 +117,32 @@ fn what_another_call_made_is_not_looked_at() {
 }
 
 #[test]
+fn what_was_told_before_the_call_or_of_another_pod_is_not_its_own() {
+    const UNTOLD: &str = "aftermath: {of: c, is: untold}";
+    check(
+        UNTOLD,
+        "pod run; d create fails; d CREATED; c create fails; end",
+        expect!["holds"],
+    );
+    check(
+        UNTOLD,
+        "pod run; pod2 run; d create in=pod2 fails; c create in=pod fails; d CREATED; end",
+        expect!["holds"],
+    );
+}
+
+#[test]
+fn a_list_before_the_call_or_in_the_teardown_is_not_looked_at() {
+    for script in [
+        "pod run; pod relist c=created; c create fails; end",
+        "pod run; c create begins; pod relist c=created; c create fails returns; end",
+        "pod run; c create fails; end; pod relist c=created",
+    ] {
+        check("aftermath: {of: c, is: untold}", script, expect!["holds"]);
+    }
+}
+
+#[test]
 fn of_a_sandbox_only_a_ready_one_counts() {
     const UNDONE: &str = "aftermath: {of: pod, is: undone}";
     check(
