@@ -558,6 +558,15 @@ fn the_latest_such_call_on_the_same_subject_counts() {
 }
 
 #[test]
+fn a_call_on_another_subject_or_in_the_teardown_does_not_count() {
+    check(
+        "timing: {of: c, event: stopped, after: stop-called, at-least: 1s}",
+        "pod run; c create; d create; c stop begins; pass 1s; c STOPPED; d stop; end; c stop",
+        expect!["holds"],
+    );
+}
+
+#[test]
 fn each_edge_is_found() {
     check(
         "timing: {of: pod, event: started, after: sandbox-returned, at-most: 50ms}",

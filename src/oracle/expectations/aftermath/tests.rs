@@ -108,6 +108,26 @@ fn told_is_what_lists_and_events_agree_on() {
 }
 
 #[test]
+fn what_was_told_is_deleted_if_its_sandbox_is_removed() {
+    const TOLD: &str = "aftermath: {of: c, is: told}";
+    let made = "pod run; pod2 run; c create in=pod fails; c CREATED";
+    check(
+        TOLD,
+        &format!("{made}; pod remove; c DELETED; end"),
+        expect!["holds"],
+    );
+    check(TOLD, &format!("{made}; pod2 remove; end"), expect!["holds"]);
+    check(
+        TOLD,
+        &format!("{made}; pod remove; end"),
+        expect![[r#"
+        waits for DELETED of c.0.beef of c
+        ORD-01 at #5 #6 #7: c: expected DELETED of c.0.beef: it has not come
+    "#]],
+    );
+}
+
+#[test]
 fn what_another_call_made_is_not_looked_at() {
     check(
         "aftermath: {of: d, is: untold}",
