@@ -271,6 +271,12 @@ fn steps_that_broke_off_give_an_event_the_time_it_may_take() {
     "#]],
     );
     then(
+        "c start; pass 9s999ms; end error",
+        expect![[r#"
+        waits for STARTED of c
+    "#]],
+    );
+    then(
         "c start; pass 11s; end error",
         expect![[r#"
         waits for STARTED of c

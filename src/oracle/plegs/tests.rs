@@ -185,6 +185,17 @@ fn whatever_may_change_a_pod_disturbs_its_rest() {
 }
 
 #[test]
+fn a_later_inspection_that_shows_the_same_does_not_disturb() {
+    let shown = "inspect c=exited:137";
+    then(
+        &format!("run {shown}; pass 5s; pod {shown}; pass 6s; c stop; end error"),
+        expect![[r#"
+            INV-13 at #5 #8 #9 #16: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+}
+
+#[test]
 fn what_is_done_to_another_pod_does_not_disturb() {
     then(
         "pod2 run; run inspect c=exited:137; d create in=pod2; d start; d stop; pod2 stop; \
