@@ -6,12 +6,15 @@
     reason = "this is how expect-test is used"
 )]
 
+use std::sync::Arc;
+
 use expect_test::{Expect, expect};
 
 use super::expectations::tests::case;
-use super::script::{history, render};
+use super::script::{entries, history, render};
 use super::{Undecided, context, invariants, judge};
 use crate::case::Situation;
+use crate::history::{Aside, Body, CaseHistory, CaseRun, Request};
 use crate::outcome::Level;
 
 const STOPS: &str = "includes: {of: c, in-order: [stopped]}";
@@ -228,4 +231,24 @@ fn a_proof_is_shown_with_all_that_is_known_of_its_subject() {
         .collect();
     expect!["[Seq(8), Seq(9)] in [5, 6, 8, 9, 10, 11]"]
         .assert_eq(&format!("{:?} in {places:?}", violation.evidence));
+}
+
+#[test]
+fn a_call_that_changes_no_state_is_shown_with_its_subject() {
+    let context_of = |attached: &str| {
+        let mut history = CaseHistory::new(CaseRun(1));
+        for mut entry in entries("pod run; c create; c CREATED; c CREATED; c start") {
+            if let Body::CallBegan { request, .. } = &mut entry.body
+                && let Request::StartContainer(_) = request
+            {
+                *request = Request::Aside(Aside::Attach, attached.into());
+            }
+            history.push(&Arc::new(entry));
+        }
+        let violations = invariants(&history);
+        let places = context(&history, &violations[0]).into_iter();
+        places.map(|seq| seq.0).collect::<Vec<_>>()
+    };
+    assert_eq!(context_of("c.0.beef"), [3, 4, 5, 6, 7, 8]);
+    assert_eq!(context_of("d.0.beef"), [3, 4, 5, 6]);
 }
