@@ -120,10 +120,10 @@ fn what_was_told_is_deleted_if_its_sandbox_is_removed() {
     check(
         TOLD,
         &format!("{made}; pod remove; end"),
-        expect![[r#"
+        expect![[r"
         waits for DELETED of c.0.beef of c
         ORD-01 at #5 #6 #7: c: expected DELETED of c.0.beef: it has not come
-    "#]],
+    "]],
     );
 }
 
