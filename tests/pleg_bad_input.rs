@@ -118,7 +118,10 @@ fn an_event_without_a_sandbox_or_its_metadata_is_as_if_it_had_not_come() {
         for event in [without_sandbox, without_metadata] {
             let mut kubelet = knowing();
             assert_eq!(receive(&mut kubelet, &event), Ok(Receipt::Ignored));
-            assert_eq!((kubelet.cache.len(), kubelet.channel.len()), (1, 0));
+            assert_eq!(
+                (kubelet.cache.entries().len(), kubelet.channel.len()),
+                (1, 0)
+            );
             assert_eq!(relist_hint(&event), Hint::Ignored);
         }
     }
@@ -139,7 +142,10 @@ fn an_event_of_an_unknown_type_is_cached_and_not_told() {
     let mut kubelet = evented();
     let unknown = event(EventKind::Unknown(77));
     assert_eq!(receive(&mut kubelet, &unknown), Ok(taken("pod")));
-    assert_eq!((kubelet.cache.len(), kubelet.channel.len()), (1, 0));
+    assert_eq!(
+        (kubelet.cache.entries().len(), kubelet.channel.len()),
+        (1, 0)
+    );
     assert_eq!(relist_hint(&unknown), Hint::Sample);
 }
 
@@ -411,7 +417,7 @@ fn a_relist_before_all_are_inspected_finds_the_others_again() {
     );
     generic.inspected(&mut kubelet, failure());
     assert!(
-        kubelet.cache.is_empty(),
+        kubelet.cache.entries().is_empty(),
         "an answer that nobody wants is nothing"
     );
     generic.relist_pod(&mut kubelet, "pod", &list);

@@ -104,9 +104,8 @@ impl Compared<'_> {
         };
         let until = if self.ended_in_steps().is_some() {
             // What came after its end it need not have seen.
-            own.iter()
-                .rposition(|seen| has(&theirs, seen))
-                .map_or(0, |last| last + 1)
+            let last = own.iter().rposition(|seen| has(&theirs, seen));
+            last.unwrap_or(0)
         } else {
             own.len()
         };

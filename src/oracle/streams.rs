@@ -1,5 +1,8 @@
 //! How event streams end.
 
+#[cfg(test)]
+mod tests;
+
 use super::invariants::Invariant;
 use crate::history::{Body, CaseHistory, Entry, StatusCode, StreamEnd};
 use crate::outcome::Violation;

@@ -6,12 +6,15 @@
     reason = "this is how expect-test is used"
 )]
 
+use std::sync::Arc;
+
 use expect_test::{Expect, expect};
 
 use super::expectations::tests::case;
-use super::script::{history, render};
+use super::script::{entries, history, render};
 use super::{Undecided, context, invariants, judge};
 use crate::case::Situation;
+use crate::history::{Aside, Body, CaseHistory, CaseRun, Request};
 use crate::outcome::Level;
 
 const STOPS: &str = "includes: {of: c, in-order: [stopped]}";
@@ -202,6 +205,19 @@ fn a_kill_that_nobody_counted_is_no_kill() {
 }
 
 #[test]
+fn a_broken_invariant_is_as_binding_as_for_whom_it_binds_most() {
+    let level = |script: &str, rule: &str| {
+        let violations = invariants(&history(script));
+        let found = violations.iter().find(|found| found.rule == rule);
+        found.map(|found| found.level)
+    };
+    let repeated = "pod run; c create; c CREATED; c CREATED";
+    assert_eq!(level(repeated, "INV-02"), Some(Level::Must));
+    let turned = "pod run; c create; d create; c CREATED; d CREATED at=-2ms";
+    assert_eq!(level(turned, "INV-23"), Some(Level::Should));
+}
+
+#[test]
 fn a_proof_is_shown_with_all_that_is_known_of_its_subject() {
     let script = "pod run; d create; c create; d CREATED; c CREATED; c CREATED; c start; pod stop";
     let history = history(script);
@@ -215,4 +231,24 @@ fn a_proof_is_shown_with_all_that_is_known_of_its_subject() {
         .collect();
     expect!["[Seq(8), Seq(9)] in [5, 6, 8, 9, 10, 11]"]
         .assert_eq(&format!("{:?} in {places:?}", violation.evidence));
+}
+
+#[test]
+fn a_call_that_changes_no_state_is_shown_with_its_subject() {
+    let context_of = |attached: &str| {
+        let mut history = CaseHistory::new(CaseRun(1));
+        for mut entry in entries("pod run; c create; c CREATED; c CREATED; c start") {
+            if let Body::CallBegan { request, .. } = &mut entry.body
+                && let Request::StartContainer(_) = request
+            {
+                *request = Request::Aside(Aside::Attach, attached.into());
+            }
+            history.push(&Arc::new(entry));
+        }
+        let violations = invariants(&history);
+        let places = context(&history, &violations[0]).into_iter();
+        places.map(|seq| seq.0).collect::<Vec<_>>()
+    };
+    assert_eq!(context_of("c.0.beef"), [3, 4, 5, 6, 7, 8]);
+    assert_eq!(context_of("d.0.beef"), [3, 4, 5, 6]);
 }

@@ -94,18 +94,6 @@ impl Cache {
         entries
     }
 
-    /// How many pods are known.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether no pod is known.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     /// The moment at which all of it was last known to be fresh.
     #[must_use]
     pub fn global(&self) -> Option<Moment> {

@@ -162,7 +162,7 @@ fn a_whole_life_heard_in_any_order_of_relists_leaves_nothing_behind() {
             }
             while watcher.hear(&mut truth).is_some() {}
             watcher.relist(&mut truth);
-            assert!(watcher.kubelet.cache.is_empty(), "{path:?}");
+            assert!(watcher.kubelet.cache.entries().is_empty(), "{path:?}");
             assert!(watcher.generic.pods().is_empty(), "{path:?}");
         },
     );

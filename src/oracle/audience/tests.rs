@@ -64,11 +64,41 @@ fn one_subscriber_sees_another_order() {
 }
 
 #[test]
+fn what_came_in_another_place_is_told_while_the_steps_go_on() {
+    check(
+        "c CREATED at=last; c STARTED at=last; c STARTED on=7 at=last; c CREATED on=7 at=last; \
+         c create returns",
+        expect![[r#"
+            INV-12 at #3 #4 #8: c (c.0.beef) on b, stream 7: expected STARTED on b in the same place as on other streams: it came in another one
+        "#]],
+    );
+}
+
+#[test]
+fn a_stream_of_all_cases_that_ended_lacks_what_came_meanwhile() {
+    check(
+        "unsubscribe; c CREATED on=7 at=last; subscribe; c create returns; end",
+        expect!["holds"],
+    );
+}
+
+#[test]
 fn who_has_left_misses_nothing_that_comes_later() {
     check(
         "c CREATED at=last; c CREATED on=7 at=last; observe 7 cancelled; c STARTED at=last; \
          c create returns; end",
         expect!["holds"],
+    );
+}
+
+#[test]
+fn who_has_left_misses_what_came_before_its_last() {
+    check(
+        "c CREATED at=last; c STARTED at=last; c STARTED on=7 at=last; observe 7 cancelled; \
+         c create returns",
+        expect![[r#"
+            INV-12 at #3 #4 #6: c (c.0.beef) on b, stream 7: expected CREATED on b, too: it has not come
+        "#]],
     );
 }
 

@@ -41,6 +41,26 @@ fn what_happened_before_a_stream_is_replayed_or_not() {
 }
 
 #[test]
+fn what_was_made_before_the_first_stream_is_replayed_or_not() {
+    assert_eq!(found("pod run; observe 0 as=b proven").replay, Some(false));
+}
+
+#[test]
+fn a_replay_is_older_than_the_clocks_are_apart_and_may_be_hours_old() {
+    let told = |age: &str| {
+        let script = format!("{HEARD}; observe 0 cancelled; d create; observe 7 as=b");
+        found(&format!(
+            "{script}; d CREATED on=7 at=-{age}; observe 7 proven"
+        ))
+        .replay
+    };
+    // The stream was opened 1 ms before its first event.
+    assert_eq!(told("2ms"), Some(false));
+    assert_eq!(told("3ms"), Some(true));
+    assert_eq!(told("20h"), Some(true));
+}
+
+#[test]
 fn a_stamp_of_1970_is_no_replay() {
     let script = format!("{HEARD}; observe 0 cancelled; d create; observe 7 as=b");
     let script = format!("{script}; d CREATED on=7 at=0; observe 7 proven");

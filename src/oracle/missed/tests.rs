@@ -95,6 +95,22 @@ fn a_relist_of_the_teardown_shows_nothing_of_the_case() {
 }
 
 #[test]
+fn a_relist_shows_what_no_event_tells_if_nobody_listened_all_the_time() {
+    then("resubscribe; proven; pod relist c=exited; end", expect![]);
+    then(
+        "unsubscribe; pod relist c=exited; subscribe; end",
+        expect![],
+    );
+    then(
+        "pod relist c=exited; pass 11s; resubscribe; end",
+        expect![[r#"
+            waits for STOPPED of c
+            INV-11 at #6 #7: c (c.0.beef): expected STOPPED within 10s of a relist that shows it EXITED: STOPPED has not come
+        "#]],
+    );
+}
+
+#[test]
 fn a_list_that_fails_shows_nothing() {
     then("pod relist fails; end", expect![]);
 }
@@ -250,6 +266,12 @@ fn a_stream_that_ended_could_not_tell() {
 fn steps_that_broke_off_give_an_event_the_time_it_may_take() {
     then(
         "c start; end error",
+        expect![[r#"
+        waits for STARTED of c
+    "#]],
+    );
+    then(
+        "c start; pass 9s999ms; end error",
         expect![[r#"
         waits for STARTED of c
     "#]],

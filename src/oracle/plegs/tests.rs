@@ -50,6 +50,16 @@ fn another_state_or_exit_code_is_a_disagreement() {
 }
 
 #[test]
+fn what_events_told_earlier_is_no_longer_believed() {
+    then(
+        "c stop; c STOPPED exit=137; pod inspect c=running; end",
+        expect![[r#"
+            INV-13 at #5 #8 #11 #12 #19: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists running 0, by events exited 137 Error
+        "#]],
+    );
+}
+
+#[test]
 fn what_happens_while_the_driver_inspects_may_be_told_after_it() {
     then(
         "pod inspect c=exited:137; c STOPPED exit=137; end",
@@ -71,6 +81,18 @@ fn what_a_case_asks_at_two_times_is_no_inspection() {
             "pod inspect sandbox; {exits}; pod relist c=exited; pod inspect c=exited:137; end"
         ),
         expect![""],
+    );
+}
+
+#[test]
+fn only_the_last_inspection_waits_for_events() {
+    let removed = "c remove; c DELETED; pod inspect; end";
+    then(&format!("pod inspect c=exited:137; {removed}"), expect![]);
+    then(
+        "c remove; c DELETED; pod inspect; pod inspect c=exited:137; end",
+        expect![[r#"
+            INV-13 at #5 #8 #11 #18 #25: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events nothing
+        "#]],
     );
 }
 
@@ -146,6 +168,41 @@ fn a_pod_that_is_not_at_rest_is_not_judged_amid_the_steps() {
     then(
         "run inspect c=exited:137; pass 9s; c STOPPED exit=137; pass 2s; c stop; end",
         expect![""],
+    );
+}
+
+#[test]
+fn whatever_may_change_a_pod_disturbs_its_rest() {
+    let shown = "run inspect c=exited:137";
+    then(
+        &format!("pod stop begins; {shown}; pass 11s; pod stop returns; end"),
+        expect![],
+    );
+    then(
+        &format!("{shown}; d create; d CREATED; pass 11s; c stop; end"),
+        expect![],
+    );
+}
+
+#[test]
+fn a_later_inspection_that_shows_the_same_does_not_disturb() {
+    let shown = "inspect c=exited:137";
+    then(
+        &format!("run {shown}; pass 5s; pod {shown}; pass 6s; c stop; end error"),
+        expect![[r#"
+            INV-13 at #5 #8 #9 #16: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_done_to_another_pod_does_not_disturb() {
+    then(
+        "pod2 run; run inspect c=exited:137; d create in=pod2; d start; d stop; pod2 stop; \
+         pass 11s; c stop; end",
+        expect![[r#"
+            INV-13 at #5 #8 #11 #18: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
     );
 }
 

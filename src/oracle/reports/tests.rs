@@ -55,6 +55,7 @@ fn what_is_being_removed_may_be_told_or_not() {
         "c remove begins; pod inspect c=exited read=+0s; c remove returns",
         expect![],
     );
+    then("c remove fails; pod inspect c=running read=+0s", expect![]);
     then(
         "c remove; pod inspect c=exited read=+0s",
         expect![[r#"
@@ -65,8 +66,8 @@ fn what_is_being_removed_may_be_told_or_not() {
 
 #[test]
 fn the_time_is_that_of_the_call_in_nanoseconds() {
-    then("pod inspect c=running read=+900ms", expect![]);
-    then("pass 1s; pod inspect c=running read=-900ms", expect![]);
+    then("pod inspect c=running read=+1002ms", expect![]);
+    then("pass 1s; pod inspect c=running read=-999ms", expect![]);
     then(
         "pod inspect c=running read=+2s",
         expect![[r#"

@@ -71,6 +71,19 @@ fn a_pod_is_told_once() {
 }
 
 #[test]
+fn each_pod_is_told() {
+    let turned = "pod run; c create; d create; c CREATED; d CREATED at=-2ms";
+    let both = format!("{turned}; pod2 run; e create; f create; e CREATED; f CREATED at=-2ms");
+    check(
+        &both,
+        expect![[r#"
+        INV-23 at #7 #8: pod (pod.0.beef): expected CREATED of d, which came after CREATED of c, to be made after it, too, and not 1000000 ns before: its created_at is earlier
+        INV-23 at #15 #16: pod2 (pod2.0.beef): expected CREATED of f, which came after CREATED of e, to be made after it, too, and not 1000000 ns before: its created_at is earlier
+    "#]],
+    );
+}
+
+#[test]
 fn the_events_of_one_container_are_for_another_rule() {
     let script = "pod run; pod STARTED; c create; c CREATED; c STARTED";
     check(&format!("{script} at=-2ms"), expect![]);

@@ -141,7 +141,7 @@ fn times_are_in_order() {
             INV-17 at #8: c (c.0.beef): expected created_at not 10.999999ms after started_at in STARTED: created_at after started_at
         "#]],
     );
-    timed("c STARTED started=-9ms", expect![]);
+    timed("c STARTED started=-10000001ns", expect![]);
     timed(
         "c STOPPED started=+11ms",
         expect![[r#"

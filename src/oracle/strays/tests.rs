@@ -37,6 +37,17 @@ fn an_id_that_nothing_tells_of() {
 }
 
 #[test]
+fn an_id_that_a_list_of_others_does_not_show() {
+    check(
+        "pod run; c create; c CREATED; c STARTED id=other; pod relist c=running; \
+         pod find-sandbox pod=ready; end",
+        expect![[r#"
+            INV-10 at #6: other: expected the id of something that a call has made or a list has shown: STARTED of an id that nothing else tells of
+        "#]],
+    );
+}
+
+#[test]
 fn an_id_that_a_list_shows() {
     check(
         "pod run; c create; c CREATED; c STARTED id=d.0.beef; pod relist c=running d=running; end",

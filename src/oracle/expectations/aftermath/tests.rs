@@ -108,12 +108,58 @@ fn told_is_what_lists_and_events_agree_on() {
 }
 
 #[test]
+fn what_was_told_is_deleted_if_its_sandbox_is_removed() {
+    const TOLD: &str = "aftermath: {of: c, is: told}";
+    let made = "pod run; pod2 run; c create in=pod fails; c CREATED";
+    check(
+        TOLD,
+        &format!("{made}; pod remove; c DELETED; end"),
+        expect!["holds"],
+    );
+    check(TOLD, &format!("{made}; pod2 remove; end"), expect!["holds"]);
+    check(
+        TOLD,
+        &format!("{made}; pod remove; end"),
+        expect![[r"
+        waits for DELETED of c.0.beef of c
+        ORD-01 at #5 #6 #7: c: expected DELETED of c.0.beef: it has not come
+    "]],
+    );
+}
+
+#[test]
 fn what_another_call_made_is_not_looked_at() {
     check(
         "aftermath: {of: d, is: untold}",
         "pod run; c create; d create fails; c CREATED; pod relist c=created; end",
         expect!["holds"],
     );
+}
+
+#[test]
+fn what_was_told_before_the_call_or_of_another_pod_is_not_its_own() {
+    const UNTOLD: &str = "aftermath: {of: c, is: untold}";
+    check(
+        UNTOLD,
+        "pod run; d create fails; d CREATED; c create fails; end",
+        expect!["holds"],
+    );
+    check(
+        UNTOLD,
+        "pod run; pod2 run; d create in=pod2 fails; c create in=pod fails; d CREATED; end",
+        expect!["holds"],
+    );
+}
+
+#[test]
+fn a_list_before_the_call_or_in_the_teardown_is_not_looked_at() {
+    for script in [
+        "pod run; pod relist c=created; c create fails; end",
+        "pod run; c create begins; pod relist c=created; c create fails returns; end",
+        "pod run; c create fails; end; pod relist c=created",
+    ] {
+        check("aftermath: {of: c, is: untold}", script, expect!["holds"]);
+    }
 }
 
 #[test]

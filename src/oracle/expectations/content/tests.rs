@@ -31,6 +31,18 @@ fn a_status_of_a_later_state_has_other_times() {
 }
 
 #[test]
+fn a_status_of_a_later_state_has_the_same_start() {
+    let script = LIFE.replace("STARTED", "STARTED started=+1s");
+    check(
+        SAME,
+        &format!("{script}; pod inspect c=exited:3; end"),
+        expect![[r#"
+            ORD-01 at #8 #15 #16: c (c.0.beef): expected started_at 1700000000000000001 in STARTED, as ContainerStatus tells: started_at 1700000001000000001
+        "#]],
+    );
+}
+
+#[test]
 fn a_snapshot_has_another_exit_code() {
     let script = format!("{LIFE}; c STOPPED exit=2; pod inspect c=exited:1; end");
     check(
@@ -40,6 +52,17 @@ fn a_snapshot_has_another_exit_code() {
         ORD-01 at #9 #16 #17: c (c.0.beef): expected exit code 1 in STOPPED, as ContainerStatus tells: exit code 2
     "#]],
     );
+}
+
+#[test]
+fn a_status_from_before_the_event_or_of_another_container_is_not_compared() {
+    for other in [
+        "pod inspect c=exited:2; c STOPPED",
+        "c STOPPED; pod inspect d=exited:2",
+    ] {
+        let script = format!("{LIFE}; {other}; pod inspect c=exited:0; end");
+        check(SAME, &script, expect!["holds"]);
+    }
 }
 
 #[test]
@@ -149,9 +172,10 @@ fn labels_may_be_more_and_annotations_may_not() {
     let other = labels(&[("a", "2")]);
     assert_eq!(other_labels("labels", &asked, &more), None);
     assert!(other_labels("labels", &asked, &other).is_some());
-    assert!(other_annotations("annotations", &asked, &more).is_some());
-    assert!(other_annotations("annotations", &asked, &other).is_some());
-    assert_eq!(other_annotations("annotations", &asked, &asked), None);
+    let told = |told| other_annotations("annotations", &asked, told).map(|(_, actual)| actual);
+    assert_eq!(told(&more).as_deref(), Some("1 more"));
+    assert_eq!(told(&other).as_deref(), Some("`a` is lost or changed"));
+    assert_eq!(told(&asked), None);
 }
 
 const STATE: &str = "sandbox-state: {of: pod, event: stopped, is: notready}";
@@ -222,6 +246,27 @@ fn addresses_are_those_of_the_sandbox_until_it_stops() {
                   c CREATED ip=x; pod stop; c STOPPED; pod STOPPED; end";
     check(ADDRESSES, script, expect!["holds"]);
     check("addresses: {of: pod}", script, expect!["holds"]);
+}
+
+#[test]
+fn another_sandbox_has_addresses_of_its_own() {
+    check(
+        ADDRESSES,
+        "pod run; pod2 run; pod2 inspect sandbox ip=y; pod inspect sandbox ip=x; \
+         c create in=pod; c CREATED ip=x; end",
+        expect!["holds"],
+    );
+}
+
+#[test]
+fn an_event_before_the_stop_lacks_the_address() {
+    check(
+        ADDRESSES,
+        "pod run; pod inspect sandbox ip=x; c create; c CREATED; pod stop; end",
+        expect![[r#"
+            ORD-01 at #6 #9: c (c.0.beef): expected the address x in CREATED: none
+        "#]],
+    );
 }
 
 #[test]

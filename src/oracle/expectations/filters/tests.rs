@@ -128,6 +128,11 @@ fn sandboxes_are_listed_by_filters_too() {
     );
     check(
         filtered,
+        &format!("{runs}; pod2 run; pod2 find-sandbox pod2=ready; end"),
+        expect!["holds"],
+    );
+    check(
+        filtered,
         &format!("{runs}; pod find-sandbox state=notready pod=ready; end"),
         expect![[r#"
             ORD-01 at #3 #4 #5: pod (pod.0.beef): expected nothing of it in ListPodSandbox: READY

@@ -81,4 +81,23 @@ fn relists_show_the_same() {
             ORD-01 at #5 #7: pod (pod.0.beef): expected the same as before: ListContainers shows something else
         "#]],
     );
+    check(
+        unchanged,
+        "pod run; c create; pod inspect c=running unlisted; pod inspect c=exited unlisted; end",
+        expect![[r#"
+            ORD-01 at #11 #19: pod (pod.0.beef): expected the same as before: ContainerStatus shows something else
+        "#]],
+    );
+}
+
+#[test]
+fn what_others_ask_and_what_is_asked_of_others_may_change() {
+    for changes in [
+        "pod inspect c=running; run inspect c=exited; end",
+        "pod inspect c=running; end; pod inspect c=exited",
+        "pod2 run; d create; pod2 inspect d=running; pod2 inspect d=exited; end",
+    ] {
+        let script = format!("pod run; c create; {changes}");
+        check("unchanged: {of: pod}", &script, expect!["holds"]);
+    }
 }

@@ -32,6 +32,17 @@ fn what_is_asked_after_stopped_does_not_show_running() {
 }
 
 #[test]
+fn a_list_after_stopped_does_not_show_running() {
+    check(
+        SHOWN,
+        &format!("{LIFE}; c STOPPED; pod relist c=running; end"),
+        expect![[r#"
+            ORD-01 at #9 #10 #11: c (c.0.beef): expected what was asked after STOPPED to show as much: ListContainers shows it RUNNING, 1ms after it
+        "#]],
+    );
+}
+
+#[test]
 fn what_was_asked_before_the_event_came_does_not_count() {
     let script = format!("{LIFE}; pod relist begins; c STOPPED; pod relist returns c=running; end");
     check(
@@ -63,6 +74,29 @@ fn a_container_that_nobody_removes_is_not_gone() {
 }
 
 #[test]
+fn a_container_is_not_gone_before_its_removal() {
+    check(
+        SHOWN,
+        &format!("{LIFE}; c STOPPED; pod inspect c=gone; c remove; end"),
+        expect![[r#"
+            ORD-01 at #9 #16 #17: c (c.0.beef): expected what was asked after STOPPED to show as much: ContainerStatus does not show it, 7ms after it
+        "#]],
+    );
+}
+
+#[test]
+fn an_answer_that_fails_shows_nothing() {
+    check(
+        SHOWN,
+        &format!("{LIFE}; c STOPPED; pod inspect c=exited unanswered; end"),
+        expect![[r#"
+            waits for a list or status that was asked for after STOPPED of c
+            ORD-01 at #9: c (c.0.beef): expected a list or status that was asked for after STOPPED: it has not come
+        "#]],
+    );
+}
+
+#[test]
 fn what_is_deleted_may_be_shown_for_a_moment() {
     let script = format!(
         "{LIFE}; c STOPPED; c remove; c DELETED; pod relist c=exited; pass 100ms; \
@@ -74,13 +108,13 @@ fn what_is_deleted_may_be_shown_for_a_moment() {
 #[test]
 fn what_is_deleted_is_not_shown_for_longer() {
     let script =
-        format!("{LIFE}; c STOPPED; c remove; c DELETED; pass 100ms; pod inspect c=exited; end");
+        format!("{LIFE}; c STOPPED; c remove; c DELETED; pass 99ms; pod relist c=exited; end");
     check(
         GONE,
         &script,
         expect![[r#"
-        ORD-01 at #12 #19 #20: c (c.0.beef): expected what was asked after DELETED to show as much: ContainerStatus shows it EXITED, 107ms after it
-    "#]],
+            ORD-01 at #12 #13 #14: c (c.0.beef): expected what was asked after DELETED to show as much: ListContainers shows it EXITED, 100ms after it
+        "#]],
     );
 }
 
@@ -88,6 +122,12 @@ fn what_is_deleted_is_not_shown_for_longer() {
 fn a_sandbox_is_shown_as_its_events_tell() {
     let script = "pod run; pod STARTED; pod stop; pod STOPPED; pod inspect; end";
     check("shown: {of: pod, event: stopped}", script, expect!["holds"]);
+    let listed = script.replace("pod inspect", "run inspect");
+    check(
+        "shown: {of: pod, event: stopped}",
+        &listed,
+        expect!["holds"],
+    );
 }
 
 #[test]

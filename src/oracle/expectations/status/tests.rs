@@ -32,7 +32,7 @@ fn an_event_says_why_a_container_ended() {
 fn a_status_says_why_a_container_ended() {
     check(
         EXPLAINED,
-        &format!("{FAILED}; pod inspect c=exited:128:why; end"),
+        &format!("{FAILED}; pod inspect c=exited:128:why d=exited:1; end"),
         expect!["holds"],
     );
     check(
@@ -80,4 +80,19 @@ fn what_is_gone_needs_no_words() {
         &format!("{FAILED}; pod inspect; end"),
         expect!["holds"],
     );
+    check(
+        EXPLAINED,
+        &format!("{FAILED}; run inspect c=gone; end"),
+        expect!["holds"],
+    );
+    for other in ["d=gone", "c=created unanswered"] {
+        check(
+            EXPLAINED,
+            &format!("{FAILED}; run inspect {other}; end"),
+            expect![[r#"
+                waits for a status that shows it EXITED of c
+                ORD-01 at: c (c.0.beef): expected a status that shows it EXITED: it has not come
+            "#]],
+        );
+    }
 }

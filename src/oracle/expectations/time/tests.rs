@@ -15,6 +15,11 @@ const STAMPED: &str = "stamped: {of: c}";
 fn an_event_is_made_between_its_cause_and_its_arrival() {
     let script = "pod run; pass 1s; c create; c CREATED; pass 1s; c start; c STARTED; end";
     check(STAMPED, script, expect!["holds"]);
+    // The clocks may differ by a tick of the kernel's.
+    for made in ["STARTED at=-12ms", "STARTED at=+10ms"] {
+        let script = script.replace("STARTED", made);
+        check(STAMPED, &script, expect!["holds"]);
+    }
     check(
         STAMPED,
         &script.replace("STARTED", "STARTED at=-20ms"),
@@ -27,6 +32,51 @@ fn an_event_is_made_between_its_cause_and_its_arrival() {
         &script.replace("STARTED", "STARTED at=+20ms"),
         expect![[r#"
         ORD-01 at #6 #8: c (c.0.beef): expected created_at of STARTED not after its arrival: 20ms after it
+    "#]],
+    );
+}
+
+#[test]
+fn a_removal_is_the_cause_of_deleted() {
+    let made = "pod run; pod2 run; d create in=pod2; c create in=pod; c CREATED";
+    for (removal, expect) in [
+        (
+            "d remove; pass 1s; c remove",
+            expect![[r#"
+            ORD-01 at #12 #14: c (c.0.beef): expected created_at of DELETED not before RemoveContainer: 18ms before it
+        "#]],
+        ),
+        (
+            "pod2 remove; pass 1s; pod remove",
+            expect![[r#"
+            ORD-01 at #12 #14: c (c.0.beef): expected created_at of DELETED not before RemovePodSandbox: 18ms before it
+        "#]],
+        ),
+    ] {
+        let script = format!("{made}; {removal}; c DELETED at=-20ms; end");
+        check(STAMPED, &script, expect);
+    }
+}
+
+#[test]
+fn a_sandbox_is_stopped_and_deleted_by_calls_of_its_own() {
+    let stamped = "stamped: {of: pod}";
+    let life = "pod run; pod STARTED; pass 1s; pod stop; pod STOPPED; pass 1s; pod remove; \
+                pod DELETED; end";
+    check(stamped, life, expect!["holds"]);
+    let wrong = |event: &str| life.replace(event, &format!("{event} at=-20ms"));
+    check(
+        stamped,
+        &wrong("STOPPED"),
+        expect![[r#"
+        ORD-01 at #4 #6: pod (pod.0.beef): expected created_at of STOPPED not before StopPodSandbox: 18ms before it
+    "#]],
+    );
+    check(
+        stamped,
+        &wrong("DELETED"),
+        expect![[r#"
+        ORD-01 at #7 #9: pod (pod.0.beef): expected created_at of DELETED not before RemovePodSandbox: 18ms before it
     "#]],
     );
 }
@@ -49,6 +99,10 @@ fn times_lie_within_the_calls_that_set_them() {
     let script = "pod run; c create; c CREATED; c start; c STARTED; c STOPPED; end";
     check("times: {of: c}", script, expect!["holds"]);
     let wrong = |words: &str| script.replace("STOPPED", &format!("STOPPED {words}"));
+    // A tick before the call began, and 50 ms after it has returned.
+    for just in ["started=-3000001ns", "started=+57999999ns"] {
+        check("times: {of: c}", &wrong(just), expect!["holds"]);
+    }
     check(
         "times: {of: c}",
         &wrong("started=+1s"),
