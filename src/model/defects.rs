@@ -1,11 +1,11 @@
 //! Ways of being wrong, each with its name, the real fault that it imitates, and who must notice.
 //!
 //! A defect is an element of one of the tables in this folder, and nothing else: `stream` and
-//! `order` for what happens to events on their way, `statuses` for what they show of a pod, `fields`
-//! for what they tell of themselves, `subscribers` for who gets them and how long, `replies` for
-//! what happens to answers, `offers` for what only some lists and pods have, `behaviour` for what
-//! the model does otherwise. All but `subscribers` and `behaviour` can be put between the suite and
-//! a real runtime as well, by a [`Relay`](super::Relay).
+//! `order` for what happens to events on their way, `statuses` for what they show of a pod,
+//! `fields` for what they tell of themselves, `subscribers` for who gets them and how long,
+//! `replies` for what happens to answers, `offers` for what only some lists and pods have,
+//! `behaviour` for what the model does otherwise. All but `subscribers` and `behaviour` can be put
+//! between the suite and a real runtime as well, by a [`Relay`](super::Relay).
 
 mod behaviour;
 mod fields;
