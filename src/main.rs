@@ -3,7 +3,6 @@
 use std::io;
 use std::process::ExitCode;
 
-use clap::Parser;
 use cri_event_conformance::cli::{self, Cli};
 
 fn main() -> ExitCode {
@@ -16,7 +15,7 @@ fn main() -> ExitCode {
         )
         .with_writer(io::stderr)
         .init();
-    match cli::execute(&Cli::parse()) {
+    match cli::execute(&Cli::told()) {
         Ok(exit) => exit.into(),
         Err(fault) => fault.report_to(&mut io::stderr()),
     }

@@ -7,12 +7,13 @@
 )]
 
 mod run;
+mod unheeded;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use super::reports::{CompareArgs, SchemaArg};
 use crate::limits;
@@ -43,6 +44,18 @@ pub struct Cli {
     pub(super) connection: ConnectionArgs,
     #[command(flatten)]
     pub(super) run: RunArgs,
+}
+
+impl Cli {
+    /// What this process was told. Ends it if that is wrong, or asks for help.
+    #[must_use]
+    pub fn told() -> Self {
+        let mut command = Self::command();
+        let told = command.get_matches_mut();
+        let heeded = unheeded::refuse(&mut command, &told);
+        let cli = heeded.and_then(|()| Self::from_arg_matches(&told));
+        cli.unwrap_or_else(|fault| fault.exit())
+    }
 }
 
 /// What to do instead of running cases.
@@ -316,8 +329,6 @@ fn percent(text: &str) -> Result<u32, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

@@ -65,6 +65,24 @@ fn a_misspelt_flag_is_told_the_right_one() {
 }
 
 #[test]
+fn no_command_passes_over_what_is_told_to_a_run() {
+    suite(["--json", "x", "check", "h.binpb"])
+        .run()
+        .fails(2, &["put it after `check`", "--json <FILE>"]);
+    suite(["--expectations", "x", "matrix"])
+        .run()
+        .fails(2, &["put it after `matrix`", "--expectations <FILE>"]);
+    suite(["--keep", "cleanup"])
+        .run()
+        .fails(2, &["`cleanup` does not take `--keep`"]);
+    // Every command heeds the one, and this command the other.
+    let cases = concat!(env!("CARGO_MANIFEST_DIR"), "/cases");
+    suite(["--color", "never", "--cases", cases, "explain", "R9"])
+        .run()
+        .succeeds();
+}
+
+#[test]
 fn completions_are_printed_for_each_shell() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = suite(["completions", shell]).run().succeeds();
