@@ -268,6 +268,12 @@ fn what_is_listed_without_metadata_image_or_id_is_left_out() {
         listed(|container| container.labels.clear()),
         [(String::new(), 1)]
     );
+    // As long as the UID's key, and before it.
+    let other = |container: &mut ContainerListing| {
+        let key = "io.kubernetes.pod.sid".to_owned();
+        container.labels.insert(key, "another".to_owned());
+    };
+    assert_eq!(listed(other), pod(1));
 }
 
 #[test]

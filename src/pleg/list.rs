@@ -121,29 +121,10 @@ impl<'a> PodList<'a> {
         self.at
     }
 
-    /// How many pods there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.heads.len()
-    }
-
-    /// Whether there is no pod.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.heads.is_empty()
-    }
-
     /// The pod at a place in the list.
     #[must_use]
     pub fn pod(&self, index: usize) -> Option<ListedPod<'_>> {
         self.heads.get(index).map(|head| self.whole(head))
-    }
-
-    /// The pod of a UID.
-    #[must_use]
-    pub fn find(&self, uid: &str) -> Option<ListedPod<'_>> {
-        let head = self.heads.iter().rev().find(|head| head.uid == uid)?;
-        Some(self.whole(head))
     }
 
     /// All pods, in order.
