@@ -43,16 +43,6 @@ pub struct LifecycleEvent {
     pub container: Option<SharedId>,
 }
 
-impl fmt::Display for LifecycleEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of pod {}", self.kind, self.pod)?;
-        match &self.container {
-            Some(container) => write!(f, ": {container}"),
-            None => Ok(()),
-        }
-    }
-}
-
 /// Where events wait for the kubelet's sync loop. Both PLEGs share one.
 #[derive(Clone, Debug)]
 pub struct Channel {

@@ -74,6 +74,20 @@ fn an_inspection_that_was_refused_shows_nothing() {
 }
 
 #[test]
+fn what_was_listed_and_is_not_found_is_gone() {
+    then(
+        "pod inspect c=running missing; end",
+        expect![[r#"
+        INV-13 at #5 #8 #9 #16: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists nothing, by events running 0
+    "#]],
+    );
+    then(
+        "c remove; c DELETED; pod inspect c=running missing; end",
+        expect![],
+    );
+}
+
+#[test]
 fn what_a_case_asks_at_two_times_is_no_inspection() {
     let exits = "c stop; c STOPPED exit=137";
     then(

@@ -15,9 +15,9 @@ impl Script {
     /// same words is a relist of all pods beside the cases, of which there is one. `unanswered` are
     /// the statuses. `read=+0s`, in the words of an event's `at=`, is when the answer about the
     /// sandbox has read the containers, which it then tells, too: `reported=none` of them, or
-    /// `reported=c:running` of one something else.
-    /// `ip=x` is the sandbox's address. What is `gone` has no status. Only the `sandbox` may be
-    /// asked for, `unlisted` are the containers, or listed and `unasked`. With `resubscribe` the
+    /// `reported=c:running` of one something else. `ip=x` is the sandbox's address. What is `gone`
+    /// has no status. Only the `sandbox` may be asked for, `unlisted` are the containers, or listed
+    /// and `unasked`, or listed and `missing` when they are asked for. With `resubscribe` the
     /// stream is exchanged when all is listed, and before statuses are asked for.
     pub(super) fn inspect(&mut self, name: &str, extras: &Extras<'_>) {
         let of_run = name == "run";
@@ -77,11 +77,12 @@ impl Script {
         self.ask(of_run, Request::SandboxStatus(sandbox), report);
         for status in statuses.into_iter().filter(|_| !extras.has("unasked")) {
             let request = Request::ContainerStatus(status.id.clone());
-            self.ask(
-                of_run,
-                request,
-                answer(Reply::ContainerStatus(status.into())),
-            );
+            let answer = if extras.has("missing") {
+                Err(refused(StatusCode::NOT_FOUND))
+            } else {
+                answer(Reply::ContainerStatus(status.into()))
+            };
+            self.ask(of_run, request, answer);
         }
         for (name, _) in gone {
             let request = Request::ContainerStatus(self.id_of(name));
