@@ -63,6 +63,11 @@ fn what_a_case_checks() {
     check(latency, script, Limit::LatencyMedian, Some((100, 40)));
     check(latency, script, Limit::LatencyP99, Some((1_000, 40)));
     check(latency, "pod run; c create; end", Limit::LatencyP99, None);
+    let life = |lag| format!("c create; c start; c STARTED at=-{lag}ms");
+    let three = [90, 10, 40].map(life).join("; ");
+    let three = format!("pod run; pass 1s; {three}; end");
+    check(latency, &three, Limit::LatencyMedian, Some((100, 40)));
+    check(latency, &three, Limit::LatencyP99, Some((1_000, 90)));
     let timing = "timing: {of: c, event: started, after: start-returned, at-most: 2s}";
     let late = "pod run; c create; c start; pass 300ms; c STARTED; end";
     check(timing, late, Limit::Timing, Some((2_000, 301)));

@@ -12,6 +12,23 @@ use crate::oracle::expectations::tests::check;
 const STAMPED: &str = "stamped: {of: c}";
 
 #[test]
+fn an_event_of_a_sandbox_is_not_made_before_its_cause() {
+    let of_pod = "stamped: {of: pod}";
+    check(
+        of_pod,
+        "pass 1s; pod run; pod STARTED; end",
+        expect!["holds"],
+    );
+    check(
+        of_pod,
+        "pass 1s; pod run; pod STARTED at=-40ms; end",
+        expect![[r#"
+            ORD-01 at #1 #3: pod (pod.0.beef): expected created_at of STARTED not before RunPodSandbox: 38ms before it
+        "#]],
+    );
+}
+
+#[test]
 fn an_event_is_made_between_its_cause_and_its_arrival() {
     let script = "pod run; pass 1s; c create; c CREATED; pass 1s; c start; c STARTED; end";
     check(STAMPED, script, expect!["holds"]);
