@@ -143,6 +143,17 @@ fn a_sandbox_that_is_listed_after_deleted_is_not() {
 }
 
 #[test]
+fn a_sandbox_that_a_list_of_all_shows_after_deleted_is_not() {
+    check(
+        "shown: {of: pod, event: deleted}",
+        "pod run; pod STARTED; pod remove; pod DELETED; run inspect; end",
+        expect![[r#"
+            ORD-01 at #6 #7 #8: pod (pod.0.beef): expected what was asked after DELETED to show as much: ListPodSandbox shows it NOTREADY, 1ms after it
+        "#]],
+    );
+}
+
+#[test]
 fn an_answer_or_not_found_is_one() {
     let script = format!("{LIFE}; pod inspect c=gone; end");
     check("answered: {of: c}", &script, expect!["holds"]);

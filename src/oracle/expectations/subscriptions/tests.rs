@@ -172,6 +172,22 @@ fn one_is_told_of_the_past_and_the_other_is_not() {
 }
 
 #[test]
+fn what_happened_as_a_stream_was_asked_for_is_of_the_past() {
+    check(
+        REPLAY,
+        &format!("{BOTH}; c CREATED on=7 at=-3ms; end"),
+        expect![[r#"
+            ORD-01 at #5 #7 #8: b, stream 7: expected the same of what happened before, on both streams: one tells CREATED and the other does not
+        "#]],
+    );
+    check(
+        REPLAY,
+        &format!("{BOTH}; c CREATED on=7 at=-1ms; end"),
+        expect!["holds"],
+    );
+}
+
+#[test]
 fn a_replay_needs_another_stream_to_be_compared_with() {
     check(
         REPLAY,
