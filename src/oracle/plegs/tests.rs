@@ -96,6 +96,10 @@ fn what_a_case_asks_at_two_times_is_no_inspection() {
         ),
         expect![""],
     );
+    then(
+        &format!("pod inspect sandbox; {exits}; pod relist; end"),
+        expect![""],
+    );
 }
 
 #[test]
