@@ -82,6 +82,13 @@ fn what_was_listed_and_is_not_found_is_gone() {
     "#]],
     );
     then(
+        "pod inspect c=running missing sandbox-missing; end",
+        expect![[r#"
+            INV-13 at #5 #8 #9 #16: pod (pod.0.beef): expected both kubelets believe the same of sandbox pod.0.beef: by relists nothing, by events READY
+            INV-13 at #5 #8 #9 #16: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists nothing, by events running 0
+        "#]],
+    );
+    then(
         "c remove; c DELETED; pod inspect c=running missing; end",
         expect![],
     );

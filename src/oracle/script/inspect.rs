@@ -17,8 +17,9 @@ impl Script {
     /// sandbox has read the containers, which it then tells, too: `reported=none` of them, or
     /// `reported=c:running` of one something else. `ip=x` is the sandbox's address. What is `gone`
     /// has no status. Only the `sandbox` may be asked for, `unlisted` are the containers, or listed
-    /// and `unasked`, or listed and `missing` when they are asked for. With `resubscribe` the
-    /// stream is exchanged when all is listed, and before statuses are asked for.
+    /// and `unasked`, or listed and `missing` when they are asked for, as the sandbox may be:
+    /// `sandbox-missing`. With `resubscribe` the stream is exchanged when all is listed, and before
+    /// statuses are asked for.
     pub(super) fn inspect(&mut self, name: &str, extras: &Extras<'_>) {
         let of_run = name == "run";
         let pod = if of_run { "pod" } else { name };
@@ -72,17 +73,17 @@ impl Script {
         }
         let refusal = extras.has("unanswered");
         let refusal = refusal.then(|| refused(StatusCode::UNAVAILABLE));
-        let answer = |reply| refusal.clone().map_or(Ok(reply), Err);
-        let report = answer(Reply::SandboxStatus(self.report(status, &statuses, extras)));
+        let answer = |missing: &str, reply| {
+            let fault = extras.has(missing).then(|| refused(StatusCode::NOT_FOUND));
+            fault.or(refusal.clone()).map_or(Ok(reply), Err)
+        };
+        let report = Reply::SandboxStatus(self.report(status, &statuses, extras));
+        let report = answer("sandbox-missing", report);
         self.ask(of_run, Request::SandboxStatus(sandbox), report);
         for status in statuses.into_iter().filter(|_| !extras.has("unasked")) {
             let request = Request::ContainerStatus(status.id.clone());
-            let answer = if extras.has("missing") {
-                Err(refused(StatusCode::NOT_FOUND))
-            } else {
-                answer(Reply::ContainerStatus(status.into()))
-            };
-            self.ask(of_run, request, answer);
+            let report = Reply::ContainerStatus(status.into());
+            self.ask(of_run, request, answer("missing", report));
         }
         for (name, _) in gone {
             let request = Request::ContainerStatus(self.id_of(name));
