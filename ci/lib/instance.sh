@@ -403,14 +403,25 @@ thaw() {
 # are named as its namespaces are.
 remove_cgroups() {
   local root path
+  wait_until 10 cgroups_removed "$1" || say "cgroups are left, with something in them: ${1//$'\n'/ }"
   for root in $(cgroup_roots); do
     for path in $1 /k8s.io/any "/$beside/any"; do
-      [[ ! -d $root$path ]] || find "$root$path" -depth -type d -exec rmdir {} + || true
       while path=${path%/*} && [[ -n $path ]]; do
         rmdir "$root$path" 2>/dev/null || break
       done
     done
   done
+}
+
+# A process that is dead holds its cgroup until somebody has reaped it.
+cgroups_removed() {
+  local root path left=0
+  for root in $(cgroup_roots); do
+    for path in $1; do
+      [[ ! -d $root$path ]] || find "$root$path" -depth -type d -exec rmdir {} + 2>/dev/null || left=1
+    done
+  done
+  return "$left"
 }
 
 die_with_log() {
