@@ -137,9 +137,10 @@ fn text(ended: &Ended) -> Vec<String> {
 }
 
 pub(crate) fn a_run_in_json_prints_nothing_but_json(node: &Node) {
-    let args = [FAILING_CASE, "SBX", "ORD-01", "--format", "json"];
-    let args = [&args[..], &SHORT_BOUNDS].concat();
-    let ended = node.suite(&args).run().fails(1, &["2 failed"]);
+    // Some pass, one fails, and one may be skipped; none is a race that the runtime loses at times.
+    let cases = [FAILING_CASE, "ORD-01", "SBX-01", "SBX-03", "SBX-09"];
+    let args = [&cases[..], &["--format", "json"], &SHORT_BOUNDS].concat();
+    let ended = node.suite(&args).run().fails(1, &[]);
     leaves_nothing(node, &run_id(&ended.err));
     let lines = ended.out.lines().map(serde_json::from_str::<Value>);
     let lines: Vec<_> = lines.map(Result::unwrap).collect();
