@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Downloads containerd and OCI runtimes from Debian into $ci_dir/SUITE, with apt directories of our own:
-# the machine's apt is only asked for its mirror and its proxy, and nothing is installed.
+# Downloads containerd, OCI runtimes and what goes with them from Debian into $ci_dir/SUITE, with apt
+# directories of our own: the machine's apt is only asked for its mirror and its proxy, and nothing is installed.
 # Everything a version needs comes from one suite, so only one package list has to be fetched.
 
 # Suites, not package versions: the tests follow what Debian has, and say what it is.
@@ -9,34 +9,29 @@ suite_of() {
     1.6) echo bookworm ;;
     1.7) echo trixie ;;
     2.1) echo forky ;;
-    *) die "unknown containerd version '$1': there are 1.6, 1.7 and 2.1" ;;
+    *) die "unknown containerd version '$1': there are 1.6, 1.7 and 2.1, and your own with --bin DIR" ;;
   esac
 }
 
-# download_runtime VERSION OCI_RUNTIME: after it, containerd_bin and oci_bin work for them.
+newest_suite=forky
+
+# download_runtime VERSION OCI_RUNTIME: Debian's containerd of that version, and the OCI runtime beside it.
 download_runtime() {
   local suite
   suite=$(suite_of "$1")
-  mkdir -p "$ci_dir/$suite"
-  (
-    flock 9
-    fetch "$suite" containerd "$2"
-    make_runnable "$suite" containerd containerd ctr containerd-shim-runc-v2
-    make_runnable "$suite" "$2" "$2"
-  ) 9>"$ci_dir/$suite/.lock"
-  say "containerd $(<"$ci_dir/$suite/containerd/.version"), $2 $(<"$ci_dir/$suite/$2/.version")" \
-    "from Debian $suite"
+  obtain "$suite" containerd containerd ctr containerd-shim-runc-v2
+  obtain "$suite" "$2" "$2"
 }
 
-# download_plugins VERSION: after it, cni_bin_dir works for it.
-download_plugins() {
-  local suite
-  suite=$(suite_of "$1")
+# obtain SUITE PACKAGE [BINARY...]: after it, find_binary works for them, and they run here.
+obtain() {
+  mkdir -p "$ci_dir/$1"
   (
     flock 9
-    fetch "$suite" containernetworking-plugins
-  ) 9>"$ci_dir/$suite/.lock"
-  say "network plugins $(<"$ci_dir/$suite/containernetworking-plugins/.version") from Debian $suite"
+    fetch "$1" "$2"
+    make_runnable "$@"
+  ) 9>"$ci_dir/$1/.lock"
+  say "$2 $(<"$ci_dir/$1/$2/.version") from Debian $1"
 }
 
 # find_binary SUITE PACKAGE NAME: Debian moves binaries between bin and sbin.
@@ -48,11 +43,7 @@ find_binary() {
   die "Debian $1's package $2 has no $3 in usr/bin or usr/sbin"
 }
 
-containerd_bin() { find_binary "$(suite_of "$1")" containerd "$2"; }
-
-cni_bin_dir() { echo "$ci_dir/$(suite_of "$1")/containernetworking-plugins/usr/lib/cni"; }
-
-oci_bin() { find_binary "$(suite_of "$1")" "$2" "$2"; }
+cni_bin_dir() { echo "$ci_dir/$1/containernetworking-plugins/usr/lib/cni"; }
 
 # fetch SUITE PACKAGE...: extracts each package that is not there yet to $ci_dir/SUITE/PACKAGE.
 fetch() {
@@ -182,10 +173,12 @@ fetch_libraries() {
   touch "$libs/.has-$package"
 }
 
+# In two steps, the interpreter last: in one, patchelf 0.18 breaks programs with a fixed place, such as skopeo.
 bake_libraries() {
-  local libs=$1 binary=$2 loader path
+  local libs=$1 binary=$2 loader path patchelf
   loader=$(find "$libs" -path '*-linux-gnu*/ld-linux*.so.*' | sed -n 1p)
   path=$(find "$libs" -type d -path '*/lib/*-linux-gnu*' -prune -printf '%p:')
-  "$loader" --library-path "$path" "$libs/usr/bin/patchelf" \
-    --set-interpreter "$loader" --force-rpath --set-rpath "${path%:}" "$binary"
+  patchelf=("$loader" --library-path "$path" "$libs/usr/bin/patchelf")
+  "${patchelf[@]}" --force-rpath --set-rpath "${path%:}" "$binary"
+  "${patchelf[@]}" --set-interpreter "$loader" "$binary"
 }

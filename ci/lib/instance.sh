@@ -1,40 +1,59 @@
 # shellcheck shell=bash
-# One private containerd. use_instance sets the variables that the other functions work on:
-# name, instance (its directory), version, oci, network, socket.
+# One private runtime, whose daemon containerd.sh or crio.sh describes. use_instance sets the variables
+# that the other functions work on: name, instance (its directory), version, bin (a folder of the user's
+# own programs, or empty), oci, network, infra, socket.
 #
 # Its processes share a mount namespace with a /run of its own: shims put their sockets in
 # /run/containerd whatever the configuration says, and so nothing of it shows on the machine. A "holder"
-# process keeps the namespace while containerd restarts. The CRI socket lies outside /run, for clients.
+# process keeps the namespace while the daemon restarts. The CRI socket lies outside /run, for clients.
 
 sandbox_image=localhost/pause:test
-beside=cri-ci-beside # The namespace of containers that are not made through the CRI.
 
 use_instance() {
   name=$1
   instance=$ci_dir/instances/$1
-  version=$(cat "$instance/version" 2>/dev/null || true)
-  oci=$(cat "$instance/oci-runtime" 2>/dev/null || true)
-  network=$(cat "$instance/network" 2>/dev/null || true)
-  socket=$(cat "$instance/socket" 2>/dev/null || true)
+  version=$(fact version)
+  bin=$(fact bin)
+  oci=$(fact oci-runtime)
+  network=$(fact network)
+  infra=$(fact infra)
+  socket=$(fact socket)
+  log=$instance/$daemon.log
   mark=cri-ci:$instance
 }
 
-# create_instance VERSION OCI_RUNTIME NETWORK: a fresh one, with no container and no image.
+fact() { cat "$instance/$1" 2>/dev/null || true; }
+
+# create_instance VERSION BIN OCI_RUNTIME NETWORK INFRA: a fresh one, with no container and no image.
 create_instance() {
-  mkdir -p "$instance"/{root,state,cni,opt}
+  mkdir -p "$instance"/{root,state,cni,opt,logs}
+  echo "$daemon" >"$instance/daemon"
   echo "$1" >"$instance/version"
-  echo "$2" >"$instance/oci-runtime"
-  echo "$3" >"$instance/network"
+  echo "$2" >"$instance/bin"
+  echo "$3" >"$instance/oci-runtime"
+  echo "$4" >"$instance/network"
+  echo "$5" >"$instance/infra"
   socket_path >"$instance/socket"
-  : >"$instance/containerd.log"
   use_instance "$name"
+  : >"$log"
+  write_config
   write_faulty_runtime
-  write_config >"$instance/config.toml"
   [[ $network == none ]] || write_network >"$instance/cni/bridge.conflist"
   {
-    "$(containerd_bin "$version" containerd)" --version
-    "$(oci_bin "$version" "$oci")" --version | sed -n 1p  # head would end it with SIGPIPE
+    "$(daemon_bin "$daemon")" --version | sed -n 1p  # head would end it with SIGPIPE
+    "$(oci_bin)" --version | sed -n 1p
   } | sed 's/ *$//' >"$instance/versions"
+}
+
+# The Debian suite of all that is not in a folder of the user's own.
+instance_suite() { if [[ -n $bin ]]; then echo "$newest_suite"; else suite_of "$version"; fi; }
+
+daemon_bin() {
+  if [[ -n $bin ]]; then echo "$bin/$1"; else find_binary "$(instance_suite)" "$daemon" "$1"; fi
+}
+
+oci_bin() {
+  if [[ -n $bin && -x $bin/$oci ]]; then echo "$bin/$oci"; else find_binary "$(instance_suite)" "$oci" "$oci"; fi
 }
 
 # A Unix socket's path has at most 107 bytes; containerd also makes one with .ttrpc appended.
@@ -44,52 +63,14 @@ socket_path() {
   echo "$path"
 }
 
-write_config() {
-  local runtime=cri.v1.runtime
-  ((${version%%.*} >= 2)) || runtime=grpc.v1.cri
-  cat <<TOML
-$(config_head)
-
-[plugins."io.containerd.$runtime".cni]
-  conf_dir = "$instance/cni"  # Pods on the host's network need no plugin, and it may be empty.
-$(plugins_setting)
-
-[plugins."io.containerd.$runtime".containerd]
-  default_runtime_name = "$oci"
-$(handler "$oci" oci)
-$(handler other oci-other)
-$(handler faulty oci-faulty "$instance/faulty-runtime")
-$([[ $oci == runc ]] || handler runc oci-runc)
-TOML
-}
-
-# handler NAME ROOT [PROGRAM]: a runtime handler that runs the instance's OCI runtime. containerd offers "runc"
-# by default, so that whoever tries all handlers finds that one, too.
-handler() {
-  cat <<TOML
-
-[plugins."io.containerd.$runtime".containerd.runtimes.$1]
-  runtime_type = "io.containerd.runc.v2"
-
-[plugins."io.containerd.$runtime".containerd.runtimes.$1.options]
-  BinaryName = "${3:-$(oci_bin "$version" "$oci")}"
-  Root = "$instance/$2"
-  SystemdCgroup = false
-TOML
-}
-
 # The OCI runtime that dies on demand, with what it has to know.
 write_faulty_runtime() {
   {
     echo '#!/bin/sh'
     printf 'FAULTY_RUNTIME=%q FAULTY_STATE=%q exec %q "$@"\n' \
-      "$(oci_bin "$version" "$oci")" "$instance/faults" "$repo/ci/lib/faulty-runtime"
+      "$(oci_program)" "$instance/faults" "$repo/ci/lib/faulty-runtime"
   } >"$instance/faulty-runtime"
   chmod 755 "$instance/faulty-runtime"
-}
-
-plugins_setting() {
-  [[ $network == none ]] || echo "  bin_dir = \"$(cni_bin_dir "$version")\""
 }
 
 # A bridge without an address: pods see each other on it, and nothing else. Addresses are of those
@@ -119,97 +100,45 @@ JSON
 # A name of at most 15 bytes that no other instance has.
 bridge_name() { echo "cri$(sha256sum <<<"$instance" | cut -c1-10)"; }
 
-# The head ends inside the table of the CRI's runtime settings: up to containerd 1.7 it is that of
-# the whole CRI plugin, and a table may not be opened twice.
-config_head() {
-  cat <<TOML
-version = $((${version%%.*} >= 2 ? 3 : 2))
-root = "$instance/root"
-state = "$instance/state"
-imports = []
-$(nri_setting)
-
-[grpc]
-  address = "$socket"
-
-[ttrpc]
-  address = "$socket.ttrpc"
-
-[plugins."io.containerd.internal.v1.opt"]
-  path = "$instance/opt"
-
-[plugins."io.containerd.grpc.v1.cri"]
-  stream_server_address = "127.0.0.1"
-  stream_server_port = "0"
-$(sandbox_image_setting)
-  restrict_oom_score_adj = $(restrict_oom_score)
-  disable_apparmor = true  # It would load a profile into the machine's kernel.
-TOML
-}
-
-# NRI is on by default since 2.0, with a socket at a fixed place.
-nri_setting() {
-  ((${version%%.*} < 2)) || echo 'disabled_plugins = ["io.containerd.nri.v1.nri"]'
-}
-
-sandbox_image_setting() {
-  if ((${version%%.*} < 2)); then
-    echo "  sandbox_image = \"$sandbox_image\""
-  else
-    printf '\n[plugins."%s".pinned_images]\n  sandbox = "%s"\n\n[plugins."%s"]\n' \
-      io.containerd.cri.v1.images "$sandbox_image" io.containerd.cri.v1.runtime
-  fi
-}
-
-# Sandboxes ask for oom_score_adj -998, as they should; but where CAP_SYS_RESOURCE (bit 24) is
-# missing, the kernel refuses it and no sandbox starts, unless containerd limits itself.
-restrict_oom_score() {
-  local capabilities
-  capabilities=$(awk '/^CapEff:/ { print $2 }' /proc/self/status)
-  if (((0x$capabilities >> 24) & 1)); then echo false; else echo true; fi
-}
-
-# In a container, on cgroup v2, our own cgroup looks like the root of all, and may not have both processes
-# and children with controllers. So the processes move into one of its children, as Docker in Docker does.
-free_root_cgroup() {
-  local root=/sys/fs/cgroup pid
-  [[ -e $root/cgroup.type && -n $(<"$root/cgroup.procs") ]] || return 0
-  mkdir -p "$root/init"
-  while read -r pid; do
-    echo "$pid" >"$root/init/cgroup.procs" 2>/dev/null || true # Ended meanwhile.
-  done < <(cat "$root/cgroup.procs")
-}
-
 # start_holder: the namespace, with the mark as the source of its /run, by which its processes are found.
 start_holder() {
   local unmount=
   [[ $oci != crun ]] || unmount=$(hybrid_mount)
-  [[ $network == none ]] || make_results_place
+  make_places
   # shellcheck disable=SC2016 # Expanded by the inner shell.
   setsid unshare --mount --propagation slave bash -ec '
     mount -t tmpfs -o mode=755 "$1" /run
     mkdir /run/lock
     if [[ -n $2 ]]; then umount "$2"; fi
-    if [[ $3 != none ]]; then mount -t tmpfs -o mode=700 "$1" /var/lib/cni; fi
-    exec sleep infinity' holder "$mark" "$unmount" "$network" </dev/null >>"$instance/containerd.log" 2>&1 9>&- &
+    for place in "${@:3}"; do mount -t tmpfs -o mode=700 "$1" "$place"; done
+    exec sleep infinity' holder "$mark" "$unmount" "${places[@]}" </dev/null >>"$log" 2>&1 9>&- &
   echo $! >"$instance/holder.pid"
   disown # Or bash would report its end.
   { wait_until 10 holder_settled && holder_alive; } ||
     die_with_log "cannot make a mount namespace (10 s)"
 }
 
-# The library that calls network plugins keeps what they answer in a fixed place. In the namespace
-# that is empty and private, but the directory must be there.
-make_results_place() {
-  [[ ! -d /var/lib/cni ]] || return 0
-  mkdir /var/lib/cni
-  touch "$instance/made-results-place"
+# Places where libraries keep something whatever the configuration says: network plugins' answers,
+# where layers of images came from. In the namespace they are empty and private, but must be there.
+make_places() {
+  local place
+  places=("${private_places[@]}")
+  [[ $network == none ]] || places+=(/var/lib/cni)
+  for place in "${places[@]}"; do
+    [[ ! -d $place ]] || grep -qsxF "$place" "$ci_dir"/instances/*/made-places || continue
+    mkdir -p "$place"
+    echo "$place" >>"$instance/made-places"
+  done
 }
 
-# crun refuses cgroup v1 with a v2 hierarchy beside it; without the latter it uses v1.
-hybrid_mount() {
-  [[ $(stat -fc %T /sys/fs/cgroup) == cgroup2fs ]] ||
-    awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts
+# Unless somebody else uses them, or has filled them.
+remove_places() {
+  local place
+  [[ -e $instance/made-places ]] || return 0
+  while read -r place; do
+    grep -qsF " $place " /proc/[0-9]*/mountinfo || rmdir "$place" 2>/dev/null || true
+  done <"$instance/made-places"
+  rm "$instance/made-places"
 }
 
 # The holder becomes sleep when all is mounted.
@@ -229,29 +158,28 @@ holder_alive() {
 in_instance() { nsenter --mount --target "$(<"$instance/holder.pid")" "$@"; }
 
 start_daemon() {
-  local bin
-  bin=$(dirname "$(containerd_bin "$version" containerd)")
+  local command
+  daemon_command
   rm -f "$socket" "$socket.ttrpc"
-  # Neither setsid nor nsenter forks here, so $! is containerd's own pid.
-  PATH=$bin:$PATH setsid nsenter --mount --target "$(<"$instance/holder.pid")" \
-    "$bin/containerd" --config "$instance/config.toml" \
-    </dev/null >>"$instance/containerd.log" 2>&1 9>&- &
-  echo $! >"$instance/containerd.pid"
+  # Neither setsid nor nsenter forks here, so $! is the daemon's own pid.
+  PATH=$(dirname "$(daemon_bin "$daemon")"):$PATH setsid nsenter --mount --target "$(<"$instance/holder.pid")" \
+    "${command[@]}" </dev/null >>"$log" 2>&1 9>&- &
+  echo $! >"$instance/$daemon.pid"
   disown
   { wait_until 60 cri_settled && daemon_alive; } ||
-    die_with_log "containerd $version did not answer ListPodSandbox on $socket (60 s)"
+    die_with_log "$daemon $version did not answer ListPodSandbox on $socket (60 s)"
 }
 
 daemon_alive() {
   local pid
-  pid=$(cat "$instance/containerd.pid" 2>/dev/null) && alive "$pid" &&
-    tr '\0' '\n' <"/proc/$pid/cmdline" | grep -xF "$instance/config.toml" >/dev/null
+  pid=$(cat "$instance/$daemon.pid" 2>/dev/null) && alive "$pid" &&
+    tr '\0' '\n' <"/proc/$pid/cmdline" | grep -xF "$instance/$config_file" >/dev/null
 }
 
 # containerd answers "ctr version", and has loaded all its plugins, before its CRI has recovered its
 # state and serves; so ask the CRI itself.
 cri_settled() {
-  gone "$(<"$instance/containerd.pid")" ||
+  gone "$(<"$instance/$daemon.pid")" ||
     cri_list RuntimeService/ListPodSandbox | grep -a 'grpc-status: 0' >/dev/null
 }
 
@@ -262,32 +190,18 @@ cri_list() {
     --data-binary @- "http://cri/runtime.v1.$1"
 }
 
-import_sandbox_image() {
-  local tar=${CRI_CI_SANDBOX_IMAGE:-$instance/sandbox-image.tar} ctr
-  [[ -n ${CRI_CI_SANDBOX_IMAGE:-} ]] || make_sandbox_image "$tar"
-  [[ -r $tar ]] || die "cannot read the sandbox image $tar (named by CRI_CI_SANDBOX_IMAGE)"
-  ctr=$(containerd_bin "$version" ctr)
-  in_instance "$ctr" -a "$socket" -n k8s.io images import "$(realpath "$tar")" \
-    >>"$instance/containerd.log" 2>&1 ||
-    die_with_log "ctr cannot import the sandbox image $tar"
-  in_instance "$ctr" -a "$socket" -n "$beside" images import "$(realpath "$tar")" \
-    >>"$instance/containerd.log" 2>&1 ||
-    die_with_log "ctr cannot import the sandbox image $tar into the namespace $beside"
-  # The CRI learns of it by an event.
-  wait_until 10 cri_has_sandbox_image ||
-    die_with_log "the CRI does not list $sandbox_image after importing $tar (10 s)"
+# sandbox_image_file: makes it unless the user has one, and sets image_file.
+sandbox_image_file() {
+  image_file=${CRI_CI_SANDBOX_IMAGE:-$instance/sandbox-image.tar}
+  [[ -n ${CRI_CI_SANDBOX_IMAGE:-} ]] || make_sandbox_image "$image_file"
+  [[ -r $image_file ]] || die "cannot read the sandbox image $image_file (named by CRI_CI_SANDBOX_IMAGE)"
+  image_file=$(realpath "$image_file")
 }
 
-# outsider: a command that any shell outside the instance can run. Its container has no output, for
-# which a place in the instance's own /run would be needed.
-outsider() {
-  local ctr oci_runtime
-  ctr=$(containerd_bin "$version" ctr)
-  oci_runtime=$(oci_bin "$version" "$oci")
-  # shellcheck disable=SC2016 # The shell that runs it expands the number, for a name of its own.
-  printf '%q --address %q --namespace %q run --rm --null-io --runc-binary %q --runc-root %q %q %s %s\n' \
-    "$ctr" "$socket" "$beside" "$oci_runtime" "$instance/oci" "$sandbox_image" 'outsider-$$' \
-    '/workload exit 0 300'
+# The CRI may learn of it only by an event.
+await_sandbox_image() {
+  wait_until 10 cri_has_sandbox_image ||
+    die_with_log "the CRI does not list $sandbox_image after importing $image_file (10 s)"
 }
 
 cri_has_sandbox_image() { cri_list ImageService/ListImages | grep -aF "$sandbox_image" >/dev/null; }
@@ -299,17 +213,17 @@ make_sandbox_image() {
     die "cannot make the sandbox image (cargo's reason is above)"
 }
 
-# stop_daemon SIGNAL: containerd alone. Shims and containers go on.
+# stop_daemon SIGNAL: the daemon alone. Shims and containers go on.
 stop_daemon() {
   local pid
   daemon_alive || return 0
-  pid=$(<"$instance/containerd.pid")
+  pid=$(<"$instance/$daemon.pid")
   kill -"$1" "$pid"
   # A bare return would, in a trap on EXIT, return the script's exit code.
   wait_until 15 gone "$pid" && return 0
-  say "containerd $pid has not ended 15 s after SIG$1: killing it"
+  say "$daemon $pid has not ended 15 s after SIG$1: killing it"
   kill -KILL "$pid"
-  wait_until 5 gone "$pid" || die "containerd $pid cannot be killed"
+  wait_until 5 gone "$pid" || die "$daemon $pid cannot be killed"
 }
 
 # stop_instance: ends all its processes, with which its namespace and mounts go; then its cgroups, and
@@ -323,7 +237,9 @@ stop_instance() {
     die "processes of $name still live after SIGKILL (15 s): $(instance_pids | tr '\n' ' ')"
   remove_cgroups "$cgroups"
   remove_network
-  rm -rf --one-file-system "$instance"/{root,state,oci,oci-other,oci-faulty,oci-runc,faults,faulty-runtime,opt,cni,holder.pid,containerd.pid,sandbox-image.tar}
+  remove_places
+  rm -rf --one-file-system "$instance"/{root,state,logs,oci,oci-other,oci-faulty,oci-runc,faults,faulty-runtime,limited-runtime,opt,cni,seccomp}
+  rm -f "$instance"/{holder.pid,"$daemon".pid,sandbox-image.tar}
   remove_socket
 }
 
@@ -331,10 +247,7 @@ stop_instance() {
 remove_network() {
   [[ -n $network && $network != none ]] || return 0
   ip link delete "$(bridge_name)" 2>/dev/null || true # No pod has had one.
-  if [[ -e $instance/made-results-place ]] && ! grep -qsF ' /var/lib/cni ' /proc/[0-9]*/mountinfo; then
-    rmdir /var/lib/cni 2>/dev/null || true # Somebody else may have filled it.
-  fi
-  rm -f "$instance"/{made-results-place,network}
+  rm -f "$instance/network"
 }
 
 remove_socket() {
@@ -359,73 +272,15 @@ all_killed() {
   return 1
 }
 
-# The cgroups of its containers: of those that live, of those on containerd's record, and of those that
-# it no longer knows, as after a shim was killed; their ids are in the log.
-container_cgroups() {
-  local pid
-  {
-    for pid in $(instance_pids); do cut -d: -f3- "/proc/$pid/cgroup" 2>/dev/null; done
-    grep -rhoP --include=config.json '"cgroupsPath":"\K[^"]+' "$instance/state" 2>/dev/null
-    cgroups_in_log
-  } | sort -u | grep -vxF -e / -f <(own_cgroups) || true
-}
-
-cgroups_in_log() {
-  local root
-  for root in $(cgroup_roots); do
-    find "$root" -type d -regextype egrep -regex '.*/[0-9a-f]{64}' -printf '/%P\n'
-  done | grep -F -f <(grep -ohE "[0-9a-f]{64}" "$instance/containerd.log" 2>/dev/null | sort -u)
-}
-
-# Those in which the machine started us: not to be removed.
-own_cgroups() {
-  cut -d: -f3- "/proc/$(cat "$instance/holder.pid" 2>/dev/null || echo self)/cgroup" 2>/dev/null | sort -u
-}
-
-cgroup_roots() {
-  if [[ $(stat -fc %T /sys/fs/cgroup) == cgroup2fs ]]; then
-    echo /sys/fs/cgroup
-  else
-    awk '$3 == "cgroup" || $3 == "cgroup2" { print $2 }' /proc/mounts
-  fi
-}
-
-# On cgroup v1 a frozen process does not even take a SIGKILL.
-thaw() {
-  local path
-  for path in $1; do
-    [[ ! -e /sys/fs/cgroup/freezer$path/freezer.state ]] ||
-      echo THAWED >"/sys/fs/cgroup/freezer$path/freezer.state"
-  done
-}
-
-# Removes them, and then their parents as far as these are empty. The parents that containerd itself uses
-# are named as its namespaces are.
-remove_cgroups() {
-  local root path
-  wait_until 10 cgroups_removed "$1" || say "cgroups are left, with something in them: ${1//$'\n'/ }"
-  for root in $(cgroup_roots); do
-    for path in $1 /k8s.io/any "/$beside/any"; do
-      while path=${path%/*} && [[ -n $path ]]; do
-        rmdir "$root$path" 2>/dev/null || break
-      done
-    done
-  done
-}
-
-# A process that is dead holds its cgroup until somebody has reaped it.
-cgroups_removed() {
-  local root path left=0
-  for root in $(cgroup_roots); do
-    for path in $1; do
-      [[ ! -d $root$path ]] || find "$root$path" -depth -type d -exec rmdir {} + 2>/dev/null || left=1
-    done
-  done
-  return "$left"
+# Only with CAP_SYS_RESOURCE (bit 24) may a process have its oom_score_adj lowered.
+may_lower_oom_score() {
+  local capabilities
+  capabilities=$(awk '/^CapEff:/ { print $2 }' /proc/self/status)
+  (((0x$capabilities >> 24) & 1))
 }
 
 die_with_log() {
-  say "$1. The end of $instance/containerd.log:"
-  tail -n 20 "$instance/containerd.log" >&2
+  say "$1. The end of $log:"
+  tail -n 20 "$log" >&2
   exit 1
 }

@@ -1,9 +1,10 @@
 # shellcheck shell=bash
-# Building the suite, and running it against a runtime that ci/containerd provides.
-# A RUNTIME is named as its instance is: containerd-VERSION, with -crun for that OCI runtime.
+# Building the suite, and running it against a runtime that ci/containerd or ci/crio provides.
+# A RUNTIME is named as its instance is: containerd-VERSION or crio-VERSION, with -crun for that OCI runtime.
 
 suite=$repo/target/release/cri-event-conformance
 ctl=$repo/ci/containerd
+folder='' # Of the user's own programs, instead of Debian's.
 ours=() # The runtimes that this script started, and stops.
 
 known_runtime() {
@@ -12,17 +13,33 @@ known_runtime() {
     model) ;;
     *)
       say "unknown runtime '$1': there are containerd-2.1, containerd-2.1-crun, containerd-1.7," \
-        "containerd-1.7-crun, containerd-1.6, and the suite's own model"
+        "containerd-1.7-crun, containerd-1.6, the suite's own model, and with --bin DIR your own"
       exit 2
       ;;
   esac
 }
 
-# containerd_do COMMAND RUNTIME [OPTION...]
-containerd_do() {
-  local command=$1 version=${2#containerd-} oci=runc
+# own_runtime [RUNTIME]: checks the folder, and prints the name with the version of its binary. RUNTIME
+# is crio or containerd, with that version or without, and with -crun or without.
+own_runtime() {
+  local kind asked oci version
+  [[ ${1:-$(kind_of_folder)} =~ ^(containerd|crio)(-[0-9.]+)?(-crun)?$ ]] ||
+    die "--bin goes with --runtime crio, crio-crun, containerd or containerd-crun, not '$1'"
+  kind=${BASH_REMATCH[1]} asked=${BASH_REMATCH[2]#-} oci=${BASH_REMATCH[3]}
+  check_folder "$folder" "$kind"
+  version=$(own_version "$folder/$kind")
+  [[ -z $asked || $asked == "$version" ]] || die "$folder has $kind $version, not $asked"
+  echo "$kind-$version$oci"
+}
+
+kind_of_folder() { if [[ -e $folder/crio ]]; then echo crio; else echo containerd; fi; }
+
+# runtime_do COMMAND RUNTIME [OPTION...]
+runtime_do() {
+  local command=$1 version=${2#*-} oci=runc own=()
   [[ $version != *-crun ]] || oci=crun
-  "$ctl" "$command" "${version%-crun}" --oci-runtime "$oci" "${@:3}"
+  [[ $command != up || -z $folder ]] || own=(--bin "$folder")
+  "$repo/ci/${2%%-*}" "$command" "${version%-crun}" --oci-runtime "$oci" "${own[@]}" "${@:3}"
 }
 
 ensure_build_tools() {
@@ -75,7 +92,8 @@ prepare() {
   ensure_build_tools
   ensure_commands dpkg-deb:dpkg unshare:util-linux flock:util-linux curl:curl
   for runtime; do
-    containerd_do get "$runtime" 2>/dev/null &
+    [[ -z $folder ]] || break
+    runtime_do get "$runtime" 2>/dev/null &
     jobs+=($!)
   done
   build_suite || built=$?
@@ -86,23 +104,25 @@ prepare() {
 
 # start_runtime RUNTIME: sets endpoint. One that was up already belongs to somebody else and stays up.
 start_runtime() {
-  "$ctl" list | grep "^$1"$'\tup' >/dev/null || ours+=("$1")
+  "$repo/ci/${1%%-*}" list | grep "^$1"$'\tup' >/dev/null || ours+=("$1")
   trap stop_runtimes EXIT
-  endpoint=$(containerd_do up "$1" --cni bridge)
+  endpoint=$(runtime_do up "$1" --cni bridge)
 }
 
 stop_runtimes() {
   local runtime
   for runtime in "${ours[@]}"; do
-    [[ ! -d ${CRI_CI_DIR:-$repo/target/ci/containerd}/instances/$runtime ]] ||
-      containerd_do down "$runtime" || true
+    [[ ! -d ${CRI_CI_DIR:-$repo/target/ci/runtimes}/instances/$runtime ]] ||
+      runtime_do down "$runtime" || true
   done
 }
 
 # offer RUNTIME: what a private runtime has beyond the CRI, unless the user says otherwise.
 offer() {
-  export CRI_EVENT_CONFORMANCE_OUTSIDE_CRI
-  : "${CRI_EVENT_CONFORMANCE_OUTSIDE_CRI:=$(containerd_do outsider "$1")}"
+  if [[ $1 == containerd-* ]]; then
+    export CRI_EVENT_CONFORMANCE_OUTSIDE_CRI
+    : "${CRI_EVENT_CONFORMANCE_OUTSIDE_CRI:=$(runtime_do outsider "$1")}"
+  fi
   export CRI_EVENT_CONFORMANCE_FAULTY_HANDLER
   : "${CRI_EVENT_CONFORMANCE_FAULTY_HANDLER:=faulty}"
 }
