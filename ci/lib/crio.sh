@@ -16,9 +16,9 @@ download_more() { obtain "$1" skopeo skopeo; }
 
 # daemon_command: sets command, which becomes the daemon. Nothing of the machine's configuration counts.
 daemon_command() {
-  command=(env "CONTAINERS_REGISTRIES_CONF=$instance/registries.conf"
-    "CONTAINERS_STORAGE_CONF=$instance/storage.conf"
-    "$(daemon_bin crio)" --config "$instance/$config_file" --config-dir '')
+  command=(env "CONTAINERS_STORAGE_CONF=$instance/storage.conf"
+    "$(daemon_bin crio)" --config "$instance/$config_file" --config-dir ''
+    --registries-conf "$instance/registries.conf" --registries-conf-dir "$instance/opt")
 }
 
 oci_program() { if may_lower_oom_score; then oci_bin; else echo "$instance/limited-runtime"; fi; }
