@@ -66,6 +66,9 @@ pub(super) enum Command {
         /// Only those of this run, even if it still goes on
         #[arg(long, value_name = "ID")]
         run_id: Option<String>,
+        /// Where those runs made their log directories, if they were given --log-dir
+        #[arg(long, value_name = "DIR")]
+        log_dir: Option<PathBuf>,
     },
     /// Write the image that containers run, to import where it cannot be pulled
     Image {

@@ -32,9 +32,9 @@ const LARGEST_HISTORY: u64 = 2 << 30;
 pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
     match &cli.command {
         None => run_cases(cli),
-        Some(Command::Cleanup { run_id }) => {
+        Some(Command::Cleanup { run_id, log_dir }) => {
             let run = run_id.as_deref().map(RunId::from);
-            cleanup(&connected(cli)?, run.as_ref())
+            cleanup(&connected(cli)?, run.as_ref(), log_dir.as_deref())
         }
         Some(Command::Image {
             output,
@@ -269,6 +269,8 @@ fn options(args: &RunArgs, tested: Tested) -> RunOptions {
         runtime_handler: args.runtime_handler.clone(),
         offered: args.offered.offered(),
         timeout_percent: args.timeout_scale,
+        log_parent: args.log_dir.clone(),
+        allow_kubelet: args.allow.contains(&AllowArg::Kubelet),
         allow_clock_steps: args.allow.contains(&AllowArg::ClockSteps),
         fail_fast: args.fail_fast,
         teardown: if args.keep {
@@ -283,7 +285,7 @@ fn options(args: &RunArgs, tested: Tested) -> RunOptions {
     }
 }
 
-fn cleanup(target: &Target, run: Option<&RunId>) -> Result<Exit, Fault> {
+fn cleanup(target: &Target, run: Option<&RunId>, logs: Option<&Path>) -> Result<Exit, Fault> {
     let undecided = |fault: &dyn std::error::Error| {
         Fault::new(Exit::Undecided, format!("error: {}", chain(fault)))
     };
@@ -291,7 +293,7 @@ fn cleanup(target: &Target, run: Option<&RunId>) -> Result<Exit, Fault> {
     let swept = runtime.block_on(async {
         let client = Client::connect(&target.runtime, &target.images, target.deadline).await;
         let client = client.map_err(|fault| undecided(&fault))?;
-        drive::sweep_host(&Caller::new(client), run)
+        drive::sweep_host(&Caller::new(client), run, logs)
             .await
             .map_err(|fault| undecided(&fault))
     })?;
@@ -300,6 +302,7 @@ fn cleanup(target: &Target, run: Option<&RunId>) -> Result<Exit, Fault> {
         ("sandbox", &swept.sandboxes),
         ("image", &swept.images),
         ("cgroup", &swept.cgroups),
+        ("log directory", &swept.logs),
     ] {
         said.extend(removed.iter().map(|id| format!("removed {what} {id}\n")));
     }

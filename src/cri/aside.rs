@@ -24,7 +24,7 @@ impl Services {
         self,
         aside: Aside,
         id: String,
-        within: Duration,
+        within: Option<Duration>,
     ) -> Result<(), Status> {
         match aside.of() {
             AsideOf::Container => self.of_container(aside, id, within).await,
@@ -37,7 +37,7 @@ impl Services {
         mut self,
         aside: Aside,
         id: String,
-        within: Duration,
+        within: Option<Duration>,
     ) -> Result<(), Status> {
         let runtime = &mut self.runtime;
         match aside {
@@ -93,7 +93,7 @@ impl Services {
         mut self,
         aside: Aside,
         id: String,
-        within: Duration,
+        within: Option<Duration>,
     ) -> Result<(), Status> {
         let runtime = &mut self.runtime;
         match aside {
@@ -121,7 +121,7 @@ impl Services {
         Ok(())
     }
 
-    async fn of_nothing(mut self, aside: Aside, within: Duration) -> Result<(), Status> {
+    async fn of_nothing(mut self, aside: Aside, within: Option<Duration>) -> Result<(), Status> {
         let runtime = &mut self.runtime;
         match aside {
             Aside::Status => {

@@ -11,8 +11,9 @@ use tonic::client::Grpc;
 use tonic::transport::Channel;
 
 use super::aside::Services;
-use super::convert::{self, created, deepest, done};
-use super::endpoint::{Endpoint, SocketError};
+use super::connect::{ConnectError, channel, diagnose};
+use super::convert::{self, created, done};
+use super::endpoint::Endpoint;
 use super::lists::Lists;
 use super::{oci, signals};
 use crate::history::{CallFault, OciRuntime, Reply, Request, RuntimeVersion, StatusCode};
@@ -26,55 +27,6 @@ pub struct Client {
     connection: Channel,
     deadline: Duration,
     version: Arc<RuntimeVersion>,
-}
-
-/// Why an endpoint cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum ConnectError {
-    /// Its file is not a socket that we may use.
-    #[error(transparent)]
-    Socket(#[from] SocketError),
-    /// Nobody listens on the socket.
-    #[error("nobody listens on {endpoint}: {detail}; is the runtime running?")]
-    Refused {
-        /// The endpoint.
-        endpoint: Endpoint,
-        /// What the system said.
-        detail: String,
-    },
-    /// Somebody listens and says nothing.
-    #[error(
-        "{endpoint} takes connections but did not answer `Version` within {deadline:?}; \
-         is the runtime stuck, or is this another program's socket?"
-    )]
-    Silent {
-        /// The endpoint.
-        endpoint: Endpoint,
-        /// How long we waited.
-        deadline: Duration,
-    },
-    /// A gRPC server, but no CRI runtime.
-    #[error(
-        "{endpoint} does not offer the CRI (runtime.v1.RuntimeService): {fault}; \
-         if it is containerd, is its `cri` plugin disabled?"
-    )]
-    NotCri {
-        /// The endpoint.
-        endpoint: Endpoint,
-        /// What it answered.
-        fault: CallFault,
-    },
-    /// The runtime answered with an error, or something that is not gRPC did.
-    #[error(
-        "{endpoint} did not answer `Version` as a CRI runtime does: {fault}; \
-         has the runtime just been started, or is this another program's socket?"
-    )]
-    Failed {
-        /// The endpoint.
-        endpoint: Endpoint,
-        /// What it answered.
-        fault: CallFault,
-    },
 }
 
 impl Client {
@@ -143,7 +95,7 @@ impl Client {
     pub async fn oci_runtime(&self, handler: &str) -> Option<OciRuntime> {
         let within = self.deadline.min(limits::CONNECT_DEADLINE);
         let mut runtime = self.runtime.clone();
-        let ask = timed(v1::StatusRequest { verbose: true }, within);
+        let ask = timed(v1::StatusRequest { verbose: true }, Some(within));
         let answer = tokio::time::timeout(within, runtime.status(ask)).await;
         let answer = answer.ok()?.ok()?.into_inner();
         oci::of(&answer.info, handler)
@@ -156,19 +108,25 @@ impl Client {
 
     /// Sends one call and waits for its return.
     ///
+    /// The runtime learns how long we wait, as from a kubelet, except where it takes that for the
+    /// grace period of containers: see [`deadline_is_grace`].
+    ///
     /// # Errors
     /// Whatever gRPC status the runtime returned, or `DEADLINE_EXCEEDED`. A stop's grace period and
-    /// a command's time-out are added to its deadline.
+    /// a command's time-out are added to the deadline.
     pub async fn call(&self, request: &Request) -> Result<Reply, CallFault> {
         let lasts = match request {
             Request::StopContainer { grace, .. } => *grace,
             Request::ExecSync { timeout, .. } => *timeout,
             _ => Duration::ZERO,
         };
-        self.call_within(request, self.deadline + lasts).await
+        let wait = self.deadline + lasts;
+        let on_the_wire = (!deadline_is_grace(request)).then_some(wait);
+        self.send(request, wait, on_the_wire).await
     }
 
-    /// Sends one call with a deadline of its own and waits for its return.
+    /// Sends one call with a deadline of its own, which the runtime learns, and waits for its
+    /// return.
     ///
     /// # Errors
     /// As [`call`](Self::call) does.
@@ -177,9 +135,28 @@ impl Client {
         request: &Request,
         deadline: Duration,
     ) -> Result<Reply, CallFault> {
+        self.send(request, deadline, Some(deadline)).await
+    }
+
+    /// Waits so long for the return of a call of which the runtime learns this deadline, or none.
+    async fn send(
+        &self,
+        request: &Request,
+        deadline: Duration,
+        on_the_wire: Option<Duration>,
+    ) -> Result<Reply, CallFault> {
+        if lacks_log(request) {
+            return Err(CallFault {
+                code: StatusCode::INVALID_ARGUMENT,
+                message: "not sent: a container without a log path lets a kubelet on the node \
+                          delete files in its own working directory"
+                    .to_owned(),
+                deadline,
+            });
+        }
         let began = host::now();
         // Boxed, for the messages of all calls make it a large future.
-        let answer = Box::pin(self.dispatch(request, deadline));
+        let answer = Box::pin(self.dispatch(request, on_the_wire));
         match tokio::time::timeout(deadline, answer).await {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(status)) if host::elapsed(began) < deadline => {
@@ -194,7 +171,11 @@ impl Client {
         }
     }
 
-    async fn dispatch(&self, request: &Request, within: Duration) -> Result<Reply, tonic::Status> {
+    async fn dispatch(
+        &self,
+        request: &Request,
+        within: Option<Duration>,
+    ) -> Result<Reply, tonic::Status> {
         let mut runtime = self.runtime.clone();
         let reply = match request {
             Request::Version => {
@@ -285,7 +266,7 @@ impl Client {
     async fn dispatch_container(
         &self,
         request: &Request,
-        within: Duration,
+        within: Option<Duration>,
     ) -> Result<Reply, tonic::Status> {
         let mut runtime = self.runtime.clone();
         let reply = match request {
@@ -363,7 +344,7 @@ impl Client {
     async fn dispatch_image(
         &self,
         request: &Request,
-        within: Duration,
+        within: Option<Duration>,
     ) -> Result<Reply, tonic::Status> {
         let mut images = self.images.clone();
         let reply = match request {
@@ -412,57 +393,30 @@ pub(super) async fn ready(connection: Channel) -> Result<Grpc<Channel>, Status> 
     Ok(client)
 }
 
-/// A request that tells the runtime how long we shall wait, as the kubelet's do.
-pub(super) fn timed<T>(message: T, within: Duration) -> tonic::Request<T> {
+/// Whether a runtime may take the deadline of this call for the grace period of the containers that
+/// it ends. CRI-O does, less a second or two (`stopTimeoutFromContext` in `server/utils.go`), and
+/// has 10 s without a deadline: with a deadline of 30 s, the removal of a container that ignores
+/// SIGTERM would take nearly all of them.
+fn deadline_is_grace(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::StopSandbox(_) | Request::RemoveSandbox(_) | Request::RemoveContainer(_)
+    )
+}
+
+/// Whether it would make a container whose status shows no log path, or one of no directory.
+fn lacks_log(request: &Request) -> bool {
+    let Request::CreateContainer(spec) = request else {
+        return false;
+    };
+    spec.log_path.is_empty() || spec.sandbox_spec.log_directory.is_empty()
+}
+
+/// A request that tells the runtime how long we shall wait, if it is to know.
+pub(super) fn timed<T>(message: T, within: Option<Duration>) -> tonic::Request<T> {
     let mut request = tonic::Request::new(message);
-    request.set_timeout(within);
+    if let Some(within) = within {
+        request.set_timeout(within);
+    }
     request
-}
-
-/// Opens a connection of its own to an endpoint.
-pub(super) async fn channel(endpoint: &Endpoint) -> Result<Channel, ConnectError> {
-    endpoint.check()?;
-    let refused = |fault: tonic::transport::Error| refused(endpoint, &fault);
-    let address = match endpoint {
-        Endpoint::Socket(_) => endpoint.to_string(),
-        // gRPC wants the name of a host; nothing is made of it.
-        Endpoint::InProcess(_) => "http://in-process".to_owned(),
-    };
-    let transport = tonic::transport::Endpoint::from_shared(address)
-        .map_err(refused)?
-        .connect_timeout(limits::CONNECT_DEADLINE);
-    let connected = match endpoint {
-        Endpoint::Socket(_) => transport.connect().await,
-        Endpoint::InProcess(server) => transport.connect_with_connector(server.clone()).await,
-    };
-    connected.map_err(refused)
-}
-
-/// Nobody listens, or somebody does and hangs up.
-pub(super) fn refused(endpoint: &Endpoint, fault: &tonic::transport::Error) -> ConnectError {
-    let endpoint = endpoint.clone();
-    let cause = deepest(fault);
-    let kind = cause.downcast_ref().map(std::io::Error::kind);
-    if kind == Some(std::io::ErrorKind::ConnectionRefused) {
-        let detail = cause.to_string();
-        return ConnectError::Refused { endpoint, detail };
-    }
-    let fault = CallFault {
-        code: StatusCode::UNAVAILABLE,
-        message: cause.to_string(),
-        deadline: limits::CONNECT_DEADLINE,
-    };
-    ConnectError::Failed { endpoint, fault }
-}
-
-fn diagnose(endpoint: &Endpoint, fault: CallFault) -> ConnectError {
-    let endpoint = endpoint.clone();
-    match fault.code {
-        StatusCode::DEADLINE_EXCEEDED => ConnectError::Silent {
-            endpoint,
-            deadline: fault.deadline,
-        },
-        StatusCode::UNIMPLEMENTED => ConnectError::NotCri { endpoint, fault },
-        _ => ConnectError::Failed { endpoint, fault },
-    }
 }

@@ -346,6 +346,7 @@ fn sandbox_config(spec: &SandboxSpec) -> v1::PodSandboxConfig {
         }),
         labels: to_map(&spec.labels),
         annotations: to_map(&spec.annotations),
+        log_directory: spec.log_directory.clone(),
         linux: Some(v1::LinuxPodSandboxConfig {
             security_context: Some(v1::LinuxSandboxSecurityContext {
                 namespace_options: Some(namespaces(spec)),
@@ -418,6 +419,7 @@ pub(super) fn create_container(spec: &ContainerSpec) -> v1::CreateContainerReque
             envs: details::demand(spec.flaw),
             mounts: spec.mounts().iter().map(details::to_mount).collect(),
             labels: to_map(&spec.labels),
+            log_path: spec.log_path.clone(),
             annotations: to_map(&spec.annotations),
             linux: Some(v1::LinuxContainerConfig {
                 resources: Some(v1::LinuxContainerResources {

@@ -12,7 +12,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::codegen::Service;
 use tonic::transport::{Channel, Uri};
 
-use super::client::refused;
+use super::connect::refused;
 use super::{ConnectError, Endpoint};
 use crate::history::{CallFault, Observer, StatusCode};
 use crate::limits;

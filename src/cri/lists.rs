@@ -32,7 +32,7 @@ impl Lists {
     pub(super) async fn ask(
         mut self,
         request: &Request,
-        within: Duration,
+        within: Option<Duration>,
     ) -> Result<Reply, Status> {
         match request {
             Request::FindSandboxes(filter) => {
@@ -78,7 +78,7 @@ impl Lists {
         self,
         path: &'static str,
         ask: A,
-        within: Duration,
+        within: Option<Duration>,
     ) -> Result<Streaming<T>, Status>
     where
         A: prost::Message + Default + Send + Sync + 'static,

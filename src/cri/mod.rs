@@ -8,6 +8,7 @@
 
 mod aside;
 mod client;
+mod connect;
 mod convert;
 mod endpoint;
 mod line;
@@ -18,7 +19,8 @@ mod server;
 mod signals;
 mod subscription;
 
-pub use client::{Client, ConnectError};
+pub use client::Client;
+pub use connect::ConnectError;
 pub use endpoint::{Endpoint, EndpointError, InProcess, SocketError};
 pub use listener::{ListenError, Listener};
 pub use server::{Backend, ServerError, serve};

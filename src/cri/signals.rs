@@ -106,7 +106,7 @@ fn read<M: Message + Default>(bytes: &[u8]) -> Result<M, Status> {
 pub(super) async fn create(
     connection: Channel,
     spec: &ContainerSpec,
-    within: Duration,
+    within: Option<Duration>,
 ) -> Result<Reply, Status> {
     let ask = CreateContainer::of(convert::create_container(spec), spec.stop_signal);
     let answer: v1::CreateContainerResponse =
@@ -118,7 +118,7 @@ pub(super) async fn create(
 pub(super) async fn status(
     connection: Channel,
     ask: v1::ContainerStatusRequest,
-    within: Duration,
+    within: Option<Duration>,
 ) -> Result<Reply, Status> {
     let answer: StatusAnswer = unary(connection, CONTAINER_STATUS, timed(ask, within)).await?;
     answer.report().map(Reply::ContainerStatus)

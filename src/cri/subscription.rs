@@ -16,7 +16,7 @@ use tokio::task::{JoinError, JoinHandle};
 use tonic::Streaming;
 use tonic::transport::Channel;
 
-use super::client::channel;
+use super::connect::channel;
 use super::line::{Cut, line};
 use super::lists::stream;
 use super::{Client, ConnectError, Endpoint, convert};

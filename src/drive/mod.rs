@@ -26,7 +26,8 @@ pub use offers::Offered;
 pub use relist::Relists;
 pub use relister::{Relist, RelistFault, Relister};
 pub use session::{
-    NAMESPACE, PROCESS_LABEL, RUN_LABEL, Sabotage, Session, SessionOptions, run_labels,
+    KUBELET_LABELS, NAMESPACE, PROCESS_LABEL, RUN_LABEL, Sabotage, Session, SessionOptions,
+    run_labels,
 };
 pub use stream_error::StreamError;
-pub use sweep::{Sweep, SweepError, foreign_pods, image_tag, sweep, sweep_host};
+pub use sweep::{ForeignPods, Sweep, SweepError, foreign_pods, image_tag, sweep, sweep_host};

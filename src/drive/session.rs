@@ -4,6 +4,7 @@
 //! pod for its event alone: once that has arrived, the stream is live, and whatever the runtime
 //! sent before it has arrived too.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -29,6 +30,12 @@ use crate::{host, limits};
 pub const RUN_LABEL: &str = "cri-event-conformance/run-id";
 /// The label that names the process of the run.
 pub const PROCESS_LABEL: &str = "cri-event-conformance/process";
+/// The labels that a kubelet gives each of its sandboxes: `pkg/kubelet/types/labels.go`.
+pub const KUBELET_LABELS: [&str; 3] = [
+    "io.kubernetes.pod.name",
+    "io.kubernetes.pod.namespace",
+    "io.kubernetes.pod.uid",
+];
 /// The namespace of every pod that the suite makes.
 pub const NAMESPACE: &str = "cri-event-conformance";
 
@@ -50,6 +57,8 @@ pub struct SessionOptions {
     pub endpoint: Endpoint,
     /// The reference of the image that containers run.
     pub image: String,
+    /// The directory on the host in which the logs of all containers stand.
+    pub log_directory: PathBuf,
     /// The runtime handler; empty for the default one.
     pub runtime_handler: String,
     /// By how many percent bounds on time are stretched: 100 for not at all.
@@ -198,12 +207,10 @@ impl Session {
         let uid = uuid::Uuid::new_v4().to_string();
         let name = format!("{}-{binding}-{}", owner.to_lowercase(), &uid[..8]);
         let mut labels = self.labels();
-        labels.insert("io.kubernetes.pod.name".to_owned(), name.clone());
-        labels.insert(
-            "io.kubernetes.pod.namespace".to_owned(),
-            NAMESPACE.to_owned(),
-        );
-        labels.insert("io.kubernetes.pod.uid".to_owned(), uid.clone());
+        let values = [name.as_str(), NAMESPACE, uid.as_str()];
+        for (label, value) in KUBELET_LABELS.into_iter().zip(values) {
+            labels.insert(label.to_owned(), value.to_owned());
+        }
         Arc::new(SandboxSpec {
             binding: binding.to_owned(),
             name,
@@ -211,6 +218,7 @@ impl Session {
             uid: PodUid::from(uid),
             labels,
             runtime_handler: self.options.runtime_handler.clone(),
+            log_directory: self.options.log_directory.display().to_string(),
             ..SandboxSpec::default()
         })
     }
@@ -238,6 +246,7 @@ impl Session {
             command: workload.command(),
             declared_exit: workload.declared_exit(),
             labels,
+            log_path: format!("{}_{binding}_{attempt}.log", sandbox_spec.name),
             ..ContainerSpec::default()
         }
     }
@@ -376,13 +385,17 @@ impl Session {
                 });
             }
         };
-        match self.call(None, Request::RemoveContainer(id.clone())).await {
-            Ok(_) => Ok(id),
-            Err(fault) => Err(StreamError::Marker {
-                method: "RemoveContainer",
-                fault,
-            }),
+        // A runtime may give even a container that never ran the grace period that a removal has.
+        let stop = Request::StopContainer {
+            container: id.clone(),
+            grace: Duration::ZERO,
+        };
+        for request in [stop, Request::RemoveContainer(id.clone())] {
+            let method = request.method();
+            let ended = self.call(None, request).await;
+            ended.map_err(|fault| StreamError::Marker { method, fault })?;
         }
+        Ok(id)
     }
 
     /// The UID of the marker pod, if there is one yet.

@@ -4,16 +4,17 @@
 mod tests;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use tokio::time::Instant;
 
 use super::caller::Caller;
 use super::pod_cgroup;
-use super::session::{PROCESS_LABEL, RUN_LABEL};
+use super::session::{KUBELET_LABELS, PROCESS_LABEL, RUN_LABEL};
 use crate::history::{
-    CallFault, Labels, Reply, Request, RunId, SandboxId, SandboxListing, StatusCode,
+    CallFault, Labels, Reply, Request, RunId, SandboxId, SandboxListing, SandboxState, StatusCode,
 };
-use crate::host::Kernel;
+use crate::host::{Kernel, LogDirectory};
 use crate::workload;
 use crate::{host, limits};
 
@@ -26,6 +27,8 @@ pub struct Sweep {
     pub images: Vec<String>,
     /// Names of the cgroups that were removed.
     pub cgroups: Vec<String>,
+    /// Paths of the log directories that were removed.
+    pub logs: Vec<String>,
     /// Runs that still go on, and were left alone.
     pub alive: BTreeSet<String>,
     /// What could not be removed, one sentence each.
@@ -79,18 +82,43 @@ pub async fn sweep(
     Ok(done)
 }
 
-/// The same, of a run that has made nothing in this process, or of all.
+/// The same, of a run that has made nothing in this process, or of all; and their log directories
+/// below this one, or below the usual ones.
 ///
 /// # Errors
 /// As [`sweep`].
-pub async fn sweep_host(caller: &Caller, run: Option<&RunId>) -> Result<Sweep, SweepError> {
-    sweep((caller, &Kernel::Host), run, &[]).await
+pub async fn sweep_host(
+    caller: &Caller,
+    run: Option<&RunId>,
+    log_parent: Option<&Path>,
+) -> Result<Sweep, SweepError> {
+    let mut done = sweep((caller, &Kernel::Host), run, &[]).await?;
+    sweep_logs(run, log_parent, &mut done);
+    Ok(done)
+}
+
+/// Removes the log directories of containers, which are gone by now.
+fn sweep_logs(run: Option<&RunId>, parent: Option<&Path>, done: &mut Sweep) {
+    for logs in LogDirectory::found(parent) {
+        let (owner, path) = (logs.owner(), logs.path().display());
+        if run.is_some_and(|run| run.as_str() != owner.run()) {
+            continue;
+        }
+        if run.is_none() && host::is_alive(owner.process()) {
+            done.alive.insert(owner.run().to_owned());
+            continue;
+        }
+        match logs.remove() {
+            Ok(()) => done.logs.push(path.to_string()),
+            Err(fault) => done.failures.push(format!("log directory {path}: {fault}")),
+        }
+    }
 }
 
 /// Removes what was made for pods, which are gone by now.
 async fn sweep_cgroups(kernel: &Kernel, run: Option<&RunId>, done: &mut Sweep) {
     for cgroup in kernel.cgroups() {
-        let (owner, process) = (cgroup.run(), cgroup.process());
+        let (owner, process) = (cgroup.owner().run(), cgroup.owner().process());
         if run.is_some_and(|run| run.as_str() != owner) {
             continue;
         }
@@ -179,16 +207,33 @@ fn owner_of_image(reference: &str) -> Option<(&str, &str)> {
     if ours { tag.split_once('.') } else { None }
 }
 
-/// How many sandboxes on the node no run of this suite has made.
+/// Sandboxes on the node that no run of this suite has made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ForeignPods {
+    /// How many there are.
+    pub all: usize,
+    /// How many of them are ready and have the labels that a kubelet gives.
+    pub kubelets: usize,
+}
+
+/// The sandboxes on the node that no run of this suite has made.
 ///
 /// # Errors
 /// If the runtime cannot list what it has.
-pub async fn foreign_pods(caller: &Caller) -> Result<usize, SweepError> {
+pub async fn foreign_pods(caller: &Caller) -> Result<ForeignPods, SweepError> {
     let listed = listed(caller, None).await?;
-    Ok(listed
-        .iter()
-        .filter(|sandbox| !sandbox.labels.contains_key(RUN_LABEL))
-        .count())
+    let is_foreign = |sandbox: &&SandboxListing| !sandbox.labels.contains_key(RUN_LABEL);
+    let is_kubelets = |sandbox: &&SandboxListing| {
+        let labelled = KUBELET_LABELS
+            .iter()
+            .all(|label| sandbox.labels.contains_key(*label));
+        labelled && sandbox.state == SandboxState::Ready
+    };
+    let foreign = listed.iter().filter(is_foreign);
+    Ok(ForeignPods {
+        all: foreign.clone().count(),
+        kubelets: foreign.filter(is_kubelets).count(),
+    })
 }
 
 async fn ask(caller: &Caller, request: Request) -> Result<Reply, SweepError> {

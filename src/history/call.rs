@@ -163,6 +163,9 @@ pub struct SandboxSpec {
     pub cgroup_parent: String,
     /// The limit of that cgroup's memory, without swap; none if absent.
     pub memory_bytes: Option<u64>,
+    /// The directory of the host in which its containers' logs stand. Never empty for what the
+    /// suite makes: a kubelet deletes files by the log path of every container that it finds.
+    pub log_directory: String,
 }
 
 /// A container to create.
@@ -202,6 +205,8 @@ pub struct ContainerSpec {
     pub oom_group: bool,
     /// Whether a file of the host is mounted into it.
     pub mounted: bool,
+    /// Its log, relative to the sandbox's `log_directory`. Never empty for what the suite makes.
+    pub log_path: String,
 }
 
 /// What is wrong with a container, so that it cannot be run. Or, where the handler dies on demand:
@@ -250,6 +255,15 @@ impl ContainerSpec {
     #[must_use]
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.binding)
+    }
+
+    /// The path of its log, as its status shows it; empty if it has none.
+    #[must_use]
+    pub fn full_log_path(&self) -> String {
+        if self.log_path.is_empty() {
+            return String::new();
+        }
+        format!("{}/{}", self.sandbox_spec.log_directory, self.log_path)
     }
 }
 

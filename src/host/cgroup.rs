@@ -14,10 +14,9 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::ProcessError;
+use super::owner::{Owner, PREFIX};
 use crate::history::RunId;
 
-/// What the name of each of them begins with.
-const PREFIX: &str = "cri-event-conformance-";
 /// How many cgroups lie below one another within a pod's: its containers', and those that these
 /// may have made.
 const DEPTH: usize = 8;
@@ -25,8 +24,7 @@ const DEPTH: usize = 8;
 /// The name of a cgroup that a run makes for a pod of its own.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PodCgroup {
-    run: String,
-    process: String,
+    owner: Owner,
     number: u32,
 }
 
@@ -83,8 +81,7 @@ impl PodCgroup {
     #[must_use]
     pub fn new(run: &RunId, number: u32) -> Self {
         Self {
-            run: run.to_string(),
-            process: super::this_process(),
+            owner: Owner::new(run),
             number,
         }
     }
@@ -97,42 +94,25 @@ impl PodCgroup {
 
     /// The run that has made it.
     #[must_use]
-    pub fn run(&self) -> &str {
-        &self.run
-    }
-
-    /// The process of that run.
-    #[must_use]
-    pub fn process(&self) -> &str {
-        &self.process
+    pub fn owner(&self) -> &Owner {
+        &self.owner
     }
 
     /// What a name tells; nothing if no run can have given it.
     fn parse(name: &str) -> Option<Self> {
         let mut parts = name.strip_prefix(PREFIX)?.split('.');
         let (run, process, number) = (parts.next()?, parts.next()?, parts.next()?);
-        let is_word = |word: &str| {
-            let mut letters = word.bytes();
-            !word.is_empty() && letters.all(|it| it.is_ascii_alphanumeric() || it == b'-')
-        };
         let parsed = Self {
-            run: run.to_owned(),
-            process: process.to_owned(),
+            owner: Owner::parse(run, process)?,
             number: number.parse().ok()?,
         };
-        let whole = is_word(run) && is_word(process) && parsed.to_string() == name;
-        whole.then_some(parsed)
+        (parsed.to_string() == name).then_some(parsed)
     }
 }
 
 impl fmt::Display for PodCgroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            run,
-            process,
-            number,
-        } = self;
-        write!(f, "{PREFIX}{run}.{process}.{number}")
+        write!(f, "{PREFIX}{}.{}", self.owner, self.number)
     }
 }
 

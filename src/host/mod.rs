@@ -6,10 +6,14 @@ mod cgroup;
 mod clock;
 mod command;
 mod facts;
+mod kubelet;
+mod logs;
+mod owner;
 mod process;
 
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, io};
@@ -20,9 +24,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 pub use cgroup::{CgroupError, PodCgroup};
 pub use clock::{Reactor, SteppedClock, now, put_clock_right};
 pub use command::CommandError;
+pub use kubelet::KubeletProcess;
+pub use logs::{LogDirectory, LogDirectoryError};
+pub use owner::Owner;
 pub use process::ProcessError;
 
-use crate::history::{Host, HostInstant};
+use crate::history::{Host, HostInstant, RunId};
 
 /// The kernel under the runtime that is tested, as far as it can be asked.
 #[derive(Clone, Debug, Default)]
@@ -132,6 +139,31 @@ impl Kernel {
             simulated.live_outside_cri();
         }
         Ok(())
+    }
+
+    /// A kubelet that lives on it; none if none can be seen, or if it is simulated.
+    #[must_use]
+    pub fn kubelet(&self) -> Option<KubeletProcess> {
+        match self {
+            Self::Host => kubelet::find(),
+            Self::Simulated(_) => None,
+        }
+    }
+
+    /// Makes the directory for the logs of a run's containers, below the parent that the user
+    /// names or a usual one. Where the kernel is simulated nothing is written, and so none is made.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn make_log_directory(
+        &self,
+        parent: Option<&Path>,
+        run: &RunId,
+    ) -> Result<LogDirectory, LogDirectoryError> {
+        match self {
+            Self::Host => LogDirectory::make(parent, run),
+            Self::Simulated(_) => Ok(LogDirectory::new(parent.unwrap_or(Path::new("/")), run)),
+        }
     }
 
     /// Whether it is simulated.

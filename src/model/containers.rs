@@ -432,7 +432,7 @@ fn details_of(spec: &ContainerSpec, image_id: &Text) -> ContainerDetails {
     let limits = names.iter().zip(limit.iter().cycle());
     ContainerDetails {
         mounts: spec.mounts(),
-        log_path: Text::default(),
+        log_path: spec.full_log_path().into(),
         resources: Some(
             limits
                 .map(|(name, limit)| (*name, limit.as_str()))

@@ -10,6 +10,7 @@ mod script;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ use crate::drive::{self, Caller};
 use crate::history::{
     CaseRun, ContainerId, ContainerSpec, Reply, Request, RunId, SandboxId, SandboxSpec, codec,
 };
-use crate::host;
+use crate::host::{self, LogDirectory};
 use crate::recorder::Recorder;
 
 /// Runs the suite, then its bare calls, and prints both times and their ratio.
@@ -96,12 +97,15 @@ async fn bare_loop(
     let client = caller.client.clone();
     let run = RunId::from(uuid::Uuid::new_v4().to_string());
     let image = prepare::image(options, &caller, &run, &mut None).await?;
+    let logs = LogDirectory::make(options.log_parent.as_deref(), &run);
+    let logs = logs.map_err(prepare::PrepareError::from)?;
+    let replay = || Replay::new(client.clone(), run.clone(), image.clone(), logs.path());
     let places = Arc::new(Semaphore::new(options.threads));
     let began = host::now();
     let mut running = JoinSet::new();
     for script in beside {
         let place = places.clone().acquire_owned().await;
-        let replay = Replay::new(client.clone(), run.clone(), image.clone());
+        let replay = replay();
         running.spawn(async move {
             replay.script(script).await;
             drop(place);
@@ -109,12 +113,10 @@ async fn bare_loop(
     }
     running.join_all().await;
     for script in alone {
-        Replay::new(client.clone(), run.clone(), image.clone())
-            .script(script)
-            .await;
+        replay().script(script).await;
     }
     let took = host::elapsed(began);
-    drive::sweep_host(&caller, Some(&run))
+    drive::sweep_host(&caller, Some(&run), options.log_parent.as_deref())
         .await
         .map_err(prepare::PrepareError::from)?;
     Ok(took)
@@ -126,16 +128,18 @@ struct Replay {
     client: Client,
     run: RunId,
     image: String,
+    log_directory: String,
     ids: Arc<Mutex<BTreeMap<String, String>>>,
     specs: Arc<Mutex<BTreeMap<String, Arc<SandboxSpec>>>>,
 }
 
 impl Replay {
-    fn new(client: Client, run: RunId, image: String) -> Self {
+    fn new(client: Client, run: RunId, image: String, logs: &Path) -> Self {
         Self {
             client,
             run,
             image,
+            log_directory: logs.display().to_string(),
             ids: Arc::default(),
             specs: Arc::default(),
         }
@@ -211,6 +215,8 @@ impl Replay {
                 // A cgroup of its own would be the recorded run's, which is gone.
                 cgroup_parent: String::new(),
                 memory_bytes: None,
+                // That of the recorded run is gone, too.
+                log_directory: self.log_directory.clone(),
                 ..SandboxSpec::clone(spec)
             })),
             Request::StopSandbox(id) => Request::StopSandbox(sandbox(id)?),

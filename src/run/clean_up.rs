@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::drive::{self, Caller};
 use crate::history::{Request, RunId, SandboxId, StatusCode};
-use crate::host::Kernel;
+use crate::host::{Kernel, LogDirectory};
 use crate::{host, limits};
 
 /// How often a runtime that is gone is looked for.
@@ -20,6 +20,8 @@ pub(super) struct CleanUp {
     patience: Duration,
     /// The image that the user named, if the run had to pull it.
     pub(super) pulled: Option<String>,
+    /// The directory of its containers' logs, once it is made.
+    pub(super) logs: Option<LogDirectory>,
 }
 
 /// How an attempt went.
@@ -42,6 +44,7 @@ impl CleanUp {
             run: run.clone(),
             patience: limits::RUNTIME_RETURN * timeout_percent / 100,
             pulled: None,
+            logs: None,
         }
     }
 
@@ -91,6 +94,16 @@ impl CleanUp {
                     .err()
                     .map(|fault| format!("not removed: {image}: {fault}")),
             );
+        }
+        if let (Some(logs), true) = (&self.logs, keep.is_empty()) {
+            let removed = logs.remove().err();
+            failures.extend(removed.map(|fault| {
+                format!(
+                    "not removed: {}: {fault}; try {}",
+                    logs.path().display(),
+                    self.hint()
+                )
+            }));
         }
         // What failed because the runtime went away meanwhile is tried again when it is back.
         match self.caller.call(None, Request::Version).await {

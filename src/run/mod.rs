@@ -121,6 +121,11 @@ pub struct RunOptions {
     pub offered: Offered,
     /// By how many percent bounds on time are stretched: 100 for not at all.
     pub timeout_percent: u32,
+    /// The directory below which the run makes one for the logs of its containers; a usual one if
+    /// absent.
+    pub log_parent: Option<PathBuf>,
+    /// Whether to run where a kubelet lives.
+    pub allow_kubelet: bool,
     /// Whether cases may set the host's wall clock.
     pub allow_clock_steps: bool,
     /// Start no further case once one has failed.

@@ -10,9 +10,11 @@ use super::outputs::Outputs;
 use super::{RunError, RunOptions, Stand, Target};
 use crate::case::Need;
 use crate::cri::{Client, ConnectError};
-use crate::drive::{self, Caller, Offered, Session, SessionOptions, StreamError, SweepError};
+use crate::drive::{
+    self, Caller, ForeignPods, Offered, Session, SessionOptions, StreamError, SweepError,
+};
 use crate::history::{Body, CallFault, Reply, Request, RunId, RunInfo};
-use crate::host::Kernel;
+use crate::host::{Kernel, KubeletProcess, LogDirectoryError};
 use crate::metrics::Metrics;
 use crate::model;
 use crate::plan::Planned;
@@ -25,6 +27,19 @@ pub enum PrepareError {
     /// The runtime cannot be reached.
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    /// A kubelet lives on the node.
+    #[error(
+        "a kubelet lives on this node: {0}. It removes pods that it does not know, as the suite's \
+         are, and would spoil the run; nothing was run\n\
+         To test the runtime, stop the kubelet for that time (systemctl stop kubelet) and start it \
+         again afterwards\n\
+         To look at this node as it is, without making anything: cri-event-conformance watch\n\
+         To run all the same, if it is another runtime's kubelet: --allow kubelet"
+    )]
+    Kubelet(String),
+    /// The directory for logs cannot be made.
+    #[error("make a directory for the logs of containers: {0}; name another place with --log-dir")]
+    Logs(#[from] LogDirectoryError),
     /// The runtime cannot tell what it has.
     #[error("ask the runtime for its pods: {0}")]
     List(#[from] SweepError),
@@ -112,12 +127,19 @@ pub(super) async fn prepare(
     stop: CancellationToken,
     clean_up: &mut CleanUp,
 ) -> Result<(Session, usize), PrepareError> {
-    let foreign_pods = drive::foreign_pods(caller).await?;
+    let foreign = drive::foreign_pods(caller).await?;
+    if !options.allow_kubelet {
+        refuse_kubelet(kernel, foreign)?;
+    }
+    let logs = kernel.make_log_directory(options.log_parent.as_deref(), &info.run)?;
+    let log_directory = logs.path().to_owned();
+    clean_up.logs = Some(logs);
     let image = image(options, caller, &info.run, &mut clean_up.pulled).await?;
     let session_options = SessionOptions {
         run: info.run.clone(),
         endpoint: target.runtime.clone(),
         image,
+        log_directory,
         runtime_handler: options.runtime_handler.clone(),
         offered: offered(options, kernel),
         timeout_percent: options.timeout_percent,
@@ -137,7 +159,19 @@ pub(super) async fn prepare(
             session.find_offers(&needs).await?;
         }
     }
-    Ok((session, foreign_pods))
+    Ok((session, foreign.all))
+}
+
+/// Refuses to run where a kubelet lives: it removes pods that it does not know, as the suite's are.
+fn refuse_kubelet(kernel: &Kernel, foreign: ForeignPods) -> Result<(), PrepareError> {
+    let sign = match kernel.kubelet() {
+        Some(KubeletProcess { pid, name }) => format!("process {pid} is `{name}`"),
+        None if foreign.kubelets > 0 => {
+            format!("{} ready pods have a kubelet's labels", foreign.kubelets)
+        }
+        None => return Ok(()),
+    };
+    Err(PrepareError::Kubelet(sign))
 }
 
 /// What the user has for the cases that need it. Where the kernel is simulated, so is the rest.

@@ -109,6 +109,8 @@ impl RunOptions {
             runtime_handler: String::new(),
             offered: Offered::default(),
             timeout_percent: 100,
+            log_parent: None,
+            allow_kubelet: false,
             allow_clock_steps: false,
             fail_fast: false,
             teardown: TeardownPolicy::default(),

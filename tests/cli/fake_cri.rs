@@ -105,6 +105,18 @@ impl FakeCri {
         }
     }
 
+    /// A sandbox as a kubelet makes it is there from now on.
+    pub(crate) fn add_pod_of_a_kubelet(&self) {
+        let labels = ["name", "namespace", "uid"];
+        let labels = labels.map(|label| (format!("io.kubernetes.pod.{label}"), label.to_owned()));
+        let sandbox = PodSandbox {
+            id: "kubelets".to_owned(),
+            labels: labels.into(),
+            ..PodSandbox::default()
+        };
+        self.state.sandboxes().insert(sandbox.id.clone(), sandbox);
+    }
+
     /// How many sandboxes there are.
     pub(crate) fn sandboxes(&self) -> usize {
         self.state.sandboxes().len()
@@ -219,11 +231,12 @@ impl RuntimeService for State {
             });
         remove_container(RemoveContainerRequest) -> RemoveContainerResponse =
             |_, _| Some(RemoveContainerResponse {});
+        stop_container(StopContainerRequest) -> StopContainerResponse =
+            |_, _| Some(StopContainerResponse {});
         }
         missing: {
         pod_sandbox_status(PodSandboxStatusRequest) -> PodSandboxStatusResponse;
         start_container(StartContainerRequest) -> StartContainerResponse;
-        stop_container(StopContainerRequest) -> StopContainerResponse;
         list_containers(ListContainersRequest) -> ListContainersResponse;
         container_status(ContainerStatusRequest) -> ContainerStatusResponse;
         update_container_resources(UpdateContainerResourcesRequest)

@@ -8,6 +8,8 @@ mod commands;
 mod endpoints;
 mod fake_cri;
 mod files;
+#[path = "../support/logs.rs"]
+mod logs;
 mod model;
 mod preflight;
 mod profiles;

@@ -1,5 +1,6 @@
 //! The model runtime as a user meets it: within a run, and at a socket of its own.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -7,6 +8,7 @@ use std::path::Path;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
+use crate::logs::every_container_has_a_log;
 use crate::suite::{Running, suite, unprivileged};
 
 const LISTENS: &str = "the model runtime listens on";
@@ -146,4 +148,24 @@ fn what_needs_a_runtime_that_is_there_says_how_to_have_the_model_there() {
             &["error: the model runtime lives within a run", "--listen"],
         );
     }
+}
+
+#[test]
+fn no_container_is_made_without_a_log_and_the_runtime_reports_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let history = folder.path().join("h");
+    let whole = [
+        "-r",
+        "model",
+        "--tier",
+        "full",
+        "--allow",
+        "clock-steps",
+        "--history",
+    ];
+    suite(whole.iter().map(OsStr::new).chain([history.as_os_str()]))
+        .run()
+        .fails(0, &[]);
+    let logs = every_container_has_a_log(&history);
+    assert!(logs > 1_000, "{logs} reports of a log path");
 }

@@ -15,7 +15,16 @@ fn run_at(fake: &FakeCri, more: &[&str]) -> Suite {
 fn run_with_bounds(fake: &FakeCri, scale: &str, more: &[&str]) -> Suite {
     let socket = fake.socket();
     let socket = socket.to_str().unwrap();
-    let args = ["ORD-01", "--timeout-scale", scale, "-r", socket];
+    let folder = fake.folder().to_str().unwrap();
+    let args = [
+        "ORD-01",
+        "--timeout-scale",
+        scale,
+        "-r",
+        socket,
+        "--log-dir",
+        folder,
+    ];
     suite(args.iter().chain(more))
 }
 
@@ -120,4 +129,21 @@ fn a_second_signal_leaves_at_once_and_tells_how_to_clean_up() {
     running.send(Signal::INT);
     let ended = running.end_within(Duration::from_secs(5));
     ended.fails(3, &["left at once", "cleanup --run-id"]);
+}
+
+#[test]
+fn a_node_where_a_kubelet_lives_is_refused_before_anything_is_made() {
+    let fake = FakeCri::start(Flaw::EventsOff);
+    fake.add_pod_of_a_kubelet();
+    let told = [
+        "a kubelet lives on this node",
+        "systemctl stop kubelet",
+        "cri-event-conformance watch",
+        "--allow kubelet",
+    ];
+    run_at(&fake, &[]).run().fails(3, &told);
+    assert_eq!(fake.sandboxes(), 1);
+    run_at(&fake, &["--allow", "kubelet"])
+        .run()
+        .fails(3, &["switched off"]);
 }

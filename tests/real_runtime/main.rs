@@ -14,6 +14,8 @@
 
 #![expect(clippy::unwrap_used, reason = "all of this is a test, its helpers too")]
 
+#[path = "../support/logs.rs"]
+mod logs;
 mod node;
 #[path = "../support/suite.rs"]
 #[expect(dead_code, reason = "the tests of the command line use the rest")]

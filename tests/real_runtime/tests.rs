@@ -12,6 +12,7 @@ use cri_event_conformance::history::{Body, Entry, PodUid, Request, codec};
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::logs::every_container_has_a_log;
 use crate::node::{Node, run_id};
 use crate::suite::{Ended, suite};
 pub(crate) use crate::watch::*;
@@ -79,6 +80,8 @@ pub(crate) fn a_run_leaves_nothing_and_its_reports_agree(node: &Node) {
     assert_eq!(junit(&folder.path().join("j.xml")), [all, 2, 0, 1]);
     assert!(ended.out.contains("never STARTED"), "{ended:#?}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+    let logs = every_container_has_a_log(&folder.path().join("h"));
+    assert!(logs > 0, "the runtime reports log paths");
     let shown = node
         .suite(&["show", "h"])
         .inside(folder.path())

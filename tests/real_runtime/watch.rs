@@ -25,6 +25,7 @@ fn run_pod(node: &Node) -> (SandboxId, Arc<SandboxSpec>) {
         name: format!("watched-{uid}"),
         namespace: "watched".to_owned(),
         uid: PodUid::from(uid),
+        log_directory: std::env::temp_dir().display().to_string(),
         ..SandboxSpec::default()
     });
     let Reply::Sandbox(id) = node.ask(&Request::RunSandbox(spec.clone())) else {
@@ -44,6 +45,7 @@ fn fail_to_start(node: &Node, (pod, spec): (&SandboxId, &Arc<SandboxSpec>)) -> C
         sandbox: pod.clone(),
         sandbox_spec: spec.clone(),
         binding: "broken".to_owned(),
+        log_path: format!("{pod}.log"),
         image: node.images().into_iter().next().unwrap(),
         command: vec!["/no/such/program".to_owned()],
         ..ContainerSpec::default()

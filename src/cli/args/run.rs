@@ -60,6 +60,9 @@ pub(in crate::cli) struct RunArgs {
         help_heading = "Execution"
     )]
     pub(in crate::cli) allow: Vec<AllowArg>,
+    /// Make the directory for the logs of containers below this one [default: /var/log]
+    #[arg(long, value_name = "DIR", help_heading = "Execution")]
+    pub(in crate::cli) log_dir: Option<PathBuf>,
     /// Run this image, which must hold the workload program, instead of the suite's own
     #[arg(long, value_name = "REF", help_heading = "Execution")]
     pub(in crate::cli) image: Option<String>,
@@ -177,6 +180,8 @@ pub(in crate::cli) enum ColorArg {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum AllowArg {
+    /// Running where a kubelet lives, which removes pods that it does not know
+    Kubelet,
     /// Setting the host's wall clock, by 10 s and for seconds
     ClockSteps,
 }

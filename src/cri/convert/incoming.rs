@@ -40,6 +40,7 @@ fn sandbox_spec(config: &v1::PodSandboxConfig) -> Result<SandboxSpec, Status> {
         shared_pid: namespaces.pid == v1::NamespaceMode::Pod as i32,
         cgroup_parent: linux.cgroup_parent,
         memory_bytes: bytes(limit),
+        log_directory: config.log_directory.clone(),
     })
 }
 
@@ -89,6 +90,7 @@ pub(crate) fn create_container(
         pid_target: joins.then(|| ContainerId::from(namespaces.target_id)),
         oom_group: oom_group.is_some_and(|group| group == "1"),
         mounted: false,
+        log_path: config.log_path,
     };
     spec.set_mounts(config.mounts.iter().map(|mount| &*mount.container_path));
     Ok(Request::CreateContainer(Arc::new(spec)))

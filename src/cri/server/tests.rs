@@ -158,6 +158,7 @@ fn spec(handler: &str) -> Arc<SandboxSpec> {
         shared_pid: true,
         cgroup_parent: "/cgroup".to_owned(),
         memory_bytes: Some(64 << 20),
+        log_directory: "/logs".to_owned(),
     })
 }
 
@@ -182,6 +183,7 @@ fn calls() -> Vec<(Request, Reply)> {
         pid_target: Some(ContainerId::from("target")),
         oom_group: true,
         mounted: true,
+        log_path: "container_2.log".to_owned(),
     };
     let flawed = |flaw: Option<Flaw>| {
         let container = container.clone();
@@ -433,4 +435,26 @@ fn events_arrive_as_they_were_and_then_the_fault_that_ends_them() {
     });
     assert_eq!(arrived, sent);
     assert_eq!(ended, StreamEnd::Failed(end));
+}
+
+#[test]
+fn a_container_without_a_log_path_is_never_sent() {
+    let logless = ContainerSpec {
+        sandbox_spec: spec(""),
+        ..ContainerSpec::default()
+    };
+    let nowhere = ContainerSpec {
+        log_path: "c_0.log".to_owned(),
+        ..ContainerSpec::default()
+    };
+    let backend = Arc::new(Scripted::default());
+    with_client(backend.clone(), async |client, _| {
+        for made in [logless, nowhere] {
+            let fault = client.call(&Request::CreateContainer(Arc::new(made))).await;
+            let fault = fault.expect_err("it is not sent");
+            assert_eq!(fault.code, StatusCode::INVALID_ARGUMENT);
+        }
+    });
+    let asked = backend.asked.lock().unwrap_or_else(PoisonError::into_inner);
+    assert_eq!(*asked, [Request::Version]);
 }

@@ -249,6 +249,7 @@ impl Direct {
                 15 => spec.pid_target = Some(self.parts.id(value)?),
                 16 => spec.oom_group = value.number()? != 0,
                 17 => spec.mounted = value.number()? != 0,
+                18 => spec.log_path = value.text()?,
                 _ => return None,
             }
         }
@@ -354,6 +355,7 @@ fn sandbox_spec(message: &[u8], parts: &mut Parts) -> Option<SandboxSpec> {
             11 => spec.shared_pid = value.number()? != 0,
             12 => spec.cgroup_parent = value.text()?,
             13 => spec.memory_bytes = Some(value.number()?),
+            14 => spec.log_directory = value.text()?,
             _ => return None,
         }
     }

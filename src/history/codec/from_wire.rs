@@ -325,6 +325,7 @@ fn sandbox_spec(spec: wire::SandboxSpec) -> SandboxSpec {
         shared_pid: spec.shared_pid,
         cgroup_parent: spec.cgroup_parent,
         memory_bytes: spec.memory_bytes,
+        log_directory: spec.log_directory,
     }
 }
 
@@ -362,6 +363,7 @@ fn container_spec(spec: wire::ContainerSpec) -> ContainerSpec {
         pid_target: spec.pid_target.map(ContainerId::from),
         oom_group: spec.oom_group,
         mounted: spec.mounted,
+        log_path: spec.log_path,
     }
 }
 

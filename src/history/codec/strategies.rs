@@ -215,7 +215,7 @@ fn event() -> impl Strategy<Value = Event> {
 fn sandbox_spec() -> impl Strategy<Value = SandboxSpec> {
     let names = (text(), text(), text(), text(), text());
     let rest = (any::<u32>(), any::<bool>(), any::<bool>());
-    let rest = (rest, text(), option::of(any::<u64>()));
+    let rest = (rest, text(), option::of(any::<u64>()), text());
     (names, rest, labels(), labels(), labels()).prop_map(
         |((binding, name, namespace, uid, handler), rest, labels, notes, sysctls)| SandboxSpec {
             binding,
@@ -231,6 +231,7 @@ fn sandbox_spec() -> impl Strategy<Value = SandboxSpec> {
             shared_pid: rest.0.2,
             cgroup_parent: rest.1,
             memory_bytes: rest.2,
+            log_directory: rest.3,
         },
     )
 }
@@ -248,7 +249,7 @@ fn container_spec() -> impl Strategy<Value = ContainerSpec> {
         any::<i32>().prop_map(Signal),
         option::of(container()),
         any::<bool>(),
-        any::<bool>(),
+        (any::<bool>(), text()),
     );
     (place, vec(text(), 0..3), limits, labels(), labels()).prop_map(
         |((sandbox, sandbox_spec, binding, attempt, image), command, limits, labels, notes)| {
@@ -269,7 +270,8 @@ fn container_spec() -> impl Strategy<Value = ContainerSpec> {
                 stop_signal: limits.5,
                 pid_target: limits.6,
                 oom_group: limits.7,
-                mounted: limits.8,
+                mounted: limits.8.0,
+                log_path: limits.8.1,
             }
         },
     )

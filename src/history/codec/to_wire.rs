@@ -322,6 +322,7 @@ fn sandbox_spec(spec: &SandboxSpec) -> wire::SandboxSpec {
         shared_pid: spec.shared_pid,
         cgroup_parent: spec.cgroup_parent.clone(),
         memory_bytes: spec.memory_bytes,
+        log_directory: spec.log_directory.clone(),
     }
 }
 
@@ -353,6 +354,7 @@ fn container_spec(spec: &ContainerSpec) -> wire::ContainerSpec {
         pid_target: spec.pid_target.as_ref().map(ToString::to_string),
         oom_group: spec.oom_group,
         mounted: spec.mounted,
+        log_path: spec.log_path.clone(),
     }
 }
 

@@ -40,10 +40,13 @@ fn names_tell_the_run_and_only_ours_are_read() {
     let cgroup = PodCgroup::new(&run, 7);
     assert_eq!(PodCgroup::parse(&cgroup.to_string()), Some(cgroup.clone()));
     assert_eq!(
-        (cgroup.run(), cgroup.path().chars().next()),
+        (cgroup.owner().run(), cgroup.path().chars().next()),
         ("3f2a-9b", Some('/'))
     );
-    assert_eq!((ours().run(), ours().process()), ("3f2a-9b", "4711-123"));
+    assert_eq!(
+        (ours().owner().run(), ours().owner().process()),
+        ("3f2a-9b", "4711-123")
+    );
     for other in [
         "kubepods",
         "cri-event-conformance",

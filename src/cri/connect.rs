@@ -1,0 +1,108 @@
+//! Connections to an endpoint, and why there is none.
+
+use std::time::Duration;
+
+use tonic::transport::Channel;
+
+use super::convert::deepest;
+use super::endpoint::{Endpoint, SocketError};
+use crate::history::{CallFault, StatusCode};
+use crate::limits;
+
+/// Why an endpoint cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// Its file is not a socket that we may use.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+    /// Nobody listens on the socket.
+    #[error("nobody listens on {endpoint}: {detail}; is the runtime running?")]
+    Refused {
+        /// The endpoint.
+        endpoint: Endpoint,
+        /// What the system said.
+        detail: String,
+    },
+    /// Somebody listens and says nothing.
+    #[error(
+        "{endpoint} takes connections but did not answer `Version` within {deadline:?}; \
+         is the runtime stuck, or is this another program's socket?"
+    )]
+    Silent {
+        /// The endpoint.
+        endpoint: Endpoint,
+        /// How long we waited.
+        deadline: Duration,
+    },
+    /// A gRPC server, but no CRI runtime.
+    #[error(
+        "{endpoint} does not offer the CRI (runtime.v1.RuntimeService): {fault}; \
+         if it is containerd, is its `cri` plugin disabled?"
+    )]
+    NotCri {
+        /// The endpoint.
+        endpoint: Endpoint,
+        /// What it answered.
+        fault: CallFault,
+    },
+    /// The runtime answered with an error, or something that is not gRPC did.
+    #[error(
+        "{endpoint} did not answer `Version` as a CRI runtime does: {fault}; \
+         has the runtime just been started, or is this another program's socket?"
+    )]
+    Failed {
+        /// The endpoint.
+        endpoint: Endpoint,
+        /// What it answered.
+        fault: CallFault,
+    },
+}
+
+/// Opens a connection of its own to an endpoint.
+pub(super) async fn channel(endpoint: &Endpoint) -> Result<Channel, ConnectError> {
+    endpoint.check()?;
+    let refused = |fault: tonic::transport::Error| refused(endpoint, &fault);
+    let address = match endpoint {
+        Endpoint::Socket(_) => endpoint.to_string(),
+        // gRPC wants the name of a host; nothing is made of it.
+        Endpoint::InProcess(_) => "http://in-process".to_owned(),
+    };
+    let transport = tonic::transport::Endpoint::from_shared(address)
+        .map_err(refused)?
+        .connect_timeout(limits::CONNECT_DEADLINE);
+    let connected = match endpoint {
+        Endpoint::Socket(_) => transport.connect().await,
+        Endpoint::InProcess(server) => transport.connect_with_connector(server.clone()).await,
+    };
+    connected.map_err(refused)
+}
+
+/// Nobody listens, or somebody does and hangs up.
+pub(super) fn refused(endpoint: &Endpoint, fault: &tonic::transport::Error) -> ConnectError {
+    let endpoint = endpoint.clone();
+    let cause = deepest(fault);
+    let kind = cause.downcast_ref().map(std::io::Error::kind);
+    if kind == Some(std::io::ErrorKind::ConnectionRefused) {
+        let detail = cause.to_string();
+        return ConnectError::Refused { endpoint, detail };
+    }
+    let fault = CallFault {
+        code: StatusCode::UNAVAILABLE,
+        message: cause.to_string(),
+        deadline: limits::CONNECT_DEADLINE,
+    };
+    ConnectError::Failed { endpoint, fault }
+}
+
+/// What it means that the first call has failed.
+pub(super) fn diagnose(endpoint: &Endpoint, fault: CallFault) -> ConnectError {
+    let endpoint = endpoint.clone();
+    match fault.code {
+        StatusCode::DEADLINE_EXCEEDED => ConnectError::Silent {
+            endpoint,
+            deadline: fault.deadline,
+        },
+        StatusCode::UNIMPLEMENTED => ConnectError::NotCri { endpoint, fault },
+        _ => ConnectError::Failed { endpoint, fault },
+    }
+}

@@ -1,0 +1,58 @@
+//! Every container has a log path: as it is asked for, and as the runtime reports it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use cri_event_conformance::history::{
+    Body, CallId, ContainerId, ContainerStatus, Reply, Request, codec,
+};
+
+/// Checks it of a recorded run; returns how many reports of a log path agree with what was asked.
+#[track_caller]
+pub(crate) fn every_container_has_a_log(history: &Path) -> usize {
+    let bytes = std::fs::read(history).unwrap();
+    let mut asked: BTreeMap<CallId, String> = BTreeMap::new();
+    let mut paths: BTreeMap<ContainerId, String> = BTreeMap::new();
+    let mut agree = 0;
+    let mut compare = |paths: &BTreeMap<ContainerId, String>, status: &ContainerStatus| {
+        if let (Some(path), Some(details)) = (paths.get(&status.id), &status.details) {
+            assert_eq!(*details.log_path, **path, "{}", status.id);
+            agree += 1;
+        }
+    };
+    for entry in codec::decode(&bytes).entries {
+        match &entry.body {
+            Body::CallBegan {
+                call,
+                request: Request::CreateContainer(spec),
+                ..
+            } => {
+                assert!(!spec.log_path.is_empty(), "{spec:#?}");
+                let directory = &spec.sandbox_spec.log_directory;
+                assert!(
+                    directory.starts_with('/') && directory.len() > 1,
+                    "{spec:#?}"
+                );
+                asked.insert(*call, spec.full_log_path());
+            }
+            Body::CallEnded {
+                call,
+                result: Ok(Reply::Container(id)),
+            } => {
+                paths.insert(id.clone(), asked[call].clone());
+            }
+            Body::CallEnded {
+                result: Ok(Reply::ContainerStatus(report)),
+                ..
+            } => compare(&paths, &report.status),
+            Body::Event { event, .. } => {
+                event
+                    .containers
+                    .iter()
+                    .for_each(|status| compare(&paths, status));
+            }
+            _ => {}
+        }
+    }
+    agree
+}
