@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -12,8 +13,8 @@ use super::session::Session;
 use super::steps::Abort;
 use crate::case::{Case, Need};
 use crate::history::{
-    Body, CallFault, CaseHistory, CaseRun, ContainerId, Entry, HostFact, PodUid, Reply, Request,
-    SandboxId, SandboxSpec, StepsEnd, SubjectKind,
+    Body, CallFault, CaseHistory, CaseRun, ContainerId, Entry, EventKind, HostFact, PodUid, Reply,
+    Request, SandboxId, SandboxSpec, StepsEnd, Subject, SubjectKind,
 };
 use crate::host::PodCgroup;
 use crate::oracle;
@@ -228,6 +229,11 @@ impl CaseRunner {
     /// made for them.
     async fn tear_down(&self) {
         let mut removed = true;
+        // Without the grace period that a runtime may give a container as its sandbox ends.
+        for container in containers_left(&self.seen()) {
+            let grace = Duration::ZERO;
+            let _ = self.call(Request::StopContainer { container, grace }).await;
+        }
         for sandbox in self.sandboxes_left() {
             // A failed stop is told by the removal, which tries the same.
             let _ = self.call(Request::StopSandbox(sandbox.clone())).await;
@@ -324,5 +330,28 @@ fn sandboxes_left(history: &CaseHistory) -> Vec<SandboxId> {
             _ => {}
         }
     }
+    left
+}
+
+/// The containers in such sandboxes that a successful call made, that no successful call removed,
+/// and that have not been seen to stop.
+fn containers_left(history: &CaseHistory) -> Vec<ContainerId> {
+    let sandboxes = sandboxes_left(history);
+    let mut left = Vec::new();
+    for call in history.calls() {
+        match (call.request(), call.result()) {
+            (Request::CreateContainer(spec), Some(Ok(Reply::Container(id))))
+                if sandboxes.contains(&spec.sandbox) =>
+            {
+                left.push(id.clone());
+            }
+            (Request::RemoveContainer(id), Some(Ok(_))) => left.retain(|left| left != id),
+            _ => {}
+        }
+    }
+    let has_stopped = |subject: &Subject| subject.first(EventKind::Stopped).is_some();
+    let stopped = history.subjects().iter().filter(|it| has_stopped(it));
+    let stopped: BTreeSet<&ContainerId> = stopped.map(|subject| &subject.id).collect();
+    left.retain(|id| !stopped.contains(id));
     left
 }
