@@ -270,6 +270,7 @@ fn options(args: &RunArgs, tested: Tested) -> RunOptions {
         offered: args.offered.offered(),
         timeout_percent: args.timeout_scale,
         log_parent: args.log_dir.clone(),
+        cgroup_parent: args.cgroup_parent.clone(),
         allow_kubelet: args.allow.contains(&AllowArg::Kubelet),
         allow_clock_steps: args.allow.contains(&AllowArg::ClockSteps),
         fail_fast: args.fail_fast,

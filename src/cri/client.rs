@@ -15,8 +15,9 @@ use super::connect::{ConnectError, channel, diagnose};
 use super::convert::{self, created, done};
 use super::endpoint::Endpoint;
 use super::lists::Lists;
-use super::{oci, signals};
-use crate::history::{CallFault, OciRuntime, Reply, Request, RuntimeVersion, StatusCode};
+use super::oci::{self, Beneath};
+use super::signals;
+use crate::history::{CallFault, Reply, Request, RuntimeVersion, StatusCode};
 use crate::{host, limits};
 
 /// A connection to a runtime and to its image service, for unary calls. Cheap to clone.
@@ -90,15 +91,29 @@ impl Client {
         self.deadline
     }
 
-    /// The OCI runtime that a handler starts, empty for the default one; none if the runtime does
-    /// not tell.
-    pub async fn oci_runtime(&self, handler: &str) -> Option<OciRuntime> {
+    /// What stands beneath the runtime where pods have this handler, empty for the default one, as
+    /// far as its verbose `Status` and its `RuntimeConfig` show it.
+    pub async fn beneath(&self, handler: &str) -> Beneath {
         let within = self.deadline.min(limits::CONNECT_DEADLINE);
         let mut runtime = self.runtime.clone();
-        let ask = timed(v1::StatusRequest { verbose: true }, Some(within));
-        let answer = tokio::time::timeout(within, runtime.status(ask)).await;
-        let answer = answer.ok()?.ok()?.into_inner();
-        oci::of(&answer.info, handler)
+        let status = runtime.status(timed(v1::StatusRequest { verbose: true }, Some(within)));
+        let status = tokio::time::timeout(within, status).await;
+        let info = status
+            .ok()
+            .and_then(Result::ok)
+            .map(|answer| answer.into_inner().info);
+        let mut beneath = Beneath::from_info(&info.unwrap_or_default(), handler);
+        let mut runtime = self.runtime.clone();
+        let config = runtime.runtime_config(timed(v1::RuntimeConfigRequest {}, Some(within)));
+        let config = tokio::time::timeout(within, config).await;
+        if let Some(linux) = config
+            .ok()
+            .and_then(Result::ok)
+            .and_then(|it| it.into_inner().linux)
+        {
+            beneath.cgroup_driver = Some(oci::cgroup_driver(linux.cgroup_driver()));
+        }
+        beneath
     }
 
     /// The connection on which the runtime is called.

@@ -23,5 +23,6 @@ pub use client::Client;
 pub use connect::ConnectError;
 pub use endpoint::{Endpoint, EndpointError, InProcess, SocketError};
 pub use listener::{ListenError, Listener};
+pub use oci::Beneath;
 pub use server::{Backend, ServerError, serve};
 pub use subscription::{Events, Over, Subscription, events};

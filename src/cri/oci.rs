@@ -1,20 +1,34 @@
-//! Which OCI runtime stands beneath a runtime, as far as its verbose `Status` tells.
+//! What stands beneath a runtime, as far as its verbose `Status` shows it: the OCI runtime, and who
+//! makes cgroups.
 
 use std::collections::HashMap;
 use std::path::Path;
 
+use k8s_cri::v1;
 use serde::Deserialize;
 
-use crate::history::OciRuntime;
+use crate::history::{CgroupDriver, OciRuntime};
 
 /// A longer configuration is not looked at: that of a node has some kilobytes.
 const LONGEST_CONFIG: usize = 1 << 20;
 
-/// The part of containerd's configuration that tells it; `config` in the answer's `info`, JSON.
-/// containerd 1.7: `pkg/cri/server/status.go`; 2.x: `internal/cri/server/status.go`.
+/// What stands beneath a runtime.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Beneath {
+    /// What starts processes for it; absent if it does not tell.
+    pub oci: Option<OciRuntime>,
+    /// Who makes its cgroups; absent if it does not tell.
+    pub cgroup_driver: Option<CgroupDriver>,
+}
+
+/// The configuration of a runtime, or the part that says this: `config` in the answer's `info`,
+/// JSON. containerd 1.7: `pkg/cri/server/status.go`; 2.x: `internal/cri/server/status.go`. CRI-O:
+/// `createRuntimeInfo` in `server/runtime_status.go`.
 #[derive(Deserialize)]
-struct Config {
-    containerd: Containerd,
+#[serde(rename_all = "lowercase")]
+enum Config {
+    Containerd(Containerd),
+    Crio(Crio),
 }
 
 #[derive(Deserialize)]
@@ -33,32 +47,93 @@ struct Handler {
 }
 
 #[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
 struct Options {
-    #[serde(default, rename = "BinaryName")]
+    #[serde(default)]
     binary_name: String,
+    #[serde(default)]
+    systemd_cgroup: bool,
 }
 
-/// The OCI runtime of a handler, empty for the default one, by the `info` of a verbose `Status`.
-/// The CRI tells nothing of its version.
-pub(super) fn of(info: &HashMap<String, String>, handler: &str) -> Option<OciRuntime> {
-    let config = info.get("config")?;
-    if config.len() > LONGEST_CONFIG {
-        return None;
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Crio {
+    default_runtime: String,
+    runtimes: HashMap<String, CrioHandler>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct CrioHandler {
+    #[serde(default)]
+    runtime_path: String,
+}
+
+/// As `RuntimeConfig` has it.
+pub(super) fn cgroup_driver(driver: v1::CgroupDriver) -> CgroupDriver {
+    match driver {
+        v1::CgroupDriver::Systemd => CgroupDriver::Systemd,
+        v1::CgroupDriver::Cgroupfs => CgroupDriver::Cgroupfs,
     }
-    let Config { containerd } = serde_json::from_str(config).ok()?;
-    let handler = match handler {
-        "" => containerd.default_runtime_name,
-        named => named.to_owned(),
-    };
-    let found = containerd.runtimes.get(&handler)?;
-    Some(OciRuntime {
-        name: found.program(),
-        handler,
-        version: None,
-    })
+}
+
+impl Beneath {
+    /// By the `info` of a verbose `Status`, for a handler, empty for the default one. The CRI has
+    /// no version of the OCI runtime.
+    pub(super) fn from_info(info: &HashMap<String, String>, handler: &str) -> Self {
+        let config = info
+            .get("config")
+            .filter(|config| config.len() <= LONGEST_CONFIG);
+        config
+            .and_then(|config| Self::from_config(config, handler))
+            .unwrap_or_default()
+    }
+
+    fn from_config(config: &str, handler: &str) -> Option<Self> {
+        let config: serde_json::Map<_, _> = serde_json::from_str(config).ok()?;
+        let known = config.into_iter().find_map(|(key, value)| {
+            serde_json::from_value(serde_json::json!({ key: value })).ok()
+        })?;
+        let chosen = |default: String| match handler {
+            "" => default,
+            named => named.to_owned(),
+        };
+        let (handler, name, cgroup_driver) = match known {
+            Config::Containerd(containerd) => {
+                let handler = chosen(containerd.default_runtime_name);
+                let found = containerd.runtimes.get(&handler)?;
+                (handler, found.program(), found.cgroup_driver())
+            }
+            Config::Crio(crio) => {
+                let handler = chosen(crio.default_runtime);
+                let found = crio.runtimes.get(&handler)?;
+                let name = Path::new(&found.runtime_path).file_name();
+                // Without a path CRI-O looks for a program of the handler's name.
+                let name = name.map_or(handler.clone(), |name| name.to_string_lossy().into_owned());
+                (handler, Some(name), None)
+            }
+        };
+        let version = None;
+        let oci = Some(OciRuntime {
+            handler,
+            name,
+            version,
+        });
+        Some(Self { oci, cgroup_driver })
+    }
 }
 
 impl Handler {
+    /// containerd 1.7 has no `RuntimeConfig`. What has no options of runc's makes no cgroups so.
+    fn cgroup_driver(&self) -> Option<CgroupDriver> {
+        let options = self.options.as_ref()?;
+        Some(if options.systemd_cgroup {
+            CgroupDriver::Systemd
+        } else {
+            CgroupDriver::Cgroupfs
+        })
+    }
+
     /// The name of the program that it starts.
     fn program(&self) -> Option<String> {
         // containerd's pkg/process/utils.go: its shim for runc starts `runc` unless told otherwise.
@@ -84,6 +159,14 @@ mod tests {
         "crun": {"runtimeType": "io.containerd.runc.v2", "options": {"BinaryName": "/usr/bin/crun"}},
         "kata": {"runtimeType": "io.containerd.kata.v2"}}}, "enableSelinux": false}"#;
 
+    const CRIO: &str = r#"{"sandboxImage": "pause", "crio": {"DefaultRuntime": "crun",
+        "CgroupManagerName": "cgroupfs", "Runtimes": {"crun": {"RuntimePath": ""},
+        "runc": {"RuntimePath": "/usr/libexec/crio/runc", "RuntimeType": "oci"}}}}"#;
+
+    fn of(info: &HashMap<String, String>, handler: &str) -> Option<OciRuntime> {
+        Beneath::from_info(info, handler).oci
+    }
+
     #[track_caller]
     fn check(config: &str, handler: &str, expect: Option<(&str, Option<&str>)>) {
         let info = HashMap::from([("config".to_owned(), config.to_owned())]);
@@ -100,6 +183,24 @@ mod tests {
         check(CONFIG, "", Some(("runc", Some("runc"))));
         check(CONFIG, "plain", Some(("plain", Some("runc"))));
         check(CONFIG, "crun", Some(("crun", Some("crun"))));
+    }
+
+    #[test]
+    fn cri_o_has_its_own_words() {
+        check(CRIO, "", Some(("crun", Some("crun"))));
+        check(CRIO, "runc", Some(("runc", Some("runc"))));
+        check(CRIO, "kata", None);
+    }
+
+    #[test]
+    fn containerd_1_7_shows_who_makes_cgroups() {
+        let driver = |handler| {
+            let info = HashMap::from([("config".to_owned(), CONFIG.to_owned())]);
+            Beneath::from_info(&info, handler).cgroup_driver
+        };
+        assert_eq!(driver("runc"), Some(CgroupDriver::Systemd));
+        assert_eq!(driver("crun"), Some(CgroupDriver::Cgroupfs));
+        assert_eq!(driver("plain"), None);
     }
 
     #[test]

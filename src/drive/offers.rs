@@ -3,19 +3,30 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::session::Session;
 use super::stream_error::StreamError;
 use crate::case::Need;
 use crate::history::{
-    Audience, ContainerFilter, ContainerSpec, Host, Offers, Reply, Request, RuntimeStatus,
-    SandboxFilter, SandboxSpec, SandboxState, Signal,
+    Audience, ContainerFilter, ContainerSpec, ContainerState, Host, Offers, Reply, Request,
+    RuntimeStatus, SandboxFilter, SandboxSpec, SandboxState, Signal,
 };
 use crate::host::Kernel;
 use crate::workload::Workload;
 
 /// Of what was looked for: why a runtime, or its node, does not have it, if it does not.
 pub(super) type Lacks = BTreeMap<Need, Option<String>>;
+
+/// What a trial container exits with by the signal that it waits for.
+const HEEDED_CODE: u8 = 42;
+const HEEDED: i32 = HEEDED_CODE as i32;
+/// What it exits with by SIGTERM instead.
+const TERMINATED: i32 = 143;
+/// How long a stop of a trial container waits for its end before it is killed.
+const SIGNAL_GRACE: Duration = Duration::from_secs(2);
+/// How many trial containers may miss their signal.
+const SIGNAL_TRIALS: u32 = 3;
 
 /// What only the user of the suite can provide.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -227,36 +238,69 @@ impl Session {
         None
     }
 
-    /// A runtime that takes a container's stop signal tells it in the container's status.
+    /// A runtime honours a container's stop signal if a container ends by it that has another exit
+    /// code for SIGTERM.
     async fn lack_of_stop_signals(&self) -> Option<String> {
-        let (sandbox, pod) = match self.marker_pod().await {
-            Ok(pod) => pod,
-            Err(fault) => return Some(fault.to_string()),
+        for attempt in 0..SIGNAL_TRIALS {
+            match self.exit_of_signalled(attempt).await {
+                Ok(Some(HEEDED)) => return None,
+                Ok(Some(TERMINATED)) => {
+                    return Some(
+                        "a stop sends SIGTERM whatever stop signal the container was given, as was \
+                         measured when the run began: the runtime does not know this field of the \
+                         CRI, which came with Kubernetes 1.33 (KEP-4960), and to containerd with \
+                         containerd/containerd#11774"
+                            .to_owned(),
+                    );
+                }
+                // A signal before the program has set how it takes it is lost.
+                Ok(_) => {}
+                Err(fault) => return Some(fault),
+            }
+        }
+        Some(format!(
+            "which signal a stop sends could not be measured when the run began: it was lost in \
+             {SIGNAL_TRIALS} of {SIGNAL_TRIALS} containers"
+        ))
+    }
+
+    /// The exit code of a trial container that has been stopped, with a stop signal of its own.
+    async fn exit_of_signalled(&self, attempt: u32) -> Result<Option<i32>, String> {
+        let (sandbox, pod) = self.marker_pod().await.map_err(|fault| fault.to_string())?;
+        let heed = Workload::Heed {
+            signal: 10,
+            code: HEEDED_CODE,
         };
         let spec = ContainerSpec {
             stop_signal: Signal::USER_1,
-            ..self.container_spec((&sandbox, &pod), "stop-signal", 0, &Workload::Pause)
+            ..self.container_spec((&sandbox, &pod), "stop-signal", attempt, &heed)
         };
         let create = Request::CreateContainer(Arc::new(spec));
-        let container = match self.call(None, create).await {
-            Ok(Reply::Container(container)) => container,
-            Ok(_) => return Some("CreateContainer was answered by something else".to_owned()),
-            Err(fault) => return Some(format!("no container can have a stop signal: {fault}")),
+        let refused = |fault| format!("no container can have a stop signal: {fault}");
+        let Reply::Container(container) = self.call(None, create).await.map_err(refused)? else {
+            return Err("CreateContainer was answered by something else".to_owned());
         };
-        let ask = Request::ContainerStatus(container.clone());
-        let told = self.call(None, ask).await;
+        let mut exit_code = None;
+        for request in [
+            Request::StartContainer(container.clone()),
+            Request::StopContainer {
+                container: container.clone(),
+                grace: SIGNAL_GRACE,
+            },
+            Request::ContainerStatus(container.clone()),
+        ] {
+            let method = request.method();
+            let failed = |fault| format!("{method} of a container with a stop signal: {fault}");
+            if let Reply::ContainerStatus(report) =
+                self.call(None, request).await.map_err(failed)?
+            {
+                let exited = report.status.state == ContainerState::Exited;
+                exit_code = exited.then_some(report.status.exit_code);
+            }
+        }
         // What is left is swept at the run's end.
         let _ = self.call(None, Request::RemoveContainer(container)).await;
-        match told {
-            Ok(Reply::ContainerStatus(report)) if report.stop_signal == Signal::USER_1 => None,
-            Ok(_) => Some(
-                "ContainerStatus does not tell the stop signal that a container was given: the \
-                 runtime does not know this field of the CRI, which came with Kubernetes 1.33 \
-                 (KEP-4960), and to containerd with containerd/containerd#11774"
-                    .to_owned(),
-            ),
-            Err(fault) => Some(format!("ContainerStatus failed: {fault}")),
-        }
+        Ok(exit_code)
     }
 
     /// A network is there if the runtime says so, and a sandbox that wants one gets an address.

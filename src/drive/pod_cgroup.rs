@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::session::Session;
 use super::stream_error::StreamError;
-use crate::history::{Reply, Request, SandboxSpec};
+use crate::history::{CgroupDriver, Reply, Request, SandboxSpec};
 use crate::host::{CgroupError, Kernel, PodCgroup};
 use crate::limits;
 
@@ -18,7 +18,9 @@ impl Session {
     /// A new name for a cgroup.
     pub(super) fn new_cgroup(&self) -> PodCgroup {
         let number = self.cgroups.fetch_add(1, Ordering::Relaxed);
-        PodCgroup::new(&self.options().run, number)
+        let driver = self.options().cgroup_driver;
+        let driver = driver.unwrap_or(CgroupDriver::Cgroupfs);
+        PodCgroup::new(&self.options().run, number, driver)
     }
 
     /// Makes a cgroup of this name, and gives it to a pod.
@@ -30,7 +32,7 @@ impl Session {
     ) -> Result<(), CgroupError> {
         let bytes = u64::from(memory_mib) << 20;
         self.options().kernel.make_cgroup(cgroup, bytes)?;
-        spec.cgroup_parent = cgroup.path();
+        spec.cgroup_parent = cgroup.parent();
         spec.memory_bytes = Some(bytes);
         Ok(())
     }
@@ -52,8 +54,7 @@ impl Session {
             format!(
                 "no pod can have a cgroup that the suite has made, as was measured when the run \
                  began: {lack}. Run the suite as root in the host's namespaces, on the runtime's \
-                 node, with the runtime's cgroup driver cgroupfs (for containerd `SystemdCgroup = \
-                 false`, for CRI-O `cgroup_manager = \"cgroupfs\"`)"
+                 node; for CRI-O set `drop_infra_ctr = false`"
             )
         }))
     }

@@ -17,8 +17,8 @@ use super::offers::{Lacks, Offered};
 use super::stream_error::{StreamError, stream_ended};
 use crate::cri::{Endpoint, Subscription};
 use crate::history::{
-    Body, CallFault, CaseRun, ContainerId, ContainerSpec, Entry, Labels, PodUid, Reply, Request,
-    RunId, SandboxId, SandboxSpec, StreamEnd, SubscriptionId,
+    Body, CallFault, CaseRun, CgroupDriver, ContainerId, ContainerSpec, Entry, Labels, PodUid,
+    Reply, Request, RunId, SandboxId, SandboxSpec, StreamEnd, SubscriptionId,
 };
 use crate::host::Kernel;
 use crate::metrics::Metrics;
@@ -59,6 +59,10 @@ pub struct SessionOptions {
     pub image: String,
     /// The directory on the host in which the logs of all containers stand.
     pub log_directory: PathBuf,
+    /// Who makes the runtime's cgroups; absent if it does not tell.
+    pub cgroup_driver: Option<CgroupDriver>,
+    /// The cgroup below which those of pods are made; empty for the runtime's default.
+    pub cgroup_parent: String,
     /// The runtime handler; empty for the default one.
     pub runtime_handler: String,
     /// By how many percent bounds on time are stretched: 100 for not at all.
@@ -218,6 +222,7 @@ impl Session {
             uid: PodUid::from(uid),
             labels,
             runtime_handler: self.options.runtime_handler.clone(),
+            cgroup_parent: self.options.cgroup_parent.clone(),
             log_directory: self.options.log_directory.display().to_string(),
             ..SandboxSpec::default()
         })

@@ -159,7 +159,7 @@ pub struct SandboxSpec {
     pub own_network: bool,
     /// Whether its containers share a PID namespace; each has its own if not.
     pub shared_pid: bool,
-    /// The cgroup that the run has made for the pod; empty for none.
+    /// The cgroup below which the pod's are; empty for the runtime's default.
     pub cgroup_parent: String,
     /// The limit of that cgroup's memory, without swap; none if absent.
     pub memory_bytes: Option<u64>,

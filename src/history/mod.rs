@@ -33,8 +33,8 @@ pub use ids::{
 };
 pub use observed::Observed;
 pub use run::{
-    Audience, ExpectationFile, Host, OciRuntime, Offers, PlannedCase, PlannedExecution, RunEnd,
-    RunInfo, RunPlan,
+    Audience, CgroupDriver, ExpectationFile, Host, OciRuntime, Offers, PlannedCase,
+    PlannedExecution, RunEnd, RunInfo, RunPlan,
 };
 pub use shared::{Shared, Text};
 pub use signal::Signal;

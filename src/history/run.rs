@@ -19,6 +19,8 @@ pub struct RunInfo {
     pub runtime: RuntimeVersion,
     /// What starts processes for it; absent if the runtime does not tell.
     pub oci: Option<OciRuntime>,
+    /// Who makes its cgroups; absent if the runtime does not tell.
+    pub cgroup_driver: Option<CgroupDriver>,
     /// The host of the suite and the runtime; absent for a runtime that is simulated.
     pub host: Option<Host>,
     /// How long a call may take, unless a case says otherwise; absent in older histories.
@@ -34,6 +36,34 @@ pub struct OciRuntime {
     pub name: Option<String>,
     /// Its version; absent if that is not told.
     pub version: Option<String>,
+}
+
+/// Who makes the cgroups of a runtime's containers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CgroupDriver {
+    /// systemd, at the runtime's request.
+    Systemd,
+    /// The OCI runtime itself.
+    Cgroupfs,
+}
+
+impl CgroupDriver {
+    /// The driver of this name; none if there is no such one.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Systemd, Self::Cgroupfs]
+            .into_iter()
+            .find(|driver| driver.name() == name)
+    }
+
+    /// Its name, as the configurations of kubelets and runtimes have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Systemd => "systemd",
+            Self::Cgroupfs => "cgroupfs",
+        }
+    }
 }
 
 /// The host that a run had, when it began.

@@ -13,10 +13,12 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use super::ProcessError;
 use super::owner::{Owner, PREFIX};
-use crate::history::RunId;
+use super::{ProcessError, SliceError, slice};
+use crate::history::{CgroupDriver, RunId};
 
+/// What the name of a slice of systemd's ends with.
+const SLICE: &str = ".slice";
 /// How many cgroups lie below one another within a pod's: its containers', and those that these
 /// may have made.
 const DEPTH: usize = 8;
@@ -26,6 +28,8 @@ const DEPTH: usize = 8;
 pub struct PodCgroup {
     owner: Owner,
     number: u32,
+    /// Whether it is a slice of systemd's.
+    is_slice: bool,
 }
 
 /// Why there is no such cgroup, or why it cannot be removed.
@@ -34,9 +38,9 @@ pub enum CgroupError {
     /// There is none in which memory can be limited.
     #[error("this host shows no whole hierarchy of cgroups that limits memory")]
     NoHierarchy,
-    /// The runtime leaves its cgroups to systemd.
-    #[error("the runtime has systemd make its cgroups, {0}: it needs the cgroup driver cgroupfs")]
-    Systemd(String),
+    /// systemd does not do its part.
+    #[error(transparent)]
+    Slice(#[from] SliceError),
     /// The runtime's cgroups are not those that are seen here.
     #[error("the cgroup of a sandbox, {0}, is not where this process sees it")]
     Elsewhere(String),
@@ -77,18 +81,27 @@ enum Version {
 }
 
 impl PodCgroup {
-    /// The cgroup of this number of a run in this process.
+    /// The cgroup of this number of a run in this process, made as the runtime's cgroups are.
     #[must_use]
-    pub fn new(run: &RunId, number: u32) -> Self {
+    pub fn new(run: &RunId, number: u32, driver: CgroupDriver) -> Self {
         Self {
             owner: Owner::new(run),
             number,
+            is_slice: driver == CgroupDriver::Systemd,
         }
     }
 
-    /// What a runtime is told of it: its path from the root.
+    /// What a runtime is asked to use: the name of a slice, or the path from the root.
     #[must_use]
-    pub fn path(&self) -> String {
+    pub fn parent(&self) -> String {
+        if self.is_slice {
+            return self.to_string();
+        }
+        self.path()
+    }
+
+    /// Its path from the root.
+    fn path(&self) -> String {
         format!("/{self}")
     }
 
@@ -100,11 +113,15 @@ impl PodCgroup {
 
     /// What a name tells; nothing if no run can have given it.
     fn parse(name: &str) -> Option<Self> {
-        let mut parts = name.strip_prefix(PREFIX)?.split('.');
+        let slice = name.strip_suffix(SLICE);
+        // A dash in the name of a slice would make it one within another.
+        let plain = slice.map_or(name.to_owned(), |slice| slice.replace('_', "-"));
+        let mut parts = plain.strip_prefix(PREFIX)?.split('.');
         let (run, process, number) = (parts.next()?, parts.next()?, parts.next()?);
         let parsed = Self {
             owner: Owner::parse(run, process)?,
             number: number.parse().ok()?,
+            is_slice: slice.is_some(),
         };
         (parsed.to_string() == name).then_some(parsed)
     }
@@ -112,7 +129,11 @@ impl PodCgroup {
 
 impl fmt::Display for PodCgroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{PREFIX}{}.{}", self.owner, self.number)
+        let name = format!("{PREFIX}{}.{}", self.owner, self.number);
+        if self.is_slice {
+            return write!(f, "{}{SLICE}", name.replace('-', "_"));
+        }
+        f.write_str(&name)
     }
 }
 
@@ -168,9 +189,6 @@ impl Hierarchies {
     pub(super) fn suit(&self, pid: u32, told: &str) -> Result<(), CgroupError> {
         let memory = self.memory()?;
         let path = memory.path(told).ok_or(CgroupError::NoHierarchy)?;
-        if path.rsplit('.').next() == Some("scope") {
-            return Err(CgroupError::Systemd(path.to_owned()));
-        }
         let elsewhere = || CgroupError::Elsewhere(path.to_owned());
         if path.starts_with("/..") {
             return Err(elsewhere());
@@ -189,6 +207,9 @@ impl Hierarchies {
 
     /// Makes a cgroup whose processes may use so much memory together, and no swap.
     pub(super) fn make(&self, cgroup: &PodCgroup, bytes: u64) -> Result<(), CgroupError> {
+        if cgroup.is_slice {
+            return Ok(slice::start(&cgroup.to_string(), bytes)?);
+        }
         let memory = self.memory()?;
         let own = memory.root.join(cgroup.to_string());
         fs::create_dir(&own).map_err(at(&own))?;
@@ -205,6 +226,9 @@ impl Hierarchies {
         let own: Vec<PathBuf> = own.filter(|own| is_folder(own)).collect();
         if own.iter().any(|own| is_populated(own, DEPTH)) {
             return Err(CgroupError::Busy);
+        }
+        if cgroup.is_slice {
+            slice::stop(&cgroup.to_string())?;
         }
         own.iter().try_for_each(|own| remove(own, DEPTH))
     }

@@ -10,6 +10,7 @@ mod kubelet;
 mod logs;
 mod owner;
 mod process;
+mod slice;
 
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
@@ -28,6 +29,7 @@ pub use kubelet::KubeletProcess;
 pub use logs::{LogDirectory, LogDirectoryError};
 pub use owner::Owner;
 pub use process::ProcessError;
+pub use slice::SliceError;
 
 use crate::history::{Host, HostInstant, RunId};
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::history::{
-    Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerSpec, ContainerState,
-    ContainerStatus, Entry, Event, EventKind, Host, HostFact, HostInstant, Labels, OciRuntime,
-    PodUid, Reply, Request, RunId, RunInfo, RuntimeNanos, RuntimeVersion, SandboxId, SandboxSpec,
-    SandboxState, SandboxStatus, Seq, StatusCode, StreamEnd, SubscriptionId,
+    Body, CallFault, CallId, CaseRun, CgroupDriver, ContainerId, ContainerListing, ContainerSpec,
+    ContainerState, ContainerStatus, Entry, Event, EventKind, Host, HostFact, HostInstant, Labels,
+    OciRuntime, PodUid, Reply, Request, RunId, RunInfo, RuntimeNanos, RuntimeVersion, SandboxId,
+    SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode, StreamEnd, SubscriptionId,
 };
 use crate::outcome::{
     Capabilities, Largest, Latency, Level, Levels, Limit, Outcome, Profile, RunReport, Verdict,
@@ -47,6 +47,7 @@ pub(super) fn info() -> RunInfo {
             name: Some("runc".to_owned()),
             version: None,
         }),
+        cgroup_driver: Some(CgroupDriver::Systemd),
         host: Some(Host {
             kernel: "6.12.48+deb13-amd64".to_owned(),
             cgroup: Some("2".to_owned()),

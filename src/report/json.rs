@@ -33,8 +33,9 @@
 //! undecided or inconclusive.
 //!
 //! `oci` is the OCI runtime that pods were run with: its `handler`, the `name` of its program and
-//! its `version`. Each is null where the runtime does not tell it; nothing is guessed. `cgroup` is
-//! `1`, `2` or `hybrid`, `load_1min` the load when the run began.
+//! its `version`; `cgroup_driver` is `systemd` or `cgroupfs`. Each is null where the runtime does
+//! not show it; nothing is guessed. `cgroup` is `1`, `2` or `hybrid`, `load_1min` the load when the
+//! run began.
 //!
 //! A latency has `limit`, which is named as [`Limit`] says, `limit_ms`, stretched as the run was
 //! told to, `worst_ms`, and the `case` that saw it first. What never came is no latency, but fails.
@@ -58,6 +59,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
+use crate::history::CgroupDriver;
 use crate::outcome::{
     Capabilities, Levels, Limit, Outcome, RunReport, Standing, Verdict, Violation, Worst,
 };
@@ -119,6 +121,7 @@ struct Runtime<'a> {
     version: &'a str,
     api_version: &'a str,
     oci: Option<Oci<'a>>,
+    cgroup_driver: Option<&'static str>,
 }
 
 /// The OCI runtime that pods were run with, as far as the runtime tells.
@@ -208,6 +211,7 @@ impl<'a> Document<'a> {
                     name: oci.name.as_deref(),
                     version: oci.version.as_deref(),
                 }),
+                cgroup_driver: report.info.cgroup_driver.map(CgroupDriver::name),
             },
             environment: report.info.host.as_ref().map(|host| Environment {
                 kernel: &host.kernel,

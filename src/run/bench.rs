@@ -213,7 +213,10 @@ impl Replay {
                 uid: uuid::Uuid::new_v4().to_string().as_str().into(),
                 labels: drive::run_labels(&self.run),
                 // A cgroup of its own would be the recorded run's, which is gone.
-                cgroup_parent: String::new(),
+                cgroup_parent: match spec.memory_bytes {
+                    Some(_) => String::new(),
+                    None => spec.cgroup_parent.clone(),
+                },
                 memory_bytes: None,
                 // That of the recorded run is gone, too.
                 log_directory: self.log_directory.clone(),

@@ -124,6 +124,8 @@ pub struct RunOptions {
     /// The directory below which the run makes one for the logs of its containers; a usual one if
     /// absent.
     pub log_parent: Option<PathBuf>,
+    /// The cgroup below which those of pods are made; one that suits the runtime if absent.
+    pub cgroup_parent: Option<String>,
     /// Whether to run where a kubelet lives.
     pub allow_kubelet: bool,
     /// Whether cases may set the host's wall clock.

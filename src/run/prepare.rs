@@ -13,7 +13,7 @@ use crate::cri::{Client, ConnectError};
 use crate::drive::{
     self, Caller, ForeignPods, Offered, Session, SessionOptions, StreamError, SweepError,
 };
-use crate::history::{Body, CallFault, Reply, Request, RunId, RunInfo};
+use crate::history::{Body, CallFault, CgroupDriver, Reply, Request, RunId, RunInfo};
 use crate::host::{Kernel, KubeletProcess, LogDirectoryError};
 use crate::metrics::Metrics;
 use crate::model;
@@ -53,15 +53,14 @@ pub enum PrepareError {
     },
     /// Our own image is not to be had.
     #[error(
-        "the runtime cannot pull the suite's image from this host's loopback interface: {fault}\n\
-         Import it instead, and run again:\n  \
-         cri-event-conformance image --output workload.tar\n  \
-         ctr --namespace k8s.io images import workload.tar    (or: skopeo, podman load)\n\
-         or name an image that holds the workload program with --image"
+        "the runtime cannot pull the suite's image from this host's loopback interface: {fault}\n{}",
+        advice(*is_crio)
     )]
     OwnImage {
         /// What the runtime returned.
         fault: CallFault,
+        /// Whether the runtime is CRI-O.
+        is_crio: bool,
     },
     /// The loopback registry cannot be opened.
     #[error("serve the suite's image on the loopback interface: {0}")]
@@ -72,6 +71,33 @@ pub enum PrepareError {
     /// The run was told to stop.
     #[error("interrupted")]
     Interrupted,
+}
+
+/// What to do where the suite's image cannot be pulled, what fits the runtime first.
+fn advice(is_crio: bool) -> String {
+    const REGISTRIES: &str = "Let CRI-O pull from 127.0.0.1 without TLS, and run again: put this into \
+         /etc/containers/registries.conf.d/loopback.conf\n  \
+         [[registry]]\n  \
+         location = \"127.0.0.1\"\n  \
+         insecure = true\n";
+    let (first, import) = if is_crio {
+        let name = workload::imported_name();
+        let import = format!("skopeo copy oci-archive:workload.tar containers-storage:{name}");
+        (format!("{REGISTRIES}Or import it, and run again:"), import)
+    } else {
+        let import =
+            "ctr --namespace k8s.io images import workload.tar    (or: skopeo, podman load)";
+        (
+            "Import it instead, and run again:".to_owned(),
+            import.to_owned(),
+        )
+    };
+    format!(
+        "{first}\n  \
+         cri-event-conformance image --output workload.tar\n  \
+         {import}\n\
+         or name an image that holds the workload program with --image"
+    )
 }
 
 /// Where the history of a run goes: into its verdicts and, if the user wants that, into a file.
@@ -91,10 +117,10 @@ pub(super) async fn connect(
 ) -> Result<(Caller, RunInfo, Recording), RunError> {
     let connecting = async {
         let client = Client::connect(&target.runtime, &target.images, target.deadline).await?;
-        let oci = client.oci_runtime(handler).await;
-        Ok::<_, ConnectError>((client, oci))
+        let beneath = client.beneath(handler).await;
+        Ok::<_, ConnectError>((client, beneath))
     };
-    let (client, oci) = tokio::select! {
+    let (client, beneath) = tokio::select! {
         connected = connecting => connected.map_err(PrepareError::from)?,
         // Nothing has been made yet that could be left behind.
         () = stop.cancelled() => return Err(PrepareError::Interrupted.into()),
@@ -108,7 +134,8 @@ pub(super) async fn connect(
         suite: crate::VERSION.to_owned(),
         endpoint: target.runtime.to_string(),
         runtime: client.version().clone(),
-        oci,
+        oci: beneath.oci,
+        cgroup_driver: beneath.cgroup_driver,
         host: kernel.host(),
         call_deadline: Some(client.deadline()),
     };
@@ -140,6 +167,8 @@ pub(super) async fn prepare(
         endpoint: target.runtime.clone(),
         image,
         log_directory,
+        cgroup_driver: info.cgroup_driver,
+        cgroup_parent: cgroup_parent(options, info),
         runtime_handler: options.runtime_handler.clone(),
         offered: offered(options, kernel),
         timeout_percent: options.timeout_percent,
@@ -160,6 +189,20 @@ pub(super) async fn prepare(
         }
     }
     Ok((session, foreign.all))
+}
+
+/// Below which cgroup pods' are to be: the user's word, else what the runtime can use. With systemd
+/// that must be a slice. This one is there anyway, so that none has to be made and removed.
+fn cgroup_parent(options: &RunOptions, info: &RunInfo) -> String {
+    const SYSTEM: &str = "system.slice";
+    let default = match info.cgroup_driver {
+        Some(CgroupDriver::Systemd) => SYSTEM,
+        Some(CgroupDriver::Cgroupfs) | None => "",
+    };
+    options
+        .cgroup_parent
+        .clone()
+        .unwrap_or_else(|| default.to_owned())
 }
 
 /// Refuses to run where a kubelet lives: it removes pods that it does not know, as the suite's are.
@@ -220,7 +263,10 @@ pub(super) async fn image(
     let own = caller
         .call(None, Request::PullImage(reference.clone()))
         .await;
-    own.map_err(|fault| PrepareError::OwnImage { fault })?;
+    own.map_err(|fault| PrepareError::OwnImage {
+        fault,
+        is_crio: caller.client.version().runtime_name == "cri-o",
+    })?;
     Ok(reference)
 }
 

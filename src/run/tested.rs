@@ -110,6 +110,7 @@ impl RunOptions {
             offered: Offered::default(),
             timeout_percent: 100,
             log_parent: None,
+            cgroup_parent: None,
             allow_kubelet: false,
             allow_clock_steps: false,
             fail_fast: false,

@@ -94,7 +94,9 @@ fn the_model_is_served_to_any_client_and_leaves_nothing() {
     assert_eq!(mode & 0o777, 0o600);
     let ended = suite(["STP-02", "SBX", "-r", &served.endpoint()]).run();
     assert_eq!(ended.code, 0, "{ended:#?}");
-    let swept = suite(["cleanup", "-r", &served.endpoint()]).run();
+    // Other runs on this host have logs at the usual place.
+    let logs = served.folder.path().to_str().unwrap();
+    let swept = suite(["cleanup", "-r", &served.endpoint(), "--log-dir", logs]).run();
     assert_eq!(swept.succeeds(), "nothing to remove\n");
     served.running.send(Signal::INT);
     assert_eq!(served.running.end().code, 0);
@@ -154,18 +156,10 @@ fn what_needs_a_runtime_that_is_there_says_how_to_have_the_model_there() {
 fn no_container_is_made_without_a_log_and_the_runtime_reports_it() {
     let folder = tempfile::tempdir().unwrap();
     let history = folder.path().join("h");
-    let whole = [
-        "-r",
-        "model",
-        "--tier",
-        "full",
-        "--allow",
-        "clock-steps",
-        "--history",
-    ];
+    let whole = ["-r", "model", "--tier", "core", "--history"];
     suite(whole.iter().map(OsStr::new).chain([history.as_os_str()]))
         .run()
         .fails(0, &[]);
     let logs = every_container_has_a_log(&history);
-    assert!(logs > 1_000, "{logs} reports of a log path");
+    assert!(logs > 500, "{logs} reports of a log path");
 }

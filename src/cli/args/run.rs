@@ -63,6 +63,10 @@ pub(in crate::cli) struct RunArgs {
     /// Make the directory for the logs of containers below this one [default: /var/log]
     #[arg(long, value_name = "DIR", help_heading = "Execution")]
     pub(in crate::cli) log_dir: Option<PathBuf>,
+    /// Give pods this parent cgroup, such as test.slice where systemd makes cgroups
+    /// [default: system.slice there, else the runtime's own]
+    #[arg(long, value_name = "CGROUP", help_heading = "Execution")]
+    pub(in crate::cli) cgroup_parent: Option<String>,
     /// Run this image, which must hold the workload program, instead of the suite's own
     #[arg(long, value_name = "REF", help_heading = "Execution")]
     pub(in crate::cli) image: Option<String>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::details;
 use crate::history::wire;
 use crate::history::{
-    Aside, Audience, Body, CallFault, CallId, CaseRun, ContainerFilter, ContainerId,
+    Aside, Audience, Body, CallFault, CallId, CaseRun, CgroupDriver, ContainerFilter, ContainerId,
     ContainerListing, ContainerMetadata, ContainerReport, ContainerSpec, ContainerState,
     ContainerStatus, Entry, Event, EventKind, ExpectationFile, Flaw, Host, HostFact, HostInstant,
     ImageListing, Labels, Observer, OciRuntime, Offers, PlannedCase, PlannedExecution, PodUid,
@@ -169,6 +169,7 @@ fn run_info(run: wire::RunBegan) -> RunInfo {
             load_percent: host.load_percent,
         }),
         call_deadline: run.call_deadline_ns.map(Duration::from_nanos),
+        cgroup_driver: run.cgroup_driver.as_deref().and_then(CgroupDriver::parse),
     }
 }
 

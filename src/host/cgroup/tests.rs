@@ -37,8 +37,14 @@ fn make(folder: &TempDir, path: &str) -> PathBuf {
 #[test]
 fn names_tell_the_run_and_only_ours_are_read() {
     let run = RunId::from("3f2a-9b".to_owned());
-    let cgroup = PodCgroup::new(&run, 7);
+    let cgroup = PodCgroup::new(&run, 7, CgroupDriver::Cgroupfs);
     assert_eq!(PodCgroup::parse(&cgroup.to_string()), Some(cgroup.clone()));
+    let slice = PodCgroup::new(&run, 7, CgroupDriver::Systemd);
+    assert_eq!(PodCgroup::parse(&slice.to_string()), Some(slice.clone()));
+    // A dash would make it a slice within others.
+    let name = slice.parent();
+    assert!(name.starts_with("cri_event_conformance_3f2a_9b.") && name.ends_with(".7.slice"));
+    assert!(!name.contains('-') && !name.contains('/'), "{name}");
     assert_eq!(
         (cgroup.owner().run(), cgroup.path().chars().next()),
         ("3f2a-9b", Some('/'))
@@ -177,11 +183,9 @@ fn a_runtime_suits_whose_cgroups_are_plain_and_in_sight() {
     let suit = |told| hierarchies.suit(17, told);
     assert!(suit("9:pids:/\n4:cpu,memory:/k8s.io/abc\n0::/\n").is_ok());
     assert!(hierarchies.suit(18, "4:memory:/k8s.io/abc\n").is_err());
-    let systemd = suit("4:memory:/system.slice/cri-containerd-abc.scope\n");
-    assert!(
-        matches!(systemd, Err(CgroupError::Systemd(_))),
-        "{systemd:?}"
-    );
+    let scope = make(&folder, "memory/system.slice/cri-containerd-abc.scope");
+    fs::write(scope.join("cgroup.procs"), "17\n").expect("a new file");
+    assert!(suit("4:memory:/system.slice/cri-containerd-abc.scope\n").is_ok());
     for elsewhere in ["4:memory:/../k8s.io/abc\n", "4:memory:/other/abc\n"] {
         let found = suit(elsewhere);
         assert!(matches!(found, Err(CgroupError::Elsewhere(_))), "{found:?}");

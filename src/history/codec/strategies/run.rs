@@ -4,11 +4,12 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::{Just, Strategy, any};
 use proptest::prop_oneof;
+use proptest::sample::select;
 
 use super::{duration, runtime_version, text};
 use crate::history::{
-    Audience, ExpectationFile, Host, OciRuntime, Offers, PlannedCase, PlannedExecution, RunId,
-    RunInfo, RunPlan,
+    Audience, CgroupDriver, ExpectationFile, Host, OciRuntime, Offers, PlannedCase,
+    PlannedExecution, RunId, RunInfo, RunPlan,
 };
 
 pub(in crate::history::codec) fn run_info() -> impl Strategy<Value = RunInfo> {
@@ -17,14 +18,16 @@ pub(in crate::history::codec) fn run_info() -> impl Strategy<Value = RunInfo> {
         option::of(oci()),
         option::of(host()),
         option::of(duration()),
+        option::of(select(vec![CgroupDriver::Systemd, CgroupDriver::Cgroupfs])),
     );
     (about, found).prop_map(
-        |((run, suite, endpoint, runtime), (oci, host, call_deadline))| RunInfo {
+        |((run, suite, endpoint, runtime), (oci, host, call_deadline, cgroup_driver))| RunInfo {
             run: RunId::from(run),
             suite,
             endpoint,
             runtime,
             oci,
+            cgroup_driver,
             host,
             call_deadline,
         },

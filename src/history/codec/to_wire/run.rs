@@ -60,5 +60,6 @@ pub(super) fn run_began(info: &RunInfo) -> wire::RunBegan {
             load_percent: host.load_percent,
         }),
         call_deadline_ns: info.call_deadline.map(nanos),
+        cgroup_driver: info.cgroup_driver.map(|driver| driver.name().to_owned()),
     }
 }
