@@ -32,7 +32,7 @@ container_cgroups() {
 cgroups_in_log() {
   local root
   for root in $(cgroup_roots); do
-    find "$root" -type d -regextype egrep -regex '.*/(crio-)?(conmon-)?[0-9a-f]{64}' -printf '/%P\n'
+    find "$root" -type d -regextype egrep -regex '.*/(crio-)?(conmon-)?[0-9a-f]{64}' -printf '/%P\n' 2>/dev/null
   done | grep -F -f <(grep -ohE "[0-9a-f]{64}" "$log" 2>/dev/null | sort -u)
 }
 
