@@ -37,10 +37,10 @@ obtain() {
 # find_binary SUITE PACKAGE NAME: Debian moves binaries between bin and sbin.
 find_binary() {
   local file
-  for file in "$ci_dir/$1/$2"/usr/{bin,sbin}/"$3"; do
+  for file in "$ci_dir/$1/$2"/usr/{bin,sbin,libexec}/"$3"; do
     [[ -x $file ]] && echo "$file" && return 0
   done
-  die "Debian $1's package $2 has no $3 in usr/bin or usr/sbin"
+  die "Debian $1's package $2 has no $3 in usr/bin, sbin or libexec"
 }
 
 cni_bin_dir() { echo "$ci_dir/$1/containernetworking-plugins/usr/lib/cni"; }
@@ -163,7 +163,7 @@ fetch_libraries() {
   [[ -e $libs/.has-$package ]] && return 0
   ensure_package_list "$suite"
   names=$(own_apt "$suite" cache depends --recurse --no-recommends --no-suggests --no-conflicts \
-    --no-breaks --no-replaces --no-enhances "$package" patchelf | grep -xE 'lib[a-z0-9.+-]+' | sort -u)
+    --no-breaks --no-replaces --no-enhances "$package" patchelf | grep -xE '(lib|zlib)[a-z0-9.+-]+' | sort -u)
   # shellcheck disable=SC2086 # One word per package.
   download "$suite" $names patchelf
   for name in "$ci_dir/$suite/debs"/*.deb; do

@@ -5,6 +5,7 @@
 suite=$repo/target/release/cri-event-conformance
 ctl=$repo/ci/containerd
 folder='' # Of the user's own programs, instead of Debian's.
+launcher=() # The command that runs the suite elsewhere, if anything does.
 ours=() # The runtimes that this script started, and stops.
 
 known_runtime() {
@@ -132,9 +133,24 @@ run_suite() {
   local out=$repo/target/conformance expectations=$repo/ci/expectations/$1.yaml options=()
   [[ ! -e $expectations ]] || options=(--expectations "$expectations")
   mkdir -p "$out"
-  [[ $1 == model ]] || offer "$1"
-  await "$suite" --runtime-endpoint "$2" --junit "$out/junit.xml" --json "$out/report.json" \
+  [[ $1 == model || -n ${launcher[*]} ]] || offer "$1"
+  await "${launcher[@]}" "$suite" --runtime-endpoint "$2" --junit "$out/junit.xml" --json "$out/report.json" \
     --history "$out/history.binpb" "${options[@]}" "${@:3}"
+}
+
+# run_suite_in_vm DIST DRIVER ARGS...: the same, on containerd in an emulated machine.
+run_suite_in_vm() {
+  local dist=$1 runtime=containerd-2.1 patience=()
+  require_root
+  [[ $dist != trixie ]] || runtime=containerd-1.7
+  launcher=("$repo/ci/vm" run --dist "$dist" --cgroup-driver "$2" --timeout "${CRI_CI_VM_TIMEOUT:-21600}" "$repo")
+  shift 2
+  [[ " $*" =~ \ (-t|--timeout[ =]) ]] || patience+=(--timeout 300s)
+  [[ " $*" == *" --timeout-scale"* ]] || patience+=(--timeout-scale 5)
+  ensure_build_tools
+  "$repo/ci/vm" build "$dist"
+  build_suite
+  run_suite "$runtime" unix:///run/containerd/containerd.sock "${patience[@]}" "$@"
 }
 
 # run_matrix RUNTIME ENDPOINT ARGS...: the proof that the suite can fail; without an endpoint, on the
