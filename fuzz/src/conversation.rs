@@ -326,11 +326,12 @@ impl Talk {
     }
 
     fn end(mut self, end: u8) -> Vec<Entry> {
-        let end = match end % 5 {
+        let end = match end % 6 {
             0 => Some(StepsEnd::Complete),
             1 => Some(StepsEnd::Unmet),
             2 => Some(StepsEnd::Inconclusive(String::new())),
             3 => Some(StepsEnd::Error(String::new())),
+            4 => Some(StepsEnd::NotApplicable(String::new())),
             _ => None,
         };
         if let Some(end) = end {

@@ -127,6 +127,7 @@ impl CaseRunner {
             Ok(()) => StepsEnd::Complete,
             Err(Abort::Unmet) => StepsEnd::Unmet,
             Err(Abort::Inconclusive(reason)) => StepsEnd::Inconclusive(reason),
+            Err(Abort::NotApplicable(reason)) => StepsEnd::NotApplicable(reason),
             Err(Abort::Error(reason)) => StepsEnd::Error(reason),
         }
     }

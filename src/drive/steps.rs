@@ -26,6 +26,7 @@ use crate::limits;
 pub(super) enum Abort {
     Unmet,
     Inconclusive(String),
+    NotApplicable(String),
     Error(String),
 }
 

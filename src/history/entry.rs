@@ -205,6 +205,9 @@ pub enum StepsEnd {
     Inconclusive(String),
     /// A step could not be done, for this reason.
     Error(String),
+    /// The runtime does otherwise than the case presumes, and may: it refuses earlier, say, or not
+    /// at all.
+    NotApplicable(String),
 }
 
 /// How a stream ended.

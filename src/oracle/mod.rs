@@ -61,6 +61,8 @@ pub enum Undecided {
     Error(String),
     /// The situation did not arise.
     Inconclusive(String),
+    /// The runtime does otherwise than the case presumes, and may.
+    Skip(String),
 }
 
 /// Judges a case by its expectations, on what its steps caused.
@@ -86,6 +88,9 @@ pub fn judge(case: &Case, history: &CaseHistory) -> Judgement {
         }
         Some(StepsEnd::Inconclusive(reason)) => {
             judgement.undecided = Some(Undecided::Inconclusive(reason.clone()));
+        }
+        Some(StepsEnd::NotApplicable(reason)) => {
+            judgement.undecided = Some(Undecided::Skip(reason.clone()));
         }
         Some(StepsEnd::Error(reason)) => {
             judgement.undecided = Some(Undecided::Error(reason.clone()));

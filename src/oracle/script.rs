@@ -117,6 +117,7 @@ impl Script {
             ["end", "unmet"] => self.end(StepsEnd::Unmet),
             ["end", "error"] => self.end(StepsEnd::Error("interrupted".to_owned())),
             ["end", "inconclusive"] => self.end(StepsEnd::Inconclusive("no race".to_owned())),
+            ["end", "not-applicable"] => self.end(StepsEnd::NotApplicable("refused".to_owned())),
             ["kills", number] => {
                 let kills = number.parse().expect("a number");
                 let fact = HostFact::OomKills(kills);

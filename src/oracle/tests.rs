@@ -30,6 +30,7 @@ fn check(level: Level, provokes: Option<Situation>, script: &str, expect: Expect
         None => String::new(),
         Some(Undecided::Error(reason)) => format!("error: {reason}\n"),
         Some(Undecided::Inconclusive(reason)) => format!("inconclusive: {reason}\n"),
+        Some(Undecided::Skip(reason)) => format!("skip: {reason}\n"),
     };
     let advice = render(&judgement.advice).replace("ORD-01", "advice");
     expect.assert_eq(&(render(&judgement.violations) + &advice + &undecided));
@@ -135,6 +136,18 @@ fn an_inconclusive_case_convicts_nobody() {
         &format!("{RUNNING}; end inconclusive"),
         expect![[r#"
             inconclusive: no race
+        "#]],
+    );
+}
+
+#[test]
+fn a_case_that_a_runtime_does_not_suit_is_skipped() {
+    check(
+        Level::Must,
+        None,
+        &format!("{RUNNING}; end not-applicable"),
+        expect![[r#"
+            skip: refused
         "#]],
     );
 }

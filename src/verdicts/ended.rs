@@ -65,6 +65,7 @@ impl EndedCase {
             (outcome.verdict, outcome.reason) = match judgement.undecided {
                 Some(Undecided::Error(reason)) => (Verdict::Error, Some(reason)),
                 Some(Undecided::Inconclusive(reason)) => (Verdict::Inconclusive, Some(reason)),
+                Some(Undecided::Skip(reason)) => (Verdict::Skip, Some(reason)),
                 None if judgement.violations.is_empty() => (Verdict::Pass, None),
                 None => (Verdict::Fail, None),
             };

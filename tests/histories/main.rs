@@ -114,6 +114,7 @@ fn judge_as(case: &Case, entries: &[Entry]) -> Judged {
     let (verdict, reason) = match judgement.undecided {
         Some(Undecided::Error(reason)) => ("error", Some(reason)),
         Some(Undecided::Inconclusive(reason)) => ("inconclusive", Some(reason)),
+        Some(Undecided::Skip(reason)) => ("skip", Some(reason)),
         None if judgement.violations.is_empty() => ("pass", None),
         None => ("fail", None),
     };

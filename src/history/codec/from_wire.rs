@@ -262,6 +262,7 @@ fn steps_end(end: wire::steps_ended::End) -> StepsEnd {
         From::Complete(wire::Empty {}) => StepsEnd::Complete,
         From::Unmet(wire::Empty {}) => StepsEnd::Unmet,
         From::Inconclusive(reason) => StepsEnd::Inconclusive(reason),
+        From::NotApplicable(reason) => StepsEnd::NotApplicable(reason),
         From::Error(reason) => StepsEnd::Error(reason),
     }
 }

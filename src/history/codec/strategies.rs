@@ -172,6 +172,7 @@ fn steps_end() -> impl Strategy<Value = StepsEnd> {
         Just(StepsEnd::Complete),
         Just(StepsEnd::Unmet),
         text().prop_map(StepsEnd::Inconclusive),
+        text().prop_map(StepsEnd::NotApplicable),
         text().prop_map(StepsEnd::Error),
     ]
 }

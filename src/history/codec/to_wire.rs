@@ -177,6 +177,7 @@ fn steps_end(end: &StepsEnd) -> wire::steps_ended::End {
         StepsEnd::Complete => To::Complete(wire::Empty {}),
         StepsEnd::Unmet => To::Unmet(wire::Empty {}),
         StepsEnd::Inconclusive(reason) => To::Inconclusive(reason.clone()),
+        StepsEnd::NotApplicable(reason) => To::NotApplicable(reason.clone()),
         StepsEnd::Error(reason) => To::Error(reason.clone()),
     }
 }

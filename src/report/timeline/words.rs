@@ -55,6 +55,7 @@ pub(super) fn steps_end(end: &StepsEnd) -> String {
     match end {
         StepsEnd::Complete => "has done its steps".to_owned(),
         StepsEnd::Unmet => "has waited in vain".to_owned(),
+        StepsEnd::NotApplicable(reason) => format!("skipped: {}", cut(reason, MESSAGE)),
         StepsEnd::Inconclusive(reason) => format!("proves nothing: {}", cut(reason, MESSAGE)),
         StepsEnd::Error(reason) => format!("cannot go on: {}", cut(reason, MESSAGE)),
     }

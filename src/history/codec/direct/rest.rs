@@ -251,6 +251,7 @@ fn steps_ended(message: &[u8]) -> Option<Body> {
             3 => once(&mut end, nothing(value, StepsEnd::Unmet)?)?,
             4 => once(&mut end, StepsEnd::Inconclusive(value.text()?))?,
             5 => once(&mut end, StepsEnd::Error(value.text()?))?,
+            6 => once(&mut end, StepsEnd::NotApplicable(value.text()?))?,
             _ => return None,
         }
     }
