@@ -30,7 +30,8 @@
 //! | [`host`] | clocks, kernel facts, processes, cgroups of our own, the user's command | history |
 //! | [`workload`] | the program that containers run, its image, a loopback registry | nothing |
 //! | [`metrics`] | a kubelet's PLEG metrics, and their HTTP endpoint | nothing |
-//! | [`recorder`] | the history while it grows: one writer's end, many readers | history, host |
+//! | [`files`] | the files that are written, safe from others who may write to the folder | nothing |
+//! | [`recorder`] | the history while it grows: one writer's end, many readers | files, history, host |
 //! | [`cri`] | unary calls and subscriptions, and a server for both; alone knows gRPC | history, host, recorder |
 //! | [`model`] | what a correct runtime does, as a runtime without containers | history, host, workload, cri |
 //! | [`catalogue`] | what is required, what checks it, which defect breaks it, who is known to | all above |
@@ -75,6 +76,7 @@ pub mod catalogue;
 pub mod cli;
 pub mod cri;
 pub mod drive;
+pub mod files;
 pub mod history;
 pub mod host;
 pub mod limits;

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use crate::history::{Body, CallId, Entry, Seq, SubscriptionId, codec};
-use crate::{host, limits};
+use crate::{files, host, limits};
 
 /// Takes entries in. Cheap to clone; all clones record into the same history.
 #[derive(Clone, Debug)]
@@ -284,7 +284,8 @@ async fn write_entries(
             out.write_all(&bytes)?;
         }
         if last {
-            return out.flush();
+            out.flush()?;
+            return files::to_disk(out.get_ref());
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use clap::CommandFactory;
@@ -17,6 +17,7 @@ use crate::case::Tier;
 use crate::catalogue::Catalogue;
 use crate::cri::{Client, Endpoint};
 use crate::drive::{self, Caller, Sabotage, TeardownPolicy};
+use crate::files::Draft;
 use crate::history::{RunId, codec};
 use crate::model::{self, Behaviour, ServeError};
 use crate::outcome::Profile;
@@ -331,19 +332,13 @@ fn image(output: &Path, format: ArchiveFormat, tags: &[String]) -> Result<Exit, 
         tags.to_owned()
     };
     let image = Image::build(&BTreeMap::new());
-    let written = File::create(output).and_then(|file| {
-        let mut out = BufWriter::new(file);
-        match format {
-            ArchiveFormat::OciArchive => image.write_oci_archive(&tags, &mut out)?,
-            ArchiveFormat::DockerArchive => image.write_docker_archive(&tags, &mut out)?,
-        }
-        out.flush()
+    let written = Draft::open("image", output).and_then(|draft| {
+        draft.complete(|out| match format {
+            ArchiveFormat::OciArchive => image.write_oci_archive(&tags, out),
+            ArchiveFormat::DockerArchive => image.write_docker_archive(&tags, out),
+        })
     });
-    let failed = |fault: io::Error| {
-        let message = format!("error: write the image to {}: {fault}", output.display());
-        Fault::new(Exit::Usage, message)
-    };
-    written.map_err(failed)?;
+    written.map_err(|fault| Fault::new(Exit::Usage, format!("error: {fault}")))?;
     print(format!("{}: {}\n", output.display(), tags.join(", ")).as_bytes())
 }
 

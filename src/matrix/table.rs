@@ -2,26 +2,22 @@
 
 use std::fmt::Write as _;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::trial::Tried;
 use super::{Matrix, MatrixOptions, Noticed};
 use crate::case::Case;
+use crate::files::{Draft, OutputError};
 use crate::model::defects;
 
 /// A table that cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum MatrixError {
     /// Into a file.
-    #[error("write the matrix to {}: {fault}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        fault: std::io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] OutputError),
     /// To the output.
     #[error("print the matrix: {0}")]
     Output(#[from] std::io::Error),
@@ -71,10 +67,8 @@ pub(super) fn write(
 }
 
 fn to_file(path: &Path, text: &str) -> Result<(), MatrixError> {
-    std::fs::write(path, text).map_err(|fault| MatrixError::File {
-        path: path.to_owned(),
-        fault,
-    })
+    let draft = Draft::open("matrix", path)?;
+    Ok(draft.complete(|out| out.write_all(text.as_bytes()))?)
 }
 
 /// What does not hold, a line for each.

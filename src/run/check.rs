@@ -80,39 +80,28 @@ pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
         json: options.json.as_deref(),
         expectations: options.write_expectations.as_deref(),
         history: None,
+        judged: Some(&options.history),
     })?;
     let judged = open(options).and_then(|file| replay(scope, file));
     let unusable = |fault: String| CheckError {
         path: options.history.clone(),
         fault,
     };
-    let replayed = match judged {
-        Ok(replayed) => replayed,
-        Err(fault) => {
-            outputs.discard();
-            return Err(unusable(fault).into());
-        }
-    };
     let Replayed {
         mut verdicts,
         damage,
-    } = replayed;
+    } = judged.map_err(unusable)?;
     if let Some(damage) = &damage {
         eprintln_quietly(&format!("error: {}", unusable(damage.clone())));
     }
     let report = verdicts.report(damage);
     if !verdicts.has_cases() && options.selection.is_partial() {
-        outputs.discard();
         return Err(nothing_selected(&options.selection, &[]));
     }
     show(options, verdicts.outcomes(), &report);
-    let history = Some(&*options.history);
-    conclude(
-        options.format,
-        outputs,
-        (&report, verdicts.known()),
-        history,
-    )
+    let history = Some(options.history.display().to_string());
+    let told = (&report, verdicts.known());
+    Ok(conclude(options.format, outputs, told, history))
 }
 
 fn open(options: &CheckOptions) -> Result<File, String> {

@@ -15,7 +15,7 @@ pub enum Exit {
     /// The command line or a case file is wrong, or a file is no history. Nothing was run.
     Usage = 2,
     /// We could not decide: the runtime cannot be reached or was lost, it has no events, the run
-    /// was interrupted, or the recorded history is not whole.
+    /// was interrupted, the recorded history is not whole, or a report could not be written.
     Undecided = 3,
     /// No case ran: the selection is empty, or every case was skipped.
     NothingRan = 4,
@@ -28,7 +28,7 @@ Exit codes:
   1  non-conformant: the runtime broke such a rule (or an expected failure passed)
   2  wrong usage, a wrong case file, or no history; nothing was run
   3  undecided: the runtime could not be reached or was lost, it has no events, the run was
-     interrupted, or a recorded history is not whole
+     interrupted, a recorded history is not whole, or a report could not be written
   4  nothing ran: no case was selected, or all were skipped";
 
 impl Exit {

@@ -239,15 +239,24 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
         json: options.json.as_deref(),
         expectations: options.write_expectations.as_deref(),
         history,
+        judged: None,
     })?;
     let listed = known.as_ref().map(Known::parse);
     let listed = listed.and_then(Result::ok).unwrap_or_default();
     match run_plan(options, known, planned, &mut outputs, Shown::OnConsole) {
-        Ok(report) => conclude(options.format, outputs, (&report, &listed), history),
-        Err(fault) => {
-            outputs.discard();
-            Err(fault)
+        Ok(report) => {
+            let history = history.map(|path| match outputs.history_is_whole() {
+                true => path.display().to_string(),
+                false => format!("{}, which is not whole", path.display()),
+            });
+            Ok(conclude(
+                options.format,
+                outputs,
+                (&report, &listed),
+                history,
+            ))
         }
+        Err(fault) => Err(fault),
     }
 }
 
@@ -337,6 +346,7 @@ fn run_plan(
     end(&caller, removed, faults);
     let mut report = execution.report();
     let unwritten = runtime.block_on(finish_history(file));
+    outputs.history_ended(unwritten.is_none());
     report.faults.extend(unwritten);
     if !reactor.is_simulated() {
         tell_kept(&info, &kept);
@@ -460,21 +470,22 @@ async fn finish_history(history: Option<HistoryFile>) -> Option<String> {
     Some(format!("the history could not be written whole: {fault}"))
 }
 
-/// Prints the summary, writes the reports, and returns the run's exit code.
+/// Writes the reports, prints the summary, and returns the run's exit code. A report that cannot be
+/// written keeps none of this back.
 fn conclude(
     format: Format,
     outputs: Outputs,
     (report, known): (&RunReport, &Known),
-    history: Option<&Path>,
-) -> Result<Exit, RunError> {
-    let written = outputs.write(report, known)?;
+    history: Option<String>,
+) -> Exit {
+    let written = outputs.write(report, known);
     let mut summary = report::summary(report);
-    for line in written {
+    for line in written.lines {
         summary.push_str(&line);
         summary.push('\n');
     }
     if let Some(history) = history {
-        summary.extend(["history: ", &history.display().to_string(), "\n"]);
+        summary.extend(["history: ", &history, "\n"]);
     }
     if format == Format::Json {
         eprintln_quietly(summary.trim_end());
@@ -482,7 +493,13 @@ fn conclude(
         // A reader that is gone has been told of in the report.
         let _ = io::stdout().write_all(summary.as_bytes());
     }
-    Ok(Exit::of(report))
+    for fault in &written.faults {
+        eprintln_quietly(&format!("error: {fault}"));
+    }
+    match Exit::of(report) {
+        Exit::Conformant if !written.faults.is_empty() => Exit::Undecided,
+        exit => exit,
+    }
 }
 
 /// Prints to the error stream; if nobody reads it, nothing is lost.

@@ -2,21 +2,14 @@
 //! written is told at once; a report replaces its predecessor only when it is complete.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::files::Draft;
+pub use crate::files::OutputError;
 use crate::outcome::RunReport;
 use crate::report;
 use crate::verdicts::{self, Known};
-
-/// A file cannot be written.
-#[derive(Debug, thiserror::Error)]
-#[error("write the {what} to {}: {fault}", path.display())]
-pub struct OutputError {
-    what: &'static str,
-    path: PathBuf,
-    fault: io::Error,
-}
 
 /// Where the user wants what.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,6 +18,8 @@ pub(super) struct Places<'a> {
     pub(super) json: Option<&'a Path>,
     pub(super) expectations: Option<&'a Path>,
     pub(super) history: Option<&'a Path>,
+    /// A history that is read.
+    pub(super) judged: Option<&'a Path>,
 }
 
 /// The files that the user asked for.
@@ -33,212 +28,97 @@ pub(super) struct Outputs {
     junit: Option<Draft>,
     json: Option<Draft>,
     expectations: Option<Draft>,
-    history: Option<NewHistory>,
+    history: Option<Draft>,
+    history_is_cut: bool,
 }
 
-/// A history's file before its run has begun: an older one at its place is still whole.
-#[derive(Debug)]
-struct NewHistory {
-    path: PathBuf,
-    file: File,
-    /// Whether there was none before.
-    made: bool,
-}
-
-/// A file that is written beside its place and moved there once it is complete.
-#[derive(Debug)]
-struct Draft {
-    what: &'static str,
-    path: PathBuf,
-    file: File,
-    /// None where the place is no regular file, such as a pipe: that is written directly.
-    beside: Option<PathBuf>,
+/// What became of the reports.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    /// A line for each that is there now.
+    pub(super) lines: Vec<String>,
+    /// Why others are not.
+    pub(super) faults: Vec<OutputError>,
 }
 
 impl Outputs {
+    /// Drafts of all of them; where that fails, none is left.
     pub(super) fn open(places: Places<'_>) -> Result<Self, OutputError> {
-        let mut outputs = Self::default();
-        match outputs.open_each(places) {
-            Ok(()) => Ok(outputs),
-            Err(fault) => {
-                outputs.discard();
-                Err(fault)
-            }
-        }
+        let open = |what, path: Option<&Path>| path.map(|path| Draft::open(what, path)).transpose();
+        let new = |path| Draft::open_new("expectation file", path);
+        let outputs = Self {
+            junit: open("JUnit report", places.junit)?,
+            json: open("JSON report", places.json)?,
+            expectations: places.expectations.map(new).transpose()?,
+            history: open("history", places.history)?,
+            history_is_cut: false,
+        };
+        outputs.differ(places.judged)?;
+        Ok(outputs)
     }
 
-    fn open_each(&mut self, places: Places<'_>) -> Result<(), OutputError> {
-        let open = |what, path: Option<&Path>| path.map(|path| Draft::open(what, path)).transpose();
-        self.junit = open("JUnit report", places.junit)?;
-        self.json = open("JSON report", places.json)?;
-        self.expectations = places
-            .expectations
-            .map(Draft::of_expectations)
-            .transpose()?;
-        self.history = places.history.map(NewHistory::open).transpose()?;
+    fn differ(&self, judged: Option<&Path>) -> Result<(), OutputError> {
+        let drafts = [&self.junit, &self.json, &self.expectations, &self.history];
+        let drafts: Vec<&Draft> = drafts.into_iter().flatten().collect();
+        for (place, draft) in drafts.iter().enumerate() {
+            for before in &drafts[..place] {
+                draft.differs_from(before.what(), before.path())?;
+            }
+            if let Some(judged) = judged {
+                draft.differs_from("history", judged)?;
+            }
+        }
         Ok(())
     }
 
-    /// The history's file, emptied for the run that now begins.
+    /// The history's file, for the run that now begins.
     pub(super) fn begin_history(&mut self) -> Result<Option<File>, OutputError> {
-        self.history.take().map(NewHistory::begin).transpose()
+        self.history.take().map(Draft::begin).transpose()
+    }
+
+    /// The run is over, and its history was written to the end or not.
+    pub(super) fn history_ended(&mut self, is_whole: bool) {
+        self.history_is_cut = !is_whole;
+    }
+
+    /// Whether nothing of the history was lost.
+    pub(super) fn history_is_whole(&self) -> bool {
+        !self.history_is_cut
     }
 
     /// The files that are of no use unless the run comes to a report.
     pub(super) fn unfinished(&self) -> Vec<PathBuf> {
-        let drafts = [&self.junit, &self.json, &self.expectations];
-        let drafts = drafts.into_iter().flatten();
-        drafts.filter_map(|draft| draft.beside.clone()).collect()
+        let drafts = [&self.junit, &self.json, &self.expectations, &self.history];
+        let places = drafts.into_iter().flatten().filter_map(Draft::beside);
+        places.map(Path::to_owned).collect()
     }
 
-    /// Writes the reports and says which. `known` is what the run was judged by.
-    pub(super) fn write(
-        self,
-        report: &RunReport,
-        known: &Known,
-    ) -> Result<Vec<String>, OutputError> {
-        let mut written = Vec::new();
-        for (draft, write) in [
-            (
-                self.junit,
-                junit as fn(&RunReport, &mut dyn Write) -> io::Result<()>,
-            ),
-            (self.json, json),
-        ] {
-            let Some(draft) = draft else { continue };
-            written.push(format!("{}: {}", draft.what, draft.path.display()));
-            draft.complete(|out| write(report, out))?;
-        }
-        if let Some(draft) = self.expectations {
-            written.push(format!("{}: {}", draft.what, draft.path.display()));
-            let text = verdicts::expectations(report, known);
-            draft.complete(|out| out.write_all(text.as_bytes()))?;
-        }
-        Ok(written)
-    }
-
-    /// Removes what was begun, for a run that did not come to a report.
-    pub(super) fn discard(self) {
-        let mut useless = self.unfinished();
-        useless.extend(self.history.filter(|new| new.made).map(|new| new.path));
-        remove(&useless);
+    /// Writes each report that can be written. `known` is what the run was judged by.
+    pub(super) fn write(self, report: &RunReport, known: &Known) -> Written {
+        let mut written = Written::default();
+        written.add(self.junit, |out| report::junit::write(report, out));
+        written.add(self.json, |out| report::json::write(report, out));
+        written.add(self.expectations, |out| {
+            out.write_all(verdicts::expectations(report, known).as_bytes())
+        });
+        written
     }
 }
 
-fn junit(report: &RunReport, out: &mut dyn Write) -> io::Result<()> {
-    report::junit::write(report, out)
-}
-
-fn json(report: &RunReport, out: &mut dyn Write) -> io::Result<()> {
-    report::json::write(report, out)
+impl Written {
+    fn add(&mut self, draft: Option<Draft>, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
+        let Some(draft) = draft else { return };
+        let line = format!("{}: {}", draft.what(), draft.path().display());
+        match draft.complete(write) {
+            Ok(()) => self.lines.push(line),
+            Err(fault) => self.faults.push(fault),
+        }
+    }
 }
 
 /// Removes files that are empty and ours; if one stays, it harms nobody.
 pub(super) fn remove(files: &[PathBuf]) {
     for file in files {
         let _ = fs::remove_file(file);
-    }
-}
-
-impl NewHistory {
-    fn open(path: &Path) -> Result<Self, OutputError> {
-        let made = !path.exists();
-        let mut options = File::options();
-        options.write(true).create(true).truncate(false);
-        let file = options
-            .open(path)
-            .map_err(|fault| Self::fault(path, fault))?;
-        Ok(Self {
-            path: path.to_owned(),
-            file,
-            made,
-        })
-    }
-
-    fn begin(self) -> Result<File, OutputError> {
-        // A pipe or a device has no length to set.
-        if self.file.metadata().is_ok_and(|meta| meta.is_file()) {
-            let emptied = self.file.set_len(0);
-            emptied.map_err(|fault| Self::fault(&self.path, fault))?;
-        }
-        Ok(self.file)
-    }
-
-    fn fault(path: &Path, fault: io::Error) -> OutputError {
-        OutputError {
-            what: "history",
-            path: path.to_owned(),
-            fault,
-        }
-    }
-}
-
-impl Draft {
-    /// A file that people edit, so that there must be none yet.
-    fn of_expectations(path: &Path) -> Result<Self, OutputError> {
-        let what = "expectation file";
-        if path.exists() {
-            let fault = "it is there already, and what people wrote into it would be lost; name a \
-                         new file, and compare the two";
-            return Err(OutputError {
-                what,
-                path: path.to_owned(),
-                fault: io::Error::other(fault),
-            });
-        }
-        Self::open(what, path)
-    }
-
-    fn open(what: &'static str, path: &Path) -> Result<Self, OutputError> {
-        let failed = |fault| OutputError {
-            what,
-            path: path.to_owned(),
-            fault,
-        };
-        let special = match fs::metadata(path) {
-            Ok(meta) if meta.is_dir() => {
-                return Err(failed(io::Error::other("it is a directory; name a file")));
-            }
-            Ok(meta) => !meta.is_file(),
-            Err(_) => false,
-        };
-        if special {
-            let file = File::options().write(true).open(path).map_err(failed)?;
-            return Ok(Self {
-                what,
-                path: path.to_owned(),
-                file,
-                beside: None,
-            });
-        }
-        let mut beside = path.to_owned().into_os_string();
-        beside.push(format!(".{}.part", std::process::id()));
-        let beside = PathBuf::from(beside);
-        let file = File::create(&beside).map_err(failed)?;
-        Ok(Self {
-            what,
-            path: path.to_owned(),
-            file,
-            beside: Some(beside),
-        })
-    }
-
-    fn complete(
-        self,
-        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<(), OutputError> {
-        let Self {
-            what,
-            path,
-            file,
-            beside,
-        } = self;
-        let mut out = BufWriter::new(file);
-        let written = write(&mut out).and_then(|()| out.flush());
-        let moved = written.and_then(|()| match &beside {
-            Some(beside) => fs::rename(beside, &path),
-            None => Ok(()),
-        });
-        moved.map_err(|fault| OutputError { what, path, fault })
     }
 }

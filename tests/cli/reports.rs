@@ -2,6 +2,7 @@
 //! expectations.
 
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use serde_json::Value;
@@ -160,6 +161,77 @@ fn no_file_that_is_there_is_written_over() {
     }
     let left = fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(left, 1);
+}
+
+/// A report that cannot be written: a device on which there is no space.
+const FULL: &str = "/dev/full";
+
+#[test]
+fn a_report_that_cannot_be_written_keeps_no_verdict_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = "error: write the JUnit report to /dev/full: No space left";
+    for (defects, code) in [(&[][..], 3), (&DROPS, 1)] {
+        let reports = ["--junit", FULL, "--json", "r.json"];
+        let args = [&CASES[..], defects, &reports].concat();
+        let ended = model(&folder, &args).fails(code, &[told]);
+        assert!(ended.out.contains("profile "), "{ended:#?}");
+        assert!(ended.out.contains("JSON report: r.json"), "{ended:#?}");
+        assert!(!ended.out.contains("JUnit report: "), "{ended:#?}");
+        serde_json::from_str::<Value>(&text(&folder, "r.json")).unwrap();
+        fs::remove_file(folder.path().join("r.json")).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_history_that_cannot_be_written_is_not_said_to_be_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let ended = model(&folder, &["ORD-01", "--history", FULL]).fails(3, &[]);
+    let told = "history: /dev/full, which is not whole";
+    assert!(ended.out.contains(told), "{ended:#?}");
+}
+
+#[test]
+fn two_reports_at_one_place_are_refused_before_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("x"), "older").unwrap();
+    for (one, other) in [
+        ("--junit", "--json"),
+        ("--json", "--history"),
+        ("--junit", "--history"),
+    ] {
+        let args = ["ORD-01", one, "x", other, "./x"];
+        let ended = model(&folder, &args).fails(2, &["to ./x: that is where the"]);
+        assert_eq!(ended.out, "");
+    }
+    let judged = inside(&folder, &["check", "x", "--json", "x"]);
+    judged.fails(2, &["to x: that is where the history is"]);
+    assert_eq!(text(&folder, "x"), "older");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn all_that_is_written_is_its_owners_alone_and_follows_no_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = ["j.xml", "r.json", "h", "known.yaml", "image.tar"];
+    let victim = folder.path().join("victim");
+    fs::write(&victim, "precious").unwrap();
+    for name in ["j.xml", "r.json", "h", "image.tar"] {
+        symlink(&victim, folder.path().join(name)).unwrap();
+    }
+    let files = ["--junit", "j.xml", "--json", "r.json", "--history", "h"];
+    let known = ["--write-expectations", "known.yaml"];
+    let args = [&["ORD-01"][..], &DROPS, &files, &known].concat();
+    model(&folder, &args).fails(1, &[]);
+    inside(&folder, &["image", "--output", "image.tar"]).fails(0, &[]);
+    for name in names {
+        let meta = fs::symlink_metadata(folder.path().join(name)).unwrap();
+        assert!(meta.is_file(), "{name}");
+        assert_eq!(meta.permissions().mode() & 0o777, 0o600, "{name}");
+    }
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+    let left = fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(left, names.len() + 1);
 }
 
 #[test]

@@ -18,6 +18,7 @@ const USES: &[(&str, &[&str])] = &[
     ("limits", &[]),
     ("workload", &[]),
     ("metrics", &[]),
+    ("files", &[]),
     ("host", &["history"]),
     ("outcome", &["history"]),
     ("case", &["history", "outcome"]),
@@ -29,7 +30,7 @@ const USES: &[(&str, &[&str])] = &[
         &["case", "history", "limits", "oracle", "outcome", "plan"],
     ),
     ("report", &["history", "outcome"]),
-    ("recorder", &["history", "host", "limits"]),
+    ("recorder", &["files", "history", "host", "limits"]),
     ("cri", &["history", "host", "limits", "recorder"]),
     ("model", &["cri", "history", "host", "limits", "workload"]),
     (
@@ -48,14 +49,14 @@ const USES: &[(&str, &[&str])] = &[
     (
         "run",
         &[
-            "case", "cri", "drive", "history", "host", "limits", "metrics", "model", "oracle",
-            "outcome", "plan", "recorder", "report", "verdicts", "workload",
+            "case", "cri", "drive", "files", "history", "host", "limits", "metrics", "model",
+            "oracle", "outcome", "plan", "recorder", "report", "verdicts", "workload",
         ],
     ),
     (
         "matrix",
         &[
-            "case", "history", "model", "outcome", "plan", "run", "verdicts",
+            "case", "files", "history", "model", "outcome", "plan", "run", "verdicts",
         ],
     ),
     (
@@ -72,6 +73,7 @@ const USES: &[(&str, &[&str])] = &[
             "catalogue",
             "cri",
             "drive",
+            "files",
             "history",
             "limits",
             "matrix",
@@ -100,8 +102,14 @@ const CRATES: &[(&str, &[&str])] = &[
     ("prometheus_client", &["src/metrics/"]),
     (
         "rustix",
-        &["src/host/", "src/cri/endpoint.rs", "src/run/status.rs"],
+        &[
+            "src/files",
+            "src/host/",
+            "src/cri/endpoint.rs",
+            "src/run/status.rs",
+        ],
     ),
+    ("tempfile", &["src/files"]),
     ("clap", &["src/cli/", "src/main.rs"]),
     (
         "schemars",
