@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use tempfile::{Builder, TempDir};
 use tokio::io::DuplexStream;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -68,13 +69,13 @@ impl Listener {
         };
         let system = |fault| ListenError::System(path.clone(), fault);
         make_room(path).await?;
-        // Bound elsewhere and then moved: under its name nobody can ever use it who may not.
-        let beside = path.with_extension(format!("{}.part", std::process::id()));
+        // Bound in a folder that is ours alone, and then moved: nobody can ever use it who may not,
+        // nor put anything in its place meanwhile.
+        let folder = private_folder_beside(path).map_err(system)?;
+        let beside = folder.path().join("s");
         let listener = UnixListener::bind(&beside).map_err(system)?;
         let private = fs::set_permissions(&beside, Permissions::from_mode(0o600))
             .and_then(|()| fs::hard_link(&beside, path));
-        // It has another name now, or is of no use.
-        let _ = fs::remove_file(&beside);
         match private {
             Ok(()) => {}
             Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => {
@@ -99,6 +100,17 @@ impl Listener {
     pub(super) fn incoming(&mut self) -> Incoming {
         self.incoming.take().expect("a listener is served once")
     }
+}
+
+/// A folder beside a file, for its owner alone. It is removed with all that is in it.
+fn private_folder_beside(path: &Path) -> io::Result<TempDir> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    Builder::new()
+        .prefix(".")
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir_in(folder.unwrap_or(Path::new(".")))
 }
 
 /// Removes the socket of a server that is gone.

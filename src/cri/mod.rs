@@ -7,6 +7,7 @@
 //! [`serve`] makes a CRI server of any [`Backend`].
 
 mod aside;
+mod authority;
 mod client;
 mod connect;
 mod convert;

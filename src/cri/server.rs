@@ -16,6 +16,7 @@ use k8s_cri::v1::runtime_service_server::{RuntimeService, RuntimeServiceServer};
 use tokio_stream::{Stream, StreamExt};
 use tonic::{Response, Status};
 
+use super::authority::AnyAuthority;
 use super::convert::{incoming, outgoing};
 use super::listener::{Incoming, Listener};
 use crate::history::{Aside, CallFault, ContainerId, Event, Reply, Request, SandboxId};
@@ -63,8 +64,13 @@ pub async fn serve<B: Backend>(
         .add_service(with_more)
         .add_service(images);
     match listener.incoming() {
-        Incoming::Socket(connections) => router.serve_with_incoming(connections).await?,
-        Incoming::InProcess(connections) => router.serve_with_incoming(connections).await?,
+        Incoming::Socket(connections) => {
+            let connections = connections.map(|connection| connection.map(AnyAuthority::new));
+            router.serve_with_incoming(connections).await?;
+        }
+        Incoming::InProcess(connections) => {
+            router.serve_with_incoming(connections).await?;
+        }
     }
     Ok(())
 }

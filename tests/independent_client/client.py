@@ -60,10 +60,8 @@ def own_status(event):
 def main(folder, socket):
     sys.path.insert(0, folder)
     cri, services = grpc.protos_and_services("v1.proto")
-    # By default grpcio names the socket's path as the authority, percent-encoded. The h2 crate under
-    # the server takes only what a URI's authority may be; Go's clients say localhost, too.
-    localhost = [("grpc.default_authority", "localhost")]
-    channel = grpc.insecure_channel(f"unix:{socket}", options=localhost)
+    # grpcio names the server by the socket's path, percent-encoded, which is no host's name.
+    channel = grpc.insecure_channel(f"unix:{socket}")
     runtime = services.RuntimeServiceStub(channel)
     images = services.ImageServiceStub(channel)
 
