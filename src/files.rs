@@ -166,7 +166,7 @@ impl Draft {
     }
 }
 
-/// Writes what a file holds to the disk, so that a full one is noticed. A device or a pipe has none.
+/// Writes what a file holds to the disk, so that a full disk is noticed. A device has none.
 ///
 /// # Errors
 /// If that fails.

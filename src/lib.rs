@@ -19,21 +19,23 @@
 //!
 //! | module | what it does | knows |
 //! |---|---|---|
-//! | [`history`] | the record: [`history::Entry`], and [`history::CaseHistory`], the part of one case | nothing |
+//! | [`escape`] | text of others, made fit to be shown | nothing |
+//! | [`history`] | the record: [`history::Entry`], and [`history::CaseHistory`], the part of one case | escape |
 //! | [`outcome`] | verdicts and their evidence | history |
 //! | [`case`] | a case as data: parse, validate, diagnose YAML | history, outcome |
 //! | [`plan`] | which cases run, in what order | case, outcome |
 //! | [`oracle`] | what a history proves: expectations of a case, invariants of every history | case, history, outcome, pleg |
 //! | [`pleg`] | what a kubelet would have believed: its PLEGs, its pod cache | history |
 //! | [`verdicts`] | what a history says of its run: every verdict, the whole report | case, history, oracle, outcome, plan |
-//! | [`report`] | an outcome as text, JUnit, JSON; two reports compared; a history as a timeline | history, outcome |
+//! | [`report`] | an outcome as text, JUnit, JSON; two reports compared; a history as a timeline | history, outcome, escape |
 //! | [`host`] | clocks, kernel facts, processes, cgroups of our own, the user's command | history |
 //! | [`workload`] | the program that containers run, its image, a loopback registry | nothing |
 //! | [`metrics`] | a kubelet's PLEG metrics, and their HTTP endpoint | nothing |
+//! | [`terminal`] | all that is printed goes through it | host, escape |
 //! | [`files`] | the files that are written, safe from others who may write to the folder | nothing |
 //! | [`recorder`] | the history while it grows: one writer's end, many readers | files, history, host |
 //! | [`cri`] | unary calls and subscriptions, and a server for both; alone knows gRPC | history, host, recorder |
-//! | [`model`] | what a correct runtime does, as a runtime without containers | history, host, workload, cri |
+//! | [`model`] | what a correct runtime does, as a runtime without containers | history, host, terminal, workload, cri |
 //! | [`catalogue`] | what is required, what checks it, which defect breaks it, who is known to | all above |
 //! | [`drive`] | does a case's steps, waits, tears down | all above |
 //! | [`run`] | select, prepare, execute, clean up, report | all above |
@@ -51,6 +53,7 @@
 //! * Arrows of the table point one way; `tests/tidy` holds all of this.
 //! * No Rust code knows a case by its name. What a case can say is in `case`, what it does is in
 //!   `drive::CaseRunner`, what it must have seen is in `oracle`.
+//! * Whatever is printed goes through [`terminal`], and text of others through [`escape`] before.
 //! * Every wait has a condition, a bound and a reason; the bounds are in [`limits`].
 //! * Whoever wants the time asks [`host::now`], which follows the simulated clock on a
 //!   [`host::Reactor`] that has one: there a run on the model takes seconds of our time.
@@ -76,6 +79,7 @@ pub mod catalogue;
 pub mod cli;
 pub mod cri;
 pub mod drive;
+pub mod escape;
 pub mod files;
 pub mod history;
 pub mod host;
@@ -90,6 +94,7 @@ pub mod pleg;
 pub mod recorder;
 pub mod report;
 pub mod run;
+pub mod terminal;
 pub mod verdicts;
 pub mod watch;
 pub mod workload;

@@ -84,3 +84,29 @@ pub const OUTSIDE_WAIT: Duration = Duration::from_secs(30);
 /// How long a process may take to end that was killed: the kernel needs some milliseconds, and on a
 /// node without any time to spare some hundred.
 pub const KILL_WAIT: Duration = Duration::from_secs(5);
+
+/// Entries that may wait for `watch` to show them: some seconds of a busy node's events.
+pub const WATCH_ENTRIES: usize = 20_000;
+
+/// Bytes that may wait for it.
+pub const WATCH_BYTES: usize = 32 << 20;
+
+/// Containers and sandboxes that `watch` follows at once: a kubelet runs some hundreds.
+pub const WATCHED: usize = 20_000;
+
+/// The largest answer that is accepted to a list: a kubelet's node has some hundreds of containers
+/// of a kilobyte or two, and what an answer holds takes ten times as much memory, in several calls
+/// at once.
+pub const LIST_BYTES: usize = 4 << 20;
+
+/// Containers or sandboxes that an answer may list; a kubelet's node has some hundreds. What lists
+/// more is not looked at, for it would use up the suite's memory.
+pub const LISTED: usize = 20_000;
+
+/// How many of those may be what was not asked for: whoever lists all of a node's where a few were
+/// asked for does so in each of a run's thousands of lists.
+pub const UNASKED: usize = 1_000;
+
+/// Bytes of history that a run's file may have. The whole catalogue writes some megabytes; who
+/// floods the event stream would fill the disk.
+pub const HISTORY_FILE_BYTES: u64 = 1 << 30;

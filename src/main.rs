@@ -1,9 +1,9 @@
 //! The command line of cri-event-conformance.
 
-use std::io;
 use std::process::ExitCode;
 
 use cri_event_conformance::cli::{self, Cli};
+use cri_event_conformance::terminal;
 
 fn main() -> ExitCode {
     // RUST_LOG tells what the suite itself does; by default only what goes wrong.
@@ -13,10 +13,10 @@ fn main() -> ExitCode {
                 .with_default_directive(tracing_subscriber::filter::LevelFilter::WARN.into())
                 .from_env_lossy(),
         )
-        .with_writer(io::stderr)
+        .with_writer(|| terminal::Errors)
         .init();
     match cli::execute(&Cli::told()) {
         Ok(exit) => exit.into(),
-        Err(fault) => fault.report_to(&mut io::stderr()),
+        Err(fault) => fault.report(),
     }
 }

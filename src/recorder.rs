@@ -38,6 +38,23 @@ struct Window {
     bytes: usize,
     readers: BTreeMap<u64, Place>,
     next_reader: u64,
+    limits: Limits,
+}
+
+/// How much may wait for the slowest reader.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    entries: usize,
+    bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            entries: limits::HISTORY_ENTRIES,
+            bytes: limits::HISTORY_BYTES,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -79,8 +96,18 @@ impl Recorder {
     /// A recorder with an empty history.
     #[must_use]
     pub fn new() -> Self {
+        Self::bounded(limits::HISTORY_ENTRIES, limits::HISTORY_BYTES)
+    }
+
+    /// The same, where no more than this may wait for the slowest reader.
+    #[must_use]
+    pub fn bounded(entries: usize, bytes: usize) -> Self {
+        let window = Window {
+            limits: Limits { entries, bytes },
+            ..Window::default()
+        };
         let shared = Shared {
-            window: Mutex::default(),
+            window: Mutex::new(window),
             length: watch::Sender::new(0),
             calls: AtomicU64::new(0),
             subscriptions: AtomicU32::new(0),
@@ -164,7 +191,7 @@ impl Window {
         } else {
             self.first += 1;
         }
-        while self.entries.len() > limits::HISTORY_ENTRIES || self.bytes > limits::HISTORY_BYTES {
+        while self.entries.len() > self.limits.entries || self.bytes > self.limits.bytes {
             self.pop();
             for place in self.readers.values_mut() {
                 if matches!(place, Place::At(next) if *next < self.first) {
@@ -251,7 +278,13 @@ impl HistoryFile {
     #[must_use]
     pub fn begin(recorder: &Recorder, file: File) -> Self {
         let (finish, finished) = tokio::sync::oneshot::channel();
-        let task = tokio::spawn(write_entries(recorder.reader(), file, finished));
+        let task = write_entries(
+            recorder.reader(),
+            file,
+            limits::HISTORY_FILE_BYTES,
+            finished,
+        );
+        let task = tokio::spawn(task);
         Self { task, finish }
     }
 
@@ -268,26 +301,44 @@ impl HistoryFile {
 async fn write_entries(
     mut reader: Reader,
     file: File,
+    limit: u64,
     mut finished: tokio::sync::oneshot::Receiver<()>,
 ) -> io::Result<()> {
     let mut out = BufWriter::new(file);
     let mut bytes = Vec::new();
+    let (mut room, mut is_full) = (limit, false);
     loop {
         let last = tokio::select! {
             () = reader.changed() => false,
             _ = &mut finished => true,
         };
         for entry in reader.drain().map_err(io::Error::other)? {
+            if is_full {
+                break;
+            }
             bytes.clear();
             codec::encode(&entry, &mut bytes);
+            let Some(left) = room.checked_sub(bytes.len() as u64) else {
+                is_full = true;
+                break;
+            };
+            room = left;
             // Blocking, but short: these are a few kilobytes into the page cache.
             out.write_all(&bytes)?;
         }
         if last {
             out.flush()?;
-            return files::to_disk(out.get_ref());
+            files::to_disk(out.get_ref())?;
+            return if is_full { Err(full(limit)) } else { Ok(()) };
         }
     }
+}
+
+fn full(limit: u64) -> io::Error {
+    let limit = limit >> 20;
+    io::Error::other(format!(
+        "it has reached its limit of {limit} MiB, and what followed is not in it"
+    ))
 }
 
 #[cfg(test)]
@@ -329,6 +380,22 @@ mod tests {
         drop(slow);
         assert_eq!(fast.drain().unwrap().len(), 1);
         assert_eq!(recorder.shared.window().bytes, 0);
+    }
+
+    #[tokio::test]
+    async fn a_history_ends_at_its_limit_and_says_so() {
+        let recorder = Recorder::new();
+        let (reader, finish) = (recorder.reader(), tokio::sync::oneshot::channel());
+        for _ in 0..10_000 {
+            recorder.record(mark());
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        finish.0.send(()).unwrap();
+        let written = write_entries(reader, file.reopen().unwrap(), 1000, finish.1).await;
+        let told = written.unwrap_err().to_string();
+        assert!(told.contains("reached its limit"), "{told}");
+        let length = file.as_file().metadata().unwrap().len();
+        assert!((900..=1000).contains(&length), "{length}");
     }
 
     #[test]

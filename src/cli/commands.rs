@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use clap::CommandFactory;
@@ -18,17 +18,22 @@ use crate::catalogue::Catalogue;
 use crate::cri::{Client, Endpoint};
 use crate::drive::{self, Caller, Sabotage, TeardownPolicy};
 use crate::files::Draft;
-use crate::history::{RunId, codec};
+use crate::history::RunId;
+use crate::history::codec::StreamDecoder;
 use crate::model::{self, Behaviour, ServeError};
 use crate::outcome::Profile;
 use crate::plan::Selection;
 use crate::report;
 use crate::run::{self, CheckOptions, Color, Exit, Format, RunError, RunOptions, Target, Tested};
+use crate::terminal;
 use crate::watch::{Output, WatchOptions, watch};
 use crate::workload::{Image, imported_name};
 
-/// A larger history is not shown: it would not fit into memory.
+/// Of a history no more is shown: it would not fit into memory.
 const LARGEST_HISTORY: u64 = 2 << 30;
+
+/// Enough for most entries of a history.
+const READ_AT_ONCE: usize = 1 << 17;
 
 pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
     match &cli.command {
@@ -73,11 +78,7 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         }) => {
             let cases = run::read_cases(cli.run.cases.as_deref()).map_err(run::RunError::from)?;
             let options = options(&cli.run, tested(cli)?);
-            Ok(run::bench_overhead(
-                &options,
-                cases,
-                &mut io::stdout().lock(),
-            )?)
+            Ok(run::bench_overhead(&options, cases, &mut terminal::Output)?)
         }
         Some(Command::Compare(args)) => {
             let (told, exit) = reports::compare(args)?;
@@ -134,7 +135,7 @@ fn explain(cases: Option<&Path>, id: &str) -> Result<Exit, Fault> {
 fn tested(cli: &Cli) -> Result<Tested, Fault> {
     let (tested, note) = target::resolve(&cli.connection)?;
     if let Some(note) = note {
-        let _ = writeln!(io::stderr(), "{note}");
+        terminal::say(&note);
     }
     Ok(tested)
 }
@@ -350,20 +351,22 @@ fn show(path: &Path) -> Result<Exit, Fault> {
         )
     };
     let file = File::open(path).map_err(|fault| failed(&fault))?;
-    let mut bytes = Vec::new();
-    let read = file.take(LARGEST_HISTORY + 1).read_to_end(&mut bytes);
-    read.map_err(|fault| failed(&fault))?;
-    if bytes.len() as u64 > LARGEST_HISTORY {
-        return Err(failed(&"it is larger than 2 GiB"));
+    let source = BufReader::with_capacity(READ_AT_ONCE, file.take(LARGEST_HISTORY));
+    let (mut entries, mut fault) = (Vec::new(), None);
+    // One after the other: what does not begin as a history is not read any further.
+    for entry in StreamDecoder::new(source) {
+        match entry {
+            Ok(entry) => entries.push(entry),
+            Err(found) => fault = Some(found),
+        }
     }
-    let decoded = codec::decode(&bytes);
-    if let Some(first) = decoded.entries.first() {
-        let lines = report::timeline(first.at, decoded.entries.iter(), &[]);
+    if let Some(first) = entries.first() {
+        let lines = report::timeline(first.at, entries.iter(), &[]);
         let mut text = lines.join("\n");
         text.push('\n');
         print(text.as_bytes())?;
     }
-    match (decoded.fault, decoded.entries.is_empty()) {
+    match (fault, entries.is_empty()) {
         (Some(fault), _) => Err(failed(&chain(&fault))),
         (None, true) => Err(failed(&"it is empty")),
         (None, false) => Ok(Exit::Conformant),
@@ -372,8 +375,7 @@ fn show(path: &Path) -> Result<Exit, Fault> {
 
 /// Prints to the output; a reader that has gone, as after `| head`, has seen enough.
 fn print(text: &[u8]) -> Result<Exit, Fault> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text).and_then(|()| out.flush()) {
+    match terminal::print(&String::from_utf8_lossy(text)) {
         Ok(()) => Ok(Exit::Conformant),
         Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Conformant),
         Err(fault) => Err(Fault::new(

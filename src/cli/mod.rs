@@ -10,11 +10,11 @@ mod target;
 
 pub use args::Cli;
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use crate::case::load::LoadError;
 use crate::run::{Exit, RunError};
+use crate::terminal;
 use crate::watch::WatchError;
 
 /// Why a command could not be done, and how the process then ends.
@@ -22,6 +22,8 @@ use crate::watch::WatchError;
 pub struct Fault {
     exit: Exit,
     message: String,
+    /// Whether the message has colours of our own.
+    styled: bool,
 }
 
 impl Fault {
@@ -29,30 +31,37 @@ impl Fault {
         Self {
             exit,
             message: message.into(),
+            styled: false,
         }
     }
 
     /// Prints the fault and returns the exit code that tells it.
     #[must_use]
-    pub fn report_to(&self, to: &mut dyn Write) -> ExitCode {
+    pub fn report(&self) -> ExitCode {
         // Nobody may be reading; the exit code tells it all the same.
-        let _ = writeln!(to, "{}", self.message.trim_end());
+        let message = self.message.trim_end();
+        if self.styled {
+            terminal::say_styled(message);
+        } else {
+            terminal::say(message);
+        }
         self.exit.into()
     }
 }
 
 impl From<RunError> for Fault {
     fn from(fault: RunError) -> Self {
-        let message = match &fault {
+        let exit = fault.exit();
+        match fault {
             // Diagnostics bring their own "error:" lines.
-            RunError::Cases(LoadError::Invalid(diagnostics)) => diagnostics.render(
-                anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never,
-            ),
-            _ => format!("error: {}", chain(&fault)),
-        };
-        Self {
-            exit: fault.exit(),
-            message,
+            RunError::Cases(LoadError::Invalid(diagnostics)) => {
+                let message = diagnostics.render(terminal::errors_have_colours());
+                Self {
+                    styled: true,
+                    ..Self::new(exit, message)
+                }
+            }
+            fault => Self::new(exit, format!("error: {}", chain(&fault))),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! What the suite says of itself: the defects that it must notice, and that it does.
 
 use std::fmt::Write as _;
-use std::io;
 use std::num::NonZeroUsize;
 
 use super::Fault;
@@ -10,6 +9,7 @@ use crate::case::Case;
 use crate::matrix::{MatrixOptions, matrix as try_all};
 use crate::model::defects;
 use crate::run::{self, Exit, Target};
+use crate::terminal;
 
 /// All defects, as a text.
 pub(super) fn listed() -> String {
@@ -55,7 +55,7 @@ pub(super) fn matrix(
         markdown: args.markdown.clone(),
         json: args.json.clone(),
     };
-    let tried = try_all(&options, cases, &mut io::stdout());
+    let tried = try_all(&options, cases, &mut terminal::Output);
     let tried = tried.map_err(|fault| Fault::new(Exit::Usage, format!("error: {fault}")))?;
     Ok(if tried.holds() {
         Exit::Conformant

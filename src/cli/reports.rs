@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use super::Fault;
 use super::args::OutputArg;
 use crate::case;
+use crate::escape::printable_json;
 use crate::report::{Comparison, Incomparable, json};
 use crate::run::Exit;
 
@@ -69,7 +70,7 @@ pub(super) fn schema(of: SchemaArg) -> String {
 
 fn pretty(value: &impl serde::Serialize) -> String {
     let text = serde_json::to_string_pretty(value).expect("it has no keys but texts");
-    text + "\n"
+    printable_json(&text).into_owned() + "\n"
 }
 
 fn read(path: &Path) -> Result<String, String> {

@@ -272,8 +272,8 @@ mod tests {
     #[track_caller]
     fn check(frames: &[Vec<u8>], expect: &[Vec<u8>]) {
         let preface = [b'P'; PREFACE].to_vec();
-        let sent = [&[preface.clone()], frames].concat().concat();
-        let expect = [&[preface], expect].concat().concat();
+        let sent = [std::slice::from_ref(&preface), frames].concat().concat();
+        let expect = [std::slice::from_ref(&preface), expect].concat().concat();
         for part in [1, 2, 7, 10, 25, sent.len()] {
             let parts = sent.chunks(part).rev().map(<[u8]>::to_vec).collect();
             let mut mock = AnyAuthority::new(Parts(parts));

@@ -14,7 +14,7 @@ use super::aside::Services;
 use super::connect::{ConnectError, channel, diagnose};
 use super::convert::{self, created, done};
 use super::endpoint::Endpoint;
-use super::lists::Lists;
+use super::lists::{self, Lists};
 use super::oci::{self, Beneath};
 use super::signals;
 use crate::history::{CallFault, Reply, Request, RuntimeVersion, StatusCode};
@@ -243,12 +243,9 @@ impl Client {
             }
             Request::ListSandboxes(labels) => {
                 let ask = convert::list_sandboxes(labels);
-                convert::sandboxes(
-                    runtime
-                        .list_pod_sandbox(timed(ask, within))
-                        .await?
-                        .into_inner(),
-                )
+                let mut runtime = runtime.max_decoding_message_size(limits::LIST_BYTES);
+                let answer = runtime.list_pod_sandbox(timed(ask, within)).await?;
+                lists::sandboxes(answer.into_inner(), labels)?
             }
             Request::CreateContainer(_)
             | Request::StartContainer(_)
@@ -260,7 +257,7 @@ impl Client {
             Request::FindSandboxes(_) | Request::FindContainers(_) | Request::RuntimeStatus => {
                 let connection = self.connection();
                 let lists = Lists {
-                    runtime,
+                    runtime: runtime.max_decoding_message_size(limits::LIST_BYTES),
                     connection,
                 };
                 lists.ask(request, within).await?
@@ -332,12 +329,9 @@ impl Client {
             }
             Request::ListContainers { sandbox, labels } => {
                 let ask = convert::list_containers(sandbox.as_ref(), labels);
-                convert::containers(
-                    runtime
-                        .list_containers(timed(ask, within))
-                        .await?
-                        .into_inner(),
-                )
+                let mut runtime = runtime.max_decoding_message_size(limits::LIST_BYTES);
+                let answer = runtime.list_containers(timed(ask, within)).await?;
+                lists::containers(answer.into_inner(), labels)?
             }
             Request::ExecSync {
                 container,

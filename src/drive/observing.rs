@@ -49,7 +49,7 @@ impl CaseRunner {
                 Ok(())
             }
             // That a subscriber gets events is what it subscribes for.
-            Err(StreamError::Silent(bound)) => {
+            Err(StreamError::Silent(bound) | StreamError::OthersAlone { within: bound, .. }) => {
                 let wanted = format!("an event on {}", step.binding);
                 self.waited(wanted, false, bound);
                 Err(Abort::Unmet)

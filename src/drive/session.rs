@@ -117,7 +117,8 @@ pub struct Session {
 enum Seen {
     Marker,
     End(StreamEnd),
-    Nothing,
+    /// Neither, and so many events of others.
+    Nothing(u64),
 }
 
 impl Session {
@@ -325,7 +326,7 @@ impl Session {
     ) -> Result<(), StreamError> {
         let bound = self.stretched(limits::EVENT_WAIT);
         let began = host::now();
-        let mut sent = Vec::new();
+        let (mut sent, mut others) = (Vec::new(), 0);
         while host::elapsed(began) < bound {
             if self.stop.is_cancelled() {
                 return Err(StreamError::Interrupted);
@@ -335,7 +336,7 @@ impl Session {
                 // The stream's own end says more than the marker's trouble.
                 Err(fault) => match seen(&reader.drain()?, subscription, &sent) {
                     Seen::End(end) => return Err(stream_ended(&end)),
-                    Seen::Marker | Seen::Nothing => return Err(fault),
+                    Seen::Marker | Seen::Nothing(_) => return Err(fault),
                 },
             }
             let wait = self.stretched(limits::MARKER_WAIT);
@@ -345,10 +346,10 @@ impl Session {
             {
                 Seen::Marker => return Ok(()),
                 Seen::End(end) => return Err(stream_ended(&end)),
-                Seen::Nothing => {}
+                Seen::Nothing(seen) => others += seen,
             }
         }
-        Err(StreamError::Silent(bound))
+        Err(StreamError::silent(bound, others))
     }
 
     async fn wait_for_marker(
@@ -359,14 +360,17 @@ impl Session {
         wait: Duration,
     ) -> Result<Seen, StreamError> {
         let deadline = tokio::time::Instant::now() + wait;
+        let mut others = 0;
         loop {
-            let news = seen(&reader.drain()?, subscription, sent);
-            if !matches!(news, Seen::Nothing) {
-                return Ok(news);
+            match seen(&reader.drain()?, subscription, sent) {
+                Seen::Nothing(seen) => others += seen,
+                news => return Ok(news),
             }
             tokio::select! {
+                // A flood of events must not keep it from ending.
+                biased;
+                () = tokio::time::sleep_until(deadline) => return Ok(Seen::Nothing(others)),
                 () = reader.changed() => {}
-                () = tokio::time::sleep_until(deadline) => return Ok(Seen::Nothing),
                 () = self.stop.cancelled() => return Err(StreamError::Interrupted),
             }
         }
@@ -439,5 +443,12 @@ fn seen(entries: &[Arc<Entry>], on: SubscriptionId, sent: &[ContainerId]) -> See
         }
         _ => None,
     });
-    news.unwrap_or(Seen::Nothing)
+    let of_others = || {
+        let events = entries.iter().filter(|entry| match &entry.body {
+            Body::Event { subscription, .. } => *subscription == on,
+            _ => false,
+        });
+        Seen::Nothing(events.count() as u64)
+    };
+    news.unwrap_or_else(of_others)
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::cri::ConnectError;
+use crate::escape::printable;
 use crate::history::{CallFault, StatusCode, StreamEnd};
 use crate::recorder::Overrun;
 
@@ -47,6 +48,16 @@ pub enum StreamError {
          is open and silent"
     )]
     Silent(Duration),
+    /// The stream brings what others cause, and not what the suite does.
+    #[error(
+        "no event of the suite's own containers has come within {within:?} though some were          created meanwhile: the event stream is open, and has brought {others} other events"
+    )]
+    OthersAlone {
+        /// How long it was waited.
+        within: Duration,
+        /// How many events came.
+        others: u64,
+    },
     /// The history overflowed.
     #[error(transparent)]
     Overrun(#[from] Overrun),
@@ -63,6 +74,14 @@ impl StreamError {
             self,
             Self::Disabled | Self::Unimplemented(_) | Self::Refused(_)
         )
+    }
+
+    /// What it means that no marker's event has come, but so many of others.
+    pub(super) fn silent(within: Duration, others: u64) -> Self {
+        match others {
+            0 => Self::Silent(within),
+            others => Self::OthersAlone { within, others },
+        }
     }
 
     /// What the end of a first stream means that has not brought an event.
@@ -86,10 +105,10 @@ pub(super) fn stream_ended(end: &StreamEnd) -> StreamError {
         StreamEnd::Closed => StreamError::Closed,
         StreamEnd::Cancelled => StreamError::Interrupted,
         StreamEnd::Failed(fault) if fault.code == StatusCode::UNIMPLEMENTED => {
-            StreamError::Unimplemented(fault.message.clone())
+            StreamError::Unimplemented(printable(&fault.message).into_owned())
         }
         StreamEnd::Failed(fault) if fault.code == StatusCode::FAILED_PRECONDITION => {
-            StreamError::Refused(fault.message.clone())
+            StreamError::Refused(printable(&fault.message).into_owned())
         }
         StreamEnd::Failed(fault) => StreamError::Ended(fault.to_string()),
     }

@@ -128,8 +128,8 @@ fn what_cannot_be_written_leaves_the_older_file_and_no_draft() {
 fn a_draft_of_a_dead_run_is_removed_and_a_living_ones_stays() {
     let (dead, other) = ("report.0123456789ab.part", "other.0123456789ab.part");
     let foreign = ["report.1.part", "report.0123456789_b.part", "report.part"];
-    let files: Vec<_> = [dead, other].iter().chain(&foreign).collect();
-    let files: Vec<_> = files.into_iter().map(|name| (*name, "")).collect();
+    let files = [dead, other].into_iter().chain(foreign);
+    let files: Vec<_> = files.map(|name| (name, "")).collect();
     let folder = folder_with(&files);
     let path = folder.path().join("report");
     let living = Draft::open("report", &path).unwrap();

@@ -11,6 +11,7 @@ use super::{
     Aside, ContainerId, ContainerListing, ContainerReport, ContainerState, ImageListing, Labels,
     PodUid, SandboxId, SandboxListing, SandboxReport, SandboxState, Signal,
 };
+use crate::escape::printable;
 
 /// One unary CRI call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -331,7 +332,8 @@ pub struct CallFault {
 
 impl fmt::Display for CallFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code, self.message)?;
+        // A runtime may write anything into its message, and this ends up wherever errors do.
+        write!(f, "{}: {}", self.code, printable(&self.message))?;
         if self.code == StatusCode::DEADLINE_EXCEEDED {
             write!(f, " (deadline {:?})", self.deadline)?;
         }

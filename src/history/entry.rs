@@ -27,8 +27,10 @@ impl Entry {
     pub fn approximate_bytes(&self) -> usize {
         const ENTRY: usize = 512;
         const STATUS: usize = 512;
-        let Body::Event { event, .. } = &self.body else {
-            return ENTRY;
+        let event = match &self.body {
+            Body::Event { event, .. } => event,
+            Body::CallEnded { result, .. } => return ENTRY + result.as_ref().map_or(0, listed),
+            _ => return ENTRY,
         };
         let sandbox = event
             .sandbox
@@ -42,6 +44,23 @@ impl Entry {
                 .chain(containers)
                 .map(|bytes| STATUS + bytes)
                 .sum::<usize>()
+    }
+}
+
+/// What the items of a list hold.
+fn listed(reply: &Reply) -> usize {
+    const ITEM: usize = 256;
+    let none = Labels::new();
+    match reply {
+        Reply::Sandboxes(items) => {
+            let items = items.iter().map(|item| ITEM + weight(&item.labels, &none));
+            items.sum()
+        }
+        Reply::Containers(items) => {
+            let items = items.iter().map(|item| ITEM + weight(&item.labels, &none));
+            items.sum()
+        }
+        _ => 0,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The model at a socket of its own, in real time, for any client of the CRI.
 
-use std::io::{self, Write};
+use std::io;
 use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -9,6 +9,7 @@ use super::behaviour::Behaviour;
 use super::live::Model;
 use crate::cri::{self, Endpoint, ListenError, Listener, ServerError};
 use crate::host::{self, Reactor};
+use crate::terminal;
 
 /// Why the model cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +37,7 @@ pub fn serve(endpoint: &Endpoint, behaviour: Behaviour) -> Result<(), ServeError
         let mut listener = Listener::bind(endpoint).await?;
         let seed = host::now().realtime_ns.unsigned_abs();
         let model = Arc::new(Model::start(behaviour, seed));
-        say(&format!(
+        terminal::say(&format!(
             "the model runtime listens on {endpoint}; Ctrl-C ends it"
         ));
         tokio::select! {
@@ -47,9 +48,4 @@ pub fn serve(endpoint: &Endpoint, behaviour: Behaviour) -> Result<(), ServeError
     });
     drop(reactor);
     served
-}
-
-fn say(line: &str) {
-    // Nobody may be reading.
-    let _ = writeln!(io::stderr(), "{line}");
 }

@@ -105,6 +105,13 @@ impl Reconnect {
         self.then(false, Duration::ZERO)
     }
 
+    /// What failed before is over: with [`Policy::BackOff`], pauses begin anew.
+    pub fn start_over(&mut self) {
+        if self.policy == Policy::BackOff {
+            self.counted = 0;
+        }
+    }
+
     /// There is a stream, though the server may not have answered yet.
     pub fn opened(&mut self, now: Moment) {
         self.successes += 1;
@@ -193,6 +200,14 @@ mod tests {
         );
         reconnect.counted = u32::MAX;
         assert_eq!(pauses(&mut reconnect, 2, 0), [60_000, 60_000]);
+    }
+
+    #[test]
+    fn what_is_over_is_not_waited_for() {
+        let mut reconnect = Reconnect::new(Policy::BackOff);
+        assert_eq!(pauses(&mut reconnect, 4, 0), [0, 1000, 2000, 4000]);
+        reconnect.start_over();
+        assert_eq!(pauses(&mut reconnect, 3, 0), [0, 1000, 2000]);
     }
 
     #[test]

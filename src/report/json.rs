@@ -59,6 +59,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
+use crate::escape::printable_json;
 use crate::history::CgroupDriver;
 use crate::outcome::{
     Capabilities, Levels, Limit, Outcome, RunReport, Standing, Verdict, Violation, Worst,
@@ -76,8 +77,8 @@ pub const FORMAT: u32 = 1;
 ///
 /// Only those of the writer.
 pub fn write(report: &RunReport, mut out: impl Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut out, &Document::of(report))?;
-    writeln!(out)
+    let text = serde_json::to_string_pretty(&Document::of(report))?;
+    writeln!(out, "{}", printable_json(&text))
 }
 
 /// The JSON Schema of a report, which tells every field that this version writes.

@@ -281,7 +281,7 @@ mod tests {
             .descendants()
             .find(is_fault)
             .expect("faults are told");
-        let clean = "red  ]]> <b>&amp;\"'\nnext \u{202e}🦀".repeat(3);
+        let clean = "red  ]]> <b>&amp;\"'\nnext \\u{202e}🦀".repeat(3);
         assert_eq!(text(faults), format!("{clean}\n]]]>]]>"));
     }
 

@@ -1,31 +1,11 @@
-//! Text from elsewhere, made fit to be shown on one line of a terminal.
-//!
-//! Whatever passes through here holds no character that moves the cursor, changes a colour, starts
-//! a line or turns the reading direction.
+//! Text of others made to fit into a report: printable, cut, broken into lines.
 
-use std::borrow::Cow;
 use std::fmt::Write;
+
+pub use crate::escape::printable;
 
 /// As many characters of an id as `crictl` shows.
 const SHORT_ID: usize = 13;
-
-/// The text with every character escaped that would do something other than appear: control
-/// characters, line and paragraph separators, and marks that turn the reading direction.
-#[must_use]
-pub fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_unprintable) {
-        return Cow::Borrowed(text);
-    }
-    let mut safe = String::with_capacity(text.len() + 16);
-    for character in text.chars() {
-        if is_unprintable(character) {
-            safe.extend(character.escape_default());
-        } else {
-            safe.push(character);
-        }
-    }
-    Cow::Owned(safe)
-}
 
 /// The beginning of an id, as `crictl` shows it.
 #[must_use]
@@ -69,31 +49,9 @@ pub(super) fn wrap(to: &mut String, text: &str, width: usize, indent: usize) {
     }
 }
 
-fn is_unprintable(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{61c}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{cut, printable, short_id, wrap};
-
-    #[test]
-    fn plain_text_stays_as_it_is() {
-        assert_eq!(
-            printable("exit 137 – köttbullar 🦀"),
-            "exit 137 – köttbullar 🦀"
-        );
-    }
-
-    #[test]
-    fn what_drives_a_terminal_is_escaped() {
-        assert_eq!(
-            printable("\u{1b}[31mred\u{7}\r\n\u{9b}\u{202e}"),
-            r"\u{1b}[31mred\u{7}\r\n\u{9b}\u{202e}"
-        );
-    }
+    use super::{cut, short_id, wrap};
 
     #[test]
     fn an_id_is_cut_as_crictl_cuts_it() {

@@ -5,6 +5,8 @@
 
 use std::str::Chars;
 
+use crate::escape::is_unprintable;
+
 /// Text for an attribute: one line, for parsers turn line breaks there into spaces.
 pub(super) fn attribute(text: &str) -> String {
     xml_text(text).trim_end().replace('\n', " ¶ ")
@@ -30,6 +32,7 @@ fn xml_text(text: &str) -> String {
             '\t' | '\n' => kept.push(character),
             '\u{fffe}' | '\u{ffff}' => {}
             _ if character.is_control() => {}
+            _ if is_unprintable(character) => kept.extend(character.escape_default()),
             _ => kept.push(character),
         }
     }
@@ -112,6 +115,11 @@ mod tests {
         check("\u{1b}(Btext\u{1b}", "Btext");
         check("\u{1b}[12\nnext", "\nnext");
         check("\u{1b}ünext", "ünext");
+    }
+
+    #[test]
+    fn what_turns_the_reading_direction_is_shown() {
+        check("a\u{202e}b\u{2066}c", r"a\u{202e}b\u{2066}c");
     }
 
     #[test]

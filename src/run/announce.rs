@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{RunOptions, eprintln_quietly};
+use super::RunOptions;
 use crate::history::{Audience, ExpectationFile, PlannedCase, PlannedExecution, RunInfo, RunPlan};
 use crate::oracle::Invariant;
 use crate::plan::Planned;
-use crate::report;
+use crate::{report, terminal};
 
 /// Says what is about to be tested.
 pub(super) fn announce(info: &RunInfo, plan: &RunPlan, no_events: Option<&str>, simulated: bool) {
@@ -16,7 +16,7 @@ pub(super) fn announce(info: &RunInfo, plan: &RunPlan, no_events: Option<&str>, 
     } else {
         format!(" at {}", info.endpoint)
     };
-    eprintln_quietly(&format!(
+    terminal::say(&format!(
         "testing {} {}{how}\nimage {}\nrun {}",
         report::printable(&runtime.runtime_name),
         report::printable(&runtime.runtime_version),
@@ -24,14 +24,14 @@ pub(super) fn announce(info: &RunInfo, plan: &RunPlan, no_events: Option<&str>, 
         info.run
     ));
     if let Some(reason) = no_events {
-        eprintln_quietly(&format!(
+        terminal::say(&format!(
             "{}\nonly what judges a runtime without events is run",
             report::printable(reason)
         ));
     }
     let foreign_pods = plan.foreign_pods;
     if foreign_pods > 0 {
-        eprintln_quietly(&format!(
+        terminal::say(&format!(
             "{foreign_pods} pods of others are on this node; they are left alone. If they are a \
              kubelet's, stop it first: it removes pods that it does not know, as the suite's are"
         ));

@@ -9,18 +9,15 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::console::{self, Look, Trial};
-use super::outputs::{Outputs, Places};
-use super::{
-    Color, Exit, Format, RunError, conclude, eprintln_quietly, ids, known, nothing_selected,
-    present,
-};
+use super::outputs::{Outputs, Places, conclude};
+use super::{Color, Exit, Format, RunError, ids, known, nothing_selected, present};
 use crate::case::load;
 use crate::history::codec::StreamDecoder;
 use crate::history::{Body, Entry, Seq};
 use crate::outcome::{Outcome, RunReport};
 use crate::plan::Selection;
-use crate::report;
 use crate::verdicts::{Scope, Verdicts};
+use crate::{report, terminal};
 
 /// What to judge and how to tell it.
 #[derive(Clone, Debug)]
@@ -92,7 +89,7 @@ pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
         damage,
     } = judged.map_err(unusable)?;
     if let Some(damage) = &damage {
-        eprintln_quietly(&format!("error: {}", unusable(damage.clone())));
+        terminal::say(&format!("error: {}", unusable(damage.clone())));
     }
     let report = verdicts.report(damage);
     if !verdicts.has_cases() && options.selection.is_partial() {
@@ -116,7 +113,7 @@ fn open(options: &CheckOptions) -> Result<File, String> {
 /// Prints a line for each outcome, and all of each that did not pass.
 fn show(options: &CheckOptions, outcomes: Vec<Outcome>, report: &RunReport) {
     let info = &report.info;
-    eprintln_quietly(&format!(
+    terminal::say(&format!(
         "judging run {} of {} {} again, recorded by suite {}",
         report::printable(info.run.as_str()),
         report::printable(&info.runtime.runtime_name),

@@ -8,6 +8,7 @@ use std::panic::AssertUnwindSafe;
 use libtest_mimic::{Arguments, ColorSetting, Completion, Failed, FormatSetting};
 
 use super::{Color, Format};
+use crate::escape::{printable, printable_lines};
 use crate::outcome::{Outcome, Verdict};
 use crate::plan::label;
 use crate::report;
@@ -36,9 +37,11 @@ impl Trial {
 
 /// How a case or an invariant is listed.
 pub(super) fn name(id: &str, name: &str, repetition: Option<u32>) -> String {
+    let label = label(id, name);
+    let label = printable(&label);
     match repetition {
-        Some(repetition) => format!("{}#{repetition}", label(id, name)),
-        None => label(id, name),
+        Some(repetition) => format!("{label}#{repetition}"),
+        None => label.into_owned(),
     }
 }
 
@@ -73,7 +76,7 @@ pub(super) fn present(look: Look, trials: Vec<Trial>) -> Result<(), OutputLost> 
 }
 
 fn completion(outcome: &Outcome) -> Result<Completion, Failed> {
-    let reason = || outcome.reason.clone().unwrap_or_default();
+    let reason = || printable(outcome.reason.as_deref().unwrap_or_default()).into_owned();
     match outcome.verdict {
         Verdict::Pass => Ok(Completion::Completed),
         Verdict::Known => Ok(Completion::ignored_with(format!(
@@ -86,7 +89,8 @@ fn completion(outcome: &Outcome) -> Result<Completion, Failed> {
             reason()
         ))),
         Verdict::Fail | Verdict::Error | Verdict::UnexpectedPass => {
-            Err(Failed::from(report::failure(outcome)))
+            let failure = report::failure(outcome);
+            Err(Failed::from(printable_lines(&failure).into_owned()))
         }
     }
 }

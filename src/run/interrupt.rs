@@ -1,6 +1,6 @@
 //! Being told to stop: by Ctrl-C, by SIGTERM, or by an output that nobody reads any more.
 
-use std::io::{self, Write};
+use std::io;
 use std::panic;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Exit, outputs};
 use crate::history::RunId;
-use crate::host;
+use crate::{host, terminal};
 
 /// Which signal, if any, has stopped the run.
 #[derive(Clone, Debug, Default)]
@@ -46,11 +46,11 @@ pub(super) fn watch(
         // The cell is set here alone.
         let _ = first.set(name);
         stop.cancel();
-        say(&format!(
+        terminal::say(&format!(
             "\n{name}: stopping, and removing what the run made; again to leave at once"
         ));
         next(&mut signals).await;
-        say(&format!(
+        terminal::say(&format!(
             "left at once; remove what the run made with: cri-event-conformance cleanup --run-id \
              {run}"
         ));
@@ -66,10 +66,6 @@ async fn next((interrupt, terminate): &mut (Signal, Signal)) -> &'static str {
         _ = interrupt.recv() => "SIGINT",
         _ = terminate.recv() => "SIGTERM",
     }
-}
-
-fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
 }
 
 type Hook = Box<dyn Fn(&panic::PanicHookInfo<'_>) + Send + Sync>;

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::Format;
 use crate::case::{Need, Requirement, Tier};
+use crate::escape::{printable, printable_json};
 use crate::oracle::Invariant;
 use crate::outcome::Levels;
 use crate::plan::{Planned, label};
@@ -94,7 +95,8 @@ impl<'a> Listing<'a> {
             Format::Pretty => {
                 let width = cases.iter().map(|case| case.name.len()).max().unwrap_or(0);
                 for case in cases {
-                    writeln!(out, "{}  {:width$}  {}", case.id, case.name, case.title)?;
+                    let title = printable(case.title);
+                    writeln!(out, "{}  {:width$}  {title}", case.id, case.name)?;
                 }
             }
             Format::Terse => {
@@ -103,8 +105,8 @@ impl<'a> Listing<'a> {
                 }
             }
             Format::Json => {
-                serde_json::to_writer_pretty(&mut *out, self)?;
-                writeln!(out)?;
+                let text = serde_json::to_string_pretty(self)?;
+                writeln!(out, "{}", printable_json(&text))?;
             }
         }
         out.flush()

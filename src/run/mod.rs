@@ -23,7 +23,7 @@ mod telemetry;
 mod tested;
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,7 +40,7 @@ use crate::oracle::{INVARIANTS, Invariant};
 use crate::outcome::RunReport;
 use crate::plan::{Planned, Selection};
 use crate::recorder::HistoryFile;
-use crate::report;
+use crate::terminal;
 use crate::verdicts::Known;
 
 pub use bench::bench_overhead;
@@ -53,7 +53,7 @@ use following::Following;
 use interrupt::Interrupts;
 pub use known::KnownError;
 pub use outputs::OutputError;
-use outputs::{Outputs, Places};
+use outputs::{Outputs, Places, conclude};
 pub use prepare::PrepareError;
 use prepare::Recording;
 pub use rehearsal::{Rehearsal, rehearse};
@@ -245,10 +245,12 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
     let listed = listed.and_then(Result::ok).unwrap_or_default();
     match run_plan(options, known, planned, &mut outputs, Shown::OnConsole) {
         Ok(report) => {
-            let history = history.map(|path| match outputs.history_is_whole() {
-                true => path.display().to_string(),
-                false => format!("{}, which is not whole", path.display()),
-            });
+            let cut = if outputs.history_is_whole() {
+                ""
+            } else {
+                ", which is not whole"
+            };
+            let history = history.map(|path| format!("{}{cut}", path.display()));
             Ok(conclude(
                 options.format,
                 outputs,
@@ -346,8 +348,7 @@ fn run_plan(
     end(&caller, removed, faults);
     let mut report = execution.report();
     let unwritten = runtime.block_on(finish_history(file));
-    outputs.history_ended(unwritten.is_none());
-    report.faults.extend(unwritten);
+    report.faults.extend(outputs.history_ended(unwritten));
     if !reactor.is_simulated() {
         tell_kept(&info, &kept);
     }
@@ -392,7 +393,7 @@ fn cut_short(lost: bool, interrupts: &Interrupts) -> Option<String> {
     if lost {
         let fault = "the output was closed before the run's end";
         // The summary goes where nobody reads.
-        eprintln_quietly(&format!("{fault}: stopped"));
+        terminal::say(&format!("{fault}: stopped"));
         return Some(fault.to_owned());
     }
     let signal = interrupts.signal()?;
@@ -411,7 +412,7 @@ async fn abandon(
     end(caller, faults.is_empty(), told);
     faults.extend(finish_history(file).await);
     for fault in faults {
-        eprintln_quietly(&fault);
+        terminal::say(&fault);
     }
 }
 
@@ -458,7 +459,7 @@ fn tell_kept(info: &RunInfo, kept: &[SandboxId]) {
     }
     let ids: Vec<&str> = kept.iter().map(SandboxId::as_str).collect();
     let run = &info.run;
-    eprintln_quietly(&format!(
+    terminal::say(&format!(
         "kept for a look: sandbox {}\nremove with: cri-event-conformance cleanup --run-id {run}",
         ids.join(", ")
     ));
@@ -468,41 +469,4 @@ fn tell_kept(info: &RunInfo, kept: &[SandboxId]) {
 async fn finish_history(history: Option<HistoryFile>) -> Option<String> {
     let fault = history?.finish().await.err()?;
     Some(format!("the history could not be written whole: {fault}"))
-}
-
-/// Writes the reports, prints the summary, and returns the run's exit code. A report that cannot be
-/// written keeps none of this back.
-fn conclude(
-    format: Format,
-    outputs: Outputs,
-    (report, known): (&RunReport, &Known),
-    history: Option<String>,
-) -> Exit {
-    let written = outputs.write(report, known);
-    let mut summary = report::summary(report);
-    for line in written.lines {
-        summary.push_str(&line);
-        summary.push('\n');
-    }
-    if let Some(history) = history {
-        summary.extend(["history: ", &history, "\n"]);
-    }
-    if format == Format::Json {
-        eprintln_quietly(summary.trim_end());
-    } else {
-        // A reader that is gone has been told of in the report.
-        let _ = io::stdout().write_all(summary.as_bytes());
-    }
-    for fault in &written.faults {
-        eprintln_quietly(&format!("error: {fault}"));
-    }
-    match Exit::of(report) {
-        Exit::Conformant if !written.faults.is_empty() => Exit::Undecided,
-        exit => exit,
-    }
-}
-
-/// Prints to the error stream; if nobody reads it, nothing is lost.
-fn eprintln_quietly(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
 }

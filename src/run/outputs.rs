@@ -5,11 +5,12 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use super::{Exit, Format};
 use crate::files::Draft;
 pub use crate::files::OutputError;
 use crate::outcome::RunReport;
-use crate::report;
 use crate::verdicts::{self, Known};
+use crate::{report, terminal};
 
 /// Where the user wants what.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,9 +77,10 @@ impl Outputs {
         self.history.take().map(Draft::begin).transpose()
     }
 
-    /// The run is over, and its history was written to the end or not.
-    pub(super) fn history_ended(&mut self, is_whole: bool) {
-        self.history_is_cut = !is_whole;
+    /// The run is over, and this is what is wrong with its history's file, if anything is.
+    pub(super) fn history_ended(&mut self, fault: Option<String>) -> Option<String> {
+        self.history_is_cut = fault.is_some();
+        fault
     }
 
     /// Whether nothing of the history was lost.
@@ -120,5 +122,37 @@ impl Written {
 pub(super) fn remove(files: &[PathBuf]) {
     for file in files {
         let _ = fs::remove_file(file);
+    }
+}
+
+/// Writes the reports, prints the summary, and returns the run's exit code. A report that cannot be
+/// written keeps none of this back.
+pub(super) fn conclude(
+    format: Format,
+    outputs: Outputs,
+    (report, known): (&RunReport, &Known),
+    history: Option<String>,
+) -> Exit {
+    let written = outputs.write(report, known);
+    let mut summary = report::summary(report);
+    for line in written.lines {
+        summary.push_str(&line);
+        summary.push('\n');
+    }
+    if let Some(history) = history {
+        summary.extend(["history: ", &history, "\n"]);
+    }
+    if format == Format::Json {
+        terminal::say(summary.trim_end());
+    } else {
+        // A reader that is gone has been told of in the report.
+        let _ = terminal::print(&summary);
+    }
+    for fault in &written.faults {
+        terminal::say(&format!("error: {fault}"));
+    }
+    match Exit::of(report) {
+        Exit::Conformant if !written.faults.is_empty() => Exit::Undecided,
+        exit => exit,
     }
 }

@@ -4,13 +4,12 @@
 //! on a terminal there is none.
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::drive::CaseRunner;
 use crate::history::HostInstant;
-use crate::host;
+use crate::{host, terminal};
 
 /// How often the line is drawn.
 const TICK: Duration = Duration::from_millis(250);
@@ -45,7 +44,7 @@ struct Running {
 
 impl Status {
     pub(super) fn new(all: usize, wanted: bool) -> Self {
-        let shown = wanted && std::io::stderr().is_terminal();
+        let shown = wanted && terminal::errors_are_a_terminal();
         Self {
             state: Mutex::new(State {
                 all,
@@ -110,20 +109,13 @@ impl State {
         if line.is_empty() {
             return;
         }
-        let stderr = std::io::stderr();
-        let width = rustix::termios::tcgetwinsize(&stderr).map_or(80, |size| size.ws_col);
-        let cut: String = line
-            .chars()
-            .take(usize::from(width).saturating_sub(1))
-            .collect();
-        // A terminal that is gone is no reason to stop.
-        let _ = write!(stderr.lock(), "\r\x1b[2K{cut}\r");
+        terminal::draw(&line);
         self.drawn = true;
     }
 
     fn clear(&mut self) {
         if std::mem::take(&mut self.drawn) {
-            let _ = write!(std::io::stderr().lock(), "\r\x1b[2K");
+            terminal::clear();
         }
     }
 

@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use super::eprintln_quietly;
 use crate::drive::{Relists, Session};
 use crate::history::{Body, Entry, StreamEnd, SubscriptionId};
 use crate::metrics::{Endpoint, EndpointError, Metrics};
-use crate::oracle;
 use crate::verdicts::JudgedCase;
+use crate::{oracle, terminal};
 
 /// The numbers, and where they are served, as long as this lives.
 #[derive(Debug, Default)]
@@ -41,7 +40,7 @@ impl Telemetry {
             });
         };
         let endpoint = Endpoint::serve(metrics.clone(), address).await?;
-        eprintln_quietly(&endpoint.announcement());
+        terminal::say(&endpoint.announcement());
         Ok(Self {
             metrics,
             _endpoint: Some(endpoint),

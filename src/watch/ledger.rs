@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::notice::Subject;
 use crate::history::{EventKind, HostInstant};
+use crate::limits;
 use crate::pleg::State;
 
 /// All that is known, by id.
@@ -41,6 +42,11 @@ struct Item {
 }
 
 impl Ledger {
+    /// Whether an id is known, or there is room for it.
+    pub(super) fn takes(&self, id: &str) -> bool {
+        self.items.len() < limits::WATCHED || self.items.contains_key(id)
+    }
+
     /// What is known of an id.
     pub(super) fn subject(&self, id: &str) -> Option<&Subject> {
         self.items.get(id).map(|item| &item.subject)

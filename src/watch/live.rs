@@ -13,16 +13,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::notice::Notice;
 use super::observer::Observer;
-use super::output::{Output, say};
+use super::output::Output;
+use super::repeated::Repeated;
 use super::stream::{Stream, notice};
 use crate::cri::{Client, ConnectError};
 use crate::drive::{Caller, Relist, RelistFault, Relister, StreamError};
 use crate::history::{Body, Entry, Labels, StatusCode, StreamEnd};
-use crate::host;
 use crate::metrics::{Endpoint, EndpointError, Metrics};
 use crate::recorder::{Overrun, Reader, Recorder};
 use crate::report::printable;
 use crate::run::{Exit, Target};
+use crate::{host, limits, terminal};
 
 /// How many relists may wait to be looked at.
 const WAITING: usize = 2;
@@ -106,6 +107,7 @@ struct Watch {
     first: bool,
     opened_before: bool,
     relist_failed: bool,
+    overruns: Repeated,
     _endpoint: Option<Endpoint>,
     _tasks: JoinSet<()>,
 }
@@ -123,7 +125,7 @@ impl Watch {
             None => None,
         };
         announce(options, &client);
-        let recorder = Recorder::new();
+        let recorder = Recorder::bounded(limits::WATCH_ENTRIES, limits::WATCH_BYTES);
         let reader = recorder.reader();
         let (send, relists) = mpsc::channel(WAITING);
         let relister = Relister::new(Caller::new(client), metrics.clone(), Labels::new());
@@ -139,6 +141,7 @@ impl Watch {
             first: true,
             opened_before: false,
             relist_failed: false,
+            overruns: Repeated::default(),
             _endpoint: endpoint,
             _tasks: tasks,
         })
@@ -156,10 +159,14 @@ impl Watch {
                     let entries = self.reader.drain();
                     self.recorded(entries)?
                 }
-                News::Relisted(relisted) => self.relisted(relisted),
+                News::Relisted(relisted) => {
+                    let untold = self.overruns.due(host::now());
+                    let told = untold.map_or(Ok(()), |times| self.show(&overrun(times)));
+                    told.and_then(|()| self.relisted(relisted))
+                }
                 News::Reopen => self.open().await,
             };
-            if !unless_unread(shown)? || !host::is_read(&io::stdout()) {
+            if !unless_unread(shown)? || !terminal::is_read() {
                 return Ok(());
             }
         }
@@ -200,10 +207,13 @@ impl Watch {
         entries: Result<Vec<Arc<Entry>>, Overrun>,
     ) -> Result<io::Result<()>, StreamError> {
         let Ok(entries) = entries else {
+            let now = host::now();
             self.observer.deafened();
-            self.observer.opened(host::now(), false);
-            let detail = "events came faster than they could be shown, and some were lost";
-            return Ok(self.show(&notice("overrun", detail.to_owned())));
+            self.observer.opened(now, false);
+            return Ok(match self.overruns.happened(now) {
+                Some(times) => self.show(&overrun(times)),
+                None => Ok(()),
+            });
         };
         for entry in entries {
             let shown = match &entry.body {
@@ -246,6 +256,7 @@ impl Watch {
         match relisted {
             Ok(relist) => {
                 if std::mem::take(&mut self.relist_failed) {
+                    self.stream.hurry();
                     self.show(&notice("relist-works", "relists work again".to_owned()))?;
                 }
                 let notices = self.observer.relisted(host::now(), relist);
@@ -268,14 +279,24 @@ impl Watch {
                 }
             }
             Notice::Missed { .. } => self.metrics.missed(),
-            Notice::Disagreement { .. } => self.metrics.disagreed(),
-            Notice::Relist { .. }
+            Notice::Disagreement { outage: false, .. } => self.metrics.disagreed(),
+            Notice::Disagreement { .. }
+            | Notice::Relist { .. }
             | Notice::Agreement { .. }
             | Notice::Stream { .. }
             | Notice::Summary(_) => {}
         }
         self.output.show(host::now(), notice)
     }
+}
+
+fn overrun(times: u64) -> Notice {
+    let often = match times {
+        1 => String::new(),
+        _ => format!(", {times} times"),
+    };
+    let detail = format!("events came faster than they could be shown, and some were lost{often}");
+    notice("overrun", detail)
 }
 
 /// Whether to go on: not if nobody reads any more, as after `| head`, which is no fault.
@@ -289,7 +310,7 @@ fn unless_unread(shown: io::Result<()>) -> Result<bool, WatchError> {
 
 async fn serve(metrics: &Metrics, address: SocketAddr) -> Result<Endpoint, WatchError> {
     let endpoint = Endpoint::serve(metrics.clone(), address).await?;
-    say(&endpoint.announcement());
+    terminal::say(&endpoint.announcement());
     Ok(endpoint)
 }
 
@@ -298,12 +319,12 @@ fn announce(options: &WatchOptions, client: &Client) {
     let runtime = client.version();
     let name = printable(&runtime.runtime_name);
     let version = printable(&runtime.runtime_version);
-    say(&format!(
+    terminal::say(&format!(
         "watching {name} {version} at {}",
         options.target.runtime
     ));
     if name == "containerd" && version.trim_start_matches('v').starts_with("1.7.") {
-        say(
+        terminal::say(
             "warning: containerd 1.7 gives each event to one of its listeners alone: while this \
              goes on, a kubelet with EventedPLEG and other watchers miss what is shown here, and \
              what they get is missed here",

@@ -13,13 +13,13 @@
 //!
 //! | type | fields |
 //! |---|---|
-//! | `event` | `kind` (`CREATED`, `STARTED`, `STOPPED`, `DELETED`), `state`, `exit_code`, `reason` (null if not told), `created_at_ns`, `arrived_ns`, `lag_ns` (null without a `created_at`), `queued` (made before the stream was asked for), `evented` (what the Evented PLEG of kubelet 1.26 to 1.36 does: `taken`, `refused`, `ignored`, `panic`), `lifecycle` (what it sends, such as `ContainerDied`), `panic` (why) |
+//! | `event` | `kind` (`CREATED`, `STARTED`, `STOPPED`, `DELETED`), `state`, `exit_code`, `reason` (null if not told), `created_at_ns`, `arrived_ns`, `lag_ns` (null without a `created_at`), `queued` (made before the stream was asked for), `evented` (what the Evented PLEG of kubelet 1.26 to 1.36 does: `taken`, `refused`, `ignored`, `panic`; `unfollowed` if there are too many containers to follow), `lifecycle` (what it sends, such as `ContainerDied`), `panic` (why) |
 //! | `relist` | `lifecycle`: what the Generic PLEG sends |
 //! | `missed` | `kind` of the event that did not come, `listed` (the state that the relist shows, or `gone`), `waited_ns` |
-//! | `disagreement` | `namespace`, `pod`, `uid`; `generic` and `evented`, each null or an object of `container`, `state` and `exit_code` by id |
+//! | `disagreement` | `namespace`, `pod`, `uid`; `generic` and `evented`, each null or an object of `container`, `state` and `exit_code` by id; `outage`, whether that is because there was no stream |
 //! | `agreement` | `namespace`, `pod`, `uid`: the caches are the same again |
 //! | `stream` | `what` (`opened`, `live`, `ended`, `overrun`, `relist-failed`, `relist-works`), `detail` |
-//! | `summary` | the last line: `watched_ns`, `events` (by kind), `queued`, `lag_median_ns`, `lag_p95_ns`, `lag_max_ns` (null without events), `missed`, `unheard` (transitions while there was no stream), `disagreements`, `panics`, `reconnects`, `relists` |
+//! | `summary` | the last line: `watched_ns`, `events` (by kind), `queued`, `lag_median_ns`, `lag_p95_ns`, `lag_max_ns` (null without events), `missed`, `unheard` (transitions while there was no stream), `disagreements`, `disagreements_in_outages` (because there was no stream; they are in no other number), `panics`, `reconnects`, `relists` |
 
 mod lags;
 mod ledger;
@@ -27,6 +27,7 @@ mod live;
 mod notice;
 mod observer;
 mod output;
+mod repeated;
 mod stream;
 #[cfg(test)]
 mod tests;

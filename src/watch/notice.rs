@@ -58,6 +58,8 @@ pub enum Notice {
         generic: View,
         /// What the cache that events fill has.
         evented: View,
+        /// Whether that is because there was no stream.
+        outage: bool,
     },
     /// They agree again.
     Agreement {
@@ -101,7 +103,7 @@ pub struct EventSeen {
     pub lag_ns: Option<i64>,
     /// Whether it was made before this stream was asked for.
     pub queued: bool,
-    /// `taken`, `refused`, `ignored` or `panic`.
+    /// `taken`, `refused`, `ignored`, `panic` or `unfollowed`.
     pub evented: &'static str,
     /// What the PLEG would have sent.
     pub lifecycle: Vec<String>,
@@ -144,6 +146,8 @@ pub struct Summary {
     pub unheard: u64,
     /// Times that the caches came to disagree.
     pub disagreements: u64,
+    /// Times that they did because there was no stream.
+    pub disagreements_in_outages: u64,
     /// Events that would have made a kubelet panic.
     pub panics: u64,
     /// Streams after the first one.

@@ -82,18 +82,16 @@ impl Observer {
     /// An event came.
     pub(super) fn event(&mut self, at: HostInstant, event: &Event) -> Notice {
         let subject = self.subject(event);
+        // A runtime that makes ids up without end must not use up our memory.
+        let is_followed = self.ledger.takes(&subject.id);
         let asked_ns = self.opened.map_or(0, |opened| opened.realtime_ns);
         let created_at_ns = event.created_at.0;
         let queued = created_at_ns != 0 && created_at_ns < asked_ns;
         let lag_ns = (created_at_ns != 0).then(|| at.realtime_ns.saturating_sub(created_at_ns));
-        self.ledger.told(&subject, event.kind, at, queued);
         self.count(event.kind, lag_ns, queued);
-        let uid = SharedUid::from(subject.uid.as_str());
-        if event.kind == EventKind::Deleted {
-            let deleted = self.deleted.entry(uid.clone()).or_default();
-            deleted.insert(subject.id.clone());
+        if is_followed {
+            self.follow(&subject, event.kind, at, queued);
         }
-        self.active.insert(uid, at);
         let mut seen = EventSeen {
             subject,
             kind: event.kind.to_string(),
@@ -104,8 +102,22 @@ impl Observer {
             ..EventSeen::default()
         };
         tell_state(&mut seen, event);
-        self.receive(&mut seen, event);
+        if is_followed {
+            self.receive(&mut seen, event);
+        } else {
+            seen.evented = "unfollowed";
+        }
         Notice::Event(seen)
+    }
+
+    fn follow(&mut self, subject: &Subject, kind: EventKind, at: HostInstant, queued: bool) {
+        self.ledger.told(subject, kind, at, queued);
+        let uid = SharedUid::from(subject.uid.as_str());
+        if kind == EventKind::Deleted {
+            let deleted = self.deleted.entry(uid.clone()).or_default();
+            deleted.insert(subject.id.clone());
+        }
+        self.active.insert(uid, at);
     }
 
     /// A relist came.
@@ -126,8 +138,13 @@ impl Observer {
         }
         notices.extend(self.missed(now));
         self.relist_evented(&relist);
+        let outage = self.opened.is_none() || self.relisted.is_none();
+        if deaf {
+            // Events may have gone by since: the next list, which is not deaf, is needed, too.
+            self.relisted = None;
+        }
         self.note_activity(now, relist.believed);
-        notices.extend(self.compare());
+        notices.extend(self.compare(outage || deaf));
         notices
     }
 
@@ -309,8 +326,9 @@ impl Observer {
         }
     }
 
-    /// Compares both caches' views of each pod that is quiet.
-    fn compare(&mut self) -> Vec<Notice> {
+    /// Compares both caches' views of each pod that is quiet. Where they differ because there was
+    /// no stream, the runtime is not to blame.
+    fn compare(&mut self, outage: bool) -> Vec<Notice> {
         let cached = self.kubelet.cache.entries().into_iter();
         let cached: BTreeMap<SharedUid, Inspection> = cached
             .map(|(uid, entry)| (uid.clone(), entry.inspection.clone()))
@@ -334,11 +352,17 @@ impl Observer {
             self.name(&mut found.0);
             self.name(&mut found.1);
             let names = generic.or(evented);
-            notices.extend(dispute(&mut self.disputes, uid, names.as_deref(), found));
+            let disputes = &mut self.disputes;
+            notices.extend(dispute(disputes, uid, names.as_deref(), found, outage));
         }
         let new = notices.iter();
         let new = new.filter(|notice| matches!(notice, Notice::Disagreement { .. }));
-        self.summary.disagreements += new.count() as u64;
+        let counter = if outage {
+            &mut self.summary.disagreements_in_outages
+        } else {
+            &mut self.summary.disagreements
+        };
+        *counter += new.count() as u64;
         let known = |uid: &SharedUid| self.believed.contains_key(uid) || cached.contains_key(uid);
         self.disputes.retain(|uid, _| known(uid));
         notices
@@ -351,6 +375,7 @@ fn dispute(
     uid: &SharedUid,
     names: Option<&PodStatus>,
     (generic, evented): (View, View),
+    outage: bool,
 ) -> Option<Notice> {
     let namespace = names.map_or_else(String::new, |names| names.namespace.to_string());
     let pod = names.map_or_else(String::new, |names| names.name.to_string());
@@ -375,6 +400,7 @@ fn dispute(
         uid: told,
         generic,
         evented,
+        outage,
     })
 }
 

@@ -66,6 +66,14 @@ impl Stream {
         }
     }
 
+    /// The runtime answers again: what there was to wait for is over.
+    pub(super) fn hurry(&mut self) {
+        self.reconnect.start_over();
+        if self.due.is_some() {
+            self.due = Some(HostInstant::default());
+        }
+    }
+
     /// An event came; says so if it is the first one.
     pub(super) fn heard(&mut self, at: HostInstant) -> Option<Notice> {
         if std::mem::replace(&mut self.live, true) {

@@ -18,6 +18,7 @@ use crate::history::{
     EventKind, HostInstant, Labels, PodUid, RuntimeNanos, SandboxId, SandboxListing,
     SandboxMetadata, SandboxReport, SandboxState, SandboxStatus,
 };
+use crate::limits;
 use crate::pleg::{Inspection, Moment, SharedUid, StatusFault, Statuses, list_pods, pod_status};
 
 const BEGAN_NS: i64 = 1_795_193_560_000_000_000;
@@ -256,7 +257,7 @@ fn a_life_is_shown_and_nothing_is_wrong_with_it() {
         missed events: 0
         disagreements: 0
         events that make a kubelet panic: 0
-        reconnects: 0 (transitions unheard meanwhile: 0)
+        reconnects: 0 (transitions unheard meanwhile: 0, disagreements: 0)
         relists: 44"#]]
     .assert_eq(&anstream::adapter::strip_str(&text::line(at(0), &summary)).to_string());
 }
@@ -295,6 +296,77 @@ fn what_happens_without_a_stream_is_no_alarm() {
     node.says(&expect![""]);
     let summary = node.observer.summary(at(0));
     assert_eq!((summary.unheard, summary.reconnects), (1, 1));
+}
+
+#[test]
+fn what_differs_for_want_of_a_stream_is_counted_apart() {
+    let mut node = Node::new();
+    node.container = Some(ContainerState::Running);
+    node.relist(100);
+    node.relist(2000);
+    node.observer.deafened();
+    node.container = Some(ContainerState::Exited);
+    (3..12).for_each(|second| node.relist(second * 1000));
+    assert!(
+        node.text()
+            .contains("differ, for there was no event stream")
+    );
+    node.observer.opened(at(12_000), true);
+    (13..30).for_each(|second| node.relist(second * 1000));
+    let summary = node.observer.summary(at(0));
+    assert_eq!(summary.disagreements_in_outages, 1);
+    assert_eq!((summary.disagreements, summary.missed), (0, 0));
+    assert!(node.text().contains("AGREE    shop/web"));
+}
+
+#[test]
+fn what_happens_before_a_new_stream_takes_effect_is_no_alarm() {
+    let mut node = Node::new();
+    node.container = Some(ContainerState::Running);
+    node.relist(100);
+    node.relist(2000);
+    node.observer.deafened();
+    node.observer.opened(at(2500), true);
+    node.relist(2600);
+    node.container = Some(ContainerState::Exited);
+    (4..30).for_each(|second| node.relist(second * 1000));
+    assert_eq!(node.observer.summary(at(0)).disagreements, 0);
+}
+
+#[test]
+fn ids_without_end_are_shown_and_not_followed() {
+    let mut observer = Observer::new(Duration::from_secs(5), at(0));
+    observer.opened(at(0), false);
+    let mut event = Event {
+        container: ContainerId::from(String::new()),
+        kind: EventKind::Started,
+        created_at: nanos(1000),
+        sandbox: None,
+        containers: Vec::new(),
+    };
+    let mut evented = |id: usize| {
+        event.container = ContainerId::from(format!("{id}"));
+        match observer.event(at(1000), &event) {
+            Notice::Event(seen) => seen.evented,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!((0..limits::WATCHED).all(|id| evented(id) == "ignored"));
+    assert_eq!(evented(limits::WATCHED), "unfollowed");
+    assert_eq!(evented(0), "ignored");
+    assert_eq!(
+        observer.summary(at(0)).events["STARTED"],
+        limits::WATCHED as u64 + 2
+    );
+}
+
+#[test]
+fn a_line_about_the_stream_has_its_time() {
+    let line = text::line(
+        at(0),
+        &super::stream::notice("live", "it is live".to_owned()),
+    );
+    assert_eq!(line, "2026-11-20T16:52:40.000Z stream   it is live");
 }
 
 #[test]
@@ -353,7 +425,7 @@ fn json_has_a_line_for_each_notice() {
     }
     expect![[r#"
         {"time":"2026-11-20T16:52:42.000Z","type":"event","namespace":"shop","pod":"web","uid":"u-1","container":"app","id":"c0ffee00c0ffee00","kind":"STOPPED","state":"EXITED","exit_code":137,"reason":"OOM\u001b[31mKilled","created_at_ns":1795193562000000000,"arrived_ns":1795193562000600000,"lag_ns":600000,"queued":false,"evented":"taken","lifecycle":["ContainerDied"],"panic":null}
-        {"time":"2026-11-20T16:52:43.000Z","type":"summary","watched_ns":3000000000,"events":{"STOPPED":1},"queued":0,"lag_median_ns":600000,"lag_p95_ns":600000,"lag_max_ns":600000,"missed":0,"unheard":0,"disagreements":0,"panics":0,"reconnects":0,"relists":1}"#]].assert_eq(&lines.join("\n"));
+        {"time":"2026-11-20T16:52:43.000Z","type":"summary","watched_ns":3000000000,"events":{"STOPPED":1},"queued":0,"lag_median_ns":600000,"lag_p95_ns":600000,"lag_max_ns":600000,"missed":0,"unheard":0,"disagreements":0,"disagreements_in_outages":0,"panics":0,"reconnects":0,"relists":1}"#]].assert_eq(&lines.join("\n"));
 }
 
 #[test]

@@ -48,10 +48,15 @@ pub(super) fn line(at: HostInstant, notice: &Notice) -> String {
             uid,
             generic,
             evented,
+            outage,
         } => {
             let pod = pod_name(namespace, pod, uid);
             let both = side_by_side(generic, evented);
-            format!("{ALARM}{at} DISAGREE {pod}: a kubelet's caches differ{ALARM:#}{both}")
+            let (style, why) = match outage {
+                true => (NOTE, ", for there was no event stream"),
+                false => (ALARM, ""),
+            };
+            format!("{style}{at} DISAGREE {pod}: a kubelet's caches differ{why}{style:#}{both}")
         }
         Notice::Agreement {
             namespace,
@@ -61,7 +66,7 @@ pub(super) fn line(at: HostInstant, notice: &Notice) -> String {
             let pod = pod_name(namespace, pod, uid);
             format!("{NOTE}{at} AGREE    {pod}: a kubelet's caches are the same again{NOTE:#}")
         }
-        Notice::Stream { detail, .. } => cut(detail, 4 * TEXT),
+        Notice::Stream { detail, .. } => format!("{at} stream   {}", cut(detail, 4 * TEXT)),
         Notice::Summary(told) => summary(told),
     }
 }
@@ -95,6 +100,7 @@ fn event(seen: &EventSeen) -> String {
             line,
             "  {NOTE}evented: refused, older than its cache{NOTE:#}"
         ),
+        "unfollowed" => write!(line, "  {NOTE}not followed: there are too many{NOTE:#}"),
         "ignored" => write!(
             line,
             "  {ALARM}evented: ignored, for no sandbox is told{ALARM:#}"
@@ -189,8 +195,8 @@ fn summary(told: &Summary) -> String {
     }
     let _ = write!(
         text,
-        "\nreconnects: {} (transitions unheard meanwhile: {})\nrelists: {}",
-        told.reconnects, told.unheard, told.relists
+        "\nreconnects: {} (transitions unheard meanwhile: {}, disagreements: {})\nrelists: {}",
+        told.reconnects, told.unheard, told.disagreements_in_outages, told.relists
     );
     text
 }

@@ -15,8 +15,9 @@ use k8s_cri::v1::*;
 use tempfile::TempDir;
 use tokio::net::UnixListener;
 use tokio::runtime::Runtime;
-use tokio_stream::Stream;
-use tokio_stream::wrappers::UnixListenerStream;
+use tokio::sync::broadcast;
+use tokio_stream::wrappers::{BroadcastStream, UnixListenerStream};
+use tokio_stream::{Stream, StreamExt};
 use tonic::{Request, Response, Status};
 
 /// A call takes far less, unless none comes.
@@ -35,7 +36,21 @@ pub(crate) enum Flaw {
     Stuck,
     /// There is an image service alone.
     ImagesOnly,
+    /// All names drive a terminal, and this method fails with words that do.
+    Evil(&'static str),
+    /// There are more containers of others than there is memory for.
+    Crowded,
+    /// Events come without end, each of another container.
+    Flood,
 }
+
+/// What drives a terminal: a title, a bell, a cleared screen, NUL, a line that begins anew, a
+/// colour in 8 bits, and text from right to left.
+pub(crate) const EVIL: &str =
+    "evil\u{1b}]0;x\u{7}\u{1b}[2J\0\r\u{9b}31m\u{202e}\u{2066}\u{200f}\nend";
+
+/// A crowd's containers in an answer: as many as just fit into a message.
+const CROWD: usize = 100_000;
 
 /// A server that runs until it is dropped.
 #[derive(Debug)]
@@ -51,6 +66,7 @@ struct State {
     flaw: Flaw,
     sandboxes: Mutex<BTreeMap<String, PodSandbox>>,
     calls: Sender<&'static str>,
+    events: broadcast::Sender<ContainerEventResponse>,
 }
 
 type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<Response<T>, Status>> + Send + 'a>>;
@@ -64,25 +80,21 @@ impl FakeCri {
             flaw,
             sandboxes: Mutex::default(),
             calls: tell,
+            events: broadcast::Sender::new(1000),
         });
-        let runtime = Runtime::new().unwrap();
-        let incoming = runtime.block_on(async { UnixListener::bind(folder.path().join("cri")) });
-        let incoming = UnixListenerStream::new(incoming.unwrap());
-        let mut server = tonic::transport::Server::builder();
-        let images = ImageServiceServer::from_arc(state.clone());
-        let router = if flaw == Flaw::ImagesOnly {
-            server.add_service(images)
-        } else {
-            let runtime = RuntimeServiceServer::from_arc(state.clone());
-            server.add_service(images).add_service(runtime)
-        };
-        runtime.spawn(router.serve_with_incoming(incoming));
+        let runtime = serve(&state, &folder.path().join("cri"));
         Self {
             folder,
             state,
             calls,
             runtime: Some(runtime),
         }
+    }
+
+    /// Serves again after a crash.
+    pub(crate) fn restart(&mut self) {
+        std::fs::remove_file(self.socket()).unwrap();
+        self.runtime = Some(serve(&self.state, &self.socket()));
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
@@ -130,6 +142,22 @@ impl FakeCri {
     }
 }
 
+fn serve(state: &Arc<State>, socket: &Path) -> Runtime {
+    let runtime = Runtime::new().unwrap();
+    let incoming = runtime.block_on(async { UnixListener::bind(socket) });
+    let incoming = UnixListenerStream::new(incoming.unwrap());
+    let mut server = tonic::transport::Server::builder();
+    let images = ImageServiceServer::from_arc(state.clone());
+    let router = if state.flaw == Flaw::ImagesOnly {
+        server.add_service(images)
+    } else {
+        let runtime = RuntimeServiceServer::from_arc(state.clone());
+        server.add_service(images).add_service(runtime)
+    };
+    runtime.spawn(router.serve_with_incoming(incoming));
+    runtime
+}
+
 impl Drop for FakeCri {
     fn drop(&mut self) {
         self.crash();
@@ -143,11 +171,28 @@ impl State {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Why a method fails, if it does.
+    fn refuses(&self, method: &str) -> Option<Status> {
+        match self.flaw {
+            Flaw::Evil(evil) if evil == method => Some(Status::unknown(EVIL)),
+            Flaw::Evil(_) | Flaw::Crowded | Flaw::Flood => None,
+            _ => (method == "list_containers").then(|| Status::unimplemented(method)),
+        }
+    }
+
+    /// A name that this server gives.
+    fn name(&self, name: &str) -> String {
+        match self.flaw {
+            Flaw::Evil(_) => format!("{name}{EVIL}"),
+            _ => name.to_owned(),
+        }
+    }
+
     fn version(&self) -> Option<VersionResponse> {
         let answers = self.flaw != Flaw::Stuck;
         answers.then(|| VersionResponse {
             version: "0.1.0".to_owned(),
-            runtime_name: "fake".to_owned(),
+            runtime_name: self.name("fake"),
             runtime_version: "1".to_owned(),
             runtime_api_version: "v1".to_owned(),
         })
@@ -174,7 +219,88 @@ impl State {
         };
         let mut items: Vec<_> = self.sandboxes().values().cloned().collect();
         items.retain(carries);
+        if matches!(self.flaw, Flaw::Evil(_)) {
+            items.push(self.foreign_pod());
+        }
         ListPodSandboxResponse { items }
+    }
+
+    fn foreign_pod(&self) -> PodSandbox {
+        PodSandbox {
+            id: self.name("pod-id"),
+            metadata: Some(PodSandboxMetadata {
+                name: self.name("pod"),
+                uid: self.name("uid"),
+                namespace: self.name("namespace"),
+                attempt: 0,
+            }),
+            ..PodSandbox::default()
+        }
+    }
+
+    fn foreign_event(&self) -> ContainerEventResponse {
+        let pod = self.foreign_pod();
+        ContainerEventResponse {
+            container_id: self.name("container"),
+            container_event_type: ContainerEventType::ContainerStartedEvent.into(),
+            created_at: 1,
+            pod_sandbox_status: Some(PodSandboxStatus {
+                id: pod.id,
+                metadata: pod.metadata,
+                ..PodSandboxStatus::default()
+            }),
+            containers_statuses: vec![ContainerStatus {
+                id: self.name("container"),
+                reason: self.name("reason"),
+                ..ContainerStatus::default()
+            }],
+        }
+    }
+
+    fn containers(&self) -> ListContainersResponse {
+        let container = |number: usize| Container {
+            id: self.name(&format!("{number:064}")),
+            pod_sandbox_id: self.name("pod-id"),
+            state: ContainerState::ContainerRunning.into(),
+            metadata: Some(ContainerMetadata {
+                name: self.name("app"),
+                attempt: 0,
+            }),
+            labels: [("app".to_owned(), "others".to_owned())].into(),
+            ..Container::default()
+        };
+        let containers = match self.flaw {
+            Flaw::Crowded => (0..CROWD).map(container).collect(),
+            Flaw::Evil(_) => vec![container(1)],
+            _ => Vec::new(),
+        };
+        ListContainersResponse { containers }
+    }
+
+    fn create(&self, ask: &CreateContainerRequest) -> CreateContainerResponse {
+        let container_id = format!("{}-c", ask.pod_sandbox_id);
+        // Nobody may be listening.
+        let _ = self.events.send(ContainerEventResponse {
+            container_id: container_id.clone(),
+            ..ContainerEventResponse::default()
+        });
+        CreateContainerResponse { container_id }
+    }
+
+    /// Events of containers that are in no list; each so many are told.
+    fn flood(&self) -> Events {
+        let calls = self.calls.clone();
+        let event = move |number: u64| {
+            if number.is_multiple_of(50_000) {
+                let _ = calls.send("flooded");
+            }
+            Ok(ContainerEventResponse {
+                container_id: format!("{number:064}"),
+                created_at: 1,
+                ..ContainerEventResponse::default()
+            })
+        };
+        Box::pin(tokio_stream::iter((1..).map(event)))
     }
 
     fn remove(&self, ask: &RemovePodSandboxRequest) -> RemovePodSandboxResponse {
@@ -195,6 +321,9 @@ macro_rules! methods {
             Self: 'b,
         {
             let _ = self.calls.send(stringify!($name));
+            if let Some(refusal) = self.refuses(stringify!($name)) {
+                return Box::pin(async { Err(refusal) });
+            }
             let answer: Option<$answer> = $answered(self, ask.into_inner());
             Box::pin(async move {
                 match answer {
@@ -226,9 +355,9 @@ impl RuntimeService for State {
         list_pod_sandbox(ListPodSandboxRequest) -> ListPodSandboxResponse =
             |this: &Self, ask| Some(this.list(ask));
         create_container(CreateContainerRequest) -> CreateContainerResponse =
-            |_, ask: CreateContainerRequest| Some(CreateContainerResponse {
-                container_id: format!("{}-c", ask.pod_sandbox_id),
-            });
+            |this: &Self, ask| Some(this.create(&ask));
+        list_containers(ListContainersRequest) -> ListContainersResponse =
+            |this: &Self, _| Some(this.containers());
         remove_container(RemoveContainerRequest) -> RemoveContainerResponse =
             |_, _| Some(RemoveContainerResponse {});
         stop_container(StopContainerRequest) -> StopContainerResponse =
@@ -237,7 +366,6 @@ impl RuntimeService for State {
         missing: {
         pod_sandbox_status(PodSandboxStatusRequest) -> PodSandboxStatusResponse;
         start_container(StartContainerRequest) -> StartContainerResponse;
-        list_containers(ListContainersRequest) -> ListContainersResponse;
         container_status(ContainerStatusRequest) -> ContainerStatusResponse;
         update_container_resources(UpdateContainerResourcesRequest)
             -> UpdateContainerResourcesResponse;
@@ -270,6 +398,18 @@ impl RuntimeService for State {
             Flaw::EventsOff => Ok(Box::pin(tokio_stream::empty())),
             Flaw::NoEvents | Flaw::ImagesOnly => Err(Status::unimplemented("no such method")),
             Flaw::Silent | Flaw::Stuck => Ok(Box::pin(tokio_stream::pending())),
+            Flaw::Flood => Ok(self.flood()),
+            Flaw::Evil(_) => {
+                let event = Ok(self.foreign_event());
+                Ok(Box::pin(
+                    tokio_stream::once(event).chain(tokio_stream::pending()),
+                ))
+            }
+            Flaw::Crowded => {
+                let events = BroadcastStream::new(self.events.subscribe());
+                let lost = |_| Status::data_loss("the test was too slow");
+                Ok(Box::pin(events.map(move |event| event.map_err(lost))))
+            }
         };
         Box::pin(async move { events.map(Response::new) })
     }

@@ -8,6 +8,7 @@ mod commands;
 mod endpoints;
 mod fake_cri;
 mod files;
+mod hostile;
 #[path = "../support/logs.rs"]
 mod logs;
 mod model;

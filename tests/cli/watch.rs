@@ -123,6 +123,37 @@ fn a_runtime_that_is_lost_is_tried_again() {
 }
 
 #[test]
+fn a_runtime_that_answers_again_is_listened_to_at_once() {
+    let mut fake = FakeCri::start(Flaw::Evil("none"));
+    let running = watch(&fake, &["-o", "json"]).start();
+    running.wait_for(ASKED);
+    fake.crash();
+    // The next pause is one of 4 s to 8 s.
+    running.wait_for_times("there is no event stream", 5);
+    running.wait_for("the relist fails");
+    fake.restart();
+    running.wait_for_times(ASKED, 2);
+    running.send(Signal::INT);
+    let ended = running
+        .end_within(AT_ONCE)
+        .fails(0, &["relists work again"]);
+    let lines = ended.out.lines().map(serde_json::from_str::<Value>);
+    let lines: Vec<_> = lines.map(Result::unwrap).collect();
+    let what = |what: &'static str| lines.iter().filter(move |line| line["what"] == what);
+    let order = ["ended", "relist-works", "opened"];
+    let last = order.map(|name| what(name).next_back().unwrap()["time"].to_string());
+    assert!(last.is_sorted(), "{ended:#?}");
+    let (ended_at, opened_at) = (seconds(&last[0]), seconds(&last[2]));
+    assert!((opened_at - ended_at).rem_euclid(60.0) < 4.0, "{ended:#?}");
+}
+
+/// The seconds of the minute of a time.
+fn seconds(time: &str) -> f64 {
+    let seconds = time.trim_end_matches("Z\"").rsplit(':').next().unwrap();
+    seconds.parse().unwrap()
+}
+
+#[test]
 fn a_reader_that_goes_ends_it() {
     let fake = FakeCri::start(Flaw::Silent);
     let ended = watch(&fake, &["--output", "json"]).run_for_a_line();

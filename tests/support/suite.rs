@@ -71,6 +71,17 @@ pub(crate) fn unprivileged<T: AsRef<OsStr>>(args: impl IntoIterator<Item = T>) -
     Suite::new(command, args)
 }
 
+/// The same, which is aborted if it uses more memory than this.
+pub(crate) fn suite_within<T: AsRef<OsStr>>(
+    bytes: usize,
+    args: impl IntoIterator<Item = T>,
+) -> Suite {
+    let mut command = Command::new("prlimit");
+    command.arg(format!("--data={bytes}"));
+    command.arg(env!("CARGO_BIN_EXE_cri-event-conformance"));
+    Suite::new(command, args)
+}
+
 impl Suite {
     fn new<T: AsRef<OsStr>>(mut command: Command, args: impl IntoIterator<Item = T>) -> Self {
         let path = std::env::var_os("PATH").unwrap_or_default();

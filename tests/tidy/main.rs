@@ -1,6 +1,7 @@
 //! What holds for the source code as a whole: who may use whom, how long things may be, and what
 //! stands nowhere. A rule that the code breaks with a reason has the reason beside it.
 
+mod printing;
 mod source;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +15,8 @@ use source::{Source, behind, sources, words};
 /// The modules, each with those that it may use. Only what stands above a module can be used by it:
 /// arrows never point up.
 const USES: &[(&str, &[&str])] = &[
-    ("history", &[]),
+    ("escape", &[]),
+    ("history", &["escape"]),
     ("limits", &[]),
     ("workload", &[]),
     ("metrics", &[]),
@@ -29,10 +31,14 @@ const USES: &[(&str, &[&str])] = &[
         "verdicts",
         &["case", "history", "limits", "oracle", "outcome", "plan"],
     ),
-    ("report", &["history", "outcome"]),
+    ("report", &["history", "outcome", "escape"]),
+    ("terminal", &["host", "escape"]),
     ("recorder", &["files", "history", "host", "limits"]),
     ("cri", &["history", "host", "limits", "recorder"]),
-    ("model", &["cri", "history", "host", "limits", "workload"]),
+    (
+        "model",
+        &["cri", "history", "host", "limits", "terminal", "workload"],
+    ),
     (
         "catalogue",
         &[
@@ -42,15 +48,16 @@ const USES: &[(&str, &[&str])] = &[
     (
         "drive",
         &[
-            "case", "cri", "history", "host", "limits", "metrics", "oracle", "pleg", "recorder",
-            "workload",
+            "case", "cri", "escape", "history", "host", "limits", "metrics", "oracle", "pleg",
+            "recorder", "workload",
         ],
     ),
     (
         "run",
         &[
-            "case", "cri", "drive", "files", "history", "host", "limits", "metrics", "model",
-            "oracle", "outcome", "plan", "recorder", "report", "verdicts", "workload",
+            "case", "cri", "drive", "escape", "files", "history", "host", "limits", "metrics",
+            "model", "oracle", "outcome", "plan", "recorder", "report", "terminal", "verdicts",
+            "workload",
         ],
     ),
     (
@@ -62,8 +69,8 @@ const USES: &[(&str, &[&str])] = &[
     (
         "watch",
         &[
-            "cri", "drive", "history", "host", "limits", "metrics", "pleg", "recorder", "report",
-            "run",
+            "cri", "drive", "escape", "history", "host", "limits", "metrics", "pleg", "recorder",
+            "report", "run", "terminal",
         ],
     ),
     (
@@ -73,6 +80,7 @@ const USES: &[(&str, &[&str])] = &[
             "catalogue",
             "cri",
             "drive",
+            "escape",
             "files",
             "history",
             "limits",
@@ -82,6 +90,7 @@ const USES: &[(&str, &[&str])] = &[
             "plan",
             "report",
             "run",
+            "terminal",
             "watch",
             "workload",
         ],
@@ -106,10 +115,11 @@ const CRATES: &[(&str, &[&str])] = &[
             "src/files",
             "src/host/",
             "src/cri/endpoint.rs",
-            "src/run/status.rs",
+            "src/terminal.rs",
         ],
     ),
-    ("tempfile", &["src/files"]),
+    ("tempfile", &["src/cri/listener.rs", "src/files"]),
+    ("anstream", &["src/cli/", "src/terminal.rs"]),
     ("clap", &["src/cli/", "src/main.rs"]),
     (
         "schemars",

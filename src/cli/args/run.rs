@@ -86,7 +86,7 @@ pub(in crate::cli) struct RunArgs {
     /// Serve metrics as a kubelet's during the run, at an address such as 127.0.0.1:9101
     #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Output")]
     pub(in crate::cli) metrics_address: Option<SocketAddr>,
-    /// Write all that was seen and done, for `check` and `show`
+    /// Write all that was seen and done, 1 GiB at most, for `check` and `show`
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(in crate::cli) history: Option<PathBuf>,
 }

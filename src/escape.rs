@@ -1,0 +1,148 @@
+//! Text made fit to be shown: to a person on a terminal, or to a program that may show it to one.
+//!
+//! One invariant: whatever passes through here holds no character that moves the cursor, changes a
+//! colour, or turns the reading direction.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// The text with every character escaped that would do something other than appear: control
+/// characters, line and paragraph separators, invisible characters, and marks that turn the reading
+/// direction.
+#[must_use]
+pub fn printable(text: &str) -> Cow<'_, str> {
+    escaped(text, is_unprintable, |character, to| {
+        to.extend(character.escape_default());
+    })
+}
+
+/// The same for a text of several lines: line breaks and tabs stay.
+#[must_use]
+pub fn printable_lines(text: &str) -> Cow<'_, str> {
+    let is_unprintable = |character| !is_layout(character) && is_unprintable(character);
+    escaped(text, is_unprintable, |character, to| {
+        to.extend(character.escape_default());
+    })
+}
+
+/// The same for a text of several lines that has colours of our own: what sets a colour stays.
+#[must_use]
+pub fn printable_styled(text: &str) -> Cow<'_, str> {
+    const STYLE: &str = "\u{1b}[";
+    let Some(first) = text.find(STYLE) else {
+        return printable_lines(text);
+    };
+    let mut safe = printable_lines(&text[..first]).into_owned();
+    for part in text[first..].split(STYLE).skip(1) {
+        let digits = |character: char| character.is_ascii_digit() || character == ';';
+        if part.trim_start_matches(digits).starts_with('m') {
+            safe.push_str(STYLE);
+        } else {
+            safe.push_str(&printable(STYLE));
+        }
+        safe.push_str(&printable_lines(part));
+    }
+    Cow::Owned(safe)
+}
+
+/// A JSON text that means the same, in which every character is escaped that would do something
+/// other than appear.
+#[must_use]
+pub fn printable_json(text: &str) -> Cow<'_, str> {
+    // Outside of strings there is nothing but ASCII, and line breaks are the layout's: those of a
+    // string are escaped already.
+    let is_unprintable = |character| !is_layout(character) && is_unprintable(character);
+    escaped(text, is_unprintable, |character, to| {
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            let _ = write!(to, "\\u{unit:04x}");
+        }
+    })
+}
+
+fn escaped(
+    text: &str,
+    is_unprintable: impl Fn(char) -> bool,
+    escape: impl Fn(char, &mut String),
+) -> Cow<'_, str> {
+    if !text.contains(&is_unprintable) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        if is_unprintable(character) {
+            escape(character, &mut safe);
+        } else {
+            safe.push(character);
+        }
+    }
+    Cow::Owned(safe)
+}
+
+fn is_layout(character: char) -> bool {
+    matches!(character, '\n' | '\t')
+}
+
+/// Whether a character does something other than appear.
+#[must_use]
+pub fn is_unprintable(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_text_stays_as_it_is() {
+        let plain = "exit 137 – köttbullar 🦀";
+        assert_eq!(printable(plain), plain);
+        assert_eq!(printable_json(plain), plain);
+    }
+
+    #[test]
+    fn what_drives_a_terminal_is_escaped() {
+        assert_eq!(
+            printable("\u{1b}[31mred\u{7}\0\r\n\u{9b}\u{202e}\u{2066}\u{e0041}"),
+            r"\u{1b}[31mred\u{7}\u{0}\r\n\u{9b}\u{202e}\u{2066}\u{e0041}"
+        );
+    }
+
+    #[test]
+    fn lines_stay_lines() {
+        assert_eq!(
+            printable_lines("a\n\tb\r\n\u{1b}[m"),
+            "a\n\tb\\r\n\\u{1b}[m"
+        );
+    }
+
+    #[test]
+    fn of_styles_nothing_but_the_styles_stays() {
+        let styled = "a\u{1b}[1;31mred\u{1b}[0m\n";
+        assert_eq!(printable_styled(styled), styled);
+        assert_eq!(
+            printable_styled("a\u{1b}[2Jb\u{1b}[1"),
+            r"a\u{1b}[2Jb\u{1b}[1"
+        );
+        assert_eq!(
+            printable_styled("\u{1b}]0;x\u{7}\u{1b}[mb"),
+            "\\u{1b}]0;x\\u{7}\u{1b}[mb"
+        );
+        assert_eq!(printable_styled("\u{9b}2J"), r"\u{9b}2J");
+    }
+
+    #[test]
+    fn json_keeps_its_meaning() {
+        let value = serde_json::json!({"a": "\u{1b}\u{7f}\u{9b}\u{202e}\u{e0001}ü\n"});
+        let text = serde_json::to_string_pretty(&value).unwrap();
+        let safe = printable_json(&text);
+        assert!(
+            safe.contains(r"\u001b\u007f\u009b\u202e\udb40\udc01ü\n"),
+            "{safe}"
+        );
+        let read: serde_json::Value = serde_json::from_str(&safe).unwrap();
+        assert_eq!(read, value);
+    }
+}

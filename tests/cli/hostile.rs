@@ -1,0 +1,157 @@
+//! Runtimes that mean harm, or are broken beyond measure: what they say drives no terminal, and how
+//! much they say uses up no memory.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::fs::File;
+
+use rustix::process::Signal;
+
+use crate::fake_cri::{FakeCri, Flaw};
+use crate::suite::{Ended, Running, Suite, suite, suite_within};
+
+/// What the suite may use, whatever a runtime sends.
+const MEMORY: usize = 300 << 20;
+
+/// Asserts that a text does nothing but appear.
+#[track_caller]
+fn is_plain(text: &str) {
+    let plain = |character: char| {
+        let turns = matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}');
+        character == '\n' || !(character.is_control() || turns)
+    };
+    assert!(text.chars().all(plain), "{text:?}");
+}
+
+#[track_caller]
+fn says_plainly(ended: &Ended, told: &str) {
+    assert!(
+        format!("{}{}", ended.err, ended.out).contains(told),
+        "{ended:#?}"
+    );
+    is_plain(&ended.err);
+    is_plain(&ended.out);
+}
+
+#[test]
+fn an_error_that_would_drive_a_terminal_is_escaped() {
+    let told = r"evil\u{1b}]0;x\u{7}\u{1b}[2J\u{0}\r\u{9b}31m\u{202e}\u{2066}\u{200f}\nend";
+    for method in [
+        "version",
+        "list_pod_sandbox",
+        "run_pod_sandbox",
+        "create_container",
+    ] {
+        let fake = FakeCri::start(Flaw::Evil(method));
+        let socket = fake.socket();
+        let run = ["ORD-01", "-r", socket.to_str().unwrap()];
+        says_plainly(&suite(run).run().fails(3, &[]), told);
+        if ["version", "list_pod_sandbox"].contains(&method) {
+            let cleanup = ["cleanup", "-r", socket.to_str().unwrap()];
+            says_plainly(&suite(cleanup).run().fails(3, &[]), told);
+        }
+    }
+}
+
+fn watched(fake: &FakeCri, output: &str) -> Running {
+    let socket = fake.socket();
+    let socket = socket.to_str().unwrap();
+    suite(["watch", "-r", socket, "--within", "1s", "-o", output]).start()
+}
+
+#[test]
+fn what_is_watched_is_shown_plainly() {
+    let fake = FakeCri::start(Flaw::Evil("none"));
+    for output in ["text", "json"] {
+        let running = watched(&fake, output);
+        running.wait_for_output("STARTED");
+        running.send(Signal::INT);
+        says_plainly(&running.end().fails(0, &[]), "namespaceevil");
+    }
+    for method in ["version", "list_pod_sandbox", "list_containers"] {
+        let fake = FakeCri::start(Flaw::Evil(method));
+        let running = watched(&fake, "json");
+        running.wait_for("evil");
+        running.send(Signal::INT);
+        says_plainly(&running.end(), "evil");
+    }
+}
+
+#[test]
+fn what_stands_in_others_files_is_shown_plainly() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = |args: &[&str]| suite(args).inside(folder.path()).run();
+    let case = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/cases/order/created-started-stopped-deleted.yaml"
+    );
+    let case = fs::read_to_string(case).unwrap();
+    let titled = |line: &str| match line.strip_prefix("title: ") {
+        Some(title) => format!("title: \"evil\\e[31m\\u202e {title}\""),
+        None => line.to_owned(),
+    };
+    let case: Vec<_> = case.lines().map(titled).collect();
+    fs::create_dir_all(folder.path().join("cases/order")).unwrap();
+    fs::write(folder.path().join("cases/order/case.yaml"), case.join("\n")).unwrap();
+    for format in ["pretty", "json"] {
+        let list = ["--list", "--cases", "cases", "--format", format];
+        says_plainly(&inside(&list).fails(0, &[]), "evil");
+    }
+    let failing = ["ORD-01", "-r", "model", "--defect", "drop-stopped"];
+    inside(&[&failing[..], &["--json", "r.json"]].concat()).fails(1, &[]);
+    let report = fs::read_to_string(folder.path().join("r.json")).unwrap();
+    let report = report.replace("ORD-01", r"evil\u001b[31m\u202e");
+    fs::write(folder.path().join("r.json"), report).unwrap();
+    let rerun = inside(&["-r", "model", "--rerun-failed", "r.json"]);
+    assert_ne!(rerun.code, 0);
+    says_plainly(&rerun, "evil");
+}
+
+fn without_output(suite: Suite) -> Running {
+    suite.out(File::create("/dev/null").unwrap()).start()
+}
+
+#[test]
+fn a_crowd_of_others_uses_up_no_memory() {
+    let fake = FakeCri::start(Flaw::Crowded);
+    let socket = fake.socket();
+    let socket = socket.to_str().unwrap();
+    let watching = without_output(suite_within(MEMORY, ["watch", "-r", socket]));
+    watching.wait_for("the relist fails: ListContainers: ");
+    watching.wait_for("the limit is: 4194304 bytes");
+    for _ in 0..2 {
+        fake.wait_for("list_containers");
+    }
+    watching.send(Signal::INT);
+    watching.end().fails(0, &[]);
+    // What the server has of events breaks rules, but not the suite.
+    let run = suite_within(MEMORY, ["ORD-01", "--exact", "-r", socket]).run();
+    run.fails(1, &[]);
+}
+
+#[test]
+fn a_flood_of_events_uses_up_no_memory_and_is_told_once_a_second() {
+    let fake = FakeCri::start(Flaw::Flood);
+    let socket = fake.socket();
+    let socket = socket.to_str().unwrap();
+    let watching = without_output(suite_within(MEMORY, ["watch", "-r", socket]));
+    for _ in 0..4 {
+        fake.wait_for("flooded");
+    }
+    watching.send(Signal::INT);
+    let ended = watching.end().fails(0, &[]);
+    let told = ended.err.lines();
+    let told: Vec<_> = told
+        .filter(|line| line.contains("events came faster"))
+        .collect();
+    // At most once a second, and printed a moment later.
+    let seconds: BTreeSet<_> = told.iter().filter_map(|line| line.get(..19)).collect();
+    assert!(told.len() <= 2 * seconds.len(), "{ended:#?}");
+    let run = ["ORD-01", "-r", socket, "--history", "/dev/null"];
+    let run = suite_within(MEMORY, run).run();
+    run.fails(
+        3,
+        &["the event stream is open, and has brought", "other events"],
+    );
+}
