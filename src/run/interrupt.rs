@@ -1,4 +1,4 @@
-//! Being told to stop: by Ctrl-C, by SIGTERM, or by an output that nobody reads any more.
+//! Being told to stop: by Ctrl-C, by SIGTERM, by SIGHUP, or by an output that nobody reads any more.
 
 use std::io;
 use std::panic;
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::thread::ThreadId;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::{Exit, outputs};
 use crate::history::RunId;
-use crate::{host, terminal};
+use crate::host::{self, InterruptSignals};
+use crate::terminal;
 
 /// Which signal, if any, has stopped the run.
 #[derive(Clone, Debug, Default)]
@@ -36,20 +36,17 @@ pub(super) fn watch(
     unfinished: Vec<PathBuf>,
 ) -> io::Result<Interrupts> {
     let interrupts = Interrupts::default();
-    let mut signals = (
-        signal(SignalKind::interrupt())?,
-        signal(SignalKind::terminate())?,
-    );
+    let mut signals = InterruptSignals::listen()?;
     let (stop, run, first) = (stop.clone(), run.clone(), interrupts.first.clone());
     tokio::spawn(async move {
-        let name = next(&mut signals).await;
+        let name = signals.first().await;
         // The cell is set here alone.
         let _ = first.set(name);
         stop.cancel();
         terminal::say(&format!(
             "\n{name}: stopping, and removing what the run made; again to leave at once"
         ));
-        next(&mut signals).await;
+        signals.insistent().await;
         terminal::say(&format!(
             "left at once; remove what the run made with: cri-event-conformance cleanup --run-id \
              {run}"
@@ -59,13 +56,6 @@ pub(super) fn watch(
         std::process::exit(Exit::Undecided as i32);
     });
     Ok(interrupts)
-}
-
-async fn next((interrupt, terminate): &mut (Signal, Signal)) -> &'static str {
-    tokio::select! {
-        _ = interrupt.recv() => "SIGINT",
-        _ = terminate.recv() => "SIGTERM",
-    }
 }
 
 type Hook = Box<dyn Fn(&panic::PanicHookInfo<'_>) + Send + Sync>;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -19,6 +18,7 @@ use super::stream::{Stream, notice};
 use crate::cri::{Client, ConnectError};
 use crate::drive::{Caller, Relist, RelistFault, Relister, StreamError};
 use crate::history::{Body, Entry, Labels, StatusCode, StreamEnd};
+use crate::host::InterruptSignals;
 use crate::metrics::{Endpoint, EndpointError, Metrics};
 use crate::recorder::{Overrun, Reader, Recorder};
 use crate::report::printable;
@@ -334,20 +334,13 @@ fn announce(options: &WatchOptions, client: &Client) {
 
 /// The first signal ends the watch with its summary, the second one the process.
 fn listen_for_signals(tasks: &mut JoinSet<()>, stop: &CancellationToken) -> io::Result<()> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
+    let mut signals = InterruptSignals::listen()?;
     let stop = stop.clone();
     tasks.spawn(async move {
-        loop {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            if stop.is_cancelled() {
-                std::process::exit(Exit::Undecided as i32);
-            }
-            stop.cancel();
-        }
+        signals.first().await;
+        stop.cancel();
+        signals.insistent().await;
+        std::process::exit(Exit::Undecided as i32);
     });
     Ok(())
 }

@@ -94,7 +94,7 @@ fn no_report_is_written_of_a_run_that_did_not_begin() {
 
 #[test]
 fn a_signal_ends_the_wait_for_a_silent_stream_and_what_was_made_is_removed() {
-    for signal in [Signal::INT, Signal::TERM] {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let fake = FakeCri::start(Flaw::Silent);
         let running = run_with_bounds(&fake, "3", &[]).start();
         fake.wait_for("create_container");
@@ -103,6 +103,18 @@ fn a_signal_ends_the_wait_for_a_silent_stream_and_what_was_made_is_removed() {
         ended.fails(3, &["stopping, and removing", "interrupted"]);
         assert_eq!(fake.sandboxes(), 0);
     }
+}
+
+#[test]
+fn a_terminal_that_is_closed_may_send_two_signals() {
+    let fake = FakeCri::start(Flaw::Silent);
+    let running = run_with_bounds(&fake, "3", &[]).start();
+    fake.wait_for("create_container");
+    running.send(Signal::HUP);
+    running.wait_for("SIGHUP: stopping, and removing");
+    running.send(Signal::HUP);
+    running.end_within(Duration::from_secs(5)).fails(3, &[]);
+    assert_eq!(fake.sandboxes(), 0);
 }
 
 #[test]

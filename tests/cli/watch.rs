@@ -79,7 +79,7 @@ fn there_is_nobody_to_watch() {
 
 #[test]
 fn a_signal_ends_it_with_a_summary() {
-    for signal in [Signal::INT, Signal::TERM] {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let fake = FakeCri::start(Flaw::Silent);
         let running = watch(&fake, &[]).start();
         running.wait_for(ASKED);
