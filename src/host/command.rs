@@ -1,7 +1,9 @@
 //! Commands that the user has given, run on this host by a shell.
 //!
-//! A command has a process group of its own, which ends with it: what it leaves there is killed,
-//! and so is all of it when its time is over or nobody waits for it any more.
+//! A command has a process group of its own and a variable in its environment that no other has,
+//! which all that it begins inherits: what it leaves there is killed, and so is all of it when its
+//! time is over or nobody waits for it any more. Only what has cleared its environment and left the
+//! group lives on.
 
 use std::io::{self, PipeReader, Read};
 use std::os::fd::OwnedFd;
@@ -11,9 +13,13 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 
 use super::clock::real_now;
+use super::process::has_ended;
+
+/// The variable that all has which a command begins.
+const MARK: &str = "CRI_EVENT_CONFORMANCE_COMMAND";
 
 /// How much of what a command says is told when it fails: the last lines of a tool's message.
 const OUTPUT_BYTES: usize = 2 << 10;
@@ -53,6 +59,7 @@ fn said(output: &str) -> String {
 #[derive(Debug)]
 struct Running {
     child: Child,
+    mark: String,
     ended: bool,
 }
 
@@ -85,15 +92,18 @@ pub(super) async fn run(command: &str, bound: Duration) -> Result<(), CommandErr
 impl Running {
     fn start(command: &str) -> io::Result<(Self, PipeReader)> {
         let (output, input) = io::pipe()?;
+        let mark = uuid::Uuid::new_v4().to_string();
         let child = Command::new("sh")
             .args(["-c", command])
+            .env(MARK, &mark)
             .stdin(Stdio::null())
             .stdout(input.try_clone()?)
             .stderr(input)
             .process_group(0)
             .spawn()?;
         let ended = false;
-        Ok((Self { child, ended }, output))
+        let mark = format!("{MARK}={mark}");
+        Ok((Self { child, mark, ended }, output))
     }
 
     fn handle(&self) -> io::Result<OwnedFd> {
@@ -109,7 +119,9 @@ impl Running {
             let _ = kill_process_group(group, Signal::KILL);
         }
         self.ended = true;
-        self.child.wait()
+        let status = self.child.wait();
+        end_marked(&self.mark);
+        status
     }
 
     fn pid(&self) -> Option<Pid> {
@@ -124,6 +136,43 @@ impl Drop for Running {
             let _ = self.end();
         }
     }
+}
+
+/// Kills all that has this in its environment, and what it begins meanwhile, but not for ever.
+fn end_marked(mark: &str) {
+    const ROUNDS: u32 = 16;
+    /// What the kernel needs on a node without any time to spare.
+    const END: Duration = Duration::from_secs(5);
+    for _ in 0..ROUNDS {
+        let found = marked(mark);
+        if found.is_empty() {
+            return;
+        }
+        for handle in &found {
+            // It may have ended by itself.
+            let _ = pidfd_send_signal(handle, Signal::KILL);
+        }
+        for handle in &found {
+            let _ = has_ended(handle, END);
+        }
+    }
+}
+
+/// The processes that have this in their environment. Each is held before that is read.
+fn marked(mark: &str) -> Vec<OwnedFd> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten();
+    let pids = entries.filter_map(|entry| {
+        let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
+        Pid::from_raw(pid)
+    });
+    let held = pids.filter_map(|pid| {
+        let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+        let environment = std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).ok()?;
+        let mut entries = environment.split(|byte| *byte == 0);
+        let is_marked = entries.any(|entry| entry == mark.as_bytes());
+        is_marked.then_some(handle)
+    });
+    held.collect()
 }
 
 /// Reads what a command says until it has ended or its time is over.
@@ -247,6 +296,19 @@ mod tests {
         let began = now();
         assert_eq!(told(&command, LONG), Ok(()));
         assert!(elapsed(began) < LONG);
+        await_end(&pid);
+    }
+
+    #[test]
+    fn what_has_left_the_group_ends_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let pid = folder.path().join("pid");
+        let command = format!(
+            "setsid sh -c 'echo $$ >{0}.new; mv {0}.new {0}; exec sleep 600' & while ! [ -e {0} ]; do \
+             sleep 0.01; done",
+            pid.display()
+        );
+        assert_eq!(told(&command, LONG), Ok(()));
         await_end(&pid);
     }
 

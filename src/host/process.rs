@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// The shortest id by which a process is killed, in bytes. Those of containerd and CRI-O have 64.
-const SHORTEST_ID: usize = 32;
+pub(super) const SHORTEST_ID: usize = 32;
 
 /// Why a sandbox's own process cannot be killed.
 #[derive(Debug, thiserror::Error)]
@@ -107,7 +107,7 @@ impl Held {
 }
 
 /// Waits until the process of this handle has ended; says whether it did in time.
-fn has_ended(handle: &OwnedFd, bound: Duration) -> io::Result<bool> {
+pub(super) fn has_ended(handle: &OwnedFd, bound: Duration) -> io::Result<bool> {
     let bound = Timespec::try_from(bound).map_err(io::Error::other)?;
     let mut watched = [PollFd::new(handle, PollFlags::IN)];
     Ok(poll(&mut watched, Some(&bound))? > 0)
