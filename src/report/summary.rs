@@ -44,11 +44,15 @@ fn write_summary(text: &mut String, report: &RunReport) -> fmt::Result {
         Verdict::Inconclusive,
         Verdict::Known,
     ] {
+        if verdict == Verdict::Error {
+            listed(text, by_reason(report, verdict).into_iter());
+            continue;
+        }
         let outcomes = report.outcomes.iter();
         let those = outcomes.filter(|outcome| outcome.verdict == verdict);
         listed(text, those.map(in_one_line));
     }
-    listed(text, skipped(report).into_iter());
+    listed(text, by_reason(report, Verdict::Skip).into_iter());
     // That of a failed case stands with its failure.
     let passed = report
         .outcomes
@@ -79,11 +83,11 @@ fn write_summary(text: &mut String, report: &RunReport) -> fmt::Result {
     write_standings(text, report)
 }
 
-/// What was not run: each reason once, in the order of the report.
-fn skipped(report: &RunReport) -> Vec<String> {
+/// What was not run, or not decided: each reason once, in the order of the report.
+fn by_reason(report: &RunReport, verdict: Verdict) -> Vec<String> {
     let mut reasons: Vec<(&Option<String>, Vec<&Outcome>)> = Vec::new();
     let outcomes = report.outcomes.iter();
-    for outcome in outcomes.filter(|outcome| outcome.verdict == Verdict::Skip) {
+    for outcome in outcomes.filter(|outcome| outcome.verdict == verdict) {
         let mut known = reasons.iter_mut();
         match known.find(|(reason, _)| *reason == &outcome.reason) {
             Some((_, those)) => those.push(outcome),
@@ -100,7 +104,8 @@ fn skipped(report: &RunReport) -> Vec<String> {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        format!("  skip: {}{more}: {}", shown.join(" "), cause(those[0]))
+        let ids = shown.join(" ");
+        format!("  {verdict}: {ids}{more}: {}", cause(those[0]))
     });
     told.collect()
 }
@@ -300,6 +305,16 @@ mod tests {
             reason: Some(reason.to_owned()),
             ..outcome(id, "order::four-events", Verdict::Skip)
         };
+        let undecided = |id: &str| Outcome {
+            verdict: Verdict::Error,
+            ..skipped(id, "not run: the runtime was lost")
+        };
+        report.outcomes = vec![undecided("ORD-04"), undecided("ORD-05")];
+        let text = summary(&report);
+        assert!(
+            text.contains("\n  error: ORD-04 ORD-05: not run: the runtime was lost\n"),
+            "{text}"
+        );
         report.outcomes = vec![
             skipped("ORD-01", "no events"),
             skipped("ORD-02", "no network"),
