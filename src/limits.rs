@@ -31,8 +31,15 @@ pub const SHORTEST_QUIET_WINDOW: Duration = Duration::from_millis(50);
 /// cases have been listened to long after their end, and a run of one short case ends at once.
 pub const QUIET_PART: u32 = 50;
 
-/// How long a lost runtime may take to come back before clean-up gives up on it.
+/// How long a lost runtime may take to come back before the run, or its clean-up, gives up on it.
 pub const RUNTIME_RETURN: Duration = Duration::from_secs(30);
+
+/// How often a runtime that is gone is looked for.
+pub const RUNTIME_LOOK: Duration = Duration::from_millis(250);
+
+/// How often a runtime may be lost before a run gives up on it: each time costs the cases under
+/// way, and one that restarts all the time decides nothing.
+pub const RUNTIME_LOSSES: usize = 5;
 
 /// The largest message that is accepted; the kubelet's client accepts as much.
 pub const MESSAGE_BYTES: usize = 16 << 20;
@@ -80,6 +87,13 @@ pub const SWEEP_PACE: Duration = Duration::from_millis(10);
 /// How long the user's command may take that makes a container outside the CRI: some ten times what
 /// `ctr run` takes on a slow node.
 pub const OUTSIDE_WAIT: Duration = Duration::from_secs(30);
+
+/// How long the processes of a removed sandbox may take to end by themselves: a shim ends after its
+/// last container, within some hundred milliseconds.
+pub const PROCESS_END: Duration = Duration::from_secs(2);
+
+/// How often they are looked for: reading all of `/proc` takes some milliseconds.
+pub const PROCESS_LOOK: Duration = Duration::from_millis(100);
 
 /// How long a process may take to end that was killed: the kernel needs some milliseconds, and on a
 /// node without any time to spare some hundred.

@@ -309,6 +309,8 @@ fn cleanup(target: &Target, run: Option<&RunId>, logs: Option<&Path>) -> Result<
     ] {
         said.extend(removed.iter().map(|id| format!("removed {what} {id}\n")));
     }
+    let ended = swept.processes.iter();
+    said.extend(ended.map(|process| format!("ended {process}\n")));
     for run in &swept.alive {
         let line = format!("left alone: run {run} still goes on; --run-id {run} removes it\n");
         said.push_str(&line);
@@ -321,7 +323,10 @@ fn cleanup(target: &Target, run: Option<&RunId>, logs: Option<&Path>) -> Result<
         [] => Ok(Exit::Conformant),
         failures => Err(Fault::new(
             Exit::Undecided,
-            format!("error: not removed:\n  {}", failures.join("\n  ")),
+            format!(
+                "error: not removed:\n  {}\nrestart the runtime, then run this again",
+                failures.join("\n  ")
+            ),
         )),
     }
 }

@@ -14,6 +14,7 @@ use super::aside::Services;
 use super::connect::{ConnectError, channel, diagnose};
 use super::convert::{self, created, done};
 use super::endpoint::Endpoint;
+use super::faults::answer_fault;
 use super::lists::{self, Lists};
 use super::oci::{self, Beneath};
 use super::signals;
@@ -175,7 +176,7 @@ impl Client {
         match tokio::time::timeout(deadline, answer).await {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(status)) if host::elapsed(began) < deadline => {
-                Err(convert::fault(&status, deadline))
+                Err(answer_fault(&status, deadline))
             }
             // Our clock, tonic's and the runtime's run out at once; the last two say CANCELLED.
             Ok(Err(_)) | Err(_) => Err(CallFault {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tonic::transport::Channel;
 
-use super::convert::deepest;
 use super::endpoint::{Endpoint, SocketError};
+use super::faults::deepest;
 use crate::history::{CallFault, StatusCode};
 use crate::limits;
 

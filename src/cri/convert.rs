@@ -7,16 +7,15 @@ pub(super) mod outgoing;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use k8s_cri::v1;
 
 use crate::history::{
-    CallFault, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata, ContainerReport,
+    ContainerFilter, ContainerId, ContainerListing, ContainerMetadata, ContainerReport,
     ContainerSpec, ContainerState, ContainerStatus, Event, EventKind, Flaw, ImageListing, Labels,
     PodUid, Reply, RuntimeNanos, RuntimeStatus, RuntimeVersion, SandboxFilter, SandboxId,
     SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus,
-    Shared, StatusCode,
+    Shared,
 };
 
 /// An answer that names what was made.
@@ -43,29 +42,6 @@ pub(super) fn created(answer: impl Created) -> Reply {
 /// An answer that says nothing but "done".
 pub(super) fn done<T>(_answer: T) -> Reply {
     Reply::Done
-}
-
-pub(super) fn fault(status: &tonic::Status, deadline: Duration) -> CallFault {
-    // A broken transport hides its cause behind "transport error"; tell the cause.
-    let message = match std::error::Error::source(status) {
-        Some(source) => format!("{}: {}", status.message(), innermost(source)),
-        None => status.message().to_owned(),
-    };
-    CallFault {
-        code: code(status),
-        message,
-        deadline,
-    }
-}
-
-/// What the runtime answered; or that it did not, which tonic tells in many ways: `UNKNOWN`,
-/// `INTERNAL` and `CANCELLED` among them.
-fn code(status: &tonic::Status) -> StatusCode {
-    // Only what has not come from the runtime has a source.
-    match std::error::Error::source(status) {
-        None => StatusCode(status.code() as i32),
-        Some(_) => StatusCode::UNAVAILABLE,
-    }
 }
 
 pub(super) fn event(message: v1::ContainerEventResponse) -> Event {
@@ -457,41 +433,4 @@ const NO_USER: &str = "nobody-of-this-name";
 fn only(has: Option<Flaw>, flaw: Flaw, text: &str) -> String {
     let text = (has == Some(flaw)).then(|| text.to_owned());
     text.unwrap_or_default()
-}
-
-/// The cause at the bottom: `No such file or directory` rather than `transport error`.
-pub(super) fn innermost(fault: &Cause) -> String {
-    deepest(fault).to_string()
-}
-
-type Cause = dyn std::error::Error + 'static;
-
-pub(super) fn deepest(fault: &Cause) -> &Cause {
-    let mut deepest = fault;
-    while let Some(source) = deepest.source() {
-        deepest = source;
-    }
-    deepest
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(status: &tonic::Status, code: StatusCode) {
-        assert_eq!(fault(status, Duration::from_secs(1)).code, code);
-    }
-
-    #[test]
-    fn a_runtime_that_does_not_answer_is_told_from_one_that_refuses() {
-        use tonic::Status;
-        let broken = std::io::Error::from(std::io::ErrorKind::BrokenPipe);
-        check(&Status::from_error(broken.into()), StatusCode::UNAVAILABLE);
-        check(
-            &Status::unimplemented("no such method"),
-            StatusCode::UNIMPLEMENTED,
-        );
-        check(&Status::cancelled("by the runtime"), StatusCode::CANCELLED);
-    }
 }

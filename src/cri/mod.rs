@@ -12,6 +12,7 @@ mod client;
 mod connect;
 mod convert;
 mod endpoint;
+mod faults;
 mod line;
 mod listener;
 mod lists;

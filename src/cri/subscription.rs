@@ -19,7 +19,7 @@ use tonic::transport::Channel;
 use super::connect::channel;
 use super::line::{Cut, line};
 use super::lists::stream;
-use super::{Client, ConnectError, Endpoint, convert};
+use super::{Client, ConnectError, Endpoint, convert, faults};
 use crate::history::{Body, CallFault, Event, Observer, StreamEnd, SubscriptionId};
 use crate::limits;
 use crate::recorder::Recorder;
@@ -193,7 +193,7 @@ impl Reader {
             Ok(()) => StreamEnd::Closed,
             Err(status) => {
                 let deadline = self.ask.deadline.unwrap_or_default();
-                StreamEnd::Failed(convert::fault(&status, deadline))
+                StreamEnd::Failed(faults::fault(&status, deadline))
             }
         };
         self.recorder.record(Body::SubscriptionEnded {
@@ -287,7 +287,7 @@ impl Events {
     /// # Errors
     /// If the runtime has ended it otherwise, or refused it.
     pub async fn next(&mut self) -> Result<Option<Event>, CallFault> {
-        let fault = |status| convert::fault(&status, Duration::ZERO);
+        let fault = |status| faults::fault(&status, Duration::ZERO);
         if let Some(connection) = self.connection.take() {
             self.stream = Some(ask(connection, self.ask).await.map_err(fault)?);
         }

@@ -297,12 +297,8 @@ impl CaseRunner {
         scope: &mut Scope,
     ) -> Result<(), Abort> {
         let own = self.session().caller();
-        let client = own.client.beside(&self.session().options().endpoint).await;
-        let client = client.map_err(|fault| Abort::Error(fault.to_string()))?;
-        let other = Caller {
-            client,
-            recorder: own.recorder.clone(),
-        };
+        let other = own.beside(&self.session().options().endpoint).await;
+        let other = other.map_err(|fault| Abort::Error(fault.to_string()))?;
         let around = scope.set_client(Some(other));
         let taken = self.clone().steps(&step.steps, scope).await;
         scope.set_client(around);

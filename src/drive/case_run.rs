@@ -11,10 +11,12 @@ use super::relist::{inspect, list_pods};
 use super::scope::Scope;
 use super::session::Session;
 use super::steps::Abort;
+use super::stream_error::stream_ended;
 use crate::case::{Case, Need};
 use crate::history::{
     Body, CallFault, CaseHistory, CaseRun, ContainerId, Entry, EventKind, HostFact, PodUid, Reply,
-    Request, SandboxId, SandboxSpec, StepsEnd, Subject, SubjectKind,
+    Request, SandboxId, SandboxSpec, StatusCode, StepsEnd, StreamEnd, Subject, SubjectKind,
+    SubscriptionId,
 };
 use crate::host::PodCgroup;
 use crate::oracle;
@@ -57,6 +59,36 @@ struct View {
     reader: Reader,
     history: CaseHistory,
     overrun: bool,
+    stream: Follow,
+}
+
+/// The run's own stream as a case has seen it.
+#[derive(Debug, Default)]
+struct Follow {
+    /// Whether the case alone opens streams while it runs: then one that it opens takes the place
+    /// of one that broke.
+    alone: bool,
+    known: BTreeSet<SubscriptionId>,
+    broken: Option<StreamEnd>,
+}
+
+impl Follow {
+    fn push(&mut self, body: &Body) {
+        match body {
+            Body::SubscriptionOpened {
+                subscription,
+                observer: None,
+            } => {
+                self.known.insert(*subscription);
+                self.broken.take_if(|_| self.alone);
+            }
+            Body::SubscriptionEnded { subscription, end } => {
+                let broke = *end != StreamEnd::Cancelled && self.known.contains(subscription);
+                self.broken = self.broken.take().or(broke.then(|| end.clone()));
+            }
+            _ => {}
+        }
+    }
 }
 
 impl CaseRunner {
@@ -68,6 +100,10 @@ impl CaseRunner {
             reader: recorder.reader(),
             history: CaseHistory::new(run),
             overrun: false,
+            stream: Follow {
+                alone: case.exclusive,
+                ..Follow::default()
+            },
         };
         Arc::new(Self {
             session,
@@ -106,6 +142,7 @@ impl CaseRunner {
             end,
         });
         self.unsubscribe_all().await;
+        self.calls_ended().await;
         let passed = complete
             && oracle::judge(&self.case, &self.seen())
                 .violations
@@ -123,12 +160,36 @@ impl CaseRunner {
     }
 
     async fn do_all(self: Arc<Self>) -> StepsEnd {
-        match self.try_all().await {
+        let end = match self.try_all().await {
             Ok(()) => StepsEnd::Complete,
             Err(Abort::Unmet) => StepsEnd::Unmet,
             Err(Abort::Inconclusive(reason)) => StepsEnd::Inconclusive(reason),
             Err(Abort::NotApplicable(reason)) => StepsEnd::NotApplicable(reason),
-            Err(Abort::Error(reason)) => StepsEnd::Error(reason),
+            Err(Abort::Error(reason)) => return StepsEnd::Error(reason),
+        };
+        match self.trouble_with_stream(&end).await {
+            Some(trouble) => StepsEnd::Error(trouble),
+            None => unreadable(&self.seen()).map_or(end, StepsEnd::Error),
+        }
+    }
+
+    /// Why events may be missing that the runtime has sent, or would have sent had it not stopped:
+    /// nobody can demand them then.
+    async fn trouble_with_stream(&self, end_of_steps: &StepsEnd) -> Option<String> {
+        let broken = self.view().ok()?.stream.broken.clone();
+        if broken.is_none() && *end_of_steps != StepsEnd::Unmet {
+            return None;
+        }
+        // The answer shows, too, whether the runtime has stopped or ended the stream alone.
+        let answer = self.call(Request::Version).await;
+        let gone = answer
+            .err()
+            .filter(|fault| fault.code == StatusCode::UNAVAILABLE);
+        let gone = gone.map(|fault| format!("the runtime does not answer: {fault}"));
+        match broken {
+            // A runtime that lives on has ended the stream that a case wanted to stay open.
+            Some(end) if *end_of_steps != StepsEnd::Unmet => Some(stream_ended(&end).to_string()),
+            Some(_) | None => gone,
         }
     }
 
@@ -138,6 +199,8 @@ impl CaseRunner {
             return self.clone().steps(&self.case.steps, &mut scope).await;
         }
         self.session.ensure_stream().await?;
+        let stream = self.session.stream().await?;
+        self.view()?.stream.known.insert(stream);
         self.read_kernel()?;
         let mut scope = Scope::beginning(host::now());
         let silence = if self.case.silent {
@@ -177,15 +240,22 @@ impl CaseRunner {
         met.map_or(Ok(false), |met| met.map(|()| true))
     }
 
-    /// The same without a bound of its own: for whoever has another.
+    /// The same without a bound of its own, for callers that have another. Once the stream has
+    /// ended, nothing comes any more.
     pub(super) async fn wait_until(
         &self,
         condition: impl Fn(&CaseHistory) -> bool,
     ) -> Result<(), Abort> {
         let mut changes = self.session.recorder().changes();
         loop {
-            if condition(&self.view()?.history) {
-                return Ok(());
+            {
+                let view = self.view()?;
+                if condition(&view.history) {
+                    return Ok(());
+                }
+                if let Some(end) = &view.stream.broken {
+                    return Err(stream_ended(end).into());
+                }
             }
             tokio::select! {
                 () = changes.next() => {}
@@ -194,6 +264,19 @@ impl CaseRunner {
                 }
             }
         }
+    }
+
+    /// Waits until the calls have ended that the steps have sent and not waited for: what they make
+    /// is to be torn down. Their deadlines bound it.
+    async fn calls_ended(&self) {
+        let mut changes = self.session.recorder().changes();
+        let ended = async {
+            while self.view().is_ok_and(|view| is_calling(&view.history)) {
+                changes.next().await;
+            }
+        };
+        // A call of which we ourselves have lost the end shall not hold up the teardown.
+        let _ = tokio::time::timeout(self.session.caller().client.deadline() * 2, ended).await;
     }
 
     /// Reads what the case's situation is told by, before the steps and after them.
@@ -300,10 +383,28 @@ impl View {
         let news: Result<Vec<Arc<Entry>>, Overrun> = self.reader.drain();
         self.overrun = news.is_err();
         for entry in news? {
+            self.stream.push(&entry.body);
             self.history.push(&entry);
         }
         Ok(())
     }
+}
+
+/// What is wrong with an answer that nobody can read: nothing is known then of what it showed.
+fn unreadable(history: &CaseHistory) -> Option<String> {
+    history.calls().find_map(|call| match call.result() {
+        Some(Err(fault)) if fault.code == StatusCode::DATA_LOSS => {
+            let method = call.request().method();
+            Some(format!("the answer of {method} cannot be read: {fault}"))
+        }
+        _ => None,
+    })
+}
+
+/// Whether a call of the case is under way.
+fn is_calling(history: &CaseHistory) -> bool {
+    let mut own = history.calls().filter(|call| !call.is_of_run());
+    own.any(|call| call.result().is_none())
 }
 
 /// The pods of which a call that was to make something has failed: there may be more than what was

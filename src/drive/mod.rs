@@ -7,6 +7,7 @@ mod caller;
 mod calls;
 mod case_run;
 mod filters;
+mod leftovers;
 mod observers;
 mod observing;
 mod offers;

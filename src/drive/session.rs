@@ -279,6 +279,27 @@ impl Session {
         self.ensure_stream().await
     }
 
+    /// Opens a new stream with a new marker pod, on a runtime that was lost and may be back: what
+    /// it had before may have ended with it.
+    ///
+    /// # Errors
+    /// If it does not come back within the bound, with what it said last.
+    pub async fn renew(&self, bound: Duration) -> Result<(), StreamError> {
+        self.unsubscribe().await;
+        self.marker_pod.lock().await.take();
+        let began = host::now();
+        let mut pace = tokio::time::interval(limits::RUNTIME_LOOK);
+        loop {
+            pace.tick().await;
+            match self.ensure_stream().await {
+                Err(StreamError::Interrupted) => return Err(StreamError::Interrupted),
+                // Nothing tells when a runtime is back, but that all of this succeeds.
+                Err(_) if host::elapsed(began) < bound && !self.stop.is_cancelled() => {}
+                done => return done,
+            }
+        }
+    }
+
     /// Gives up the event stream.
     pub async fn unsubscribe(&self) {
         self.stream.lock().await.take();
@@ -388,6 +409,8 @@ impl Session {
             Ok(Reply::Container(id)) => id,
             Ok(_) => unreachable!("CreateContainer is answered by a container"),
             Err(fault) => {
+                // It may have ended with a runtime that was restarted: the next marker has another.
+                self.marker_pod.lock().await.take();
                 return Err(StreamError::Marker {
                     method: "CreateContainer",
                     fault,

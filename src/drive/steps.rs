@@ -16,8 +16,7 @@ use super::session::Sabotage;
 use super::stream_error::StreamError;
 use crate::case::{AwaitStep, RepeatStep, StartStep, Step};
 use crate::history::{
-    Body, CallFault, CaseHistory, ContainerId, EventKind, Reply, Request, SandboxId, StatusCode,
-    Took,
+    Body, CallFault, CaseHistory, ContainerId, EventKind, Reply, Request, SandboxId, Took,
 };
 use crate::limits;
 
@@ -210,14 +209,11 @@ impl CaseRunner {
             return Ok(client.call(case, request).await);
         };
         let method = request.method();
-        let called = client.call_within(case, request, Some(bound));
-        match called.await {
-            Err(fault) if fault.code == StatusCode::DEADLINE_EXCEEDED => {
-                self.waited(format!("the return of {method}"), false, bound);
-                Err(Abort::Unmet)
-            }
-            result => Ok(result),
-        }
+        let called = tokio::time::timeout(bound, client.call(case, request));
+        called.await.map_err(|_| {
+            self.waited(format!("the return of {method}"), false, bound);
+            Abort::Unmet
+        })
     }
 
     /// The number of the next container of this name.

@@ -9,6 +9,7 @@ use std::path::Path;
 use tokio::time::Instant;
 
 use super::caller::Caller;
+use super::leftovers::{self, Ended};
 use super::pod_cgroup;
 use super::session::{KUBELET_LABELS, PROCESS_LABEL, RUN_LABEL};
 use crate::history::{
@@ -29,6 +30,8 @@ pub struct Sweep {
     pub cgroups: Vec<String>,
     /// Paths of the log directories that were removed.
     pub logs: Vec<String>,
+    /// Processes that the runtime had left of removed containers and sandboxes, and that are ended.
+    pub processes: Vec<String>,
     /// Runs that still go on, and were left alone.
     pub alive: BTreeSet<String>,
     /// What could not be removed, one sentence each.
@@ -56,30 +59,143 @@ pub async fn sweep(
     keep: &[SandboxId],
 ) -> Result<Sweep, SweepError> {
     let mut done = Sweep::default();
+    let sandboxes = to_remove(caller, run, keep, &mut done).await?;
+    let containers = containers(caller).await;
+    let mut refused = Vec::new();
     let until = Instant::now() + limits::SWEEP_WAIT;
-    for sandbox in listed(caller, run).await? {
-        if keep.contains(&sandbox.id) {
-            continue;
-        }
-        let Some(owner) = sandbox.labels.get(RUN_LABEL) else {
-            continue;
-        };
-        let process = sandbox.labels.get(PROCESS_LABEL);
-        if run.is_none() && process.is_some_and(|process| host::is_alive(process)) {
-            done.alive.insert(owner.to_string());
-            continue;
-        }
-        let id = &sandbox.id;
+    for id in &sandboxes {
         match remove(caller, id, until).await {
             Ok(()) => done.sandboxes.push(id.to_string()),
-            Err(fault) => done.failures.push(format!("sandbox {id}: {fault}")),
+            // Of a runtime that is gone nothing is known; it is asked again when it is back.
+            Err(fault) if fault.code == StatusCode::UNAVAILABLE => {
+                done.failures.push(format!("sandbox {id}: {fault}"));
+            }
+            Err(fault) => refused.push((id.clone(), fault)),
         }
     }
+    if !done.failures.is_empty() {
+        let refused = refused.iter();
+        let told = refused.map(|(id, fault)| format!("sandbox {id}: {fault}"));
+        done.failures.extend(told);
+        return Ok(done);
+    }
+    let of_refused = |sandbox: &SandboxId| refused.iter().any(|(id, _)| id == sandbox);
+    let listed = containers.as_deref().unwrap_or_default();
+    let ids = Ids::of(&sandboxes, listed, of_refused);
+    retry((caller, kernel), &ids.refused, refused, &mut done).await;
+    let mut removed = ids.removed;
+    // What the runtime does not list any more, or never has; but nothing of what is kept.
+    if run.is_some() && (keep.is_empty() || containers.is_some()) {
+        removed.extend(caller.made());
+        let kept = Ids::of(keep, listed, |_| false);
+        removed.retain(|id| !kept.removed.contains(id));
+    }
+    end_processes(kernel, &removed, true, &mut done).await;
     if keep.is_empty() {
         sweep_images(caller, run, &mut done).await?;
         sweep_cgroups(kernel, run, &mut done).await;
     }
     Ok(done)
+}
+
+/// The sandboxes of one run, or of all runs that no longer go on, but those to keep.
+async fn to_remove(
+    caller: &Caller,
+    run: Option<&RunId>,
+    keep: &[SandboxId],
+    done: &mut Sweep,
+) -> Result<Vec<SandboxId>, SweepError> {
+    let mut found = Vec::new();
+    for sandbox in listed(caller, run).await? {
+        let Some(owner) = sandbox.labels.get(RUN_LABEL) else {
+            continue;
+        };
+        let process = sandbox.labels.get(PROCESS_LABEL);
+        if keep.contains(&sandbox.id) {
+            continue;
+        }
+        if run.is_none() && process.is_some_and(|process| host::is_alive(process)) {
+            done.alive.insert(owner.to_string());
+            continue;
+        }
+        found.push(sandbox.id);
+    }
+    Ok(found)
+}
+
+/// All containers that the runtime lists, with their sandboxes; nothing if it does not say.
+async fn containers(caller: &Caller) -> Option<Vec<(String, SandboxId)>> {
+    let all = Request::ListContainers {
+        sandbox: None,
+        labels: Labels::new(),
+    };
+    match caller.call(None, all).await {
+        Ok(Reply::Containers(listed)) => {
+            let listed = listed.into_iter();
+            let ids = listed.map(|container| (container.id.to_string(), container.sandbox));
+            Some(ids.collect())
+        }
+        Ok(_) | Err(_) => None,
+    }
+}
+
+/// The ids of sandboxes and their containers.
+#[derive(Debug, Default)]
+struct Ids {
+    removed: BTreeSet<String>,
+    /// Of sandboxes that the runtime would not remove.
+    refused: BTreeSet<String>,
+}
+
+impl Ids {
+    fn of(
+        sandboxes: &[SandboxId],
+        containers: &[(String, SandboxId)],
+        is_refused: impl Fn(&SandboxId) -> bool,
+    ) -> Self {
+        let mut ids = Self::default();
+        let own = sandboxes.iter().map(|id| (id.to_string(), id));
+        let inside = containers.iter().map(|(id, sandbox)| (id.clone(), sandbox));
+        let inside = inside.filter(|(_, sandbox)| sandboxes.contains(sandbox));
+        for (id, sandbox) in own.chain(inside) {
+            if is_refused(sandbox) {
+                ids.refused.insert(id);
+            } else {
+                ids.removed.insert(id);
+            }
+        }
+        ids
+    }
+}
+
+/// Ends the processes of what could not be removed, for they may be in the way, and tries again.
+async fn retry(
+    (caller, kernel): (&Caller, &Kernel),
+    ids: &BTreeSet<String>,
+    refused: Vec<(SandboxId, CallFault)>,
+    done: &mut Sweep,
+) {
+    let ended = done.processes.len();
+    end_processes(kernel, ids, false, done).await;
+    let any_ended = done.processes.len() > ended;
+    let until = Instant::now() + limits::SWEEP_WAIT;
+    for (id, fault) in refused {
+        let again = if any_ended {
+            remove(caller, &id, until).await
+        } else {
+            Err(fault)
+        };
+        match again {
+            Ok(()) => done.sandboxes.push(id.to_string()),
+            Err(fault) => done.failures.push(format!("sandbox {id}: {fault}")),
+        }
+    }
+}
+
+async fn end_processes(kernel: &Kernel, ids: &BTreeSet<String>, removed: bool, done: &mut Sweep) {
+    let Ended { ended, left } = leftovers::end(kernel, ids, removed).await;
+    done.processes.extend(ended);
+    done.failures.extend(left);
 }
 
 /// The same, of a run that has made nothing in this process, or of all; and their log directories

@@ -371,6 +371,8 @@ impl StatusCode {
     pub const UNIMPLEMENTED: Self = Self(12);
     /// Nobody answers.
     pub const UNAVAILABLE: Self = Self(14);
+    /// There is an answer that nobody can read.
+    pub const DATA_LOSS: Self = Self(15);
 
     /// The code with this name, such as `UNAVAILABLE`.
     #[must_use]

@@ -233,6 +233,27 @@ impl Hierarchies {
         own.iter().try_for_each(|own| remove(own, DEPTH))
     }
 
+    /// Removes the cgroups of a process that has ended, as its `/proc/PID/cgroup` showed them,
+    /// if their names have this id and nothing is in them. A runtime that has forgotten the
+    /// container does not do it. What cannot be removed does no harm.
+    pub(super) fn remove_those_of(&self, told: &str, id: &str) {
+        let paths = told.lines().filter_map(|line| line.splitn(3, ':').nth(2));
+        for path in paths.filter(|path| !path.contains("..")) {
+            let Some(place) = path.find(id) else {
+                continue;
+            };
+            let end = path[place..]
+                .find('/')
+                .map_or(path.len(), |end| place + end);
+            for root in &self.roots {
+                let own = root.join(path[..end].trim_start_matches('/'));
+                if is_folder(&own) && !is_populated(&own, DEPTH) {
+                    let _ = remove(&own, DEPTH);
+                }
+            }
+        }
+    }
+
     /// All that runs of this suite have made, in any hierarchy.
     pub(super) fn made(&self) -> BTreeSet<PodCgroup> {
         let folders = self.roots.iter().filter_map(|root| fs::read_dir(root).ok());

@@ -8,6 +8,7 @@ mod command;
 mod facts;
 mod interrupts;
 mod kubelet;
+mod leftovers;
 mod logs;
 mod owner;
 mod process;
@@ -28,6 +29,7 @@ pub use clock::{Reactor, SteppedClock, now, put_clock_right};
 pub use command::CommandError;
 pub use interrupts::InterruptSignals;
 pub use kubelet::KubeletProcess;
+pub use leftovers::Leftover;
 pub use logs::{LogDirectory, LogDirectoryError};
 pub use owner::Owner;
 pub use process::ProcessError;
@@ -90,6 +92,15 @@ impl Kernel {
         match self {
             Self::Host => process::is_there(container),
             Self::Simulated(simulated) => Ok(simulated.runs(container)),
+        }
+    }
+
+    /// The processes that live on of containers and sandboxes with these ids.
+    #[must_use]
+    pub fn leftovers(&self, ids: &BTreeSet<String>) -> Vec<Leftover> {
+        match self {
+            Self::Host => leftovers::find(ids),
+            Self::Simulated(_) => Vec::new(),
         }
     }
 

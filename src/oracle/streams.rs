@@ -45,14 +45,18 @@ pub(super) fn streams_stay_open(rule: &Invariant, history: &CaseHistory) -> Vec<
     ends.collect()
 }
 
-/// The first answer of a runtime to what was asked after a place, unless it was gone meanwhile.
+/// The first answer of a runtime to what was asked after a place, unless it was gone meanwhile: a
+/// call that was under way then shows that, too.
 fn goes_on<'a>(history: &'a CaseHistory, ended: &Entry) -> Option<&'a Entry> {
-    let later = history.calls().filter(|call| call.began().seq > ended.seq);
-    for call in later {
+    let over_later = |over: &&Entry| over.seq > ended.seq;
+    for call in history.calls() {
+        let Some(over) = call.ended().filter(over_later) else {
+            continue;
+        };
         match call.result() {
-            Some(Ok(_)) => return call.ended(),
+            Some(Ok(_)) if call.began().seq > ended.seq => return Some(over),
             Some(Err(fault)) if fault.code == StatusCode::UNAVAILABLE => return None,
-            Some(Err(_)) | None => {}
+            Some(_) | None => {}
         }
     }
     None

@@ -29,7 +29,6 @@ use crate::history::{
     CaseRun, ContainerId, ContainerSpec, Reply, Request, RunId, SandboxId, SandboxSpec, codec,
 };
 use crate::host::{self, LogDirectory};
-use crate::recorder::Recorder;
 
 /// Runs the suite, then its bare calls, and prints both times and their ratio.
 ///
@@ -90,10 +89,7 @@ async fn bare_loop(
     beside: Vec<Script>,
 ) -> Result<Duration, RunError> {
     let client = Client::connect(&target.runtime, &target.images, target.deadline).await;
-    let caller = Caller {
-        client: client.map_err(prepare::PrepareError::from)?,
-        recorder: Recorder::new(),
-    };
+    let caller = Caller::new(client.map_err(prepare::PrepareError::from)?);
     let client = caller.client.clone();
     let run = RunId::from(uuid::Uuid::new_v4().to_string());
     let image = prepare::image(options, &caller, &run, &mut None).await?;

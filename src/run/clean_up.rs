@@ -5,10 +5,7 @@ use std::time::Duration;
 use crate::drive::{self, Caller};
 use crate::history::{Request, RunId, SandboxId, StatusCode};
 use crate::host::{Kernel, LogDirectory};
-use crate::{host, limits};
-
-/// How often a runtime that is gone is looked for.
-const PAUSE: Duration = Duration::from_millis(250);
+use crate::{host, limits, terminal};
 
 /// What a run has made beside its labelled pods, and how to remove all of it.
 #[derive(Debug)]
@@ -18,6 +15,8 @@ pub(super) struct CleanUp {
     run: RunId,
     /// How long a runtime that is gone may take to come back.
     patience: Duration,
+    /// Whether a runtime that is gone is waited for at all.
+    pub(super) waits: bool,
     /// The image that the user named, if the run had to pull it.
     pub(super) pulled: Option<String>,
     /// The directory of its containers' logs, once it is made.
@@ -43,6 +42,7 @@ impl CleanUp {
             kernel: kernel.clone(),
             run: run.clone(),
             patience: limits::RUNTIME_RETURN * timeout_percent / 100,
+            waits: true,
             pulled: None,
             logs: None,
         }
@@ -51,13 +51,15 @@ impl CleanUp {
     /// Removes all but these sandboxes and the images that they need; returns what could not be
     /// removed, and how to remove it later.
     pub(super) async fn all_but(&self, keep: &[SandboxId]) -> Vec<String> {
+        // What is still being made could not be seen yet.
+        self.caller.settled().await;
         let began = host::now();
-        let mut pause = tokio::time::interval(PAUSE);
+        let mut pause = tokio::time::interval(limits::RUNTIME_LOOK);
         loop {
             match self.attempt(keep).await {
                 Attempt::Done(failures) => return failures,
                 // A runtime that restarts comes back; nothing tells when, but that it answers.
-                Attempt::Gone(_) if host::elapsed(began) < self.patience => {
+                Attempt::Gone(_) if self.waits && host::elapsed(began) < self.patience => {
                     pause.tick().await;
                 }
                 Attempt::Gone(fault) => {
@@ -79,11 +81,17 @@ impl CleanUp {
                 )]);
             }
         };
-        let mut failures: Vec<String> = swept
-            .failures
-            .iter()
-            .map(|fault| format!("not removed: {fault}; try {}", self.hint()))
-            .collect();
+        for process in &swept.processes {
+            let line = format!("the runtime had left {process}: ended");
+            terminal::say(&line);
+        }
+        let hint = |fault: &String| {
+            let again = self.hint();
+            format!(
+                "not removed: {fault}; try {again}, and if that fails restart the runtime before"
+            )
+        };
+        let mut failures: Vec<String> = swept.failures.iter().map(hint).collect();
         if let (Some(image), true) = (&self.pulled, keep.is_empty()) {
             let removed = self
                 .caller

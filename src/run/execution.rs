@@ -1,7 +1,7 @@
 //! Executing a plan: which cases run at once, and when each is judged.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OnceCell, RwLock, Semaphore, watch};
 use tokio::task::JoinError;
@@ -10,7 +10,7 @@ use super::following::Following;
 use super::status::Status;
 use super::telemetry;
 use crate::drive::{CaseRunner, Sabotage, Session, TeardownPolicy};
-use crate::history::{Body, CaseRun, HostInstant, Request, SandboxId, StatusCode};
+use crate::history::{Body, CaseRun, HostInstant, Request, SandboxId};
 use crate::outcome::{Outcome, RunReport, Verdict};
 use crate::plan::Planned;
 use crate::{host, limits};
@@ -25,11 +25,22 @@ pub(super) struct Execution {
     status: Arc<Status>,
     to_do: watch::Sender<usize>,
     failed: AtomicBool,
-    lost: OnceLock<String>,
+    losses: tokio::sync::Mutex<Losses>,
     kept: Mutex<Vec<SandboxId>>,
     cases_ended: OnceCell<()>,
     following: Mutex<Following>,
     began: HostInstant,
+}
+
+/// When the runtime was gone.
+#[derive(Debug, Default)]
+struct Losses {
+    /// During which cases, and what it said then.
+    during: Vec<String>,
+    /// Why nothing more is asked of it.
+    given_up: Option<String>,
+    /// Whether it was waited for in vain.
+    for_good: bool,
 }
 
 /// How a plan shall be executed.
@@ -68,7 +79,7 @@ impl Execution {
             status,
             to_do: watch::Sender::new(options.cases),
             failed: AtomicBool::new(false),
-            lost: OnceLock::new(),
+            losses: tokio::sync::Mutex::default(),
             kept: Mutex::default(),
             cases_ended: OnceCell::new(),
             following: Mutex::new(following),
@@ -114,7 +125,7 @@ impl Execution {
 
     async fn admitted(&self, place: usize, planned: &Planned) {
         let (run, case) = (number(place), &planned.case);
-        if let Some((verdict, reason)) = self.reason_not_to_run(planned) {
+        if let Some((verdict, reason)) = self.reason_not_to_run(planned).await {
             self.unjudged(run, verdict == Verdict::Skip, reason);
             return;
         }
@@ -145,8 +156,9 @@ impl Execution {
         }
     }
 
-    fn reason_not_to_run(&self, planned: &Planned) -> Option<(Verdict, String)> {
-        if let Some(lost) = self.lost.get() {
+    async fn reason_not_to_run(&self, planned: &Planned) -> Option<(Verdict, String)> {
+        // Held as long as a runtime is waited for that may come back.
+        if let Some(lost) = &self.losses.lock().await.given_up {
             return Some((Verdict::Error, format!("not run: {lost}")));
         }
         if self.session.stop().is_cancelled() {
@@ -190,18 +202,48 @@ impl Execution {
         }
     }
 
-    /// After an error, finds out whether the runtime is still there.
+    /// After an error, finds out whether the runtime is still there, and waits for it if not.
     async fn look_for_runtime(&self, outcome: &Outcome) {
-        let answer = self.session.call(None, Request::Version).await;
-        if let Err(fault) = answer
-            && [StatusCode::UNAVAILABLE, StatusCode::DEADLINE_EXCEEDED].contains(&fault.code)
-        {
-            // Whoever finds it first tells it.
-            let _ = self.lost.set(format!(
-                "the runtime was lost during {}: {fault}",
-                outcome.id
+        let mut losses = self.losses.lock().await;
+        let Err(fault) = self.session.call(None, Request::Version).await else {
+            return;
+        };
+        if losses.given_up.is_some() || self.session.stop().is_cancelled() {
+            return;
+        }
+        let lost = format!("the runtime was lost during {}: {fault}", outcome.id);
+        losses.during.push(format!("{}: {fault}", outcome.id));
+        if losses.during.len() > limits::RUNTIME_LOSSES {
+            let times = losses.during.len();
+            losses.given_up = Some(format!("{lost}, for the {times}th time"));
+            return;
+        }
+        let patience = self.session.stretched(limits::RUNTIME_RETURN);
+        let back = self.session.renew(patience).await;
+        if let (Err(fault), false) = (back, self.session.stop().is_cancelled()) {
+            losses.for_good = true;
+            losses.given_up = Some(format!(
+                "{lost}, and did not come back within {patience:?}: {fault}"
             ));
         }
+    }
+
+    /// Whether the runtime was lost for good, as far as nobody waits for it still.
+    pub(super) fn is_gone(&self) -> bool {
+        let losses = self.losses.try_lock();
+        losses.is_ok_and(|losses| losses.for_good)
+    }
+
+    /// How often the runtime was lost, if it was.
+    pub(super) fn lost(&self) -> Option<String> {
+        let losses = self.losses.try_lock().ok()?;
+        let times = match losses.during.len() {
+            0 => return None,
+            1 => "once".to_owned(),
+            times => format!("{times} times"),
+        };
+        let during = losses.during.join("; ");
+        Some(format!("the runtime was lost {times}, during {during}"))
     }
 
     /// Judges an invariant on all histories, once every case has ended and a quiet window is over.

@@ -1,4 +1,4 @@
-//! Being told to stop: by Ctrl-C, by SIGTERM, by SIGHUP, or by an output that nobody reads any more.
+//! Being told to stop: by Ctrl-C, SIGTERM or SIGHUP, or by an output that nobody reads any more.
 
 use std::io;
 use std::panic;

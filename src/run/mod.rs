@@ -297,8 +297,7 @@ fn run_plan(
     let _within = runtime.enter();
     let stop = CancellationToken::new();
     let run = RunId::from(uuid::Uuid::new_v4().to_string());
-    let unseen = shown == Shown::Nowhere && reactor.is_simulated();
-    let interrupts = interrupts(unseen, &stop, &run, outputs)?;
+    let interrupts = interrupts((shown, &reactor), &stop, &run, outputs)?;
     let telemetry = runtime.block_on(Telemetry::serve(options.metrics))?;
     let stand = Stand::of(&options.tested)?;
     let connecting = prepare::connect(&stand, &options.runtime_handler, run, outputs, &stop);
@@ -338,13 +337,14 @@ fn run_plan(
     };
     drop(counting);
     status.doing("removing what the run made");
+    clean_up.waits = !execution.is_gone();
     let kept = execution.kept();
     let mut faults = runtime.block_on(clean_up.all_but(&kept));
     let removed = faults.is_empty();
     drawing.abort();
     following.abort();
     status.finish();
-    faults.extend(cut_short(lost, &interrupts));
+    faults.extend(cut_short(lost, &interrupts, &execution));
     end(&caller, removed, faults);
     let mut report = execution.report();
     let unwritten = runtime.block_on(finish_history(file));
@@ -357,12 +357,12 @@ fn run_plan(
 
 /// What signals do to a run; nothing if nobody sees it and it takes no time.
 fn interrupts(
-    unseen: bool,
+    (shown, reactor): (Shown, &Reactor),
     stop: &CancellationToken,
     run: &RunId,
     outputs: &Outputs,
 ) -> Result<Interrupts, RunError> {
-    if unseen {
+    if shown == Shown::Nowhere && reactor.is_simulated() {
         return Ok(Interrupts::default());
     }
     Ok(interrupt::watch(stop, run, outputs.unfinished())?)
@@ -388,16 +388,18 @@ fn execution(
     Execution::new(session, execution_options, status, following)
 }
 
-/// Why the run did not come to its end, if it did not.
-fn cut_short(lost: bool, interrupts: &Interrupts) -> Option<String> {
+/// Why the run did not come to its end, or not at once.
+fn cut_short(lost: bool, interrupts: &Interrupts, execution: &Execution) -> Vec<String> {
+    let mut faults = Vec::from_iter(execution.lost());
     if lost {
         let fault = "the output was closed before the run's end";
         // The summary goes where nobody reads.
         terminal::say(&format!("{fault}: stopped"));
-        return Some(fault.to_owned());
+        faults.push(fault.to_owned());
+    } else if let Some(signal) = interrupts.signal() {
+        faults.push(format!("interrupted by {signal}"));
     }
-    let signal = interrupts.signal()?;
-    Some(format!("interrupted by {signal}"))
+    faults
 }
 
 /// Ends a run in which no case can run.

@@ -140,7 +140,7 @@ pub(super) async fn connect(
         call_deadline: Some(client.deadline()),
     };
     recorder.record(Body::RunBegan(info.clone().into()));
-    let caller = Caller { client, recorder };
+    let caller = Caller::recording(client, recorder);
     Ok((caller, info, Recording { following, file }))
 }
 

@@ -1,5 +1,8 @@
 //! A run that nobody looks at: for proofs that cases can fail, and for tests of the suite.
 
+#[cfg(test)]
+mod tests;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -98,3 +98,16 @@ fn a_runtime_that_is_gone_refuses_nothing() {
     assert_eq!(done.failures.len(), 1);
     assert_eq!(asked, 1);
 }
+
+#[test]
+fn processes_are_looked_for_of_the_sandboxes_to_remove_and_their_containers() {
+    let [one, two, other] = ["one", "two", "other"].map(SandboxId::from);
+    let containers = [("a", &one), ("b", &two), ("c", &other)];
+    let containers = containers.map(|(id, of)| (id.to_owned(), of.clone()));
+    let ids = Ids::of(&[one, two.clone()], &containers, |id| *id == two);
+    let set = |ids: [&str; 2]| ids.map(str::to_owned).into();
+    assert_eq!(
+        (ids.removed, ids.refused),
+        (set(["a", "one"]), set(["b", "two"]))
+    );
+}

@@ -204,3 +204,18 @@ fn a_pods_processes_lie_below_its_cgroup() {
     assert!(!holds(&format!("/{NAME}0/abc")));
     assert!(!holds("/k8s.io/abc"));
 }
+
+#[test]
+fn the_empty_cgroups_of_what_has_ended_are_removed_and_no_others() {
+    let (folder, hierarchies) = two_hierarchies();
+    let (empty, below) = ("memory/k8s.io/0d4e", "memory/k8s.io/0d4e/below");
+    make(&folder, below);
+    let busy = make(&folder, "pids/k8s.io/0d4e");
+    fs::write(busy.join("cgroup.procs"), "12\n").expect("a file");
+    let other = make(&folder, "memory/k8s.io/1d4e");
+    let above = make(&folder, "0d4e");
+    let told = "9:memory:/k8s.io/0d4e/below\n8:pids:/k8s.io/0d4e\n7:cpu:/../0d4e\n";
+    hierarchies.remove_those_of(told, "0d4e");
+    assert!(!folder.path().join(empty).exists());
+    assert!(busy.exists() && other.exists() && above.exists());
+}

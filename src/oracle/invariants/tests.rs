@@ -54,6 +54,10 @@ fn a_runtime_that_is_gone_ends_its_streams() {
         "stream ends UNAVAILABLE; c start fails; pod stop; end",
         expect![],
     );
+    then(
+        "c start begins; stream ends UNAVAILABLE; c start returns fails; pod stop; end",
+        expect![],
+    );
     then("stream ends UNAVAILABLE; end", expect![]);
 }
 

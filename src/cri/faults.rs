@@ -1,0 +1,93 @@
+//! What went wrong with a call, as gRPC and the layers below tell it.
+
+use std::time::Duration;
+
+use crate::history::{CallFault, StatusCode};
+
+pub(super) fn fault(status: &tonic::Status, deadline: Duration) -> CallFault {
+    // A broken transport hides its cause behind "transport error"; tell the cause.
+    let message = match std::error::Error::source(status) {
+        Some(source) => format!("{}: {}", status.message(), innermost(source)),
+        None => status.message().to_owned(),
+    };
+    CallFault {
+        code: code(status),
+        message,
+        deadline,
+    }
+}
+
+/// What the runtime answered; or that it did not, which tonic tells in many ways: `UNKNOWN`,
+/// `INTERNAL` and `CANCELLED` among them.
+fn code(status: &tonic::Status) -> StatusCode {
+    // Only what has not come from the runtime has a source.
+    match std::error::Error::source(status) {
+        None => StatusCode(status.code() as i32),
+        Some(_) => StatusCode::UNAVAILABLE,
+    }
+}
+
+/// What went wrong with a unary call: `DATA_LOSS` if there was an answer, and it cannot be read.
+pub(super) fn answer_fault(status: &tonic::Status, deadline: Duration) -> CallFault {
+    let fault = fault(status, deadline);
+    if is_unreadable(status) {
+        let code = StatusCode::DATA_LOSS;
+        return CallFault { code, ..fault };
+    }
+    fault
+}
+
+/// Whether it says that a message cannot be decoded, or is larger than we accept: tonic says so
+/// itself, and what a runtime says comes with headers.
+fn is_unreadable(status: &tonic::Status) -> bool {
+    let says_so = matches!(
+        status.code(),
+        tonic::Code::Internal | tonic::Code::OutOfRange
+    );
+    let is_own = std::error::Error::source(status).is_none();
+    says_so && is_own && status.metadata().is_empty()
+}
+
+/// The cause at the bottom: `No such file or directory` rather than `transport error`.
+pub(super) fn innermost(fault: &Cause) -> String {
+    deepest(fault).to_string()
+}
+
+type Cause = dyn std::error::Error + 'static;
+
+pub(super) fn deepest(fault: &Cause) -> &Cause {
+    let mut deepest = fault;
+    while let Some(source) = deepest.source() {
+        deepest = source;
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(status: &tonic::Status, code: StatusCode) {
+        assert_eq!(answer_fault(status, Duration::from_secs(1)).code, code);
+    }
+
+    #[test]
+    fn a_runtime_that_does_not_answer_is_told_from_one_that_refuses() {
+        use tonic::Status;
+        let broken = std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+        check(&Status::from_error(broken.into()), StatusCode::UNAVAILABLE);
+        check(
+            &Status::unimplemented("no such method"),
+            StatusCode::UNIMPLEMENTED,
+        );
+        check(&Status::cancelled("by the runtime"), StatusCode::CANCELLED);
+        let unreadable = Status::internal("failed to decode Protobuf message");
+        check(&unreadable, StatusCode::DATA_LOSS);
+        check(&Status::out_of_range("too large"), StatusCode::DATA_LOSS);
+        let mut told = Status::internal("of the runtime's own");
+        told.metadata_mut()
+            .insert("content-type", "application/grpc".parse().unwrap());
+        check(&told, StatusCode(13));
+    }
+}

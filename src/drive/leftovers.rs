@@ -1,0 +1,65 @@
+//! Ending the processes of what a run has made and removed, and of what cannot be removed: no call
+//! of the CRI reaches them any more.
+
+use std::collections::BTreeSet;
+
+use tokio::time::Instant;
+
+use crate::host::{Kernel, Leftover};
+use crate::limits;
+
+/// What became of processes that lived on.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    /// Those that were ended, one sentence each.
+    pub(super) ended: Vec<String>,
+    /// Those that could not be, one sentence each.
+    pub(super) left: Vec<String>,
+}
+
+/// Ends the processes of these containers and sandboxes. If those are removed, their processes have
+/// a while to end by themselves.
+pub(super) async fn end(kernel: &Kernel, ids: &BTreeSet<String>, removed: bool) -> Ended {
+    let patience = if removed {
+        limits::PROCESS_END
+    } else {
+        std::time::Duration::ZERO
+    };
+    let mut done = Ended::default();
+    let found = after(kernel, ids, patience).await;
+    if found.is_empty() {
+        return done;
+    }
+    for process in &found {
+        // One that cannot be killed is found again.
+        let _ = process.kill();
+    }
+    let left = after(kernel, ids, limits::KILL_WAIT).await;
+    let still: BTreeSet<String> = left.iter().map(ToString::to_string).collect();
+    for process in found {
+        let told = process.to_string();
+        if !still.contains(&told) {
+            process.remove_cgroups();
+            done.ended.push(told);
+        }
+    }
+    done.left = still.into_iter().collect();
+    done
+}
+
+/// What is there once all have ended, or so much time has passed.
+async fn after(
+    kernel: &Kernel,
+    ids: &BTreeSet<String>,
+    patience: std::time::Duration,
+) -> Vec<Leftover> {
+    let until = Instant::now() + patience;
+    let mut pace = tokio::time::interval(limits::PROCESS_LOOK);
+    loop {
+        pace.tick().await;
+        let found = kernel.leftovers(ids);
+        if found.is_empty() || Instant::now() >= until {
+            return found;
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! What a run does when a call is given up, the stream breaks, or the runtime goes away.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::*;
+use crate::case;
+use crate::cri::{Backend, Listener, serve};
+use crate::history::{Aside, CallFault, Reply, Request, StatusCode};
+use crate::host::Reactor;
+use crate::limits;
+use crate::model::{self, Model};
+use crate::outcome::{Outcome, Verdict};
+use crate::run::Target;
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// A case alone on the runtime, with these steps and one expectation.
+fn case(id: &str, steps: &str, expected: &str) -> Case {
+    let text = format!(
+        "id: {id}\ntitle: A test.\nwhy: It is tested.\nsources: [none]\nexclusive: true\n\
+         levels: {{cache: must, hint: must}}\nsteps:\n  - sandbox: {{as: pod}}\n{steps}\
+         expect:\n  - {expected}\n"
+    );
+    let path = format!("order/{}.yaml", id.to_lowercase());
+    case::parse(Path::new(&path), &text).expect("a valid case")
+}
+
+const START: &str = "  - create: {as: c, in: pod, workload: obey}\n  - start: {container: c}\n";
+const STARTED: &str = "includes: {of: c, in-order: [created, started]}";
+
+/// The model, which does something before it answers a call.
+struct Scripted<F> {
+    model: Model,
+    before: F,
+    /// Calls whose callers have gone before the answer.
+    given_up: Arc<AtomicU32>,
+}
+
+/// A call that is not answered yet.
+struct Unanswered<'a>(&'a AtomicU32, bool);
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_add(u32::from(!self.1), Ordering::Relaxed);
+    }
+}
+
+/// What is done before a call is answered: a fault is the answer.
+trait Before: Send + Sync + 'static {
+    fn act(
+        &self,
+        model: &Model,
+        request: &Request,
+    ) -> impl Future<Output = Result<(), CallFault>> + Send;
+}
+
+impl<F: Before> Backend for Scripted<F> {
+    type Events = <Model as Backend>::Events;
+
+    async fn call(&self, request: Request) -> Result<Reply, CallFault> {
+        let is_read = request.method().starts_with("List") || request == Request::Version;
+        let mut unanswered = Unanswered(&self.given_up, is_read);
+        let before = self.before.act(&self.model, &request).await;
+        let answer = match before {
+            Ok(()) => self.model.call(request).await,
+            Err(fault) => Err(fault),
+        };
+        unanswered.1 = true;
+        answer
+    }
+
+    async fn subscribe(&self, deadline: Option<Duration>) -> Result<Self::Events, CallFault> {
+        self.model.subscribe(deadline).await
+    }
+}
+
+fn fault(code: StatusCode) -> CallFault {
+    CallFault {
+        code,
+        message: "as the test wants it".to_owned(),
+        deadline: Duration::ZERO,
+    }
+}
+
+/// Runs cases on the model behind a script; returns the report, how many calls were given up, and
+/// whether nothing was left.
+fn run_on(before: impl Before, cases: Vec<Case>) -> (RunReport, u32, bool) {
+    let reactor = Reactor::real().expect("a reactor");
+    let _within = reactor.runtime().enter();
+    let given_up = Arc::<AtomicU32>::default();
+    let scripted = Arc::new(Scripted {
+        model: Model::start(Behaviour::default(), 0),
+        before,
+        given_up: given_up.clone(),
+    });
+    let (endpoint, mut listener) = Listener::in_process("scripted");
+    let served = scripted.clone();
+    tokio::spawn(async move { serve(served, &mut listener).await });
+    let target = Target {
+        runtime: endpoint.clone(),
+        images: endpoint,
+        deadline: LONG,
+    };
+    let rehearsal = Rehearsal {
+        tested: Tested::Runtime(target),
+        ..Rehearsal::default()
+    };
+    // It has a reactor of its own.
+    let ran = std::thread::spawn(move || rehearse(rehearsal, cases));
+    let report = ran.join().expect("no panic").expect("a report");
+    let listed = Request::ListSandboxes(crate::history::Labels::new());
+    let left = reactor.runtime().block_on(scripted.model.call(listed));
+    let nothing = left == Ok(Reply::Sandboxes(Vec::new()));
+    (report, given_up.load(Ordering::Relaxed), nothing)
+}
+
+fn outcome<'a>(report: &'a RunReport, id: &str) -> &'a Outcome {
+    let mut outcomes = report.outcomes.iter();
+    outcomes.find(|it| *it.id == *id).expect("it was planned")
+}
+
+/// Refuses the second creation of a case once a start is under way, which takes longer.
+#[derive(Default)]
+struct RefusesWhileStarting {
+    creations: AtomicU32,
+    starting: watch::Sender<bool>,
+    refused: watch::Sender<bool>,
+}
+
+impl Before for RefusesWhileStarting {
+    async fn act(&self, _: &Model, request: &Request) -> Result<(), CallFault> {
+        /// Time enough for a caller that gives up.
+        const LONGER: Duration = Duration::from_millis(300);
+        match request {
+            Request::CreateContainer(spec) if ["c", "d"].contains(&spec.name()) => {
+                if self.creations.fetch_add(1, Ordering::Relaxed) == 0 {
+                    return Ok(());
+                }
+                let mut starting = self.starting.subscribe();
+                let _ = starting.wait_for(|starting| *starting).await;
+                self.refused.send_replace(true);
+                Err(fault(StatusCode::UNKNOWN))
+            }
+            Request::StartContainer(_) => {
+                self.starting.send_replace(true);
+                let mut refused = self.refused.subscribe();
+                let _ = refused.wait_for(|refused| *refused).await;
+                let _ = tokio::time::timeout(LONGER, std::future::pending::<()>()).await;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[track_caller]
+fn lets_calls_end(steps: &str) {
+    let cases = vec![case("ORD-91", steps, STARTED)];
+    let (report, given_up, nothing_left) = run_on(RefusesWhileStarting::default(), cases);
+    let outcome = outcome(&report, "ORD-91");
+    assert_eq!(outcome.verdict, Verdict::Error, "{outcome:#?}");
+    let reason = outcome.reason.as_deref().unwrap_or_default();
+    assert!(reason.starts_with("CreateContainer failed"), "{reason}");
+    assert_eq!(given_up, 0, "calls that the suite has cancelled");
+    assert!(nothing_left);
+}
+
+#[test]
+fn a_worker_that_fails_cancels_no_call_of_another() {
+    let indented = START.replace("  - ", "        - ");
+    lets_calls_end(&format!(
+        "  - repeat:\n      times: 2\n      workers: 2\n      steps:\n{indented}"
+    ));
+}
+
+#[test]
+fn a_branch_that_fails_cancels_no_call_of_another() {
+    let branch = format!("      - steps:\n{}", START.replace("  - ", "          - "));
+    let other = branch
+        .replace("as: c", "as: d")
+        .replace("container: c", "container: d");
+    lets_calls_end(&format!("  - parallel:\n{branch}{other}"));
+}
+
+/// Stops the daemon at a start of some case, so often, and starts it again once somebody has found
+/// it gone.
+struct Restarts {
+    left: AtomicU32,
+    down: AtomicBool,
+}
+
+impl Before for Restarts {
+    async fn act(&self, model: &Model, request: &Request) -> Result<(), CallFault> {
+        let (set, get) = (Ordering::Relaxed, Ordering::Relaxed);
+        let take = |left: u32| left.checked_sub(1);
+        match request {
+            Request::StartContainer(_) if self.left.fetch_update(set, get, take).is_ok() => {
+                self.down.store(true, set);
+                model.stop_daemon();
+                Err(fault(StatusCode::UNAVAILABLE))
+            }
+            Request::Version if self.down.swap(false, set) => {
+                model.start_daemon();
+                Err(fault(StatusCode::UNAVAILABLE))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn restarted(times: u32, cases: u32) -> RunReport {
+    let restarts = Restarts {
+        left: AtomicU32::new(times),
+        down: AtomicBool::new(false),
+    };
+    let cases = (0..cases).map(|nth| case(&format!("ORD-{}", 91 + nth), START, STARTED));
+    let (report, _, nothing_left) = run_on(restarts, cases.collect());
+    assert!(nothing_left);
+    report
+}
+
+#[test]
+fn a_runtime_that_comes_back_is_used_again() {
+    let report = restarted(1, 3);
+    let lost = outcome(&report, "ORD-91");
+    assert_eq!(lost.verdict, Verdict::Error, "{lost:#?}");
+    for id in ["ORD-92", "ORD-93"] {
+        let later = outcome(&report, id);
+        assert_eq!(later.verdict, Verdict::Pass, "{later:#?}");
+    }
+    let broken = report
+        .outcomes
+        .iter()
+        .filter(|it| it.verdict == Verdict::Fail);
+    assert_eq!(broken.count(), 0, "{report:#?}");
+}
+
+#[test]
+fn a_runtime_that_is_lost_time_and_again_is_given_up() {
+    let report = restarted(7, 8);
+    let reason = |id| outcome(&report, id).reason.clone().unwrap_or_default();
+    assert!(
+        reason("ORD-96").starts_with("StartContainer failed"),
+        "{}",
+        reason("ORD-96")
+    );
+    for id in ["ORD-97", "ORD-98"] {
+        let told = reason(id);
+        assert!(
+            told.starts_with("not run: the runtime was lost during ORD-96: "),
+            "{told}"
+        );
+        assert!(told.ends_with(", for the 6th time"), "{told}");
+    }
+}
+
+/// Answers each question for a container's status with this.
+struct Answers(StatusCode);
+
+impl Before for Answers {
+    async fn act(&self, _: &Model, request: &Request) -> Result<(), CallFault> {
+        match request {
+            Request::ContainerStatus(_) => Err(fault(self.0)),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_nobody_can_read_decides_nothing() {
+    let asked = "  - create: {as: c, in: pod, workload: obey}\n  - on-event: {of: c, event: \
+                 created, read: [container-status]}\n";
+    let verdict = |code| {
+        let expected = "includes: {of: c, in-order: [created]}";
+        let (report, ..) = run_on(Answers(code), vec![case("ORD-91", asked, expected)]);
+        let outcome = outcome(&report, "ORD-91");
+        (outcome.verdict, outcome.reason.clone().unwrap_or_default())
+    };
+    let (unreadable, reason) = verdict(StatusCode::DATA_LOSS);
+    assert_eq!(unreadable, Verdict::Error);
+    assert!(
+        reason.contains("ContainerStatus cannot be read: DATA_LOSS: as the test"),
+        "{reason}"
+    );
+    assert_eq!(verdict(StatusCode::NOT_FOUND).0, Verdict::Pass);
+}
+
+/// The model with one defect, in simulated time.
+fn defective(name: &str, cases: Vec<Case>) -> RunReport {
+    let mut behaviour = Behaviour::default();
+    let defect = model::defects().find(|defect| defect.name == name);
+    defect.expect("a defect").fault.apply(&mut behaviour);
+    let rehearsal = Rehearsal {
+        tested: Tested::model(behaviour, 0),
+        ..Rehearsal::default()
+    };
+    rehearse(rehearsal, cases).expect("a report")
+}
+
+#[test]
+fn nothing_is_waited_for_that_a_broken_stream_cannot_bring() {
+    let stop = "  - stop: {container: c, grace: 1s}\n  - await: {of: c, event: stopped}\n";
+    let report = defective(
+        "cut",
+        vec![case("ORD-91", &[START, stop].concat(), STARTED)],
+    );
+    let outcome = outcome(&report, "ORD-91");
+    assert_eq!(outcome.verdict, Verdict::Error, "{outcome:#?}");
+    assert!(outcome.duration < limits::EVENT_WAIT / 2, "{outcome:#?}");
+}
+
+/// Stops the daemon when it is asked for its disk space, and starts it again when it has been
+/// looked for twice.
+#[derive(Default)]
+struct StopsWhenAsked {
+    looked: AtomicU32,
+    down: AtomicBool,
+}
+
+impl Before for StopsWhenAsked {
+    async fn act(&self, model: &Model, request: &Request) -> Result<(), CallFault> {
+        match request {
+            Request::Aside(Aside::ImageFsInfo, _) => {
+                self.down.store(true, Ordering::Relaxed);
+                model.stop_daemon();
+            }
+            Request::Version
+                if self.down.load(Ordering::Relaxed)
+                    && self.looked.fetch_add(1, Ordering::Relaxed) == 1 =>
+            {
+                self.down.store(false, Ordering::Relaxed);
+                model.start_daemon();
+                return Err(fault(StatusCode::UNAVAILABLE));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_quiet_time_that_the_end_of_the_runtime_breaks_is_undecided() {
+    let quiet = "  - quiet: {for: 5s, steps: [aside: {call: ImageFsInfo}]}\n";
+    let cases = vec![case("ORD-91", &[START, quiet].concat(), STARTED)];
+    let (report, ..) = run_on(StopsWhenAsked::default(), cases);
+    let gone = outcome(&report, "ORD-91");
+    assert_eq!(gone.verdict, Verdict::Error, "{gone:#?}");
+}
+
+#[test]
+fn a_quiet_time_in_which_a_runtime_ends_the_stream_and_lives_on_has_failed() {
+    let stop = "  - await: {of: c, event: started}\n  - quiet: {for: 5s, steps: [stop: {container: \
+                c, grace: 1s}]}\n";
+    let report = defective(
+        "half-close",
+        vec![case("ORD-91", &[START, stop].concat(), STARTED)],
+    );
+    let broken = outcome(&report, "ORD-91");
+    assert_eq!(broken.verdict, Verdict::Fail, "{broken:#?}");
+}
