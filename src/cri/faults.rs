@@ -6,8 +6,10 @@ use crate::history::{CallFault, StatusCode};
 
 pub(super) fn fault(status: &tonic::Status, deadline: Duration) -> CallFault {
     // A broken transport hides its cause behind "transport error"; tell the cause.
-    let message = match std::error::Error::source(status) {
-        Some(source) => format!("{}: {}", status.message(), innermost(source)),
+    let cause = std::error::Error::source(status).map(innermost);
+    let hidden = cause.filter(|cause| cause != status.message());
+    let message = match hidden {
+        Some(cause) => format!("{}: {cause}", status.message()),
         None => status.message().to_owned(),
     };
     CallFault {
@@ -70,6 +72,14 @@ mod tests {
     #[track_caller]
     fn check(status: &tonic::Status, code: StatusCode) {
         assert_eq!(answer_fault(status, Duration::from_secs(1)).code, code);
+    }
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let refused = || std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        let status = tonic::Status::from_error(refused().into());
+        let told = fault(&status, Duration::ZERO).message;
+        assert_eq!(told.matches(&refused().to_string()).count(), 1, "{told}");
     }
 
     #[test]
