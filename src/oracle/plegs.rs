@@ -24,8 +24,8 @@ use super::name_of;
 use super::snapshots::pods_that_went_back;
 use crate::history::{
     Body, Call, CaseHistory, ContainerId, ContainerListing, Entry, Event, EventKind, PodUid,
-    Request, SandboxId, SandboxListing, SandboxSpec, Seq, Shared, Sighting, StepsEnd, StreamEnd,
-    Subject, SubjectKind, SubscriptionId,
+    Request, SandboxId, SandboxListing, SandboxSpec, Seq, Shared, Sighting, StepsEnd, Subject,
+    SubjectKind, SubscriptionId,
 };
 use crate::limits;
 use crate::outcome::Violation;
@@ -40,6 +40,10 @@ const CHANNEL: usize = 1_000;
 
 /// What one kubelet came to believe of each pod, and since where in the history.
 type Beliefs = BTreeMap<String, Vec<(Seq, Believed)>>;
+
+/// A part of the history in which a kubelet that lives by events cannot know what happens: from the
+/// end of its stream to the relist after it.
+type Deafness = (Seq, Seq);
 
 /// What a belief is made of. Few are ever asked for.
 #[derive(Clone, Debug, Default)]
@@ -58,9 +62,8 @@ pub(super) fn plegs_agree(rule: &Invariant, history: &CaseHistory) -> Vec<Violat
     }
     let relists = relists(history);
     let relisting = relisting_kubelet(history, &relists);
-    let evented = match evented_kubelet(history, &relists) {
-        Ok(Some(evented)) => evented,
-        Ok(None) => return Vec::new(),
+    let (evented, deaf) = match evented_kubelet(history, &relists) {
+        Ok(evented) => evented,
         Err((seq, panic)) => return vec![panicked(rule, history, seq, &panic)],
     };
     let pods = history.subjects().iter().filter_map(|subject| {
@@ -77,6 +80,7 @@ pub(super) fn plegs_agree(rule: &Invariant, history: &CaseHistory) -> Vec<Violat
             relists: &relists,
             relisting: relisting.get(spec.uid.as_str())?,
             evented: evented.get(spec.uid.as_str()).map_or(&[], Vec::as_slice),
+            deaf: &deaf,
         };
         Some((&spec.uid, pod.disagreements(rule)))
     });
@@ -124,6 +128,7 @@ struct Pod<'a> {
     relists: &'a [Relist<'a>],
     relisting: &'a [(Seq, Believed)],
     evented: &'a [(Seq, Believed)],
+    deaf: &'a [Deafness],
 }
 
 impl Pod<'_> {
@@ -138,12 +143,15 @@ impl Pod<'_> {
                     .iter()
                     .find(|relist| relist.ended.seq == *ended)?;
                 let until = self.at_rest_until(relist, place)?;
-                let relisting = relisting.belief();
-                let evented = self.believed_by_events(relist.began.seq, until);
-                if evented.iter().any(|evented| evented.belief() == relisting) {
+                if self.is_deaf_between(relist.began.seq, until) {
                     return None;
                 }
-                let last = evented.last().map(|last| last.belief()).unwrap_or_default();
+                let relisting = relisting.belief();
+                let evented = self.believed_by_events(relist.began.seq, until);
+                let differences = differences(&relisting, &evented);
+                if differences.is_empty() {
+                    return None;
+                }
                 let mut evidence: Vec<Seq> = self.events().map(Sighting::seq).collect();
                 evidence.extend(relist.evidence());
                 evidence.sort_unstable();
@@ -152,12 +160,7 @@ impl Pod<'_> {
                         format!("both kubelets believe the same of {}", parts.join(" and "));
                     rule.told(name_of(self.subject), expected, beliefs, evidence.clone())
                 };
-                Some(
-                    differences(&relisting, &last)
-                        .into_iter()
-                        .map(told)
-                        .collect(),
-                )
+                Some(differences.into_iter().map(told).collect())
             })
             .unwrap_or_default()
     }
@@ -192,6 +195,11 @@ impl Pod<'_> {
         (at_rest && self.history.within_steps(past.seq)).then_some(past.seq)
     }
 
+    fn is_deaf_between(&self, from: Seq, until: Seq) -> bool {
+        let mut deaf = self.deaf.iter();
+        deaf.any(|(since, healed)| *since <= until && from < *healed)
+    }
+
     /// Whether a call may change the pod.
     fn is_touched_by(&self, request: &Request) -> bool {
         let is_own = |sandbox: &SandboxId| sandbox.as_str() == self.subject.id.as_str();
@@ -213,14 +221,14 @@ impl Pod<'_> {
     }
 
     /// What a kubelet believes by events at a place, and comes to believe until another.
-    fn believed_by_events(&self, from: Seq, until: Seq) -> Vec<&Believed> {
+    fn believed_by_events(&self, from: Seq, until: Seq) -> Vec<Belief<'_>> {
         let later = self.evented.partition_point(|(since, _)| *since <= from);
+        let nothing = (later == 0).then(Belief::new);
         let in_time = |(since, _): &&(Seq, Believed)| *since <= until;
         let believed = self.evented[later.saturating_sub(1)..].iter();
-        believed
-            .take_while(in_time)
-            .map(|(_, believed)| believed)
-            .collect()
+        let believed = believed.take_while(in_time);
+        let believed = believed.map(|(_, believed)| believed.belief());
+        nothing.into_iter().chain(believed).collect()
     }
 
     fn events(&self) -> impl Iterator<Item = &Sighting> {
@@ -304,20 +312,19 @@ fn relisting_kubelet(history: &CaseHistory, relists: &[Relist<'_>]) -> Beliefs {
     beliefs
 }
 
-/// What a kubelet believes after each event, and after the relist that follows a stream's end;
-/// none if something was done while it had no stream, and it has not relisted since.
+/// What a kubelet believes after each event, and after the relist that follows a stream's end, and
+/// where it is deaf.
 fn evented_kubelet(
     history: &CaseHistory,
     relists: &[Relist<'_>],
-) -> Result<Option<Beliefs>, (Seq, KubeletPanic)> {
+) -> Result<(Beliefs, Vec<Deafness>), (Seq, KubeletPanic)> {
     let mut evented = Evented {
         kubelet: Relisting::new(Features::EventedInUse),
         listening: None,
         over: BTreeSet::new(),
-        deaf: false,
-        changed: Seq(0),
-        away: false,
-        blind: false,
+        deaf_since: None,
+        live_since: None,
+        deaf: Vec::new(),
         deleted: Shared::default(),
         beliefs: Beliefs::new(),
     };
@@ -336,21 +343,14 @@ fn evented_kubelet(
                 let heard = evented.hear(entry.seq, *subscription, event);
                 heard.map_err(|panic| (entry.seq, panic))?;
             }
-            Body::SubscriptionEnded { subscription, end } => {
+            Body::SubscriptionEnded { subscription, .. } => {
                 evented.ended(entry.seq, *subscription);
-                evented.away = *end == StreamEnd::Cancelled;
             }
-            Body::SubscriptionOpened { .. } => {
-                evented.away = false;
-                evented.changed = entry.seq;
-            }
-            Body::CallBegan { case: Some(_), .. } => evented.blind |= evented.away,
+            Body::SubscriptionProven { .. } => evented.live_since = Some(entry.seq),
             Body::CallEnded { .. } => {
                 while let Some(relist) = relists.next_if(|next| next.ended.seq <= entry.seq) {
                     answers.take(relist);
-                    let is_new = relist.pod.is_none() && relist.began.seq > evented.changed;
-                    if is_new && !evented.away && std::mem::take(&mut evented.deaf) {
-                        evented.blind = false;
+                    if evented.is_healed_by(relist) {
                         evented.kubelet.relist(history.pods(), relist, &answers);
                         history
                             .pods()
@@ -362,7 +362,9 @@ fn evented_kubelet(
             _ => {}
         }
     }
-    Ok((!evented.blind).then_some(evented.beliefs))
+    let for_good = evented.deaf_since.map(|since| (since, Seq(u64::MAX)));
+    evented.deaf.extend(for_good);
+    Ok((evented.beliefs, evented.deaf))
 }
 
 struct Evented {
@@ -370,13 +372,11 @@ struct Evented {
     listening: Option<SubscriptionId>,
     /// Streams that were given up: an event that was on its way may still be recorded.
     over: BTreeSet<SubscriptionId>,
-    deaf: bool,
-    /// Where its stream last ended or was opened: what a relist shows that began before is older.
-    changed: Seq,
-    /// Whether it has given its stream up and has no other yet.
-    away: bool,
-    /// Whether something was done then, and it has not relisted since.
-    blind: bool,
+    /// Where its stream ended, if it has not relisted since.
+    deaf_since: Option<Seq>,
+    /// Where the stream was proven that it has now: what a relist shows that began before is older.
+    live_since: Option<Seq>,
+    deaf: Vec<Deafness>,
     /// A container's own DELETED leaves the cache as it is, in the real kubelet too.
     deleted: Shared<BTreeSet<String>>,
     beliefs: Beliefs,
@@ -411,9 +411,22 @@ impl Evented {
             .is_none_or(|listening| listening == subscription)
         {
             self.listening = None;
-            self.deaf = true;
-            self.changed = at;
+            self.live_since = None;
+            self.deaf_since.get_or_insert(at);
         }
+    }
+
+    /// Whether this is the relist after a stream's end: it shows what has happened up to where the
+    /// next stream was live.
+    fn is_healed_by(&mut self, relist: &Relist<'_>) -> bool {
+        let is_live = self.live_since.is_some_and(|live| live < relist.began.seq);
+        if relist.pod.is_some() || !is_live {
+            return false;
+        }
+        let since = self.deaf_since.take();
+        let deaf = since.map(|since| (since, relist.began.seq));
+        self.deaf.extend(deaf);
+        since.is_some()
     }
 
     fn believe(&mut self, seq: Seq, uid: &str) {

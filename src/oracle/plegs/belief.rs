@@ -41,19 +41,27 @@ pub(super) fn belief<'a>(status: &'a PodStatus, deleted: &BTreeSet<String>) -> B
     sandboxes.chain(containers).collect()
 }
 
-/// Whatever two beliefs differ in: both of them in words, and of which parts they are so.
+/// What one belief says that none of several says, which were held one after the other: it and the
+/// last of these in words, and of which parts they are so. A relist reads one part after the other,
+/// and an event may show two changes at once, so that each part is compared by itself.
 pub(super) fn differences(
     relisting: &Belief<'_>,
-    evented: &Belief<'_>,
+    evented: &[Belief<'_>],
 ) -> BTreeMap<String, Vec<String>> {
-    let parts: BTreeSet<&Part<'_>> = relisting.keys().chain(evented.keys()).collect();
+    let nothing = Belief::new();
+    let last = evented.last().unwrap_or(&nothing);
+    let parts: BTreeSet<&Part<'_>> = relisting.keys().chain(last.keys()).collect();
+    let differs = |part: &&Part<'_>| {
+        let mut held = evented.iter().map(|belief| belief.get(*part));
+        held.all(|held| held != relisting.get(*part))
+    };
     let told = |belief: &Belief<'_>, part: &Part<'_>| {
         let told = belief.get(part).map(ToString::to_string);
         told.unwrap_or_else(|| "nothing".to_owned())
     };
     let mut differences = BTreeMap::<_, Vec<_>>::new();
-    for part in parts {
-        let (relisting, evented) = (told(relisting, part), told(evented, part));
+    for part in parts.into_iter().filter(differs) {
+        let (relisting, evented) = (told(relisting, part), told(last, part));
         if relisting != evented {
             let beliefs = format!("by relists {relisting}, by events {evented}");
             differences

@@ -59,10 +59,11 @@ fn relist<'a>(calls: &[&'a Call]) -> Option<Relist<'a>> {
     else {
         return None;
     };
-    let containers = rest.iter().find_map(|call| match call.result() {
-        Some(Ok(Reply::Containers(listed))) => Some(listed),
-        _ => None,
-    })?;
+    // The first list of containers alone: another one may be of another pod.
+    let is_list = |call: &&&Call| matches!(call.request(), Request::ListContainers { .. });
+    let Some(Ok(Reply::Containers(containers))) = rest.iter().find(is_list)?.result() else {
+        return None;
+    };
     let answers: Vec<&Call> = rest.iter().filter(|call| asks(call)).copied().collect();
     let ends: Option<Vec<&Entry>> = answers.iter().map(|call| call.ended()).collect();
     Some(Relist {

@@ -67,6 +67,22 @@ fn what_happens_while_the_driver_inspects_may_be_told_after_it() {
     );
 }
 
+/// Creations that were given up go on at the same time.
+#[test]
+fn an_event_may_show_more_than_a_relist_found_before() {
+    let made = "d create; e create";
+    then(
+        &format!("{made}; pod inspect c=running d=created; d CREATED stale=e:created; end"),
+        expect![],
+    );
+    then(
+        &format!("{made}; d CREATED stale=e:created; pod inspect c=running d=created; end"),
+        expect![[r#"
+            INV-13 at #5 #8 #13 #14 #23: pod (pod.0.beef): expected both kubelets believe the same of e.0.beef: by relists nothing, by events created 0
+        "#]],
+    );
+}
+
 #[test]
 fn an_inspection_that_was_refused_shows_nothing() {
     then("pod inspect c=exited:137 unanswered; end", expect![]);
@@ -235,15 +251,15 @@ fn what_is_done_to_another_pod_does_not_disturb() {
 
 #[test]
 fn a_kubelet_relists_after_a_stream_that_ended() {
-    let stopped = "resubscribe; c stop";
+    let stopped = "resubscribe; proven; c stop";
     then(
         &format!("{stopped}; run inspect c=exited:137; pod inspect c=exited:137; end"),
         expect![],
     );
     then(
-        &format!("{stopped}; pod inspect c=exited:137; end"),
+        "resubscribe; proven; run inspect c=running; c stop; pod inspect c=exited:137; end",
         expect![[r#"
-            INV-13 at #5 #8 #13 #20: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+            INV-13 at #5 #8 #22 #29: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
         "#]],
     );
 }
@@ -252,29 +268,55 @@ fn a_kubelet_relists_after_a_stream_that_ended() {
 fn a_relist_that_began_before_its_stream_ended_is_not_the_one_after_it() {
     let stopped = "c stop; run inspect c=exited:137; pod inspect c=exited:137; end";
     then(
-        &format!("run inspect c=running resubscribe; {stopped}"),
+        &format!("run inspect c=running resubscribe; proven; {stopped}"),
         expect![],
     );
     then(
-        &format!("resubscribe; run inspect c=running; {stopped}"),
+        &format!("resubscribe; proven; run inspect c=running; {stopped}"),
         expect![[r#"
-            INV-13 at #5 #8 #29 #36: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+            INV-13 at #5 #8 #30 #37: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
         "#]],
     );
 }
 
 #[test]
 fn a_relist_without_a_stream_is_not_the_one_after_it() {
-    let stopped = "c stop; subscribe; pod inspect c=exited:137; end";
+    let stopped = "c stop; subscribe; proven; pod inspect c=exited:137; end";
     then(
         &format!("unsubscribe; run inspect c=running; {stopped}"),
         expect![],
     );
     then(
-        &format!("unsubscribe; subscribe; run inspect c=running; {stopped}"),
+        &format!("unsubscribe; subscribe; proven; run inspect c=running; {stopped}"),
         expect![[r#"
-            INV-13 at #5 #8 #22 #29: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+            INV-13 at #5 #8 #24 #31: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
         "#]],
+    );
+}
+
+#[test]
+fn what_happens_while_no_stream_is_live_is_not_judged() {
+    let exits = "run inspect c=running; pass 2s; run inspect c=exited:137; pass 11s; c stop";
+    for away in ["stream ends UNAVAILABLE", "stream ends", "unsubscribe"] {
+        then(&format!("{away}; {exits}; end error"), expect![]);
+        then(&format!("{away}; subscribe; {exits}; end error"), expect![]);
+        // It ended before all events that the rest gives time for.
+        let rest = "run inspect c=exited:137; pass 5s";
+        then(
+            &format!("{rest}; {away}; pass 6s; c stop; end error"),
+            expect![],
+        );
+    }
+    then(
+        &format!("stream ends UNAVAILABLE; subscribe; proven; {exits}; end error"),
+        expect![[r#"
+            INV-13 at #5 #8 #20 #27: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+    // What exits by itself makes no call.
+    then(
+        "stream ends UNAVAILABLE; subscribe; proven; pod inspect c=exited:137; end",
+        expect![],
     );
 }
 
@@ -300,7 +342,7 @@ fn another_stream_beside_it_tells_a_kubelet_nothing() {
 #[track_caller]
 fn relisted(told: &str, expect: Expect) {
     then(
-        &format!("resubscribe; c stop; run inspect {told}; pod inspect c=exited:137; end"),
+        &format!("resubscribe; proven; c stop; run inspect {told}; pod inspect c=exited:137; end"),
         expect,
     );
 }
@@ -312,7 +354,7 @@ fn a_relist_is_as_new_as_the_sandboxs_status_says() {
     relisted(
         "c=exited:137 read=-1h",
         expect![[r#"
-            INV-13 at #5 #8 #21 #28: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+            INV-13 at #5 #8 #22 #29: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
         "#]],
     );
     relisted("c=exited:137 read=0", expect![]);
@@ -321,7 +363,7 @@ fn a_relist_is_as_new_as_the_sandboxs_status_says() {
 #[test]
 fn a_relist_of_the_future_keeps_events_out() {
     let stopped = |read: &str, expect| {
-        let relist = format!("resubscribe; run inspect c=running read={read}");
+        let relist = format!("resubscribe; proven; run inspect c=running read={read}");
         then(
             &format!("{relist}; c stop; c STOPPED exit=137; pod inspect c=exited:137; end"),
             expect,
@@ -331,7 +373,7 @@ fn a_relist_of_the_future_keeps_events_out() {
     stopped(
         "+1h",
         expect![[r#"
-            INV-13 at #5 #8 #21 #22 #29: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+            INV-13 at #5 #8 #22 #23 #30: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
         "#]],
     );
 }
@@ -341,13 +383,13 @@ fn containers_are_those_of_the_sandboxs_status_if_it_tells_when_they_were_read()
     relisted(
         "c=exited:137 read=+0s reported=c:running",
         expect![[r#"
-            INV-13 at #5 #8 #21 #28: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+            INV-13 at #5 #8 #22 #29: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
         "#]],
     );
     relisted(
         "c=exited:137 read=+0s reported=none",
         expect![[r#"
-            INV-13 at #5 #8 #21 #28: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events nothing
+            INV-13 at #5 #8 #22 #29: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events nothing
         "#]],
     );
     relisted("c=exited:137 read=0 reported=c:running", expect![]);
