@@ -102,6 +102,8 @@ pub struct Outcome {
     pub advice: Vec<Violation>,
     /// Of an invariant: the ids of the cases whose histories break it, in order.
     pub broken_in: Vec<Arc<str>>,
+    /// Of an invariant: how binding it is in those cases, by the case that binds most.
+    pub broken_levels: Levels,
     /// What could not be cleaned up, one sentence each.
     pub leftovers: Vec<String>,
     /// The slice of the history that the evidence points into, in order.

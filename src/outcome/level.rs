@@ -104,6 +104,31 @@ impl Levels {
             .max()
     }
 
+    /// The same, but nowhere more binding than these are: in a profile that they do not concern,
+    /// than they are where they bind most.
+    #[must_use]
+    pub fn capped_by(&self, cap: &Self) -> Self {
+        self.combined(|profile, level| {
+            let cap = cap.of(profile).or(cap.highest());
+            level.map(|level| level.min(cap.unwrap_or(Level::May)))
+        })
+    }
+
+    /// In each profile whichever of the two binds more.
+    #[must_use]
+    pub fn or_higher(&self, other: &Self) -> Self {
+        self.combined(|profile, level| level.max(other.of(profile)))
+    }
+
+    fn combined(self, combine: impl Fn(Profile, Option<Level>) -> Option<Level>) -> Self {
+        let combine = |profile| combine(profile, self.of(profile));
+        Self {
+            cache: combine(Profile::Cache),
+            hint: combine(Profile::Hint),
+            observer: combine(Profile::Observer),
+        }
+    }
+
     /// How binding it is for the consumer that it binds most; none if it concerns nobody.
     #[must_use]
     pub fn highest(&self) -> Option<Level> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Level, Outcome, Profile, RunReport, Verdict};
+use super::{Level, Levels, Outcome, Profile, RunReport, Verdict};
 
 /// The verdict in one profile, and what it is made of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -94,7 +94,7 @@ impl RunReport {
         for outcome in &self.outcomes {
             let level = outcome.levels.of(profile);
             if level == Some(Level::Must) {
-                musts.count(outcome.verdict);
+                musts.count(outcome.verdict_for(profile));
             }
             match outcome.should(profile) {
                 Some(true) => shoulds.kept += 1,
@@ -130,7 +130,8 @@ impl RunReport {
         let mut ids = Vec::new();
         for outcome in &self.outcomes {
             let is_must = outcome.levels.of(profile) == Some(Level::Must);
-            if is_must && verdicts.contains(&outcome.verdict) && !ids.contains(&outcome.id) {
+            let verdict = outcome.verdict_for(profile);
+            if is_must && verdicts.contains(&verdict) && !ids.contains(&outcome.id) {
                 ids.push(outcome.id.clone());
             }
         }
@@ -153,9 +154,28 @@ impl Musts {
 }
 
 impl Outcome {
+    /// The word on it in a profile. There an invariant holds that is broken only in cases that bind
+    /// less.
+    fn verdict_for(&self, profile: Profile) -> Verdict {
+        let is_broken = matches!(self.verdict, Verdict::Fail | Verdict::Known);
+        match self.broken_in_cases() {
+            Some(levels) if is_broken && levels.of(profile) != Some(Level::Must) => Verdict::Pass,
+            _ => self.verdict,
+        }
+    }
+
+    /// Of an invariant that cases have broken: how binding it is in them.
+    fn broken_in_cases(&self) -> Option<Levels> {
+        let is_broken = self.broken_levels != Levels::default();
+        is_broken.then_some(self.broken_levels)
+    }
+
     /// Whether it keeps what is a SHOULD in a profile; nothing if there is no such thing.
     fn should(&self, profile: Profile) -> Option<bool> {
         let level = self.levels.of(profile)?;
+        if let Some(broken) = self.broken_in_cases() {
+            return (broken.of(profile) == Some(Level::Should)).then_some(false);
+        }
         let broken = self.violations.iter().chain(&self.advice);
         let mut broken = broken.map(|violation| violation.level.min(level));
         if broken.any(|level| level == Level::Should) {

@@ -267,6 +267,7 @@ pub(crate) fn outcome(id: &str, name: &str, verdict: Verdict) -> Outcome {
         seen: BTreeSet::new(),
         advice: Vec::new(),
         broken_in: Vec::new(),
+        broken_levels: Levels::default(),
         leftovers: Vec::new(),
         evidence: Vec::new(),
         began: at(0),

@@ -78,7 +78,8 @@ impl EndedCase {
             if !outcome.cap(cap.unwrap_or(Level::May)) {
                 self.known.apply(&mut outcome);
             }
-            found = find(&case.id, history, &self.known, &self.told);
+            let judged = (&*case.id, &case.levels, &*self.profiles);
+            found = find(judged, history, &self.known, &self.told);
             latencies = oracle::latencies(case, history, self.call_deadline);
         }
         JudgedCase {

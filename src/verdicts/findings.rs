@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use super::known::Known;
 use crate::history::{CaseHistory, CaseRun, Entry, Observed, Seq};
-use crate::oracle::{self, WholeRun};
-use crate::outcome::{Outcome, Verdict, Violation};
+use crate::oracle::{self, INVARIANTS, WholeRun};
+use crate::outcome::{Level, Levels, Outcome, Profile, Verdict, Violation};
 
 /// The most violations of one invariant that are told in full.
 const TOLD_VIOLATIONS: usize = 5;
@@ -25,8 +25,9 @@ pub(super) struct Findings {
     told: Arc<BTreeSet<Sort>>,
 }
 
-/// Violations of one invariant by its id, either those that are listed as known or the others.
-pub(super) type Sort = (String, bool);
+/// Violations of one invariant by its id, either those that are listed as known or the others, of
+/// one level.
+pub(super) type Sort = (String, bool, Level);
 
 /// A broken invariant.
 #[derive(Debug)]
@@ -37,6 +38,8 @@ pub(super) struct Found {
     case: Option<Arc<str>>,
     /// Whether it is listed as known.
     listed: bool,
+    /// How binding the invariant is there.
+    levels: Levels,
 }
 
 impl Found {
@@ -46,7 +49,8 @@ impl Found {
     }
 
     fn sort(&self) -> Sort {
-        (self.violation.rule.clone(), self.listed)
+        let Violation { rule, level, .. } = &self.violation;
+        (rule.clone(), self.listed, *level)
     }
 }
 
@@ -55,12 +59,10 @@ impl Findings {
     pub(super) fn take_in(&mut self, case: CaseRun, ended: Seq, mut found: Vec<Found>) {
         for found in &mut found {
             let before = self.found.range(..ended).flat_map(|(_, (_, found))| found);
-            let same = before.filter(|before| {
-                before.violation.rule == found.violation.rule && before.listed == found.listed
-            });
+            let sort = found.sort();
+            let same = before.filter(|before| before.sort() == sort);
             if same.take(TOLD_VIOLATIONS).count() == TOLD_VIOLATIONS {
                 found.evidence = Vec::new();
-                let sort = found.sort();
                 if !self.told.contains(&sort) {
                     Arc::make_mut(&mut self.told).insert(sort);
                 }
@@ -88,6 +90,7 @@ impl Findings {
         let late = whole_run.violations(&told).into_iter();
         let late = late.map(|violation| Found {
             listed: known.lists(&violation.rule, &violation.actual),
+            levels: levels_of(&violation.rule),
             violation,
             evidence: Vec::new(),
             case: None,
@@ -96,9 +99,15 @@ impl Findings {
     }
 
     /// Tells in an invariant's outcome what has been found: first what is not listed as known, for
-    /// that is news.
+    /// that is news. What is no MUST where it is broken is advice.
     pub(super) fn tell(&self, invariant: &str, outcome: &mut Outcome) {
-        let found = || self.all().filter(|found| found.violation.rule == invariant);
+        let all = || self.all().filter(|found| found.violation.rule == invariant);
+        let advice = all().filter(|found| found.violation.level != Level::Must);
+        for found in advice.take(TOLD_VIOLATIONS) {
+            outcome.advice.push(found.violation.clone());
+            outcome.evidence.extend(found.evidence.iter().cloned());
+        }
+        let found = || all().filter(|found| found.violation.level == Level::Must);
         let count = found().count();
         if count > 0 {
             outcome.verdict = Verdict::Fail;
@@ -114,8 +123,11 @@ impl Findings {
                 "{count} times in all; the first {TOLD_VIOLATIONS} are told"
             ));
         }
-        let cases: BTreeSet<&Arc<str>> = found().filter_map(|found| found.case.as_ref()).collect();
+        let cases: BTreeSet<&Arc<str>> = all().filter_map(|found| found.case.as_ref()).collect();
         outcome.broken_in = cases.into_iter().cloned().collect();
+        outcome.broken_levels = all().fold(Levels::default(), |levels, found| {
+            levels.or_higher(&found.levels)
+        });
         let listed = found().filter(|found| found.listed);
         for found in news().chain(listed).take(TOLD_VIOLATIONS) {
             outcome.violations.push(found.violation.clone());
@@ -134,7 +146,7 @@ impl Findings {
 
 /// Judges the history of a case that has ended by all invariants. Of some there is enough evidence.
 pub(super) fn find(
-    case: &str,
+    (case, levels, profiles): (&str, &Levels, &[Profile]),
     history: &CaseHistory,
     known: &Known,
     enough: &BTreeSet<Sort>,
@@ -142,8 +154,10 @@ pub(super) fn find(
     let mut told = BTreeMap::<Sort, usize>::new();
     let id: Arc<str> = case.into();
     let of_case = |mut violation: Violation| {
+        let levels = levels_of(&violation.rule).capped_by(levels);
+        violation.level = levels.highest_of(profiles).unwrap_or(Level::May);
         let listed = known.lists(&violation.rule, &violation.actual);
-        let sort = (violation.rule.clone(), listed);
+        let sort = (violation.rule.clone(), listed, violation.level);
         let is_enough = enough.contains(&sort);
         let told = told.entry(sort).or_default();
         *told += 1;
@@ -158,10 +172,17 @@ pub(super) fn find(
             evidence,
             case: Some(id.clone()),
             listed,
+            levels,
         }
     };
     let violations = oracle::invariants(history).into_iter();
     violations.map(of_case).collect()
+}
+
+/// How binding an invariant is.
+fn levels_of(rule: &str) -> Levels {
+    let invariant = INVARIANTS.iter().find(|invariant| invariant.id == rule);
+    invariant.map(|found| found.levels).unwrap_or_default()
 }
 
 /// The entries that show what these violations are about, the proof before the context.

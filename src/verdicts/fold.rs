@@ -365,7 +365,10 @@ impl Verdicts {
             outcome.reason = Some("it holds as far as the history goes".to_owned());
         }
         let cap = invariant.levels.highest_of(&self.plan.profiles);
-        if !outcome.cap(cap.unwrap_or(Level::May)) {
+        let is_capped = outcome.cap(cap.unwrap_or(Level::May));
+        // What is broken only where it is no MUST is neither a failure nor mended.
+        let is_broken = !outcome.violations.is_empty() || outcome.advice.is_empty();
+        if !is_capped && is_broken {
             self.plan.known.apply(&mut outcome);
         }
         outcome

@@ -281,6 +281,7 @@ fn blank(id: &str, name: &str, began: HostInstant) -> Outcome {
         seen: BTreeSet::new(),
         advice: Vec::new(),
         broken_in: Vec::new(),
+        broken_levels: Levels::default(),
         leftovers: Vec::new(),
         evidence: Vec::new(),
         began,

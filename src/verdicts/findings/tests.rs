@@ -23,7 +23,12 @@ fn known(actual: &str) -> Known {
 fn told(script: &str, known: &Known) -> (Vec<String>, Option<String>) {
     let history = history(script);
     let mut findings = Findings::default();
-    let found = find("X-01", &history, known, &BTreeSet::new());
+    let levels = Levels {
+        hint: Some(Level::Must),
+        ..Levels::default()
+    };
+    let case = ("X-01", &levels, &Profile::ALL[..]);
+    let found = find(case, &history, known, &BTreeSet::new());
     findings.take_in(history.case(), Seq(1_000), found);
     let invariant = INVARIANTS.iter().find(|invariant| invariant.id == "INV-06");
     let mut outcome = blank_invariant(invariant.expect("it is there"), HostInstant::default());
@@ -54,4 +59,44 @@ fn where_nothing_or_everything_is_listed_the_first_are_told() {
     let listed = known("no pod_sandbox_status in DELETED");
     let reason = Some("6 times in all; the first 5 are told".to_owned());
     assert_eq!(told(OFTEN, &listed), (deleted, reason));
+}
+
+/// What becomes of INV-06, a MUST for both kubelets, by a case with these levels.
+fn binding(levels: Levels) -> (Verdict, Levels) {
+    let history = history(ALSO_CREATED);
+    let mut findings = Findings::default();
+    let case = ("X-01", &levels, &Profile::ALL[..]);
+    let found = find(case, &history, &Known::default(), &BTreeSet::new());
+    findings.take_in(history.case(), Seq(1_000), found);
+    let invariant = INVARIANTS.iter().find(|invariant| invariant.id == "INV-06");
+    let mut outcome = blank_invariant(invariant.expect("it is there"), HostInstant::default());
+    findings.tell("INV-06", &mut outcome);
+    let (convicting, advice) = (outcome.violations.len(), outcome.advice.len());
+    assert_eq!(convicting + advice, 1);
+    assert_eq!(convicting == 1, outcome.verdict == Verdict::Fail);
+    (outcome.verdict, outcome.broken_levels)
+}
+
+#[test]
+fn an_invariant_binds_no_more_than_the_case_that_breaks_it() {
+    let levels = |cache, hint, observer| Levels {
+        cache,
+        hint,
+        observer,
+    };
+    let (must, should, may) = (Some(Level::Must), Some(Level::Should), Some(Level::May));
+    let both = levels(must, must, None);
+    assert_eq!(binding(both), (Verdict::Fail, both));
+    let one = levels(must, should, None);
+    assert_eq!(binding(one), (Verdict::Fail, one));
+    let none = levels(should, may, None);
+    assert_eq!(binding(none), (Verdict::Pass, none));
+    // A case that is about others than kubelets has a history all the same.
+    assert_eq!(binding(levels(None, None, must)), (Verdict::Fail, both));
+    let advised = levels(should, should, None);
+    assert_eq!(
+        binding(levels(None, None, should)),
+        (Verdict::Pass, advised)
+    );
+    assert_eq!(binding(levels(may, None, None)).0, Verdict::Pass);
 }
