@@ -156,9 +156,10 @@ run_suite_in_vm() {
 # run_matrix RUNTIME ENDPOINT ARGS...: the proof that the suite can fail; without an endpoint, on the
 # model. Returns the suite's exit code.
 run_matrix() {
-  local out=$repo/target/matrix expectations=$repo/ci/expectations/$1.yaml options=()
+  local out=$repo/target/matrix expectations=$repo/ci/expectations/$1.yaml options=() name=$1
   [[ -z $2 ]] || options=(--runtime-endpoint "$2")
-  options+=(matrix --markdown "$out/$1.md" --json "$out/$1.json")
+  [[ " ${*:3}" != *" --timeout-scale"* ]] || name+=-scaled
+  options+=(matrix --markdown "$out/$name.md" --json "$out/$name.json")
   [[ -z $2 || ! -e $expectations ]] || options+=(--expectations "$expectations")
   mkdir -p "$out"
   await "$suite" "${options[@]}" "${@:3}"

@@ -156,6 +156,9 @@ pub(super) struct MatrixArgs {
         value_parser = clap::value_parser!(u64).range(1..=1_000)
     )]
     pub(super) clean_runs: u64,
+    /// Stretch every bound on time by this factor, and all that the model does late
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = percent)]
+    pub(super) timeout_scale: u32,
     /// Failures that are known of the real runtime: the run without a defect may have them
     #[arg(long, value_name = "FILE")]
     pub(super) expectations: Option<PathBuf>,
@@ -246,7 +249,8 @@ pub(super) struct ConnectionArgs {
         help_heading = "Runtime"
     )]
     pub(super) inject: Vec<Injected>,
-    /// The deadline of each call, such as 30s; a bare number is seconds [default: 30s]
+    /// The deadline of each call, such as 30s; a bare number is seconds [default: 30s, times
+    /// --timeout-scale]
     #[arg(long, short, global = true, value_parser = duration, help_heading = "Runtime")]
     pub(super) timeout: Option<Duration>,
     /// crictl's configuration file [default: /etc/crictl.yaml, if it is there]

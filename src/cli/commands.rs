@@ -133,7 +133,7 @@ fn explain(cases: Option<&Path>, id: &str) -> Result<Exit, Fault> {
 
 /// The runtime that the user means, told if it was guessed.
 fn tested(cli: &Cli) -> Result<Tested, Fault> {
-    let (tested, note) = target::resolve(&cli.connection)?;
+    let (tested, note) = target::resolve(&cli.connection, cli.run.timeout_scale)?;
     if let Some(note) = note {
         terminal::say(&note);
     }

@@ -51,6 +51,7 @@ pub(super) fn matrix(
         known,
         threads,
         clean_runs: args.clean_runs,
+        timeout_percent: args.timeout_scale,
         all_cases: args.all_cases,
         markdown: args.markdown.clone(),
         json: args.json.clone(),

@@ -20,8 +20,12 @@ const USUAL: [&str; 3] = [
 /// The name of the model among endpoints.
 const MODEL: &str = "model";
 
-/// What to test, and a line that says how it was chosen if the user did not.
-pub(super) fn resolve(args: &ConnectionArgs) -> Result<(Tested, Option<String>), Fault> {
+/// What to test, and a line that says how it was chosen if the user did not. Whatever deadline the
+/// user has not set is stretched by so many percent.
+pub(super) fn resolve(
+    args: &ConnectionArgs,
+    timeout_percent: u32,
+) -> Result<(Tested, Option<String>), Fault> {
     let usage = |fault: String| Fault::new(Exit::Usage, format!("error: {fault}"));
     let config = Config::read(args.config.as_deref()).map_err(|fault| usage(fault.to_string()))?;
     // An empty variable is one that is not set, as for crictl.
@@ -36,7 +40,7 @@ pub(super) fn resolve(args: &ConnectionArgs) -> Result<(Tested, Option<String>),
     let deadline = args
         .timeout
         .or(config.timeout())
-        .unwrap_or(limits::CALL_DEADLINE);
+        .unwrap_or(limits::CALL_DEADLINE * timeout_percent / 100);
     if told(&args.runtime_endpoint, &config.runtime_endpoint).as_deref() == Some(MODEL) {
         // It has its own images, whatever a configuration says of those of another runtime.
         let behaviour = Box::new(behaviour(args));

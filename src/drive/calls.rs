@@ -179,7 +179,7 @@ impl CaseRunner {
         let request = Request::ExecSync {
             container: bound_container(scope, &step.container)?,
             command: workload.command(),
-            timeout: step.timeout,
+            timeout: scope.whole_seconds(step.timeout),
         };
         let answer = self.caller_in(scope).call(Some(self.run), request).await;
         match (answer, workload.declared_exit()) {
@@ -247,7 +247,8 @@ impl CaseRunner {
     /// Kills a sandbox's own process, which only what this case has made can be.
     pub(super) async fn kill_sandbox(&self, step: &SandboxRef, scope: &Scope) -> Result<(), Abort> {
         let sandbox = bound_sandbox(scope, &step.sandbox)?;
-        let (options, bound) = (self.session().options(), limits::KILL_WAIT);
+        let options = self.session().options();
+        let bound = self.session().stretched(limits::KILL_WAIT);
         let killed = options
             .kernel
             .kill_process_of(sandbox.as_str(), bound)
@@ -260,7 +261,8 @@ impl CaseRunner {
 
     /// Runs the user's command that makes a container which no call of the CRI makes.
     pub(super) async fn live_outside_cri(&self) -> Result<(), Abort> {
-        let (options, bound) = (self.session().options(), limits::OUTSIDE_WAIT);
+        let options = self.session().options();
+        let bound = self.session().stretched(limits::OUTSIDE_WAIT);
         let Some(command) = &options.offered.outside_cri else {
             return Err(Abort::Error("no command was given".to_owned()));
         };

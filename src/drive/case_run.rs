@@ -194,15 +194,16 @@ impl CaseRunner {
     }
 
     async fn try_all(self: &Arc<Self>) -> Result<(), Abort> {
+        let percent = self.session.options().timeout_percent;
         if self.case.needs.contains(&Need::NoEvents) {
-            let mut scope = Scope::beginning(host::now());
+            let mut scope = Scope::beginning(host::now(), percent);
             return self.clone().steps(&self.case.steps, &mut scope).await;
         }
         self.session.ensure_stream().await?;
         let stream = self.session.stream().await?;
         self.view()?.stream.known.insert(stream);
         self.read_kernel()?;
-        let mut scope = Scope::beginning(host::now());
+        let mut scope = Scope::beginning(host::now(), percent);
         let silence = if self.case.silent {
             Some(self.session.silence().await)
         } else {

@@ -40,7 +40,8 @@ impl CaseRunner {
             ConnectionSpec::Own => Over::Own(&self.session.options().endpoint),
             ConnectionSpec::Calls => Over::Calls(&self.session.caller().client),
         };
-        let liveness = step.effective.map_or(Liveness::Proven, Liveness::After);
+        let effective = step.effective.map(|time| self.session.stretched(time));
+        let liveness = effective.map_or(Liveness::Proven, Liveness::After);
         match self.session.observe(over, observer, liveness).await {
             Ok(subscription) => {
                 scope.bind_subscription(&step.binding, subscription.id());

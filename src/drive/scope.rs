@@ -28,13 +28,16 @@ pub(super) struct Scope {
     client: Option<Caller>,
     /// When the steps began.
     began: HostInstant,
+    /// By how many percent the time that workloads take is stretched, if by more than 100.
+    timeout_percent: u32,
 }
 
 impl Scope {
     /// One in which there is nothing yet, at the beginning of the steps.
-    pub(super) fn beginning(began: HostInstant) -> Self {
+    pub(super) fn beginning(began: HostInstant, timeout_percent: u32) -> Self {
         Self {
             began,
+            timeout_percent,
             ..Self::default()
         }
     }
@@ -116,7 +119,7 @@ impl Scope {
             },
             WorkloadSpec::ExitAt(ExitAtSpec { code, time }) => Workload::ExitAt {
                 code: self.number(*code),
-                unix_ms: unix_ms(self.began) + millis(*time),
+                unix_ms: unix_ms(self.began) + millis(self.stretched(*time)),
             },
             WorkloadSpec::Leave(ExitSpec { code, after }) => Workload::Leave {
                 code: self.number(*code),
@@ -138,7 +141,7 @@ impl Scope {
             },
             WorkloadSpec::Eat(EatSpec { mib, after }) => Workload::Eat {
                 mebibytes: *mib,
-                after: *after,
+                after: self.stretched(*after),
             },
             WorkloadSpec::EatOnTerm(EatOnTermSpec { mib }) => {
                 Workload::EatOnTerm { mebibytes: *mib }
@@ -150,8 +153,8 @@ impl Scope {
                 code,
             }) => Workload::ChildEat {
                 mebibytes: *mib,
-                after: *after,
-                then: *then,
+                after: self.stretched(*after),
+                then: self.stretched(*then),
                 code: self.number(*code),
             },
             WorkloadSpec::Missing => Workload::Missing,
@@ -161,10 +164,22 @@ impl Scope {
     }
 
     fn delay(&self, delay: Delay) -> Duration {
-        match delay {
+        self.stretched(match delay {
             Delay::Given(duration) => duration,
             Delay::Item => Duration::from_millis(self.item.unwrap_or_default().into()),
-        }
+        })
+    }
+
+    /// The time that a workload takes: on a slow node, too, it is to be past its first moments. It
+    /// is never shorter than the case says.
+    fn stretched(&self, time: Duration) -> Duration {
+        time * self.timeout_percent.max(100) / 100
+    }
+
+    /// The same of what the runtime is asked to wait, in whole seconds.
+    pub(super) fn whole_seconds(&self, time: Duration) -> Duration {
+        let time = self.stretched(time);
+        Duration::from_secs(time.as_secs() + u64::from(time.subsec_nanos() > 0))
     }
 
     fn number(&self, number: Number) -> u8 {

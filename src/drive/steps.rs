@@ -16,7 +16,8 @@ use super::session::Sabotage;
 use super::stream_error::StreamError;
 use crate::case::{AwaitStep, RepeatStep, StartStep, Step};
 use crate::history::{
-    Body, CallFault, CaseHistory, ContainerId, EventKind, Reply, Request, SandboxId, Took,
+    Body, CallFault, CaseHistory, ContainerId, ContainerState, EventKind, Reply, Request,
+    SandboxId, Took,
 };
 use crate::limits;
 
@@ -54,7 +55,7 @@ impl CaseRunner {
             Step::Stop(step) => {
                 let request = Request::StopContainer {
                     container: bound_container(scope, &step.container)?,
-                    grace: step.grace,
+                    grace: scope.whole_seconds(step.grace),
                 };
                 self.attempt(request, step.terms(), scope).await.map(drop)
             }
@@ -167,7 +168,25 @@ impl CaseRunner {
         }
         // What a stream that has ended did not bring, nobody can demand.
         self.session.stream().await?;
+        if step.event == EventKind::Stopped && self.still_runs(&id).await {
+            return Err(Abort::Inconclusive(format!(
+                "{} of {} ({id}) did not come within {bound:?}, and its status says that it runs: \
+                 it has not ended",
+                step.event, step.of
+            )));
+        }
         Err(Abort::Unmet)
+    }
+
+    /// Whether the status of a container says that it runs, and the kernel does not know better.
+    async fn still_runs(&self, id: &ContainerId) -> bool {
+        let asked = self.call(Request::ContainerStatus(id.clone())).await;
+        let Ok(Reply::ContainerStatus(report)) = asked else {
+            return false;
+        };
+        let kernel = &self.session.options().kernel;
+        let is_dead = matches!(kernel.has_process_of(id.as_str()), Ok(false));
+        report.status.state == ContainerState::Running && !is_dead
     }
 
     /// Records that the case has waited for something.

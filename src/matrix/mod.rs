@@ -33,6 +33,8 @@ pub struct MatrixOptions {
     pub known: Option<ExpectationFile>,
     /// How many trials run at once.
     pub threads: NonZeroUsize,
+    /// By how many percent bounds on time are stretched, and all that the model does late.
+    pub timeout_percent: u32,
     /// How often the model without a defect is tried in each variation.
     pub clean_runs: u64,
     /// Try each defect on all cases, not on those alone that it names.
@@ -149,9 +151,9 @@ pub fn matrix(
     let trials = trials(options, cases);
     let (alone, beside): (Vec<Trial>, Vec<Trial>) =
         trials.into_iter().partition(Trial::wants_the_runtime_alone);
-    let mut done = tried(&beside, options.threads, cases, options.all_cases);
+    let mut done = tried(&beside, options.threads, cases, options);
     if !done.iter().any(Tried::is_at_fault) {
-        done.extend(tried(&alone, NonZeroUsize::MIN, cases, options.all_cases));
+        done.extend(tried(&alone, NonZeroUsize::MIN, cases, options));
     }
     let must_fail = if options.target.is_some() { &[] } else { cases };
     let matrix = table::gathered(done, must_fail);
@@ -161,7 +163,12 @@ pub fn matrix(
 
 /// Runs trials, so many at once, until all are done or one on a real runtime came to no verdicts:
 /// it may be gone, or the user may have stopped us.
-fn tried(trials: &[Trial], threads: NonZeroUsize, cases: &[Case], all_cases: bool) -> Vec<Tried> {
+fn tried(
+    trials: &[Trial],
+    threads: NonZeroUsize,
+    cases: &[Case],
+    options: &MatrixOptions,
+) -> Vec<Tried> {
     let next = AtomicUsize::new(0);
     let interrupted = AtomicBool::new(false);
     let done = Mutex::new(Vec::new());
@@ -172,7 +179,7 @@ fn tried(trials: &[Trial], threads: NonZeroUsize, cases: &[Case], all_cases: boo
                     if interrupted.load(Ordering::Relaxed) {
                         return;
                     }
-                    let tried = trial.run(cases, all_cases);
+                    let tried = trial.run(cases, options);
                     if trial.is_on_a_real_runtime() && tried.is_at_fault() {
                         interrupted.store(true, Ordering::Relaxed);
                     }

@@ -1,6 +1,6 @@
 //! One run of the suite on a model, or through a relay.
 
-use super::{Clean, Noticed, told};
+use super::{Clean, MatrixOptions, Noticed, told};
 use crate::case::{Case, Need};
 use crate::history::ExpectationFile;
 use crate::model::{Behaviour, Defect, Fault, VARIATIONS, Variation};
@@ -47,27 +47,35 @@ impl Trial {
         matches!(self, Self::Relayed(_, defect) if matches!(defect.fault, Fault::Stream(_)))
     }
 
-    pub(super) fn run(&self, cases: &[Case], all_cases: bool) -> Tried {
+    pub(super) fn run(&self, cases: &[Case], options: &MatrixOptions) -> Tried {
         let model = |change: &dyn Fn(&mut Behaviour), seed| {
-            let mut behaviour = Behaviour::default();
+            let mut behaviour = Behaviour {
+                lateness_percent: options.timeout_percent,
+                ..Behaviour::default()
+            };
             change(&mut behaviour);
             Tested::model(behaviour, seed)
         };
         match self {
-            Self::Clean((variation, change), seed) => {
-                clean(variation, *seed, model(change, *seed), None, cases)
-            }
+            Self::Clean((variation, change), seed) => clean(
+                (variation, *seed),
+                model(change, *seed),
+                None,
+                cases,
+                options,
+            ),
             Self::Defect(defect) => {
                 let tested = model(&|behaviour| defect.fault.apply(behaviour), 0);
-                noticed(defect, tested, cases, all_cases)
+                noticed(defect, tested, cases, options)
             }
             Self::Unharmed(target, known) => {
                 let tested = relayed(target, Vec::new());
-                clean("a relay without a defect", 0, tested, known.clone(), cases)
+                let named = ("a relay without a defect", 0);
+                clean(named, tested, known.clone(), cases, options)
             }
             Self::Relayed(target, defect) => {
                 let tested = relayed(target, vec![defect]);
-                noticed(defect, tested, cases, all_cases)
+                noticed(defect, tested, cases, options)
             }
         }
     }
@@ -81,15 +89,15 @@ fn relayed(target: &Target, defects: Vec<&'static Defect>) -> Tested {
 }
 
 fn clean(
-    variation: &'static str,
-    seed: u64,
+    (variation, seed): (&'static str, u64),
     tested: Tested,
     known: Option<ExpectationFile>,
     cases: &[Case],
+    options: &MatrixOptions,
 ) -> Tried {
     let listed = known.as_ref().and_then(|file| Known::parse(file).ok());
     let listed = listed.unwrap_or_default();
-    let tried = run(tested, Selection::default(), known, cases);
+    let tried = run(tested, Selection::default(), known, cases, options);
     let (alarms, fault) = match tried {
         Ok(report) => {
             let plain = variation == VARIATIONS[0].0;
@@ -106,13 +114,19 @@ fn clean(
     })
 }
 
-fn noticed(defect: &'static Defect, tested: Tested, cases: &[Case], all_cases: bool) -> Tried {
+fn noticed(
+    defect: &'static Defect,
+    tested: Tested,
+    cases: &[Case],
+    options: &MatrixOptions,
+) -> Tried {
+    let all_cases = options.all_cases;
     let mut selection = Selection::default();
     if !all_cases {
         let wanted = defect.shown_in.iter().map(|&id| id.to_owned());
         selection.filters = wanted.collect();
     }
-    let (failed, fault) = match run(tested, selection, None, cases) {
+    let (failed, fault) = match run(tested, selection, None, cases, options) {
         Ok(report) => (failed(&report), report.faults.first().cloned()),
         Err(fault) => (Vec::new(), Some(told(&fault))),
     };
@@ -131,6 +145,7 @@ fn run(
     selection: Selection,
     known: Option<ExpectationFile>,
     cases: &[Case],
+    options: &MatrixOptions,
 ) -> Result<RunReport, RunError> {
     let selection = Selection {
         exact: true,
@@ -141,6 +156,7 @@ fn run(
         tested,
         selection,
         known,
+        timeout_percent: Some(options.timeout_percent),
     };
     rehearse(rehearsal, cases.to_vec())
 }
@@ -150,9 +166,10 @@ fn failed(report: &RunReport) -> Vec<String> {
     failed.map(|outcome| outcome.id.to_string()).collect()
 }
 
-/// Whether a claim does not hold: a failure, or advice where nobody must keep it.
+/// Whether a claim does not hold: a failure, or advice where nobody must keep it, as an invariant
+/// in a case that nobody must keep.
 fn is_broken(outcome: &Outcome) -> bool {
-    let binds = outcome.levels.highest() == Some(Level::Must);
+    let binds = outcome.levels.highest() == Some(Level::Must) && !outcome.is_invariant();
     outcome.verdict == Verdict::Fail || !binds && !outcome.advice.is_empty()
 }
 

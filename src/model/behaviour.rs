@@ -227,6 +227,8 @@ pub enum Leftover {
     reason = "each is a way of being wrong, independent of the others"
 )]
 pub struct Behaviour {
+    /// By how many percent all is stretched that comes late or goes late: 100 for not at all.
+    pub lateness_percent: u32,
     /// What each event passes on its way to each subscriber, one hook after the other.
     pub events: Vec<EventHook>,
     /// What each answer passes on its way to its caller, one hook after the other.
@@ -305,6 +307,7 @@ pub struct Behaviour {
 impl Default for Behaviour {
     fn default() -> Self {
         Self {
+            lateness_percent: 100,
             events: Vec::new(),
             replies: Vec::new(),
             offer: Offer::default(),
@@ -369,6 +372,16 @@ impl Delivery {
 }
 
 impl Behaviour {
+    /// How late something is that is late by so much: on a slow machine it is later.
+    pub(super) fn late_by(&self, time: Duration) -> Duration {
+        time * self.lateness_percent / 100
+    }
+
+    /// How long a subscription takes to become effective there.
+    pub(super) fn effective_in(&self) -> Duration {
+        self.late_by(self.effective_after)
+    }
+
     pub(super) fn tells(&self, transition: Transition) -> bool {
         !self.untold.contains(&transition)
     }

@@ -224,7 +224,7 @@ impl Machine {
         if tells {
             self.announce(EventKind::Deleted, id.clone(), &container.spec.sandbox);
         }
-        let forgets_after = self.behaviour.forgets_after;
+        let forgets_after = self.behaviour.late_by(self.behaviour.forgets_after);
         if !forgets_after.is_zero() {
             let at = later(self.now, forgets_after);
             self.agenda.put(at, Deed::Forget(id.clone()));

@@ -170,8 +170,8 @@ impl Machine {
             ExitNotice::AtEndOfOutput if self.output_is_open(&container) => {}
             ExitNotice::AtOnce | ExitNotice::AtEndOfOutput => self.notice(&container, true),
             ExitNotice::Late(after) => {
-                self.agenda
-                    .put(later(self.now, after), Deed::Notice(container));
+                let noticed = later(self.now, self.behaviour.late_by(after));
+                self.agenda.put(noticed, Deed::Notice(container));
             }
             ExitNotice::WhenAsked | ExitNotice::Never => {}
         }
@@ -284,7 +284,8 @@ impl Machine {
             Some(Duration::ZERO) => self.hand_out(ticket, answer.result),
             Some(after) => {
                 let deed = Deed::Answer(ticket, Box::new(answer.result));
-                self.agenda.put(later(self.now, after), deed);
+                self.agenda
+                    .put(later(self.now, self.behaviour.late_by(after)), deed);
             }
             None => {}
         }
@@ -370,7 +371,7 @@ impl Machine {
             return Err(fault(StatusCode::UNAVAILABLE, "the runtime is down"));
         }
         let subscriber = self.stage.subscribe(&self.behaviour, self.now)?;
-        let effective = later(self.now, self.behaviour.effective_after);
+        let effective = later(self.now, self.behaviour.effective_in());
         self.agenda.put(effective, Deed::Listen);
         let ends = Stage::ends(&self.behaviour, self.now, subscriber, deadline);
         self.schedule(ends);

@@ -107,7 +107,7 @@ impl Stage {
             Replay::None | Replay::ToFirst | Replay::TailToFirst => VecDeque::new(),
         };
         let stream = Stream {
-            effective: later(at, behaviour.effective_after),
+            effective: later(at, behaviour.effective_in()),
             queue,
             end: (behaviour.offer == Offer::Closed).then_some(StreamEnd::Closed),
             memories: vec![Memory::default(); behaviour.events.len()],
@@ -276,7 +276,10 @@ impl Stage {
         for delivery in deliveries {
             match delivery.delay() {
                 Duration::ZERO => self.deliver(behaviour, subscriber, delivery),
-                delay => late.push((later(at, delay), subscriber, delivery)),
+                delay => {
+                    let at = later(at, behaviour.late_by(delay));
+                    late.push((at, subscriber, delivery));
+                }
             }
         }
         late

@@ -380,7 +380,11 @@ impl<'a> Events<'a> {
                 evidence,
             };
         }
-        if let Some(bound) = check.at_least.filter(|bound| too_early || late < *bound) {
+        // The time that the case's workloads and grace periods take is stretched, and never shrunk.
+        let at_least = check
+            .at_least
+            .map(|bound| self.history.stretched(bound).max(bound));
+        if let Some(bound) = at_least.filter(|bound| too_early || late < *bound) {
             let expected = format!("{event} not before {bound:?} have passed");
             return Broken {
                 expected,

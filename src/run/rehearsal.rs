@@ -29,6 +29,8 @@ pub struct Rehearsal {
     pub known: Option<ExpectationFile>,
     /// Where to write all that was seen and done.
     pub history: Option<PathBuf>,
+    /// By how many percent bounds on time are stretched; not at all if absent.
+    pub timeout_percent: Option<u32>,
 }
 
 impl Rehearsal {
@@ -54,7 +56,13 @@ impl Rehearsal {
 pub fn rehearse(rehearsal: Rehearsal, cases: Vec<Case>) -> Result<RunReport, RunError> {
     /// As many as can profit from it.
     const CASES_AT_ONCE: usize = 8;
-    let options = RunOptions::new(rehearsal.tested, rehearsal.selection, CASES_AT_ONCE);
+    let percent = rehearsal.timeout_percent.unwrap_or(100);
+    let mut tested = rehearsal.tested;
+    if let Tested::Model { deadline, .. } = &mut tested {
+        *deadline = *deadline * percent / 100;
+    }
+    let mut options = RunOptions::new(tested, rehearsal.selection, CASES_AT_ONCE);
+    options.timeout_percent = percent;
     let planned = plan(cases, &options.selection)?;
     let mut outputs = Outputs::open(Places {
         history: rehearsal.history.as_deref(),

@@ -1,5 +1,7 @@
 //! What a run does when a call is given up, the stream breaks, or the runtime goes away.
 
+mod verdicts;
+
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;

@@ -1,0 +1,84 @@
+//! Verdicts on models that are wrong, late, or neither.
+
+use std::path::Path;
+
+use super::super::*;
+use crate::case::{load, parse};
+use crate::model::{ExitNotice, NonTransition};
+use crate::outcome::Verdict;
+
+/// What the cases come to on such a model: the outcomes that are no plain pass.
+fn rehearsed(behaviour: Behaviour, cases: Vec<Case>) -> Vec<(String, Verdict, String)> {
+    let rehearsal = Rehearsal {
+        tested: Tested::model(behaviour, 0),
+        ..Rehearsal::default()
+    };
+    let report = rehearse(rehearsal, cases).expect("the model runs them");
+    assert_eq!(report.faults, Vec::<String>::new());
+    let outcomes = report.outcomes.into_iter();
+    let outcomes = outcomes.filter(|outcome| outcome.verdict != Verdict::Pass);
+    let rows = outcomes.map(|outcome| {
+        let violations = outcome.violations.iter().map(|found| found.actual.clone());
+        let why = violations.chain(outcome.reason).next();
+        (
+            outcome.id.to_string(),
+            outcome.verdict,
+            why.unwrap_or_default(),
+        )
+    });
+    rows.collect()
+}
+
+fn cases(ids: &[&str]) -> Vec<Case> {
+    let all = load::embedded().expect("the cases are valid");
+    let wanted = all.into_iter().filter(|case| ids.contains(&&*case.id));
+    wanted.collect()
+}
+
+/// A container does this, and its STOPPED is awaited.
+fn ends(workload: &str) -> Vec<Case> {
+    let text = format!(
+        "id: EXT-99\ntitle: It ends.\nwhy: A test.\nsources: [none]\nrequirements: [R6]\n\
+         levels: {{cache: must}}\nsteps:\n  - sandbox: {{as: pod}}\n  \
+         - create: {{as: c, in: pod, workload: {workload}}}\n  - start: {{container: c}}\n  \
+         - await: {{of: c, event: stopped}}\nexpect:\n  - no-repeats: {{of: c}}\n"
+    );
+    vec![parse(Path::new("exit/it-ends.yaml"), &text).expect("it is a case")]
+}
+
+/// CRI-O lists such a container as exited when it is removed, and STOPPED says the same.
+#[test]
+fn an_end_reported_of_what_never_ran_breaks_no_must() {
+    let behaviour = Behaviour {
+        told_too: &[NonTransition::EndOfNeverRun],
+        ..Behaviour::default()
+    };
+    let concerned = ["STR-08", "STR-10", "STR-11", "SBX-05", "STP-08", "CMP-08"];
+    let cases = cases(&concerned);
+    assert_eq!(cases.len(), concerned.len());
+    let seen = rehearsed(behaviour, cases);
+    let failed = seen.iter().filter(|(id, ..)| !id.starts_with("INV-"));
+    assert_eq!(failed.count(), 0, "{seen:?}");
+}
+
+#[test]
+fn what_runs_on_has_no_end_that_could_be_missed() {
+    let seen = rehearsed(Behaviour::default(), ends("obey"));
+    let [(id, verdict, why)] = &seen[..] else {
+        panic!("{seen:?}");
+    };
+    assert_eq!((&**id, *verdict), ("EXT-99", Verdict::Inconclusive));
+    assert!(why.contains("it has not ended"), "{why}");
+}
+
+#[test]
+fn what_the_kernel_knows_to_be_dead_has_ended_whatever_its_status_says() {
+    let behaviour = Behaviour {
+        exit_notice: ExitNotice::Never,
+        ..Behaviour::default()
+    };
+    let seen = rehearsed(behaviour, ends("{exit: {code: 0, after: 300ms}}"));
+    let failed = seen.iter().find(|(id, ..)| id == "EXT-99");
+    let verdict = failed.map(|(_, verdict, _)| *verdict);
+    assert_eq!(verdict, Some(Verdict::Fail), "{seen:?}");
+}
