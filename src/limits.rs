@@ -124,3 +124,13 @@ pub const UNASKED: usize = 1_000;
 /// Bytes of history that a run's file may have. The whole catalogue writes some megabytes; who
 /// floods the event stream would fill the disk.
 pub const HISTORY_FILE_BYTES: u64 = 1 << 30;
+
+/// How often the suite looks whether the host lets it run.
+pub const HEARTBEAT: Duration = Duration::from_millis(50);
+
+/// How late it may be for that and take no notice: a busy host's scheduler is late by some
+/// milliseconds.
+pub const HEARTBEAT_SLACK: Duration = Duration::from_millis(50);
+
+/// How many markers at least are sent to prove a subscription, however late the suite itself is.
+pub const FEWEST_MARKERS: usize = 3;

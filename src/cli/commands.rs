@@ -284,6 +284,7 @@ fn options(args: &RunArgs, tested: Tested) -> RunOptions {
         sabotage: Sabotage {
             steps_of: args.panic_in.clone(),
             verdict_of: args.panic_judging.clone(),
+            hold_up: None,
         },
     }
 }

@@ -7,6 +7,7 @@ mod caller;
 mod calls;
 mod case_run;
 mod filters;
+mod heartbeat;
 mod leftovers;
 mod observers;
 mod observing;
@@ -23,6 +24,7 @@ mod sweep;
 
 pub use caller::Caller;
 pub use case_run::{CaseRunner, Executed, TeardownPolicy};
+pub use heartbeat::Heartbeat;
 pub use offers::Offered;
 pub use relist::Relists;
 pub use relister::{Relist, RelistFault, Relister};

@@ -84,6 +84,8 @@ pub struct Sabotage {
     pub steps_of: Option<String>,
     /// Panic when this case is judged.
     pub verdict_of: Option<String>,
+    /// Hold up all that it does, so often and for so long, in simulated time.
+    pub hold_up: Option<(Duration, Duration)>,
 }
 
 impl Sabotage {
@@ -348,7 +350,7 @@ impl Session {
         let bound = self.stretched(limits::EVENT_WAIT);
         let began = host::now();
         let (mut sent, mut others) = (Vec::new(), 0);
-        while host::elapsed(began) < bound {
+        while host::elapsed(began) < bound || sent.len() < limits::FEWEST_MARKERS {
             if self.stop.is_cancelled() {
                 return Err(StreamError::Interrupted);
             }

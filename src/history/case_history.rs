@@ -33,6 +33,7 @@ pub struct CaseHistory {
     unclaimed: VecDeque<Arc<Entry>>,
     observed: BTreeMap<SubscriptionId, Observed>,
     steps_ended: Option<(Seq, StepsEnd)>,
+    pub(super) held_up: Vec<(HostInstant, Duration)>,
 }
 
 /// A sandbox or a container of the case.
@@ -84,6 +85,7 @@ impl CaseHistory {
             unclaimed: VecDeque::new(),
             observed: BTreeMap::new(),
             steps_ended: None,
+            held_up: Vec::new(),
         }
     }
 
@@ -215,6 +217,10 @@ impl CaseHistory {
             | Body::SubscriptionAnswered { .. }
             | Body::SubscriptionProven { .. }
             | Body::SubscriptionEnded { .. } => self.entries.push(entry.clone()),
+            Body::HeldUp { by } => {
+                self.held_up.push((entry.at, *by));
+                self.entries.push(entry.clone());
+            }
             Body::RunBegan(_)
             | Body::RunPlanned(_)
             | Body::Unjudged { .. }

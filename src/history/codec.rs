@@ -23,7 +23,7 @@ use super::wire;
 pub use super::wire::Malformed;
 
 /// The format's version that is written, and the latest that is read.
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 4;
 
 /// The earliest version that is read.
 pub const EARLIEST_VERSION: u32 = 1;

@@ -183,6 +183,11 @@ pub enum Body {
     },
     /// All cases are over and late events had their time; what follows is the run's clean-up.
     CasesEnded,
+    /// The suite itself did nothing for some time that ends here: the host gave it none.
+    HeldUp {
+        /// For how long.
+        by: Duration,
+    },
     /// The run is over. Only the ends of its streams may follow.
     RunEnded(RunEnd),
 }

@@ -11,6 +11,7 @@ mod clock;
 pub mod codec;
 mod details;
 mod entry;
+mod held_up;
 mod ids;
 mod observed;
 mod run;

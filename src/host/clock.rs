@@ -101,6 +101,13 @@ pub fn now() -> HostInstant {
     simulated_now().unwrap_or_else(real_now)
 }
 
+/// Lets so much time pass on a simulated clock in which nobody does anything, whatever is due.
+pub async fn hold_up(by: std::time::Duration) {
+    if simulated_now().is_some() {
+        tokio::time::advance(by).await;
+    }
+}
+
 /// By how much the host's wall clock is wrong because of us, in nanoseconds.
 static WRONG_BY: Mutex<i64> = Mutex::new(0);
 

@@ -25,7 +25,7 @@ use cgroup::Hierarchies;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 pub use cgroup::{CgroupError, PodCgroup};
-pub use clock::{Reactor, SteppedClock, now, put_clock_right};
+pub use clock::{Reactor, SteppedClock, hold_up, now, put_clock_right};
 pub use command::CommandError;
 pub use interrupts::InterruptSignals;
 pub use kubelet::KubeletProcess;

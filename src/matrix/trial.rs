@@ -157,6 +157,7 @@ fn run(
         selection,
         known,
         timeout_percent: Some(options.timeout_percent),
+        ..Rehearsal::default()
     };
     rehearse(rehearsal, cases.to_vec())
 }

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use super::expectations::held_up_at_the_end;
 use super::invariants::Invariant;
 use super::name_of;
 use crate::history::{
@@ -25,7 +26,8 @@ pub(super) struct Difference {
 
 /// Each subscription of the case that did not see, of some container, what the others saw.
 pub(super) fn all_see_the_same(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    let complete = history.steps_end() == Some(&StepsEnd::Complete);
+    let is_unread = held_up_at_the_end(history).is_some();
+    let complete = history.steps_end() == Some(&StepsEnd::Complete) && !is_unread;
     let differing = history.observed().filter_map(|observed| {
         let found = difference(history, observed)?;
         (complete || !found.is_open)

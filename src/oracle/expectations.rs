@@ -15,15 +15,17 @@ mod subscriptions;
 #[cfg(test)]
 pub(super) mod tests;
 mod time;
+mod timing;
+mod unproven;
 
 use super::relist::relists_of;
 use super::{entries_about, name_of};
-use crate::case::{Case, Check, EventRef, Expectation, OrderCheck, TimingCheck};
+use crate::case::{Case, Check, EventRef, Expectation, OrderCheck};
 use crate::history::{CaseHistory, EventKind, SandboxId, Seq, Sighting, Subject, SubjectKind};
 use crate::outcome::{Level, Violation};
-use calls::{edge, edge_name};
 pub(super) use calls::{is_about, makes};
 pub use latency::latencies;
+pub(super) use unproven::{held_up_at_the_end, unproven};
 
 /// What a history says of one check on one subject.
 enum Finding {
@@ -38,9 +40,11 @@ enum Finding {
         actual: String,
         evidence: Vec<Seq>,
     },
+    /// It would be broken, had the suite itself not been late: how, in a sentence.
+    Unproven(String),
 }
 
-use Finding::{Broken, Holds, Pending};
+use Finding::{Broken, Holds, Pending, Unproven};
 
 /// What the case's binding expectations still wait for, as a phrase: `STOPPED of c`.
 #[must_use]
@@ -55,7 +59,7 @@ pub fn pending(case: &Case, history: &CaseHistory) -> Option<String> {
         .flat_map(|expectation| findings(&expectation.check, history))
         .find_map(|(about, finding)| match finding {
             Pending { awaited, .. } => Some(format!("{awaited} of {}", about.label)),
-            Holds | Broken { .. } => None,
+            Holds | Broken { .. } | Unproven(_) => None,
         })
 }
 
@@ -93,10 +97,12 @@ fn broken(case: &Case, expectation: &Expectation, history: &CaseHistory) -> Vec<
             Vec::new(),
         )];
     }
+    let is_unread = held_up_at_the_end(history).is_some();
     let broken = findings
         .into_iter()
         .filter_map(|(about, finding)| match finding {
-            Holds => None,
+            Holds | Unproven(_) => None,
+            Pending { .. } if is_unread => None,
             Pending { awaited, evidence } => {
                 let actual = "it has not come".to_owned();
                 Some(violation(about.name, awaited, actual, evidence))
@@ -353,46 +359,6 @@ impl<'a> Events<'a> {
             })
         });
         broken.unwrap_or(Holds)
-    }
-
-    fn come_in_time(&self, check: &TimingCheck) -> Finding {
-        let Some(sighting) = self.first(check.event) else {
-            return self.awaited(check.event);
-        };
-        let Some(edge) = edge(check.after, self.history, self.subject) else {
-            return Holds;
-        };
-        let evidence = vec![edge.seq.min(sighting.seq()), edge.seq.max(sighting.seq())];
-        let late = sighting.at().since(edge.at);
-        let early = edge.at.since(sighting.at());
-        let too_early = edge.seq > sighting.seq();
-        let actual = if too_early {
-            format!("{early:?} before {}", edge_name(check.after))
-        } else {
-            format!("{late:?} after {}", edge_name(check.after))
-        };
-        let event = check.event;
-        let at_most = check.at_most.map(|bound| self.history.stretched(bound));
-        if let Some(bound) = at_most.filter(|bound| late > *bound) {
-            return Broken {
-                expected: format!("{event} within {bound:?}"),
-                actual,
-                evidence,
-            };
-        }
-        // The time that the case's workloads and grace periods take is stretched, and never shrunk.
-        let at_least = check
-            .at_least
-            .map(|bound| self.history.stretched(bound).max(bound));
-        if let Some(bound) = at_least.filter(|bound| too_early || late < *bound) {
-            let expected = format!("{event} not before {bound:?} have passed");
-            return Broken {
-                expected,
-                actual,
-                evidence,
-            };
-        }
-        Holds
     }
 
     fn come_before(&self, first: &EventRef, then: &EventRef) -> Finding {

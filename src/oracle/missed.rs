@@ -71,7 +71,14 @@ fn missed(
         // That not all subscribers get it is told by a rule of its own.
         return None;
     }
-    let actual = match told.map(|told| told.at().since(proof.ended.at)) {
+    let late = told.map(|told| {
+        let late = told.at().since(proof.ended.at);
+        late.saturating_sub(history.held_up(proof.ended.at, told.at()))
+    });
+    let last = history.entries().last();
+    let is_unread = last.is_some_and(|last| history.held_up_before(last.at, bound).is_some());
+    let actual = match late {
+        None if is_unread => return None,
         None if had_its_time(history, proof.ended.at) => format!("{needed} has not come"),
         Some(late) if late > bound => format!("{needed} came {late:?} later"),
         None | Some(_) => return None,

@@ -77,15 +77,19 @@ pub fn judge(case: &Case, history: &CaseHistory) -> Judgement {
                     Level::Should | Level::May => judgement.advice.push(violation),
                 }
             }
-            judgement.undecided = situation::missing(case, history).map(Undecided::Inconclusive);
+            let undecided = situation::missing(case, history);
+            let holds = judgement.violations.is_empty();
+            let unproven = || expectations::unproven(case, history).filter(|_| holds);
+            judgement.undecided = undecided.or_else(unproven).map(Undecided::Inconclusive);
         }
-        Some(StepsEnd::Unmet) => {
-            judgement.violations.extend(unmet_wait(case, history));
-            if judgement.violations.is_empty() {
+        Some(StepsEnd::Unmet) => match unmet_wait(case, history) {
+            Some(Ok(violation)) => judgement.violations.push(violation),
+            Some(Err(reason)) => judgement.undecided = Some(Undecided::Inconclusive(reason)),
+            None => {
                 let reason = "the history does not tell which wait was in vain".to_owned();
                 judgement.undecided = Some(Undecided::Error(reason));
             }
-        }
+        },
         Some(StepsEnd::Inconclusive(reason)) => {
             judgement.undecided = Some(Undecided::Inconclusive(reason.clone()));
         }
@@ -108,8 +112,8 @@ pub fn judge(case: &Case, history: &CaseHistory) -> Judgement {
     judgement
 }
 
-/// The step that waited in vain.
-fn unmet_wait(case: &Case, history: &CaseHistory) -> Option<Violation> {
+/// The step that waited in vain; or why that proves nothing.
+fn unmet_wait(case: &Case, history: &CaseHistory) -> Option<Result<Violation, String>> {
     history
         .entries()
         .iter()
@@ -120,17 +124,25 @@ fn unmet_wait(case: &Case, history: &CaseHistory) -> Option<Violation> {
                 met: false,
                 bound,
                 ..
-            } => Some(Violation {
-                rule: case.id.clone(),
-                level: Level::Must,
-                sentence: "Each awaited event arrives in time.".to_owned(),
-                subject: wanted.clone(),
-                expected: within(wanted, *bound),
-                actual: within("it did not come", *bound),
-                evidence: vec![entry.seq],
+            } => Some(match history.held_up_before(entry.at, *bound) {
+                Some(held_up) => Err(unread(&within(wanted, *bound), held_up)),
+                None => Ok(Violation {
+                    rule: case.id.clone(),
+                    level: Level::Must,
+                    sentence: "Each awaited event arrives in time.".to_owned(),
+                    subject: wanted.clone(),
+                    expected: within(wanted, *bound),
+                    actual: within("it did not come", *bound),
+                    evidence: vec![entry.seq],
+                }),
             }),
             _ => None,
         })
+}
+
+/// Why it proves nothing that something has not come.
+fn unread(awaited: &str, held_up: Duration) -> String {
+    format!("{awaited} has not come, and the suite itself was held up for {held_up:?} meanwhile")
 }
 
 /// What was to come, or did not, and in which time, if there was any.

@@ -182,6 +182,9 @@ impl Pod<'_> {
             .entries()
             .iter()
             .find(|entry| entry.seq > relist.ended.seq && !in_time(entry))?;
+        if self.history.held_up_before(past.at, bound).is_some() {
+            return None;
+        }
         let disturbs = |call: &Call| {
             let ended = call
                 .ended()

@@ -133,6 +133,7 @@ impl Script {
                 });
             }
             ["wait", took, what, bound] => self.wait(took, what, bound),
+            ["held-up", time] => self.held_up(time),
             ["resubscribe"] => self.resubscribe(),
             ["unsubscribe"] => self.unsubscribe(),
             ["subscribe"] => self.subscribe(),

@@ -134,6 +134,7 @@ impl<'a> Timeline<'a> {
             | Body::RunPlanned(_)
             | Body::Unjudged { .. }
             | Body::CasesEnded
+            | Body::HeldUp { .. }
             | Body::RunEnded(_) => {}
         }
     }
@@ -201,6 +202,7 @@ impl<'a> Timeline<'a> {
                 reason,
             } => ("case", format!("{case} {}", unjudged(*skipped, reason))),
             Body::CasesEnded => ("run", "all cases are over; clean-up begins".to_owned()),
+            Body::HeldUp { by } => ("run", format!("the suite itself was held up for {by:?}")),
             Body::RunEnded(end) => ("run", run_ended(end)),
         }
     }

@@ -12,6 +12,7 @@ use super::execution::Execution;
 use super::outputs::{Outputs, Places};
 use super::{RunError, RunOptions, Shown, Tested, plan, run_plan};
 use crate::case::{Case, Need};
+use crate::drive::Sabotage;
 use crate::history::ExpectationFile;
 use crate::model::{Behaviour, Offer};
 use crate::oracle::Invariant;
@@ -31,6 +32,8 @@ pub struct Rehearsal {
     pub history: Option<PathBuf>,
     /// By how many percent bounds on time are stretched; not at all if absent.
     pub timeout_percent: Option<u32>,
+    /// Where the suite itself shall fail.
+    pub sabotage: Sabotage,
 }
 
 impl Rehearsal {
@@ -62,6 +65,7 @@ pub fn rehearse(rehearsal: Rehearsal, cases: Vec<Case>) -> Result<RunReport, Run
         *deadline = *deadline * percent / 100;
     }
     let mut options = RunOptions::new(tested, rehearsal.selection, CASES_AT_ONCE);
+    options.sabotage = rehearsal.sabotage;
     options.timeout_percent = percent;
     let planned = plan(cases, &options.selection)?;
     let mut outputs = Outputs::open(Places {

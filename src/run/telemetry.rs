@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
 
-use crate::drive::{Relists, Session};
+use crate::drive::{Heartbeat, Relists, Session};
 use crate::history::{Body, Entry, StreamEnd, SubscriptionId};
+use crate::host;
 use crate::metrics::{Endpoint, EndpointError, Metrics};
 use crate::verdicts::JudgedCase;
 use crate::{oracle, terminal};
@@ -23,6 +26,7 @@ pub(super) struct Telemetry {
 #[derive(Debug)]
 pub(super) struct Counting {
     _relists: Relists,
+    _heartbeat: Heartbeat,
     _task: JoinSet<()>,
 }
 
@@ -75,10 +79,25 @@ impl Counting {
                 reader.changed().await;
             }
         });
+        if let Some((every, by)) = session.options().sabotage.hold_up {
+            task.spawn(hold_up(every, by));
+        }
         Self {
             _relists: Relists::begin(session),
+            _heartbeat: Heartbeat::begin(session.recorder()),
             _task: task,
         }
+    }
+}
+
+/// Holds all tasks up, so often and for so long, in simulated time.
+async fn hold_up(every: Duration, by: Duration) {
+    let mut times = tokio::time::interval(every);
+    times.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    times.tick().await;
+    loop {
+        times.tick().await;
+        host::hold_up(by).await;
     }
 }
 

@@ -92,6 +92,9 @@ fn body(body: wire::entry::Body) -> Result<Body, Absent> {
             reason: unjudged.reason,
         },
         From::CasesEnded(wire::Empty {}) => Body::CasesEnded,
+        From::HeldUp(wire::HeldUp { by_ns }) => Body::HeldUp {
+            by: Duration::from_nanos(by_ns),
+        },
         From::RunEnded(ended) => Body::RunEnded(RunEnd {
             removed: ended.removed,
             faults: ended.faults,

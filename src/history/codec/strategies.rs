@@ -102,6 +102,7 @@ fn body() -> impl Strategy<Value = Body> {
             reason
         }),
         Just(Body::CasesEnded),
+        duration().prop_map(|by| Body::HeldUp { by }),
         (any::<bool>(), vec(text(), 0..3))
             .prop_map(|(removed, faults)| Body::RunEnded(RunEnd { removed, faults })),
     ]

@@ -85,6 +85,7 @@ fn body(body: &Body) -> wire::entry::Body {
             reason,
         } => To::Unjudged(unjudged(*case, *skipped, reason)),
         Body::CasesEnded => To::CasesEnded(wire::Empty {}),
+        Body::HeldUp { by } => To::HeldUp(wire::HeldUp { by_ns: nanos(*by) }),
         Body::RunEnded(end) => To::RunEnded(wire::RunEnded {
             removed: end.removed,
             faults: end.faults.clone(),

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::Finding::{self, Broken, Holds, Pending};
+use super::Finding::{self, Broken, Holds, Pending, Unproven};
 use super::gaps::APART_NS;
 use super::time::{span, within_bounds};
 use crate::case::{Check, Code, EndedCheck, HeadersCheck, LatencyCheck};
@@ -128,7 +128,7 @@ fn arrive_soon(check: &LatencyCheck, history: &CaseHistory, observed: &Observed)
             let within = history.within_steps(seen.seq()) && seen.seq() > proven.seq;
             event.kind == check.event && within && of_case
         });
-        spans.extend(live.map(|seen| span(&seen)));
+        spans.extend(live.map(|seen| span(history, &seen)));
     }
     if spans.is_empty() {
         return Pending {
@@ -180,6 +180,15 @@ fn headers(check: &HeadersCheck, history: &CaseHistory, observed: &Observed) -> 
         .map(|answered| answered.at.since(opened.at));
     if took.is_some_and(|took| took <= bound) {
         return Holds;
+    }
+    let until = observed.answered().map(|answered| answered.at);
+    let until = until.or(history.steps_ended_at()).unwrap_or(opened.at);
+    let held_up = history.held_up(opened.at, until);
+    if !held_up.is_zero() && until.since(opened.at).saturating_sub(held_up) <= bound {
+        let late = format!("the suite itself was held up for {held_up:?}");
+        return Unproven(format!(
+            "the headers came late or not, and {late} meanwhile"
+        ));
     }
     let mut evidence = vec![opened.seq];
     evidence.extend(observed.answered().map(|answered| answered.seq));

@@ -88,7 +88,7 @@ impl Events<'_> {
             let Some(sighting) = events.first(check.event) else {
                 return self.awaited(check.event);
             };
-            all.push(span(sighting));
+            all.push(span(self.history, sighting));
         }
         // There is one, which is this subject's.
         within_bounds(check, self.history, all)
@@ -105,11 +105,13 @@ impl Events<'_> {
     }
 }
 
-/// How long an event took on its way, and where it arrived.
-pub(super) fn span(seen: &Sighting) -> (Duration, Seq) {
+/// How long an event took on its way, without what the suite itself was held up for, and where it
+/// arrived.
+pub(super) fn span(history: &CaseHistory, seen: &Sighting) -> (Duration, Seq) {
     let made = seen.event().created_at.0;
-    let took = seen.at().realtime_ns.saturating_sub(made);
-    (ns(took), seen.seq())
+    let took = ns(seen.at().realtime_ns.saturating_sub(made));
+    let held_up = history.held_up_before(seen.at(), took).unwrap_or_default();
+    (took.saturating_sub(held_up), seen.seq())
 }
 
 /// Whether events, one or more, took no longer than a check allows.

@@ -302,3 +302,29 @@ fn calls_of_the_teardown_and_of_others_need_no_event() {
     then("end; c start", expect![]);
     then("c start foreign; end", expect![]);
 }
+
+// While the suite itself was held up
+
+#[test]
+fn what_the_suite_has_not_read_in_time_is_no_miss() {
+    then("c start; pass 12s; held-up 3s; c STARTED; end", expect![""]);
+    then(
+        "c start; pass 12s; held-up 1s; c STARTED; end",
+        expect![[r#"
+            INV-11 at #6 #7 #9: c (c.0.beef): expected STARTED within 10s of StartContainer: STARTED came 11.002s later
+        "#]],
+    );
+    then(
+        "c start; pass 11s; held-up 2s; end",
+        expect![[r#"
+        waits for STARTED of c
+    "#]],
+    );
+    then(
+        "c start; held-up 2s; pass 11s; end",
+        expect![[r#"
+        waits for STARTED of c
+        INV-11 at #6 #7: c (c.0.beef): expected STARTED within 10s of StartContainer: STARTED has not come
+    "#]],
+    );
+}

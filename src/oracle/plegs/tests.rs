@@ -213,6 +213,21 @@ fn a_pod_that_is_not_at_rest_is_not_judged_amid_the_steps() {
 }
 
 #[test]
+fn events_need_not_be_read_while_the_suite_itself_is_held_up() {
+    let exits = "run inspect c=exited:137; pass 11s";
+    then(
+        &format!("{exits}; held-up 2s; c stop; end error"),
+        expect![],
+    );
+    then(
+        &format!("{exits}; held-up 900ms; c stop; end error"),
+        expect![[r#"
+            INV-13 at #5 #8 #9 #16: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+}
+
+#[test]
 fn whatever_may_change_a_pod_disturbs_its_rest() {
     let shown = "run inspect c=exited:137";
     then(

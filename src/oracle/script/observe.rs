@@ -23,6 +23,12 @@ impl Script {
         });
     }
 
+    /// `held-up 5s`: the suite itself did nothing in the last 5 s, which `pass 5s` lets pass.
+    pub(super) fn held_up(&mut self, time: &str) {
+        let by = humantime::parse_duration(time).expect("a time such as 5s");
+        self.record(Body::HeldUp { by });
+    }
+
     /// `observe 7 as=b` opens stream 7 for the case; `observe 7 answered`, `proven`, `cancelled`,
     /// `ends=4` (with a gRPC code). `as=b` also with `stalls` and `deadline=3s`. Its events are
     /// those with `on=7`.

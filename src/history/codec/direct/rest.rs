@@ -29,6 +29,7 @@ pub(super) fn body(tag: u64, message: &[u8]) -> Option<Body> {
         },
         14 => waited(message)?,
         15 => fact(message)?,
+        21 => held_up(message)?,
         _ => return None,
     })
 }
@@ -366,4 +367,16 @@ fn image(message: &[u8]) -> Option<ImageListing> {
         }
     }
     Some(ImageListing { id, tags })
+}
+
+fn held_up(message: &[u8]) -> Option<Body> {
+    let mut by = Duration::ZERO;
+    let mut fields = Fields::of(message);
+    while let Some(Field { tag, value }) = fields.next()? {
+        match tag {
+            1 => by = Duration::from_nanos(value.number()?),
+            _ => return None,
+        }
+    }
+    Some(Body::HeldUp { by })
 }

@@ -1,9 +1,10 @@
 //! Verdicts on models that are wrong, late, or neither.
 
 use std::path::Path;
+use std::time::Duration;
 
 use super::super::*;
-use crate::case::{load, parse};
+use crate::case::{Tier, load, parse};
 use crate::model::{ExitNotice, NonTransition};
 use crate::outcome::Verdict;
 
@@ -81,4 +82,41 @@ fn what_the_kernel_knows_to_be_dead_has_ended_whatever_its_status_says() {
     let failed = seen.iter().find(|(id, ..)| id == "EXT-99");
     let verdict = failed.map(|(_, verdict, _)| *verdict);
     assert_eq!(verdict, Some(Verdict::Fail), "{seen:?}");
+}
+
+/// Whatever the suite itself misses or sees late is no fault of a runtime.
+#[track_caller]
+fn is_never_convicted_by_who_is_held_up(by: Duration) {
+    let all = load::embedded().expect("the cases are valid");
+    let core = all.into_iter().filter(|case| case.tier == Tier::Core);
+    let hold_up = Some((Duration::from_millis(1_700), by));
+    let rehearsal = Rehearsal {
+        sabotage: Sabotage {
+            hold_up,
+            ..Sabotage::default()
+        },
+        ..Rehearsal::default()
+    };
+    let report = rehearse(rehearsal, core.collect()).expect("the model runs them");
+    let failed = report.outcomes.iter();
+    let failed = failed.filter(|outcome| outcome.verdict == Verdict::Fail);
+    let failed: Vec<String> = failed.map(crate::report::failure).collect();
+    assert_eq!(failed, Vec::<String>::new());
+    let passed = report.count(Verdict::Pass);
+    assert!(passed > report.outcomes.len() / 2, "{passed} passed");
+}
+
+#[test]
+fn a_suite_that_is_held_up_for_a_second_convicts_nobody() {
+    is_never_convicted_by_who_is_held_up(Duration::from_secs(1));
+}
+
+#[test]
+fn a_suite_that_is_held_up_for_five_seconds_convicts_nobody() {
+    is_never_convicted_by_who_is_held_up(Duration::from_secs(5));
+}
+
+#[test]
+fn a_suite_that_is_held_up_for_twenty_seconds_convicts_nobody() {
+    is_never_convicted_by_who_is_held_up(Duration::from_secs(20));
 }

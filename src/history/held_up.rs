@@ -1,0 +1,42 @@
+//! For how long the suite itself did nothing, though it had to: what came meanwhile it has read
+//! later than it came.
+
+use std::time::Duration;
+
+use super::{Body, CaseHistory, HostInstant};
+
+impl CaseHistory {
+    /// For how long the suite was held up between two moments.
+    #[must_use]
+    pub fn held_up(&self, from: HostInstant, until: HostInstant) -> Duration {
+        self.held_up_within(from.monotonic_ns, until.monotonic_ns)
+    }
+
+    /// For how long the suite was held up in the time before a moment, if that was a tenth of this
+    /// time or more: what has not come in it may have come, and was not read.
+    #[must_use]
+    pub fn held_up_before(&self, until: HostInstant, time: Duration) -> Option<Duration> {
+        let time_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let from_ns = until.monotonic_ns.saturating_sub(time_ns);
+        let held_up = self.held_up_within(from_ns, until.monotonic_ns);
+        (!held_up.is_zero() && held_up * 10 >= time).then_some(held_up)
+    }
+
+    /// When the steps were over.
+    #[must_use]
+    pub fn steps_ended_at(&self) -> Option<HostInstant> {
+        let mut entries = self.entries().iter().rev();
+        let ended = entries.find(|entry| matches!(entry.body, Body::StepsEnded { .. }));
+        ended.map(|entry| entry.at)
+    }
+
+    fn held_up_within(&self, from_ns: u64, until_ns: u64) -> Duration {
+        let spans = self.held_up.iter().map(|(end, by)| {
+            let by_ns = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+            let began_ns = end.monotonic_ns.saturating_sub(by_ns);
+            let until_ns = until_ns.min(end.monotonic_ns);
+            until_ns.saturating_sub(from_ns.max(began_ns))
+        });
+        Duration::from_nanos(spans.sum())
+    }
+}
