@@ -10,8 +10,13 @@ pub const EVENT_WAIT: Duration = Duration::from_secs(10);
 /// on a loaded node, `RunPodSandbox`, was measured at 2.6 s.
 pub const CALL_DEADLINE: Duration = Duration::from_secs(30);
 
-/// How long the first call may take before the endpoint counts as silent.
+/// How long the first call may take before the endpoint counts as silent, and how long it may take
+/// to connect at all, which is up to the kernel of this host and never stretched.
 pub const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+
+/// The first call has at least this part of the deadline of any other: of 30 s five, and more on a
+/// slow machine.
+pub const FIRST_PART: u32 = 6;
 
 /// How long a marker's event may take before another marker is sent to prove a subscription: one
 /// that was not yet effective for the first may be for the next.

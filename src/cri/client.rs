@@ -56,7 +56,7 @@ impl Client {
             deadline,
             version: Arc::default(),
         };
-        let first = deadline.min(limits::CONNECT_DEADLINE);
+        let first = first_within(deadline);
         match client.call_within(&Request::Version, first).await {
             Ok(Reply::Version(version)) => client.version = Arc::new(version),
             Ok(_) => unreachable!("`Version` is answered by a version"),
@@ -422,6 +422,11 @@ fn lacks_log(request: &Request) -> bool {
     spec.log_path.is_empty() || spec.sandbox_spec.log_directory.is_empty()
 }
 
+/// How long the first call may take where any other may take so long.
+fn first_within(deadline: Duration) -> Duration {
+    deadline.min(limits::CONNECT_DEADLINE.max(deadline / limits::FIRST_PART))
+}
+
 /// A request that tells the runtime how long we shall wait, if it is to know.
 pub(super) fn timed<T>(message: T, within: Option<Duration>) -> tonic::Request<T> {
     let mut request = tonic::Request::new(message);
@@ -429,4 +434,15 @@ pub(super) fn timed<T>(message: T, within: Option<Duration>) -> tonic::Request<T
         request.set_timeout(within);
     }
     request
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_call_has_more_time_where_all_others_have() {
+        let first = |seconds| first_within(Duration::from_secs(seconds)).as_secs();
+        assert_eq!([2, 5, 30, 150, 300].map(first), [2, 5, 5, 25, 50]);
+    }
 }
