@@ -42,6 +42,7 @@ use std::time::Duration;
 use crate::case::Case;
 use crate::history::{Body, CaseHistory, Seq, Sighting, StepsEnd, Subject};
 use crate::outcome::{Level, Violation};
+use streams::lost_with_the_runtime;
 
 /// What a history says about its case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,7 +84,10 @@ pub fn judge(case: &Case, history: &CaseHistory) -> Judgement {
             judgement.undecided = undecided.or_else(unproven).map(Undecided::Inconclusive);
         }
         Some(StepsEnd::Unmet) => match unmet_wait(case, history) {
-            Some(Ok(violation)) => judgement.violations.push(violation),
+            Some(Ok(violation)) => match lost_with_the_runtime(history) {
+                None => judgement.violations.push(violation),
+                Some(reason) => judgement.undecided = Some(Undecided::Error(reason)),
+            },
             Some(Err(reason)) => judgement.undecided = Some(Undecided::Inconclusive(reason)),
             None => {
                 let reason = "the history does not tell which wait was in vain".to_owned();

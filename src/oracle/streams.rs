@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use super::invariants::Invariant;
 use crate::history::{Body, CaseHistory, Entry, StatusCode, StreamEnd};
 use crate::outcome::Violation;
@@ -29,11 +31,7 @@ pub(super) fn streams_stay_open(rule: &Invariant, history: &CaseHistory) -> Vec<
     let ends = own
         .chain(observed)
         .filter_map(|(subscription, entry, end)| {
-            let actual = match end {
-                StreamEnd::Cancelled => return None,
-                StreamEnd::Closed => "the runtime ended it with OK".to_owned(),
-                StreamEnd::Failed(fault) => format!("it ended with {}", fault.code),
-            };
+            let actual = how_it_ended(end)?;
             let alive = goes_on(history, entry)?;
             Some(rule.told(
                 format!("stream {}", subscription.0),
@@ -43,6 +41,34 @@ pub(super) fn streams_stay_open(rule: &Invariant, history: &CaseHistory) -> Vec<
             ))
         });
     ends.collect()
+}
+
+/// How the stream of all cases ended while the case's steps went on, unless we ended it or the
+/// runtime is known to have gone on: what did not come after that, nobody can demand.
+pub(super) fn lost_with_the_runtime(history: &CaseHistory) -> Option<String> {
+    let within = |entry: &&Arc<Entry>| history.within_steps(entry.seq);
+    let of_streams = history.entries().iter().filter(within);
+    let last = of_streams.rev().find(|entry| {
+        matches!(
+            entry.body,
+            Body::SubscriptionOpened { .. } | Body::SubscriptionEnded { .. }
+        )
+    })?;
+    let Body::SubscriptionEnded { end, .. } = &last.body else {
+        return None;
+    };
+    let how = how_it_ended(end)?;
+    let is_lost = goes_on(history, last).is_none();
+    is_lost.then(|| format!("the event stream ended, and so did the runtime: {how}"))
+}
+
+/// How the runtime ended a stream; none if we did.
+fn how_it_ended(end: &StreamEnd) -> Option<String> {
+    match end {
+        StreamEnd::Cancelled => None,
+        StreamEnd::Closed => Some("the runtime ended it with OK".to_owned()),
+        StreamEnd::Failed(fault) => Some(format!("it ended with {}", fault.code)),
+    }
 }
 
 /// The first answer of a runtime to what was asked after a place, unless it was gone meanwhile: a
