@@ -130,6 +130,10 @@ pub const UNASKED: usize = 1_000;
 /// floods the event stream would fill the disk.
 pub const HISTORY_FILE_BYTES: u64 = 1 << 30;
 
+/// How much of an id is given where a call is made by its beginning: as much as crictl and ctr
+/// show.
+pub const ID_PREFIX: usize = 13;
+
 /// How often the suite looks whether the host lets it run.
 pub const HEARTBEAT: Duration = Duration::from_millis(50);
 

@@ -5,7 +5,7 @@ mod level;
 mod measured;
 mod standing;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,6 +73,22 @@ pub struct Violation {
     pub evidence: Vec<Seq>,
 }
 
+/// What a violation says was seen, and of an invariant in which case: by both it is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Seen {
+    /// What was.
+    pub actual: String,
+    /// The id of the case whose history breaks an invariant; absent of a case itself, and of what
+    /// broke when its case had been judged.
+    pub case: Option<Arc<str>>,
+}
+
+/// How a leftover begins that is none any more.
+pub const REMOVED: &str = "removed at the end of the run: ";
+
+/// How many entries are shown of what an undecided case did last.
+pub const LAST_SHOWN: usize = 8;
+
 /// The end of one case, or of one invariant.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -96,15 +112,18 @@ pub struct Outcome {
     pub reason: Option<String>,
     /// The broken rules that convict, in order of discovery.
     pub violations: Vec<Violation>,
-    /// What all violations say was seen, those among them that are not told in full.
-    pub seen: BTreeSet<String>,
+    /// What all violations say was seen, also those that are not shown in full, and how often.
+    pub seen: BTreeMap<Seen, usize>,
+    /// Why it failed and how that is accepted, if it is known of the runtime and was not expected.
+    pub hint: Option<String>,
     /// Broken rules of a lower level: worth knowing, no failure.
     pub advice: Vec<Violation>,
     /// Of an invariant: the ids of the cases whose histories break it, in order.
     pub broken_in: Vec<Arc<str>>,
     /// Of an invariant: how binding it is in those cases, by the case that binds most.
     pub broken_levels: Levels,
-    /// What could not be cleaned up, one sentence each.
+    /// What the case itself could not clean up, one sentence each; those that the end of the run
+    /// could begin with [`REMOVED`].
     pub leftovers: Vec<String>,
     /// The slice of the history that the evidence points into, in order.
     pub evidence: Vec<Arc<Entry>>,

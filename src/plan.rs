@@ -58,7 +58,9 @@ impl Selection {
     /// Whether a case is wanted.
     #[must_use]
     pub fn takes(&self, facts: &Facts<'_>) -> bool {
-        let wanted = self.filters.is_empty() || facts.is_taken_by_any(&self.filters, self.exact);
+        let mut filters = self.filters.iter().filter(|text| !is_of_invariants(text));
+        let wanted =
+            self.names_no_case() || filters.any(|filter| facts.is_taken_by(filter, self.exact));
         let only = self.only.as_ref();
         let small_enough = match (self.tier, facts.tier) {
             (Some(largest), Some(tier)) => tier <= largest,
@@ -77,6 +79,27 @@ impl Selection {
             .levels
             .is_some_and(|levels| levels.highest_of(self.judged()).is_none());
         concerns_none || facts.is_taken_by_any(&self.skip, self.exact)
+    }
+
+    /// Whether an invariant is wanted: all are, unless filters name some.
+    #[must_use]
+    pub fn judges_by(&self, invariant: &Facts<'_>) -> bool {
+        let mut filters = self.filters.iter().filter(|text| is_of_invariants(text));
+        let wanted = !self.names_invariants()
+            || filters.any(|filter| invariant.is_taken_by(filter, self.exact));
+        wanted && !self.leaves_out(invariant)
+    }
+
+    /// Whether it is of invariants alone, or of no cases in particular.
+    #[must_use]
+    pub fn names_no_case(&self) -> bool {
+        self.filters.iter().all(|filter| is_of_invariants(filter))
+    }
+
+    /// Whether it names invariants.
+    #[must_use]
+    pub fn names_invariants(&self) -> bool {
+        self.filters.iter().any(|filter| is_of_invariants(filter))
     }
 
     /// Whether it asks for a part of the cases of its tier.
@@ -140,23 +163,32 @@ impl<'a> Facts<'a> {
 
     /// Whether a filter takes it: `tag:WORD` by its tags, `req:ID` by its requirements, a pattern
     /// with `*` or `?` by its whole id or name, and all else by a part of them, or, if `exact`, by
-    /// the whole.
+    /// the whole. Nothing depends on capitals.
     #[must_use]
     pub fn is_taken_by(&self, filter: &str, exact: bool) -> bool {
-        let (id, name) = (self.id, self.name);
+        let lower = str::to_ascii_lowercase;
+        let (id, name, filter) = (&lower(self.id), &lower(self.name), &lower(filter));
         if let Some(tag) = filter.strip_prefix("tag:") {
-            self.tags.iter().any(|known| known == tag)
+            self.tags
+                .iter()
+                .any(|known| known.eq_ignore_ascii_case(tag))
         } else if let Some(requirement) = filter.strip_prefix("req:") {
             let mut requirements = self.requirements.iter();
             requirements.any(|known| known.eq_ignore_ascii_case(requirement))
         } else if exact {
-            filter == id || filter == name || filter == label(id, name)
+            filter == id || filter == name || *filter == label(id, name)
         } else if filter.contains(['*', '?']) {
             glob::matches(filter, id) || glob::matches(filter, name)
         } else {
-            label(id, name).contains(filter)
+            label(id, name).contains(filter.as_str())
         }
     }
+}
+
+/// Whether a filter is one of invariants, which all judge every case: cases are selected by others.
+fn is_of_invariants(filter: &str) -> bool {
+    let filter = filter.to_ascii_lowercase();
+    filter.starts_with("inv-") || filter == "inv" || filter.starts_with("invariant")
 }
 
 /// How a case is listed, and what filters look at: `ORD-01 order::created-started-stopped-deleted`.
@@ -201,6 +233,7 @@ mod tests {
     fn a_filter_is_a_part_a_pattern_a_tag_or_a_requirement() {
         for taking in [
             "ORD-02", "02", "order::", "ORD-*", "ORD-0?", "order::*", "*exit", "req:R9", "req:c1",
+            "ord-02", "Order::", "ord-*",
         ] {
             check(&filter(taking), true);
         }
@@ -214,6 +247,32 @@ mod tests {
         };
         assert!(tagged.is_taken_by("tag:slow", false) && tagged.is_taken_by("tag:slow", true));
         assert!(!tagged.is_taken_by("tag:slo", false) && !facts().is_taken_by("tag:slow", false));
+    }
+
+    #[test]
+    fn filters_of_invariants_select_no_case_and_others_no_invariant() {
+        let invariant = Facts {
+            id: "INV-01",
+            name: "invariant::events-in-order",
+            ..Facts::default()
+        };
+        for (filters, case, judged) in [
+            (&["INV-01"][..], true, true),
+            (&["inv"], true, true),
+            (&["INV-0*"], true, true),
+            (&["INV-02"], true, false),
+            (&["order"], true, true),
+            (&["stop"], false, true),
+            (&["order", "INV-02"], true, false),
+            (&["stop", "invariant::events"], false, true),
+        ] {
+            let selection = Selection {
+                filters: filters.iter().map(ToString::to_string).collect(),
+                ..Selection::default()
+            };
+            check(&selection, case);
+            assert_eq!(selection.judges_by(&invariant), judged, "{filters:?}");
+        }
     }
 
     #[test]

@@ -64,6 +64,17 @@ pub fn is_read() -> bool {
     host::is_read(&io::stdout())
 }
 
+/// Columns of standard output, if it is a terminal.
+#[must_use]
+pub fn columns() -> Option<usize> {
+    let out = io::stdout();
+    if !out.is_terminal() {
+        return None;
+    }
+    let size = rustix::termios::tcgetwinsize(&out).ok()?;
+    (size.ws_col > 0).then(|| usize::from(size.ws_col))
+}
+
 /// Draws a line over the last one of the terminal, as much of it as there is room for.
 pub fn draw(line: &str) {
     let errors = io::stderr();

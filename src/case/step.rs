@@ -285,11 +285,16 @@ impl CreateStep {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
+    rename_all = "kebab-case",
     expecting = "a container such as `{container: c}`"
 )]
 pub struct StartStep {
     /// Which container.
     pub container: String,
+    /// By the beginning of its id, as people do, and not by the whole. If the runtime refuses that,
+    /// the case is inconclusive.
+    #[serde(default)]
+    pub by_prefix: bool,
     /// The call must fail. If it succeeds, the case is inconclusive.
     #[serde(default)]
     pub fails: bool,
@@ -318,11 +323,16 @@ impl StartStep {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
+    rename_all = "kebab-case",
     expecting = "a container and a grace period such as `{container: c, grace: 2s}`"
 )]
 pub struct StopStep {
     /// Which container.
     pub container: String,
+    /// By the beginning of its id, as people do, and not by the whole. If the runtime refuses that,
+    /// the case is inconclusive.
+    #[serde(default)]
+    pub by_prefix: bool,
     /// Time between the stop signal and the kill; whole seconds.
     #[serde(with = "duration")]
     #[schemars(with = "duration::Text")]
@@ -352,11 +362,16 @@ impl StopStep {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
+    rename_all = "kebab-case",
     expecting = "a container such as `{container: c}`"
 )]
 pub struct RemoveStep {
     /// Which container.
     pub container: String,
+    /// By the beginning of its id, as people do, and not by the whole. If the runtime refuses that,
+    /// the case is inconclusive.
+    #[serde(default)]
+    pub by_prefix: bool,
     /// Something else may make it fail: whatever the call returns is right.
     #[serde(default)]
     pub races: bool,

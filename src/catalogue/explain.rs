@@ -153,13 +153,11 @@ impl Catalogue {
         sheet.items("defects that turn it red", &defects);
         let offenders = self.offenders(id).into_iter();
         let offenders = offenders.map(|(runtime, failure)| {
-            let sometimes = match failure.rate {
-                Some(rate) => format!(", in {rate}"),
-                None if failure.sometimes => ", sometimes".to_owned(),
-                None => String::new(),
-            };
-            let reason = failure.reason.trim();
-            format!("{runtime}{sometimes}: {reason} ({})", failure.link)
+            let when = failure.when.as_ref().map(|when| format!(" {when}"));
+            let sometimes = failure.is_race() && failure.rate.is_none();
+            let sometimes = if sometimes { ", sometimes" } else { "" };
+            let (when, why) = (when.unwrap_or_default(), failure.explanation());
+            format!("{runtime}{when}{sometimes}: {why}")
         });
         sheet.items("known to fail on", &offenders.collect::<Vec<_>>());
     }

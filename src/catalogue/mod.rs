@@ -8,16 +8,12 @@ mod explain;
 mod tests;
 
 use crate::case::{Case, Requirement};
-use crate::history::ExpectationFile;
 use crate::model::{Defect, defects};
 use crate::oracle::INVARIANTS;
 use crate::outcome::{Level, Levels, Profile};
-use crate::verdicts::{Known, KnownFailure};
+use crate::verdicts::{Known, KnownFailure, builtin};
 
 pub use explain::UnknownId;
-
-/// The expectation files of this repository: path and text.
-const EXPECTATIONS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/expectations.rs"));
 
 /// All that is known.
 #[derive(Clone, Debug)]
@@ -46,17 +42,10 @@ impl Catalogue {
     /// What is known of these cases and requirements.
     #[must_use]
     pub fn new(cases: Vec<Case>, requirements: Vec<Requirement>) -> Self {
-        let file = |(path, text): &(&str, &str)| ExpectationFile {
-            path: (*path).to_owned(),
-            text: (*text).to_owned(),
-        };
-        let files = EXPECTATIONS.iter().map(file);
-        // That each can be read is for the tests to say.
-        let read = files.filter_map(|file| Known::parse(&file).ok());
         Self {
             cases,
             requirements,
-            expectations: read.collect(),
+            expectations: builtin(),
         }
     }
 
@@ -125,16 +114,11 @@ impl Catalogue {
 
     /// The runtimes that are known to fail a case or an invariant, each with how.
     fn offenders<'a>(&'a self, id: &str) -> Vec<(&'a str, &'a KnownFailure)> {
-        let mut offenders = Vec::new();
-        for known in &self.expectations {
-            for failure in known.known.iter().filter(|failure| failure.case == id) {
-                let offender = (known.runtime.as_str(), failure);
-                // Two files may be of one runtime, with another low-level one beneath it.
-                if !offenders.contains(&offender) {
-                    offenders.push(offender);
-                }
-            }
-        }
-        offenders
+        let files = self.expectations.iter();
+        let offenders = files.flat_map(|known| {
+            let failures = known.known.iter().filter(|failure| failure.case == id);
+            failures.map(|failure| (known.runtime.as_str(), failure))
+        });
+        offenders.collect()
     }
 }

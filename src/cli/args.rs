@@ -50,7 +50,7 @@ impl Cli {
     /// What this process was told. Ends it if that is wrong, or asks for help.
     #[must_use]
     pub fn told() -> Self {
-        let mut command = Self::command();
+        let mut command = unheeded::hide(Self::command());
         let told = command.get_matches_mut();
         let heeded = unheeded::refuse(&mut command, &told);
         let cli = heeded.and_then(|()| Self::from_arg_matches(&told));
@@ -137,6 +137,15 @@ pub(super) enum Command {
 pub(super) struct CheckArgs {
     /// A file that --history wrote
     pub(super) history: PathBuf,
+    /// Another recorded run of the runtime that --write-expectations is to be made of as well; may
+    /// be repeated
+    #[arg(
+        long,
+        value_name = "HISTORY",
+        requires = "write_expectations",
+        help_heading = "Verdict"
+    )]
+    pub(super) also: Vec<PathBuf>,
     #[command(flatten)]
     pub(super) selection: SelectionArgs,
     #[command(flatten)]
@@ -226,6 +235,7 @@ pub(super) struct ConnectionArgs {
         global = true,
         value_name = "ENDPOINT",
         env = "IMAGE_SERVICE_ENDPOINT",
+        hide_short_help = true,
         help_heading = "Runtime"
     )]
     pub(super) image_endpoint: Option<String>,
@@ -236,7 +246,7 @@ pub(super) struct ConnectionArgs {
         value_name = "NAME",
         value_delimiter = ',',
         value_parser = defect,
-        help_heading = "Runtime"
+        hide_short_help = true, help_heading = "Runtime"
     )]
     pub(super) defect: Vec<&'static Defect>,
     /// Put a relay before the runtime that has these defects, `none` for a relay without any
@@ -246,12 +256,19 @@ pub(super) struct ConnectionArgs {
         value_name = "NAME",
         value_delimiter = ',',
         value_parser = injected,
-        help_heading = "Runtime"
+        hide_short_help = true, help_heading = "Runtime"
     )]
     pub(super) inject: Vec<Injected>,
     /// The deadline of each call, such as 30s; a bare number is seconds [default: 30s, times
     /// --timeout-scale]
-    #[arg(long, short, global = true, value_parser = duration, help_heading = "Runtime")]
+    #[arg(
+        long,
+        short,
+        global = true,
+        value_parser = duration,
+        hide_short_help = true,
+        help_heading = "Runtime"
+    )]
     pub(super) timeout: Option<Duration>,
     /// crictl's configuration file [default: /etc/crictl.yaml, if it is there]
     #[arg(
@@ -260,6 +277,7 @@ pub(super) struct ConnectionArgs {
         global = true,
         value_name = "FILE",
         env = "CRI_CONFIG_FILE",
+        hide_short_help = true,
         help_heading = "Runtime"
     )]
     pub(super) config: Option<PathBuf>,
@@ -341,6 +359,7 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+        unheeded::hide(Cli::command()).debug_assert();
     }
 
     #[test]

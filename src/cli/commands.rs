@@ -10,9 +10,9 @@ use tokio::runtime::Runtime;
 
 use super::args::{
     AllowArg, ArchiveFormat, BenchCommand, CheckArgs, Cli, ColorArg, Command, FormatArg, OutputArg,
-    ProfileArg, RunArgs, SelectionArgs, TierArg,
+    ProfileArg, ReportArgs, RunArgs, SelectionArgs, TierArg,
 };
-use super::{Fault, chain, proof, reports, target};
+use super::{Fault, chain, mistaken, proof, reports, target};
 use crate::case::Tier;
 use crate::catalogue::Catalogue;
 use crate::cri::{Client, Endpoint};
@@ -24,7 +24,9 @@ use crate::model::{self, Behaviour, ServeError};
 use crate::outcome::Profile;
 use crate::plan::Selection;
 use crate::report;
-use crate::run::{self, CheckOptions, Color, Exit, Format, RunError, RunOptions, Target, Tested};
+use crate::run::{
+    self, CheckOptions, Exit, Expectations, Format, RunError, RunOptions, Target, Tested,
+};
 use crate::terminal;
 use crate::watch::{Output, WatchOptions, watch};
 use crate::workload::{Image, imported_name};
@@ -101,6 +103,7 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
 fn run_cases(cli: &Cli) -> Result<Exit, Fault> {
     let args = &cli.run;
     let cases = run::read_cases(args.cases.as_deref()).map_err(run::RunError::from)?;
+    mistaken::refuse(&args.selection.filter, &cases)?;
     let mut selection = selection_to_run(args);
     if let Some(report) = &args.rerun_failed {
         let failed = run::failed_in(report, &cases).map_err(RunError::from)?;
@@ -228,21 +231,22 @@ fn check_options(args: &CheckArgs) -> CheckOptions {
     CheckOptions {
         history: args.history.clone(),
         selection: selection(&args.selection, 1),
-        expectations: report.expectations.clone(),
+        expectations: expectations(report),
         format: format(report.format),
-        color: color(report.color),
         junit: report.junit.clone(),
         json: report.json.clone(),
         write_expectations: report.write_expectations.clone(),
+        also: args.also.clone(),
     }
 }
 
-fn color(color: ColorArg) -> Color {
-    match color {
-        ColorArg::Auto => Color::Auto,
-        ColorArg::Always => Color::Always,
-        ColorArg::Never => Color::Never,
-    }
+fn expectations(args: &ReportArgs) -> Option<Expectations> {
+    let named = args.expectations.as_deref()?;
+    Some(if named == "builtin" {
+        Expectations::Builtin
+    } else {
+        Expectations::File(named.into())
+    })
 }
 
 fn format(format: FormatArg) -> Format {
@@ -260,13 +264,12 @@ fn options(args: &RunArgs, tested: Tested) -> RunOptions {
         selection: selection_to_run(args),
         threads: args.test_threads.unwrap_or((2 * processors).min(8)),
         format: format(args.report.format),
-        color: color(args.report.color),
         junit: args.report.junit.clone(),
         json: args.report.json.clone(),
         write_expectations: args.report.write_expectations.clone(),
         history: args.history.clone(),
         metrics: args.metrics_address,
-        expectations: args.report.expectations.clone(),
+        expectations: expectations(&args.report),
         image: args.image.clone(),
         runtime_handler: args.runtime_handler.clone(),
         offered: args.offered.offered(),

@@ -23,6 +23,9 @@ pub(super) struct Config {
     pub(super) image_endpoint: String,
     /// Seconds; 0 for the default.
     timeout: u64,
+    /// The file.
+    #[serde(skip)]
+    pub(super) path: PathBuf,
 }
 
 /// Why the file cannot be used.
@@ -54,7 +57,11 @@ impl Config {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        serde_yaml::from_str(&text).map_err(|fault| failed(fault.to_string()))
+        let config = serde_yaml::from_str(&text).map_err(|fault| failed(fault.to_string()))?;
+        Ok(Self {
+            path: path.to_owned(),
+            ..config
+        })
     }
 
     pub(super) fn timeout(&self) -> Option<Duration> {

@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod config;
+mod mistaken;
 mod offered;
 mod proof;
 mod reports;

@@ -13,6 +13,7 @@ pub(super) struct OfferedArgs {
         long,
         value_name = "COMMAND",
         env = "CRI_EVENT_CONFORMANCE_OUTSIDE_CRI",
+        hide_short_help = true,
         help_heading = "Execution"
     )]
     outside_cri: Option<String>,
@@ -22,6 +23,7 @@ pub(super) struct OfferedArgs {
         long,
         value_name = "NAME",
         env = "CRI_EVENT_CONFORMANCE_FAULTY_HANDLER",
+        hide_short_help = true,
         help_heading = "Execution"
     )]
     faulty_handler: Option<String>,

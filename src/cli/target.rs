@@ -33,9 +33,9 @@ pub(super) fn resolve(
         let flag = flag.clone().filter(|text| !text.is_empty());
         flag.or_else(|| Some(file.to_owned()).filter(|text| !text.is_empty()))
     };
-    let parse = |text: &str| {
+    let parse = |text: &str, origin: &str| {
         text.parse::<Endpoint>()
-            .map_err(|fault| usage(format!("the runtime endpoint: {fault}")))
+            .map_err(|fault| usage(format!("the runtime endpoint{origin}: {fault}")))
     };
     let deadline = args
         .timeout
@@ -59,7 +59,14 @@ pub(super) fn resolve(
     }
     let (runtime, note) = if let Some(text) = told(&args.runtime_endpoint, &config.runtime_endpoint)
     {
-        (parse(&text)?, None)
+        let is_given = args.runtime_endpoint.iter().any(|given| !given.is_empty());
+        let origin = if is_given {
+            String::new()
+        } else {
+            format!(" of {}", config.path.display())
+        };
+        let note = (!is_given).then(|| format!("using the runtime endpoint{origin}: {text}"));
+        (parse(&text, &origin)?, note)
     } else {
         let found = usual()?;
         let note = format!("no endpoint was given; found {found}");

@@ -8,7 +8,9 @@ use tokio::task::JoinHandle;
 
 use super::case_run::CaseRunner;
 use super::relister::Relister;
+use super::scope::Scope;
 use super::session::Session;
+use super::steps::{Abort, failed};
 use crate::history::{CallFault, ContainerId, PodUid, Reply, Request, SandboxId};
 use crate::host;
 use crate::pleg::Generic;
@@ -48,13 +50,34 @@ impl Drop for Relists {
     }
 }
 
-async fn list(runner: &CaseRunner, sandbox: SandboxId) -> Result<Reply, CallFault> {
+fn listing(runner: &CaseRunner, sandbox: SandboxId) -> Request {
     let labels = runner.session().labels();
-    let request = Request::ListContainers {
+    Request::ListContainers {
         sandbox: Some(sandbox),
         labels,
-    };
-    runner.call(request).await
+    }
+}
+
+impl CaseRunner {
+    /// Does what `relist` does, and each call has to return as soon as the case asks for.
+    pub(super) async fn relist_of_step(
+        &self,
+        sandbox: SandboxId,
+        scope: &Scope,
+    ) -> Result<(), Abort> {
+        if scope.prompt().is_none() {
+            let relisted = relist(self, sandbox).await;
+            return relisted.map_err(|fault| failed("ListContainers", &fault));
+        }
+        let request = listing(self, sandbox);
+        if let Reply::Containers(listed) = self.must(request, scope).await? {
+            for container in listed {
+                let status = Request::ContainerStatus(container.id);
+                let _ = self.call_of_step(status, scope).await?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Inspects a pod at rest, as a kubelet does: lists its sandbox and its containers, and reads the
@@ -97,7 +120,7 @@ pub(super) async fn list_pods(runner: &CaseRunner, pods: &BTreeSet<PodUid>) {
 /// If the list fails. A container that is gone meanwhile is no fault: the list and the statuses are
 /// different moments.
 pub(super) async fn relist(runner: &CaseRunner, sandbox: SandboxId) -> Result<(), CallFault> {
-    if let Reply::Containers(listed) = list(runner, sandbox).await? {
+    if let Reply::Containers(listed) = runner.call(listing(runner, sandbox)).await? {
         for container in listed {
             let _ = runner.call(Request::ContainerStatus(container.id)).await;
         }

@@ -10,7 +10,6 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::case_run::CaseRunner;
-use super::relist::relist;
 use super::scope::Scope;
 use super::session::Sabotage;
 use super::stream_error::StreamError;
@@ -54,15 +53,17 @@ impl CaseRunner {
             Step::Start(step) => self.start(step, scope).await,
             Step::Stop(step) => {
                 let request = Request::StopContainer {
-                    container: bound_container(scope, &step.container)?,
+                    container: called(scope, &step.container, step.by_prefix)?,
                     grace: scope.whole_seconds(step.grace),
                 };
-                self.attempt(request, step.terms(), scope).await.map(drop)
+                let stopped = self.attempt(request, step.terms(), scope).await;
+                taken(stopped, step.by_prefix)
             }
             Step::Remove(step) => {
-                let container = bound_container(scope, &step.container)?;
+                let container = called(scope, &step.container, step.by_prefix)?;
                 let remove = Request::RemoveContainer(container);
-                self.attempt(remove, step.terms(), scope).await.map(drop)
+                let removed = self.attempt(remove, step.terms(), scope).await;
+                taken(removed, step.by_prefix)
             }
             Step::StopSandbox(step) => {
                 let sandbox = bound_sandbox(scope, &step.sandbox)?;
@@ -79,8 +80,7 @@ impl CaseRunner {
             Step::Await(step) => self.await_event(step, scope).await,
             Step::Relist(step) => {
                 let sandbox = bound_sandbox(scope, &step.sandbox)?;
-                let relisted = relist(self, sandbox).await;
-                relisted.map_err(|fault| failed("ListContainers", &fault))
+                self.relist_of_step(sandbox, scope).await
             }
             Step::Resubscribe(step) => self.resubscribe(step, scope).await,
             Step::Subscribe(step) => self.subscribe(step, scope).await,
@@ -110,10 +110,10 @@ impl CaseRunner {
     }
 
     async fn start(&self, step: &StartStep, scope: &Scope) -> Result<(), Abort> {
-        let container = bound_container(scope, &step.container)?;
-        self.attempt(Request::StartContainer(container), step.terms(), scope)
-            .await
-            .map(drop)
+        let container = called(scope, &step.container, step.by_prefix)?;
+        let start = Request::StartContainer(container);
+        let started = self.attempt(start, step.terms(), scope).await;
+        taken(started, step.by_prefix)
     }
 
     async fn repeat(self: &Arc<Self>, step: &RepeatStep, scope: &Scope) -> Result<(), Abort> {
@@ -260,6 +260,24 @@ pub(super) fn unbound(name: &str) -> Abort {
 
 pub(super) fn bound_container(scope: &Scope, name: &str) -> Result<ContainerId, Abort> {
     scope.container(name).cloned().ok_or_else(|| unbound(name))
+}
+
+/// What a container is called in a call: by its id, or by as much of it as people write.
+fn called(scope: &Scope, name: &str, by_prefix: bool) -> Result<ContainerId, Abort> {
+    let id = bound_container(scope, name)?;
+    let prefix = id.as_str().get(..limits::ID_PREFIX);
+    let prefix = prefix.filter(|_| by_prefix).map(ContainerId::from);
+    Ok(prefix.unwrap_or(id))
+}
+
+/// What a call came to. That a runtime takes nothing but whole ids is no fault of it.
+fn taken(called: Result<Option<Reply>, Abort>, by_prefix: bool) -> Result<(), Abort> {
+    match called {
+        Err(Abort::Error(fault)) if by_prefix => Err(Abort::Inconclusive(format!(
+            "the runtime does not take the beginning of an id for the id: {fault}"
+        ))),
+        called => called.map(drop),
+    }
 }
 
 pub(super) fn bound_sandbox(scope: &Scope, name: &str) -> Result<SandboxId, Abort> {

@@ -14,7 +14,7 @@ pub enum StreamError {
     #[error("open the event stream: {0}")]
     Connect(#[from] ConnectError),
     /// The marker pod cannot be made, or no marker in it.
-    #[error("{method} for the marker that proves the event stream: {fault}")]
+    #[error("{method} for the marker that proves the event stream: {fault}{}", way_out(.fault))]
     Marker {
         /// The call.
         method: &'static str,
@@ -99,6 +99,24 @@ impl StreamError {
     }
 }
 
+/// What to do where the runtime lacks the image of its own that sandboxes run, as without internet:
+/// the suite's image serves, too. It is named in quotes by containerd and CRI-O alike.
+fn way_out(fault: &CallFault) -> String {
+    let Some((_, named)) = fault.message.split_once("sandbox image \"") else {
+        return String::new();
+    };
+    let image = named.split('"').next().unwrap_or_default();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "./:_@-".contains(c);
+    if image.is_empty() || !image.chars().all(is_plain) {
+        return String::new();
+    }
+    format!(
+        "\nThe runtime lacks its own sandbox image, and the suite's can stand for it:\n  \
+         cri-event-conformance image --format docker-archive --tag {image} --output pause.tar\n  \
+         ctr --namespace k8s.io images import pause.tar"
+    )
+}
+
 /// What the end of a stream means that should go on.
 pub(super) fn stream_ended(end: &StreamEnd) -> StreamError {
     match end {
@@ -128,6 +146,27 @@ mod tests {
             message,
             deadline,
         }))
+    }
+
+    #[test]
+    fn where_the_sandbox_image_is_missing_another_is_named() {
+        let text = |message: &str| {
+            let fault = CallFault {
+                code: StatusCode::UNKNOWN,
+                message: message.to_owned(),
+                deadline: Duration::ZERO,
+            };
+            let method = "RunPodSandbox";
+            StreamError::Marker { method, fault }.to_string()
+        };
+        let missing = text("failed to get sandbox image \"registry.k8s.io/pause:3.10\": no route");
+        assert!(
+            missing.contains("--tag registry.k8s.io/pause:3.10 --output pause.tar"),
+            "{missing}"
+        );
+        for other in ["failed to make a sandbox", "sandbox image \"$(reboot)\""] {
+            assert!(!text(other).contains("--tag"), "{other}");
+        }
     }
 
     #[test]

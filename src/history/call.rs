@@ -266,6 +266,16 @@ impl ContainerSpec {
         }
         format!("{}/{}", self.sandbox_spec.log_directory, self.log_path)
     }
+
+    /// Whether nothing but SIGKILL ends its process: it runs for ever and ignores SIGTERM, as the
+    /// workload's mode `ignore` does, nothing is wrong with it, and it can exceed no limit.
+    #[must_use]
+    pub fn ends_by_kill_alone(&self) -> bool {
+        let ignores = self.command.get(1).is_some_and(|mode| mode == "ignore");
+        let limited = self.memory_bytes.or(self.sandbox_spec.memory_bytes);
+        let given = self.stop_signal == Signal::DEFAULT && self.flaw.is_none();
+        ignores && given && limited.is_none()
+    }
 }
 
 /// What a call returned.

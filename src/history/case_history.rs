@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{
-    Body, CallFault, CallId, CaseRun, ContainerId, ContainerSpec, Entry, Event, EventKind,
+    Body, Call, CallFault, CallId, CaseRun, ContainerId, ContainerSpec, Entry, Event, EventKind,
     HostFact, HostInstant, Observed, PodUid, Reply, Request, SandboxSpec, Seq, StepsEnd,
     SubscriptionId,
 };
@@ -62,13 +62,6 @@ pub enum SubjectKind {
 #[derive(Clone, Debug)]
 pub struct Sighting {
     entry: Arc<Entry>,
-}
-
-/// One RPC of the case.
-#[derive(Clone, Debug)]
-pub struct Call {
-    began: Arc<Entry>,
-    ended: Option<Arc<Entry>>,
 }
 
 impl CaseHistory {
@@ -273,7 +266,8 @@ impl CaseHistory {
         }
         self.making += usize::from(makes(request));
         let began = entry.clone();
-        let sent = (call, Call { began, ended: None });
+        let whole = |prefix: &ContainerId| self.id_that_begins_with(prefix);
+        let sent = (call, Call::new(began, request.with_whole_id(whole)));
         match self.place_of(call) {
             Ok(place) => self.calls[place] = sent,
             Err(place) => self.calls.insert(place, sent),
@@ -306,6 +300,14 @@ impl CaseHistory {
         if self.making == 0 {
             self.unclaimed.clear();
         }
+    }
+
+    /// The only id of the case that begins so and goes on.
+    fn id_that_begins_with(&self, prefix: &ContainerId) -> Option<ContainerId> {
+        let ids = self.subjects.iter().map(|subject| &subject.id);
+        let mut longer = ids.filter(|id| id.as_str().starts_with(prefix.as_str()));
+        let id = longer.next().filter(|id| *id != prefix)?;
+        longer.next().is_none().then(|| id.clone())
     }
 
     /// Where a call is, or else would be.
@@ -458,43 +460,5 @@ impl Sighting {
             } => (*subscription, event, *bytes),
             _ => unreachable!("a sighting is only ever made of an event's entry"),
         }
-    }
-}
-
-impl Call {
-    /// What was asked.
-    #[must_use]
-    pub fn request(&self) -> &Request {
-        match &self.began.body {
-            Body::CallBegan { request, .. } => request,
-            _ => unreachable!("a call is only ever made of a CallBegan entry"),
-        }
-    }
-
-    /// Whether the run asked, and not the case.
-    #[must_use]
-    pub fn is_of_run(&self) -> bool {
-        matches!(self.began.body, Body::CallBegan { case: None, .. })
-    }
-
-    /// What came back; absent while the call is under way.
-    #[must_use]
-    pub fn result(&self) -> Option<&Result<Reply, CallFault>> {
-        match &self.ended.as_ref()?.body {
-            Body::CallEnded { result, .. } => Some(result),
-            _ => None,
-        }
-    }
-
-    /// Where the call began.
-    #[must_use]
-    pub fn began(&self) -> &Entry {
-        &self.began
-    }
-
-    /// Where it returned; absent while it is under way.
-    #[must_use]
-    pub fn ended(&self) -> Option<&Entry> {
-        self.ended.as_deref()
     }
 }

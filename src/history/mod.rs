@@ -14,6 +14,7 @@ mod entry;
 mod held_up;
 mod ids;
 mod observed;
+mod rpc;
 mod run;
 mod shared;
 mod signal;
@@ -25,7 +26,7 @@ pub use call::{
     CallFault, ContainerFilter, ContainerSpec, Flaw, Reply, Request, RuntimeStatus, RuntimeVersion,
     SandboxFilter, SandboxSpec, StatusCode,
 };
-pub use case_history::{Call, CaseHistory, Sighting, Subject, SubjectKind};
+pub use case_history::{CaseHistory, Sighting, Subject, SubjectKind};
 pub use details::{ContainerDetails, Mount, User};
 pub use entry::{Body, Entry, HostFact, Observer, StepsEnd, StreamEnd, Took};
 pub use ids::{
@@ -33,6 +34,7 @@ pub use ids::{
     SubscriptionId,
 };
 pub use observed::Observed;
+pub use rpc::Call;
 pub use run::{
     Audience, CgroupDriver, ExpectationFile, Host, OciRuntime, Offers, PlannedCase,
     PlannedExecution, RunEnd, RunInfo, RunPlan,

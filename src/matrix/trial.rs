@@ -4,10 +4,10 @@ use super::{Clean, MatrixOptions, Noticed, told};
 use crate::case::{Case, Need};
 use crate::history::ExpectationFile;
 use crate::model::{Behaviour, Defect, Fault, VARIATIONS, Variation};
-use crate::outcome::{Level, Outcome, RunReport, Verdict};
+use crate::outcome::{Level, Outcome, RunReport, Seen, Verdict};
 use crate::plan::Selection;
 use crate::run::{Rehearsal, RunError, Target, Tested, rehearse};
-use crate::verdicts::Known;
+use crate::verdicts::{JudgedRun, Known, RuntimeFacts};
 
 /// What is tried.
 pub(super) enum Trial {
@@ -101,6 +101,11 @@ fn clean(
     let (alarms, fault) = match tried {
         Ok(report) => {
             let plain = variation == VARIATIONS[0].0;
+            let listed = listed.for_a_run(JudgedRun {
+                facts: RuntimeFacts::of(&report.info),
+                began: report.began,
+                partial: true,
+            });
             let alarms = alarms(&report, plain, &listed, cases);
             (alarms, !report.faults.is_empty())
         }
@@ -187,7 +192,10 @@ fn alarms(report: &RunReport, plain: bool, listed: &Known, cases: &[Case]) -> Ve
         Verdict::Pass | Verdict::Known => {
             let binds = outcome.levels.highest() > Some(Level::May);
             let mut advice = outcome.advice.iter();
-            let known = advice.all(|advice| listed.lists(&outcome.id, &advice.actual));
+            let known = advice.all(|advice| {
+                let actual = advice.actual.clone();
+                listed.lists(&outcome.id, &Seen { actual, case: None })
+            });
             is_broken(outcome) && (plain || binds) && !known
         }
         Verdict::Skip => plain && !unfit.contains(&&*outcome.id),

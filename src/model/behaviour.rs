@@ -74,6 +74,8 @@ pub enum Replay {
     ToFirst,
     /// Whoever comes first gets the last of them.
     TailToFirst,
+    /// Whoever comes gets all of them, also those that others have had.
+    ToEach,
     /// Whoever comes gets the latest events, also those that others have had.
     Latest,
 }
@@ -243,6 +245,9 @@ pub struct Behaviour {
     pub queue: usize,
     /// What happens when there are more.
     pub full_queue: FullQueue,
+    /// Whether lists of containers wait, too, while nobody gets an event for somebody who does not
+    /// read.
+    pub lists_wait_for_events: bool,
     /// How long a subscription takes to become effective.
     pub effective_after: Duration,
     /// Whether a stream's headers are sent before its first event.
@@ -292,12 +297,18 @@ pub struct Behaviour {
     pub leftover: Leftover,
     /// Whether a container whose maker has gone is removed again, untold.
     pub undoes_silently: bool,
+    /// Whether a container may be called by the beginning of its id, if no other id begins so.
+    pub takes_prefixes: bool,
+    /// Whether DELETED has the id that the removal was asked with.
+    pub tells_ids_as_asked: bool,
     /// Whether events tell the latest sandbox of the pod, whichever they are about.
     pub finds_sandboxes_by_uid: bool,
     /// Whether the exit of a container that has joined another's PID namespace is told of that one.
     pub mistakes_targets: bool,
     /// Whether the end of a process is told at the signal, before its core has been read.
     pub tells_deaths_at_the_signal: bool,
+    /// What is taken for the exit code of a process that is killed with its sandbox.
+    pub kill_with_sandbox: i32,
     /// The exit code that is told for a process that ended so.
     pub exit_code: fn(End) -> i32,
     /// The reason that is told for it.
@@ -315,6 +326,7 @@ impl Default for Behaviour {
             replay: Replay::default(),
             queue: limits::MODEL_QUEUE,
             full_queue: FullQueue::default(),
+            lists_wait_for_events: false,
             effective_after: Duration::ZERO,
             answers_at_once: true,
             heeds_deadlines: true,
@@ -339,9 +351,12 @@ impl Default for Behaviour {
             told_too: &[],
             leftover: Leftover::default(),
             undoes_silently: false,
+            takes_prefixes: true,
+            tells_ids_as_asked: false,
             finds_sandboxes_by_uid: false,
             mistakes_targets: false,
             tells_deaths_at_the_signal: false,
+            kill_with_sandbox: 137,
             exit_code: |end| end.code,
             exit_reason: reason,
         }

@@ -152,7 +152,8 @@ impl Machine {
         }
     }
 
-    pub(super) fn stop_container(&mut self, id: &ContainerId, grace: Duration) -> Outcome {
+    pub(super) fn stop_container(&mut self, asked: &ContainerId, grace: Duration) -> Outcome {
+        let id = &self.whole_id(asked);
         let done = Outcome::Done(Ok(Reply::Done));
         let Some(container) = self.containers.get(id) else {
             self.tell_unknown(EventKind::Stopped, id);
@@ -195,7 +196,8 @@ impl Machine {
         Outcome::WhenExited(id.clone())
     }
 
-    pub(super) fn remove_container(&mut self, id: &ContainerId) -> Reply {
+    pub(super) fn remove_container(&mut self, asked: &ContainerId) -> Reply {
+        let id = &self.whole_id(asked);
         let Some(container) = self.containers.get(id) else {
             self.tell_unknown(EventKind::Deleted, id);
             return Reply::Done;
@@ -212,7 +214,7 @@ impl Machine {
             }
             ContainerState::Created | ContainerState::Exited | ContainerState::Unknown(_) => {}
         }
-        self.delete_container(id, true);
+        self.delete_as_asked(id, asked);
         Reply::Done
     }
 
@@ -234,7 +236,12 @@ impl Machine {
 
     /// Kills a container's process, if it lives, and notices that.
     pub(super) fn kill(&mut self, id: &ContainerId, tells: bool) {
-        self.end_process(id, End::exit(137));
+        self.kill_with(137, id, tells);
+    }
+
+    /// The same, and this is taken for its exit code.
+    pub(super) fn kill_with(&mut self, code: i32, id: &ContainerId, tells: bool) {
+        self.end_process(id, End::exit(code));
         self.notice(id, tells);
     }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::agenda::{Agenda, before, later};
-use super::behaviour::{Answer, Behaviour, Delivery, ExitNotice, NonTransition};
+use super::behaviour::{Behaviour, Delivery, ExitNotice, NonTransition};
 use super::containers::Container;
 use super::images::names;
 use super::process::End;
@@ -42,7 +42,7 @@ pub struct Machine {
     life: u32,
     pub(super) images: Vec<ImageListing>,
     oom_kills: u64,
-    stage: Stage,
+    pub(super) stage: Stage,
     next_ticket: u64,
     waiting: BTreeMap<Ticket, (Request, ContainerId)>,
     answers: BTreeMap<Ticket, Result<Reply, CallFault>>,
@@ -271,21 +271,14 @@ impl Machine {
         })
     }
 
-    /// The one way by which answers leave the model.
     fn answer(&mut self, ticket: Ticket, request: &Request, result: Result<Reply, CallFault>) {
-        let mut answer = Answer {
-            after: Some(Duration::ZERO),
-            result,
-        };
-        for hook in &self.behaviour.replies {
-            answer = hook(request, answer);
-        }
+        let answer = self.hooked(request, result);
         match answer.after {
             Some(Duration::ZERO) => self.hand_out(ticket, answer.result),
             Some(after) => {
                 let deed = Deed::Answer(ticket, Box::new(answer.result));
-                self.agenda
-                    .put(later(self.now, self.behaviour.late_by(after)), deed);
+                let given = later(self.now, self.behaviour.late_by(after));
+                self.agenda.put(given, deed);
             }
             None => {}
         }

@@ -8,6 +8,7 @@
 //! is a machine that lives: it has a lock, a clock and timers, and is what a server serves.
 
 mod agenda;
+mod answers;
 mod behaviour;
 mod containers;
 mod defects;
@@ -15,6 +16,7 @@ mod exec;
 mod images;
 mod live;
 mod machine;
+mod prefixes;
 mod process;
 mod random;
 mod relay;

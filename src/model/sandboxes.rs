@@ -136,7 +136,7 @@ impl Machine {
     fn kill_containers(&mut self, id: &SandboxId) {
         let tells = self.behaviour.tells(Transition::EndWithSandbox);
         for container in self.containers_in(id) {
-            self.kill(&container, tells);
+            self.kill_with(self.behaviour.kill_with_sandbox, &container, tells);
         }
     }
 

@@ -59,6 +59,8 @@ pub(super) struct Stage {
     last_stamp: i64,
     /// What nobody has listened to, or what waits for the end of a jam.
     backlog: VecDeque<Event>,
+    /// What nobody has listened to, for whoever comes, whoever else has got it.
+    unheard: VecDeque<Event>,
     /// The latest events, whoever has got them.
     latest: VecDeque<Event>,
     /// How many that have gone are still taken for subscribers.
@@ -104,6 +106,7 @@ impl Stage {
         self.next += 1;
         let queue = match behaviour.replay {
             Replay::Latest => self.latest.iter().cloned().map(Box::new).collect(),
+            Replay::ToEach => self.unheard.iter().cloned().map(Box::new).collect(),
             Replay::None | Replay::ToFirst | Replay::TailToFirst => VecDeque::new(),
         };
         let stream = Stream {
@@ -182,6 +185,11 @@ impl Stage {
             return Vec::new();
         }
         let audience = self.audience(behaviour, at);
+        if audience.is_empty() && behaviour.replay == Replay::ToEach {
+            self.unheard.push_back(event.clone());
+            self.unheard.truncate(behaviour.queue);
+            return Vec::new();
+        }
         if audience.is_empty() || self.is_jammed(behaviour) {
             let kept = matches!(behaviour.replay, Replay::ToFirst | Replay::TailToFirst);
             let room = match behaviour.replay {
@@ -254,7 +262,8 @@ impl Stage {
         all
     }
 
-    fn is_jammed(&self, behaviour: &Behaviour) -> bool {
+    /// Whether nobody gets an event until somebody reads.
+    pub(super) fn is_jammed(&self, behaviour: &Behaviour) -> bool {
         let is_full = |stream: &Stream| stream.queue.len() >= behaviour.queue;
         behaviour.full_queue == FullQueue::Wedge && self.streams.values().any(is_full)
     }

@@ -10,7 +10,8 @@ use crate::history::{
 };
 
 impl Machine {
-    pub(super) fn start_container(&mut self, id: &ContainerId) -> Result<Reply, CallFault> {
+    pub(super) fn start_container(&mut self, asked: &ContainerId) -> Result<Reply, CallFault> {
+        let id = &self.whole_id(asked);
         let container = self.containers.get(id).ok_or_else(|| no_container(id))?;
         let (spec, state) = (container.spec.clone(), container.status.state);
         if state != ContainerState::Created {

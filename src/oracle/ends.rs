@@ -7,11 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::invariants::Invariant;
 use super::name_of;
+use super::statuses::started;
 use crate::history::{
     CaseHistory, ContainerId, ContainerState, ContainerStatus, EventKind, Reply, Request,
     RuntimeNanos, SandboxId, Seq, Sighting, Subject, SubjectKind,
 };
 use crate::outcome::Violation;
+
+/// The exit code of a process that SIGKILL ended.
+const KILLED: i32 = 137;
 
 /// What is told of a container after its STOPPED.
 struct Told<'a> {
@@ -137,20 +141,26 @@ fn difference(end: &ContainerStatus, later: &ContainerStatus) -> Option<(String,
     ))
 }
 
-/// Of a container that nobody stopped and that has no limit, its command promises the code.
+/// Of a container that nobody stopped and that has no limit, its command promises the code. One
+/// that nothing but a kill can end has the code of a kill, whoever ended it.
 pub(super) fn exit_code_of_the_process(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     let disturbed = Disturbed::of(history);
+    let started = started(history);
     let wrong = |subject: &Subject| {
         let SubjectKind::Container(spec) = &subject.kind else {
             return None;
         };
         let stopped = subject.first(EventKind::Stopped)?;
         let end = stopped.event().own_status()?;
-        let declared = spec.declared_exit.filter(|_| spec.memory_bytes.is_none())?;
         let exited = end.state == ContainerState::Exited;
-        let by_itself = !disturbed.before(stopped, &subject.id, &spec.sandbox);
-        (exited && by_itself && end.exit_code != declared).then(|| {
-            let expected = format!("exit code {declared} in STOPPED");
+        let code = if disturbed.before(stopped, &subject.id, &spec.sandbox) {
+            let ran = started.contains(&subject.id) && spec.ends_by_kill_alone();
+            ran.then_some(KILLED)?
+        } else {
+            spec.declared_exit.filter(|_| spec.memory_bytes.is_none())?
+        };
+        (exited && end.exit_code != code).then(|| {
+            let expected = format!("exit code {code} in STOPPED");
             let actual = format!("exit code {}, reason `{}`", end.exit_code, end.reason);
             rule.told(name_of(subject), expected, actual, vec![stopped.seq()])
         })

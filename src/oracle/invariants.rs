@@ -16,9 +16,9 @@ use super::missed::no_missed_event;
 use super::plegs::plegs_agree;
 use super::reports::sandbox_reports_are_whole;
 use super::sandboxes::{sandbox_as_asked_for, sandbox_with_uid};
-use super::siblings::siblings_in_the_snapshot;
+use super::siblings::{siblings_in_the_snapshot, snapshots_not_empty};
 use super::snapshots::snapshots_never_go_back;
-use super::stamps::stamps_in_order;
+use super::stamps::{made_within_the_call, stamps_in_order};
 use super::statuses::{no_empty_status, own_container_once, status_not_older, times_in_order};
 use super::strays::no_unknown_id;
 use super::streams::streams_stay_open;
@@ -80,6 +80,12 @@ pub const NO_MISSED_EVENT: &str = "INV-11";
 /// The id of the rule that both PLEGs believe the same.
 pub const PLEGS_AGREE: &str = "INV-13";
 
+/// The id of the rule that a runtime ends no stream.
+pub(super) const STREAMS_STAY_OPEN: &str = "INV-21";
+/// The id of the rule that what has waited for a subscriber is sent once. It is judged over the
+/// whole run: one case seldom has the two streams that it takes.
+pub(super) const REPLAYED_ONCE: &str = "INV-25";
+
 /// Those that compare times of the wall clock. They say nothing of a case in which it was set.
 const BY_THE_CLOCK: &[&str] = &[
     "INV-04",
@@ -94,6 +100,7 @@ const BY_THE_CLOCK: &[&str] = &[
     "INV-20",
     "INV-22",
     "INV-23",
+    "INV-26",
 ];
 
 /// All of them, by their ids.
@@ -157,9 +164,10 @@ pub const INVARIANTS: &[Invariant] = &[
     Invariant {
         id: "INV-07",
         name: "invariant::no-empty-status",
-        sentence: "Every container status in an event has an id, metadata, an image and a creation \
-                   time.",
-        source: "cri-o#9663: a kubelet crashes on a status without an image",
+        sentence: "Every container status in an event has an id, metadata, an image, a creation time \
+                   and an image_ref, which is the same in all statuses of the container.",
+        source: "cri-o#9663: a kubelet crashes on a status without an image; toKubeContainerStatus: \
+                 image_ref is the imageID of a pod's status",
         requirements: &["R16"],
         levels: MUST_SHOULD,
         check: no_empty_status,
@@ -258,7 +266,8 @@ pub const INVARIANTS: &[Invariant] = &[
         id: "INV-17",
         name: "invariant::times-in-order",
         sentence: "In an event, created_at, started_at and finished_at of a status are set as its \
-                   state demands, in this order, and not after STOPPED was made.",
+                   state demands, in this order, and neither was it started after its STARTED was made nor \
+                   finished after its STOPPED was.",
         source: "CRI api.proto, ContainerStatus; kubelet toKubeContainerStatus",
         requirements: &["R16", "R17", "C7"],
         levels: MUST_SHOULD,
@@ -286,14 +295,15 @@ pub const INVARIANTS: &[Invariant] = &[
     Invariant {
         id: "INV-20",
         name: "invariant::exit-code-of-the-process",
-        sentence: "STOPPED of a container that ended by itself tells the exit code of its process.",
+        sentence: "STOPPED of a container that ended by itself tells the exit code of its process, and \
+                   137 of one that a kill alone can end.",
         source: "CRI api.proto, ContainerStatus.exit_code; cri-o#9846",
         requirements: &["R17", "C8"],
         levels: MUST_SHOULD,
         check: exit_code_of_the_process,
     },
     Invariant {
-        id: "INV-21",
+        id: STREAMS_STAY_OPEN,
         name: "invariant::streams-stay-open",
         sentence: "A runtime ends no event stream while it runs.",
         source: "kubelet 1.26 to 1.36, evented.go: each end is one of five attempts, then no events; \
@@ -322,6 +332,36 @@ pub const INVARIANTS: &[Invariant] = &[
         requirements: &["R20"],
         levels: SHOULD_MAY,
         check: stamps_in_order,
+    },
+    Invariant {
+        id: "INV-24",
+        name: "invariant::snapshot-not-empty",
+        sentence: "An event of a container shows at least one container, as long as its own, or an \
+                   older one of its sandbox, is not being removed.",
+        source: "kubelet evented.go, GeneratePodStatus: what is not there is gone",
+        requirements: &["R15"],
+        levels: MUST_MAY,
+        check: snapshots_not_empty,
+    },
+    Invariant {
+        id: REPLAYED_ONCE,
+        name: "invariant::replayed-once",
+        sentence: "What happened while nobody listened is sent to one subscriber at most, and to \
+                   none that comes after it.",
+        source: "KEP-3386 2026 (no replay, no resumption); R8 of the kubelet",
+        requirements: &["R8", "R30"],
+        levels: SHOULD_SHOULD,
+        check: |_, _| Vec::new(),
+    },
+    Invariant {
+        id: "INV-26",
+        name: "invariant::made-within-the-call",
+        sentence: "CREATED, STARTED and DELETED of a container are made before the call returns that \
+                   causes them.",
+        source: "kubernetes#123087 (a late STARTED, a second container), kubernetes#137362",
+        requirements: &["R29"],
+        levels: SHOULD_MAY,
+        check: made_within_the_call,
     },
 ];
 

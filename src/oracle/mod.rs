@@ -42,7 +42,6 @@ use std::time::Duration;
 use crate::case::Case;
 use crate::history::{Body, CaseHistory, Seq, Sighting, StepsEnd, Subject};
 use crate::outcome::{Level, Violation};
-use streams::lost_with_the_runtime;
 
 /// What a history says about its case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,7 +71,15 @@ pub fn judge(case: &Case, history: &CaseHistory) -> Judgement {
     let mut judgement = Judgement::default();
     match history.steps_end() {
         Some(StepsEnd::Complete) => {
-            for violation in expectations::check(case, history) {
+            // Who reads of an OOM kill asks first what proves that there was one.
+            let facts = history.entries().iter();
+            let facts = facts
+                .filter(|entry| case.provokes.is_some() && matches!(entry.body, Body::Fact { .. }));
+            let facts: Vec<Seq> = facts.map(|entry| entry.seq).collect();
+            for mut violation in expectations::check(case, history) {
+                violation.evidence.extend(&facts);
+                violation.evidence.sort_unstable();
+                violation.evidence.dedup();
                 match violation.level {
                     Level::Must => judgement.violations.push(violation),
                     Level::Should | Level::May => judgement.advice.push(violation),
@@ -84,7 +91,7 @@ pub fn judge(case: &Case, history: &CaseHistory) -> Judgement {
             judgement.undecided = undecided.or_else(unproven).map(Undecided::Inconclusive);
         }
         Some(StepsEnd::Unmet) => match unmet_wait(case, history) {
-            Some(Ok(violation)) => match lost_with_the_runtime(history) {
+            Some(Ok(violation)) => match streams::lost_with_the_runtime(history) {
                 None => judgement.violations.push(violation),
                 Some(reason) => judgement.undecided = Some(Undecided::Error(reason)),
             },
@@ -128,20 +135,47 @@ fn unmet_wait(case: &Case, history: &CaseHistory) -> Option<Result<Violation, St
                 met: false,
                 bound,
                 ..
-            } => Some(match history.held_up_before(entry.at, *bound) {
-                Some(held_up) => Err(unread(&within(wanted, *bound), held_up)),
-                None => Ok(Violation {
-                    rule: case.id.clone(),
-                    level: Level::Must,
-                    sentence: "Each awaited event arrives in time.".to_owned(),
-                    subject: wanted.clone(),
-                    expected: within(wanted, *bound),
-                    actual: within("it did not come", *bound),
-                    evidence: vec![entry.seq],
-                }),
-            }),
+            } => Some(history.held_up_before(entry.at, *bound).map_or_else(
+                || Ok(in_vain(case, history, (entry.seq, wanted, *bound))),
+                |held_up| Err(unread(&within(wanted, *bound), held_up)),
+            )),
             _ => None,
         })
+}
+
+/// The violation of a wait for something that did not come.
+fn in_vain(
+    case: &Case,
+    history: &CaseHistory,
+    (at, wanted, bound): (Seq, &str, Duration),
+) -> Violation {
+    let ended = end_of_stream(history, at);
+    let (actual, seq) = ended.map_or_else(
+        || (within("it did not come", bound), None),
+        |(seq, how)| (format!("the stream ended before: {how}"), Some(seq)),
+    );
+    Violation {
+        rule: case.id.clone(),
+        level: Level::Must,
+        sentence: "Each awaited event arrives in time.".to_owned(),
+        subject: wanted.to_owned(),
+        expected: within(wanted, bound),
+        actual,
+        evidence: seq.into_iter().chain([at]).collect(),
+    }
+}
+
+/// How the stream of all cases had ended by then, if it had, though nobody gave it up.
+fn end_of_stream(history: &CaseHistory, by: Seq) -> Option<(Seq, String)> {
+    let entries = history.entries().iter();
+    let mut before = entries.rev().filter(|entry| entry.seq < by);
+    before.find_map(|entry| match &entry.body {
+        Body::SubscriptionEnded { end, .. } => {
+            Some(streams::unasked(end).map(|how| (entry.seq, how)))
+        }
+        Body::SubscriptionOpened { .. } => Some(None),
+        _ => None,
+    })?
 }
 
 /// Why it proves nothing that something has not come.

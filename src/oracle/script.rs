@@ -174,8 +174,8 @@ impl Script {
         self.record(Body::StepsEnded { case: CASE, end });
     }
 
-    /// Calls: `run again=pod`, `create in=pod exit=42`, `start`, `stop`, `remove`, `relist c=gone`,
-    /// `find`; with `begins`, `returns`, `fails` or `refused`. `foreign` is another case's.
+    /// `run again=pod`, `create in=pod exit=42 mode=ignore`, `start`, `stop`, `remove`, `find`,
+    /// `relist c=gone`; with `begins`, `returns`, `fails`, `refused`, `foreign` or `prefix`.
     fn call(&mut self, name: &str, word: &str, extras: &Extras<'_>) {
         let key = format!("{name} {word}");
         if !extras.has("returns") {
@@ -211,7 +211,10 @@ impl Script {
         } else if word == "create" {
             return Request::CreateContainer(self.new_container(name, extras));
         }
-        let id = self.id_of(name);
+        let mut id = self.id_of(name);
+        if extras.has("prefix") {
+            id = id.as_str()[..4].into();
+        }
         let sandbox = SandboxId::from(id.to_string());
         match (word, name.starts_with("pod")) {
             ("stop", true) => Request::StopSandbox(sandbox),
@@ -254,6 +257,9 @@ impl Script {
             binding: name.to_owned(),
             attempt,
             declared_exit: extras.number("exit"),
+            command: ["/workload", extras.value("mode").unwrap_or("obey")]
+                .map(str::to_owned)
+                .into(),
             ..ContainerSpec::default()
         });
         let made = Container {
@@ -295,7 +301,8 @@ impl Script {
     /// `sandbox=x`, `pod-name=x`, `ip=x`, `ready`, `not-ready`. Of its own
     /// status: `exit=`, `reason=`, `state=`, `started=0` and `finished=-1s` (or any shift of the
     /// usual time), `missing`, `twice`, `present`, and `status-lacks=` an `id`, `metadata`, `image`
-    /// or `time`. Of a sibling's: `stale=d:running`, `without=d`.
+    /// or `time`. `ref=x` is its image's reference, from then on. Of a sibling's:
+    /// `stale=d:running`, `without=d`.
     fn event(&mut self, name: &str, word: &str, extras: &Extras<'_>) {
         let id = self.id_of(name);
         let kind = kind(word);
@@ -410,7 +417,7 @@ impl Container {
             finished_at,
             exit_code: code,
             image: Some("workload".into()),
-            image_ref: "".into(),
+            image_ref: extras.value("ref").unwrap_or("sha256:beef").into(),
             reason: extras
                 .value("reason")
                 .unwrap_or(if exited { usual } else { "" })

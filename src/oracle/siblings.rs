@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use super::invariants::Invariant;
 use super::name_of;
 use crate::history::{
-    CaseHistory, ContainerId, EventKind, Request, SandboxId, Seq, Sighting, Subject, SubjectKind,
-    SubscriptionId,
+    CaseHistory, ContainerId, EventKind, Reply, Request, SandboxId, Seq, Sighting, Subject,
+    SubjectKind, SubscriptionId,
 };
 use crate::outcome::Violation;
 
@@ -21,6 +21,50 @@ struct Known<'a> {
     subject: &'a Subject,
     /// The first event about it.
     by: &'a Sighting,
+}
+
+/// Each event that shows no container at all, though its own or a sibling was certainly there: one
+/// that nobody has begun to remove, and of a sibling, one that was CREATED before anybody asked for
+/// the event's own container.
+pub(super) fn snapshots_not_empty(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let removals = removals(history);
+    let asked_for = creations(history);
+    let sandboxes = by_sandbox(history);
+    rule.on_each_event(history, |subject, sighting| {
+        let SubjectKind::Container(spec) = &subject.kind else {
+            return None;
+        };
+        let event = sighting.event();
+        let is_kept = |id: &ContainerId| {
+            let removal = removals.get(id);
+            removal.is_none_or(|began| sighting.seq() < *began)
+        };
+        let place = (spec.sandbox.as_str(), sighting.subscription());
+        let siblings = sandboxes.get(&place).into_iter().flatten();
+        let mut earlier = siblings.filter(|(sibling, created)| {
+            let asked_for = asked_for.get(&subject.id);
+            let is_earlier = asked_for.is_some_and(|asked_for| created.seq() < *asked_for);
+            is_earlier && matches!(sibling.kind, SubjectKind::Container(_)) && is_kept(&sibling.id)
+        });
+        let is_there = is_kept(&subject.id) || earlier.next().is_some();
+        (event.containers.is_empty() && is_there).then(|| {
+            let expected = format!("a container in {}, as one is there", event.kind);
+            (expected, format!("the snapshot of {} is empty", event.kind))
+        })
+    })
+}
+
+/// When each container was asked for.
+fn creations(history: &CaseHistory) -> BTreeMap<&ContainerId, Seq> {
+    let made = history
+        .calls()
+        .filter_map(|call| match (call.request(), call.result()) {
+            (Request::CreateContainer(_), Some(Ok(Reply::Container(id)))) => {
+                Some((id, call.began().seq))
+            }
+            _ => None,
+        });
+    made.collect()
 }
 
 /// Each container that is missing from the snapshot of a sibling's event. By its own event a

@@ -36,8 +36,8 @@ mod tests {
 
     use super::*;
     use crate::case::load;
-    use crate::history::CaseRun;
-    use crate::oracle::{invariants, script};
+    use crate::history::{Body, CaseRun, Entry};
+    use crate::oracle::{invariants, judge, script};
 
     /// STARTED is made 10 s before CREATED was; from its call on, the wall clock is wrong by so
     /// much.
@@ -64,6 +64,30 @@ mod tests {
             .into_iter()
             .find(|case| case.id == id)
             .expect("it is there")
+    }
+
+    #[test]
+    fn a_lost_oom_kill_is_proven_by_the_kernels_count() {
+        let history = script::history(
+            "pod run; kills 12; hog create; hog CREATED; hog start; hog STARTED; hog STOPPED \
+             exit=137; kills 15; end",
+        );
+        let is_count = |entry: &&Arc<Entry>| matches!(entry.body, Body::Fact { .. });
+        let counts = history
+            .entries()
+            .iter()
+            .filter(is_count)
+            .map(|entry| entry.seq);
+        let judgement = judge(&case("OOM-01"), &history);
+        assert_eq!(judgement.undecided, None);
+        let [lost] = &judgement.violations[..] else {
+            panic!("{judgement:#?}");
+        };
+        assert!(lost.actual.contains("137"), "{lost:#?}");
+        for count in counts {
+            assert!(lost.evidence.contains(&count), "{lost:#?}");
+        }
+        assert!(lost.evidence.is_sorted(), "{lost:#?}");
     }
 
     #[test]

@@ -8,8 +8,15 @@ use std::collections::BTreeMap;
 use super::invariants::Invariant;
 use super::name_of;
 use super::siblings::by_sandbox;
-use crate::history::{Body, CaseHistory, Sighting, Subject, SubscriptionId};
+use crate::history::{
+    Body, CaseHistory, EventKind, Reply, Request, Sighting, Subject, SubscriptionId,
+};
 use crate::outcome::Violation;
+
+/// The wall clock is slewed while a run goes on, and some runtimes read it in ticks of the kernel.
+const APART_NS: i64 = 10_000_000;
+
+const FAR_NS: i64 = 24 * 3_600 * 1_000_000_000;
 
 /// Each sandbox of which a stream brings an event that is older than one before it about another
 /// of the sandbox and its containers. A kubelet's cache has one time for each pod, the newest.
@@ -27,6 +34,52 @@ pub(super) fn stamps_in_order(rule: &Invariant, history: &CaseHistory) -> Vec<Vi
         };
         if found.iter().all(|earlier| earlier.subject != name) {
             found.push(told(rule, name, newest, later));
+        }
+    }
+    found
+}
+
+/// Each container of which an event was made after the call had returned that it tells of.
+pub(super) fn made_within_the_call(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let mut found: Vec<Violation> = Vec::new();
+    for (call, ended) in history
+        .calls()
+        .filter_map(|call| Some((call, call.ended()?)))
+    {
+        let (id, kind) = match (call.request(), call.result()) {
+            (Request::CreateContainer(_), Some(Ok(Reply::Container(id)))) => {
+                (id, EventKind::Created)
+            }
+            (Request::StartContainer(id), Some(Ok(_))) => (id, EventKind::Started),
+            (Request::RemoveContainer(id), Some(Ok(_))) => (id, EventKind::Deleted),
+            _ => continue,
+        };
+        let mut subjects = history.subjects().iter();
+        let Some(subject) = subjects.find(|subject| subject.id == *id) else {
+            continue;
+        };
+        let Some(seen) = subject.first(kind) else {
+            continue;
+        };
+        let late_ns = seen
+            .event()
+            .created_at
+            .0
+            .saturating_sub(ended.at.realtime_ns);
+        let name = name_of(subject);
+        // Of a time that is far from now another rule tells.
+        let is_late = (APART_NS..FAR_NS).contains(&late_ns);
+        if is_late && found.iter().all(|earlier| earlier.subject != name) {
+            found.push(rule.told(
+                name,
+                format!(
+                    "{kind} to be made before {} returned",
+                    call.request().method()
+                ),
+                // Without a figure, so that an expectation file can list it.
+                "its created_at is later".to_owned(),
+                vec![call.began().seq, ended.seq, seen.seq()],
+            ));
         }
     }
     found

@@ -3,18 +3,19 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::invariants::Invariant;
+use super::name_of;
 use crate::history::{
-    CaseHistory, ContainerId, ContainerState, ContainerStatus, EventKind, Request, Sighting,
-    SubjectKind,
+    CaseHistory, ContainerId, ContainerState, ContainerStatus, EventKind, Reply, Request, Seq,
+    Sighting, Subject, SubjectKind,
 };
 use crate::outcome::Violation;
 
 pub(super) fn no_empty_status(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    rule.on_each_event(history, |_, sighting| {
+    let mut broken = rule.on_each_event(history, |_, sighting| {
         let event = sighting.event();
         event
             .containers
@@ -22,13 +23,55 @@ pub(super) fn no_empty_status(rule: &Invariant, history: &CaseHistory) -> Vec<Vi
             .enumerate()
             .find_map(|(place, status)| {
                 let lacking = lacking(status)?;
-                let expected = "an id, metadata, an image and created_at in each status".to_owned();
-                Some((
-                    expected,
-                    format!("status {place} of {} has {lacking}", event.kind),
-                ))
+                let expected = "an id, metadata, an image, its reference and created_at in each \
+                                status";
+                let kind = event.kind;
+                let actual = format!("status {place} of {kind} has {lacking}");
+                Some((expected.to_owned(), actual))
             })
-    })
+    });
+    broken.extend(changed_image_refs(rule, history));
+    broken
+}
+
+/// Each container whose statuses do not all have the same `image_ref`.
+fn changed_image_refs(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let refs = image_refs(history);
+    let changed = |subject: &Subject| {
+        let mut refs = refs.get(&subject.id)?.iter();
+        let (first, shown) = refs.next()?;
+        let (other, seq) = refs.find(|(other, _)| other != first)?;
+        let expected = format!("image_ref `{first}`, as was shown first");
+        let actual = format!("image_ref `{other}`");
+        Some(rule.told(name_of(subject), expected, actual, vec![*shown, *seq]))
+    };
+    history.subjects().iter().filter_map(changed).collect()
+}
+
+/// The `image_ref` of each container in all that shows it: events, where one that is not set is
+/// told by itself, and answers.
+fn image_refs(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<(&str, Seq)>> {
+    let mut refs = BTreeMap::<_, Vec<_>>::new();
+    let sightings = history.subjects().iter().flat_map(|it| &it.sightings);
+    for sighting in sightings {
+        let statuses = sighting.event().containers.iter();
+        for status in statuses.filter(|status| !status.image_ref.is_empty()) {
+            let shown = (&*status.image_ref, sighting.seq());
+            refs.entry(&status.id).or_default().push(shown);
+        }
+    }
+    for call in history.calls() {
+        if let (Some(ended), Some(Ok(Reply::ContainerStatus(report)))) =
+            (call.ended(), call.result())
+        {
+            let shown = (&*report.status.image_ref, ended.seq);
+            refs.entry(&report.status.id).or_default().push(shown);
+        }
+    }
+    for shown in refs.values_mut() {
+        shown.sort_by_key(|(_, seq)| *seq);
+    }
+    refs
 }
 
 fn lacking(status: &ContainerStatus) -> Option<&'static str> {
@@ -38,6 +81,8 @@ fn lacking(status: &ContainerStatus) -> Option<&'static str> {
         Some("no metadata")
     } else if status.image.is_none() {
         Some("no image")
+    } else if status.image_ref.is_empty() {
+        Some("no image_ref")
     } else if status.created_at.0 == 0 {
         Some("no created_at")
     } else {
@@ -98,6 +143,8 @@ pub(super) fn own_container_once(rule: &Invariant, history: &CaseHistory) -> Vec
 /// runtimes take the time of an exit from a file.
 pub(super) const TICK_NS: i64 = 10_000_000;
 
+const HOUR_NS: u64 = 3_600 * 1_000_000_000;
+
 pub(super) fn times_in_order(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     let started = started(history);
     rule.on_each_event(history, |_, sighting| {
@@ -117,7 +164,7 @@ pub(super) fn times_in_order(rule: &Invariant, history: &CaseHistory) -> Vec<Vio
 }
 
 /// The containers that a call has started.
-fn started(history: &CaseHistory) -> BTreeSet<&ContainerId> {
+pub(super) fn started(history: &CaseHistory) -> BTreeSet<&ContainerId> {
     let started = history.calls().filter_map(|call| match call.request() {
         Request::StartContainer(id) if matches!(call.result(), Some(Ok(_))) => Some(id),
         _ => None,
@@ -143,17 +190,35 @@ fn wrong_times(
         let actual = format!("none, of what is {}", status.state);
         return Some(("finished_at".to_owned(), actual));
     }
-    let is_own_end = event.kind == EventKind::Stopped && status.id == event.container;
-    let times = [
-        ("created_at", Some(created)),
-        ("started_at", (runs || has_exited).then_some(started)),
-        ("finished_at", has_exited.then_some(finished)),
-        (
-            "the event's created_at",
-            is_own_end.then_some(event.created_at.0),
-        ),
+    let is_own = |kind| event.kind == kind && status.id == event.container;
+    let made = ("the event's created_at", Some(event.created_at.0));
+    let created = ("created_at", Some(created));
+    let started = ("started_at", (runs || has_exited).then_some(started));
+    let finished = ("finished_at", has_exited.then_some(finished));
+    let nothing = ("", None);
+    // A container can have exited before its STARTED is made. What is not of this hour is no time
+    // in nanoseconds, of which another rule tells.
+    let of_now = status.started_at.0.abs_diff(event.created_at.0) < HOUR_NS;
+    let made_first = if is_own(EventKind::Started) && of_now {
+        made
+    } else {
+        nothing
+    };
+    let made_last = if is_own(EventKind::Stopped) {
+        made
+    } else {
+        nothing
+    };
+    let orders = [
+        [created, started, finished, made_last],
+        [started, made_first, nothing, nothing],
     ];
-    // What is not set is told above, or by another rule.
+    orders.iter().find_map(|times| disorder(times))
+}
+
+/// The first of these times that is set and later than the next one that is. What is not set is
+/// told elsewhere.
+fn disorder(times: &[(&str, Option<i64>)]) -> Option<(String, String)> {
     let set = times
         .iter()
         .filter_map(|(name, time)| Some((name, time.filter(|time| *time != 0)?)));

@@ -3,10 +3,14 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::invariants::Invariant;
-use crate::history::{Body, CaseHistory, Entry, StatusCode, StreamEnd};
+use crate::history::{
+    Body, CallFault, CallId, CaseHistory, Entry, Seq, StatusCode, StreamEnd, SubscriptionId,
+};
+use crate::limits;
 use crate::outcome::Violation;
 
 /// Each stream that the runtime ended and went on. That it stopped itself shows in calls that fail
@@ -31,16 +35,120 @@ pub(super) fn streams_stay_open(rule: &Invariant, history: &CaseHistory) -> Vec<
     let ends = own
         .chain(observed)
         .filter_map(|(subscription, entry, end)| {
-            let actual = how_it_ended(end)?;
+            let actual = unasked(end)?;
             let alive = goes_on(history, entry)?;
-            Some(rule.told(
-                format!("stream {}", subscription.0),
-                "a stream that stays open as long as the runtime runs".to_owned(),
-                actual,
-                vec![entry.seq, alive.seq],
-            ))
+            Some(broken(rule, subscription, &actual, [entry.seq, alive.seq]))
         });
     ends.collect()
+}
+
+/// What a runtime answered after it had ended streams: over the whole run, for a case may have
+/// nothing to ask after that.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    /// Streams that may end: they ask for it, or do not read.
+    excused: BTreeSet<SubscriptionId>,
+    open: Vec<Ended>,
+    proven: Vec<(Ended, Seq)>,
+    /// The calls that began after the first of those that are open.
+    asked: BTreeMap<CallId, Seq>,
+}
+
+#[derive(Clone, Debug)]
+struct Ended {
+    stream: SubscriptionId,
+    seq: Seq,
+    actual: String,
+}
+
+impl Ends {
+    /// Takes in the next entry of the run.
+    pub(super) fn push(&mut self, entry: &Entry) {
+        match &entry.body {
+            Body::SubscriptionOpened {
+                subscription,
+                observer: Some(observer),
+            } if observer.deadline.is_some() || observer.stalls => {
+                self.excused.insert(*subscription);
+            }
+            Body::SubscriptionEnded { subscription, end } => {
+                let actual = unasked(end).filter(|_| !is_of_connection(end));
+                let has_room = self.open.len() + self.proven.len() < limits::RUN_CONTAINERS;
+                if let Some(actual) = actual
+                    && !self.excused.remove(subscription)
+                    && has_room
+                {
+                    let (stream, seq) = (*subscription, entry.seq);
+                    self.open.push(Ended {
+                        stream,
+                        seq,
+                        actual,
+                    });
+                }
+            }
+            Body::CallBegan { call, .. } if !self.open.is_empty() => {
+                self.asked.insert(*call, entry.seq);
+            }
+            Body::CallEnded { call, result } => {
+                if let Some(began) = self.asked.remove(call) {
+                    self.answered(began, entry.seq, result.as_ref().map(|_| ()));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn answered(&mut self, began: Seq, ended: Seq, result: Result<(), &CallFault>) {
+        let (before, after): (Vec<_>, Vec<_>) =
+            self.open.drain(..).partition(|open| open.seq < began);
+        self.open = after;
+        match result {
+            Ok(()) => {
+                let proven = before.into_iter().map(|open| (open, ended));
+                self.proven.extend(proven);
+            }
+            Err(fault) if fault.code == StatusCode::UNAVAILABLE => {}
+            Err(_) => self.open.extend(before),
+        }
+        if self.open.is_empty() {
+            self.asked.clear();
+        }
+    }
+
+    /// Each stream that a runtime has ended and gone on, unless that has been told.
+    pub(super) fn violations(&self, rule: &Invariant, told: &[Violation]) -> Vec<Violation> {
+        let is_new = |(ended, _): &&(Ended, Seq)| {
+            let same =
+                |told: &Violation| told.rule == rule.id && told.evidence.contains(&ended.seq);
+            !told.iter().any(same)
+        };
+        let new = self.proven.iter().filter(is_new);
+        new.map(|(ended, alive)| broken(rule, ended.stream, &ended.actual, [ended.seq, *alive]))
+            .collect()
+    }
+}
+
+/// How the runtime has ended a stream that we have not given up.
+pub(super) fn unasked(end: &StreamEnd) -> Option<String> {
+    match end {
+        StreamEnd::Cancelled => None,
+        StreamEnd::Closed => Some("the runtime ended it with OK".to_owned()),
+        StreamEnd::Failed(fault) => Some(format!("it ended with {}", fault.code)),
+    }
+}
+
+/// Whether it may be the connection that has ended, as when the runtime restarts.
+fn is_of_connection(end: &StreamEnd) -> bool {
+    matches!(end, StreamEnd::Failed(fault) if fault.code == StatusCode::UNAVAILABLE)
+}
+
+fn broken(rule: &Invariant, stream: SubscriptionId, actual: &str, evidence: [Seq; 2]) -> Violation {
+    rule.told(
+        format!("stream {}", stream.0),
+        "a stream that stays open as long as the runtime runs".to_owned(),
+        actual.to_owned(),
+        evidence.to_vec(),
+    )
 }
 
 /// How the stream of all cases ended while the case's steps went on, unless we ended it or the
@@ -57,18 +165,9 @@ pub(super) fn lost_with_the_runtime(history: &CaseHistory) -> Option<String> {
     let Body::SubscriptionEnded { end, .. } = &last.body else {
         return None;
     };
-    let how = how_it_ended(end)?;
+    let how = unasked(end)?;
     let is_lost = goes_on(history, last).is_none();
     is_lost.then(|| format!("the event stream ended, and so did the runtime: {how}"))
-}
-
-/// How the runtime ended a stream; none if we did.
-fn how_it_ended(end: &StreamEnd) -> Option<String> {
-    match end {
-        StreamEnd::Cancelled => None,
-        StreamEnd::Closed => Some("the runtime ended it with OK".to_owned()),
-        StreamEnd::Failed(fault) => Some(format!("it ended with {}", fault.code)),
-    }
 }
 
 /// The first answer of a runtime to what was asked after a place, unless it was gone meanwhile: a

@@ -178,7 +178,7 @@ fn a_provoked_kill_makes_the_case_decisive() {
         situation,
         &format!("{RUNNING}; end"),
         expect![[r#"
-            ORD-01 at #4 #5 #6: c (c.0.beef): expected STOPPED: it has not come
+            ORD-01 at #1 #4 #5 #6 #7: c (c.0.beef): expected STOPPED: it has not come
         "#]],
     );
 }

@@ -9,20 +9,29 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use foldhash::fast::RandomState;
 
 use super::events::rank;
-use super::invariants::{INVARIANTS, Invariant};
+use super::invariants::{INVARIANTS, Invariant, REPLAYED_ONCE, STREAMS_STAY_OPEN};
+use super::streams::Ends;
 use crate::history::{
-    Body, ContainerId, Entry, EventKind, HostInstant, PodUid, Request, Seq, SubscriptionId,
+    Body, ContainerId, Entry, Event, EventKind, HostInstant, PodUid, Request, RuntimeNanos, Seq,
+    SubscriptionId,
 };
 use crate::limits;
 use crate::outcome::Violation;
+
+/// The runtime and the suite read their clocks a moment apart.
+const APART_NS: i64 = 1_000_000;
 
 /// All events about the latest pods of a run, in short.
 #[derive(Debug, Default)]
 pub struct WholeRun {
     pods: HashSet<PodUid, RandomState>,
     pods_by_age: VecDeque<PodUid>,
+    /// When each stream was asked for.
+    opened: HashMap<SubscriptionId, (Seq, HostInstant), RandomState>,
     seen: HashMap<ContainerId, Vec<(SubscriptionId, Brief)>, RandomState>,
     seen_by_age: VecDeque<ContainerId>,
+    /// How streams have ended.
+    ends: Ends,
     /// What containers broke that have been let go.
     broken: Vec<(ContainerId, Violation)>,
 }
@@ -32,11 +41,15 @@ struct Brief {
     kind: EventKind,
     seq: Seq,
     at: HostInstant,
+    created_at: RuntimeNanos,
+    /// Since when its stream was asked for, if the event had been made before: it is a replay.
+    replayed_since: Option<Seq>,
 }
 
 impl WholeRun {
     /// Takes in the next entry of the run.
     pub fn push(&mut self, entry: &Entry) {
+        self.ends.push(entry);
         match &entry.body {
             Body::CallBegan {
                 request: Request::RunSandbox(spec),
@@ -60,6 +73,8 @@ impl WholeRun {
                     kind: event.kind,
                     seq: entry.seq,
                     at: entry.at,
+                    created_at: event.created_at,
+                    replayed_since: self.replayed_since(*subscription, event),
                 };
                 let brief = (*subscription, brief);
                 if let Some(seen) = self.seen.get_mut(&event.container) {
@@ -70,11 +85,23 @@ impl WholeRun {
                     self.let_go();
                 }
             }
+            // A run has some hundreds of streams; of a file that has more, some are enough.
+            Body::SubscriptionOpened { subscription, .. }
+                if self.opened.len() < limits::RUN_CONTAINERS =>
+            {
+                self.opened.insert(*subscription, (entry.seq, entry.at));
+            }
             _ => {}
         }
     }
 
-    /// The first violation of each container, unless a case has told it already.
+    fn replayed_since(&self, stream: SubscriptionId, event: &Event) -> Option<Seq> {
+        let (asked, at) = self.opened.get(&stream)?;
+        let made_before = event.created_at.0.saturating_add(APART_NS) < at.realtime_ns;
+        made_before.then_some(*asked)
+    }
+
+    /// The first violation of each container and of each stream, unless a case has told it already.
     #[must_use]
     pub fn violations(&self, told: &[Violation]) -> Vec<Violation> {
         let is_new = |(container, found): &(ContainerId, Violation)| {
@@ -96,6 +123,9 @@ impl WholeRun {
                     found.push(broken.1);
                 }
             }
+        }
+        if let Some(rule) = INVARIANTS.iter().find(|rule| rule.id == STREAMS_STAY_OPEN) {
+            found.extend(self.ends.violations(rule, told));
         }
         found
     }
@@ -137,7 +167,44 @@ fn broken(
         let broken = broken.into_iter().flatten();
         broken.map(move |violation| (stream, violation))
     };
-    streams.into_iter().flat_map(of_stream).collect()
+    let of_streams = streams.into_iter().flat_map(of_stream);
+    of_streams
+        .chain(replayed_again(container, events))
+        .collect()
+}
+
+/// What one subscriber got of what had happened before it came, and a later one, too.
+fn replayed_again(
+    container: &ContainerId,
+    events: &[(SubscriptionId, Brief)],
+) -> Option<(SubscriptionId, Violation)> {
+    let replays = || {
+        events
+            .iter()
+            .filter(|(_, brief)| brief.replayed_since.is_some())
+    };
+    replays().find_map(|(stream, later)| {
+        let same = |earlier: &Brief| {
+            let same = (earlier.kind, earlier.created_at) == (later.kind, later.created_at);
+            same && later.replayed_since > Some(earlier.seq)
+        };
+        let (_, earlier) = replays().find(|(_, earlier)| same(earlier))?;
+        let rule = INVARIANTS.iter().find(|rule| rule.id == REPLAYED_ONCE)?;
+        let kind = later.kind;
+        let violation = Violation {
+            rule: rule.id.to_owned(),
+            level: rule.level(),
+            sentence: rule.sentence.to_owned(),
+            subject: container.to_string(),
+            expected: format!("{kind}, which had waited for a subscriber, on its stream alone"),
+            actual: "a later subscriber was sent it, too".to_owned(),
+            evidence: [Some(earlier.seq), later.replayed_since, Some(later.seq)]
+                .into_iter()
+                .flatten()
+                .collect(),
+        };
+        Some((*stream, violation))
+    })
 }
 
 fn repeated(container: &ContainerId, events: &[Brief]) -> Option<Violation> {

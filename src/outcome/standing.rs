@@ -35,11 +35,13 @@ pub enum Conformance {
     Conformant,
     /// None is broken, but some were left out, skipped or inconclusive.
     Partial,
-    /// A MUST is broken, be it known or not.
+    /// No MUST is broken but those that the expectation file lists.
+    KnownFailures,
+    /// A MUST is broken that no expectation file lists.
     NonConformant,
     /// None is broken as far as could be decided, and not all could.
     Error,
-    /// There was no MUST to judge by.
+    /// There was no MUST to judge by, or all were skipped.
     NotJudged,
 }
 
@@ -74,6 +76,7 @@ impl fmt::Display for Conformance {
         f.pad(match self {
             Self::Conformant => "conformant",
             Self::Partial => "partial",
+            Self::KnownFailures => "known failures",
             Self::NonConformant => "non-conformant",
             Self::Error => "error",
             Self::NotJudged => "not judged",
@@ -102,14 +105,15 @@ impl RunReport {
                 None => {}
             }
         }
-        let open = musts.skipped + musts.inconclusive;
-        let verdict = if musts.failed + musts.known > 0 {
+        let verdict = if musts.failed > 0 {
             Conformance::NonConformant
-        } else if musts == Musts::default() {
+        } else if musts.is_unknown() {
             Conformance::NotJudged
         } else if musts.undecided > 0 || !self.faults.is_empty() {
             Conformance::Error
-        } else if open > 0 || self.partial {
+        } else if musts.known > 0 {
+            Conformance::KnownFailures
+        } else if musts.open() > 0 || self.partial {
             Conformance::Partial
         } else {
             Conformance::Conformant
@@ -140,6 +144,22 @@ impl RunReport {
 }
 
 impl Musts {
+    /// How many were skipped, inconclusive or undecided.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.skipped + self.inconclusive + self.undecided
+    }
+
+    /// Whether none was tried: there is none, or all were skipped.
+    fn is_unknown(&self) -> bool {
+        let skipped = self.skipped;
+        *self
+            == Self {
+                skipped,
+                ..Self::default()
+            }
+    }
+
     fn count(&mut self, verdict: Verdict) {
         let counter = match verdict {
             Verdict::Pass | Verdict::UnexpectedPass => &mut self.passed,

@@ -41,7 +41,10 @@ pub fn span(duration: Duration) -> String {
 /// A span of nanoseconds that may be negative.
 #[must_use]
 pub fn signed_span(nanos: i64) -> String {
-    let sign = if nanos < 0 { "-" } else { "" };
+    /// What is less is written as zero, which has no sign.
+    const ROUNDED_AWAY: u64 = 50_000;
+    let is_negative = nanos < 0 && nanos.unsigned_abs() >= ROUNDED_AWAY;
+    let sign = if is_negative { "-" } else { "" };
     format!("{sign}{}", span(Duration::from_nanos(nanos.unsigned_abs())))
 }
 
@@ -75,6 +78,8 @@ mod tests {
         assert_eq!(span(Duration::from_micros(35_140)), "35.1 ms");
         assert_eq!(span(Duration::from_millis(12_345)), "12.345 s");
         assert_eq!(signed_span(-1_500_000), "-1.5 ms");
+        assert_eq!(signed_span(-60_000), "-0.1 ms");
+        assert_eq!(signed_span(-40_000), "0.0 ms");
         assert_eq!(signed_span(1_500_000), "1.5 ms");
     }
 }

@@ -7,14 +7,14 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
 use super::json::FORMAT;
 use super::printable::{cut, printable};
-use crate::outcome::{Conformance, Profile, Verdict};
+use crate::outcome::{Conformance, Level, Profile, Verdict};
 
 /// Characters kept of a name that a report tells.
 const NAME: usize = 200;
@@ -37,6 +37,10 @@ pub struct Comparison {
     pub new: Vec<Change>,
     /// Ids of the earlier report alone.
     pub gone: Vec<Change>,
+    /// Ids that break a SHOULD and did not. That is advice, and makes nothing worse.
+    pub should_broken: Vec<Should>,
+    /// Ids that break none any more.
+    pub should_mended: Vec<Should>,
     /// Profiles whose verdict has changed.
     pub profiles: Vec<ProfileChange>,
 }
@@ -65,6 +69,19 @@ pub struct Change {
     pub after: Option<Verdict>,
 }
 
+/// A case or an invariant with something that it should keep.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Should {
+    /// Its id.
+    pub id: String,
+    /// The name by which it is listed.
+    pub name: String,
+    /// What should have been, as the report says that has it broken.
+    pub expected: String,
+    /// What was.
+    pub actual: String,
+}
+
 /// The verdicts in a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProfileChange {
@@ -80,6 +97,7 @@ pub struct ProfileChange {
 
 /// What is read of a report. Its other fields are of no concern, and may be new.
 #[derive(Deserialize)]
+#[serde(expecting = "an object of a JSON report")]
 struct Report {
     suite: String,
     began: String,
@@ -89,26 +107,41 @@ struct Report {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object of a JSON report")]
 struct Runtime {
     name: String,
     version: String,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object of a JSON report")]
 struct Standing {
     profile: Profile,
     verdict: Conformance,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object of a JSON report")]
 struct Judged {
     id: String,
     name: String,
     verdict: Verdict,
+    #[serde(default)]
+    violations: Vec<Broken>,
+    #[serde(default)]
+    advice: Vec<Broken>,
+}
+
+#[derive(Deserialize)]
+struct Broken {
+    level: Level,
+    expected: String,
+    actual: String,
 }
 
 /// The version of a report's format, which is looked at before anything else.
 #[derive(Deserialize)]
+#[serde(expecting = "an object of a JSON report")]
 struct Version {
     format: u32,
 }
@@ -134,6 +167,8 @@ impl Comparison {
         let after = Report::read(after).map_err(Incomparable::After)?;
         let mut compared = Self {
             profiles: profiles(&before, &after),
+            should_broken: after.should_unlike(&before),
+            should_mended: before.should_unlike(&after),
             worse: Vec::new(),
             better: Vec::new(),
             other: Vec::new(),
@@ -186,13 +221,39 @@ impl Comparison {
                 let _ = writeln!(text, "{word:<8} {id} {name}: {verdicts}");
             }
         }
+        let shoulds = [
+            ("should", &self.should_broken),
+            ("mended", &self.should_mended),
+        ];
+        for (word, shoulds) in shoulds {
+            for should in shoulds {
+                let Should {
+                    expected, actual, ..
+                } = should;
+                let (id, name) = (cut(&should.id, NAME), cut(&should.name, NAME));
+                let (expected, actual) = (cut(expected, NAME), cut(actual, NAME));
+                let was = if word == "should" { "is" } else { "was" };
+                let _ = writeln!(
+                    text,
+                    "{word:<8} {id} {name}: should be {expected}, {was} {actual}"
+                );
+            }
+        }
         for change in &self.profiles {
             let word = if change.worse { "worse" } else { "changed" };
             let verdicts = arrow(change.before, change.after);
             let _ = writeln!(text, "{word:<8} profile {}: {verdicts}", change.profile);
         }
         let counts = kinds.map(|(word, changes)| format!("{} {word}", changes.len()));
-        let _ = writeln!(text, "{}", counts.join(", "));
+        let _ = write!(text, "{}", counts.join(", "));
+        let [broken, mended] = shoulds.map(|(_, shoulds)| shoulds.len());
+        if broken + mended > 0 {
+            let _ = write!(
+                text,
+                "; of what should be, {broken} newly broken, {mended} mended"
+            );
+        }
+        text.push('\n');
         text
     }
 
@@ -240,6 +301,36 @@ impl Report {
         }
     }
 
+    /// What breaks a SHOULD here, and was decided and broke none there.
+    fn should_unlike(&self, there: &Self) -> Vec<Should> {
+        let mut kept: BTreeSet<&str> = BTreeSet::new();
+        for outcome in there
+            .outcomes
+            .iter()
+            .filter(|outcome| decided(outcome.verdict))
+        {
+            kept.insert(&outcome.id);
+        }
+        for outcome in there
+            .outcomes
+            .iter()
+            .filter(|outcome| outcome.should().is_some())
+        {
+            kept.remove(&*outcome.id);
+        }
+        let broken = self.outcomes.iter().filter_map(|outcome| {
+            let broken = outcome.should()?;
+            // Each id once.
+            kept.remove(&*outcome.id).then(|| Should {
+                id: outcome.id.clone(),
+                name: outcome.name.clone(),
+                expected: broken.expected.clone(),
+                actual: broken.actual.clone(),
+            })
+        });
+        broken.collect()
+    }
+
     /// The worst verdict of each id.
     fn worst(&self) -> BTreeMap<&str, Verdict> {
         let mut worst = BTreeMap::<&str, Verdict>::new();
@@ -253,9 +344,17 @@ impl Report {
     }
 }
 
+impl Judged {
+    /// The first SHOULD that it breaks.
+    fn should(&self) -> Option<&Broken> {
+        let mut broken = self.violations.iter().chain(&self.advice);
+        broken.find(|broken| broken.level == Level::Should)
+    }
+}
+
 /// Each id once, in the order of the later report, and then those of the earlier one alone.
 fn changes<'a>(before: &'a Report, after: &'a Report) -> Vec<(&'a str, Change)> {
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     let all = after.outcomes.iter().chain(&before.outcomes);
     let first = all.filter(|outcome| seen.insert(&*outcome.id));
     let change = |outcome: &'a Judged| {
@@ -296,9 +395,10 @@ fn profiles(before: &Report, after: &Report) -> Vec<ProfileChange> {
 /// How much a verdict promises a consumer; nothing where nothing was judged.
 fn promise(verdict: Conformance) -> Option<u8> {
     match verdict {
-        Conformance::Conformant => Some(3),
-        Conformance::Partial => Some(2),
-        Conformance::Error => Some(1),
+        Conformance::Conformant => Some(4),
+        Conformance::Partial => Some(3),
+        Conformance::Error => Some(2),
+        Conformance::KnownFailures => Some(1),
         Conformance::NonConformant => Some(0),
         Conformance::NotJudged => None,
     }
@@ -315,6 +415,10 @@ fn badness(verdict: Verdict) -> u8 {
         Verdict::UnexpectedPass => 1,
         Verdict::Pass => 0,
     }
+}
+
+fn decided(verdict: Verdict) -> bool {
+    passed(verdict) || failed(verdict)
 }
 
 fn passed(verdict: Verdict) -> bool {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::history::{Entry, Seq};
-use crate::outcome::{Outcome, Violation};
+use crate::outcome::{LAST_SHOWN, Outcome, Violation};
 
 use super::timeline::Timeline;
 
@@ -50,6 +50,13 @@ impl<'a> Evidence<'a> {
         let mut lines = self.stretches(&marked);
         lines.extend(told(&absent));
         lines
+    }
+
+    /// The last entries of the slice, none marked.
+    pub(super) fn last(&self) -> impl Iterator<Item = String> {
+        let first = self.entries.len().saturating_sub(LAST_SHOWN);
+        let entries = self.entries[first..].iter();
+        entries.map(|entry| self.timeline.line(entry, false))
     }
 
     fn stretches(&self, marked: &BTreeSet<usize>) -> Vec<String> {

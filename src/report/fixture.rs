@@ -1,6 +1,6 @@
 //! One fixed run with awkward content, for the tests of all reports.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -264,7 +264,8 @@ pub(crate) fn outcome(id: &str, name: &str, verdict: Verdict) -> Outcome {
         verdict,
         reason: None,
         violations: Vec::new(),
-        seen: BTreeSet::new(),
+        seen: BTreeMap::new(),
+        hint: None,
         advice: Vec::new(),
         broken_in: Vec::new(),
         broken_levels: Levels::default(),

@@ -27,10 +27,10 @@
 //! | `notes`        | what else is to be said of the run, one sentence each: an expired entry |
 //! | `faults`       | what went wrong beside the cases, one sentence each                     |
 //!
-//! A profile has `profile`, `verdict` (`conformant`, `partial`, `non-conformant`, `error` or
-//! `not-judged`), `musts` and `shoulds`: how many outcomes of what binds it so came to what; and
-//! the ids of MUSTs that are `broken`, known or not, that were `skipped`, and that are `open`:
-//! undecided or inconclusive.
+//! A profile has `profile`, `verdict` (`conformant`, `partial`, `known-failures`, `non-conformant`,
+//! `error` or `not-judged`), `musts` and `shoulds`: how many outcomes of what binds it so came to
+//! what; and the ids of MUSTs that are `broken`, known or not, that were `skipped`, and that are
+//! `open`: undecided or inconclusive.
 //!
 //! `oci` is the OCI runtime that pods were run with: its `handler`, the `name` of its program and
 //! its `version`; `cgroup_driver` is `systemd` or `cgroupfs`. Each is null where the runtime does
@@ -42,7 +42,8 @@
 //!
 //! An outcome has `id`, `name`, `repetition` (from 1; null unless cases are repeated), `title`,
 //! `levels` (how binding it is in each profile), `verdict`, `reason` (null for a plain pass or
-//! fail), `began`, `duration_s`, `violations` (which convict), `advice` (which does not),
+//! fail), `hint` (why it failed, where it is known of the runtime and was not expected), `began`,
+//! `duration_s`, `violations` (which convict), `advice` (which does not),
 //! `broken_in` (of an invariant: the cases whose histories break it) and `leftovers`. Verdicts are
 //! `pass`, `fail`, `known`, `unexpected-pass`, `error`, `skip` and `inconclusive`; as keys of
 //! `totals` with an underscore.
@@ -180,6 +181,7 @@ struct Judged<'a> {
     levels: Levels,
     verdict: Verdict,
     reason: Option<&'a str>,
+    hint: Option<&'a str>,
     began: String,
     duration_s: f64,
     violations: Vec<Broken<'a>>,
@@ -289,6 +291,7 @@ impl<'a> Judged<'a> {
             levels: outcome.levels,
             verdict: outcome.verdict,
             reason: outcome.reason.as_deref(),
+            hint: outcome.hint.as_deref(),
             began: rfc3339(outcome.began),
             duration_s: outcome.duration.as_secs_f64(),
             violations: outcome.violations.iter().map(broken).collect(),

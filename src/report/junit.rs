@@ -2,7 +2,8 @@
 //!
 //! One `testsuite`, named after the runtime, holds one `testcase` per outcome: `classname` is
 //! `cri-event-conformance.<area>`, which Jenkins shows as a package and its class, and `name` is
-//! the outcome's own with its repetition; GitLab tells tests apart by both. The verdicts become:
+//! the outcome's id and name with its repetition, as everywhere else; GitLab tells tests apart by
+//! both. The verdicts become:
 //!
 //! | verdict         | element   | `type`                                     |
 //! |-----------------|-----------|--------------------------------------------|
@@ -118,7 +119,7 @@ fn testcase(outcome: &Outcome) -> TestCase {
         }
     };
     TestCase {
-        name: attribute(&outcome.label()),
+        name: attribute(&format!("{} {}", outcome.id, outcome.label())),
         time: time(outcome),
         result,
         classname: Some(attribute(&format!("{SUITE}.{}", outcome.area()))),
@@ -240,11 +241,19 @@ mod tests {
         assert_eq!(verdict.attribute("value"), Some("non-conformant"));
         assert_eq!(count(&document, "testcase"), 8);
         assert_eq!(count(&document, "skipped"), 3);
-        let failure = element(&document, "order::four-events-in-order", "failure");
+        let failure = element(&document, "ORD-01 order::four-events-in-order", "failure");
         assert_eq!(failure.attribute("type"), Some("ORD-01 INV-02"));
-        let known = element(&document, "sandbox::deleted-tells-the-pod", "skipped");
+        let known = element(
+            &document,
+            "SBX-04 sandbox::deleted-tells-the-pod",
+            "skipped",
+        );
         assert_eq!(known.attribute("message"), Some("known: containerd#12418"));
-        let pass = element(&document, "order::started-before-stopped#2", "failure");
+        let pass = element(
+            &document,
+            "ORD-02 order::started-before-stopped#2",
+            "failure",
+        );
         assert_eq!(pass.attribute("type"), Some("unexpected-pass"));
     }
 
@@ -252,7 +261,7 @@ mod tests {
     fn awkward_text_arrives_whole() {
         let xml = render(&fixture());
         let document = Document::parse(&xml).expect("well-formed");
-        let failure = element(&document, "order::four-events-in-order", "failure");
+        let failure = element(&document, "ORD-01 order::four-events-in-order", "failure");
         let body = text(failure);
         assert!(
             body.contains(r#"]]> <b>&amp;"'\r\nnext\u{fffe} \u{202e}🦀"#),
@@ -262,7 +271,7 @@ mod tests {
             body.contains(">    #10     +0.150  event   STOPPED c"),
             "{body}"
         );
-        let error = element(&document, "stop::stop-grace-is-kept", "error");
+        let error = element(&document, "STP-02 stop::stop-grace-is-kept", "error");
         let message = error.attribute("message").expect("a message");
         assert!(message.contains("]]> <b>&amp;\"'"), "{message}");
     }
@@ -324,7 +333,9 @@ mod tests {
     fn all_violations_of_a_case_are_told() {
         let mut report = fixture();
         report.outcomes = vec![failed()];
-        report.outcomes[0].violations = vec![violation("of many"); 40];
+        report.outcomes[0].violations = (0..40)
+            .map(|nth| violation(&format!("of many, {nth}")))
+            .collect();
         let xml = render(&report);
         assert_eq!(xml.matches("  actual    of many").count(), 40);
     }

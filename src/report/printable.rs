@@ -49,9 +49,24 @@ pub(super) fn wrap(to: &mut String, text: &str, width: usize, indent: usize) {
     }
 }
 
+/// A text of which every line that is longer than `width` columns is broken between words; what
+/// follows is indented as the words of a timeline are.
+#[must_use]
+pub fn folded(text: &str, width: usize) -> String {
+    /// Where the words of a timeline's line begin.
+    const WORDS: usize = 29;
+    let mut folded = String::with_capacity(text.len());
+    for line in text.lines() {
+        let indent = WORDS.min(width / 2);
+        wrap(&mut folded, line, width, indent);
+        folded.push('\n');
+    }
+    folded
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{cut, short_id, wrap};
+    use super::{cut, folded, short_id, wrap};
 
     #[test]
     fn an_id_is_cut_as_crictl_cuts_it() {
@@ -67,6 +82,16 @@ mod tests {
         assert_eq!(cut("ab\ncdefg", 6), "ab\\nc…");
         assert_eq!(cut("\n\n\n", 4), "\\n\\…");
         assert_eq!(cut("", 4), "");
+    }
+
+    #[test]
+    fn a_folded_text_keeps_what_fits_as_it_is() {
+        let line = ">    #42     +1.204  event   STARTED c  pod READY  [c RUNNING, d EXITED 0]";
+        let short = format!("{line}\nnext\n");
+        assert_eq!(folded(&short, 100), short);
+        let (first, rest) = line.split_at(line.find(" d EXITED").unwrap_or(0));
+        let parted = format!("{first}\n{:29}{}\n", "", rest.trim_start());
+        assert_eq!(folded(line, 63), parted);
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! What the console shows of a failed case, in full: plain text of at most [`WIDTH`] columns where
 //! words allow it; lines of a timeline may be longer.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
-use crate::outcome::{Level, Outcome, Verdict, Violation};
+use crate::history::Seq;
+use crate::outcome::{Level, Outcome, REMOVED, Verdict, Violation};
 
 use super::evidence::Evidence;
 use super::printable::{cut, printable, wrap};
@@ -64,16 +66,29 @@ pub(super) fn cause(outcome: &Outcome) -> String {
     }
 }
 
+/// What an outcome with this verdict is said to have.
+pub(super) fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "passed",
+        Verdict::Fail => "failed",
+        Verdict::Known => "known to fail",
+        Verdict::UnexpectedPass => "unexpectedly passed",
+        Verdict::Error => "undecided",
+        Verdict::Skip => "skipped",
+        Verdict::Inconclusive => "inconclusive",
+    }
+}
+
 /// The sentence on a verdict that stands above the details.
 fn judgement(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "passed",
         Verdict::Fail => "failed: the runtime broke a rule",
-        Verdict::Known => "failed, as an expectation file says it does",
-        Verdict::UnexpectedPass => "passed, though an expectation file lists it as failing",
-        Verdict::Error => "could not be decided",
-        Verdict::Skip => "was not run",
-        Verdict::Inconclusive => "the situation that it is about did not arise",
+        Verdict::Known => "known to fail, by the expectation file",
+        Verdict::UnexpectedPass => "passed, though the expectation file lists it as failing",
+        Verdict::Error => "undecided",
+        Verdict::Skip => "skipped",
+        Verdict::Inconclusive => "inconclusive: what it is about did not happen",
     }
 }
 
@@ -86,6 +101,10 @@ fn write_outcome(text: &mut String, outcome: &Outcome, in_full: usize) -> fmt::R
         Some(reason) => field(text, judgement(outcome.verdict), reason, 0),
         None => writeln!(text, "{}", judgement(outcome.verdict))?,
     }
+    if let Some(hint) = &outcome.hint {
+        let accept = "; `--expectations builtin` accepts it";
+        field(text, "known of this runtime", &format!("{hint}{accept}"), 0);
+    }
     let broken = !outcome.violations.is_empty() || !outcome.advice.is_empty();
     if broken && !outcome.why.is_empty() {
         field(text, "why it matters", &outcome.why, 0);
@@ -97,31 +116,86 @@ fn write_outcome(text: &mut String, outcome: &Outcome, in_full: usize) -> fmt::R
         field(text, BROKEN_IN, &outcome.broken_in.join(" "), 0);
     }
     let evidence = Evidence::of(outcome);
-    write_violations(text, outcome, &evidence, &outcome.violations, in_full)?;
+    if outcome.verdict == Verdict::Error && !outcome.evidence.is_empty() {
+        writeln!(text, "what happened last:")?;
+        for line in evidence.last() {
+            writeln!(text, "{line}")?;
+        }
+    }
+    let mut page = Page::default();
+    let on_page = (&evidence, &mut page);
+    write_violations(text, outcome, on_page, &outcome.violations, in_full)?;
     if !outcome.advice.is_empty() {
-        writeln!(text, "\nadvice, which fails nothing:")?;
-        write_violations(text, outcome, &evidence, &outcome.advice, in_full)?;
+        writeln!(text, "\nadvice (no MUST, so it fails no run):")?;
+        write_violations(
+            text,
+            outcome,
+            (&evidence, &mut page),
+            &outcome.advice,
+            in_full,
+        )?;
     }
     for leftover in &outcome.leftovers {
-        field(text, "left over", leftover, 0);
+        if leftover.starts_with(REMOVED) {
+            line(text, &cut(leftover, VALUE), 2);
+        } else {
+            field(text, "left over", leftover, 0);
+        }
     }
     Ok(())
 }
 
-fn write_violations(
+/// What of an outcome is on the page.
+#[derive(Default)]
+struct Page<'a> {
+    said: BTreeSet<[&'a str; 4]>,
+    proof: BTreeSet<Seq>,
+}
+
+impl<'a> Page<'a> {
+    /// Whether entries prove it that are all there.
+    fn proves(&self, violation: &Violation) -> bool {
+        let mut evidence = violation.evidence.iter();
+        !violation.evidence.is_empty() && evidence.all(|seq| self.proof.contains(seq))
+    }
+
+    /// Whether it says and proves nothing else than what is there; now it is there.
+    fn has(&mut self, violation: &'a Violation) -> bool {
+        let Violation {
+            rule,
+            subject,
+            expected,
+            actual,
+            ..
+        } = violation;
+        let is_new = self.said.insert([rule, subject, expected, actual]);
+        !is_new && self.proves(violation)
+    }
+}
+
+fn write_violations<'a>(
     text: &mut String,
     outcome: &Outcome,
-    evidence: &Evidence<'_>,
-    violations: &[Violation],
+    (evidence, page): (&Evidence<'_>, &mut Page<'a>),
+    violations: &'a [Violation],
     in_full: usize,
 ) -> fmt::Result {
-    for violation in violations.iter().take(in_full) {
-        text.push('\n');
-        write_violation(text, outcome, evidence, violation)?;
+    let mut shown = 0;
+    for violation in violations {
+        if page.has(violation) {
+            continue;
+        }
+        shown += 1;
+        if shown <= in_full {
+            text.push('\n');
+            let evidence = (!page.proves(violation)).then_some(evidence);
+            write_violation(text, outcome, evidence, violation)?;
+            page.proof.extend(&violation.evidence);
+        }
     }
-    if violations.len() > in_full {
-        let more = violations.len() - in_full;
-        writeln!(text, "\n… {more} more, which the written reports tell")?;
+    if shown > in_full {
+        let more = shown - in_full;
+        writeln!(text, "\n… {more} more, which the written reports show")?;
     }
     Ok(())
 }
@@ -129,7 +203,7 @@ fn write_violations(
 fn write_violation(
     text: &mut String,
     outcome: &Outcome,
-    evidence: &Evidence<'_>,
+    evidence: Option<&Evidence<'_>>,
     violation: &Violation,
 ) -> fmt::Result {
     let level = match violation.level {
@@ -149,28 +223,13 @@ fn write_violation(
     field(text, "subject", &violation.subject, 8);
     field(text, "expected", &violation.expected, 8);
     field(text, "actual", &violation.actual, 8);
-    if is_shown_already(outcome, violation) {
-        return writeln!(text, "  the timeline is the one above");
-    }
+    let Some(evidence) = evidence else {
+        return writeln!(text, "  the timeline is above");
+    };
     for line in evidence.lines(violation) {
         writeln!(text, "{line}")?;
     }
     Ok(())
-}
-
-/// Whether this is advice that the same entries prove as one of the violations above it.
-fn is_shown_already(outcome: &Outcome, violation: &Violation) -> bool {
-    let is_advice = outcome
-        .advice
-        .iter()
-        .any(|advice| std::ptr::eq(advice, violation));
-    let shown = |seq| {
-        outcome
-            .violations
-            .iter()
-            .any(|shown| shown.evidence.contains(seq))
-    };
-    is_advice && !violation.evidence.is_empty() && violation.evidence.iter().all(shown)
 }
 
 /// `  key       value`, the value wrapped; the key is padded to `align` columns. Without alignment:
@@ -197,6 +256,7 @@ mod tests {
     use expect_test::expect_file;
 
     use super::failure;
+    use crate::history::Seq;
     use crate::report::fixture::{failed, fixture, violation};
 
     #[test]
@@ -223,11 +283,28 @@ mod tests {
     }
 
     #[test]
+    fn what_is_said_and_proven_twice_is_shown_once() {
+        let mut outcome = failed();
+        let first = outcome.violations[0].clone();
+        outcome.violations = vec![first.clone(), first.clone()];
+        let text = failure(&outcome);
+        assert_eq!(text.matches("subject").count(), 1, "{text}");
+        outcome.violations[1].actual = "nothing".to_owned();
+        let text = failure(&outcome);
+        assert_eq!(text.matches("subject").count(), 2, "{text}");
+        assert_eq!(text.matches("the timeline is above").count(), 1, "{text}");
+        outcome.violations[1] = first;
+        outcome.violations[1].evidence = vec![Seq(19)];
+        let text = failure(&outcome);
+        assert_eq!(text.matches("subject").count(), 2, "{text}");
+    }
+
+    #[test]
     fn many_violations_are_counted_not_shown() {
         let mut outcome = failed();
-        outcome.violations = vec![violation("STARTED"); 1_000];
+        outcome.violations = (0..1_000).map(|nth| violation(&nth.to_string())).collect();
         let text = failure(&outcome);
-        assert!(text.ends_with("\n… 995 more, which the written reports tell\n"));
+        assert!(text.ends_with("\n… 995 more, which the written reports show\n"));
         assert!(text.lines().count() < 100);
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn announce(info: &RunInfo, plan: &RunPlan, no_events: Option<&str>, 
     ));
     if let Some(reason) = no_events {
         terminal::say(&format!(
-            "{}\nonly what judges a runtime without events is run",
+            "{}\nonly cases that judge a runtime without events are run, all others are skipped",
             report::printable(reason)
         ));
     }

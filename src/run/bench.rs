@@ -20,6 +20,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use self::script::{Recorded, Script, scripts};
+use super::known::Listed;
 use super::outputs::{Outputs, Places};
 use super::{Exit, RunError, RunOptions, Shown, Target, Tested, plan, prepare, run_plan};
 use crate::case::Case;
@@ -53,11 +54,17 @@ pub fn bench_overhead(
         history: Some(&path),
         ..Places::default()
     })?;
-    let report = run_plan(options, None, planned, &mut outputs, Shown::OnConsole);
+    let report = run_plan(
+        options,
+        Listed::In(None),
+        planned,
+        &mut outputs,
+        Shown::OnConsole,
+    );
     let entries = std::fs::read(&path).map(|bytes| codec::decode(&bytes).entries);
     // Gone already if the run did not begin.
     let _ = std::fs::remove_file(&path);
-    let (report, entries) = (report?, entries?);
+    let ((report, _), entries) = (report?, entries?);
     let runtime = Runtime::new()?;
     let (alone, beside): (Vec<_>, Vec<_>) = scripts(&entries)
         .into_iter()

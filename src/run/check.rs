@@ -3,20 +3,20 @@
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
 use super::console::{self, Look, Trial};
 use super::outputs::{Outputs, Places, conclude};
-use super::{Color, Exit, Format, RunError, ids, known, nothing_selected, present};
+use super::{Exit, Expectations, Format, RunError, ids, known, nothing_selected};
 use crate::case::load;
 use crate::history::codec::StreamDecoder;
 use crate::history::{Body, Entry, Seq};
 use crate::outcome::{Outcome, RunReport};
 use crate::plan::Selection;
-use crate::verdicts::{Scope, Verdicts};
+use crate::verdicts::{Accepted, Scope, Verdicts};
 use crate::{report, terminal};
 
 /// What to judge and how to tell it.
@@ -27,17 +27,17 @@ pub struct CheckOptions {
     /// The cases of it that are wanted.
     pub selection: Selection,
     /// The failures that are known of the runtime, instead of those that the run was told.
-    pub expectations: Option<PathBuf>,
+    pub expectations: Option<Expectations>,
     /// How the console shows the verdicts.
     pub format: Format,
-    /// Whether it is coloured.
-    pub color: Color,
     /// Where to write a JUnit report.
     pub junit: Option<PathBuf>,
     /// Where to write a JSON report.
     pub json: Option<PathBuf>,
     /// Where to write an expectation file of what failed.
     pub write_expectations: Option<PathBuf>,
+    /// Other recorded runs that the expectation file is to be made of as well.
+    pub also: Vec<PathBuf>,
 }
 
 /// Why a file cannot be judged at all.
@@ -61,16 +61,9 @@ struct Replayed {
 /// # Errors
 /// If there is nothing to judge.
 pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
-    let known = options.expectations.as_ref();
-    let known = known.map(|path| {
-        // Those of another version of the suite may be in the history; they are not told apart.
-        let cases = load::embedded().map_err(load::LoadError::from)?;
-        let (_, known) = known::read(path, &ids(&cases))?;
-        Ok::<_, RunError>(known)
-    });
     let scope = Scope {
         selection: options.selection.clone(),
-        known: known.transpose()?,
+        accepted: accepted(options)?,
     };
     let outputs = Outputs::open(Places {
         junit: options.junit.as_deref(),
@@ -79,11 +72,68 @@ pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
         history: None,
         judged: Some(&options.history),
     })?;
-    let judged = open(options).and_then(|file| replay(scope, file));
+    let (report, verdicts, also) = read_all(options, &scope)?;
+    if !verdicts.has_cases() && options.selection.is_partial() {
+        return Err(nothing_selected(&options.selection, &[]));
+    }
+    if options.expectations == Some(Expectations::Builtin) && verdicts.known().known.is_empty() {
+        terminal::say(&known::none_for(&report.info.runtime.runtime_name));
+    }
+    show(options, verdicts.outcomes(), &report);
+    let history = Some(options.history.display().to_string());
+    let mut reports = vec![report];
+    reports.extend(also);
+    let told = (&reports[..], verdicts.known());
+    Ok(conclude(options.format, outputs, told, history))
+}
+
+/// Which known failures fail no run.
+fn accepted(options: &CheckOptions) -> Result<Accepted, RunError> {
+    match &options.expectations {
+        None => Ok(Accepted::Recorded),
+        Some(Expectations::Builtin) => Ok(Accepted::Builtin),
+        Some(Expectations::File(path)) => {
+            // Those of another version of the suite may be in the history; all are taken alike.
+            let cases = load::embedded().map_err(load::LoadError::from)?;
+            let (_, known) = known::read(path, &ids(&cases))?;
+            Ok(Accepted::Listed(Box::new(known)))
+        }
+    }
+}
+
+/// The report of the recorded run, and those of the others.
+fn read_all(
+    options: &CheckOptions,
+    scope: &Scope,
+) -> Result<(RunReport, Verdicts, Vec<RunReport>), CheckError> {
+    let (report, verdicts) = read(&options.history, scope)?;
+    let runtime = &report.info.runtime.runtime_name;
+    let mut also = Vec::new();
+    for path in &options.also {
+        let (other, _) = read(path, scope)?;
+        let found = &other.info.runtime.runtime_name;
+        if found != runtime {
+            return Err(CheckError {
+                path: path.clone(),
+                fault: format!(
+                    "it is of {}, and one file of known failures is for one runtime, here {}",
+                    report::printable(found),
+                    report::printable(runtime)
+                ),
+            });
+        }
+        also.push(other);
+    }
+    Ok((report, verdicts, also))
+}
+
+/// The report of a recorded run; says where the record is damaged.
+fn read(path: &Path, scope: &Scope) -> Result<(RunReport, Verdicts), CheckError> {
     let unusable = |fault: String| CheckError {
-        path: options.history.clone(),
+        path: path.to_owned(),
         fault,
     };
+    let judged = open(path).and_then(|file| replay(scope.clone(), file));
     let Replayed {
         mut verdicts,
         damage,
@@ -91,18 +141,11 @@ pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
     if let Some(damage) = &damage {
         terminal::say(&format!("error: {}", unusable(damage.clone())));
     }
-    let report = verdicts.report(damage);
-    if !verdicts.has_cases() && options.selection.is_partial() {
-        return Err(nothing_selected(&options.selection, &[]));
-    }
-    show(options, verdicts.outcomes(), &report);
-    let history = Some(options.history.display().to_string());
-    let told = (&report, verdicts.known());
-    Ok(conclude(options.format, outputs, told, history))
+    Ok((verdicts.report(damage), verdicts))
 }
 
-fn open(options: &CheckOptions) -> Result<File, String> {
-    let file = File::open(&options.history).map_err(|fault| fault.to_string())?;
+fn open(path: &Path) -> Result<File, String> {
+    let file = File::open(path).map_err(|fault| fault.to_string())?;
     match file.metadata() {
         Ok(meta) if meta.is_dir() => Err("it is a directory; name a file".to_owned()),
         Ok(_) => Ok(file),
@@ -122,16 +165,19 @@ fn show(options: &CheckOptions, outcomes: Vec<Outcome>, report: &RunReport) {
     ));
     let trial = |outcome: Outcome| {
         let name = console::name(&outcome.id, &outcome.name, outcome.repetition);
-        Trial::new(name, move || outcome)
+        if outcome.is_invariant() {
+            Trial::invariant(name, move || outcome)
+        } else {
+            Trial::case(name, move || outcome)
+        }
     };
     let look = Look {
         format: options.format,
-        color: options.color,
         threads: 1,
     };
     let trials = outcomes.into_iter().map(trial).collect();
     // Nothing runs that would have to be stopped when nobody reads any more.
-    present(look, trials, &CancellationToken::new());
+    let _ = console::present(look, trials, &CancellationToken::new());
 }
 
 /// Judges what a source holds. An error is one of the source as a whole.

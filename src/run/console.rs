@@ -1,17 +1,24 @@
-//! The run as its user sees it: a line for each case, by libtest-mimic, so that it reads like any
-//! Rust test run and its JSON like libtest's.
+//! The run as its user sees it: a line for each case as it ends, then in full what failed. The
+//! closing lines, with the only counts, are the report's.
 //!
-//! libtest-mimic only prints and counts; what runs when, and what becomes of it, is `execution`'s.
+//! libtest-mimic runs the trials. Its printer knows no words but `ok`, `FAILED` and `ignored`, and
+//! would call FAILED what is undecided; so it prints to nowhere, and this module says what is
+//! printed.
 
-use std::panic::AssertUnwindSafe;
+mod events;
+mod lines;
 
-use libtest_mimic::{Arguments, ColorSetting, Completion, Failed, FormatSetting};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Color, Format};
-use crate::escape::{printable, printable_lines};
-use crate::outcome::{Outcome, Verdict};
+use libtest_mimic::{Arguments, FormatSetting};
+use tokio_util::sync::CancellationToken;
+
+use super::Format;
+use crate::outcome::Outcome;
 use crate::plan::label;
-use crate::report;
+use crate::terminal;
+use events::Events;
+use lines::Lines;
 
 /// Nobody reads our output any more.
 pub(super) struct OutputLost;
@@ -20,77 +27,119 @@ pub(super) struct OutputLost;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     pub(super) format: Format,
-    pub(super) color: Color,
     pub(super) threads: usize,
 }
 
 /// A line to be printed, and what makes its outcome.
-pub(super) struct Trial(libtest_mimic::Trial);
+pub(super) struct Trial {
+    name: String,
+    is_case: bool,
+    run: Box<dyn FnOnce() -> Outcome + Send>,
+}
+
+/// What is to be printed of outcomes as they come.
+trait Show: Send {
+    fn begin(&mut self, cases: usize, invariants: usize) -> String;
+    fn outcome(&mut self, name: &str, outcome: &Outcome) -> String;
+    fn end(&mut self) -> String;
+}
+
+/// What is to be printed, and whether anybody still reads.
+struct Shown {
+    by: Box<dyn Show>,
+    lost: bool,
+}
 
 impl Trial {
-    pub(super) fn new(name: String, run: impl FnOnce() -> Outcome + Send + 'static) -> Self {
-        Self(libtest_mimic::Trial::ignorable_test(name, move || {
-            completion(&run())
-        }))
+    pub(super) fn case(name: String, run: impl FnOnce() -> Outcome + Send + 'static) -> Self {
+        Self {
+            name,
+            is_case: true,
+            run: Box::new(run),
+        }
+    }
+
+    pub(super) fn invariant(name: String, run: impl FnOnce() -> Outcome + Send + 'static) -> Self {
+        Self {
+            is_case: false,
+            ..Self::case(name, run)
+        }
     }
 }
 
 /// How a case or an invariant is listed.
 pub(super) fn name(id: &str, name: &str, repetition: Option<u32>) -> String {
-    let label = label(id, name);
-    let label = printable(&label);
     match repetition {
-        Some(repetition) => format!("{label}#{repetition}"),
-        None => label.into_owned(),
+        Some(repetition) => format!("{}#{repetition}", label(id, name)),
+        None => label(id, name),
     }
 }
 
-/// Makes the outcomes and prints a line for each as it comes.
+/// Makes the outcomes and prints a line for each as it comes. If the output is closed, that stops
+/// the run.
 ///
 /// # Errors
 /// If the output was closed. The cases that were under way have then ended, too.
-pub(super) fn present(look: Look, trials: Vec<Trial>) -> Result<(), OutputLost> {
-    // One thread for each place, and one more: on a single thread libtest-mimic would print half
-    // a line before a case and the rest after it. The execution keeps the number of cases.
-    let arguments = Arguments {
-        test_threads: Some(look.threads + 1),
-        format: Some(match look.format {
-            Format::Pretty => FormatSetting::Pretty,
-            Format::Terse => FormatSetting::Terse,
-            Format::Json => FormatSetting::Json,
-        }),
-        color: Some(match look.color {
-            Color::Auto => ColorSetting::Auto,
-            Color::Always => ColorSetting::Always,
-            Color::Never => ColorSetting::Never,
-        }),
-        ..Arguments::default()
+pub(super) fn present(
+    look: Look,
+    trials: Vec<Trial>,
+    stop: &CancellationToken,
+) -> Result<(), OutputLost> {
+    let by: Box<dyn Show> = match look.format {
+        Format::Json => Box::new(Events::new()),
+        Format::Pretty | Format::Terse => {
+            let widest = trials.iter().map(|trial| trial.name.chars().count()).max();
+            let is_terse = look.format == Format::Terse;
+            Box::new(Lines::new(
+                is_terse,
+                widest.unwrap_or(0),
+                terminal::columns(),
+            ))
+        }
     };
-    let trials = trials.into_iter().map(|Trial(trial)| trial).collect();
-    // libtest-mimic panics when it cannot write; by then all of its threads have ended.
-    let presented = std::panic::catch_unwind(AssertUnwindSafe(|| {
-        // Its exit code knows no error and no known failure; ours comes from the report.
-        let _ = libtest_mimic::run(&arguments, trials);
-    }));
-    presented.map_err(|_| OutputLost)
+    let shown = Arc::new(Mutex::new(Shown { by, lost: false }));
+    let cases = trials.iter().filter(|trial| trial.is_case).count();
+    let invariants = trials.len() - cases;
+    say(&shown, stop, |by| by.begin(cases, invariants));
+    let trials = trials.into_iter().map(|trial| {
+        let (shown, stop) = (shown.clone(), stop.clone());
+        libtest_mimic::Trial::test(trial.name.clone(), move || {
+            let outcome = (trial.run)();
+            say(&shown, &stop, |by| by.outcome(&trial.name, &outcome));
+            Ok(())
+        })
+    });
+    // What it counts is nothing: no trial fails by its word.
+    let _ = libtest_mimic::run(&arguments(look.threads), trials.collect());
+    say(&shown, stop, |by| by.end());
+    if lock(&shown).lost {
+        Err(OutputLost)
+    } else {
+        Ok(())
+    }
 }
 
-fn completion(outcome: &Outcome) -> Result<Completion, Failed> {
-    let reason = || printable(outcome.reason.as_deref().unwrap_or_default()).into_owned();
-    match outcome.verdict {
-        Verdict::Pass => Ok(Completion::Completed),
-        Verdict::Known => Ok(Completion::ignored_with(format!(
-            "known failure: {}",
-            reason()
-        ))),
-        Verdict::Skip => Ok(Completion::ignored_with(reason())),
-        Verdict::Inconclusive => Ok(Completion::ignored_with(format!(
-            "inconclusive: {}",
-            reason()
-        ))),
-        Verdict::Fail | Verdict::Error | Verdict::UnexpectedPass => {
-            let failure = report::failure(outcome);
-            Err(Failed::from(printable_lines(&failure).into_owned()))
-        }
+/// One thread more than cases may run at once, whose number the execution keeps: with a single one
+/// libtest-mimic uses none.
+fn arguments(threads: usize) -> Arguments {
+    Arguments {
+        test_threads: Some(threads + 1),
+        format: Some(FormatSetting::Terse),
+        logfile: Some("/dev/null".to_owned()),
+        ..Arguments::default()
     }
+}
+
+/// Prints something, unless nobody reads.
+fn say(shown: &Mutex<Shown>, stop: &CancellationToken, what: impl FnOnce(&mut dyn Show) -> String) {
+    let mut shown = lock(shown);
+    let text = what(&mut *shown.by);
+    if !shown.lost && terminal::print_styled(&text).is_err() {
+        shown.lost = true;
+        stop.cancel();
+    }
+}
+
+fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
+    shown.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -13,6 +13,7 @@ use crate::drive::{CaseRunner, Sabotage, Session, TeardownPolicy};
 use crate::history::{Body, CaseRun, HostInstant, Request, SandboxId};
 use crate::outcome::{Outcome, RunReport, Verdict};
 use crate::plan::Planned;
+use crate::verdicts::Known;
 use crate::{host, limits};
 
 /// A plan being executed.
@@ -139,6 +140,9 @@ impl Execution {
         match ended {
             Ok(ended) => {
                 let judged = ended.judge();
+                if judged.breaks_an_invariant() {
+                    self.failed.store(true, Ordering::Relaxed);
+                }
                 telemetry::count_broken(&judged, self.session.metrics());
                 lock(&self.following).settle(judged);
             }
@@ -167,7 +171,7 @@ impl Execution {
         if self.fail_fast && self.failed.load(Ordering::Relaxed) {
             return Some((
                 Verdict::Skip,
-                "not run: --fail-fast, and a case has failed".to_owned(),
+                "not run: --fail-fast, and a case or an invariant has failed".to_owned(),
             ));
         }
         let lack = self.session.lack(&planned.case.needs);
@@ -286,6 +290,11 @@ impl Execution {
     /// The sandboxes that were kept.
     pub(super) fn kept(&self) -> Vec<SandboxId> {
         lock(&self.kept).clone()
+    }
+
+    /// The failures that are known of the runtime, as the run accepted them.
+    pub(super) fn known(&self) -> Known {
+        lock(&self.following).known().clone()
     }
 
     /// The report on all that has been recorded.

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::outcome::{RunReport, Verdict};
+use crate::outcome::{Outcome, RunReport, Verdict};
 
 /// The exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,8 @@ pub enum Exit {
     /// The command line or a case file is wrong, or a file is no history. Nothing was run.
     Usage = 2,
     /// We could not decide: the runtime cannot be reached or was lost, it has no events, the run
-    /// was interrupted, the recorded history is not whole, or a report could not be written.
+    /// was interrupted, what every case is about did not happen, the recorded history is not whole,
+    /// or a report could not be written.
     Undecided = 3,
     /// No case ran: the selection is empty, or every case was skipped.
     NothingRan = 4,
@@ -28,7 +29,8 @@ Exit codes:
   1  non-conformant: the runtime broke such a rule (or an expected failure passed)
   2  wrong usage, a wrong case file, or no history; nothing was run
   3  undecided: the runtime could not be reached or was lost, it has no events, the run was
-     interrupted, a recorded history is not whole, or a report could not be written
+     interrupted, every case was inconclusive, a recorded history is not whole, or a report
+     could not be written
   4  nothing ran: no case was selected, or all were skipped";
 
 impl Exit {
@@ -40,9 +42,10 @@ impl Exit {
             .outcomes
             .iter()
             .filter(|outcome| !outcome.is_invariant());
-        let ran = cases
+        let ran: Vec<_> = cases
             .filter(|outcome| outcome.verdict != Verdict::Skip)
-            .count();
+            .collect();
+        let is_open = |outcome: &&Outcome| outcome.verdict == Verdict::Inconclusive;
         if any(Verdict::Fail) || any(Verdict::UnexpectedPass) {
             Self::NonConformant
         } else if any(Verdict::Error)
@@ -50,11 +53,28 @@ impl Exit {
             || report.capabilities.events == Some(false)
         {
             Self::Undecided
-        } else if ran == 0 {
+        } else if ran.is_empty() {
             Self::NothingRan
+        } else if ran.iter().all(is_open) {
+            Self::Undecided
         } else {
             Self::Conformant
         }
+    }
+
+    /// The last line on a run that came to a report.
+    pub(super) fn in_words(self, report: &RunReport) -> String {
+        let known = report.count(Verdict::Known);
+        let meaning = match self {
+            Self::Conformant if known == 0 => "no MUST is broken".to_owned(),
+            Self::Conformant => format!("no MUST is broken, but for {known} known to fail"),
+            Self::NonConformant if report.count(Verdict::Fail) > 0 => "a MUST is broken".to_owned(),
+            Self::NonConformant => "what is listed as failing has passed".to_owned(),
+            Self::Usage => "wrong usage".to_owned(),
+            Self::Undecided => "undecided, see above".to_owned(),
+            Self::NothingRan => "nothing ran".to_owned(),
+        };
+        format!("exit code {}: {meaning}", self as u8)
     }
 }
 
@@ -83,5 +103,23 @@ mod tests {
         assert_eq!(exit(Some(true), Verdict::Pass), Exit::Conformant);
         assert_eq!(exit(None, Verdict::Pass), Exit::Conformant);
         assert_eq!(exit(None, Verdict::Skip), Exit::NothingRan);
+    }
+
+    #[test]
+    fn a_run_that_decides_nothing_is_never_green() {
+        let exit = |verdicts: &[Verdict]| {
+            let mut report = fixture();
+            report.faults.clear();
+            let case = |verdict: &Verdict| outcome("NEG-08", "negative::outside", *verdict);
+            let invariant = outcome("INV-01", "invariant::order", Verdict::Pass);
+            report.outcomes = verdicts.iter().map(case).chain([invariant]).collect();
+            Exit::of(&report)
+        };
+        let open = Verdict::Inconclusive;
+        assert_eq!(exit(&[open]), Exit::Undecided);
+        assert_eq!(exit(&[open, Verdict::Skip]), Exit::Undecided);
+        assert_eq!(exit(&[open, Verdict::Pass]), Exit::Conformant);
+        assert_eq!(exit(&[open, Verdict::Known]), Exit::Conformant);
+        assert_eq!(exit(&[open, Verdict::Fail]), Exit::NonConformant);
     }
 }

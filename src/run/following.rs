@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::history::CaseRun;
 use crate::outcome::{Outcome, RunReport};
 use crate::recorder::{Overrun, Reader};
-use crate::verdicts::{EndedCase, JudgedCase, Scope, Verdicts};
+use crate::verdicts::{EndedCase, JudgedCase, Known, Scope, Verdicts};
 
 /// A reader of the run's history, and what has come of it.
 #[derive(Debug)]
@@ -61,6 +61,11 @@ impl Following {
     pub(super) fn outcome(&mut self, run: CaseRun) -> Option<Outcome> {
         self.catch_up();
         self.verdicts.outcome(run)
+    }
+
+    /// The failures that are known of the runtime.
+    pub(super) fn known(&self) -> &Known {
+        self.verdicts.known()
     }
 
     /// The report of what has been said.

@@ -1,10 +1,8 @@
 //! Being told to stop: by Ctrl-C, SIGTERM or SIGHUP, or by an output that nobody reads any more.
 
 use std::io;
-use std::panic;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::thread::ThreadId;
 
 use tokio_util::sync::CancellationToken;
 
@@ -56,38 +54,4 @@ pub(super) fn watch(
         std::process::exit(Exit::Undecided as i32);
     });
     Ok(interrupts)
-}
-
-type Hook = Box<dyn Fn(&panic::PanicHookInfo<'_>) + Send + Sync>;
-
-/// While this lives, a panic of this thread, which only prints, stops the run without a word.
-pub(super) struct LostOutput {
-    previous: Arc<OnceLock<Hook>>,
-}
-
-/// libtest-mimic panics when it cannot print: then nobody reads, as after `| head`.
-pub(super) fn stop_on_lost_output(stop: &CancellationToken) -> LostOutput {
-    let printing: ThreadId = std::thread::current().id();
-    let previous: Arc<OnceLock<Hook>> = Arc::default();
-    let _ = previous.set(panic::take_hook());
-    let (stop, others) = (stop.clone(), previous.clone());
-    panic::set_hook(Box::new(move |info| {
-        if std::thread::current().id() == printing {
-            stop.cancel();
-        } else if let Some(hook) = others.get() {
-            hook(info);
-        }
-    }));
-    LostOutput { previous }
-}
-
-impl Drop for LostOutput {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            drop(panic::take_hook());
-            if let Some(previous) = Arc::get_mut(&mut self.previous).and_then(OnceLock::take) {
-                panic::set_hook(previous);
-            }
-        }
-    }
 }

@@ -1,10 +1,51 @@
-//! Reading the expectation file that the user names.
+//! The expectations that the user names: a file, or those that are built in.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::history::ExpectationFile;
-use crate::verdicts::Known;
+use crate::history::{ExpectationFile, RunInfo};
+use crate::terminal;
+use crate::verdicts::{Known, builtin_of};
+
+/// Which known failures fail no run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expectations {
+    /// Those of this repository for the runtime.
+    Builtin,
+    /// Those of a file.
+    File(PathBuf),
+}
+
+/// The same, as far as it is known before the runtime is.
+#[derive(Clone, Debug)]
+pub(super) enum Listed {
+    /// Those of a file, or none.
+    In(Option<ExpectationFile>),
+    /// Those of this repository.
+    Builtin,
+}
+
+impl Listed {
+    /// Those of a run's runtime; says so if there are none.
+    pub(super) fn of(self, info: &RunInfo) -> Option<ExpectationFile> {
+        let runtime = &info.runtime.runtime_name;
+        match self {
+            Self::In(file) => file,
+            Self::Builtin => {
+                let file = builtin_of(runtime);
+                if file.is_none() {
+                    terminal::say(&none_for(runtime));
+                }
+                file
+            }
+        }
+    }
+}
+
+/// That no expectations are built in for a runtime.
+pub(super) fn none_for(runtime: &str) -> String {
+    format!("no expectations are built in for {runtime}: none of its failures is accepted")
+}
 
 /// A file larger than this is no expectation file.
 const LARGEST_BYTES: u64 = 1 << 20;
@@ -23,8 +64,9 @@ pub enum KnownError {
     /// It is not what it should be.
     #[error(
         "the expectation file {path}: {fault}; each entry under `known:` has `case`, `reason` \
-         and `link`, and may have `sometimes`, `rate`, `expires` and `actual`; each under `faults:` has \
-         `message`, `reason` and `link`"
+         and `link`, and may have `when`, `in`, `actual`, `sometimes`, `rate`, `at-most`, `fixed-in` \
+         and `expires`; each under `faults:` has `message`, `reason` and `link`, and may have `when` \
+         and `in`"
     )]
     Parse {
         /// The file.
@@ -66,12 +108,9 @@ pub(super) fn read(
         path: path(),
         fault,
     })?;
-    let mut listed = known.known.iter().map(|entry| &entry.case);
-    match listed.find(|id| !ids.contains(id.as_str())) {
-        Some(id) => Err(KnownError::Unknown {
-            path: path(),
-            id: id.clone(),
-        }),
+    let unknown = known.ids().find(|id| !ids.contains(id)).map(str::to_owned);
+    match unknown {
+        Some(id) => Err(KnownError::Unknown { path: path(), id }),
         None => Ok((file, known)),
     }
 }

@@ -88,20 +88,32 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// One line a case; `json` is one object.
-    pub(super) fn write(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
-        let cases = &self.cases;
+    /// One line a case, and, if they are to be shown, one an invariant; `json` is one object.
+    pub(super) fn write(
+        &self,
+        format: Format,
+        with_invariants: bool,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let cases = self.cases.iter();
+        let cases = cases.map(|case| (case.id, case.name, case.title));
+        let invariants = self.invariants.iter().filter(|_| with_invariants);
+        let invariants = invariants.map(|rule| (rule.id, rule.name, rule.title));
+        let lines: Vec<_> = cases.chain(invariants).collect();
         match format {
             Format::Pretty => {
-                let width = cases.iter().map(|case| case.name.len()).max().unwrap_or(0);
-                for case in cases {
-                    let title = printable(case.title);
-                    writeln!(out, "{}  {:width$}  {title}", case.id, case.name)?;
+                let widest =
+                    |length: fn(&(&str, &str, &str)) -> usize| lines.iter().map(length).max();
+                let ids = widest(|line| line.0.len()).unwrap_or(0);
+                let names = widest(|line| line.1.len()).unwrap_or(0);
+                for (id, name, title) in lines {
+                    let title = printable(title);
+                    writeln!(out, "{id:ids$}  {name:names$}  {title}")?;
                 }
             }
             Format::Terse => {
-                for case in cases {
-                    writeln!(out, "{}: test", label(case.id, case.name))?;
+                for (id, name, _) in lines {
+                    writeln!(out, "{}: test", label(id, name))?;
                 }
             }
             Format::Json => {

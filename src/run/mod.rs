@@ -11,6 +11,7 @@ mod console;
 mod execution;
 mod exit;
 mod following;
+mod hints;
 mod interrupt;
 mod known;
 mod listing;
@@ -51,7 +52,8 @@ use execution::{Execution, ExecutionOptions};
 pub use exit::{EXIT_CODES, Exit};
 use following::Following;
 use interrupt::Interrupts;
-pub use known::KnownError;
+use known::Listed;
+pub use known::{Expectations, KnownError};
 pub use outputs::OutputError;
 use outputs::{Outputs, Places, conclude};
 pub use prepare::PrepareError;
@@ -76,18 +78,6 @@ pub enum Format {
     Json,
 }
 
-/// Whether the console is coloured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Color {
-    /// On a terminal, unless `NO_COLOR` is set.
-    #[default]
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
 /// What to run and how.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
@@ -99,8 +89,6 @@ pub struct RunOptions {
     pub threads: usize,
     /// How the console shows the run.
     pub format: Format,
-    /// Whether it is coloured.
-    pub color: Color,
     /// Where to write a JUnit report.
     pub junit: Option<PathBuf>,
     /// Where to write a JSON report.
@@ -112,7 +100,7 @@ pub struct RunOptions {
     /// Where to serve metrics meanwhile.
     pub metrics: Option<SocketAddr>,
     /// The failures that are known of this runtime.
-    pub expectations: Option<PathBuf>,
+    pub expectations: Option<Expectations>,
     /// The image to run instead of the suite's own.
     pub image: Option<String>,
     /// The runtime handler; empty for the default one.
@@ -142,7 +130,6 @@ impl RunOptions {
     fn look(&self) -> Look {
         Look {
             format: self.format,
-            color: self.color,
             threads: self.threads,
         }
     }
@@ -229,8 +216,9 @@ pub fn read_requirements(cases: Option<&Path>) -> Result<Vec<Requirement>, load:
 /// If it came to no report.
 pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
     let known = match &options.expectations {
-        Some(path) => Some(read_expectations(path, &cases)?),
-        None => None,
+        Some(Expectations::File(path)) => Listed::In(Some(read_expectations(path, &cases)?)),
+        Some(Expectations::Builtin) => Listed::Builtin,
+        None => Listed::In(None),
     };
     let planned = plan(cases, &options.selection)?;
     let history = options.history.as_deref();
@@ -241,22 +229,17 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
         history,
         judged: None,
     })?;
-    let listed = known.as_ref().map(Known::parse);
-    let listed = listed.and_then(Result::ok).unwrap_or_default();
     match run_plan(options, known, planned, &mut outputs, Shown::OnConsole) {
-        Ok(report) => {
+        Ok((report, known)) => {
             let cut = if outputs.history_is_whole() {
                 ""
             } else {
                 ", which is not whole"
             };
             let history = history.map(|path| format!("{}{cut}", path.display()));
-            Ok(conclude(
-                options.format,
-                outputs,
-                (&report, &listed),
-                history,
-            ))
+            let reports = [report];
+            let told = (&reports[..], &known);
+            Ok(conclude(options.format, outputs, told, history))
         }
         Err(fault) => Err(fault),
     }
@@ -286,11 +269,11 @@ enum Shown {
 
 fn run_plan(
     options: &RunOptions,
-    known: Option<ExpectationFile>,
+    known: Listed,
     planned: Vec<Planned>,
     outputs: &mut Outputs,
     shown: Shown,
-) -> Result<RunReport, RunError> {
+) -> Result<(RunReport, Known), RunError> {
     let reactor = options.tested.reactor()?;
     let runtime = reactor.runtime();
     // Whatever is done here is done at the reactor's time.
@@ -316,7 +299,7 @@ fn run_plan(
     let invariants = invariants(&options.selection);
     let image = session.options().image.as_str();
     let found = (image, foreign_pods, session.audience());
-    let mut plan = announce::plan(options, &planned, &invariants, known, found);
+    let mut plan = announce::plan(options, &planned, &invariants, known.of(&info), found);
     plan.offers = session.offers();
     if shown == Shown::OnConsole {
         announce::announce(&info, &plan, session.no_events(), reactor.is_simulated());
@@ -331,7 +314,7 @@ fn run_plan(
     let lost = match shown {
         Shown::OnConsole => reactor.drive_during(|handle| {
             let trials = trials(planned, &invariants, &execution, handle);
-            present(options.look(), trials, &stop)
+            console::present(options.look(), trials, &stop).is_err()
         }),
         Shown::Nowhere => runtime.block_on(rehearsal::execute(planned, &invariants, &execution)),
     };
@@ -352,7 +335,7 @@ fn run_plan(
     if !reactor.is_simulated() {
         tell_kept(&info, &kept);
     }
-    Ok(report)
+    Ok((report, execution.known()))
 }
 
 /// What signals do to a run; nothing if nobody sees it and it takes no time.
@@ -437,21 +420,15 @@ fn trials(
         let (execution, handle) = (execution.clone(), handle.clone());
         let name = console::name(&planned.case.id, &planned.case.name, planned.repetition);
         let run = move || handle.block_on(execution.case(place, &planned));
-        trials.push(Trial::new(name, run));
+        trials.push(Trial::case(name, run));
     }
     for (place, invariant) in invariants.iter().enumerate() {
         let (execution, handle) = (execution.clone(), handle.clone());
         let name = console::name(invariant.id, invariant.name, None);
         let judge = move || handle.block_on(execution.invariant(cases + place));
-        trials.push(Trial::new(name, judge));
+        trials.push(Trial::invariant(name, judge));
     }
     trials
-}
-
-/// Executes the plan; returns whether the output was closed meanwhile.
-fn present(look: Look, trials: Vec<Trial>, stop: &CancellationToken) -> bool {
-    let _hook = interrupt::stop_on_lost_output(stop);
-    console::present(look, trials).is_err()
 }
 
 /// Says what was left for a look, and how it goes away.

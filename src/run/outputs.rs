@@ -95,13 +95,15 @@ impl Outputs {
         places.map(Path::to_owned).collect()
     }
 
-    /// Writes each report that can be written. `known` is what the run was judged by.
-    pub(super) fn write(self, report: &RunReport, known: &Known) -> Written {
+    /// Writes each report that can be written: of the first one, and the expectation file of all.
+    /// `known` is what they were judged by.
+    pub(super) fn write(self, reports: &[RunReport], known: &Known) -> Written {
+        let report = &reports[0];
         let mut written = Written::default();
         written.add(self.junit, |out| report::junit::write(report, out));
         written.add(self.json, |out| report::json::write(report, out));
         written.add(self.expectations, |out| {
-            out.write_all(verdicts::expectations(report, known).as_bytes())
+            out.write_all(verdicts::expectations(reports, known).as_bytes())
         });
         written
     }
@@ -130,10 +132,11 @@ pub(super) fn remove(files: &[PathBuf]) {
 pub(super) fn conclude(
     format: Format,
     outputs: Outputs,
-    (report, known): (&RunReport, &Known),
+    (reports, known): (&[RunReport], &Known),
     history: Option<String>,
 ) -> Exit {
-    let written = outputs.write(report, known);
+    let report = &reports[0];
+    let written = outputs.write(reports, known);
     let mut summary = report::summary(report);
     for line in written.lines {
         summary.push_str(&line);
@@ -142,6 +145,12 @@ pub(super) fn conclude(
     if let Some(history) = history {
         summary.extend(["history: ", &history, "\n"]);
     }
+    let exit = match Exit::of(report) {
+        Exit::Conformant if !written.faults.is_empty() => Exit::Undecided,
+        exit => exit,
+    };
+    summary.push_str(&exit.in_words(report));
+    summary.push('\n');
     if format == Format::Json {
         terminal::say(summary.trim_end());
     } else {
@@ -151,8 +160,5 @@ pub(super) fn conclude(
     for fault in &written.faults {
         terminal::say(&format!("error: {fault}"));
     }
-    match Exit::of(report) {
-        Exit::Conformant if !written.faults.is_empty() => Exit::Undecided,
-        exit => exit,
-    }
+    exit
 }

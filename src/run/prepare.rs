@@ -180,7 +180,8 @@ pub(super) async fn prepare(
     let needs = planned.iter().flat_map(|planned| &planned.case.needs);
     let needs: BTreeSet<Need> = needs.copied().collect();
     match session.ensure_stream().await {
-        Err(fault) if fault.is_refusal() && needs.contains(&Need::NoEvents) => {
+        // Whatever is selected, that is said of each case, and in the reports.
+        Err(fault) if fault.is_refusal() => {
             session.do_without_events(fault.to_string());
         }
         opened => {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use super::execution::Execution;
+use super::known::Listed;
 use super::outputs::{Outputs, Places};
 use super::{RunError, RunOptions, Shown, Tested, plan, run_plan};
 use crate::case::{Case, Need};
@@ -72,13 +73,9 @@ pub fn rehearse(rehearsal: Rehearsal, cases: Vec<Case>) -> Result<RunReport, Run
         history: rehearsal.history.as_deref(),
         ..Places::default()
     })?;
-    run_plan(
-        &options,
-        rehearsal.known,
-        planned,
-        &mut outputs,
-        Shown::Nowhere,
-    )
+    let known = Listed::In(rehearsal.known);
+    let (report, _) = run_plan(&options, known, planned, &mut outputs, Shown::Nowhere)?;
+    Ok(report)
 }
 
 /// Executes the plan, then judges the invariants. Nothing is printed that could get lost.

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
+use super::hints;
 use super::listing::Listing;
 use super::{Format, RunError};
 use crate::case::{Case, Requirement};
@@ -25,10 +26,16 @@ pub fn list(
     format: Format,
     out: &mut dyn Write,
 ) -> Result<(), RunError> {
-    let planned = plan(cases, selection)?;
+    let mut planned = plan(cases, selection)?;
+    if selection.names_invariants() && selection.names_no_case() {
+        planned.clear();
+    }
+    // They judge every case, but are not what a filter of cases asks for.
+    let is_of_cases = selection.only.is_some() || !selection.filters.is_empty();
+    let shown = !is_of_cases || selection.names_invariants();
     let invariants = invariants(selection);
     let listing = Listing::of(&planned, &invariants, requirements);
-    Ok(listing.write(format, out)?)
+    Ok(listing.write(format, shown, out)?)
 }
 
 /// The selected cases, in the order in which they run.
@@ -36,10 +43,32 @@ pub fn list(
 /// # Errors
 /// If there are none.
 pub(super) fn plan(cases: Vec<Case>, selection: &Selection) -> Result<Vec<Planned>, RunError> {
+    if let Some(fault) = of_no_effect(selection, &cases) {
+        return Err(fault);
+    }
     if !cases.iter().any(|case| selection.takes(&Facts::of(case))) {
         return Err(nothing_selected(selection, &cases));
     }
     Ok(selection.plan(cases))
+}
+
+/// A filter that takes nothing of any tier and for any profile: a typing error, for which nothing
+/// else shall run, either.
+fn of_no_effect(selection: &Selection, cases: &[Case]) -> Option<RunError> {
+    let mut all: Vec<_> = cases.iter().map(Facts::of).collect();
+    for invariant in INVARIANTS {
+        all.push(facts_of(invariant));
+    }
+    let takes_any = |filter: &&String| {
+        all.iter()
+            .any(|facts| facts.is_taken_by(filter, selection.exact))
+    };
+    let filter = selection.filters.iter().find(|filter| !takes_any(filter))?;
+    let hint = match hints::of(filter, &all) {
+        Some(meant) => format!("did you mean {meant}?"),
+        None => "`--list` shows all there are".to_owned(),
+    };
+    Some(RunError::NothingSelected(format!("`{filter}`; {hint}")))
 }
 
 /// Why none of these cases is selected.
@@ -142,7 +171,6 @@ pub fn failed_in(report: &Path, cases: &[Case]) -> Result<BTreeSet<String>, Reru
 
 /// The selected invariants.
 pub(super) fn invariants(selection: &Selection) -> Vec<&'static Invariant> {
-    let left_out = |invariant: &&Invariant| selection.leaves_out(&facts_of(invariant));
-    let all = INVARIANTS.iter();
-    all.filter(|invariant| !left_out(invariant)).collect()
+    let wanted = |invariant: &&Invariant| selection.judges_by(&facts_of(invariant));
+    INVARIANTS.iter().filter(wanted).collect()
 }

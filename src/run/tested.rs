@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Color, Format, PrepareError, RunOptions};
+use super::{Format, PrepareError, RunOptions};
 use crate::cri::{self, ConnectError, Endpoint, Listener, SocketError};
 use crate::drive::{Offered, Sabotage, TeardownPolicy};
 use crate::host::{Kernel, Reactor};
@@ -98,7 +98,6 @@ impl RunOptions {
             selection,
             threads,
             format: Format::default(),
-            color: Color::default(),
             junit: None,
             json: None,
             write_expectations: None,

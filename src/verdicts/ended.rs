@@ -1,15 +1,16 @@
 //! A case that is over, and what the oracle says of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::findings::{Found, Sort, find, slice};
-use super::known::Known;
+use super::known::{Decided, Known};
 use super::plan::{Execution, Readable};
-use crate::history::{CaseHistory, CaseRun, Entry, Request, Seq};
+use super::tallies::Tally;
+use crate::history::{Body, CaseHistory, CaseRun, Entry, Reply, Request, Seq, SubjectKind};
 use crate::oracle::{self, Undecided};
-use crate::outcome::{Latency, Level, Outcome, Profile, Verdict};
+use crate::outcome::{LAST_SHOWN, Latency, Level, Outcome, Profile, Seen, Verdict, Violation};
 
 /// A case that is over and has not been judged.
 #[derive(Debug)]
@@ -19,6 +20,7 @@ pub struct EndedCase {
     pub(super) began: Arc<Entry>,
     pub(super) ended: Arc<Entry>,
     pub(super) known: Arc<Known>,
+    pub(super) hints: Arc<Known>,
     pub(super) profiles: Arc<[Profile]>,
     /// Of which earlier cases have told enough: no evidence is looked for.
     pub(super) told: Arc<BTreeSet<Sort>>,
@@ -36,12 +38,31 @@ pub struct JudgedCase {
     pub(super) latencies: Vec<Latency>,
     /// The largest message of an event of the case.
     pub(super) largest_event: u32,
+    /// How many containers it made.
+    pub(super) containers: usize,
+    /// It broke an invariant that binds, as no expectation file says.
+    breaks_an_invariant: bool,
 }
 
 impl JudgedCase {
     /// The ids of the invariants that the case has broken, each as often as it has.
     pub fn broken_invariants(&self) -> impl Iterator<Item = &str> {
         self.found.iter().map(Found::rule)
+    }
+
+    /// Whether its history breaks an invariant that is a MUST, and is not known to.
+    #[must_use]
+    pub fn breaks_an_invariant(&self) -> bool {
+        self.breaks_an_invariant
+    }
+
+    pub(super) fn tally(&self) -> Tally {
+        Tally {
+            case: self.outcome.id.clone(),
+            ended: self.ended,
+            containers: self.containers,
+            seen: self.outcome.seen.clone(),
+        }
     }
 }
 
@@ -71,18 +92,25 @@ impl EndedCase {
             };
             outcome.violations = judgement.violations;
             outcome.advice = judgement.advice;
-            outcome.evidence = slice(history, outcome.violations.iter().chain(&outcome.advice));
-            let actual = outcome.violations.iter().map(|found| found.actual.clone());
-            outcome.seen = actual.collect();
+            outcome.evidence = if outcome.verdict == Verdict::Error {
+                last_of_steps(history)
+            } else {
+                slice(history, outcome.violations.iter().chain(&outcome.advice))
+            };
+            outcome.seen = seen(&outcome.violations);
             let cap = case.levels.highest_of(&self.profiles);
             if !outcome.cap(cap.unwrap_or(Level::May)) {
-                self.known.apply(&mut outcome);
+                self.known.apply(&mut outcome, &Decided::default());
             }
+            outcome.hint = hint(&outcome, &self.hints);
             let judged = (&*case.id, &case.levels, &*self.profiles);
             found = find(judged, history, &self.known, &self.told);
             latencies = oracle::latencies(case, history, self.call_deadline);
         }
+        let breaks = |found: &Found| !found.is_listed() && found.binds(&self.profiles);
         JudgedCase {
+            breaks_an_invariant: found.iter().any(breaks),
+            containers: containers(&self.history),
             run: self.run(),
             ended: self.ended.seq,
             outcome,
@@ -90,6 +118,66 @@ impl EndedCase {
             latencies,
             largest_event: self.history.largest_event(),
         }
+    }
+}
+
+/// What was seen, and of how many containers or sandboxes.
+fn seen(violations: &[Violation]) -> BTreeMap<Seen, usize> {
+    let mut subjects = BTreeMap::<Seen, BTreeSet<&str>>::new();
+    for violation in violations {
+        let seen = Seen {
+            actual: violation.actual.clone(),
+            case: None,
+        };
+        subjects.entry(seen).or_default().insert(&violation.subject);
+    }
+    let counted = subjects.into_iter();
+    counted
+        .map(|(seen, subjects)| (seen, subjects.len()))
+        .collect()
+}
+
+/// That a failure is known of the runtime, if it is.
+pub(super) fn hint(outcome: &Outcome, hints: &Known) -> Option<String> {
+    if outcome.verdict != Verdict::Fail {
+        return None;
+    }
+    hints.explanation(outcome)
+}
+
+fn containers(history: &CaseHistory) -> usize {
+    let subjects = history.subjects().iter();
+    let containers = subjects.filter(|subject| matches!(subject.kind, SubjectKind::Container(_)));
+    containers.count()
+}
+
+/// What happened last before the steps ended, behind what names the subjects.
+fn last_of_steps(history: &CaseHistory) -> Vec<Arc<Entry>> {
+    /// Entries to show names with, and the last ones.
+    const ENTRIES: usize = 60;
+    let of_steps = history.entries().iter();
+    let of_steps: Vec<_> = of_steps
+        .filter(|entry| history.within_steps(entry.seq))
+        .collect();
+    let last = of_steps.len().saturating_sub(LAST_SHOWN);
+    let entries = of_steps.into_iter().enumerate();
+    let kept = entries.filter(|(at, entry)| *at >= last || names_a_subject(&entry.body));
+    let kept: Vec<_> = kept.map(|(_, entry)| entry.clone()).collect();
+    kept[kept.len().saturating_sub(ENTRIES)..].to_vec()
+}
+
+fn names_a_subject(body: &Body) -> bool {
+    match body {
+        Body::CallBegan { request, .. } => {
+            matches!(
+                request,
+                Request::CreateContainer(_) | Request::RunSandbox(_)
+            )
+        }
+        Body::CallEnded { result, .. } => {
+            matches!(result, Ok(Reply::Container(_) | Reply::Sandbox(_)))
+        }
+        _ => false,
     }
 }
 

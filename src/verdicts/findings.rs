@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::known::Known;
 use crate::history::{CaseHistory, CaseRun, Entry, Observed, Seq};
 use crate::oracle::{self, INVARIANTS, WholeRun};
-use crate::outcome::{Level, Levels, Outcome, Profile, Verdict, Violation};
+use crate::outcome::{Level, Levels, Outcome, Profile, Seen, Verdict, Violation};
 
 /// The most violations of one invariant that are told in full.
 const TOLD_VIOLATIONS: usize = 5;
@@ -43,9 +43,40 @@ pub(super) struct Found {
 }
 
 impl Found {
+    /// One without evidence yet.
+    fn new(violation: Violation, case: Option<Arc<str>>, known: &Known) -> Self {
+        let mut found = Self {
+            levels: levels_of(&violation.rule),
+            violation,
+            evidence: Vec::new(),
+            case,
+            listed: false,
+        };
+        found.listed = known.lists(found.rule(), &found.seen());
+        found
+    }
+
     /// The invariant's id.
     pub(super) fn rule(&self) -> &str {
         &self.violation.rule
+    }
+
+    /// Whether it is listed as known.
+    pub(super) fn is_listed(&self) -> bool {
+        self.listed
+    }
+
+    /// Whether it convicts the runtime in one of these profiles.
+    pub(super) fn binds(&self, profiles: &[Profile]) -> bool {
+        let binds = self.levels.highest_of(profiles);
+        binds == Some(Level::Must) && self.violation.level == Level::Must
+    }
+
+    fn seen(&self) -> Seen {
+        Seen {
+            actual: self.violation.actual.clone(),
+            case: self.case.clone(),
+        }
     }
 
     fn sort(&self) -> Sort {
@@ -88,13 +119,7 @@ impl Findings {
     pub(super) fn take_in_late(&mut self, ended: Seq, whole_run: &WholeRun, known: &Known) {
         let told: Vec<Violation> = self.all().map(|found| found.violation.clone()).collect();
         let late = whole_run.violations(&told).into_iter();
-        let late = late.map(|violation| Found {
-            listed: known.lists(&violation.rule, &violation.actual),
-            levels: levels_of(&violation.rule),
-            violation,
-            evidence: Vec::new(),
-            case: None,
-        });
+        let late = late.map(|violation| Found::new(violation, None, known));
         self.found.insert(ended, (None, late.collect()));
     }
 
@@ -135,8 +160,9 @@ impl Findings {
         }
         outcome.evidence.sort_by_key(|entry| entry.seq);
         outcome.evidence.dedup_by_key(|entry| entry.seq);
-        let seen = found().map(|found| found.violation.actual.clone());
-        outcome.seen = seen.collect();
+        for found in found() {
+            *outcome.seen.entry(found.seen()).or_default() += 1;
+        }
     }
 
     fn all(&self) -> impl Iterator<Item = &Found> {
@@ -156,24 +182,17 @@ pub(super) fn find(
     let of_case = |mut violation: Violation| {
         let levels = levels_of(&violation.rule).capped_by(levels);
         violation.level = levels.highest_of(profiles).unwrap_or(Level::May);
-        let listed = known.lists(&violation.rule, &violation.actual);
-        let sort = (violation.rule.clone(), listed, violation.level);
+        let mut found = Found::new(violation, Some(id.clone()), known);
+        found.levels = levels;
+        let sort = found.sort();
         let is_enough = enough.contains(&sort);
         let told = told.entry(sort).or_default();
         *told += 1;
-        let evidence = if *told > TOLD_VIOLATIONS || is_enough {
-            Vec::new()
-        } else {
-            slice(history, [&violation])
-        };
-        violation.subject = format!("{} in {case}", violation.subject);
-        Found {
-            violation,
-            evidence,
-            case: Some(id.clone()),
-            listed,
-            levels,
+        if *told <= TOLD_VIOLATIONS && !is_enough {
+            found.evidence = slice(history, [&found.violation]);
         }
+        found.violation.subject = format!("{} in {case}", found.violation.subject);
+        found
     };
     let violations = oracle::invariants(history).into_iter();
     violations.map(of_case).collect()

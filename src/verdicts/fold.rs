@@ -1,19 +1,20 @@
 //! A run's history, folded entry by entry into its report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ended::{EndedCase, JudgedCase};
+use super::ended::{EndedCase, JudgedCase, hint};
 use super::findings::Findings;
-use super::known::Known;
+use super::known::{Decided, Known, KnownFailure, Losses};
 use super::plan::{Execution, Plan, blank_invariant};
+use super::tallies::Tallies;
 use crate::history::{
     Body, CallId, CaseHistory, CaseRun, Entry, HostInstant, Request, RunEnd, RunInfo, Seq,
 };
 use crate::limits;
 use crate::oracle::{Invariant, Measuring, WholeRun};
-use crate::outcome::{Largest, Latency, Level, Limit, Outcome, RunReport, Verdict, Worst};
+use crate::outcome::{Largest, Latency, Level, Limit, Outcome, REMOVED, RunReport, Verdict, Worst};
 use crate::plan::Selection;
 
 /// What of a run is asked for.
@@ -21,8 +22,20 @@ use crate::plan::Selection;
 pub struct Scope {
     /// Which of its cases and invariants.
     pub selection: Selection,
-    /// The failures that are known, instead of those that the run was told.
-    pub known: Option<Known>,
+    /// Which failures are accepted.
+    pub accepted: Accepted,
+}
+
+/// Which known failures fail no run.
+#[derive(Clone, Debug, Default)]
+pub enum Accepted {
+    /// Those that the run accepted when it was recorded.
+    #[default]
+    Recorded,
+    /// These.
+    Listed(Box<Known>),
+    /// Those that are built in for the runtime.
+    Builtin,
 }
 
 /// All that a history has said so far.
@@ -43,6 +56,7 @@ pub struct Verdicts {
     /// How long things took in each case that was judged.
     latencies: BTreeMap<CaseRun, Vec<Latency>>,
     largest_events: BTreeMap<CaseRun, u32>,
+    tallies: Tallies,
     measuring: Measuring,
     whole_run: WholeRun,
     /// When the run had listened to what comes late.
@@ -63,7 +77,6 @@ impl Verdicts {
     #[must_use]
     pub fn new(scope: Scope) -> Self {
         Self {
-            plan: Plan::untold(&scope.selection),
             scope,
             ..Self::default()
         }
@@ -77,10 +90,10 @@ impl Verdicts {
         match &entry.body {
             Body::RunBegan(info) => {
                 (self.info, self.began) = (RunInfo::clone(info), entry.at);
+                self.plan = Plan::untold((&self.info, self.began), &self.scope);
             }
             Body::RunPlanned(plan) => {
-                let Scope { selection, known } = &self.scope;
-                self.plan = Plan::of(plan, self.began, selection, known.as_ref());
+                self.plan = Plan::of(plan, (&self.info, self.began), &self.scope);
             }
             Body::CaseBegan {
                 case,
@@ -118,6 +131,7 @@ impl Verdicts {
             began: open.began,
             ended: entry.clone(),
             known: self.plan.known.clone(),
+            hints: self.plan.hints.clone(),
             profiles: self.plan.profiles.clone(),
             told: self.found.told_in_full(),
             call_deadline: self.info.call_deadline,
@@ -126,6 +140,7 @@ impl Verdicts {
 
     /// Takes in the verdict on a case that has ended.
     pub fn settle(&mut self, judged: JudgedCase) {
+        self.tallies.take_in(judged.run, judged.tally());
         self.found.take_in(judged.run, judged.ended, judged.found);
         self.spans.remove(&judged.run);
         self.latencies.insert(judged.run, judged.latencies);
@@ -136,7 +151,9 @@ impl Verdicts {
     /// What has been said of a case; of an invariant once the cases have ended.
     #[must_use]
     pub fn outcome(&self, run: CaseRun) -> Option<Outcome> {
-        let told = self.outcomes.get(&run).cloned();
+        let told = self.outcomes.get(&run);
+        let told =
+            told.map(|told| self.bounded(told.clone(), |entry| self.tallies.of_case(run, entry)));
         let mut invariants = self.plan.invariants.iter();
         told.or_else(|| {
             let (_, invariant) = invariants.find(|(number, _)| *number == run)?;
@@ -161,7 +178,7 @@ impl Verdicts {
     pub fn outcomes(&self) -> Vec<Outcome> {
         let cases = self.plan.executions.iter();
         let cases = cases.map(|(run, execution)| {
-            let told = self.outcomes.get(run).cloned();
+            let told = self.outcome(*run);
             told.unwrap_or_else(|| self.never_ended(*run, execution))
         });
         let invariants = self.plan.invariants.iter();
@@ -188,7 +205,7 @@ impl Verdicts {
                     .iter_mut()
                     .flat_map(|outcome| &mut outcome.leftovers);
                 if end.removed {
-                    leftovers.for_each(|left| left.push_str("; removed at the end of the run"));
+                    leftovers.for_each(|left| left.insert_str(0, REMOVED));
                 }
             }
             None if damage.is_none() && self.ends_early() => {
@@ -339,6 +356,7 @@ impl Verdicts {
         self.found.forget(run);
         self.latencies.remove(&run);
         self.largest_events.remove(&run);
+        self.tallies.forget(run);
         let outcome = Outcome {
             verdict,
             reason: Some(reason.to_owned()),
@@ -354,12 +372,12 @@ impl Verdicts {
         self.found.tell(invariant.id, &mut outcome);
         let mut cases = self.plan.executions.keys();
         let ran = cases.any(|run| match self.outcomes.get(run) {
-            Some(outcome) => outcome.verdict != Verdict::Skip,
+            Some(outcome) => !matches!(outcome.verdict, Verdict::Skip | Verdict::Error),
             None => self.open.contains_key(run),
         });
-        if !ran {
+        if !ran && outcome.verdict == Verdict::Pass {
             outcome.verdict = Verdict::Skip;
-            outcome.reason = Some("no case ran".to_owned());
+            outcome.reason = Some("no case ran to its end".to_owned());
         } else if outcome.verdict == Verdict::Pass && self.plan.told && self.cases_ended.is_none() {
             outcome.verdict = Verdict::Inconclusive;
             outcome.reason = Some("it holds as far as the history goes".to_owned());
@@ -369,7 +387,45 @@ impl Verdicts {
         // What is broken only where it is no MUST is neither a failure nor mended.
         let is_broken = !outcome.violations.is_empty() || outcome.advice.is_empty();
         if !is_capped && is_broken {
-            self.plan.known.apply(&mut outcome);
+            self.plan.known.apply(&mut outcome, &self.decided());
+        }
+        outcome.hint = hint(&outcome, &self.plan.hints);
+        let seen = outcome.clone();
+        self.bounded(outcome, |entry| self.tallies.of_invariant(&seen, entry))
+    }
+
+    /// The cases all of whose executions have come to a verdict of the oracle's.
+    fn decided(&self) -> Decided<'_> {
+        let mut cases = BTreeSet::new();
+        let mut open = BTreeSet::new();
+        for (run, execution) in &self.plan.executions {
+            let verdict = self.outcomes.get(run).map(|outcome| outcome.verdict);
+            let is_open = verdict.is_none_or(|verdict| {
+                matches!(
+                    verdict,
+                    Verdict::Skip | Verdict::Error | Verdict::Inconclusive
+                )
+            });
+            let sort = if is_open { &mut open } else { &mut cases };
+            sort.insert(execution.case.id());
+        }
+        Decided {
+            all: open.is_empty() && !self.plan.partial,
+            cases: cases.difference(&open).copied().collect(),
+        }
+    }
+
+    /// An outcome that is known is none if a race was lost more often than is known.
+    fn bounded(&self, mut outcome: Outcome, losses: impl Fn(&KnownFailure) -> Losses) -> Outcome {
+        let known = match outcome.verdict {
+            Verdict::Known => &self.plan.known,
+            Verdict::Fail if outcome.hint.is_some() => &self.plan.hints,
+            _ => return outcome,
+        };
+        if let Some(reason) = known.broken_bound(&outcome, losses) {
+            outcome.verdict = Verdict::Fail;
+            outcome.reason = Some(reason);
+            outcome.hint = None;
         }
         outcome
     }

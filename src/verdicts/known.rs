@@ -1,25 +1,39 @@
 //! Expectation files: the failures that are known of a runtime, each with its reason and evidence.
 
+mod entry;
+mod read;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod texts;
+mod versions;
+mod when;
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
-pub use terms::{Day, Rate};
+use serde::Deserialize;
 
-use crate::history::{ExpectationFile, HostInstant};
-use crate::outcome::{Outcome, Verdict};
+pub use entry::{KnownFailure, KnownFault};
+pub use terms::{Bound, Day, Rate};
+pub use texts::Texts;
+pub(super) use texts::stable;
+pub use when::{RuntimeFacts, When};
 
-/// The shortest part of a message that may tell a fault, in bytes.
-const SHORTEST_MESSAGE: usize = 12;
+use crate::history::HostInstant;
+use crate::outcome::{Outcome, Seen, Verdict};
 
 /// The known failures of one runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a file with `runtime:` and `known:`, and perhaps `faults:`"
+)]
 pub struct Known {
-    /// What this is the file of, for people.
+    /// What this is the file of: of a built-in one the name by which the runtime calls itself.
     pub runtime: String,
+    /// Of how many runs the file is made, as long as nobody has finished it.
+    #[serde(default)]
+    pub runs: Option<u32>,
     /// The failures.
     pub known: Vec<KnownFailure>,
     /// What goes wrong with it now and then, so that a case cannot be decided.
@@ -27,126 +41,60 @@ pub struct Known {
     pub faults: Vec<KnownFault>,
     #[serde(skip)]
     path: String,
-    /// Not all cases run: an invariant may hold because the case that breaks it is left out.
     #[serde(skip)]
-    partial: bool,
-    /// When the run began that is judged by it.
-    #[serde(skip)]
-    began: HostInstant,
+    run: JudgedRun,
 }
 
-/// One known failure.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct KnownFailure {
-    /// The id of the case or invariant that fails.
-    pub case: String,
-    /// Why it does.
-    pub reason: String,
-    /// Where more is told of it: an issue, or the runtime's source.
-    pub link: String,
-    /// A race: it fails in some runs and passes in others, and both are as expected.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub sometimes: bool,
-    /// The same, with how often it was seen to fail.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
-    /// The last day on which the entry counts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires: Option<Day>,
-    /// What the failure says was seen, one text or several; any other failure of the case is no
-    /// known one. All are, if this is absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub actual: Option<Actual>,
+/// The run that is judged by a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JudgedRun {
+    /// What it knows of the runtime.
+    pub facts: RuntimeFacts,
+    /// When it began.
+    pub began: HostInstant,
+    /// Not all cases run: a fault may not come because the case that meets it is left out.
+    pub partial: bool,
 }
 
-/// A call that fails now and then, though the case has done nothing to make it fail.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct KnownFault {
-    /// A part of what the call's failure says.
-    pub message: String,
-    /// Why it fails.
-    pub reason: String,
-    /// Where more is told of it.
-    pub link: String,
+/// Which cases came to a verdict of the oracle's: what an invariant's pass is a proof of.
+#[derive(Clone, Debug, Default)]
+pub struct Decided<'a> {
+    /// Their ids.
+    pub cases: BTreeSet<&'a str>,
+    /// Whether these are all that there are.
+    pub all: bool,
 }
 
-impl KnownFailure {
-    /// Whether it has expired at a moment.
-    #[must_use]
-    pub fn is_over(&self, at: HostInstant) -> bool {
-        self.expires.as_ref().is_some_and(|day| day.is_over(at))
-    }
-
-    /// Whether it is of a failure that says that this was seen.
-    fn covers(&self, seen: &str) -> bool {
-        let actual = self.actual.as_ref();
-        actual.is_none_or(|actual| actual.texts().any(|actual| actual == seen))
-    }
-
-    /// Whether its case may pass as well.
-    fn is_race(&self) -> bool {
-        self.sometimes || self.rate.is_some()
-    }
-}
-
-/// One text, or a list of them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Actual {
-    /// Always the same.
-    One(String),
-    /// Any of these.
-    AnyOf(Vec<String>),
-}
-
-impl Actual {
-    /// All the texts.
-    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
-        let texts = match self {
-            Self::One(actual) => std::slice::from_ref(actual),
-            Self::AnyOf(any) => any,
-        };
-        texts.iter().map(String::as_str)
-    }
+/// How often a race was lost, and in how many containers it could have been.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// So many findings,
+    pub findings: usize,
+    /// in so many containers.
+    pub containers: usize,
 }
 
 impl Known {
-    /// Reads the text of an expectation file.
-    ///
-    /// # Errors
-    /// If it is malformed: where, and how.
-    pub fn parse(file: &ExpectationFile) -> Result<Self, String> {
-        let known: Self = serde_yaml::from_str(&file.text).map_err(|fault| fault.to_string())?;
-        let mut messages = known.faults.iter().map(|fault| &fault.message);
-        if let Some(message) = messages.find(|message| message.len() < SHORTEST_MESSAGE) {
-            return Err(format!(
-                "faults: `{message}` would excuse too much: a message has at least \
-                 {SHORTEST_MESSAGE} bytes"
-            ));
-        }
-        Ok(Self {
-            path: file.path.clone(),
-            ..known
-        })
-    }
-
-    /// The same for a run that began then, and may have left cases out.
-    #[must_use]
-    pub fn for_a_run(self, began: HostInstant, partial: bool) -> Self {
+    /// The same under another name.
+    pub(super) fn named(self, path: &str) -> Self {
         Self {
-            partial,
-            began,
+            path: path.to_owned(),
             ..self
         }
     }
 
-    /// What is to be told of entries that count no more, and of faults that none of the run's
+    /// The same for a run. Without it no entry with a condition counts.
+    #[must_use]
+    pub fn for_a_run(self, run: JudgedRun) -> Self {
+        Self { run, ..self }
+    }
+
+    /// What is to be said of entries that count no more, and of faults that none of the run's
     /// outcomes has met, one sentence each.
     #[must_use]
     pub fn notes(&self, outcomes: &[Outcome]) -> Vec<String> {
-        let over = self.known.iter().filter(|entry| entry.is_over(self.began));
+        let here = self.known.iter().filter(|entry| self.concerns(entry));
+        let over = here.filter(|entry| entry.is_over(self.run.began));
         let told = over.filter_map(|entry| {
             let (path, case, day) = (&self.path, &entry.case, entry.expires.as_ref()?);
             Some(format!(
@@ -160,13 +108,14 @@ impl Known {
     /// A part of the cases need not meet them all.
     fn stale_faults<'a>(&'a self, outcomes: &'a [Outcome]) -> impl Iterator<Item = String> + 'a {
         let is_met = |fault: &KnownFault| {
-            let mut excused = outcomes.iter().filter_map(|outcome| {
-                let is_open = outcome.verdict == Verdict::Inconclusive;
-                outcome.reason.as_deref().filter(|_| is_open)
-            });
-            excused.any(|reason| reason.contains(&fault.message))
+            let open = |outcome: &&Outcome| outcome.verdict == Verdict::Inconclusive;
+            let mut excused = outcomes.iter().filter(open);
+            excused.any(|outcome| {
+                let reason = outcome.reason.as_deref();
+                reason.is_some_and(|reason| fault.explains(&outcome.id, reason))
+            })
         };
-        let listed = self.faults.iter().filter(|_| !self.partial);
+        let listed = self.faults_here().filter(|_| !self.run.partial);
         let stale = listed.filter(move |fault| !is_met(fault));
         stale.map(|KnownFault { message, .. }| {
             format!(
@@ -177,59 +126,125 @@ impl Known {
         })
     }
 
-    /// Whether a failure of this case or invariant, which says that this was seen, is listed.
-    #[must_use]
-    pub fn lists(&self, id: &str, seen: &str) -> bool {
-        self.entry_of(id).is_some_and(|entry| entry.covers(seen))
+    fn faults_here(&self) -> impl Iterator<Item = &KnownFault> {
+        let holds = |when: &When| when.holds(&self.run.facts);
+        let faults = self.faults.iter();
+        faults.filter(move |fault| fault.when.as_ref().is_none_or(holds))
     }
 
-    /// The entry that counts for a case or an invariant.
-    fn entry_of(&self, id: &str) -> Option<&KnownFailure> {
-        let entry = self.known.iter().find(|entry| entry.case == id)?;
-        (!entry.is_over(self.began)).then_some(entry)
+    /// The ids of all cases and invariants that are named.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        let of_entries = self.known.iter();
+        let of_entries = of_entries.flat_map(|entry| {
+            let cases = entry.cases.iter().flat_map(Texts::iter);
+            cases.chain([&*entry.case])
+        });
+        let of_faults = self.faults.iter().flat_map(|fault| &fault.cases);
+        of_entries.chain(of_faults.flat_map(Texts::iter))
+    }
+
+    /// Whether an entry is of the run's runtime.
+    #[must_use]
+    pub fn concerns(&self, entry: &KnownFailure) -> bool {
+        let when = entry.when.as_ref();
+        when.is_none_or(|when| when.holds(&self.run.facts))
+    }
+
+    /// The entries of a case or an invariant that count for the run.
+    pub fn of<'a>(&'a self, id: &'a str) -> impl Iterator<Item = &'a KnownFailure> {
+        let entries = self.known.iter().filter(move |entry| entry.case == id);
+        entries.filter(|entry| self.concerns(entry) && !entry.is_over(self.run.began))
+    }
+
+    /// Whether a failure of this case or invariant is listed.
+    #[must_use]
+    pub fn lists(&self, id: &str, seen: &Seen) -> bool {
+        self.of(id).any(|entry| entry.covers(seen))
     }
 
     /// Takes a listed failure for known, and a listed case that passed for unexpected; and an error
     /// of which a listed fault is the reason for inconclusive.
-    pub fn apply(&self, outcome: &mut Outcome) {
-        if outcome.verdict == Verdict::Error {
-            self.excuse(outcome);
-        }
-        let Some(entry) = self.entry_of(&outcome.id) else {
-            return;
-        };
-        let KnownFailure {
-            reason, link, rate, ..
-        } = entry;
-        let covered = outcome.seen.iter().all(|seen| entry.covers(seen));
+    pub fn apply(&self, outcome: &mut Outcome, decided: &Decided<'_>) {
         match outcome.verdict {
-            Verdict::Fail if covered => {
-                let rate = rate.map(|rate| format!(", seen in {rate}"));
-                let rate = rate.unwrap_or_default();
-                outcome.verdict = Verdict::Known;
-                outcome.reason = Some(format!("{reason}{rate} ({link})"));
+            Verdict::Error => self.excuse(outcome),
+            Verdict::Fail => {
+                if let Some(reason) = self.explanation(outcome) {
+                    (outcome.verdict, outcome.reason) = (Verdict::Known, Some(reason));
+                }
             }
-            Verdict::Pass if !(entry.is_race() || self.partial && outcome.is_invariant()) => {
-                outcome.verdict = Verdict::UnexpectedPass;
-                outcome.reason = Some(format!(
-                    "{} lists it as failing: {reason}; if it is mended, remove the entry",
-                    self.path,
-                ));
+            Verdict::Pass => {
+                if let Some(entry) = self.unmet(outcome, decided) {
+                    outcome.verdict = Verdict::UnexpectedPass;
+                    outcome.reason = Some(format!(
+                        "{} lists it as failing: {}; if it is mended, remove the entry",
+                        self.path,
+                        entry.reason.trim(),
+                    ));
+                }
             }
-            Verdict::Fail
-            | Verdict::Pass
-            | Verdict::Known
-            | Verdict::UnexpectedPass
-            | Verdict::Error
-            | Verdict::Skip
-            | Verdict::Inconclusive => {}
+            Verdict::Known | Verdict::UnexpectedPass | Verdict::Skip | Verdict::Inconclusive => {}
         }
+    }
+
+    /// Why it failed, if all that was seen is listed.
+    #[must_use]
+    pub fn explanation(&self, outcome: &Outcome) -> Option<String> {
+        let mut reasons: Vec<String> = Vec::new();
+        for seen in outcome.seen.keys() {
+            let entry = self.of(&outcome.id).find(|entry| entry.covers(seen))?;
+            let reason = entry.explanation();
+            if !reasons.contains(&reason) {
+                reasons.push(reason);
+            }
+        }
+        (!reasons.is_empty()).then(|| reasons.join("; "))
+    }
+
+    /// What says that a race was lost more often than its bound permits, if one was. `losses` says
+    /// how often that of an entry was.
+    #[must_use]
+    pub fn broken_bound(
+        &self,
+        outcome: &Outcome,
+        losses: impl Fn(&KnownFailure) -> Losses,
+    ) -> Option<String> {
+        let seen = |entry: &&KnownFailure| outcome.seen.keys().any(|seen| entry.covers(seen));
+        self.of(&outcome.id).filter(seen).find_map(|entry| {
+            let bound = entry.at_most?;
+            let Losses {
+                findings,
+                containers,
+            } = losses(entry);
+            bound.is_broken_by(findings, containers).then(|| {
+                format!(
+                    "the race is lost {findings} times in {containers} containers, more often than \
+                     chance explains: at most {bound} are known to. {}",
+                    entry.explanation()
+                )
+            })
+        })
+    }
+
+    /// An entry of which the outcome that passed says that it is mended.
+    fn unmet(&self, outcome: &Outcome, decided: &Decided<'_>) -> Option<&KnownFailure> {
+        let proved = |entry: &&KnownFailure| match &entry.cases {
+            _ if !outcome.is_invariant() => true,
+            Some(cases) => cases.iter().all(|case| decided.cases.contains(case)),
+            None => decided.all,
+        };
+        // That of `outcome` lives shorter than the entry.
+        let id = &*outcome.id;
+        let entries = self.known.iter().filter(|entry| entry.case == id);
+        let entries = entries.filter(|entry| self.concerns(entry));
+        let mut certain =
+            entries.filter(|entry| !entry.is_race() && !entry.is_over(self.run.began));
+        certain.find(proved)
     }
 
     fn excuse(&self, outcome: &mut Outcome) {
         let found = outcome.reason.as_deref().unwrap_or_default();
-        let mut faults = self.faults.iter();
-        if let Some(fault) = faults.find(|fault| found.contains(&fault.message)) {
+        let mut faults = self.faults_here();
+        if let Some(fault) = faults.find(|fault| fault.explains(&outcome.id, found)) {
             let KnownFault { reason, link, .. } = fault;
             let reason = format!("a known fault, {reason} ({link}): {found}");
             (outcome.verdict, outcome.reason) = (Verdict::Inconclusive, Some(reason));

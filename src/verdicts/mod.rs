@@ -5,15 +5,21 @@
 //! judged is let go, so that a history of any length can be judged in little memory. Pure: no
 //! clock, no file, no task.
 
+mod builtin;
 mod ended;
 mod findings;
 mod fold;
 mod known;
 mod plan;
+mod tallies;
 mod written;
 
+pub use builtin::{builtin, builtin_files, builtin_of};
 pub use ended::{EndedCase, JudgedCase};
-pub use fold::{Scope, Verdicts};
-pub use known::{Actual, Day, Known, KnownFailure, Rate};
+pub use fold::{Accepted, Scope, Verdicts};
+pub use known::{
+    Bound, Day, Decided, JudgedRun, Known, KnownFailure, KnownFault, Losses, Rate, RuntimeFacts,
+    Texts, When,
+};
 pub use plan::facts_of;
 pub use written::expectations;

@@ -1,13 +1,15 @@
 //! What a run had planned, as its history tells it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::known::Known;
+use super::builtin::known_of;
+use super::fold::{Accepted, Scope};
+use super::known::{JudgedRun, Known, RuntimeFacts};
 use crate::case::{self, Case, Tier};
-use crate::history::{CaseRun, HostInstant, PlannedCase, RunPlan};
+use crate::history::{CaseRun, ExpectationFile, HostInstant, PlannedCase, RunInfo, RunPlan};
 use crate::limits;
 use crate::oracle::{INVARIANTS, Invariant};
 use crate::outcome::{Levels, Outcome, Profile, Verdict};
@@ -20,7 +22,10 @@ pub(super) struct Plan {
     pub(super) told: bool,
     pub(super) image: String,
     pub(super) foreign_pods: usize,
+    /// The failures that are accepted.
     pub(super) known: Arc<Known>,
+    /// The failures that are known of the runtime, whether accepted or not.
+    pub(super) hints: Arc<Known>,
     /// For whom the runtime is judged.
     pub(super) profiles: Arc<[Profile]>,
     /// How large the run was to be.
@@ -53,38 +58,43 @@ pub(super) enum Readable {
 
 impl Default for Plan {
     fn default() -> Self {
-        Self::untold(&Selection::default())
+        let run = (&RunInfo::default(), HostInstant::default());
+        Self::untold(run, &Scope::default())
     }
 }
 
 impl Plan {
     /// That of a history which does not tell one, as long as it tells of no case.
-    pub(super) fn untold(selection: &Selection) -> Self {
+    pub(super) fn untold(run: (&RunInfo, HostInstant), scope: &Scope) -> Self {
         Self {
             told: false,
-            ..Self::of(&RunPlan::default(), HostInstant::default(), selection, None)
+            ..Self::of(&RunPlan::default(), run, scope)
         }
     }
 
     /// The part of a plan that is asked for.
     pub(super) fn of(
         plan: &RunPlan,
-        began: HostInstant,
-        selection: &Selection,
-        known: Option<&Known>,
+        (info, began): (&RunInfo, HostInstant),
+        scope: &Scope,
     ) -> Self {
         let mut faults = Vec::new();
-        let recorded = plan.expectations.as_ref().map(Known::parse).transpose();
-        let recorded = recorded.unwrap_or_else(|fault| {
-            faults.push(format!("the recorded expectation file: {fault}"));
-            None
-        });
-        let known = known.cloned().or(recorded).unwrap_or_default();
+        let selection = &scope.selection;
+        let builtin = known_of(&info.runtime.runtime_name);
+        let known = match &scope.accepted {
+            Accepted::Recorded => recorded(plan.expectations.as_ref(), &mut faults),
+            Accepted::Listed(known) => Known::clone(known),
+            Accepted::Builtin => builtin.clone(),
+        };
         let (profiles, all_recorded) = judged(plan, selection, &mut faults);
         let partial = plan.partial || selection.is_partial() || !all_recorded;
         let is_small = plan.tier == Some(Tier::Core.to_string());
         let of_part = partial || is_small || profiles.len() < Profile::ALL.len();
-        let known = known.for_a_run(began, of_part);
+        let run = JudgedRun {
+            facts: RuntimeFacts::of(info),
+            began,
+            partial: of_part,
+        };
         let selection = &Selection {
             profiles: profiles.clone(),
             ..selection.clone()
@@ -112,14 +122,15 @@ impl Plan {
         let numbered = (first..).map(CaseRun).zip(&plan.invariants);
         let invariants = numbered.filter_map(|(run, id)| {
             let invariant = INVARIANTS.iter().find(|invariant| invariant.id == id)?;
-            let wanted = !selection.leaves_out(&facts_of(invariant));
+            let wanted = selection.judges_by(&facts_of(invariant));
             wanted.then_some((run, invariant))
         });
         Self {
             told: true,
             image: plan.image.clone(),
             foreign_pods: usize::try_from(plan.foreign_pods).unwrap_or(usize::MAX),
-            known: Arc::new(known),
+            known: Arc::new(known.for_a_run(run.clone())),
+            hints: Arc::new(builtin.for_a_run(run)),
             profiles: profiles.into(),
             tier: plan.tier.clone(),
             partial,
@@ -134,7 +145,7 @@ impl Plan {
         if self.invariants.is_empty() {
             let wanted = INVARIANTS
                 .iter()
-                .filter(|invariant| !selection.leaves_out(&facts_of(invariant)));
+                .filter(|invariant| selection.judges_by(&facts_of(invariant)));
             // Numbers that no case of such a history has reached.
             let numbers = (0..u32::MAX).rev().map(CaseRun);
             self.invariants = numbers.zip(wanted).collect();
@@ -222,6 +233,16 @@ impl Execution {
     }
 }
 
+/// What the run was judged by.
+fn recorded(file: Option<&ExpectationFile>, faults: &mut Vec<String>) -> Known {
+    let known = file.map(Known::parse).transpose();
+    let known = known.unwrap_or_else(|fault| {
+        faults.push(format!("the recorded expectation file: {fault}"));
+        None
+    });
+    known.unwrap_or_default()
+}
+
 /// What a selection looks at of an invariant.
 #[must_use]
 pub fn facts_of(invariant: &Invariant) -> Facts<'static> {
@@ -278,7 +299,8 @@ fn blank(id: &str, name: &str, began: HostInstant) -> Outcome {
         verdict: Verdict::Error,
         reason: None,
         violations: Vec::new(),
-        seen: BTreeSet::new(),
+        seen: BTreeMap::new(),
+        hint: None,
         advice: Vec::new(),
         broken_in: Vec::new(),
         broken_levels: Levels::default(),

@@ -1,23 +1,27 @@
-//! An expectation file made of what failed in a run, for a person to finish.
+//! An expectation file made of what failed in a run or in several, for a person to finish.
 
+mod faults;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::known::{Actual, Known, KnownFailure, KnownFault, Rate};
-use crate::outcome::{Outcome, RunReport, Verdict};
+use super::known::{Known, KnownFailure, KnownFault, Rate, Texts, stable};
+use crate::outcome::{Outcome, RunReport, Seen, Verdict};
+use faults::new_faults;
 
 /// What stands at the head of the file.
 const HEAD: &str = "\
-# Known failures, as a run has found them. Before this is used: of each entry that says TODO, say
-# under `reason` why it fails, and under `link` where that is told, an issue or the runtime's source.
-# `actual` is what was seen, word for word: any other failure of the case is no known one. Where it
-# holds a time or an id, which the next run will not repeat, take `actual` away. A race that is lost
-# in some runs only has `rate: 2/20`, seen in 2 of 20 runs. With `expires: 2026-12-31` an entry counts
-# no more after that day, and is told.
+# Known failures, as runs have found them. Before this is used: of each entry that says TODO, say
+# under `reason` why it fails, and under `link` where more is said of it, an issue or the runtime's
+# source. `actual` is what was seen, where `…` stands for what changes: any other failure of the case
+# is no known one. A race that is lost in some runs only has `rate: 2/20`, seen in 2 of 20 runs;
+# `at-most: 5/1000` fails a run that loses it more often. `when: {version: '<2.3'}` is for some
+# runtimes alone. With `expires: 2026-12-31` an entry counts no more after that day.
+# `runs` is of how many runs this is made: another one adds to their rates. Remove it in the end.
 ";
 
 /// Something that is still to be filled in.
@@ -26,132 +30,256 @@ const TODO: &str = "TODO";
 /// The most texts that an entry lists. What fails in more ways is any failure of its case.
 const MOST_ACTUAL: usize = 20;
 
-/// The longest of them, in bytes.
+/// The longest of them, in bytes; of a longer one the beginning stands.
 const LONGEST_ACTUAL: usize = 500;
 
-/// What a run says of one case or invariant.
+/// The most entries that are made of one invariant; of more, one is made.
+const MOST_ENTRIES: usize = 8;
+
+/// What the runs say of one case or invariant.
 #[derive(Default)]
-struct Told<'a> {
+struct Judged<'a> {
     /// How many executions were decided.
     ran: u32,
-    /// Those that failed and are not known to.
+    /// Those that failed, known or not.
     failed: Vec<&'a Outcome>,
     /// It passed, though it is listed.
     is_mended: bool,
 }
 
+/// The kinds of failures that no entry is of, each with the cases that break an invariant so.
+type New = BTreeMap<String, BTreeSet<Arc<str>>>;
+
 #[derive(Serialize)]
 struct File<'a> {
     runtime: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runs: Option<u32>,
     known: &'a [KnownFailure],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     faults: &'a [KnownFault],
 }
 
-/// The text of an expectation file with which the run would have had no failure: an entry for each
-/// case and invariant that failed, in the order of the plan, after those of `known` that the run
-/// has not shown to be mended.
+/// What is made into a file.
+struct Writing<'a> {
+    reports: &'a [RunReport],
+    known: &'a Known,
+    judged: BTreeMap<&'a str, Judged<'a>>,
+    /// Of how many runs the file was made before; none if a person has finished it.
+    runs: Option<u32>,
+}
+
+/// The text of an expectation file with which no run would have had a failure: those entries of
+/// `known` that no run has shown to be mended, and then one for each case that failed, in the order
+/// of the plan, for each kind of failure of an invariant, and for each error.
 ///
-/// Of an entry of `known` whose case failed otherwise than it says, `actual` is added to; of one
-/// that has expired and still fails, the day is taken away. With repetitions, what failed in some
-/// of them alone gets its rate.
+/// Of an entry whose case failed otherwise than it says, `actual` is added to; of one that has
+/// expired and still fails, the day is taken away. What failed in some executions alone gets its
+/// rate, also where `known` was made of other runs and nobody has finished it.
 ///
 /// # Panics
 ///
 /// Never: there is nothing in it that YAML cannot hold.
 #[must_use]
-pub fn expectations(report: &RunReport, known: &Known) -> String {
-    let mut told = BTreeMap::<&str, Told<'_>>::new();
-    for outcome in &report.outcomes {
-        let told = told.entry(&*outcome.id).or_default();
-        let decided = [
-            Verdict::Pass,
-            Verdict::UnexpectedPass,
-            Verdict::Fail,
-            Verdict::Known,
-        ];
-        told.ran += u32::from(decided.contains(&outcome.verdict));
-        told.is_mended |= outcome.verdict == Verdict::UnexpectedPass;
-        if outcome.verdict == Verdict::Fail {
-            told.failed.push(outcome);
-        }
-    }
-    let kept = known.known.iter().filter_map(|entry| {
-        let told = told.get(entry.case.as_str());
-        told.map_or_else(|| unseen(entry, report), |told| kept(entry, told, report))
-    });
+pub fn expectations(reports: &[RunReport], known: &Known) -> String {
+    let is_begun = known.known.is_empty() && known.faults.is_empty();
+    let writing = Writing {
+        reports,
+        known,
+        judged: judged(reports),
+        runs: known.runs.or(is_begun.then_some(0)),
+    };
+    let kept = known.known.iter().filter_map(|entry| writing.kept(entry));
     let mut entries: Vec<KnownFailure> = kept.collect();
-    for outcome in &report.outcomes {
-        let is_there = entries.iter().any(|entry| *entry.case == *outcome.id);
-        if !is_there && let Some(told) = told.get(&*outcome.id) {
-            entries.extend(new(told));
+    let mut seen = BTreeSet::new();
+    for outcome in reports.iter().flat_map(|report| &report.outcomes) {
+        if seen.insert(&*outcome.id) {
+            entries.extend(writing.new_entries(outcome));
         }
     }
-    let runtime = &report.info.runtime;
+    let runtime = reports.first().map(|report| &report.info.runtime);
+    let runtime = runtime.map(|it| format!("{} {}", it.runtime_name, it.runtime_version));
+    let more = u32::try_from(reports.len()).unwrap_or(u32::MAX);
+    let faults: Vec<KnownFault> = known
+        .faults
+        .iter()
+        .cloned()
+        .chain(new_faults(reports, known))
+        .collect();
     let file = File {
-        runtime: format!("{} {}", runtime.runtime_name, runtime.runtime_version),
+        runtime: runtime.unwrap_or_default(),
+        runs: writing.runs.map(|before| before.saturating_add(more)),
         known: &entries,
-        faults: &known.faults,
+        faults: &faults,
     };
     let text = serde_yaml::to_string(&file).expect("texts and lists can be written as YAML");
     format!("{HEAD}{text}")
 }
 
-/// An entry whose case did not run.
-fn unseen(entry: &KnownFailure, report: &RunReport) -> Option<KnownFailure> {
-    (!entry.is_over(report.began)).then(|| entry.clone())
-}
-
-/// An entry after its case has run, if it still holds.
-fn kept(entry: &KnownFailure, told: &Told<'_>, report: &RunReport) -> Option<KnownFailure> {
-    if told.failed.is_empty() {
-        return unseen(entry, report).filter(|_| !told.is_mended);
+fn judged(reports: &[RunReport]) -> BTreeMap<&str, Judged<'_>> {
+    let mut all = BTreeMap::<&str, Judged<'_>>::new();
+    for outcome in reports.iter().flat_map(|report| &report.outcomes) {
+        let judged = all.entry(&*outcome.id).or_default();
+        let passed = matches!(outcome.verdict, Verdict::Pass | Verdict::UnexpectedPass);
+        let failed = matches!(outcome.verdict, Verdict::Fail | Verdict::Known);
+        judged.ran += u32::from(passed || failed);
+        judged.is_mended |= outcome.verdict == Verdict::UnexpectedPass;
+        if failed {
+            judged.failed.push(outcome);
+        }
     }
-    let mut kept = entry.clone();
-    kept.expires = kept.expires.filter(|day| !day.is_over(report.began));
-    if let Some(actual) = &entry.actual {
-        let before = actual.texts().map(str::to_owned);
-        kept.actual = all_of(before.chain(seen(told)).collect());
+    all
+}
+
+impl Writing<'_> {
+    /// An entry after the runs, if it still holds.
+    fn kept(&self, entry: &KnownFailure) -> Option<KnownFailure> {
+        let judged = self
+            .judged
+            .get(&*entry.case)
+            .filter(|judged| judged.ran > 0);
+        let Some(judged) = judged.filter(|_| self.known.concerns(entry)) else {
+            let is_over = self.known.concerns(entry) && self.is_over(entry);
+            return (!is_over).then(|| entry.clone());
+        };
+        let new = self.new_in(entry, judged);
+        let failed = judged.failed.iter().filter(|outcome| {
+            let mut seen = outcome.seen.keys();
+            outcome.seen.is_empty()
+                || seen.any(|seen| entry.covers(seen) || new.contains_key(&kind(seen)))
+        });
+        let failed = u32::try_from(failed.count()).unwrap_or(u32::MAX);
+        let is_gone =
+            failed == 0 && (self.is_over(entry) || judged.is_mended && self.runs.is_none());
+        if is_gone {
+            return None;
+        }
+        let mut kept = entry.clone();
+        if failed > 0 && self.is_over(entry) {
+            kept.expires = None;
+        }
+        if let Some(actual) = entry.actual.as_ref().filter(|_| !new.is_empty()) {
+            let before = actual.iter().map(str::to_owned);
+            kept.actual = all_of(before.chain(new.into_keys()).collect());
+        }
+        let (before_failed, before) = match (self.runs, entry.rate) {
+            (Some(_), Some(rate)) => (rate.seen, rate.runs),
+            (Some(before), None) => (before, before),
+            (None, _) => (0, 0),
+        };
+        let is_counted = self.runs.is_some() && entry.rate.is_some() || !entry.is_race();
+        if is_counted {
+            kept.rate = Rate::of(before_failed + failed, before + judged.ran);
+        }
+        Some(kept)
     }
-    if told.is_mended && kept.rate.is_none() {
-        kept.rate = rate(told);
+
+    fn is_over(&self, entry: &KnownFailure) -> bool {
+        let mut reports = self.reports.iter();
+        reports.any(|report| entry.is_over(report.began))
     }
-    Some(kept)
-}
 
-/// An entry for what has failed and is in no file.
-fn new(told: &Told<'_>) -> Option<KnownFailure> {
-    let first = told.failed.first()?;
-    let sentence = first.violations.first().map(|broken| &*broken.sentence);
-    let sentence = sentence.unwrap_or(&first.title);
-    Some(KnownFailure {
-        case: first.id.to_string(),
-        reason: format!("{TODO}: {sentence}"),
-        link: TODO.to_owned(),
-        sometimes: false,
-        rate: rate(told),
-        expires: None,
-        actual: all_of(seen(told).collect()),
-    })
-}
-
-fn rate(told: &Told<'_>) -> Option<Rate> {
-    Rate::of(u32::try_from(told.failed.len()).ok()?, told.ran)
-}
-
-fn seen<'a>(told: &'a Told<'_>) -> impl Iterator<Item = String> + 'a {
-    told.failed
-        .iter()
-        .flat_map(|outcome| outcome.seen.iter().cloned())
-}
-
-/// All these texts, in order; none if they are too many or too long to stand in a file.
-fn all_of(texts: BTreeSet<String>) -> Option<Actual> {
-    let fit = texts.len() <= MOST_ACTUAL && texts.iter().all(|text| text.len() <= LONGEST_ACTUAL);
-    let texts: Vec<String> = texts.into_iter().filter(|_| fit).collect();
-    match &texts[..] {
-        [] => None,
-        [one] => Some(Actual::One(one.clone())),
-        _ => Some(Actual::AnyOf(texts)),
+    /// Entries for what has failed and is in no entry.
+    fn new_entries(&self, outcome: &Outcome) -> Vec<KnownFailure> {
+        let Some(judged) = self.judged.get(&*outcome.id) else {
+            return Vec::new();
+        };
+        let new = self.unlisted(&outcome.id, judged);
+        let mut kinds = BTreeMap::<BTreeSet<Arc<str>>, BTreeSet<String>>::new();
+        for (kind, cases) in new {
+            kinds.entry(cases).or_default().insert(kind);
+        }
+        if kinds.len() > MOST_ENTRIES && self.entries(&outcome.id).next().is_none() {
+            let cases = kinds.keys().flatten().cloned().collect();
+            kinds = [(cases, kinds.into_values().flatten().collect())].into();
+        }
+        let is_added_to = !outcome.is_invariant() && self.entries(&outcome.id).next().is_some();
+        let kinds = kinds.into_iter().filter(|_| !is_added_to);
+        kinds
+            .filter_map(|(cases, kinds)| self.new_entry(judged, &cases, kinds))
+            .collect()
     }
+
+    fn new_entry(
+        &self,
+        judged: &Judged<'_>,
+        cases: &BTreeSet<Arc<str>>,
+        kinds: BTreeSet<String>,
+    ) -> Option<KnownFailure> {
+        let of_kind = |outcome: &&&Outcome| {
+            let mut seen = outcome.seen.keys();
+            seen.any(|seen| kinds.contains(&kind(seen)))
+        };
+        let failed: Vec<_> = judged.failed.iter().filter(of_kind).collect();
+        let first = failed.first()?;
+        let mut violations = first.violations.iter();
+        let sentence = violations.find(|broken| kinds.contains(&shortened(&broken.actual)));
+        let sentence = sentence.map_or(&*first.title, |broken| &*broken.sentence);
+        let count = u32::try_from(failed.len()).unwrap_or(u32::MAX);
+        Some(KnownFailure {
+            case: first.id.to_string(),
+            when: None,
+            reason: format!("{TODO}: {sentence}"),
+            link: TODO.to_owned(),
+            fixed_in: None,
+            cases: Texts::new(cases.iter().map(ToString::to_string)),
+            sometimes: false,
+            rate: Rate::of(count, judged.ran + self.runs.unwrap_or_default()),
+            at_most: None,
+            expires: None,
+            actual: all_of(kinds),
+        })
+    }
+
+    /// The kinds of failures of a case or an invariant that no entry is of.
+    fn unlisted(&self, id: &str, judged: &Judged<'_>) -> New {
+        let failed = judged.failed.iter();
+        let failed = failed.filter(|outcome| outcome.verdict == Verdict::Fail);
+        let mut new = New::new();
+        for seen in failed.flat_map(|outcome| outcome.seen.keys()) {
+            if !self.entries(id).any(|entry| entry.covers(seen)) {
+                new.entry(kind(seen)).or_default().extend(seen.case.clone());
+            }
+        }
+        new
+    }
+
+    /// Those that an entry is to be of from now on.
+    fn new_in(&self, entry: &KnownFailure, judged: &Judged<'_>) -> New {
+        let first = self.entries(&entry.case).next();
+        let is_first = first.is_some_and(|first| std::ptr::eq(first, entry));
+        let is_invariant = judged
+            .failed
+            .first()
+            .is_some_and(|outcome| outcome.is_invariant());
+        if is_first && !is_invariant {
+            self.unlisted(&entry.case, judged)
+        } else {
+            New::new()
+        }
+    }
+
+    /// The entries of a case or an invariant on this runtime, those that have expired as well.
+    fn entries<'a>(&'a self, id: &'a str) -> impl Iterator<Item = &'a KnownFailure> {
+        let entries = self.known.known.iter();
+        entries.filter(move |entry| entry.case == id && self.known.concerns(entry))
+    }
+}
+
+/// What was seen, as another run can see it again.
+fn kind(seen: &Seen) -> String {
+    shortened(&seen.actual)
+}
+
+fn shortened(actual: &str) -> String {
+    let kind = stable(actual);
+    let Some((end, _)) = kind.char_indices().find(|(at, _)| *at > LONGEST_ACTUAL) else {
+        return kind;
+    };
+    format!("{}…", kind[..end].trim_end_matches('…'))
+}
+
+/// All these texts, in order; none if they are too many to stand in a file.
+fn all_of(texts: BTreeSet<String>) -> Option<Texts> {
+    Texts::new(texts).filter(|texts| texts.iter().count() <= MOST_ACTUAL)
 }

@@ -42,7 +42,8 @@ fn the_reports_are_the_runs() {
         assert_eq!(written, recorded);
     }
     let mut lines = ended.out.lines();
-    let failed = lines.any(|line| line.starts_with("test FLR-02 ") && line.ends_with("FAILED"));
+    let failed =
+        lines.any(|line| line.starts_with("test FLR-02 ") && line.contains(" ... FAILED ("));
     assert!(failed, "{ended:#?}");
 }
 

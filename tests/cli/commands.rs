@@ -25,6 +25,17 @@ fn help_tells_every_exit_code() {
 }
 
 #[test]
+fn short_help_is_short() {
+    let lines = |args: &[&str]| suite(args).run().succeeds().lines().count();
+    let (short, long) = (lines(&["-h"]), lines(&["--help"]));
+    assert!(short < 70 && short < long / 2, "{short} {long}");
+    let schema = suite(["schema", "--help"]).run().succeeds();
+    assert!(!schema.contains("--runtime-endpoint"), "{schema}");
+    let cleanup = suite(["cleanup", "--help"]).run().succeeds();
+    assert!(cleanup.contains("--runtime-endpoint"), "{cleanup}");
+}
+
+#[test]
 fn help_does_not_tell_the_hooks_of_our_own_tests() {
     assert!(!suite(["--help"]).run().succeeds().contains("panic"));
 }
@@ -75,6 +86,14 @@ fn no_command_passes_over_what_is_told_to_a_run() {
     suite(["--keep", "cleanup"])
         .run()
         .fails(2, &["`cleanup` does not take `--keep`"]);
+    for before_and_after in [
+        &["-t", "5", "schema", "case"],
+        &["schema", "case", "-t", "5"],
+    ] {
+        suite(before_and_after)
+            .run()
+            .fails(2, &["`schema` does not take `--timeout <TIMEOUT>`"]);
+    }
     // Every command heeds the one, and this command the other.
     let cases = concat!(env!("CARGO_MANIFEST_DIR"), "/cases");
     suite(["--color", "never", "--cases", cases, "explain", "R9"])

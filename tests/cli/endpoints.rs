@@ -217,7 +217,8 @@ fn the_flag_is_nearer_than_the_variable_and_that_than_the_file() {
     fs::write(&config, "runtime-endpoint: /from/file\ndebug: true\n").unwrap();
     let file = || suite(["ORD-01"]).env("CRI_CONFIG_FILE", &config);
     let variable = "CONTAINER_RUNTIME_ENDPOINT";
-    file().run().fails(3, &["/from/file"]);
+    let origin = format!("using the runtime endpoint of {}: ", config.display());
+    file().run().fails(3, &["/from/file", &origin]);
     file()
         .env(variable, "/from/variable")
         .run()
@@ -228,6 +229,8 @@ fn the_flag_is_nearer_than_the_variable_and_that_than_the_file() {
         .env(variable, "/from/variable")
         .run()
         .fails(3, &["/from/flag"]);
+    let flag = suite(["ORD-01", "-r", "/from/flag"]).env("CRI_CONFIG_FILE", &config);
+    assert!(!flag.run().err.contains(&origin));
     suite(["cleanup", "-c", config.to_str().unwrap()])
         .env("CRI_CONFIG_FILE", "/no/such/file")
         .run()

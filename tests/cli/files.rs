@@ -191,6 +191,16 @@ fn a_wrong_expectation_file_is_told() {
             known("  - {case: ORD-99, reason: r, link: l}\n"),
             "`ORD-99`",
         ),
+        (
+            known("  - {case: INV-01, reason: r, link: l, in: [ORD-99]}\n"),
+            "`ORD-99`",
+        ),
+        (
+            known(
+                "  - {case: ORD-01, reason: r, link: l}\n  - {case: ORD-01, reason: q, link: l}\n",
+            ),
+            "`ORD-01` is listed twice",
+        ),
         ("#".repeat(2 << 20), "1 MiB"),
     ] {
         fs::write(&path, text).unwrap();

@@ -6,6 +6,7 @@
 mod check;
 mod commands;
 mod endpoints;
+mod expectations;
 mod fake_cri;
 mod files;
 mod hostile;

@@ -38,42 +38,71 @@ fn is_told(flaw: Flaw, told: &[&str]) {
     }
 }
 
+/// Without a case that judges a runtime without events.
 #[test]
-fn events_that_are_switched_off_are_told_with_the_option_that_switches_them_on() {
-    is_told(
-        Flaw::EventsOff,
-        &["switched off", "enable_pod_events = true", "[crio.runtime]"],
-    );
-}
-
-#[test]
-fn a_runtime_without_events_is_told_with_the_versions_that_have_them() {
-    is_told(
-        Flaw::NoEvents,
-        &[
-            "UNIMPLEMENTED",
-            "containerd has it since 1.7",
-            "CRI-O since 1.26",
-        ],
-    );
+fn a_runtime_without_events_is_told_in_the_reports_too_and_once() {
+    for (flaw, told) in [
+        (Flaw::EventsOff, "switched off: the runtime ended"),
+        (
+            Flaw::EventsOff,
+            "set `enable_pod_events = true` under [crio.runtime]",
+        ),
+        (Flaw::NoEvents, "UNIMPLEMENTED"),
+        (
+            Flaw::NoEvents,
+            "containerd has it since 1.7, CRI-O since 1.26",
+        ),
+    ] {
+        let fake = FakeCri::start(flaw);
+        let place = |name: &str| fake.folder().join(name).to_str().unwrap().to_owned();
+        let (junit, json) = (place("j.xml"), place("r.json"));
+        let args = ["ORD", "--tier", "core", "--junit", &junit, "--json", &json];
+        let ended = run_with_bounds(&fake, "3", &args).run().fails(3, &[told]);
+        // At the first case, and in the closing lines with the ids of all.
+        let lines = |start: &str| {
+            ended
+                .out
+                .lines()
+                .filter(|line| line.starts_with(start))
+                .count()
+        };
+        assert_eq!(
+            (lines("test "), lines("  skipped: ")),
+            (1, 1),
+            "{}",
+            ended.out
+        );
+        assert!(
+            ended.out.contains("\ncache     not judged "),
+            "{}",
+            ended.out
+        );
+        for report in [junit, json] {
+            assert!(std::fs::read_to_string(report).unwrap().contains("ORD-01"));
+        }
+        assert_eq!(fake.sandboxes(), 0, "{ended:#?}");
+    }
 }
 
 #[test]
 fn a_runtime_without_events_is_judged_by_how_it_says_so_and_by_nothing_else() {
     for (flaw, told) in [
         (Flaw::EventsOff, "but the runtime ended it with OK"),
-        (Flaw::NoEvents, "1 passed, 0 failed, 24 skipped"),
+        (
+            Flaw::NoEvents,
+            "2 cases up to tier extended: 1 passed, 0 failed, 1 skipped; ",
+        ),
     ] {
         let fake = FakeCri::start(flaw);
         let running = run_with_bounds(&fake, "3", &["FEA-02", "--exact"]);
         let ended = running
             .run()
-            .fails(3, &["only what judges a runtime without"]);
+            .fails(3, &["only cases that judge a runtime without"]);
         let out = &ended.out;
         assert!(out.contains(told), "{out}");
         assert_eq!(out.contains("advice: FEA-02"), flaw == Flaw::EventsOff);
         let other = out.lines().find(|line| line.starts_with("test ORD-01 "));
-        assert!(other.unwrap().contains(" ... ignored ("), "{out}");
+        assert!(other.unwrap().contains(" ... skipped: "), "{out}");
         assert_eq!(fake.sandboxes(), 0, "{ended:#?}");
     }
 }
@@ -85,7 +114,7 @@ fn a_silent_stream_is_told_within_its_bound() {
 
 #[test]
 fn no_report_is_written_of_a_run_that_did_not_begin() {
-    let fake = FakeCri::start(Flaw::EventsOff);
+    let fake = FakeCri::start(Flaw::Silent);
     let report = fake.folder().join("report");
     let path = report.to_str().unwrap();
     run_at(&fake, &["--junit", path]).run().fails(3, &[]);

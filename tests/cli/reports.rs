@@ -133,7 +133,7 @@ fn with_what_failed_as_expectations_nothing_fails() {
     );
     let known = text(&folder, "known.yaml");
     for told in [
-        "# Known failures, as a run",
+        "# Known failures, as runs",
         "case: ORD-01",
         "reason: 'TODO: ",
         "link: TODO",

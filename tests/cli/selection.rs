@@ -28,7 +28,13 @@ fn all_formats_list_the_same_cases_in_the_same_order() {
         let text = suite(["--list", "--format", format]).run().succeeds();
         let first = |line: &str| line.split(' ').next().unwrap().to_owned();
         let lines: Vec<_> = text.lines().map(first).collect();
-        assert_eq!(lines, ids, "{format}");
+        let (cases, invariants) = lines.split_at(ids.len());
+        assert_eq!(cases, ids, "{format}");
+        assert!(
+            invariants.iter().all(|id| id.starts_with("INV-")),
+            "{format}"
+        );
+        assert!(invariants.len() > 10 && invariants.is_sorted(), "{format}");
     }
 }
 
@@ -104,7 +110,7 @@ fn what_cannot_be_explained_is_told() {
     let unknown = suite(["explain", "ORD-111"]).run();
     assert_eq!(
         unknown
-            .fails(2, &["error: there is no case", "did you mean `ORD-01`?"])
+            .fails(2, &["error: there is no case", "did you mean `ORD-11`?"])
             .out,
         ""
     );
@@ -127,7 +133,87 @@ fn filters_take_what_any_of_them_matches() {
     assert_eq!(listed(&["ORD-01", "ORD-01"]), ["ORD-01"]);
     assert_eq!(listed(&["order::created-started"]), ["ORD-01"]);
     assert!(listed(&["order::"]).iter().all(|id| id.starts_with("ORD")));
-    assert_eq!(listed(&["ORD-01", "no such case"]), ["ORD-01"]);
+}
+
+#[test]
+fn a_filter_that_takes_nothing_is_a_mistake_even_beside_others() {
+    let refused = |args: &[&str], told: &str| {
+        let ended = suite([&["--list"], args].concat()).run().fails(4, &[told]);
+        assert_eq!(ended.out, "", "{args:?}");
+    };
+    refused(
+        &["ORD-01", "no such case"],
+        "no case matches `no such case`; `--list` shows all",
+    );
+    refused(
+        &["ORD-111"],
+        "no case matches `ORD-111`; did you mean `ORD-11`?",
+    );
+    refused(&["SBX-01", "oder::"], "did you mean `order`?");
+    refused(&["r9"], "did you mean `req:R9`?");
+    refused(&["slow"], "did you mean `tag:slow`?");
+}
+
+#[test]
+fn capitals_do_not_matter() {
+    assert_eq!(listed(&["ord-01"]), ["ORD-01"]);
+    assert_eq!(listed(&["--exact", "ord-01"]), ["ORD-01"]);
+    assert_eq!(listed(&["ord-0?"]), listed(&["ORD-0?"]));
+}
+
+#[test]
+fn what_is_meant_as_a_command_runs_nothing() {
+    for (word, told) in [
+        (
+            "run",
+            "without a command cases run; for the cases with it in their names write '*run*'",
+        ),
+        ("test", "`test` is no command: without a command cases run"),
+        ("list", "use --list"),
+        ("help", "use --help"),
+        ("all", "without a filter all cases run"),
+        ("wacth", "did you mean `watch`?"),
+        ("explian", "did you mean `explain`?"),
+    ] {
+        let ended = suite(["-r", "model", word]).run().fails(2, &[told]);
+        assert_eq!(ended.out, "", "{word}");
+    }
+    assert!(!listed(&["*run*"]).is_empty());
+}
+
+#[test]
+fn invariants_can_be_listed_and_selected() {
+    let list = |filters: &[&str]| suite([&["--list"], filters].concat()).run().succeeds();
+    let one = list(&["inv-15"]);
+    assert!(
+        one.starts_with("INV-15  invariant::") && one.lines().count() == 1,
+        "{one}"
+    );
+    let both = list(&["ORD-01", "INV"]);
+    assert!(
+        both.starts_with("ORD-01") && both.lines().count() > 10,
+        "{both}"
+    );
+    assert_eq!(list(&["ORD-01"]).lines().count(), 1);
+    let ran = suite(["-r", "model", "ORD-01", "INV-15"]).run();
+    let ran = ran.fails(0, &[]).out;
+    let tests: Vec<_> = ran
+        .lines()
+        .filter(|line| line.starts_with("test "))
+        .collect();
+    assert_eq!(tests.len(), 2, "{ran}");
+    assert!(
+        ran.contains("\n1 case, judged also by 1 invariant\n"),
+        "{ran}"
+    );
+}
+
+#[test]
+fn a_list_has_columns() {
+    let text = suite(["--list"]).run().succeeds();
+    let name_at = |line: &str| line.find("::").map(|at| line[..at].rfind(' ').unwrap_or(0));
+    let columns: std::collections::BTreeSet<_> = text.lines().map(name_at).collect();
+    assert_eq!(columns.len(), 1, "{text}");
 }
 
 #[test]

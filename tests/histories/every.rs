@@ -86,7 +86,19 @@ fn made_wrong(recording: &Recording) -> impl Iterator<Item = Vec<Entry>> {
         .collect();
     let swaps = pairs.into_iter();
     let swaps = swaps.map(|(place, other)| recording.with(Mutation::Swap, place, other));
-    events.chain(others).chain(calls).chain(swaps)
+    let late = std::iter::once_with(|| all_late(recording));
+    events.chain(others).chain(calls).chain(swaps).chain(late)
+}
+
+/// The recording with all events two seconds late: of a hundred, one may be late.
+fn all_late(recording: &Recording) -> Vec<Entry> {
+    let mut entries = recording.entries.clone();
+    for entry in &mut entries {
+        if let Body::Event { event, .. } = &mut entry.body {
+            event.created_at.0 -= 2_000_000_000;
+        }
+    }
+    entries
 }
 
 /// Those of a case's expectations that no mutation breaks, each by itself.

@@ -17,8 +17,14 @@ use cri_event_conformance::history::{
 };
 
 /// Makes a history wrong in the way that some words describe, such as `drop STOPPED of c`, where
-/// `c#1` would be the second container of that name.
+/// `c#1` would be the second container of that name; or in several such ways, joined by `and`.
 pub(crate) fn mutate(entries: &mut Vec<Entry>, words: &str) {
+    for words in words.split(" and ") {
+        mutate_once(entries, words);
+    }
+}
+
+fn mutate_once(entries: &mut Vec<Entry>, words: &str) {
     let words: Vec<&str> = words.split_whitespace().collect();
     match words[0] {
         "drop" | "repeat" | "swap" => alter(entries, &words),

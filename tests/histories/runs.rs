@@ -5,11 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cri_event_conformance::history::{Body, Entry, codec};
+use cri_event_conformance::history::{Body, Entry, StepsEnd, codec};
 use cri_event_conformance::outcome::{RunReport, Verdict};
 use cri_event_conformance::plan::Selection;
 use cri_event_conformance::report;
-use cri_event_conformance::verdicts::{Known, Scope, Verdicts};
+use cri_event_conformance::verdicts::{Accepted, Scope, Verdicts};
 use expect_test::expect_file;
 
 /// Every recorded run, by its path.
@@ -105,7 +105,7 @@ fn a_part_of_a_run_is_judged_by_itself() {
     };
     let scope = Scope {
         selection,
-        known: None,
+        accepted: Accepted::Recorded,
     };
     let part = judged(&entries, scope);
     assert_eq!(part.count(Verdict::Fail), 0, "{part:#?}");
@@ -120,7 +120,7 @@ fn other_expectations_take_the_place_of_the_recorded_ones() {
     assert!(recorded.count(Verdict::Known) > 0, "{recorded:#?}");
     let scope = Scope {
         selection: Selection::default(),
-        known: Some(Known::default()),
+        accepted: Accepted::Listed(Box::default()),
     };
     let none = judged(&entries, scope);
     assert_eq!(none.count(Verdict::Known), 0, "{none:#?}");
@@ -129,6 +129,33 @@ fn other_expectations_take_the_place_of_the_recorded_ones() {
         recorded.count(Verdict::Known),
         "{none:#?}"
     );
+}
+
+/// Of a run in which every case was interrupted, no invariant is said to hold.
+#[test]
+fn an_invariant_holds_nowhere_if_no_case_ran_to_its_end() {
+    let entries = of("containerd-2.1-clean.binpb");
+    let without_ends = entries.into_iter().map(|mut entry| {
+        if let Body::StepsEnded { end, .. } = &mut entry.body {
+            *end = StepsEnd::Error("interrupted".to_owned());
+        }
+        entry
+    });
+    let report = judged(&without_ends.collect::<Vec<_>>(), Scope::default());
+    for outcome in &report.outcomes {
+        let expected = if outcome.is_invariant() {
+            Verdict::Skip
+        } else {
+            Verdict::Error
+        };
+        assert_eq!(outcome.verdict, expected, "{outcome:#?}");
+        if !outcome.is_invariant() {
+            assert!(
+                report::failure(outcome).contains("what happened last:\n"),
+                "{outcome:#?}"
+            );
+        }
+    }
 }
 
 /// Histories of format 1 have no plan: their cases are told as they come.

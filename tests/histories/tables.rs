@@ -370,6 +370,7 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
         &[
             ("EXT-01", "set exit=0 STOPPED of failure#1"),
             ("CMP-01", "set exit=255 STOPPED of failing"),
+            ("SBX-03", "set exit=0 STOPPED of stubborn"),
         ],
     ),
     (
@@ -392,6 +393,15 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
             ("ORD-01", "set created-at=later DELETED of c"),
         ],
     ),
+    ("INV-24", &[("ORD-01", "set own-status=none STARTED of c")]),
+    (
+        "INV-25",
+        &[(
+            "REC-02",
+            "replay CREATED of c behind STARTED of c#1 and replay CREATED of c behind STARTED of c#2",
+        )],
+    ),
+    ("INV-26", &[("ORD-01", "set created-at=later STARTED of c")]),
 ];
 
 /// What comes close to being wrong, and is not: the case still passes, and every invariant holds.

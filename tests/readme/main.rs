@@ -1,51 +1,138 @@
-//! What the README tells of the suite in numbers and tables: what real runtimes fail, which is made
+//! What the READMEs say of the suite in numbers and tables: what real runtimes fail, which is made
 //! of `ci/expectations`, and how the suite proves itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
 use cri_event_conformance::case::load;
-use cri_event_conformance::catalogue::Catalogue;
-use cri_event_conformance::history::ExpectationFile;
+use cri_event_conformance::catalogue::{Catalogue, Checker};
 use cri_event_conformance::model::{VARIATIONS, defects};
-use cri_event_conformance::verdicts::{Known, KnownFailure};
+use cri_event_conformance::outcome::Level;
+use cri_event_conformance::verdicts::{
+    Known, KnownFailure, RuntimeFacts, When, builtin, builtin_files,
+};
 use expect_test::expect_file;
 
-const BEGIN: &str = "<!-- made of ci/expectations; UPDATE_EXPECT=1 cargo test --test readme -->\n";
+const BEGIN: &str = "<!-- made of the files here; UPDATE_EXPECT=1 cargo test --test readme -->\n";
 const END: &str = "<!-- the table ends -->\n";
 
-/// The columns, and the files that they are made of.
-const RUNTIMES: [(&str, [&str; 2]); 2] = [
-    ("containerd 1.7", ["containerd-1.7", "containerd-1.7-crun"]),
-    ("containerd 2.1", ["containerd-2.1", "containerd-2.1-crun"]),
+/// The columns: what runtimes call themselves, and their versions that were measured.
+const RUNTIMES: [(&str, &str, &str); RUNTIME_COUNT] = [
+    ("containerd 1.7", "containerd", "1.7.24"),
+    ("containerd 2.1", "containerd", "2.1.9"),
+    ("CRI-O 1.36", "cri-o", "1.36.3"),
 ];
+const RUNTIME_COUNT: usize = 3;
+
+/// With what they were measured, as the words for it: OCI runtimes and cgroups.
+const HANDLERS: [&str; 2] = ["runc", "crun"];
+const CGROUPS: [&str; 2] = ["v1", "v2"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn known(name: &str) -> Known {
-    let path = format!("ci/expectations/{name}.yaml");
-    let text = fs::read_to_string(root().join(&path)).expect("the file is there");
-    Known::parse(&ExpectationFile { path, text }).expect("it is right")
+/// How often it fails, as a word.
+fn word(failure: &KnownFailure) -> String {
+    match failure.rate {
+        Some(rate) => format!("in {rate}"),
+        None if failure.is_race() => "sometimes".to_owned(),
+        None => "always".to_owned(),
+    }
 }
 
-/// What a cell says of a runtime with runc and with crun.
-fn cell(runc: Option<&KnownFailure>, crun: Option<&KnownFailure>) -> String {
-    let word = |failure: &KnownFailure| match failure.rate {
-        Some(rate) => format!("in {rate}"),
-        None if failure.sometimes => "sometimes".to_owned(),
-        None => "always".to_owned(),
-    };
-    match (runc.map(word), crun.map(word)) {
-        (None, None) => "–".to_owned(),
-        (Some(runc), Some(crun)) if runc == crun => runc,
-        (Some(runc), Some(crun)) => format!("{runc}; crun: {crun}"),
-        (Some(runc), None) => format!("{runc}, runc"),
-        (None, Some(crun)) => format!("{crun}, crun"),
+fn holds(when: Option<&When>, facts: &RuntimeFacts) -> bool {
+    when.is_none_or(|when| when.holds(facts))
+}
+
+/// The entries of a case or an invariant on a runtime with one OCI runtime.
+fn entries<'a>(files: &'a [Known], facts: &RuntimeFacts, id: &str) -> Vec<&'a KnownFailure> {
+    let files = files.iter();
+    let file = files.filter(|file| file.runtime.eq_ignore_ascii_case(&facts.name));
+    let entries = file.flat_map(|file| &file.known);
+    let of_id = entries.filter(|entry| entry.case == id);
+    of_id
+        .filter(|entry| holds(entry.when.as_ref(), facts))
+        .collect()
+}
+
+/// What a cell says: how often it fails, and with what if not with all.
+fn cell(files: &[Known], (name, version): (&str, &str), id: &str) -> String {
+    let mut words = BTreeMap::<String, BTreeSet<(&str, &str)>>::new();
+    for handler in HANDLERS {
+        for cgroup in CGROUPS {
+            let facts = RuntimeFacts {
+                name: name.to_owned(),
+                version: version.to_owned(),
+                handler: Some(handler.to_owned()),
+                cgroup_driver: None,
+                cgroup: Some(cgroup.to_owned()),
+            };
+            // Of several the one that says the most stands first.
+            let words_here = entries(files, &facts, id).into_iter().map(word);
+            if let Some(word) = words_here.min() {
+                words.entry(word).or_default().insert((handler, cgroup));
+            }
+        }
     }
+    let parts = words.iter().map(|(word, with)| {
+        let only = |all: [&'static str; 2],
+                    of: fn(&(&'static str, &'static str)) -> &'static str| {
+            let named: BTreeSet<&str> = with.iter().map(of).collect();
+            (named.len() < all.len()).then(|| named.into_iter().collect::<String>())
+        };
+        let mut part = word.clone();
+        if let Some(handler) = only(HANDLERS, |with| with.0) {
+            part = format!("{part}, {handler}");
+        }
+        if let Some(cgroup) = only(CGROUPS, |with| with.1) {
+            part = format!("{part}, cgroup {cgroup}");
+        }
+        part
+    });
+    let parts: Vec<String> = parts.collect();
+    if parts.is_empty() {
+        "–".to_owned()
+    } else {
+        parts.join("; ")
+    }
+}
+
+/// How binding it is for the consumer that it binds most.
+fn level(checker: &Checker<'_>) -> Level {
+    checker.levels.highest().unwrap_or(Level::May)
+}
+
+/// Links of all entries, each with the end of its path.
+fn links(files: &[Known], id: &str) -> String {
+    let entries = files.iter().flat_map(|file| &file.known);
+    let of_id = entries.filter(|entry| entry.case == id);
+    let mut seen = BTreeSet::new();
+    let links = of_id.filter(|entry| seen.insert(&entry.link));
+    let links = links.map(|entry| {
+        let short = entry.link.rsplit('/').next().unwrap_or(&entry.link);
+        let short = short.split('#').next().unwrap_or(short);
+        format!("[{short}]({})", entry.link)
+    });
+    links.collect::<Vec<_>>().join(", ")
+}
+
+/// The first versions without it, of each runtime.
+fn fixed_in(files: &[Known], id: &str) -> String {
+    let mut fixed = BTreeSet::new();
+    for file in files {
+        let entries = file.known.iter().filter(|entry| entry.case == id);
+        for versions in entries.filter_map(|entry| entry.fixed_in.as_ref()) {
+            fixed.extend(
+                versions
+                    .iter()
+                    .map(|version| format!("{} {version}", file.runtime)),
+            );
+        }
+    }
+    fixed.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 fn table() -> String {
@@ -55,92 +142,112 @@ fn table() -> String {
         .iter()
         .map(|requirement| (requirement.id.as_str(), requirement.breaks.as_str()))
         .collect();
-    let files = RUNTIMES.map(|(_, names)| names.map(known));
-    let mut text = String::from("| fails |");
-    for (runtime, _) in RUNTIMES {
+    let files = builtin();
+    let mut text = String::from("| fails | is a |");
+    for (runtime, _, _) in RUNTIMES {
         let _ = write!(text, " {runtime} |");
     }
-    text.push_str(" what a kubelet suffers | told at |\n|---|---|---|---|---|\n");
+    text.push_str(" what a kubelet suffers | read more | fixed in |\n");
+    let _ = writeln!(text, "|{}", "---|".repeat(5 + RUNTIMES.len()));
     let catalogue = Catalogue::new(cases, requirements.clone());
-    for checker in catalogue.checkers() {
-        let of = |known: &Known| {
-            let mut entries = known.known.iter();
-            entries.find(|entry| entry.case == checker.id).cloned()
-        };
-        let found = files.each_ref().map(|files| files.each_ref().map(of));
-        let Some(link) = found
-            .iter()
-            .flatten()
-            .flatten()
-            .map(|it| &it.link)
-            .next_back()
-        else {
-            continue;
-        };
+    let listed = |checker: &Checker<'_>| {
+        let mut entries = files.iter().flat_map(|file| &file.known);
+        entries.any(|entry| entry.case == checker.id)
+    };
+    let mut checkers: Vec<_> = catalogue.checkers().filter(listed).collect();
+    checkers.sort_by_key(|checker| std::cmp::Reverse(level(checker)));
+    for checker in checkers {
         // The most particular of them stands last.
         let mut breaks = checker.requirements.iter().rev();
         let breaks = breaks.find_map(|id| suffers.get(id));
         let breaks = breaks.unwrap_or(&checker.title);
         let (id, title) = (checker.id, checker.title);
-        let short = link.rsplit('/').next().unwrap_or(link);
-        let cells = found
-            .iter()
-            .map(|[runc, crun]| cell(runc.as_ref(), crun.as_ref()));
-        let cells = cells.collect::<Vec<_>>().join(" | ");
+        let level = match level(&checker) {
+            Level::Must => "MUST",
+            Level::Should => "SHOULD",
+            Level::May => "MAY",
+        };
+        let cells = RUNTIMES.map(|(_, name, version)| cell(&files, (name, version), id));
+        let (cells, links) = (cells.join(" | "), links(&files, id));
+        let fixed = fixed_in(&files, id);
         let _ = writeln!(
             text,
-            "| {id}: {title} | {cells} | {breaks} | [{short}]({link}) |"
+            "| {id}: {title} | {level} | {cells} | {breaks} | {links} | {fixed} |"
         );
     }
     text
 }
 
 #[test]
-fn the_table_of_the_readme_is_that_of_the_expectations() {
-    let readme = fs::read_to_string(root().join("README.md")).expect("it is there");
+fn the_table_of_known_failures_is_that_of_the_files() {
+    let readme = fs::read_to_string(root().join("ci/expectations/README.md"));
+    let readme = readme.expect("it is there");
     let (before, rest) = readme.split_once(BEGIN).expect("it has the table");
     let (_, after) = rest.split_once(END).expect("the table has an end");
     let made = format!("{before}{BEGIN}{}{END}{after}", table());
-    expect_file!["../../README.md"].assert_eq(&made);
+    expect_file!["../../ci/expectations/README.md"].assert_eq(&made);
+}
+
+#[test]
+fn the_files_can_be_read_and_name_what_there_is() {
+    let known = builtin();
+    assert_eq!(known.len(), builtin_files().len());
+    let cases = load::embedded().expect("the cases are valid");
+    let catalogue = Catalogue::new(cases, Vec::new());
+    let ids: BTreeSet<&str> = catalogue.checkers().map(|checker| checker.id).collect();
+    let unknown: Vec<&str> = known
+        .iter()
+        .flat_map(Known::ids)
+        .filter(|id| !ids.contains(id))
+        .collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
 }
 
 #[test]
 fn every_listed_failure_stands_in_the_table() {
     let table = table();
     let mut listed = 0;
-    for known in RUNTIMES.iter().flat_map(|(_, names)| names.map(known)) {
-        for entry in known.known {
-            let row = table
-                .lines()
-                .find(|line| line.starts_with(&format!("| {}: ", entry.case)));
-            assert!(
-                row.is_some_and(|row| row.matches('|').count() == 6),
-                "{}",
-                entry.case
-            );
-            listed += 1;
-        }
+    for entry in builtin().into_iter().flat_map(|known| known.known) {
+        let mut rows = table.lines();
+        let row = rows.find(|line| line.starts_with(&format!("| {}: ", entry.case)));
+        let columns = row.map(|row| row.matches('|').count());
+        assert_eq!(columns, Some(6 + RUNTIMES.len()), "{}", entry.case);
+        listed += 1;
     }
     assert!(listed > 10, "{listed}");
 }
 
+/// A link into a branch shows other lines next week.
 #[test]
-fn cells_tell_runc_from_crun() {
-    let entry = |keys: &str| {
-        let text = format!("runtime: a\nknown: [{{case: X, reason: r, link: l{keys}}}]");
+fn links_to_sources_are_of_a_version() {
+    let entries = builtin().into_iter().flat_map(|known| known.known);
+    let moving = entries.filter(|entry| {
+        let of_branch = entry.link.split_once("/blob/").map(|(_, path)| path);
+        of_branch.is_some_and(|path| !path.starts_with('v'))
+    });
+    let moving: Vec<String> = moving.map(|entry| entry.link).collect();
+    assert!(moving.is_empty(), "{moving:?}");
+}
+
+#[test]
+fn cells_tell_what_fails_with_what() {
+    let known = |keys: &str| {
+        let text = format!("{{runtime: a, known: [{{case: X, reason: r, link: l{keys}}}]}}");
         let path = String::new();
-        let known = Known::parse(&ExpectationFile { path, text }).expect("it is right");
-        known.known[0].clone()
+        let file = cri_event_conformance::history::ExpectationFile { path, text };
+        Known::parse(&file).expect("it is right")
     };
-    let (always, rate) = (entry(""), entry(", rate: 2/20"));
-    let sometimes = entry(", sometimes: true");
-    assert_eq!(cell(None, None), "–");
-    assert_eq!(cell(Some(&always), Some(&always)), "always");
-    assert_eq!(cell(Some(&always), None), "always, runc");
-    assert_eq!(cell(None, Some(&rate)), "in 2 of 20 runs, crun");
+    let cell = |keys: &str| cell(&[known(keys)], ("a", "2.1.9"), "X");
+    assert_eq!(cell(", when: {version: '>=3'}"), "–");
+    assert_eq!(cell(""), "always");
+    assert_eq!(cell(", when: {handler: runc}"), "always, runc");
     assert_eq!(
-        cell(Some(&always), Some(&sometimes)),
-        "always; crun: sometimes"
+        cell(", rate: 2/20, when: {handler: crun}"),
+        "in 2 of 20 runs, crun"
+    );
+    assert_eq!(
+        cell(", at-most: 2/20, when: {cgroup: v2}"),
+        "sometimes, cgroup v2"
     );
 }
 

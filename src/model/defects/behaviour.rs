@@ -245,6 +245,15 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         noticed_by: &["SBX-08", "INV-18", "SNP-06b"],
         fault: Fault::Behaviour(|behaviour| behaviour.finds_sandboxes_by_uid = true),
     },
+    Defect {
+        name: "deleted-by-the-id-as-asked",
+        what: "DELETED of what was removed by the beginning of its id has that as its id.",
+        imitates: "catalogue: an event that is made of the request, and not of what it has found",
+        requirements: &["R11"],
+        shown_in: &["CMP-11"],
+        noticed_by: &["CMP-11", "INV-03"],
+        fault: Fault::Behaviour(|behaviour| behaviour.tells_ids_as_asked = true),
+    },
     // Exits.
     Defect {
         name: "exit-never-noticed",
@@ -326,6 +335,15 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         fault: Fault::Behaviour(|behaviour| {
             behaviour.exit_code = |end| if end.code == 137 { 0 } else { end.code };
         }),
+    },
+    Defect {
+        name: "killed-with-its-sandbox-with-exit-code-0",
+        what: "What StopPodSandbox kills has the exit code 0.",
+        imitates: "catalogue: an exit status that is not waited for, as nobody asks for it any more",
+        requirements: &["C8"],
+        shown_in: &["SBX-03"],
+        noticed_by: &["INV-20"],
+        fault: Fault::Behaviour(|behaviour| behaviour.kill_with_sandbox = 0),
     },
     Defect {
         name: "oom-kill-is-an-error",

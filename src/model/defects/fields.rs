@@ -77,6 +77,21 @@ pub(super) const FIELDS: &[Defect] = &[
             at(passage.held[0].created_at.0.saturating_sub(steps), event)
         }),
     },
+    Defect {
+        name: "started-stamped-at-the-call",
+        what: "created_at of STARTED is 300 ms before the start.",
+        imitates: "catalogue: a time stamp that is taken when the call comes",
+        requirements: &["R21"],
+        shown_in: &["ORD-01"],
+        noticed_by: &["INV-17", "INV-05"],
+        fault: Fault::Events(|_, event| {
+            let early_ns = match event.kind {
+                EventKind::Started => 300 * MILLISECOND_NS,
+                _ => 0,
+            };
+            at(event.created_at.0 - early_ns, event)
+        }),
+    },
     // Types and ids.
     Defect {
         name: "short-id",

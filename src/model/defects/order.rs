@@ -87,6 +87,28 @@ pub(super) const ORDER: &[Defect] = &[
         }),
     },
     Defect {
+        name: "started-beside-the-call",
+        what: "One STARTED of 60 on a stream is made 15 ms after the call has returned.",
+        imitates: "catalogue: STARTED is sent by a thread of its own",
+        requirements: &["R9", "R29"],
+        shown_in: &["ORD-11"],
+        noticed_by: &["ORD-11", "INV-01", "INV-26"],
+        fault: Fault::Events(|passage, mut event| {
+            const LATE: Duration = Duration::from_millis(15);
+            const ONE_OF: usize = 60;
+            if event.kind != EventKind::Started {
+                return vec![at_once(event)];
+            }
+            passage.held.push(event.clone());
+            if passage.held.len() < ONE_OF {
+                return vec![at_once(event)];
+            }
+            passage.held.clear();
+            event.created_at.0 += 15_000_000;
+            vec![Delivery::after(LATE, event)]
+        }),
+    },
+    Defect {
         name: "overtaking",
         what: "Every second event of a stream comes 20 ms late, and others overtake it.",
         imitates: "containerd/containerd#9652 (no approach kept the order)",
@@ -118,6 +140,15 @@ pub(super) const ORDER: &[Defect] = &[
         shown_in: &["CMP-05", "STR-16"],
         noticed_by: &["CMP-05", "STR-16"],
         fault: Fault::Events(|_, event| late(event, EventKind::Stopped, Duration::from_secs(11))),
+    },
+    Defect {
+        name: "two-seconds-late",
+        what: "Every event comes two seconds after it was made, in order.",
+        imitates: "catalogue: events that are gathered before they are sent",
+        requirements: &["R31", "R33"],
+        shown_in: &["TIM-08", "STR-05"],
+        noticed_by: &["TIM-08"],
+        fault: Fault::Events(|_, event| vec![Delivery::after(Duration::from_secs(2), event)]),
     },
     Defect {
         name: "sandbox-deleted-first",

@@ -3,8 +3,8 @@
 use super::stream::at_once;
 use super::{Defect, Fault};
 use crate::history::{
-    ContainerId, ContainerState, ContainerStatus, Event, EventKind, Labels, PodUid, RuntimeNanos,
-    SandboxId, SandboxState, Shared, Text,
+    ContainerId, ContainerState, ContainerStatus, Event, EventKind, Labels, PodUid, Reply,
+    RuntimeNanos, SandboxId, SandboxState, Shared, Text,
 };
 use crate::model::{Delivery, Passage};
 
@@ -143,6 +143,32 @@ pub(super) const STATUSES: &[Defect] = &[
         }),
     },
     Defect {
+        name: "no-image-ref-once-exited",
+        what: "Neither events nor ContainerStatus have the image_ref of what has exited.",
+        imitates: "catalogue: what is looked up with a task is gone with it",
+        requirements: &["R16"],
+        shown_in: &["ORD-01"],
+        noticed_by: &["INV-07"],
+        fault: Fault::Behaviour(|behaviour| {
+            behaviour.events.push(|_, mut event| {
+                let exited =
+                    |status: &&mut Shared<ContainerStatus>| status.state == ContainerState::Exited;
+                let containers = event.containers.iter_mut();
+                let exited = containers.filter(exited);
+                exited.for_each(|status| status.image_ref = Text::default());
+                vec![at_once(event)]
+            });
+            behaviour.replies.push(|_, mut answer| {
+                if let Ok(Reply::ContainerStatus(report)) = &mut answer.result
+                    && report.status.state == ContainerState::Exited
+                {
+                    report.status.image_ref = Text::default();
+                }
+                answer
+            });
+        }),
+    },
+    Defect {
         name: "own-status-missing",
         what: "Snapshots lack the event's own container.",
         imitates: "CRI-O main: a container without the pod's label is not in the snapshot",
@@ -244,6 +270,25 @@ pub(super) const STATUSES: &[Defect] = &[
             event
                 .containers
                 .retain(|status| status.id == event.container);
+            vec![at_once(event)]
+        }),
+    },
+    Defect {
+        name: "snapshot-lost-in-a-removal",
+        what: "The event that follows a DELETED in its sandbox shows no container at all.",
+        imitates: "catalogue: a list of statuses that is given up when one of them is gone meanwhile",
+        requirements: &["R15"],
+        shown_in: &["SNP-03"],
+        noticed_by: &["SNP-03", "INV-24"],
+        fault: Fault::Events(|passage, mut event| {
+            let of_same = |held: &Event| held.pod_uid() == event.pod_uid();
+            let follows = passage.held.iter().any(of_same);
+            passage.held.clear();
+            if event.kind == EventKind::Deleted {
+                passage.held.push(event.clone());
+            } else if follows {
+                event.containers.clear();
+            }
             vec![at_once(event)]
         }),
     },

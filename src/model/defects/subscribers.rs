@@ -62,6 +62,15 @@ pub(super) const SUBSCRIBERS: &[Defect] = &[
         fault: Fault::Behaviour(|behaviour| behaviour.replay = Replay::TailToFirst),
     },
     Defect {
+        name: "replay-for-each-subscriber",
+        what: "What nobody has listened to is sent to every subscriber that comes after that.",
+        imitates: "catalogue: a queue that is not emptied when it has been sent",
+        requirements: &["R8", "R30"],
+        shown_in: &["REC-03", "STR-06b"],
+        noticed_by: &["INV-25"],
+        fault: Fault::Behaviour(|behaviour| behaviour.replay = Replay::ToEach),
+    },
+    Defect {
         name: "late-subscription",
         what: "A subscription becomes effective after 300 ms.",
         imitates: "catalogue: a subscriber that is registered in the background",
@@ -94,14 +103,27 @@ pub(super) const SUBSCRIBERS: &[Defect] = &[
         }),
     },
     Defect {
+        name: "lists-wait-for-a-slow-reader",
+        what: "While a subscriber does not read, ListContainers is not answered.",
+        imitates: "catalogue: a lock that is held while an event is sent",
+        requirements: &["R5"],
+        shown_in: &["STR-17"],
+        noticed_by: &["STR-17"],
+        fault: Fault::Behaviour(|behaviour| {
+            behaviour.queue = 20;
+            behaviour.full_queue = FullQueue::Wedge;
+            behaviour.lists_wait_for_events = true;
+        }),
+    },
+    Defect {
         name: "gap-for-a-slow-reader",
         what: "A subscriber that reads too late misses events, and is not told.",
         imitates: "containerd/containerd#8892 (a full channel discards events)",
         requirements: &["R5", "R6"],
-        shown_in: &["STR-11"],
-        noticed_by: &["STR-11"],
+        shown_in: &["STR-11", "STR-18"],
+        noticed_by: &["STR-11", "STR-18"],
         fault: Fault::Behaviour(|behaviour| {
-            behaviour.queue = 20;
+            behaviour.queue = 16;
             behaviour.full_queue = FullQueue::Drop;
         }),
     },
@@ -123,6 +145,17 @@ pub(super) const SUBSCRIBERS: &[Defect] = &[
         noticed_by: &["FEA-04a", "FEA-04b"],
         fault: Fault::Behaviour(|behaviour| {
             behaviour.streams_last = Some(Duration::from_secs(3));
+        }),
+    },
+    Defect {
+        name: "stream-ends-after-half-a-minute",
+        what: "A stream is ended with OK after thirty seconds.",
+        imitates: "catalogue: a server's time limit for what is idle",
+        requirements: &["R1"],
+        shown_in: &["FEA-04c", "REC-03"],
+        noticed_by: &["FEA-04c", "INV-21"],
+        fault: Fault::Behaviour(|behaviour| {
+            behaviour.streams_last = Some(Duration::from_secs(30));
         }),
     },
     Defect {

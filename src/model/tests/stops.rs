@@ -208,3 +208,19 @@ fn a_dead_sandbox_is_removed_with_what_runs_in_it() {
         "DELETED sandbox: NOTREADY []",
     ]);
 }
+
+#[test]
+fn what_ignores_sigterm_ends_by_a_kill_alone() {
+    let ends_so = |workload: &Workload| {
+        let command = workload.command();
+        let spec = ContainerSpec {
+            command,
+            ..ContainerSpec::default()
+        };
+        spec.ends_by_kill_alone()
+    };
+    assert!(ends_so(&Workload::Ignore));
+    for other in [Workload::Obey, Workload::Pause, Workload::NoProgram] {
+        assert!(!ends_so(&other), "{other:?}");
+    }
+}

@@ -152,3 +152,33 @@ fn what_promises_nothing_may_end_as_it_likes() {
         expect![],
     );
 }
+
+/// After a container has been started that ignores SIGTERM.
+#[track_caller]
+fn stubborn(script: &str, expect: Expect) {
+    let started = "pod run; c create mode=ignore; c CREATED; c start; c STARTED";
+    check(&["INV-20"], &format!("{started}; {script}"), expect);
+}
+
+#[test]
+fn what_a_kill_alone_ends_has_its_code() {
+    for ended_by in ["c stop", "c remove", "pod stop", "pod remove"] {
+        stubborn(&format!("{ended_by}; c STOPPED exit=137"), expect![]);
+        stubborn(
+            &format!("{ended_by}; c STOPPED exit=0"),
+            expect![[r#"
+                INV-20 at #11: c (c.0.beef): expected exit code 137 in STOPPED: exit code 0, reason `Completed`
+            "#]],
+        );
+    }
+}
+
+#[test]
+fn of_what_never_ran_no_kill_tells() {
+    let failed = "pod run; c create mode=ignore; c start fails; pod stop; c STOPPED exit=128";
+    check(&["INV-20"], failed, expect![]);
+    let never = "pod run; c create mode=ignore; pod stop; c STOPPED exit=0";
+    check(&["INV-20"], never, expect![]);
+    let obeys = "pod run; c create; c start; pod stop; c STOPPED exit=0";
+    check(&["INV-20"], obeys, expect![]);
+}

@@ -266,7 +266,7 @@ fn snapshot(id: ContainerId, told: &str) -> ContainerStatus {
         finished_at,
         exit_code,
         image: Some("workload".into()),
-        image_ref: "".into(),
+        image_ref: "sha256:beef".into(),
         reason: reason.into(),
         message: message.to_owned(),
         labels: Labels::new(),

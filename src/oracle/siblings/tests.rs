@@ -113,3 +113,58 @@ fn a_snapshot_need_not_be_newer_than_its_event() {
 fn streams_are_judged_each_by_itself() {
     then("d STARTED without=c on=7", expect![]);
 }
+
+/// Of these, what is told of a snapshot without a container.
+#[track_caller]
+fn emptied(script: &str, expect: Expect) {
+    check(
+        &["INV-24"],
+        &format!("pod run; c create; c CREATED; d create; d CREATED; {script}"),
+        expect,
+    );
+}
+
+#[test]
+fn a_snapshot_is_not_empty_while_its_container_is_there() {
+    emptied("d STARTED", expect![]);
+    emptied("d STARTED without=c", expect![]);
+    emptied(
+        "c remove begins; d STARTED missing without=c",
+        expect![[r#"
+            INV-24 at #10: d (d.0.beef): expected a container in STARTED, as one is there: the snapshot of STARTED is empty
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_being_removed_need_not_be_shown() {
+    emptied(
+        "c remove begins; d remove begins; d STOPPED missing without=c",
+        expect![],
+    );
+    emptied("pod remove begins; d STOPPED missing without=c", expect![]);
+}
+
+#[test]
+fn a_sibling_that_was_there_before_is_enough() {
+    emptied(
+        "d remove; d DELETED without=c",
+        expect![[r#"
+            INV-24 at #11: d (d.0.beef): expected a container in DELETED, as one is there: the snapshot of DELETED is empty
+        "#]],
+    );
+    // `d` was asked for later: the snapshot can have been read before that.
+    emptied("c remove; c DELETED without=d", expect![]);
+}
+
+#[test]
+fn what_is_removed_by_the_beginning_of_its_id_is_removed() {
+    then("c remove prefix; d STARTED without=c", expect![]);
+    // Two ids begin so, and the runtime can have removed neither.
+    then(
+        "c.0 create; c.0 CREATED; c remove prefix; d STARTED without=c",
+        expect![[r#"
+            INV-15 at #5 #14: c (c.0.beef): expected a status of it among the 2 in STARTED of d: it is missing
+        "#]],
+    );
+}

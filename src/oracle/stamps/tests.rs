@@ -112,11 +112,56 @@ fn what_is_told_again_to_a_new_stream_may_come_late() {
 #[test]
 fn pods_and_streams_are_not_compared() {
     check(
-        "pod run; c create; c CREATED; pod2 run; d create; d CREATED at=-6ms",
+        "pod run; c create; c CREATED; pod2 run; d create; d CREATED at=-21ms",
         expect![],
     );
     check(
         "pod run; c create; d create; c CREATED; d CREATED at=-2ms on=7",
+        expect![],
+    );
+}
+
+/// What is told of events that were made when their call had returned.
+#[track_caller]
+fn made_late(script: &str, expect: Expect) {
+    let found = invariants(&history(script));
+    expect.assert_eq(&render(found.iter().filter(|found| found.rule == "INV-26")));
+}
+
+#[test]
+fn an_event_is_made_within_its_call() {
+    made_late("pod run; c create; c CREATED at=-1ms", expect![]);
+    made_late("pod run; c create; c CREATED", expect![]);
+    made_late(
+        "pod run; c create; pass 20ms; c CREATED",
+        expect![[r#"
+            INV-26 at #3 #4 #5: c (c.0.beef): expected CREATED to be made before CreateContainer returned: its created_at is later
+        "#]],
+    );
+    made_late(
+        "pod run; c create; c start; c STARTED at=+20ms; c remove; c DELETED at=+20ms",
+        expect![[r#"
+            INV-26 at #5 #6 #7: c (c.0.beef): expected STARTED to be made before StartContainer returned: its created_at is later
+        "#]],
+    );
+}
+
+#[test]
+fn an_event_that_arrives_late_was_made_in_time() {
+    made_late(
+        "pod run; c create; pass 20ms; c CREATED at=-21ms",
+        expect![],
+    );
+}
+
+#[test]
+fn the_end_of_a_process_may_be_noticed_after_the_stop() {
+    made_late(
+        "pod run; c create; c start; c stop; c STOPPED at=+20ms",
+        expect![],
+    );
+    made_late(
+        "pod run; c create; c start fails; c STARTED at=+20ms",
         expect![],
     );
 }

@@ -166,7 +166,7 @@ fn an_exit_is_told_after_it_has_happened() {
         "#]],
     );
     timed("c STOPPED at=-10ms", expect![]);
-    timed("c STARTED state=exited at=-60ms", expect![]);
+    timed("c STARTED state=exited finished=+60ms", expect![]);
 }
 
 #[test]
@@ -179,4 +179,25 @@ fn siblings_have_times_too() {
         "#]],
     );
     timed("c STARTED; d create; d CREATED", expect![]);
+}
+
+#[test]
+fn started_is_not_made_before_the_start() {
+    timed("c STARTED", expect![]);
+    timed("c STARTED started=+300ms at=+295ms", expect![]);
+    timed(
+        "c STARTED started=+300ms at=+200ms",
+        expect![[r#"
+            INV-17 at #8: c (c.0.beef): expected started_at not 91.000001ms after the event's created_at in STARTED: started_at after the event's created_at
+        "#]],
+    );
+    timed(
+        "d create; d CREATED; c STARTED started=+300ms at=+400ms; d STARTED at=+200ms",
+        expect![],
+    );
+    timed("c CREATED state=running started=+300ms", expect![]);
+    timed(
+        "c STARTED state=exited started=+300ms finished=+500ms at=+400ms",
+        expect![],
+    );
 }

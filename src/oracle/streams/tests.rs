@@ -43,10 +43,11 @@ fn awaited_in_vain(how: &str, after: &str) -> Result<(), String> {
     let case = crate::oracle::expectations::tests::case(Level::Must, "no-repeats: {of: pod}");
     let script = format!("pod run; {how}; wait in-vain STOPPED_of_c; end unmet; {after}");
     let judgement = judge(&case, &history(&script));
-    match judgement.undecided {
-        Some(Undecided::Error(reason)) => Err(reason),
-        _ => Ok(assert_eq!(judgement.violations.len(), 1, "{script}")),
+    if let Some(Undecided::Error(reason)) = judgement.undecided {
+        return Err(reason);
     }
+    assert_eq!(judgement.violations.len(), 1, "{script}");
+    Ok(())
 }
 
 #[test]

@@ -191,3 +191,58 @@ fn a_container_that_is_let_go_leaves_what_it_broke() {
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].subject, "c.0.beef");
 }
+
+/// What has waited for the stream that was opened next.
+const REPLAY: &str = "pod run; c create; unsubscribe; c start; subscribe; c STARTED at=-4ms";
+
+#[test]
+fn what_has_waited_is_sent_to_one_subscriber() {
+    check(REPLAY, "c STOPPED", expect![]);
+    check(
+        REPLAY,
+        "resubscribe; c STARTED at=-7ms",
+        expect![[r#"
+            INV-25 at #9 #11 #12: c.0.beef: expected STARTED, which had waited for a subscriber, on its stream alone: a later subscriber was sent it, too
+        "#]],
+    );
+    // It is another one.
+    check(REPLAY, "resubscribe; c STARTED at=-8ms", expect![]);
+}
+
+#[test]
+fn two_that_came_before_it_may_both_get_it() {
+    let both = "pod run; c create; unsubscribe; c start; subscribe; subscribe; \
+                c STARTED on=1 at=-5ms; c STARTED on=2 at=-6ms";
+    check(both, "end", expect![]);
+}
+
+#[test]
+fn what_is_new_is_no_replay() {
+    let live = "pod run; c create; c start; c STARTED";
+    check(live, "resubscribe; c STARTED at=-3ms", expect![]);
+}
+
+#[test]
+fn a_stream_that_ended_is_told_with_any_later_answer() {
+    check("stream ends", "pass 1s", expect![]);
+    check(
+        "stream ends",
+        "pod run foreign",
+        expect![[r#"
+            INV-21 at #1 #3: stream 0: expected a stream that stays open as long as the runtime runs: the runtime ended it with OK
+        "#]],
+    );
+    check("stream ends UNAVAILABLE", "pod run foreign", expect![]);
+    check("unsubscribe", "pod run foreign", expect![]);
+}
+
+#[test]
+fn a_runtime_that_was_gone_may_end_streams() {
+    check("stream ends", "pod run fails; pod2 run", expect![]);
+    check("pod run begins; stream ends", "pod run returns", expect![]);
+}
+
+#[test]
+fn a_stream_of_which_a_case_tells_is_not_told_again() {
+    check("stream ends; pod run", "pod2 run", expect![]);
+}

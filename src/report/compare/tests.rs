@@ -3,8 +3,8 @@
 use expect_test::expect;
 
 use super::{Comparison, Incomparable};
-use crate::outcome::{Outcome, Profile, RunReport, Verdict};
-use crate::report::fixture::{fixture, outcome};
+use crate::outcome::{Level, Outcome, Profile, RunReport, Verdict};
+use crate::report::fixture::{fixture, outcome, violation};
 use crate::report::json;
 
 fn written(outcomes: Vec<Outcome>) -> String {
@@ -129,6 +129,56 @@ fn all_of_it_is_told_in_lines() {
         1 worse, 1 better, 0 changed, 1 new, 1 gone
     "]]
     .assert_eq(&compared.text());
+}
+
+/// A report on a case that passed, with advice of this level.
+fn advised(level: Level) -> String {
+    let advice = crate::outcome::Violation {
+        level,
+        ..violation("late")
+    };
+    written(vec![Outcome {
+        advice: vec![advice],
+        ..outcome("ORD-01", "order::one", Verdict::Pass)
+    }])
+}
+
+#[test]
+fn a_should_that_is_newly_broken_is_told_and_one_that_is_mended() {
+    let (kept, broken) = (one(Verdict::Pass), advised(Level::Should));
+    let compared = Comparison::of(&kept, &broken).unwrap();
+    let ids = |shoulds: &[super::Should]| shoulds.iter().map(|it| it.id.clone()).collect();
+    let told: Vec<String> = ids(&compared.should_broken);
+    assert_eq!(told, ["ORD-01"]);
+    assert!(!compared.is_worse(), "it is advice");
+    let text = compared.text();
+    assert!(
+        text.contains("\nshould   ORD-01 order::one: should be "),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("; of what should be, 1 newly broken, 0 mended\n"),
+        "{text}"
+    );
+    let compared = Comparison::of(&broken, &kept).unwrap();
+    let told: Vec<String> = ids(&compared.should_mended);
+    assert_eq!(told, ["ORD-01"]);
+    assert!(compared.text().contains("\nmended   ORD-01 order::one: "));
+}
+
+#[test]
+fn a_should_that_was_broken_before_or_not_decided_is_no_news() {
+    let broken = advised(Level::Should);
+    for (before, after) in [
+        (broken.clone(), broken.clone()),
+        (one(Verdict::Skip), broken.clone()),
+        (broken, one(Verdict::Error)),
+        (one(Verdict::Pass), advised(Level::May)),
+    ] {
+        let compared = Comparison::of(&before, &after).unwrap();
+        assert!(compared.should_broken.is_empty(), "{compared:?}");
+        assert!(compared.should_mended.is_empty(), "{compared:?}");
+    }
 }
 
 #[test]

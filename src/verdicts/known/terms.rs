@@ -1,4 +1,5 @@
-//! The day and the rate that an entry of an expectation file may have, as they are written there.
+//! The day, the rate and the bound that an entry of an expectation file may have, as they are
+//! written there.
 
 use std::fmt;
 use std::time::UNIX_EPOCH;
@@ -31,6 +32,25 @@ pub struct Rate {
     pub runs: u32,
 }
 
+/// The most findings that a race may come to, by the number of containers: at most as often as in
+/// `5/1000` containers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Bound {
+    /// In so many containers,
+    pub found: u32,
+    /// of so many, which are more.
+    pub of: u32,
+}
+
+/// A bound is broken by no fewer findings than this: two of them can have one cause.
+const FEWEST_FINDINGS: usize = 3;
+
+/// A bound is broken if a race of just its rate came to as many findings once in 10,000 runs. A run
+/// has some ten bounds, and so one in 1,000 runs would fail for nothing, if all races were at their
+/// bounds.
+const BY_CHANCE: f64 = 1e-4;
+
 impl Day {
     /// Whether a moment lies behind it.
     #[must_use]
@@ -46,6 +66,30 @@ impl Rate {
         let is_race = 0 < seen && seen < runs && runs <= MOST_RUNS;
         is_race.then_some(Self { seen, runs })
     }
+}
+
+impl Bound {
+    /// Whether so many findings in so many containers are more than chance explains.
+    #[must_use]
+    pub fn is_broken_by(self, findings: usize, containers: usize) -> bool {
+        let rate = f64::from(self.found) / f64::from(self.of);
+        findings >= FEWEST_FINDINGS && at_least(findings, containers, rate) < BY_CHANCE
+    }
+}
+
+/// How probable it is that of so many tries, each of which comes out with a probability, at least
+/// some do: the upper tail of the binomial distribution.
+fn at_least(some: usize, tries: usize, probability: f64) -> f64 {
+    let of_count = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+    let odds = (probability / (1.0 - probability)).ln();
+    // The logarithm of the probability that just `count` do; it may be too small for a number.
+    let mut exactly = of_count(tries) * (1.0 - probability).ln();
+    let mut fewer = 0.0;
+    for count in 0..some.min(tries + 1) {
+        fewer += exactly.exp();
+        exactly += (of_count(tries - count) / of_count(count + 1)).ln() + odds;
+    }
+    1.0 - fewer
 }
 
 impl TryFrom<String> for Day {
@@ -79,6 +123,20 @@ impl TryFrom<String> for Rate {
     }
 }
 
+impl TryFrom<String> for Bound {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let numbers = text.split_once('/');
+        let numbers = numbers.and_then(|(found, of)| Some((number(found)?, number(of)?)));
+        let bound = numbers.filter(|(found, of)| 0 < *found && found < of && *of <= MOST_RUNS);
+        let bound = bound.map(|(found, of)| Self { found, of });
+        bound.ok_or_else(|| {
+            format!("`{text}` is no bound such as `5/1000`, at most 5 findings in 1000 containers")
+        })
+    }
+}
+
 /// A number in digits alone.
 fn number(digits: &str) -> Option<u32> {
     let plain = digits.bytes().all(|digit| digit.is_ascii_digit());
@@ -94,6 +152,18 @@ impl From<Day> for String {
 impl From<Rate> for String {
     fn from(Rate { seen, runs }: Rate) -> Self {
         format!("{seen}/{runs}")
+    }
+}
+
+impl From<Bound> for String {
+    fn from(Bound { found, of }: Bound) -> Self {
+        format!("{found}/{of}")
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} containers", self.found, self.of)
     }
 }
 
@@ -164,6 +234,55 @@ mod tests {
             "",
         ] {
             assert!(Rate::try_from(wrong.to_owned()).is_err(), "{wrong}");
+        }
+    }
+
+    #[track_caller]
+    fn bound(text: &str, findings: usize, containers: usize, is_broken: bool) {
+        let bound = Bound::try_from(text.to_owned()).unwrap();
+        let told = format!("{findings} of {containers}, at most {text}");
+        assert_eq!(
+            bound.is_broken_by(findings, containers),
+            is_broken,
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn a_bound_is_broken_by_more_than_chance_explains() {
+        bound("5/1000", 0, 0, false);
+        bound("5/1000", 1, 1, false);
+        bound("1/1000000", 2, 2, false);
+        bound("5/1000", 5, 100, false);
+        bound("5/1000", 6, 100, true);
+        bound("5/1000", 41, 200, true);
+        bound("5/1000", 12, 1_000, false);
+        bound("5/1000", 16, 1_000, true);
+        bound("1/2", 60, 100, false);
+        bound("1/2", 70, 100, true);
+        bound("19/20", 100, 100, false);
+        bound("1/2", 510_000, 1_000_000, true);
+        bound("1/2", 500_000, 1_000_000, false);
+    }
+
+    #[test]
+    fn the_tail_of_the_binomial_distribution_is_right() {
+        for (some, tries, probability, expect) in [
+            (0, 10, 0.5, 1.0),
+            (1, 10, 0.5, 1.0 - 1.0 / 1024.0),
+            (10, 10, 0.5, 1.0 / 1024.0),
+            (11, 10, 0.5, 0.0),
+            (2, 3, 0.1, 0.028),
+        ] {
+            let found = at_least(some, tries, probability);
+            assert!((found - expect).abs() < 1e-9, "{some} of {tries}: {found}");
+        }
+    }
+
+    #[test]
+    fn a_bound_is_less_than_always() {
+        for wrong in ["0/20", "20/20", "5", "5/", "5/x", "1/1000001", ""] {
+            assert!(Bound::try_from(wrong.to_owned()).is_err(), "{wrong}");
         }
     }
 }

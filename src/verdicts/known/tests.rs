@@ -1,9 +1,9 @@
 //! Entries of an expectation file, each on an outcome that it covers and on one that it does not.
 
-use super::Known;
+use super::{Decided, JudgedRun, Known, Losses, RuntimeFacts};
 use crate::history::{ExpectationFile, HostInstant};
 use crate::oracle::INVARIANTS;
-use crate::outcome::{Outcome, Verdict};
+use crate::outcome::{Outcome, Seen, Verdict};
 use crate::verdicts::plan::blank_invariant;
 
 /// 2026-11-20, 16:52 UTC.
@@ -18,16 +18,38 @@ fn apply(keys: &str, verdict: Verdict) -> Outcome {
     let known = parse(keys).expect("it is an entry");
     let mut outcome = blank_invariant(&INVARIANTS[0], BEGAN);
     outcome.verdict = verdict;
-    outcome.seen = ["this".to_owned()].into();
-    known.apply(&mut outcome);
+    outcome.seen = [(seen("this", "ORD-01"), 1)].into();
+    known.apply(&mut outcome, &decided(&["ORD-01"]));
     outcome
+}
+
+fn seen(actual: &str, case: &str) -> Seen {
+    Seen {
+        actual: actual.to_owned(),
+        case: Some(case.into()),
+    }
+}
+
+fn decided<'a>(cases: &[&'a str]) -> Decided<'a> {
+    Decided {
+        cases: cases.iter().copied().collect(),
+        all: true,
+    }
+}
+
+fn of_a_run(known: Known, partial: bool) -> Known {
+    known.for_a_run(JudgedRun {
+        facts: RuntimeFacts::default(),
+        began: BEGAN,
+        partial,
+    })
 }
 
 fn parse(keys: &str) -> Result<Known, String> {
     let text = format!("runtime: any\nknown: [{{case: INV-01, reason: why, link: there{keys}}}]\n");
     let path = "known.yaml".to_owned();
     let known = Known::parse(&ExpectationFile { path, text })?;
-    Ok(known.for_a_run(BEGAN, false))
+    Ok(of_a_run(known, false))
 }
 
 #[track_caller]
@@ -64,7 +86,7 @@ fn an_error_is_excused_by_a_known_fault() {
     ] {
         let mut outcome = blank_invariant(&INVARIANTS[0], BEGAN);
         (outcome.verdict, outcome.reason) = (verdict, Some(reason.to_owned()));
-        known.apply(&mut outcome);
+        known.apply(&mut outcome, &Decided::default());
         assert_eq!(outcome.verdict, expect, "{reason}");
         let is_told = outcome.reason.unwrap().contains("why (there): lstat");
         assert_eq!(is_told, expect == Verdict::Inconclusive);
@@ -81,10 +103,10 @@ fn a_fault_that_never_comes_is_told() {
     };
     let notes = |verdict, reason: &str, partial| {
         let known = Known::parse(&file).expect("it is right");
-        let known = known.for_a_run(BEGAN, partial);
+        let known = of_a_run(known, partial);
         let mut outcome = blank_invariant(&INVARIANTS[0], BEGAN);
         (outcome.verdict, outcome.reason) = (verdict, Some(reason.to_owned()));
-        known.apply(&mut outcome);
+        known.apply(&mut outcome, &Decided::default());
         known.notes(&[outcome])
     };
     let met = "lstat /proc/0/ns/ipc: none";
@@ -162,5 +184,220 @@ fn what_is_no_day_and_no_rate_is_told() {
     ] {
         let fault = parse(keys).unwrap_err();
         assert!(fault.contains(told), "{fault}");
+    }
+}
+
+/// What a file with these entries makes of what was seen of INV-01 in a case.
+#[track_caller]
+fn listed(entries: &str, actual: &str, case: &str) -> bool {
+    read(entries)
+        .expect("it is right")
+        .lists("INV-01", &seen(actual, case))
+}
+
+fn read(entries: &str) -> Result<Known, String> {
+    let text = format!("runtime: any\nknown:\n{entries}");
+    let path = "known.yaml".to_owned();
+    let known = Known::parse(&ExpectationFile { path, text })?;
+    Ok(of_a_run(known, false))
+}
+
+#[test]
+fn an_entry_of_an_invariant_is_of_its_cases_alone() {
+    let entry = "- {case: INV-01, reason: r, link: l, actual: lost, in: [FLR-02, FLR-03]}\n";
+    assert!(listed(entry, "lost", "FLR-02"));
+    assert!(listed(entry, "lost", "FLR-03"));
+    assert!(!listed(entry, "lost", "ORD-01"));
+    assert!(!listed(entry, "missing", "FLR-02"));
+    let known = read(entry).unwrap();
+    let late = Seen {
+        actual: "lost".to_owned(),
+        case: None,
+    };
+    assert!(known.lists("INV-01", &late), "of whichever case it is");
+}
+
+#[test]
+fn what_a_case_breaks_can_be_of_several_entries() {
+    let entries = "- {case: INV-01, reason: one, link: l, actual: lost, in: FLR-02}\n\
+                   - {case: INV-01, reason: two, link: l, actual: missing}\n";
+    let known = read(entries).unwrap();
+    let mut outcome = blank_invariant(&INVARIANTS[0], BEGAN);
+    outcome.verdict = Verdict::Fail;
+    outcome.seen = [(seen("lost", "FLR-02"), 1), (seen("missing", "ORD-01"), 2)].into();
+    let mut other = outcome.clone();
+    known.apply(&mut outcome, &Decided::default());
+    assert_eq!(outcome.verdict, Verdict::Known);
+    assert_eq!(outcome.reason.as_deref(), Some("one (l); two (l)"));
+    other.seen.insert(seen("lost", "ORD-01"), 1);
+    known.apply(&mut other, &Decided::default());
+    assert_eq!(other.verdict, Verdict::Fail);
+}
+
+#[test]
+fn an_invariant_is_mended_if_the_cases_that_break_it_have_run() {
+    let entry = "- {case: INV-01, reason: r, link: l, in: [FLR-02, FLR-03]}\n";
+    for (entry, decided, expect) in [
+        (
+            entry,
+            decided(&["FLR-02", "FLR-03"]),
+            Verdict::UnexpectedPass,
+        ),
+        (entry, decided(&["FLR-02", "ORD-01"]), Verdict::Pass),
+        (
+            "- {case: INV-01, reason: r, link: l}\n",
+            Decided::default(),
+            Verdict::Pass,
+        ),
+    ] {
+        let mut outcome = blank_invariant(&INVARIANTS[0], BEGAN);
+        read(entry).unwrap().apply(&mut outcome, &decided);
+        assert_eq!(outcome.verdict, expect, "{decided:?}");
+    }
+}
+
+#[test]
+fn a_race_that_is_lost_too_often_is_no_known_one() {
+    let known = read("- {case: INV-01, reason: r, link: l, at-most: 5/1000}\n").unwrap();
+    let mut outcome = blank_invariant(&INVARIANTS[0], BEGAN);
+    outcome.verdict = Verdict::Fail;
+    outcome.seen = [(seen("lost", "STP-06"), 41)].into();
+    let losses = |findings, containers| {
+        known.broken_bound(&outcome, |_| Losses {
+            findings,
+            containers,
+        })
+    };
+    assert_eq!(losses(2, 100), None);
+    let told = losses(41, 100).expect("that is too often");
+    let start = "the race is lost 41 times in 100 containers, more often than chance explains: at \
+                 most 5 of 1000 containers are known to. r (l)";
+    assert_eq!(told, start);
+    let passed = blank_invariant(&INVARIANTS[0], BEGAN);
+    let mut outcome = passed.clone();
+    known.apply(&mut outcome, &decided(&[]));
+    assert_eq!(outcome.verdict, Verdict::Pass, "a race may be won");
+}
+
+#[test]
+fn an_entry_counts_where_its_conditions_hold() {
+    let entries = "- {case: INV-01, reason: r, link: l, when: {handler: crun}}\n";
+    let on = |handler: &str| {
+        let known = read(entries).unwrap().for_a_run(JudgedRun {
+            facts: RuntimeFacts {
+                handler: Some(handler.to_owned()),
+                ..RuntimeFacts::default()
+            },
+            ..JudgedRun::default()
+        });
+        known.lists("INV-01", &seen("lost", "ORD-01"))
+    };
+    assert!(on("crun"));
+    assert!(!on("runc"));
+    assert!(!listed(entries, "lost", "ORD-01"), "it is not known");
+}
+
+#[test]
+fn a_fault_may_be_of_some_cases_and_runtimes() {
+    let text = "runtime: any\nknown: []\nfaults:\n\
+                - {message: 'lstat …/ns/ipc: none', in: ORD-07, reason: why, link: there}\n\
+                - {message: 'ttrpc: closed', when: {handler: crun}, reason: why, link: there}\n";
+    let path = "known.yaml".to_owned();
+    let known = Known::parse(&ExpectationFile {
+        path,
+        text: text.to_owned(),
+    });
+    let known = of_a_run(known.unwrap(), false);
+    for (id, reason, expect) in [
+        (
+            "ORD-07",
+            "lstat /proc/1/ns/ipc: none",
+            Verdict::Inconclusive,
+        ),
+        ("ORD-08", "lstat /proc/1/ns/ipc: none", Verdict::Error),
+        ("ORD-07", "ttrpc: closed", Verdict::Error),
+    ] {
+        let mut outcome = blank_invariant(&INVARIANTS[0], BEGAN);
+        outcome.id = id.into();
+        (outcome.verdict, outcome.reason) = (Verdict::Error, Some(reason.to_owned()));
+        known.apply(&mut outcome, &Decided::default());
+        assert_eq!(outcome.verdict, expect, "{id}: {reason}");
+    }
+}
+
+#[test]
+fn two_entries_of_the_same_failures_are_refused() {
+    let twice = |first: &str, second: &str| {
+        read(&format!(
+            "- {{case: INV-01, reason: r, link: l{first}}}\n\
+             - {{case: INV-01, reason: r, link: l{second}}}\n"
+        ))
+    };
+    for (first, second) in [
+        ("", ""),
+        (", when: {version: '<2.3'}", ", when: {version: '=2.1'}"),
+        (", when: {handler: crun}", ", when: {cgroup: v2}"),
+        (", in: [ORD-01, ORD-02]", ", in: [ORD-02]"),
+        (", actual: it is …", ", actual: it is missing"),
+    ] {
+        let fault = twice(first, second).unwrap_err();
+        let told = "`INV-01` is listed twice, by the entries 1 and 2, for the same failures";
+        assert!(fault.starts_with(told), "{fault}");
+    }
+    for (first, second) in [
+        (", when: {version: '<2.3'}", ", when: {version: '>=2.3'}"),
+        (", when: {handler: crun}", ", when: {handler: runc}"),
+        (", in: ORD-01", ", in: ORD-02"),
+        (", actual: one", ", actual: two"),
+    ] {
+        assert_eq!(twice(first, second).err(), None);
+    }
+}
+
+#[test]
+fn what_is_wrong_in_a_file_is_told_in_words_of_users() {
+    for (text, told) in [
+        ("[]", "expected a file with `runtime:` and `known:`"),
+        (
+            "{runtime: a, known: [a]}",
+            "expected an entry with `case`, `reason` and `link`",
+        ),
+        (
+            "{runtime: a, known: [{case: ORD-01, reason: r, link: l, actual: 5}]}",
+            "expected a text or a list of texts",
+        ),
+        (
+            "{runtime: a, known: [{case: ORD-01, reason: r, link: l, when: 2.1}]}",
+            "expected conditions: `version`, `handler`",
+        ),
+        (
+            "{runtime: a, known: [{case: ORD-01, reason: r, link: l, when: {version: '2.1'}}]}",
+            "`2.1` is no comparison of versions: write `<2.3`",
+        ),
+        (
+            "{runtime: a, known: [{case: ORD-01, reason: r, link: l, at-most: 5%}]}",
+            "`5%` is no bound such as `5/1000`",
+        ),
+        (
+            "{runtime: a, known: [{case: ORD-01, reason: r, link: l, in: [ORD-02]}]}",
+            "`ORD-01` has `in`, which names the cases that break an invariant",
+        ),
+        (
+            "{runtime: a, known: [{case: ORD-01, reason: r, link: l, when: {cgroup: v3}}]}",
+            "`cgroup: v3`: there are v1, v2, hybrid",
+        ),
+        (
+            "{runtime: a, known: [], faults: [a]}",
+            "expected a fault with `message`",
+        ),
+    ] {
+        let path = "known.yaml".to_owned();
+        let text = text.to_owned();
+        let fault = Known::parse(&ExpectationFile { path, text }).unwrap_err();
+        assert!(fault.contains(told), "{fault}");
+        let is_rust = ["struct ", " variant", " enum"]
+            .iter()
+            .any(|word| fault.contains(word));
+        assert!(!is_rust, "{fault}");
     }
 }

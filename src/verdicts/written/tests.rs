@@ -5,9 +5,9 @@ use expect_test::expect;
 use super::{HEAD, expectations};
 use crate::history::{ExpectationFile, HostInstant};
 use crate::oracle::INVARIANTS;
-use crate::outcome::{Level, Outcome, RunReport, Verdict, Violation};
+use crate::outcome::{Level, Outcome, RunReport, Seen, Verdict, Violation};
 use crate::verdicts::plan::blank_invariant;
-use crate::verdicts::{Known, Verdicts};
+use crate::verdicts::{Decided, JudgedRun, Known, RuntimeFacts, Verdicts};
 
 /// 2026-11-20, 16:52 UTC.
 const BEGAN: HostInstant = HostInstant {
@@ -29,32 +29,52 @@ fn outcome(id: &str, verdict: Verdict, seen: &[&str]) -> Outcome {
         id: id.into(),
         verdict,
         violations: seen.iter().map(violation).collect(),
-        seen: seen.iter().map(|&text| text.to_owned()).collect(),
+        seen: seen.iter().map(|&text| (kind_of(id, text), 1)).collect(),
         ..blank_invariant(&INVARIANTS[0], BEGAN)
+    }
+}
+
+/// That of an invariant is of a case.
+fn kind_of(id: &str, actual: &str) -> Seen {
+    Seen {
+        actual: actual.to_owned(),
+        case: id.starts_with("INV-").then(|| "ORD-01".into()),
     }
 }
 
 fn file(text: &str) -> Known {
     let (path, text) = ("known.yaml".to_owned(), text.to_owned());
     let known = Known::parse(&ExpectationFile { path, text });
-    known.expect("it is one").for_a_run(BEGAN, false)
+    known.expect("it is one").for_a_run(JudgedRun {
+        facts: RuntimeFacts::default(),
+        began: BEGAN,
+        partial: false,
+    })
 }
 
 /// The file that a run makes, without its head. With it the run would have had no failure.
 #[track_caller]
 fn written(outcomes: Vec<Outcome>, known: &str) -> String {
-    let report = RunReport {
+    merged(vec![outcomes], known)
+}
+
+/// The file that several runs make.
+#[track_caller]
+fn merged(runs: Vec<Vec<Outcome>>, known: &str) -> String {
+    let report = |outcomes| RunReport {
         outcomes,
         began: BEGAN,
+        faults: Vec::new(),
         ..Verdicts::default().report(None)
     };
-    let text = expectations(&report, &file(known));
+    let reports: Vec<RunReport> = runs.into_iter().map(report).collect();
+    let text = expectations(&reports, &file(known));
     let read = file(&text);
-    for mut outcome in report.outcomes {
+    for mut outcome in reports.into_iter().flat_map(|report| report.outcomes) {
         if outcome.verdict == Verdict::UnexpectedPass {
             outcome.verdict = Verdict::Pass;
         }
-        read.apply(&mut outcome);
+        read.apply(&mut outcome, &Decided::default());
         let fits = !matches!(outcome.verdict, Verdict::Fail | Verdict::UnexpectedPass);
         assert!(fits, "{outcome:?}\n{text}");
     }
@@ -73,6 +93,7 @@ fn what_failed_becomes_an_entry_to_finish() {
     ];
     expect![[r#"
         runtime: ' '
+        runs: 1
         known:
         - case: ORD-01
           reason: 'TODO: It holds.'
@@ -81,6 +102,7 @@ fn what_failed_becomes_an_entry_to_finish() {
         - case: INV-01
           reason: 'TODO: It holds.'
           link: TODO
+          in: ORD-01
           actual:
           - one
           - two
@@ -91,7 +113,10 @@ fn what_failed_becomes_an_entry_to_finish() {
 #[test]
 fn a_run_without_failures_makes_an_empty_file() {
     let outcomes = vec![outcome("ORD-01", Verdict::Pass, &[])];
-    assert_eq!(written(outcomes, NONE), "runtime: ' '\nknown: []\n");
+    assert_eq!(
+        written(outcomes, NONE),
+        "runtime: ' '\nruns: 1\nknown: []\n"
+    );
 }
 
 #[test]
@@ -164,7 +189,132 @@ fn what_fails_in_too_many_ways_is_any_failure() {
     assert!(!many.contains("actual"), "{many}");
     let fit = written(vec![outcome("ORD-01", Verdict::Fail, &texts[1..])], NONE);
     assert!(fit.contains("actual"), "{fit}");
-    let long = "x".repeat(501);
+    let long = "x".repeat(600);
     let long = written(vec![outcome("ORD-01", Verdict::Fail, &[&long])], NONE);
-    assert!(!long.contains("actual"), "{long}");
+    assert!(long.contains("xxx…\n"), "{long}");
+}
+
+/// `outcome` on a case whose error says this.
+fn error(id: &str, reason: &str) -> Outcome {
+    Outcome {
+        reason: Some(reason.to_owned()),
+        ..outcome(id, Verdict::Error, &[])
+    }
+}
+
+#[test]
+fn what_failed_in_one_run_and_passed_in_another_has_a_rate() {
+    let failed = || vec![outcome("ORD-01", Verdict::Fail, &["one"])];
+    let passed = vec![outcome("ORD-01", Verdict::Pass, &[])];
+    let text = merged(vec![failed(), passed, failed()], NONE);
+    assert!(text.contains("runs: 3\n"), "{text}");
+    assert!(text.contains("  rate: 2/3\n"), "{text}");
+}
+
+/// A file that was made of two runs, in which one case always failed and one did once.
+const BEGUN: &str = "
+runtime: any
+runs: 2
+known:
+  - {case: ORD-01, reason: TODO, link: TODO, actual: one}
+  - {case: ORD-02, reason: TODO, link: TODO, actual: one, rate: 1/2}
+";
+
+#[test]
+fn a_file_that_is_begun_counts_another_run() {
+    let third = vec![
+        outcome("ORD-01", Verdict::UnexpectedPass, &[]),
+        outcome("ORD-02", Verdict::Known, &["one"]),
+        outcome("ORD-03", Verdict::Fail, &["one"]),
+    ];
+    let text = written(third, BEGUN);
+    assert!(text.contains("runs: 3\n"), "{text}");
+    let rates: Vec<&str> = text.lines().filter(|line| line.contains("rate")).collect();
+    assert_eq!(rates, ["  rate: 2/3", "  rate: 2/3", "  rate: 1/3"]);
+    let third = vec![
+        outcome("ORD-01", Verdict::Known, &["one"]),
+        outcome("ORD-02", Verdict::Pass, &[]),
+    ];
+    let text = written(third, BEGUN);
+    let rates: Vec<&str> = text.lines().filter(|line| line.contains("rate")).collect();
+    assert_eq!(rates, ["  rate: 1/3"], "what always fails has none");
+}
+
+#[test]
+fn an_invariant_has_an_entry_for_each_kind_with_its_cases() {
+    let mut often = outcome("INV-11", Verdict::Fail, &[]);
+    let late = |case: &str, by: &str| Seen {
+        actual: format!("STOPPED came {by} later"),
+        case: Some(case.into()),
+    };
+    for nth in 10..40 {
+        let by = format!("{nth}.123456s");
+        often.seen.insert(late("ORD-01", &by), 1);
+        often.seen.insert(late("ORD-02", &by), 1);
+    }
+    let lost = Seen {
+        actual: "STOPPED has not come".to_owned(),
+        case: Some("FLR-02".into()),
+    };
+    often.seen.insert(lost, 2);
+    expect![[r"
+        runtime: ' '
+        runs: 1
+        known:
+        - case: INV-11
+          reason: 'TODO: The events of a container come in the order CREATED, STARTED, STOPPED, DELETED, and none after DELETED.'
+          link: TODO
+          in: FLR-02
+          actual: STOPPED has not come
+        - case: INV-11
+          reason: 'TODO: The events of a container come in the order CREATED, STARTED, STOPPED, DELETED, and none after DELETED.'
+          link: TODO
+          in:
+          - ORD-01
+          - ORD-02
+          actual: STOPPED came … later
+    "]]
+    .assert_eq(&written(vec![often], NONE));
+}
+
+#[test]
+fn errors_become_faults() {
+    let outcomes = vec![
+        error("ORD-01", "RemoveContainer: UNKNOWN: no answer after 29.3s"),
+        error("ORD-02", "RemoveContainer: UNKNOWN: no answer after 28.9s"),
+        error("ORD-03", "not run: the runtime was lost"),
+        error("ORD-04", "StartContainer: UNAVAILABLE: connection refused"),
+    ];
+    expect![[r"
+        runtime: ' '
+        runs: 1
+        known: []
+        faults:
+        - message: 'RemoveContainer: UNKNOWN: no answer after …'
+          in:
+          - ORD-01
+          - ORD-02
+          reason: TODO
+          link: TODO
+    "]]
+    .assert_eq(&written(outcomes, NONE));
+}
+
+#[test]
+fn entries_of_other_runtimes_are_kept_as_they_are() {
+    let known = "
+runtime: any
+known:
+  - {case: ORD-01, reason: why, link: there, when: {handler: crun}, actual: one}
+";
+    let outcomes = vec![outcome("ORD-01", Verdict::Fail, &["two"])];
+    let report = RunReport {
+        outcomes,
+        began: BEGAN,
+        ..Verdicts::default().report(None)
+    };
+    let text = expectations(&[report], &file(known));
+    let kept =
+        "case: ORD-01\n  when:\n    handler: crun\n  reason: why\n  link: there\n  actual: one\n";
+    assert!(text.contains(kept), "{text}");
 }

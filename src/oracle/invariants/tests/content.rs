@@ -53,9 +53,9 @@ fn a_time_in_seconds_is_recognized() {
     then(
         "c STARTED at=s",
         expect![[r#"
-        INV-04 at #6: c (c.0.beef): expected created_at from 1699999999001000000 to 1700000001007000000: 1700000000, which looks like seconds
-        INV-05 at #5 #6: c (c.0.beef): expected created_at of 1700000000006000000 or later: 1700000000, which is 1699999998306000000 ns earlier
-    "#]],
+            INV-04 at #6: c (c.0.beef): expected created_at from 1699999999001000000 to 1700000001007000000: 1700000000, which looks like seconds
+            INV-05 at #5 #6: c (c.0.beef): expected created_at of 1700000000006000000 or later: 1700000000, which is 1699999998306000000 ns earlier
+        "#]],
     );
 }
 
@@ -64,9 +64,9 @@ fn a_time_in_milliseconds_is_recognized() {
     then(
         "c STARTED at=ms",
         expect![[r#"
-        INV-04 at #6: c (c.0.beef): expected created_at from 1699999999001000000 to 1700000001007000000: 1700000000007, which looks like milliseconds
-        INV-05 at #5 #6: c (c.0.beef): expected created_at of 1700000000006000000 or later: 1700000000007, which is 1699998300005999993 ns earlier
-    "#]],
+            INV-04 at #6: c (c.0.beef): expected created_at from 1699999999001000000 to 1700000001007000000: 1700000000007, which looks like milliseconds
+            INV-05 at #5 #6: c (c.0.beef): expected created_at of 1700000000006000000 or later: 1700000000007, which is 1699998300005999993 ns earlier
+        "#]],
     );
 }
 
@@ -75,9 +75,9 @@ fn a_time_in_microseconds_is_recognized() {
     then(
         "c STARTED at=us",
         expect![[r#"
-        INV-04 at #6: c (c.0.beef): expected created_at from 1699999999001000000 to 1700000001007000000: 1700000000007000, which looks like microseconds
-        INV-05 at #5 #6: c (c.0.beef): expected created_at of 1700000000006000000 or later: 1700000000007000, which is 1698300000005993000 ns earlier
-    "#]],
+            INV-04 at #6: c (c.0.beef): expected created_at from 1699999999001000000 to 1700000001007000000: 1700000000007000, which looks like microseconds
+            INV-05 at #5 #6: c (c.0.beef): expected created_at of 1700000000006000000 or later: 1700000000007000, which is 1698300000005993000 ns earlier
+        "#]],
     );
 }
 
@@ -126,9 +126,9 @@ fn the_most_absurd_times_are_told() {
     check(
         "pod run; c create; c CREATED at=last; c STARTED at=first",
         expect![[r#"
-        INV-04 at #5: c (c.0.beef): expected created_at from 1699999999001000000 to 1700000001006000000: 9223372036854775807
-        INV-05 at #5 #6: c (c.0.beef): expected created_at of 9223372036854775807 or later: -9223372036854775808, which is 18446744073709551615 ns earlier
-    "#]],
+            INV-04 at #5: c (c.0.beef): expected created_at from 1699999999001000000 to 1700000001006000000: 9223372036854775807
+            INV-05 at #5 #6: c (c.0.beef): expected created_at of 9223372036854775807 or later: -9223372036854775808, which is 18446744073709551615 ns earlier
+        "#]],
     );
 }
 
@@ -269,7 +269,7 @@ fn a_status_without_an_id_is_told() {
     check(
         "pod run; c create; c CREATED status-lacks=id",
         expect![[r#"
-            INV-07 at #5: c (c.0.beef): expected an id, metadata, an image and created_at in each status: status 0 of CREATED has no id
+            INV-07 at #5: c (c.0.beef): expected an id, metadata, an image, its reference and created_at in each status: status 0 of CREATED has no id
             INV-14 at #5: c (c.0.beef): expected one status of it among the 1 in CREATED: it is missing from CREATED
         "#]],
     );
@@ -280,8 +280,8 @@ fn a_status_without_metadata_is_told() {
     check(
         "pod run; c create; c CREATED status-lacks=metadata",
         expect![[r#"
-        INV-07 at #5: c (c.0.beef): expected an id, metadata, an image and created_at in each status: status 0 of CREATED has no metadata
-    "#]],
+            INV-07 at #5: c (c.0.beef): expected an id, metadata, an image, its reference and created_at in each status: status 0 of CREATED has no metadata
+        "#]],
     );
 }
 
@@ -290,7 +290,7 @@ fn a_status_without_an_image_is_told() {
     check(
         "pod run; c create; c CREATED status-lacks=image",
         expect![[r#"
-            INV-07 at #5: c (c.0.beef): expected an id, metadata, an image and created_at in each status: status 0 of CREATED has no image
+            INV-07 at #5: c (c.0.beef): expected an id, metadata, an image, its reference and created_at in each status: status 0 of CREATED has no image
             INV-13 at #5: c (c.0.beef): expected a kubelet takes the event: the kubelet panics: the status of container c.0.beef has no image, and the kubelet dereferences it
         "#]],
     );
@@ -301,8 +301,8 @@ fn a_status_without_a_time_is_told() {
     check(
         "pod run; c create; c CREATED status-lacks=time",
         expect![[r#"
-        INV-07 at #5: c (c.0.beef): expected an id, metadata, an image and created_at in each status: status 0 of CREATED has no created_at
-    "#]],
+            INV-07 at #5: c (c.0.beef): expected an id, metadata, an image, its reference and created_at in each status: status 0 of CREATED has no created_at
+        "#]],
     );
 }
 
@@ -312,6 +312,36 @@ fn no_status_at_all_is_no_empty_one() {
         "pod run; c create; c CREATED missing",
         expect![[r#"
             INV-14 at #5: c (c.0.beef): expected one status of it among the 0 in CREATED: it is missing from CREATED
+            INV-24 at #5: c (c.0.beef): expected a container in CREATED, as one is there: the snapshot of CREATED is empty
+        "#]],
+    );
+}
+
+#[test]
+fn the_image_has_a_reference() {
+    then("c STARTED", expect![]);
+    then(
+        "c STARTED ref=",
+        expect![[r#"
+            INV-07 at #6: c (c.0.beef): expected an id, metadata, an image, its reference and created_at in each status: status 0 of STARTED has no image_ref
+        "#]],
+    );
+}
+
+#[test]
+fn the_reference_of_the_image_stays() {
+    then("c STARTED; pod inspect c=running; c STOPPED", expect![]);
+    then(
+        "c STARTED; c STOPPED ref=sha256:f00d",
+        expect![[r#"
+            INV-07 at #5 #7: c (c.0.beef): expected image_ref `sha256:beef`, as was shown first: image_ref `sha256:f00d`
+        "#]],
+    );
+    then("c STARTED; d create; d CREATED ref=sha256:f00d", expect![]);
+    check(
+        "pod run; c create; c CREATED ref=sha256:f00d; pod inspect c=created",
+        expect![[r#"
+            INV-07 at #5 #13: c (c.0.beef): expected image_ref `sha256:f00d`, as was shown first: image_ref `sha256:beef`
         "#]],
     );
 }

@@ -67,6 +67,7 @@ fn a_snapshot_without_its_own_container_is_not_too_old() {
         "c STARTED missing",
         expect![[r#"
             INV-14 at #6: c (c.0.beef): expected one status of it among the 0 in STARTED: it is missing from STARTED
+            INV-24 at #6: c (c.0.beef): expected a container in STARTED, as one is there: the snapshot of STARTED is empty
         "#]],
     );
 }

@@ -1,0 +1,80 @@
+//! One RPC of a case: its two ends.
+
+use std::sync::Arc;
+
+use super::{Body, CallFault, ContainerId, Entry, Reply, Request};
+
+/// One RPC of the case.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub(super) began: Arc<Entry>,
+    pub(super) ended: Option<Arc<Entry>>,
+    /// What was asked with the whole id, where it was asked with the beginning of one.
+    whole: Option<Request>,
+}
+
+impl Call {
+    /// One that began here; `whole` is what was asked with the whole id, if it was not.
+    pub(super) fn new(began: Arc<Entry>, whole: Option<Request>) -> Self {
+        Self {
+            began,
+            ended: None,
+            whole,
+        }
+    }
+
+    /// What was asked. The id is whole, where a call named a container by the beginning of its id.
+    #[must_use]
+    pub fn request(&self) -> &Request {
+        match &self.began.body {
+            Body::CallBegan { request, .. } => self.whole.as_ref().unwrap_or(request),
+            _ => unreachable!("a call is only ever made of a CallBegan entry"),
+        }
+    }
+
+    /// Whether the run asked, and not the case.
+    #[must_use]
+    pub fn is_of_run(&self) -> bool {
+        matches!(self.began.body, Body::CallBegan { case: None, .. })
+    }
+
+    /// What came back; absent while the call is under way.
+    #[must_use]
+    pub fn result(&self) -> Option<&Result<Reply, CallFault>> {
+        match &self.ended.as_ref()?.body {
+            Body::CallEnded { result, .. } => Some(result),
+            _ => None,
+        }
+    }
+
+    /// Where the call began.
+    #[must_use]
+    pub fn began(&self) -> &Entry {
+        &self.began
+    }
+
+    /// Where it returned; absent while it is under way.
+    #[must_use]
+    pub fn ended(&self) -> Option<&Entry> {
+        self.ended.as_deref()
+    }
+}
+
+impl Request {
+    /// The same with the whole id of the container that it starts, stops or removes, if it is not
+    /// whole.
+    pub(super) fn with_whole_id(
+        &self,
+        whole: impl Fn(&ContainerId) -> Option<ContainerId>,
+    ) -> Option<Self> {
+        match self {
+            Self::StartContainer(id) => Some(Self::StartContainer(whole(id)?)),
+            Self::RemoveContainer(id) => Some(Self::RemoveContainer(whole(id)?)),
+            Self::StopContainer { container, grace } => Some(Self::StopContainer {
+                container: whole(container)?,
+                grace: *grace,
+            }),
+            _ => None,
+        }
+    }
+}

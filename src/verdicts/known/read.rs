@@ -1,0 +1,71 @@
+//! Reading the text of an expectation file.
+
+use super::{Known, When};
+use crate::history::ExpectationFile;
+
+/// The shortest part of a message that may tell a fault, in bytes.
+const SHORTEST_MESSAGE: usize = 12;
+
+impl Known {
+    /// Reads the text of an expectation file.
+    ///
+    /// # Errors
+    /// If it is malformed: where, and how.
+    pub fn parse(file: &ExpectationFile) -> Result<Self, String> {
+        let known: Self = serde_yaml::from_str(&file.text).map_err(|fault| fault.to_string())?;
+        match known.fault() {
+            Some(fault) => Err(fault),
+            None => Ok(Self {
+                path: file.path.clone(),
+                ..known
+            }),
+        }
+    }
+
+    /// What of it can never be meant, if there is such a thing.
+    fn fault(&self) -> Option<String> {
+        let too_short = |message: &str| {
+            let longest = message.split('…').map(str::len).max();
+            longest.unwrap_or_default() < SHORTEST_MESSAGE
+        };
+        let mut messages = self.faults.iter().map(|fault| &fault.message);
+        if let Some(message) = messages.find(|message| too_short(message)) {
+            return Some(format!(
+                "faults: `{message}` would excuse too much: a message has at least \
+                 {SHORTEST_MESSAGE} bytes"
+            ));
+        }
+        if let Some(entry) = self.known.iter().find(|entry| {
+            let is_invariant = entry.case.starts_with("INV-");
+            entry.cases.is_some() && !is_invariant
+        }) {
+            let case = &entry.case;
+            return Some(format!(
+                "the entry of `{case}` has `in`, which names the cases that break an invariant; \
+                 {case} is a case itself"
+            ));
+        }
+        let of_entries = self.known.iter().map(|entry| &entry.when);
+        let of_faults = self.faults.iter().map(|fault| &fault.when);
+        let mut conditions = of_entries.chain(of_faults).flatten();
+        conditions
+            .find_map(When::fault)
+            .or_else(|| self.ambiguous())
+    }
+
+    /// Two entries of which it is not clear which counts.
+    fn ambiguous(&self) -> Option<String> {
+        let entries = self.known.iter().enumerate();
+        entries.clone().find_map(|(place, entry)| {
+            let mut earlier = entries.clone().take(place);
+            let (first, _) = earlier.find(|(_, earlier)| earlier.meets(entry))?;
+            Some(format!(
+                "`{}` is listed twice, by the entries {} and {}, for the same failures: make them \
+                 one, or give them `when`, `in` or `actual` that exclude each other",
+                entry.case,
+                first + 1,
+                place + 1
+            ))
+        })
+    }
+}

@@ -1,0 +1,205 @@
+//! One text or several, as an entry of an expectation file has them. In a text `…` stands for
+//! whatever changes from run to run: a time, an id.
+
+use std::fmt;
+
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// What stands for a part that changes.
+const ANYTHING: char = '…';
+
+/// The fewest letters of an id in hexadecimal digits.
+const SHORTEST_ID: usize = 12;
+
+/// The fewest digits of a number that is no count: a time in nanoseconds, a process.
+const LONGEST_COUNT: usize = 4;
+
+/// At least one text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Texts(Vec<String>);
+
+impl Texts {
+    /// These texts; none if there are none.
+    #[must_use]
+    pub fn new(texts: impl IntoIterator<Item = String>) -> Option<Self> {
+        let texts: Vec<String> = texts.into_iter().collect();
+        (!texts.is_empty()).then_some(Self(texts))
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// Whether one of them fits a text.
+    #[must_use]
+    pub fn fit(&self, text: &str) -> bool {
+        self.iter().any(|pattern| fits(pattern, text))
+    }
+
+    /// Whether a text may fit one of these and one of the others.
+    pub(super) fn meet(&self, other: &Self) -> bool {
+        self.iter().any(|text| other.fit(text)) || other.iter().any(|text| self.fit(text))
+    }
+}
+
+/// Whether a text is as a pattern says.
+fn fits(pattern: &str, text: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once(ANYTHING) else {
+        return pattern == text;
+    };
+    let (middle, end) = rest.rsplit_once(ANYTHING).unwrap_or(("", rest));
+    let between = text.strip_prefix(start);
+    let between = between.and_then(|text| text.strip_suffix(end));
+    between.is_some_and(|text| has_in_order(text, middle))
+}
+
+/// Whether a text has the parts of a pattern somewhere, one after the other.
+pub(super) fn has_in_order(mut text: &str, pattern: &str) -> bool {
+    pattern.split(ANYTHING).all(|part| match text.find(part) {
+        Some(at) => {
+            text = &text[at + part.len()..];
+            true
+        }
+        None => false,
+    })
+}
+
+/// A text with `…` for what another run will not repeat: ids, times of the clock, durations that
+/// were measured. A bound, such as `10s`, stays.
+pub(crate) fn stable(text: &str) -> String {
+    let mut stable = String::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let is_part = |letter: char| letter.is_alphanumeric() || "-+:._".contains(letter);
+        let end = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        let plain = word.trim_end_matches([':', '.', '-', '+']);
+        if changes(plain) {
+            stable.push(ANYTHING);
+            stable.push_str(&word[plain.len()..]);
+        } else {
+            stable.push_str(word);
+        }
+        let next = after.find(is_part).unwrap_or(after.len());
+        stable.push_str(&after[..next]);
+        rest = &after[next..];
+    }
+    stable
+}
+
+/// Whether a word is one that another run will not repeat.
+fn changes(word: &str) -> bool {
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    let is_id = word.len() >= SHORTEST_ID
+        && digits > 0
+        && word
+            .bytes()
+            .all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    let number = word.trim_start_matches(['-', '+']);
+    let is_number =
+        number.len() > LONGEST_COUNT && number.bytes().all(|byte| byte.is_ascii_digit());
+    let starts_with_digit = number.starts_with(|letter: char| letter.is_ascii_digit());
+    let is_measured = starts_with_digit && number.contains('.') && is_duration(number);
+    let is_time = starts_with_digit && word.matches(':').count() >= 2 && digits >= 6;
+    is_id || is_number || is_measured || is_time
+}
+
+/// Whether it is a number with a unit of time.
+fn is_duration(number: &str) -> bool {
+    let unit = number.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    ["ns", "µs", "us", "ms", "s"].contains(&unit)
+}
+
+impl Serialize for Texts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0[..] {
+            [one] => one.serialize(serializer),
+            several => several.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Texts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OneOrMore;
+        impl<'de> Visitor<'de> for OneOrMore {
+            type Value = Texts;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a list of texts")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Texts, E> {
+                Ok(Texts(vec![text.to_owned()]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Texts, A::Error> {
+                let mut texts = Vec::new();
+                while let Some(text) = list.next_element()? {
+                    texts.push(text);
+                }
+                Texts::new(texts).ok_or_else(|| A::Error::custom("a list without a text"))
+            }
+        }
+        deserializer.deserialize_any(OneOrMore)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(patterns: &[&str], text: &str, fit: bool) {
+        let patterns = Texts::new(patterns.iter().map(|&text| text.to_owned()));
+        assert_eq!(patterns.expect("some").fit(text), fit, "{text}");
+    }
+
+    #[test]
+    fn a_text_fits_itself_and_what_changes_in_it() {
+        check(&["it is missing"], "it is missing", true);
+        check(&["it is missing"], "it is missing from STOPPED", false);
+        check(&["STOPPED came … later"], "STOPPED came 10.5s later", true);
+        check(&["STOPPED came … later"], "CREATED came 10.5s later", false);
+        check(&["STOPPED came … later"], "STOPPED came 10.5s", false);
+        check(&["… then … then …"], "1 then 2 then 3", true);
+        check(&["… then … then …"], "1 then 2", false);
+        check(&["a…a"], "a", false);
+        check(&["one", "two"], "two", true);
+    }
+
+    #[test]
+    fn what_another_run_will_not_repeat_is_left_open() {
+        for (text, expect) in [
+            ("it did not come within 10s", "it did not come within 10s"),
+            ("STOPPED came 10.482913s later", "STOPPED came … later"),
+            ("after 83.1µs: nothing", "after …: nothing"),
+            ("exit code 137, not 0", "exit code 137, not 0"),
+            ("c (9443734b533548aaaf144eba) gone", "c (…) gone"),
+            ("finished at 1795193560000000000", "finished at …"),
+            ("from 2026-11-22T12:00:20.04Z on", "from … on"),
+            ("containerd 2.1.9", "containerd 2.1.9"),
+            ("created_at is -6795364578871345152", "created_at is …"),
+        ] {
+            assert_eq!(stable(text), expect);
+            assert!(fits(&stable(text), text), "{text}");
+        }
+    }
+
+    #[test]
+    fn they_are_read_and_written_as_one_or_as_a_list() {
+        for yaml in ["one\n", "- one\n- two\n"] {
+            let read: Texts = serde_yaml::from_str(yaml).expect("it is right");
+            assert_eq!(serde_yaml::to_string(&read).expect("it can be"), yaml);
+        }
+        for (wrong, told) in [
+            ("[]", "a list without a text"),
+            ("{a: b}", "expected a text or a list of texts"),
+        ] {
+            let fault = serde_yaml::from_str::<Texts>(wrong).expect_err("it is wrong");
+            assert!(fault.to_string().contains(told), "{fault}");
+        }
+    }
+}

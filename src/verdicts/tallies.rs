@@ -1,0 +1,62 @@
+//! How often races were lost in the cases of a run, and in how many containers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::known::{KnownFailure, Losses};
+use crate::history::{CaseRun, Seq};
+use crate::outcome::{Outcome, Seen};
+
+/// That of every execution that has been judged.
+#[derive(Debug, Default)]
+pub(super) struct Tallies(BTreeMap<CaseRun, Tally>);
+
+/// That of one execution.
+#[derive(Debug)]
+pub(super) struct Tally {
+    /// The case's id.
+    pub(super) case: Arc<str>,
+    /// Where it ended.
+    pub(super) ended: Seq,
+    /// How many containers it made.
+    pub(super) containers: usize,
+    /// What it broke of its own expectations, and how often.
+    pub(super) seen: BTreeMap<Seen, usize>,
+}
+
+impl Tallies {
+    pub(super) fn take_in(&mut self, run: CaseRun, tally: Tally) {
+        self.0.insert(run, tally);
+    }
+
+    pub(super) fn forget(&mut self, run: CaseRun) {
+        self.0.remove(&run);
+    }
+
+    /// How often the race of an entry was lost in a case, up to the end of one of its executions.
+    pub(super) fn of_case(&self, run: CaseRun, entry: &KnownFailure) -> Losses {
+        let Some(last) = self.0.get(&run) else {
+            return Losses::default();
+        };
+        let same = self.0.values().filter(|tally| tally.case == last.case);
+        let until = same.filter(|tally| tally.ended <= last.ended);
+        until.fold(Losses::default(), |losses, tally| Losses {
+            findings: losses.findings + covered(&tally.seen, entry),
+            containers: losses.containers + tally.containers,
+        })
+    }
+
+    /// How often the race of an invariant's entry was lost in the run.
+    pub(super) fn of_invariant(&self, outcome: &Outcome, entry: &KnownFailure) -> Losses {
+        let concerned = self.0.values().filter(|tally| entry.is_of(&tally.case));
+        Losses {
+            findings: covered(&outcome.seen, entry),
+            containers: concerned.map(|tally| tally.containers).sum(),
+        }
+    }
+}
+
+fn covered(seen: &BTreeMap<Seen, usize>, entry: &KnownFailure) -> usize {
+    let covered = seen.iter().filter(|(seen, _)| entry.covers(seen));
+    covered.map(|(_, count)| count).sum()
+}

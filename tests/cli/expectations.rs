@@ -1,0 +1,151 @@
+//! Known failures: those that are built in, files made of several runs, and what `--fail-fast` cuts
+//! off.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use crate::suite::{Ended, suite};
+
+fn inside(folder: &TempDir, args: &[&str]) -> Ended {
+    suite(args).inside(folder.path()).run()
+}
+
+/// A run on the model, in a folder.
+fn model(folder: &TempDir, args: &[&str]) -> Ended {
+    inside(
+        folder,
+        &[&["-r", "model", "--format", "terse"][..], args].concat(),
+    )
+}
+
+/// A text without its line breaks.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A history of a real containerd 2.1.9 on which FLR-02 and INV-11 fail.
+fn failing() -> String {
+    let runs = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/histories/runs/");
+    format!("{runs}containerd-2.1-failing.binpb")
+}
+
+#[test]
+fn a_failure_that_is_known_of_the_runtime_says_so() {
+    let ended = suite(["check", &failing(), "FLR-02"]).run().fails(1, &[]);
+    for told in [
+        "\nknown of this runtime: no STOPPED event after a failed StartContainer",
+        "`--expectations builtin` accepts it",
+        "(known)\n",
+        "2 of 2 failures; `--expectations builtin` accepts them\n",
+    ] {
+        assert!(
+            words(&ended.out).contains(&words(told)),
+            "{told}: {ended:#?}"
+        );
+    }
+}
+
+#[test]
+fn expectations_that_are_built_in_are_taken_by_the_runtime() {
+    let args = ["check", &failing(), "--expectations", "builtin"];
+    let ended = suite(args).run().fails(0, &[]);
+    assert!(!ended.out.contains("known of containerd"), "{ended:#?}");
+    let args = ["-r", "model", "SBX-01", "--expectations", "builtin"];
+    suite(args)
+        .run()
+        .fails(0, &["no expectations are built in for model"]);
+}
+
+const DROPS: [&str; 2] = ["--defect", "drop-stopped"];
+
+#[test]
+fn several_runs_make_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let case = ["ORD-01", "--exact"];
+    model(
+        &folder,
+        &[&case[..], &DROPS, &["--history", "bad"]].concat(),
+    )
+    .fails(1, &[]);
+    model(&folder, &[&case[..], &["--history", "good"]].concat()).fails(0, &[]);
+    let check = ["check", "bad", "--also", "good"];
+    inside(&folder, &check).fails(2, &["--write-expectations"]);
+    let write = ["--write-expectations", "known.yaml"];
+    inside(&folder, &[&check[..], &write].concat()).fails(1, &[]);
+    let known = fs::read_to_string(folder.path().join("known.yaml")).unwrap();
+    for told in ["\nruns: 2\n", "case: ORD-01\n", "rate: 1/2\n"] {
+        assert!(known.contains(told), "{told}: {known}");
+    }
+    for history in ["bad", "good"] {
+        inside(&folder, &["check", history, "--expectations", "known.yaml"]).fails(0, &[]);
+    }
+    let failing = failing();
+    let other = [
+        &["check", "bad", "--also", &failing][..],
+        &write[..1],
+        &["o.yaml"],
+    ]
+    .concat();
+    inside(&folder, &other).fails(2, &["it is of containerd", "here model"]);
+}
+
+#[test]
+fn fail_fast_stops_at_a_broken_invariant() {
+    let folder = tempfile::tempdir().unwrap();
+    let defect = ["--defect", "created-at-in-milliseconds"];
+    let run = ["ORD-01", "SBX-01", "--exact", "--test-threads", "1"];
+    let fast = [&run[..], &defect, &["--fail-fast"]].concat();
+    let ended = model(&folder, &fast).fails(1, &[]);
+    let told = "skipped: SBX-01 sandbox::";
+    assert!(ended.out.contains(told), "{ended:#?}");
+    assert!(
+        words(&ended.out).contains("an invariant has failed"),
+        "{ended:#?}"
+    );
+    let ended = model(&folder, &[&run[..], &defect].concat()).fails(1, &[]);
+    assert!(!ended.out.contains(told), "{ended:#?}");
+}
+
+/// An invariant is listed as failing in a case that did not run.
+#[test]
+fn what_fail_fast_cuts_off_passes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let known = "runtime: any\nknown: [{case: INV-02, reason: r, link: l, in: SBX-01}]\n";
+    fs::write(folder.path().join("known.yaml"), known).unwrap();
+    let args = ["ORD-01", "SBX-01", "--exact", "--test-threads", "1"];
+    let known = ["--expectations", "known.yaml"];
+    let whole = model(&folder, &[&args[..], &known].concat()).fails(1, &[]);
+    assert!(
+        whole.out.contains("unexpectedly passed: INV-02"),
+        "{whole:#?}"
+    );
+    let fast = [&args[..], &known, &DROPS, &["--fail-fast"]].concat();
+    let cut = model(&folder, &fast).fails(1, &[]);
+    assert!(!cut.out.contains("unexpectedly passed"), "{cut:#?}");
+    assert!(cut.out.contains("skipped: SBX-01 "), "{cut:#?}");
+}
+
+/// On a model that sends each STARTED too late, a race that is known to be lost now and then.
+#[test]
+fn a_race_that_is_lost_too_often_fails_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let entry =
+        |case: &str, keys: &str| format!("  - {{case: {case}, reason: r, link: l, {keys}}}\n");
+    let entries = |keys: &str| {
+        let all = ["ORD-02", "INV-01", "INV-05"];
+        all.map(|case| entry(case, keys)).concat()
+    };
+    let args = ["ORD-02", "--exact", "--expectations", "known.yaml"];
+    for (keys, code) in [("sometimes: true", 0), ("at-most: 5/1000", 1)] {
+        let text = format!("runtime: any\nknown:\n{}", entries(keys));
+        fs::write(folder.path().join("known.yaml"), text).unwrap();
+        let ended = model(
+            &folder,
+            &[&args[..], &["--defect", "late-started"]].concat(),
+        )
+        .fails(code, &[]);
+        let told = "more often than chance explains";
+        assert_eq!(words(&ended.out).contains(told), code == 1, "{ended:#?}");
+    }
+}
