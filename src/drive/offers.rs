@@ -238,8 +238,8 @@ impl Session {
         None
     }
 
-    /// A runtime honours a container's stop signal if a container ends by it that has another exit
-    /// code for SIGTERM.
+    /// A runtime knows a container's stop signal if it shows it in the container's status, or if a
+    /// container ends by it that has another exit code for SIGTERM: CRI-O does not show it.
     async fn lack_of_stop_signals(&self) -> Option<String> {
         for attempt in 0..SIGNAL_TRIALS {
             match self.exit_of_signalled(attempt).await {
@@ -264,7 +264,8 @@ impl Session {
         ))
     }
 
-    /// The exit code of a trial container that has been stopped, with a stop signal of its own.
+    /// The exit code of a trial container that has been stopped, with a stop signal of its own: the
+    /// one for this signal if the runtime shows that it knows it.
     async fn exit_of_signalled(&self, attempt: u32) -> Result<Option<i32>, String> {
         let (sandbox, pod) = self.marker_pod().await.map_err(|fault| fault.to_string())?;
         let heed = Workload::Heed {
@@ -294,6 +295,10 @@ impl Session {
             if let Reply::ContainerStatus(report) =
                 self.call(None, request).await.map_err(failed)?
             {
+                if report.stop_signal == Signal::USER_1 {
+                    exit_code = Some(HEEDED);
+                    continue;
+                }
                 let exited = report.status.state == ContainerState::Exited;
                 exit_code = exited.then_some(report.status.exit_code);
             }
