@@ -125,7 +125,7 @@ impl Client {
     /// Sends one call and waits for its return.
     ///
     /// The runtime learns how long we wait, as from a kubelet, except where it takes that for the
-    /// grace period of containers: see [`deadline_is_grace`].
+    /// grace period of containers.
     ///
     /// # Errors
     /// Whatever gRPC status the runtime returned, or `DEADLINE_EXCEEDED`. A stop's grace period and
