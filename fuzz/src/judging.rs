@@ -1,13 +1,15 @@
 //! A history, judged by the oracle and told by every report.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use cri_event_conformance::case::{Case, load};
 use cri_event_conformance::history::{CaseHistory, CaseRun, Entry, HostInstant, RunInfo, codec};
 use cri_event_conformance::oracle::{self, Undecided, WholeRun};
-use cri_event_conformance::outcome::{Capabilities, Outcome, RunReport, Verdict, Violation};
+use cri_event_conformance::outcome::{
+    Capabilities, Levels, Outcome, RunReport, Verdict, Violation,
+};
 use cri_event_conformance::report::{self, Evidence, Timeline, json, junit};
 use serde::de::IgnoredAny;
 
@@ -50,6 +52,7 @@ pub fn judge_and_tell(case: &Case, run: CaseRun, entries: &[Arc<Entry>]) {
     let (verdict, reason) = match judgement.undecided {
         Some(Undecided::Error(reason)) => (Verdict::Error, Some(reason)),
         Some(Undecided::Inconclusive(reason)) => (Verdict::Inconclusive, Some(reason)),
+        Some(Undecided::Skip(reason)) => (Verdict::Skip, Some(reason)),
         None if judgement.violations.is_empty() => (Verdict::Pass, None),
         None => (Verdict::Fail, None),
     };
@@ -95,7 +98,9 @@ fn outcome(case: &Case, evidence: &[Arc<Entry>]) -> Outcome {
         sources: case.sources.as_slice().into(),
         levels: case.levels,
         broken_in: Vec::new(),
-        seen: BTreeSet::new(),
+        broken_levels: Levels::default(),
+        seen: BTreeMap::new(),
+        hint: None,
         verdict: Verdict::Pass,
         reason: None,
         violations: Vec::new(),
