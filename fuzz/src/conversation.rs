@@ -305,6 +305,8 @@ impl Talk {
                 sandbox: sandbox(),
                 sandbox_spec: Arc::new(spec(String::new())),
                 binding: binding(),
+                // Without a log, the client sends none.
+                log_path: "c.log".to_owned(),
                 ..ContainerSpec::default()
             })),
             7 => Request::StartContainer(container()),
@@ -348,6 +350,7 @@ fn spec(binding: String) -> SandboxSpec {
     SandboxSpec {
         binding,
         uid: PodUid::from("uid"),
+        log_directory: "/var/log".to_owned(),
         ..SandboxSpec::default()
     }
 }

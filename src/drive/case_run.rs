@@ -361,6 +361,11 @@ impl CaseRunner {
         view.history.clone()
     }
 
+    /// Whether this holds of what the case has recorded so far.
+    pub(super) fn holds(&self, condition: impl Fn(&CaseHistory) -> bool) -> Result<bool, Abort> {
+        Ok(condition(&self.view()?.history))
+    }
+
     fn view(&self) -> Result<MutexGuard<'_, View>, Abort> {
         let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
         view.refresh()

@@ -16,7 +16,7 @@ use super::stream_error::StreamError;
 use crate::case::{AwaitStep, RepeatStep, StartStep, Step};
 use crate::history::{
     Body, CallFault, CaseHistory, ContainerId, ContainerState, EventKind, Reply, Request,
-    SandboxId, Took,
+    SandboxId, SubjectKind, Took,
 };
 use crate::limits;
 
@@ -168,7 +168,9 @@ impl CaseRunner {
         }
         // What a stream that has ended did not bring, nobody can demand.
         self.session.stream().await?;
-        if step.event == EventKind::Stopped && self.still_runs(&id).await {
+        let may_run_on =
+            step.event == EventKind::Stopped && !self.holds(|history| was_stopped(history, &id))?;
+        if may_run_on && self.still_runs(&id).await {
             return Err(Abort::Inconclusive(format!(
                 "{} of {} ({id}) did not come within {bound:?}, and its status says that it runs: \
                  it has not ended",
@@ -285,6 +287,23 @@ pub(super) fn bound_sandbox(scope: &Scope, name: &str) -> Result<SandboxId, Abor
         .sandbox(name)
         .map(|(id, _)| id.clone())
         .ok_or_else(|| unbound(name))
+}
+
+/// Whether the runtime has said that it has stopped a container, or the sandbox that it is in.
+fn was_stopped(history: &CaseHistory, id: &ContainerId) -> bool {
+    let mut subjects = history.subjects().iter();
+    let sandbox = subjects.find_map(|subject| match &subject.kind {
+        SubjectKind::Container(spec) if subject.id == *id => Some(&spec.sandbox),
+        _ => None,
+    });
+    history.calls().any(|call| {
+        let stops = match call.request() {
+            Request::StopContainer { container, .. } => container == id,
+            Request::StopSandbox(stopped) => Some(stopped) == sandbox,
+            _ => false,
+        };
+        stops && matches!(call.result(), Some(Ok(_)))
+    })
 }
 
 pub(super) fn has_seen(history: &CaseHistory, id: &ContainerId, kind: EventKind) -> bool {

@@ -346,8 +346,7 @@ pub const INVARIANTS: &[Invariant] = &[
     Invariant {
         id: REPLAYED_ONCE,
         name: "invariant::replayed-once",
-        sentence: "What happened while nobody listened is sent to one subscriber at most, and to \
-                   none that comes after it.",
+        sentence: "An event that one subscriber has got is sent to none that comes after that.",
         source: "KEP-3386 2026 (no replay, no resumption); R8 of the kubelet",
         requirements: &["R8", "R30"],
         levels: SHOULD_SHOULD,

@@ -279,6 +279,10 @@ impl Relisting {
         }
         while let Some(wanted) = self.generic.wanted() {
             let pod = list.pod(wanted.index).expect("it was found in this list");
+            if answers.are_outdated(&pod, relist) {
+                // The case was over before this relist asked.
+                break;
+            }
             let status = pod_status(&pod, self.kubelet.gate(), at, answers);
             self.generic
                 .inspected(&mut self.kubelet, status.map(Arc::new));

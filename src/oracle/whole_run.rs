@@ -18,16 +18,13 @@ use crate::history::{
 use crate::limits;
 use crate::outcome::Violation;
 
-/// The runtime and the suite read their clocks a moment apart.
-const APART_NS: i64 = 1_000_000;
-
 /// All events about the latest pods of a run, in short.
 #[derive(Debug, Default)]
 pub struct WholeRun {
     pods: HashSet<PodUid, RandomState>,
     pods_by_age: VecDeque<PodUid>,
     /// When each stream was asked for.
-    opened: HashMap<SubscriptionId, (Seq, HostInstant), RandomState>,
+    opened: HashMap<SubscriptionId, Seq, RandomState>,
     seen: HashMap<ContainerId, Vec<(SubscriptionId, Brief)>, RandomState>,
     seen_by_age: VecDeque<ContainerId>,
     /// How streams have ended.
@@ -42,8 +39,8 @@ struct Brief {
     seq: Seq,
     at: HostInstant,
     created_at: RuntimeNanos,
-    /// Since when its stream was asked for, if the event had been made before: it is a replay.
-    replayed_since: Option<Seq>,
+    /// Where its stream was asked for.
+    asked: Option<Seq>,
 }
 
 impl WholeRun {
@@ -74,7 +71,7 @@ impl WholeRun {
                     seq: entry.seq,
                     at: entry.at,
                     created_at: event.created_at,
-                    replayed_since: self.replayed_since(*subscription, event),
+                    asked: self.opened.get(subscription).copied(),
                 };
                 let brief = (*subscription, brief);
                 if let Some(seen) = self.seen.get_mut(&event.container) {
@@ -89,16 +86,10 @@ impl WholeRun {
             Body::SubscriptionOpened { subscription, .. }
                 if self.opened.len() < limits::RUN_CONTAINERS =>
             {
-                self.opened.insert(*subscription, (entry.seq, entry.at));
+                self.opened.insert(*subscription, entry.seq);
             }
             _ => {}
         }
-    }
-
-    fn replayed_since(&self, stream: SubscriptionId, event: &Event) -> Option<Seq> {
-        let (asked, at) = self.opened.get(&stream)?;
-        let made_before = event.created_at.0.saturating_add(APART_NS) < at.realtime_ns;
-        made_before.then_some(*asked)
     }
 
     /// The first violation of each container and of each stream, unless a case has told it already.
@@ -173,22 +164,17 @@ fn broken(
         .collect()
 }
 
-/// What one subscriber got of what had happened before it came, and a later one, too.
+/// What one subscriber got, and one that came after that, too.
 fn replayed_again(
     container: &ContainerId,
     events: &[(SubscriptionId, Brief)],
 ) -> Option<(SubscriptionId, Violation)> {
-    let replays = || {
-        events
-            .iter()
-            .filter(|(_, brief)| brief.replayed_since.is_some())
-    };
-    replays().find_map(|(stream, later)| {
+    events.iter().find_map(|(stream, later)| {
         let same = |earlier: &Brief| {
             let same = (earlier.kind, earlier.created_at) == (later.kind, later.created_at);
-            same && later.replayed_since > Some(earlier.seq)
+            same && later.asked > Some(earlier.seq)
         };
-        let (_, earlier) = replays().find(|(_, earlier)| same(earlier))?;
+        let (_, earlier) = events.iter().find(|(_, earlier)| same(earlier))?;
         let rule = INVARIANTS.iter().find(|rule| rule.id == REPLAYED_ONCE)?;
         let kind = later.kind;
         let violation = Violation {
@@ -196,9 +182,9 @@ fn replayed_again(
             level: rule.level(),
             sentence: rule.sentence.to_owned(),
             subject: container.to_string(),
-            expected: format!("{kind}, which had waited for a subscriber, on its stream alone"),
-            actual: "a later subscriber was sent it, too".to_owned(),
-            evidence: [Some(earlier.seq), later.replayed_since, Some(later.seq)]
+            expected: format!("{kind} not to be sent to a subscriber that came after it"),
+            actual: "it had come to an earlier one, and was sent to this one, too".to_owned(),
+            evidence: [Some(earlier.seq), later.asked, Some(later.seq)]
                 .into_iter()
                 .flatten()
                 .collect(),

@@ -82,11 +82,7 @@ pub(crate) fn a_run_leaves_nothing_and_its_reports_agree(node: &Node) {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
     let logs = every_container_has_a_log(&folder.path().join("h"));
     assert!(logs > 0, "the runtime reports log paths");
-    let shown = node
-        .suite(&["show", "h"])
-        .inside(folder.path())
-        .run()
-        .succeeds();
+    let shown = suite(["show", "h"]).inside(folder.path()).run().succeeds();
     for lane in ["rpc ", "event ", "stream ", "relist "] {
         assert!(shown.contains(lane), "{lane}: {shown}");
     }
@@ -196,7 +192,11 @@ fn is_orderly(node: &Node, signal: Signal, name: &str) {
         (&errors.into(), &skipped.into())
     );
     assert_eq!(all, report["outcomes"].as_array().unwrap().len());
-    assert!(errors == 1 && skipped == 1, "{ended:#?}");
+    // The next case is not run, and of what was interrupted no invariant says anything.
+    let invariants = report["outcomes"].as_array().unwrap().iter();
+    let invariants =
+        invariants.filter(|outcome| outcome["id"].as_str().unwrap().starts_with("INV-"));
+    assert_eq!((errors, skipped), (1, 1 + invariants.count()), "{ended:#?}");
 }
 
 pub(crate) fn a_second_sigint_leaves_at_once_and_cleanup_does_the_rest(node: &Node) {

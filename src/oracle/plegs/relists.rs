@@ -6,7 +6,7 @@ use crate::history::{
     Call, CaseHistory, ContainerListing, ContainerStatus, Entry, Labels, Reply, Request,
     SandboxListing, SandboxReport, Seq, StatusCode,
 };
-use crate::pleg::{Moment, POD_UID_LABEL, StatusFault, Statuses};
+use crate::pleg::{ListedPod, Moment, POD_UID_LABEL, State, StatusFault, Statuses};
 
 /// One relist that succeeded: of all pods, or of one on demand.
 #[derive(Debug)]
@@ -98,18 +98,20 @@ impl Relist<'_> {
 
     /// Whether all that was listed was asked for.
     fn is_complete(&self) -> bool {
-        let asked = |wanted: &str| {
-            let mut answers = self.answers.iter();
-            answers.any(|call| match call.request() {
-                Request::SandboxStatus(id) => id.as_str() == wanted,
-                Request::ContainerStatus(id) => id.as_str() == wanted,
-                _ => false,
-            })
-        };
         let mut sandboxes = self.sandboxes.iter();
         let mut containers = self.containers.iter();
-        sandboxes.all(|listed| asked(listed.id.as_str()))
-            && containers.all(|listed| asked(listed.id.as_str()))
+        sandboxes.all(|listed| self.has_asked_for(listed.id.as_str()))
+            && containers.all(|listed| self.has_asked_for(listed.id.as_str()))
+    }
+
+    /// Whether it asked for the status of a sandbox or container.
+    fn has_asked_for(&self, wanted: &str) -> bool {
+        let mut answers = self.answers.iter();
+        answers.any(|call| match call.request() {
+            Request::SandboxStatus(id) => id.as_str() == wanted,
+            Request::ContainerStatus(id) => id.as_str() == wanted,
+            _ => false,
+        })
     }
 
     /// The places where it began and ended.
@@ -138,6 +140,19 @@ impl<'a> Answers<'a> {
                 _ => {}
             }
         }
+    }
+
+    /// Whether a relist lists one of a pod's containers in another state than was answered before,
+    /// and has not asked again.
+    pub(super) fn are_outdated(&self, pod: &ListedPod<'_>, relist: &Relist<'_>) -> bool {
+        pod.containers().iter().any(|listed| {
+            let told = self
+                .containers
+                .get(listed.id)
+                .and_then(|told| told.as_ref().ok());
+            let differs = told.is_some_and(|told| State::from(told.state) != listed.state);
+            differs && !relist.has_asked_for(listed.id)
+        })
     }
 }
 

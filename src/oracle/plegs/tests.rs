@@ -150,6 +150,21 @@ fn what_is_listed_and_not_asked_for_is_no_inspection() {
 }
 
 #[test]
+fn a_relist_that_the_end_of_the_case_cuts_off_shows_nothing() {
+    let cut_off = "run inspect c=exited:137 unasked; pod inspect c=exited:137; end";
+    then(
+        &format!("run inspect c=running; c stop; c STOPPED exit=137; {cut_off}"),
+        expect![],
+    );
+    then(
+        &format!("run inspect c=running; c stop; {cut_off}"),
+        expect![[r#"
+            INV-13 at #5 #8 #25 #32: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+}
+
+#[test]
 fn a_container_that_was_deleted_may_stay_in_the_evented_cache() {
     then(
         "c stop; c STOPPED exit=1; c remove; c DELETED present exit=1; pod inspect; end",
