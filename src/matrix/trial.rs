@@ -128,8 +128,9 @@ fn noticed(
     let all_cases = options.all_cases;
     let mut selection = Selection::default();
     if !all_cases {
-        let wanted = defect.shown_in.iter().map(|&id| id.to_owned());
-        selection.filters = wanted.collect();
+        let is_there = |id: &&&str| cases.iter().any(|case| case.id == **id);
+        let wanted = defect.shown_in.iter().filter(is_there);
+        selection.filters = wanted.map(|&id| id.to_owned()).collect();
     }
     let (failed, fault) = match run(tested, selection, None, cases, options) {
         Ok(report) => (failed(&report), report.faults.first().cloned()),

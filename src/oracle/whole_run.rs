@@ -12,7 +12,7 @@ use super::events::rank;
 use super::invariants::{INVARIANTS, Invariant, REPLAYED_ONCE, STREAMS_STAY_OPEN};
 use super::streams::Ends;
 use crate::history::{
-    Body, ContainerId, Entry, Event, EventKind, HostInstant, PodUid, Request, RuntimeNanos, Seq,
+    Body, ContainerId, Entry, EventKind, HostInstant, PodUid, Request, RuntimeNanos, Seq,
     SubscriptionId,
 };
 use crate::limits;
