@@ -5,6 +5,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -13,7 +14,8 @@ use super::leftovers::{self, Ended};
 use super::pod_cgroup;
 use super::session::{KUBELET_LABELS, PROCESS_LABEL, RUN_LABEL};
 use crate::history::{
-    CallFault, Labels, Reply, Request, RunId, SandboxId, SandboxListing, SandboxState, StatusCode,
+    CallFault, ContainerId, Labels, Reply, Request, RunId, SandboxId, SandboxListing, SandboxState,
+    StatusCode,
 };
 use crate::host::{Kernel, LogDirectory};
 use crate::workload;
@@ -64,6 +66,11 @@ pub async fn sweep(
     let mut refused = Vec::new();
     let until = Instant::now() + limits::SWEEP_WAIT;
     for id in &sandboxes {
+        let inside = containers.iter().flatten();
+        let inside = inside.filter(|(_, sandbox)| sandbox == id);
+        for (container, _) in inside {
+            kill(caller, container).await;
+        }
         match remove(caller, id, until).await {
             Ok(()) => done.sandboxes.push(id.to_string()),
             // Of a runtime that is gone nothing is known; it is asked again when it is back.
@@ -111,7 +118,8 @@ async fn to_remove(
             continue;
         };
         let process = sandbox.labels.get(PROCESS_LABEL);
-        if keep.contains(&sandbox.id) {
+        // A runtime that ignores the filter lists the pods of other runs, too.
+        if keep.contains(&sandbox.id) || run.is_some_and(|run| run.as_str() != &**owner) {
             continue;
         }
         if run.is_none() && process.is_some_and(|process| host::is_alive(process)) {
@@ -247,6 +255,16 @@ async fn sweep_cgroups(kernel: &Kernel, run: Option<&RunId>, done: &mut Sweep) {
             Err(fault) => done.failures.push(format!("cgroup {cgroup}: {fault}")),
         }
     }
+}
+
+/// Stops a container without a grace period, which a runtime would else choose for it: the removal
+/// of a sandbox has none to give. Where that fails, the removal of the sandbox tells.
+async fn kill(caller: &Caller, container: &str) {
+    let stop = Request::StopContainer {
+        container: ContainerId::from(container),
+        grace: Duration::ZERO,
+    };
+    let _ = caller.call(None, stop).await;
 }
 
 /// Stops a sandbox and removes it. What the runtime refuses is tried again until then: a container

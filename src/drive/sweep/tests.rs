@@ -1,36 +1,73 @@
 //! What a runtime refuses to remove is tried again, and not for ever.
 
 use std::future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio_stream::Empty;
 
 use super::*;
 use crate::cri::{Backend, Client, Listener, serve};
-use crate::history::{Event, RuntimeNanos, RuntimeVersion, SandboxState};
+use crate::history::{
+    ContainerListing, ContainerState, Event, RuntimeNanos, RuntimeVersion, SandboxState,
+};
 use crate::host::Reactor;
 
-/// A runtime with one sandbox of a run, which it refuses to remove so often.
+/// A runtime with a sandbox and a container in it, which it refuses to remove so often, and with a
+/// sandbox of another run, which it lists whatever it is asked for.
 struct Refusing {
     refusals: u32,
     asked: AtomicU32,
     code: StatusCode,
+    /// What it has been asked to stop and remove.
+    changes: Mutex<Vec<String>>,
+}
+
+fn listed(id: &str, labels: Labels) -> SandboxListing {
+    SandboxListing {
+        id: SandboxId::from(id),
+        metadata: None,
+        state: SandboxState::Ready,
+        created_at: RuntimeNanos(1),
+        labels,
+    }
 }
 
 impl Backend for Refusing {
     type Events = Empty<Result<Event, CallFault>>;
 
     async fn call(&self, request: Request) -> Result<Reply, CallFault> {
+        let change = match &request {
+            Request::StopContainer { container, grace } => {
+                Some(format!("stop {container} {grace:?}"))
+            }
+            Request::StopSandbox(id) => Some(format!("stop {id}")),
+            Request::RemoveSandbox(id) => Some(format!("remove {id}")),
+            _ => None,
+        };
+        self.changes.lock().unwrap().extend(change);
         match request {
-            Request::ListSandboxes(labels) => Ok(Reply::Sandboxes(vec![SandboxListing {
-                id: SandboxId::from("pod"),
-                metadata: None,
-                state: SandboxState::Ready,
-                created_at: RuntimeNanos(1),
-                labels,
-            }])),
+            Request::ListSandboxes(labels) => {
+                let other = Labels::from([(RUN_LABEL.to_owned(), "another".to_owned())]);
+                Ok(Reply::Sandboxes(vec![
+                    listed("pod", labels),
+                    listed("other", other),
+                ]))
+            }
+            Request::ListContainers { .. } => {
+                let inside = |(id, sandbox): (&str, &str)| ContainerListing {
+                    id: ContainerId::from(id),
+                    sandbox: SandboxId::from(sandbox),
+                    metadata: None,
+                    state: ContainerState::Running,
+                    created_at: RuntimeNanos(1),
+                    labels: Labels::new(),
+                    image: None,
+                };
+                let listed = [("c", "pod"), ("theirs", "other")].map(inside);
+                Ok(Reply::Containers(listed.to_vec()))
+            }
             Request::Version => Ok(Reply::Version(RuntimeVersion::default())),
             Request::ListImages => Ok(Reply::Images(Vec::new())),
             Request::RemoveSandbox(_)
@@ -53,11 +90,17 @@ impl Backend for Refusing {
 
 /// How a sweep ends, and how often a removal was asked for. No time passes but by waiting.
 fn swept(refusals: u32, code: StatusCode) -> (Sweep, u32) {
+    let (done, backend) = swept_from(refusals, code);
+    (done, backend.asked.load(Ordering::Relaxed))
+}
+
+fn swept_from(refusals: u32, code: StatusCode) -> (Sweep, Arc<Refusing>) {
     let reactor = Reactor::simulated().expect("a reactor");
     let backend = Arc::new(Refusing {
         refusals,
         asked: AtomicU32::new(0),
         code,
+        changes: Mutex::default(),
     });
     let done = reactor.runtime().block_on(async {
         let (endpoint, mut listener) = Listener::in_process("refusing");
@@ -69,7 +112,15 @@ fn swept(refusals: u32, code: StatusCode) -> (Sweep, u32) {
         let done = sweep((&caller, &Kernel::Host), Some(&run), &[]).await;
         done.expect("it can list")
     });
-    (done, backend.asked.load(Ordering::Relaxed))
+    (done, backend)
+}
+
+#[test]
+fn containers_are_killed_before_their_sandbox_is_stopped_and_other_runs_are_left_alone() {
+    let (done, backend) = swept_from(0, StatusCode::UNKNOWN);
+    assert_eq!(done.sandboxes, ["pod"]);
+    let changes = backend.changes.lock().unwrap();
+    assert_eq!(*changes, ["stop c 0ns", "stop pod", "remove pod"]);
 }
 
 #[test]
