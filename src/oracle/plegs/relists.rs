@@ -142,16 +142,21 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// Whether a relist lists one of a pod's containers in another state than was answered before,
-    /// and has not asked again.
+    /// Whether a relist lists a part of a pod in another state than was answered before, and has not
+    /// asked again.
     pub(super) fn are_outdated(&self, pod: &ListedPod<'_>, relist: &Relist<'_>) -> bool {
-        pod.containers().iter().any(|listed| {
-            let told = self
-                .containers
-                .get(listed.id)
-                .and_then(|told| told.as_ref().ok());
-            let differs = told.is_some_and(|told| State::from(told.state) != listed.state);
-            differs && !relist.has_asked_for(listed.id)
+        let containers = pod.containers().iter().map(|listed| {
+            let told = self.containers.get(listed.id);
+            let told = told.and_then(|told| told.as_ref().ok());
+            (listed, told.map(|told| State::from(told.state)))
+        });
+        let sandboxes = pod.sandboxes().iter().map(|listed| {
+            let told = self.sandboxes.get(listed.id);
+            let told = told.and_then(|told| told.as_ref().ok());
+            (listed, told.map(|told| State::from(told.status.state)))
+        });
+        containers.chain(sandboxes).any(|(listed, told)| {
+            told.is_some_and(|told| told != listed.state) && !relist.has_asked_for(listed.id)
         })
     }
 }

@@ -165,6 +165,20 @@ fn a_relist_that_the_end_of_the_case_cuts_off_shows_nothing() {
 }
 
 #[test]
+fn a_relist_that_the_end_of_the_case_cuts_off_shows_nothing_of_sandboxes() {
+    let exited = "c stop; c STOPPED exit=137; run inspect c=exited:137; pod stop";
+    let cut_off = "run inspect c=exited:137 not-ready unasked sandbox-unasked; \
+                   pod inspect c=exited:137 not-ready; end";
+    then(&format!("{exited}; pod STOPPED; {cut_off}"), expect![]);
+    then(
+        &format!("{exited}; {cut_off}"),
+        expect![[r#"
+        INV-13 at #5 #8 #11 #26 #33: pod (pod.0.beef): expected both kubelets believe the same of sandbox pod.0.beef: by relists NOTREADY, by events READY
+    "#]],
+    );
+}
+
+#[test]
 fn a_container_that_was_deleted_may_stay_in_the_evented_cache() {
     then(
         "c stop; c STOPPED exit=1; c remove; c DELETED present exit=1; pod inspect; end",

@@ -16,15 +16,18 @@ impl Script {
     /// the statuses. `read=+0s`, in the words of an event's `at=`, is when the answer about the
     /// sandbox has read the containers, which it then tells, too: `reported=none` of them, or
     /// `reported=c:running` of one something else. `ip=x` is the sandbox's address. What is `gone`
-    /// has no status. Only the `sandbox` may be asked for, `unlisted` are the containers, or listed
-    /// and `unasked`, or listed and `missing` when they are asked for, as the sandbox may be:
-    /// `sandbox-missing`. With `resubscribe` the stream is exchanged when all is listed, and before
-    /// statuses are asked for.
+    /// has no status. The sandbox may be `not-ready`. Only the `sandbox` may be asked for, `unlisted`
+    /// are the containers, or listed and `unasked`, or listed and `missing` when they are asked for,
+    /// as the sandbox may be: `sandbox-unasked`, `sandbox-missing`. With `resubscribe` the stream is
+    /// exchanged when all is listed, and before statuses are asked for.
     pub(super) fn inspect(&mut self, name: &str, extras: &Extras<'_>) {
         let of_run = name == "run";
         let pod = if of_run { "pod" } else { name };
         let sandbox = SandboxId::from(self.id_of(pod).as_str());
         let mut status = self.sandbox_status(pod, &Extras(&[]));
+        if extras.has("not-ready") {
+            status.state = SandboxState::NotReady;
+        }
         status.ips = extras.value("ip").into_iter().map(str::to_owned).collect();
         let uid = status.metadata.clone().unwrap_or_default().uid;
         let label = Labels::from([(POD_UID_LABEL.to_owned(), uid.to_string())]);
@@ -79,7 +82,9 @@ impl Script {
         };
         let report = Reply::SandboxStatus(self.report(status, &statuses, extras));
         let report = answer("sandbox-missing", report);
-        self.ask(of_run, Request::SandboxStatus(sandbox), report);
+        if !extras.has("sandbox-unasked") {
+            self.ask(of_run, Request::SandboxStatus(sandbox), report);
+        }
         for status in statuses.into_iter().filter(|_| !extras.has("unasked")) {
             let request = Request::ContainerStatus(status.id.clone());
             let report = Reply::ContainerStatus(status.into());
