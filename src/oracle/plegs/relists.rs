@@ -142,8 +142,8 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// Whether a relist lists a part of a pod in another state than was answered before, and has not
-    /// asked again.
+    /// Whether a relist lists a part of a pod in another state than was answered before, and has
+    /// not asked again.
     pub(super) fn are_outdated(&self, pod: &ListedPod<'_>, relist: &Relist<'_>) -> bool {
         let containers = pod.containers().iter().map(|listed| {
             let told = self.containers.get(listed.id);

@@ -16,10 +16,10 @@ impl Script {
     /// the statuses. `read=+0s`, in the words of an event's `at=`, is when the answer about the
     /// sandbox has read the containers, which it then tells, too: `reported=none` of them, or
     /// `reported=c:running` of one something else. `ip=x` is the sandbox's address. What is `gone`
-    /// has no status. The sandbox may be `not-ready`. Only the `sandbox` may be asked for, `unlisted`
-    /// are the containers, or listed and `unasked`, or listed and `missing` when they are asked for,
-    /// as the sandbox may be: `sandbox-unasked`, `sandbox-missing`. With `resubscribe` the stream is
-    /// exchanged when all is listed, and before statuses are asked for.
+    /// has no status. The sandbox may be `not-ready`. Only the `sandbox` may be asked for,
+    /// `unlisted` are the containers, or listed and `unasked`, or listed and `missing` when they
+    /// are asked for, as the sandbox may be: `sandbox-unasked`, `sandbox-missing`. With
+    /// `resubscribe` the stream is exchanged when all is listed, and before statuses are asked for.
     pub(super) fn inspect(&mut self, name: &str, extras: &Extras<'_>) {
         let of_run = name == "run";
         let pod = if of_run { "pod" } else { name };
@@ -46,15 +46,8 @@ impl Script {
             .into_iter()
             .map(|(name, told)| snapshot(self.id_of(name), told))
             .collect();
-        let listed = statuses.iter().map(|status| ContainerListing {
-            id: status.id.clone(),
-            sandbox: sandbox.clone(),
-            metadata: status.metadata.clone(),
-            state: status.state,
-            created_at: status.created_at,
-            labels: label.clone(),
-            image: status.image.clone(),
-        });
+        let in_a_list = |status| listed_as(status, &sandbox, &label);
+        let listed = statuses.iter().map(in_a_list);
         let listed = listed.filter(|_| !extras.has("unlisted"));
         let listed = Reply::Containers(listed.collect());
         self.ask(
@@ -233,6 +226,18 @@ pub(super) fn find(name: &str, word: &str, id: &ContainerId, extras: &Extras<'_>
         streamed,
         ..ContainerFilter::default()
     })
+}
+
+fn listed_as(status: &ContainerStatus, sandbox: &SandboxId, labels: &Labels) -> ContainerListing {
+    ContainerListing {
+        id: status.id.clone(),
+        sandbox: sandbox.clone(),
+        metadata: status.metadata.clone(),
+        state: status.state,
+        created_at: status.created_at,
+        labels: labels.clone(),
+        image: status.image.clone(),
+    }
 }
 
 fn sandbox_state(word: &str) -> SandboxState {
