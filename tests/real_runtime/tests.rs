@@ -301,8 +301,12 @@ pub(crate) fn cleanup_removes_what_a_killed_run_left_and_no_run_that_goes_on(nod
     leaves_nothing(node, &killed_run);
     passes(&live.end());
     leaves_nothing(node, &live_run);
+    // Log directories and cgroups are the host's: those of the runs of other tests are seen, too.
     let again = node.suite(&["cleanup"]).run().succeeds();
-    assert_eq!(again, "nothing to remove\n");
+    for line in again.lines() {
+        let others = line.starts_with("left alone: run ") && !line.contains(&live_run);
+        assert!(line == "nothing to remove" || others, "{again}");
+    }
 }
 
 /// CMP-09 of two suites: what is somebody else's is seen, and judged by nobody.
