@@ -148,6 +148,7 @@ run_suite_in_vm() {
   shift 2
   [[ " $*" =~ \ (-t|--timeout[ =]) ]] || patience+=(--timeout 300s)
   [[ " $*" == *" --timeout-scale"* ]] || patience+=(--timeout-scale 5)
+  [[ " $*" == *" --test-threads"* ]] || patience+=(--test-threads 1) # more would slow each other down
   ensure_build_tools
   "$repo/ci/vm" build "$dist"
   build_suite

@@ -1,14 +1,8 @@
-//! Feeds both PLEGs with whatever a recorded history holds. Nothing may panic.
+//! Feeds both PLEGs with a recorded history.
 
 #![no_main]
 
-use cri_event_conformance::history::codec;
-use cri_event_conformance::pleg::Features;
-use cri_event_conformance_fuzz::plegs;
+use cri_event_conformance_fuzz::targets;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
-    let entries = codec::decode(bytes).entries;
-    plegs::follow(Features::Generic, &entries);
-    plegs::follow(Features::EventedInUse, &entries);
-});
+fuzz_target!(|bytes: &[u8]| targets::pleg(bytes));

@@ -300,9 +300,7 @@ impl Writer {
                 ..self.sandbox(pod).into()
             }),
             Answer::Container(status) => Reply::ContainerStatus(self.status(status).into()),
-            Answer::Pods(pods) => {
-                Reply::Sandboxes(pods.iter().map(|pod| self.listed_pod(pod)).collect())
-            }
+            Answer::Pods(pods) => Reply::Sandboxes(pods.iter().map(listed_pod).collect()),
             Answer::Containers(statuses) => {
                 let pods = statuses.few.iter().map(|status| status.pod).cycle();
                 let listed = self.statuses(statuses).into_iter().zip(pods);
@@ -324,7 +322,7 @@ impl Writer {
     }
 
     fn sandbox(&mut self, pod: &Pod) -> SandboxStatus {
-        let listed = self.listed_pod(pod);
+        let listed = listed_pod(pod);
         SandboxStatus {
             id: listed.id,
             metadata: listed.metadata,
@@ -334,25 +332,6 @@ impl Writer {
             labels: listed.labels,
             annotations: Labels::new(),
             runtime_handler: String::new(),
-        }
-    }
-
-    fn listed_pod(&mut self, pod: &Pod) -> SandboxListing {
-        SandboxListing {
-            id: pod.of.sandbox(),
-            metadata: pod.uid.map(|uid| SandboxMetadata {
-                name: "pod".into(),
-                uid: uid.uid(),
-                namespace: "".into(),
-                attempt: u32::from(pod.attempt),
-            }),
-            state: match pod.state % 4 {
-                0 => SandboxState::Ready,
-                1 => SandboxState::NotReady,
-                other => SandboxState::Unknown(i32::from(other)),
-            },
-            created_at: nanos(pod.at_ms),
-            labels: Labels::new(),
         }
     }
 
@@ -435,6 +414,25 @@ impl Writer {
     fn may_be_large(&mut self) -> bool {
         self.large += 1;
         self.large <= LARGE
+    }
+}
+
+fn listed_pod(pod: &Pod) -> SandboxListing {
+    SandboxListing {
+        id: pod.of.sandbox(),
+        metadata: pod.uid.map(|uid| SandboxMetadata {
+            name: "pod".into(),
+            uid: uid.uid(),
+            namespace: "".into(),
+            attempt: u32::from(pod.attempt),
+        }),
+        state: match pod.state % 4 {
+            0 => SandboxState::Ready,
+            1 => SandboxState::NotReady,
+            other => SandboxState::Unknown(i32::from(other)),
+        },
+        created_at: nanos(pod.at_ms),
+        labels: Labels::new(),
     }
 }
 

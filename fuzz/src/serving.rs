@@ -52,8 +52,8 @@ pub fn assert_survives_serving(conversation: &Conversation, entries: &[Entry]) {
     let asked = reactor.runtime().block_on(async {
         let heard = Arc::new(heard(entries));
         let (endpoint, mut listener) = Listener::in_process("served again");
-        let served = heard.clone();
-        let server = tokio::spawn(async move { serve(served, &mut listener).await });
+        let backend = heard.clone();
+        let server = tokio::spawn(async move { serve(backend, &mut listener).await });
         hear_again(&endpoint, &heard, entries).await;
         if let Endpoint::InProcess(server) = endpoint {
             for (method, message) in conversation.asks() {

@@ -49,8 +49,8 @@ pub use reading::{FiltersStep, MeanwhileStep, OnEventStep, Read};
 pub use requirement::Requirement;
 pub use schema::schema;
 pub use step::{
-    AwaitStep, ContainerRef, CreateStep, ImageName, RemoveStep, RepeatStep, Resubscribe,
-    SandboxRef, SandboxStep, StartStep, Step, StopStep, Terms, Version,
+    AwaitStep, CreateStep, GoneStep, ImageName, RemoveStep, RepeatStep, Resubscribe, SandboxRef,
+    SandboxStep, StartStep, Step, StopStep, Terms, Version,
 };
 pub use subscriptions::{
     AwaitEndStep, Branch, Code, ConnectionSpec, EndedCheck, HeadersCheck, PromptStep, QuietStep,

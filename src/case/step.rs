@@ -41,7 +41,7 @@ pub enum Step {
     /// Wait until an event has arrived.
     Await(AwaitStep),
     /// Look on the host whether a container's process is gone, which it must be.
-    Gone(ContainerRef),
+    Gone(GoneStep),
     /// List a sandbox's containers and read the status of each.
     Relist(SandboxRef),
     /// Give up the event stream and open a new one, proven live before the next step.
@@ -375,6 +375,15 @@ pub struct RemoveStep {
     /// Something else may make it fail: whatever the call returns is right.
     #[serde(default)]
     pub races: bool,
+    /// It may be refused at first, and is tried again. That it succeeds so long after the first
+    /// call is a requirement of the case.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<duration::Text>")]
+    pub within: Option<Duration>,
 }
 
 impl RemoveStep {
@@ -393,15 +402,23 @@ pub struct SandboxRef {
     pub sandbox: String,
 }
 
-/// A container by its name.
+/// Look on the host whether a container's process is gone, which is a requirement of the case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a container such as `{container: c}`"
 )]
-pub struct ContainerRef {
+pub struct GoneStep {
     /// Which container.
     pub container: String,
+    /// How long a conformant runtime may take until it is; no time at all if absent.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<duration::Text>")]
+    pub within: Option<Duration>,
 }
 
 /// Wait until an event has arrived. That it does is a requirement of the case.

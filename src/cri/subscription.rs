@@ -116,6 +116,12 @@ impl Subscription {
         self.reads.send_replace(reads);
     }
 
+    /// Whether it reads on.
+    #[must_use]
+    pub fn is_reading(&self) -> bool {
+        *self.reads.borrow()
+    }
+
     /// Cancels the stream; when this returns, nothing of it is recorded any more.
     pub async fn cancel(mut self) {
         self.reading.abort();

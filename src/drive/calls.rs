@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::caller::Caller;
 use super::case_run::CaseRunner;
 use super::scope::Scope;
 use super::steps::{Abort, bound_container, bound_sandbox, failed, unbound};
 use crate::case::{
-    AnotherClientStep, AsideStep, ContainerRef, CreateStep, ExecStep, ImageName, ImageStep,
-    SandboxRef, SandboxStep, Terms, UnknownStep,
+    AnotherClientStep, AsideStep, CreateStep, ExecStep, GoneStep, ImageName, ImageStep, SandboxRef,
+    SandboxStep, Terms, UnknownStep,
 };
 use crate::history::{
     AsideOf, CallFault, ContainerId, ContainerSpec, PodUid, Reply, Request, SandboxId, SandboxSpec,
@@ -281,15 +283,25 @@ impl CaseRunner {
         Ok(())
     }
 
-    /// Looks whether a container's process is gone, which it must be without any wait.
-    pub(super) fn gone(&self, step: &ContainerRef, scope: &Scope) -> Result<(), Abort> {
+    /// Looks whether a container's process is gone, which it must be within the step's bound.
+    pub(super) async fn gone(&self, step: &GoneStep, scope: &Scope) -> Result<(), Abort> {
         let container = bound_container(scope, &step.container)?;
         let kernel = &self.session().options().kernel;
-        let lives = kernel.has_process_of(container.as_str());
-        let lives = lives.map_err(|fault| Abort::Inconclusive(fault.to_string()))?;
+        let bound = step.within.unwrap_or_default();
+        let bound = self.session().stretched(bound);
+        let until = Instant::now() + bound;
+        let mut pace = tokio::time::interval(limits::PROCESS_LOOK);
+        let gone = loop {
+            pace.tick().await;
+            let lives = kernel.has_process_of(container.as_str());
+            let lives = lives.map_err(|fault| Abort::Inconclusive(fault.to_string()))?;
+            if !lives || Instant::now() >= until {
+                break !lives;
+            }
+        };
         let wanted = format!("no process of {} on the host any more", step.container);
-        self.waited(wanted, !lives, Duration::ZERO);
-        if lives { Err(Abort::Unmet) } else { Ok(()) }
+        self.waited(wanted, gone, bound);
+        if gone { Ok(()) } else { Err(Abort::Unmet) }
     }
 
     /// Takes steps whose calls have a connection of their own.
@@ -320,6 +332,6 @@ fn bulk(kib: u32) -> (String, String) {
 }
 
 /// Whether the runtime has refused a call: one that it did not answer proves nothing.
-fn is_refusal(fault: &CallFault) -> bool {
+pub(super) fn is_refusal(fault: &CallFault) -> bool {
     ![StatusCode::UNAVAILABLE, StatusCode::DEADLINE_EXCEEDED].contains(&fault.code)
 }

@@ -194,7 +194,7 @@ impl CaseRunner {
     pub(super) async fn await_observers(&self) {
         for (id, subscription) in &*self.observers.lock().await {
             let mut reader = self.session.recorder().reader();
-            if subscription.is_open() && self.reads(*id) {
+            if subscription.is_open() && subscription.is_reading() {
                 let _ = self.session.pass_marker(&mut reader, *id).await;
             }
         }
@@ -203,22 +203,14 @@ impl CaseRunner {
     /// Gives up what the case has left, first what does not read: it may hold up all others.
     pub(super) async fn unsubscribe_all(&self) {
         let observers = std::mem::take(&mut *self.observers.lock().await);
-        let (reading, stalled): (Vec<_>, Vec<_>) = observers
-            .into_values()
-            .partition(|subscription| self.reads(subscription.id()));
+        let (reading, stalled): (Vec<_>, Vec<_>) =
+            observers.into_values().partition(Subscription::is_reading);
         for subscription in stalled {
             subscription.hang_up().await;
         }
         for subscription in reading {
             subscription.cancel().await;
         }
-    }
-
-    /// Whether a subscription of the case reads all the time.
-    fn reads(&self, id: SubscriptionId) -> bool {
-        let history = self.seen();
-        let mut observed = history.observed();
-        observed.any(|observed| observed.id() == id && !observed.observer().stalls)
     }
 }
 

@@ -9,11 +9,12 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::calls::is_refusal;
 use super::case_run::CaseRunner;
 use super::scope::Scope;
 use super::session::Sabotage;
 use super::stream_error::StreamError;
-use crate::case::{AwaitStep, RepeatStep, StartStep, Step};
+use crate::case::{AwaitStep, RemoveStep, RepeatStep, StartStep, Step};
 use crate::history::{
     Body, CallFault, CaseHistory, ContainerId, ContainerState, EventKind, Reply, Request,
     SandboxId, SubjectKind, Took,
@@ -59,12 +60,7 @@ impl CaseRunner {
                 let stopped = self.attempt(request, step.terms(), scope).await;
                 taken(stopped, step.by_prefix)
             }
-            Step::Remove(step) => {
-                let container = called(scope, &step.container, step.by_prefix)?;
-                let remove = Request::RemoveContainer(container);
-                let removed = self.attempt(remove, step.terms(), scope).await;
-                taken(removed, step.by_prefix)
-            }
+            Step::Remove(step) => self.remove(step, scope).await,
             Step::StopSandbox(step) => {
                 let sandbox = bound_sandbox(scope, &step.sandbox)?;
                 let request = Request::StopSandbox(sandbox);
@@ -76,7 +72,7 @@ impl CaseRunner {
                 self.must(remove, scope).await.map(drop)
             }
             Step::KillSandbox(step) => self.kill_sandbox(step, scope).await,
-            Step::Gone(step) => self.gone(step, scope),
+            Step::Gone(step) => self.gone(step, scope).await,
             Step::Await(step) => self.await_event(step, scope).await,
             Step::Relist(step) => {
                 let sandbox = bound_sandbox(scope, &step.sandbox)?;
@@ -114,6 +110,40 @@ impl CaseRunner {
         let start = Request::StartContainer(container);
         let started = self.attempt(start, step.terms(), scope).await;
         taken(started, step.by_prefix)
+    }
+
+    async fn remove(&self, step: &RemoveStep, scope: &Scope) -> Result<(), Abort> {
+        let container = called(scope, &step.container, step.by_prefix)?;
+        let remove = Request::RemoveContainer(container);
+        let Some(within) = step.within else {
+            let removed = self.attempt(remove, step.terms(), scope).await;
+            return taken(removed, step.by_prefix);
+        };
+        let bound = self.session.stretched(within);
+        let until = Instant::now() + bound;
+        let mut pace = tokio::time::interval(limits::REMOVAL_PACE);
+        let refused = loop {
+            pace.tick().await;
+            match self.call_of_step(remove.clone(), scope).await? {
+                Ok(_) => break None,
+                Err(fault) if !is_refusal(&fault) => return Err(failed(remove.method(), &fault)),
+                Err(fault) if Instant::now() >= until => break Some(fault),
+                Err(_) => {}
+            }
+        };
+        let wanted = match &refused {
+            None => format!("the removal of {}", step.container),
+            Some(fault) => format!(
+                "the removal of {}, refused to the last: {fault}",
+                step.container
+            ),
+        };
+        self.waited(wanted, refused.is_none(), bound);
+        if refused.is_none() {
+            Ok(())
+        } else {
+            Err(Abort::Unmet)
+        }
     }
 
     async fn repeat(self: &Arc<Self>, step: &RepeatStep, scope: &Scope) -> Result<(), Abort> {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::cgroup::Hierarchies;
-use super::process::SHORTEST_ID;
+use super::process::{SHORTEST_ID, has_program};
 
 /// Where the kernel shows its processes.
 const PROC: &str = "/proc";
@@ -114,13 +114,6 @@ fn owner(process: &Path, ids: &BTreeSet<&str>) -> Option<Owner> {
         let command = std::fs::read(process.join("cmdline")).unwrap_or_default();
         by_command(&String::from_utf8_lossy(&command), ids)
     })
-}
-
-/// A zombie has no program any more: it waits for its parent, and cannot be ended.
-fn has_program(process: &Path) -> bool {
-    let status = std::fs::read_to_string(process.join("stat")).unwrap_or_default();
-    let state = status.rsplit_once(") ").map(|(_, fields)| fields);
-    state.is_some_and(|fields| !fields.starts_with('Z') && !fields.starts_with('X'))
 }
 
 /// By the lines of `/proc/PID/cgroup`: a number, controllers and a path.

@@ -6,6 +6,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -124,7 +125,16 @@ fn hold(pid: Pid, id: &str) -> io::Result<Option<Held>> {
 }
 
 fn is_in_cgroup_of(pid: Pid, id: &str) -> bool {
-    names(&cgroups_of(pid), id)
+    let folder = Path::new("/proc").join(pid.as_raw_nonzero().to_string());
+    names(&cgroups_of(pid), id) && has_program(&folder)
+}
+
+/// Whether the process of this folder of `/proc` is no zombie: that has no program any more, waits
+/// for its parent, and cannot be ended.
+pub(super) fn has_program(process: &Path) -> bool {
+    let status = std::fs::read_to_string(process.join("stat")).unwrap_or_default();
+    let state = status.rsplit_once(") ").map(|(_, fields)| fields);
+    state.is_some_and(|fields| !fields.starts_with('Z') && !fields.starts_with('X'))
 }
 
 fn cgroups_of(pid: Pid) -> String {

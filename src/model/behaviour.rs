@@ -295,6 +295,8 @@ pub struct Behaviour {
     pub told_too: &'static [NonTransition],
     /// What is left of what could not be made.
     pub leftover: Leftover,
+    /// Whether a container's process lives on when the container has been removed.
+    pub leaves_processes: bool,
     /// Whether a container whose maker has gone is removed again, untold.
     pub undoes_silently: bool,
     /// Whether a container may be called by the beginning of its id, if no other id begins so.
@@ -350,6 +352,7 @@ impl Default for Behaviour {
             untold: &[],
             told_too: &[],
             leftover: Leftover::default(),
+            leaves_processes: false,
             undoes_silently: false,
             takes_prefixes: true,
             tells_ids_as_asked: false,

@@ -4,10 +4,12 @@
 //! `order` for what happens to events on their way, `statuses` for what they show of a pod,
 //! `fields` for what they tell of themselves, `subscribers` for who gets them and how long,
 //! `replies` for what happens to answers, `offers` for what only some lists and pods have,
-//! `behaviour` for what the model does otherwise. All but `subscribers` and `behaviour` can be put
+//! `behaviour` for what the model does otherwise, and `failures` for what it does with what could
+//! not be made or was given up. All but `subscribers`, `behaviour` and `failures` can be put
 //! between the suite and a real runtime as well, by a [`Relay`](super::Relay).
 
 mod behaviour;
+mod failures;
 mod fields;
 mod offers;
 mod order;
@@ -78,6 +80,7 @@ pub fn defects() -> impl Iterator<Item = &'static Defect> {
         replies::REPLIES,
         offers::OFFERS,
         behaviour::BEHAVIOUR,
+        failures::FAILURES,
     ];
     tables.into_iter().flatten()
 }

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::time::Duration;
+
 use super::expectations::held_up_at_the_end;
 use super::invariants::Invariant;
 use super::name_of;
@@ -11,6 +13,10 @@ use crate::history::{
     StreamEnd, Subject,
 };
 use crate::outcome::Violation;
+
+/// How much later than on one stream an event may come on another. One that is younger when the
+/// steps are over is not missed.
+const UNDER_WAY: Duration = Duration::from_secs(1);
 
 /// An event that came on one stream and not, or in another place, on another.
 #[derive(Clone, Debug)]
@@ -111,13 +117,17 @@ impl Compared<'_> {
         } else {
             own.len()
         };
-        let mut needed = own[..until].iter().filter(is_live);
+        let passed = |seen: &&Sighting| {
+            self.is_old(seen) || self.observed.events().any(|later| later.seq() > seen.seq())
+        };
+        let needed = own[..until].iter().filter(is_live);
+        let mut needed = needed.filter(passed);
         if let Some(missed) = needed.find(|seen| !has(&theirs, seen)) {
             return Some(Unlike::Missed(missed.clone()));
         }
         let mut live = theirs.iter().filter(is_live);
         if let Some(alone) = live
-            .find(|seen| !has(&own, seen))
+            .find(|seen| self.is_old(seen) && !has(&own, seen))
             .filter(|_| self.listened())
         {
             return Some(Unlike::Alone(alone.clone()));
@@ -162,6 +172,12 @@ impl Compared<'_> {
             evidence,
             is_open: actual == ABSENT && self.ended_in_steps().is_none(),
         }
+    }
+
+    /// Whether an event came so early that it is no longer under way to anybody.
+    fn is_old(&self, seen: &Sighting) -> bool {
+        let ended = self.history.steps_ended_at();
+        ended.is_none_or(|ended| ended.since(seen.at()) >= UNDER_WAY)
     }
 
     fn ended_in_steps(&self) -> Option<&StreamEnd> {

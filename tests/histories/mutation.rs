@@ -121,7 +121,7 @@ fn add(entries: &mut Vec<Entry>, words: &[&str]) {
     entries.insert(to, made);
 }
 
-/// Lets the case have a subscription of its own, which brings nothing.
+/// Lets the case have a subscription of its own, which brings nothing but the last event of all.
 fn observe(entries: &mut Vec<Entry>, words: &[&str]) {
     let ["observe", "since", kind, "of", name] = *words else {
         panic!("not a mutation: {words:?}");
@@ -147,6 +147,11 @@ fn observe(entries: &mut Vec<Entry>, words: &[&str]) {
         body,
         ..beside.clone()
     });
+    let is_event = |entry: &Entry| matches!(entry.body, Body::Event { .. });
+    let last = entries.iter().rposition(is_event).expect("there is one");
+    let mut passed = entries[last].clone();
+    *stream(&mut passed) = subscription;
+    entries.insert(last + 1, passed);
     entries.splice(place + 1..=place, made);
 }
 

@@ -103,10 +103,7 @@ impl<'a> Walk<'a, '_> {
                 self.terms(step.terms());
             }
             Step::Stop(step) => self.stop(step),
-            Step::Remove(step) => {
-                self.container(&step.container, &[]);
-                self.terms(step.terms());
-            }
+            Step::Remove(step) => self.remove(step),
             Step::StopSandbox(step) => {
                 self.resolve(("sandbox", &step.sandbox), Wanted::Sandbox);
                 self.names

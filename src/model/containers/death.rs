@@ -31,7 +31,9 @@ impl Machine {
     /// Whether a container's process is there, whatever is told of it.
     #[must_use]
     pub fn runs(&self, id: &ContainerId) -> bool {
-        let container = self.containers.get(id);
-        container.is_some_and(|container| container.life.is_some())
+        match self.containers.get(id) {
+            Some(container) => container.life.is_some(),
+            None => self.behaviour.leaves_processes,
+        }
     }
 }

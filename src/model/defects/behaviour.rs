@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use super::replies::behind;
 use super::{Defect, Fault, Variation};
-use crate::history::{EventKind, Reply, Request, SandboxReport};
+use crate::history::{EventKind, Reply, SandboxReport};
 use crate::model::{
-    Answer, ChildKill, Delivery, ExitNotice, Leftover, NonTransition, Order, Replay, StopSignals,
-    Transition,
+    Answer, ChildKill, Delivery, ExitNotice, NonTransition, Order, Replay, StopSignals, Transition,
 };
 
 pub(super) const BEHAVIOUR: &[Defect] = &[
@@ -199,60 +198,6 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         shown_in: &["FLR-10b"],
         noticed_by: &["FLR-10b", "INV-02"],
         fault: Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::FailedKill]),
-    },
-    // What could not be made.
-    Defect {
-        name: "created-for-a-refused-creation",
-        what: "What could not be made is told to be CREATED, and never to be DELETED.",
-        imitates: "CRI-O main, StartContainer: what failed is removed after its CREATED, untold",
-        requirements: &["R6"],
-        shown_in: &["FLR-01", "FLR-04", "FLR-05", "FLR-06", "FLR-08"],
-        noticed_by: &["FLR-01", "FLR-04", "FLR-05", "FLR-06", "FLR-08"],
-        fault: Fault::Behaviour(|behaviour| behaviour.leftover = Leftover::Told),
-    },
-    Defect {
-        name: "refused-creation-stays",
-        what: "What could not be made stays in the lists, and nothing tells of it.",
-        imitates: "cri-o/cri-o#8272 (a failed creation left what could not be removed)",
-        requirements: &["R6", "R23"],
-        shown_in: &["FLR-01", "FLR-05"],
-        noticed_by: &["FLR-01", "FLR-05"],
-        fault: Fault::Behaviour(|behaviour| behaviour.leftover = Leftover::Listed),
-    },
-    Defect {
-        name: "taken-back-silently",
-        what: "A container whose maker has gone is removed after its CREATED, without DELETED.",
-        imitates: "catalogue: a call that is given up and taken back",
-        requirements: &["R6", "R23"],
-        shown_in: &["FLR-09"],
-        noticed_by: &["FLR-09"],
-        fault: Fault::Behaviour(|behaviour| {
-            behaviour.undoes_silently = true;
-            behaviour.replies.push(|request, mut answer| {
-                if matches!(request, Request::CreateContainer(_)) {
-                    answer.after = Some(Duration::from_millis(20));
-                }
-                answer
-            });
-        }),
-    },
-    Defect {
-        name: "sandbox-found-by-uid",
-        what: "Events tell the latest sandbox of the pod, though they are about an earlier one.",
-        imitates: "CRI-O main: what an event shows is found by the pod's UID",
-        requirements: &["R12", "R13"],
-        shown_in: &["SBX-08", "SNP-06b"],
-        noticed_by: &["SBX-08", "INV-18", "SNP-06b"],
-        fault: Fault::Behaviour(|behaviour| behaviour.finds_sandboxes_by_uid = true),
-    },
-    Defect {
-        name: "deleted-by-the-id-as-asked",
-        what: "DELETED of what was removed by the beginning of its id has that as its id.",
-        imitates: "catalogue: an event that is made of the request, and not of what it has found",
-        requirements: &["R11"],
-        shown_in: &["CMP-11"],
-        noticed_by: &["CMP-11", "INV-03"],
-        fault: Fault::Behaviour(|behaviour| behaviour.tells_ids_as_asked = true),
     },
     // Exits.
     Defect {

@@ -35,7 +35,7 @@ fn all_subscribers_see_the_same() {
 #[test]
 fn one_subscriber_misses_an_event() {
     check(
-        "c CREATED at=last; c create returns; end",
+        "c CREATED at=last; c create returns; pass 1s; end",
         expect![[r#"
         INV-12 at #3 #4 #6: c (c.0.beef) on b, stream 7: expected CREATED on b, too: it has not come
     "#]],
@@ -45,10 +45,29 @@ fn one_subscriber_misses_an_event() {
 #[test]
 fn one_subscriber_gets_what_the_others_do_not() {
     check(
-        "c CREATED on=7 at=last; c create returns; end",
+        "c CREATED on=7 at=last; c create returns; pass 1s; end",
         expect![[r#"
         INV-12 at #3 #4 #6: c (c.0.beef) on b, stream 7: expected CREATED of b on the stream of all cases, too: it has not come
     "#]],
+    );
+}
+
+#[test]
+fn what_came_on_one_stream_at_the_end_is_under_way_on_another() {
+    check("c CREATED at=last; c create returns; end", expect!["holds"]);
+    check(
+        "c CREATED on=7 at=last; c create returns; end",
+        expect!["holds"],
+    );
+}
+
+#[test]
+fn what_is_overtaken_by_a_later_event_is_no_longer_under_way() {
+    check(
+        "c CREATED at=last; d create; d CREATED on=7 at=last; c create returns; end",
+        expect![[r#"
+            INV-12 at #3 #4 #6: c (c.0.beef) on b, stream 7: expected CREATED on b, too: it has not come
+        "#]],
     );
 }
 

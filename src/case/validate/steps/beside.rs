@@ -4,7 +4,7 @@ use super::{Round, Walk};
 use crate::case::validate::names::{Kind, Wanted};
 use crate::case::validate::workload;
 use crate::case::{
-    AsideStep, Branch, ContainerRef, CreateStep, ExecStep, Need, SandboxRef, SandboxStep,
+    AsideStep, Branch, CreateStep, ExecStep, GoneStep, Need, RemoveStep, SandboxRef, SandboxStep,
     StepClockStep, Terms, limits,
 };
 use crate::history::{AsideOf, Flaw};
@@ -60,8 +60,20 @@ impl<'a> Walk<'a, '_> {
         self.processes();
     }
 
-    pub(super) fn gone(&mut self, step: &ContainerRef) {
+    pub(super) fn remove(&mut self, step: &'a RemoveStep) {
+        self.container(&step.container, &[]);
+        self.terms(step.terms());
+        if step.within.is_some() && (step.races || step.by_prefix) {
+            self.found
+                .object_to("within", "whatever this call returns is right")
+                .advise("leave out either `within` or the rest");
+        }
+        self.span("within", step.within);
+    }
+
+    pub(super) fn gone(&mut self, step: &GoneStep) {
         self.resolve(("container", &step.container), Wanted::Container);
+        self.span("within", step.within);
         self.processes();
     }
 

@@ -19,7 +19,7 @@ fn a_subscription_sees_what_the_stream_of_all_cases_sees() {
     );
     check(
         same,
-        "pod run; observe 7 as=b proven; c create; c CREATED at=last; end",
+        "pod run; observe 7 as=b proven; c create; c CREATED at=last; pass 1s; end",
         expect![[r#"
             waits for CREATED on b, too (c (c.0.beef) on b, stream 7) of b
             ORD-01 at #3 #4 #7: b, stream 7: expected CREATED on b, too (c (c.0.beef) on b, stream 7): it has not come
