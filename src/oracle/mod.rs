@@ -151,7 +151,7 @@ fn in_vain(
 ) -> Violation {
     let ended = end_of_stream(history, at);
     let (actual, seq) = ended.map_or_else(
-        || (within("it did not come", bound), None),
+        || ("it did not come".to_owned(), None),
         |(seq, how)| (format!("the stream ended before: {how}"), Some(seq)),
     );
     Violation {

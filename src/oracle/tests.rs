@@ -77,7 +77,7 @@ fn a_wait_in_vain_convicts_and_the_expectations_are_not_looked_at() {
         None,
         &script,
         expect![[r#"
-        ORD-01 at #8: STOPPED of c: expected STOPPED of c within 10s: it did not come within 10s
+        ORD-01 at #8: STOPPED of c: expected STOPPED of c within 10s: it did not come
     "#]],
     );
 }

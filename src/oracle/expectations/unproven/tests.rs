@@ -33,7 +33,7 @@ fn what_was_awaited_in_vain_may_have_come_while_the_suite_was_held_up() {
     let waits = |before: &str| format!("{MADE}; {before}; wait in-vain STOPPED_of_c; end unmet");
     let why = "STOPPED of c within 10s has not come, and the suite itself was held up for 2s";
     comes_to(STOPS, &waits("pass 10s; held-up 2s"), Err(why));
-    let convicts = Ok("it did not come within 10s");
+    let convicts = Ok("it did not come");
     comes_to(STOPS, &waits("pass 10s"), convicts);
     comes_to(STOPS, &waits("pass 10s; held-up 900ms"), convicts);
     comes_to(STOPS, &waits("pass 5s; held-up 5s; pass 11s"), convicts);
