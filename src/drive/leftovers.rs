@@ -17,34 +17,31 @@ pub(super) struct Ended {
     pub(super) left: Vec<String>,
 }
 
-/// Ends the processes of these containers and sandboxes. If those are removed, their processes have
-/// a while to end by themselves.
+/// Ends the processes of these containers and sandboxes, and removes the cgroups that are empty
+/// then. If those are removed, their processes have a while to end by themselves.
 pub(super) async fn end(kernel: &Kernel, ids: &BTreeSet<String>, removed: bool) -> Ended {
     let patience = if removed {
         limits::PROCESS_END
     } else {
         std::time::Duration::ZERO
     };
-    let mut done = Ended::default();
     let found = after(kernel, ids, patience).await;
-    if found.is_empty() {
-        return done;
-    }
     for process in &found {
         // One that cannot be killed is found again.
         let _ = process.kill();
     }
-    let left = after(kernel, ids, limits::KILL_WAIT).await;
-    let still: BTreeSet<String> = left.iter().map(ToString::to_string).collect();
-    for process in found {
-        let told = process.to_string();
-        if !still.contains(&told) {
-            process.remove_cgroups();
-            done.ended.push(told);
-        }
+    let left = if found.is_empty() {
+        BTreeSet::new()
+    } else {
+        let left = after(kernel, ids, limits::KILL_WAIT).await;
+        left.iter().map(ToString::to_string).collect()
+    };
+    kernel.remove_cgroups_of(ids);
+    let told = found.iter().map(ToString::to_string);
+    Ended {
+        ended: told.filter(|told| !left.contains(told)).collect(),
+        left: left.into_iter().collect(),
     }
-    done.left = still.into_iter().collect();
-    done
 }
 
 /// What is there once all have ended, or so much time has passed.

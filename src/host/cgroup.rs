@@ -8,6 +8,7 @@
 mod tests;
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -233,24 +234,11 @@ impl Hierarchies {
         own.iter().try_for_each(|own| remove(own, DEPTH))
     }
 
-    /// Removes the cgroups of a process that has ended, as its `/proc/PID/cgroup` showed them,
-    /// if their names have this id and nothing is in them. A runtime that has forgotten the
-    /// container does not do it. What cannot be removed does no harm.
-    pub(super) fn remove_those_of(&self, told: &str, id: &str) {
-        let paths = told.lines().filter_map(|line| line.splitn(3, ':').nth(2));
-        for path in paths.filter(|path| !path.contains("..")) {
-            let Some(place) = path.find(id) else {
-                continue;
-            };
-            let end = path[place..]
-                .find('/')
-                .map_or(path.len(), |end| place + end);
-            for root in &self.roots {
-                let own = root.join(path[..end].trim_start_matches('/'));
-                if is_folder(&own) && !is_populated(&own, DEPTH) {
-                    let _ = remove(&own, DEPTH);
-                }
-            }
+    /// Removes the cgroups whose names have one of these ids, if nothing is in them. A runtime that
+    /// has forgotten the container does not do it. What cannot be removed does no harm.
+    pub(super) fn remove_those_of(&self, ids: &BTreeSet<&str>) {
+        for root in &self.roots {
+            remove_below(root, ids, DEPTH);
         }
     }
 
@@ -344,6 +332,23 @@ fn is_populated(path: &Path, depth: usize) -> bool {
     };
     let mut below = folders_in(path).into_iter();
     !members.trim().is_empty() || below.any(|below| depth == 0 || is_populated(&below, depth - 1))
+}
+
+fn remove_below(path: &Path, ids: &BTreeSet<&str>, depth: usize) {
+    for below in folders_in(path) {
+        let name = below.file_name().and_then(OsStr::to_str);
+        let is_one = name.is_some_and(|name| words(name).any(|word| ids.contains(word)));
+        if is_one && !is_populated(&below, DEPTH) {
+            let _ = remove(&below, DEPTH);
+        } else if !is_one && depth > 0 {
+            remove_below(&below, ids, depth - 1);
+        }
+    }
+}
+
+/// What a path of cgroups consists of: ids, and what runtimes put around them.
+pub(super) fn words(path: &str) -> impl Iterator<Item = &str> {
+    path.split(|letter: char| !letter.is_ascii_alphanumeric())
 }
 
 /// Removes empty cgroups from the lowest up. One that has gone meanwhile is as good as removed.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::cgroup::Hierarchies;
+use super::cgroup::{Hierarchies, words};
 use super::process::{SHORTEST_ID, has_program};
 
 /// Where the kernel shows its processes.
@@ -25,7 +25,6 @@ pub struct Leftover {
     pid: Pid,
     handle: OwnedFd,
     program: String,
-    cgroups: String,
     owner: Owner,
 }
 
@@ -50,15 +49,6 @@ impl Leftover {
     }
 }
 
-impl Leftover {
-    /// Removes its cgroups, once it has ended and no other process is in them.
-    pub fn remove_cgroups(&self) {
-        if let Ok(hierarchies) = Hierarchies::of_host() {
-            hierarchies.remove_those_of(&self.cgroups, &self.owner.id);
-        }
-    }
-}
-
 impl fmt::Display for Leftover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Owner { id, seen_in } = &self.owner;
@@ -73,9 +63,23 @@ pub(super) fn find(ids: &BTreeSet<String>) -> Vec<Leftover> {
     find_in(Path::new(PROC), ids)
 }
 
-fn find_in(proc: &Path, ids: &BTreeSet<String>) -> Vec<Leftover> {
+/// Removes the empty cgroups of these containers and sandboxes.
+pub(super) fn remove_cgroups(ids: &BTreeSet<String>) {
+    let ids = long_enough(ids);
+    if let Ok(hierarchies) = Hierarchies::of_host()
+        && !ids.is_empty()
+    {
+        hierarchies.remove_those_of(&ids);
+    }
+}
+
+fn long_enough(ids: &BTreeSet<String>) -> BTreeSet<&str> {
     let ids = ids.iter().map(String::as_str);
-    let ids: BTreeSet<&str> = ids.filter(|id| id.len() >= SHORTEST_ID).collect();
+    ids.filter(|id| id.len() >= SHORTEST_ID).collect()
+}
+
+fn find_in(proc: &Path, ids: &BTreeSet<String>) -> Vec<Leftover> {
+    let ids = long_enough(ids);
     let entries = match std::fs::read_dir(proc) {
         Ok(entries) if !ids.is_empty() => entries,
         Ok(_) | Err(_) => return Vec::new(),
@@ -94,13 +98,11 @@ fn hold(proc: &Path, pid: Pid, ids: &BTreeSet<&str>) -> Option<Leftover> {
     owner(&own, ids)?;
     let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
     let owner = owner(&own, ids)?;
-    let read = |name: &str| std::fs::read_to_string(own.join(name)).unwrap_or_default();
-    let (program, cgroups) = (read("comm"), read("cgroup"));
+    let program = std::fs::read_to_string(own.join("comm")).unwrap_or_default();
     Some(Leftover {
         pid,
         handle,
         program: program.trim().to_owned(),
-        cgroups,
         owner,
     })
 }
@@ -120,8 +122,7 @@ fn owner(process: &Path, ids: &BTreeSet<&str>) -> Option<Owner> {
 fn by_cgroup(cgroups: &str, ids: &BTreeSet<&str>) -> Option<Owner> {
     cgroups.lines().find_map(|line| {
         let path = line.splitn(3, ':').nth(2)?;
-        let mut words = path.split(|letter: char| !letter.is_ascii_alphanumeric());
-        let id = words.find(|word| ids.contains(word))?;
+        let id = words(path).find(|word| ids.contains(word))?;
         Some(Owner {
             id: id.to_owned(),
             seen_in: format!("its cgroup {path}"),

@@ -104,6 +104,14 @@ impl Kernel {
         }
     }
 
+    /// Removes the cgroups of containers and sandboxes with these ids in which nothing is.
+    pub fn remove_cgroups_of(&self, ids: &BTreeSet<String>) {
+        match self {
+            Self::Host => leftovers::remove_cgroups(ids),
+            Self::Simulated(_) => {}
+        }
+    }
+
     /// Where the core of a process goes that dies of a fault, in the words of `core(5)`.
     ///
     /// # Errors

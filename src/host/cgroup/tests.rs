@@ -214,8 +214,9 @@ fn the_empty_cgroups_of_what_has_ended_are_removed_and_no_others() {
     fs::write(busy.join("cgroup.procs"), "12\n").expect("a file");
     let other = make(&folder, "memory/k8s.io/1d4e");
     let above = make(&folder, "0d4e");
-    let told = "9:memory:/k8s.io/0d4e/below\n8:pids:/k8s.io/0d4e\n7:cpu:/../0d4e\n";
-    hierarchies.remove_those_of(told, "0d4e");
+    let scope = make(&folder, "memory/a.slice/crio-0d4e.scope");
+    hierarchies.remove_those_of(&BTreeSet::from(["0d4e"]));
     assert!(!folder.path().join(empty).exists());
+    assert!(!scope.exists());
     assert!(busy.exists() && other.exists() && above.exists());
 }
