@@ -143,6 +143,8 @@ pub enum Need {
     Broadcast,
     /// The sandboxes' own processes can be found on this host, and killed.
     HostPid,
+    /// The containers' processes can be seen on this host.
+    ContainerPid,
     /// The host's core dumps go to a program, which a dying process waits for.
     CorePipe,
     /// The runtime tells of two runtime handlers or more.

@@ -54,6 +54,7 @@ impl Session {
                 Need::StopSignal => self.lack_of_stop_signals().await,
                 Need::Broadcast => self.lack_of_broadcast().await?,
                 Need::HostPid => self.lack_of_processes().await?,
+                Need::ContainerPid => self.lack_of_container_processes().await,
                 Need::OutsideCri => self.lack_of_outsiders(),
                 Need::FaultyHandler => self.lack_of_faults(),
                 Need::CorePipe => lack_of_core_pipe(self.options().kernel.core_pattern()),
@@ -181,6 +182,41 @@ impl Session {
                  runtime's node; for CRI-O set `drop_infra_ctr = false`"
             )
         }))
+    }
+
+    /// The process of a trial container is seen, or what is in the way.
+    async fn lack_of_container_processes(&self) -> Option<String> {
+        let missing = match self.sees_process_of_container().await {
+            Ok(true) => return None,
+            Ok(false) => "no process of this host is in a cgroup of one that runs".to_owned(),
+            Err(fault) => fault,
+        };
+        Some(format!(
+            "the processes of containers are out of sight, as was measured when the run began: \
+             {missing}. Run the suite as root in the host's pid namespace, on the runtime's node"
+        ))
+    }
+
+    async fn sees_process_of_container(&self) -> Result<bool, String> {
+        let (sandbox, pod) = self.marker_pod().await.map_err(|fault| fault.to_string())?;
+        let spec = self.container_spec((&sandbox, &pod), "in-sight", 0, &Workload::Obey);
+        let create = Request::CreateContainer(Arc::new(spec));
+        let refused = |fault| format!("no trial container can be made: {fault}");
+        let Reply::Container(container) = self.call(None, create).await.map_err(refused)? else {
+            return Err("CreateContainer was answered by something else".to_owned());
+        };
+        let start = Request::StartContainer(container.clone());
+        let failed = |fault| format!("the trial container cannot be started: {fault}");
+        self.call(None, start).await.map_err(failed)?;
+        let seen = self.options().kernel.has_process_of(container.as_str());
+        let stop = Request::StopContainer {
+            container: container.clone(),
+            grace: Duration::ZERO,
+        };
+        // What is left is swept at the run's end.
+        let _ = self.call(None, stop).await;
+        let _ = self.call(None, Request::RemoveContainer(container)).await;
+        seen.map_err(|fault| fault.to_string())
     }
 
     async fn lack_of_handlers(&self) -> Option<String> {

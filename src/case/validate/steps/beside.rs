@@ -57,7 +57,11 @@ impl<'a> Walk<'a, '_> {
 
     pub(super) fn kill_sandbox(&mut self, step: &SandboxRef) {
         self.resolve(("sandbox", &step.sandbox), Wanted::Sandbox);
-        self.processes();
+        if !self.file.needs.contains(&Need::HostPid) {
+            self.found
+                .object("the case does not say that it needs the host's processes")
+                .advise("add `needs: [host-pid]`");
+        }
     }
 
     pub(super) fn remove(&mut self, step: &'a RemoveStep) {
@@ -74,14 +78,11 @@ impl<'a> Walk<'a, '_> {
     pub(super) fn gone(&mut self, step: &GoneStep) {
         self.resolve(("container", &step.container), Wanted::Container);
         self.span("within", step.within);
-        self.processes();
-    }
-
-    fn processes(&mut self) {
-        if !self.file.needs.contains(&Need::HostPid) {
+        let needs = &self.file.needs;
+        if !needs.contains(&Need::ContainerPid) && !needs.contains(&Need::HostPid) {
             self.found
-                .object("the case does not say that it needs the host's processes")
-                .advise("add `needs: [host-pid]`");
+                .object("the case does not say that it looks for processes on the host")
+                .advise("add `needs: [container-pid]`");
         }
     }
 
