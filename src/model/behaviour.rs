@@ -295,6 +295,8 @@ pub struct Behaviour {
     pub told_too: &'static [NonTransition],
     /// What is left of what could not be made.
     pub leftover: Leftover,
+    /// Whether a container that was started cannot be removed.
+    pub refuses_removal_of_started: bool,
     /// Whether a container's process lives on when the container has been removed.
     pub leaves_processes: bool,
     /// Whether a container whose maker has gone is removed again, untold.
@@ -352,6 +354,7 @@ impl Default for Behaviour {
             untold: &[],
             told_too: &[],
             leftover: Leftover::default(),
+            refuses_removal_of_started: false,
             leaves_processes: false,
             undoes_silently: false,
             takes_prefixes: true,

@@ -196,12 +196,16 @@ impl Machine {
         Outcome::WhenExited(id.clone())
     }
 
-    pub(super) fn remove_container(&mut self, asked: &ContainerId) -> Reply {
+    pub(super) fn remove_container(&mut self, asked: &ContainerId) -> Result<Reply, CallFault> {
         let id = &self.whole_id(asked);
         let Some(container) = self.containers.get(id) else {
             self.tell_unknown(EventKind::Deleted, id);
-            return Reply::Done;
+            return Ok(Reply::Done);
         };
+        if self.behaviour.refuses_removal_of_started && container.status.started_at.0 != 0 {
+            let message = format!("cannot delete running task {id}");
+            return Err(fault(StatusCode::FAILED_PRECONDITION, message));
+        }
         let sandbox = container.spec.sandbox.clone();
         let tells_more = self.behaviour.also_tells(NonTransition::EndOfNeverRun);
         match container.status.state {
@@ -215,7 +219,7 @@ impl Machine {
             ContainerState::Created | ContainerState::Exited | ContainerState::Unknown(_) => {}
         }
         self.delete_as_asked(id, asked);
-        Reply::Done
+        Ok(Reply::Done)
     }
 
     /// Forgets a container; `tells` by an event or not.

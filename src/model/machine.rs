@@ -236,7 +236,7 @@ impl Machine {
             Request::StopContainer { container, grace } => {
                 return self.stop_container(container, *grace);
             }
-            Request::RemoveContainer(id) => Ok(self.remove_container(id)),
+            Request::RemoveContainer(id) => self.remove_container(id),
             Request::ContainerStatus(id) => self.container_status(id),
             Request::ListContainers { sandbox, labels } => {
                 Ok(self.list_containers(&ContainerFilter {

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use super::{Defect, Fault};
-use crate::history::{Request, StatusCode};
+use crate::history::Request;
 use crate::model::Leftover;
-use crate::model::machine::fault;
 
 pub(super) const FAILURES: &[Defect] = &[
     Defect {
@@ -54,22 +53,12 @@ pub(super) const FAILURES: &[Defect] = &[
     },
     Defect {
         name: "removal-refused-for-ever",
-        what: "RemoveContainer is refused, however often it is tried.",
+        what: "The removal of a container that was started is refused, however often it is tried.",
         imitates: "containerd 2.1.9, cannot delete running task: after a start whose caller has gone",
         requirements: &["R6"],
         shown_in: &["FLR-09b"],
         noticed_by: &["FLR-09b"],
-        fault: Fault::Behaviour(|behaviour| {
-            behaviour.replies.push(|request, mut answer| {
-                if matches!(request, Request::RemoveContainer(_)) {
-                    answer.result = Err(fault(
-                        StatusCode::FAILED_PRECONDITION,
-                        "cannot delete running task",
-                    ));
-                }
-                answer
-            });
-        }),
+        fault: Fault::Behaviour(|behaviour| behaviour.refuses_removal_of_started = true),
     },
     Defect {
         name: "sandbox-found-by-uid",
