@@ -93,7 +93,8 @@ pub const SWEEP_PACE: Duration = Duration::from_millis(10);
 /// `ctr run` takes on a slow node.
 pub const OUTSIDE_WAIT: Duration = Duration::from_secs(30);
 
-/// How often a case tries a removal again that may be refused at first.
+/// How often a case tries a removal again that may be refused at first: several times within the
+/// start that it waits for, whose caller has left.
 pub const REMOVAL_PACE: Duration = Duration::from_millis(100);
 
 /// How long the processes of a removed sandbox may take to end by themselves: a shim ends after its

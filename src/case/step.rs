@@ -375,8 +375,8 @@ pub struct RemoveStep {
     /// Something else may make it fail: whatever the call returns is right.
     #[serde(default)]
     pub races: bool,
-    /// It may be refused at first, and is tried again. That it succeeds so long after the first
-    /// call is a requirement of the case.
+    /// How long after the first call the container must be removed, which is a requirement of the
+    /// case. A runtime may refuse it until then: the call is made again.
     #[serde(
         default,
         with = "duration::option",
