@@ -21,7 +21,8 @@ daemon_command() {
     --registries-conf "$instance/registries.conf" --registries-conf-dir "$instance/opt")
 }
 
-oci_program() { if may_lower_oom_score; then oci_bin; else echo "$instance/limited-runtime"; fi; }
+# The suite knows an OCI runtime by its program's name.
+oci_program() { if may_lower_oom_score; then oci_bin; else echo "$instance/limited/$oci"; fi; }
 
 write_config() {
   write_limited_runtime
@@ -97,11 +98,12 @@ TOML
 }
 
 write_limited_runtime() {
+  mkdir -p "$instance/limited"
   {
     echo '#!/bin/sh'
     printf 'LIMITED_RUNTIME=%q exec %q "$@"\n' "$(oci_bin)" "$repo/ci/lib/limited-runtime"
-  } >"$instance/limited-runtime"
-  chmod 755 "$instance/limited-runtime"
+  } >"$instance/limited/$oci"
+  chmod 755 "$instance/limited/$oci"
 }
 
 import_sandbox_image() {

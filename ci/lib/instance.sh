@@ -238,7 +238,7 @@ stop_instance() {
   remove_cgroups "$cgroups"
   remove_network
   remove_places
-  rm -rf --one-file-system "$instance"/{root,state,logs,oci,oci-other,oci-faulty,oci-runc,faults,faulty-runtime,limited-runtime,opt,cni,seccomp}
+  rm -rf --one-file-system "$instance"/{root,state,logs,oci,oci-other,oci-faulty,oci-runc,faults,faulty-runtime,limited,opt,cni,seccomp}
   rm -f "$instance"/{holder.pid,"$daemon".pid,sandbox-image.tar}
   remove_socket
 }

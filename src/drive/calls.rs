@@ -1,5 +1,6 @@
 //! Calls that may fail, and what goes on beside a container's own life.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -291,17 +292,23 @@ impl CaseRunner {
         let bound = self.session().stretched(bound);
         let until = Instant::now() + bound;
         let mut pace = tokio::time::interval(limits::PROCESS_LOOK);
-        let gone = loop {
+        let lives = loop {
             pace.tick().await;
             let lives = kernel.has_process_of(container.as_str());
             let lives = lives.map_err(|fault| Abort::Inconclusive(fault.to_string()))?;
             if !lives || Instant::now() >= until {
-                break !lives;
+                break lives;
             }
         };
         let wanted = format!("no process of {} on the host any more", step.container);
-        self.waited(wanted, gone, bound);
-        if gone { Ok(()) } else { Err(Abort::Unmet) }
+        let instead = lives.then(|| {
+            let left = kernel.leftovers(&BTreeSet::from([container.to_string()]));
+            let left = left.iter().map(|process| format!(": {process}"));
+            left.fold("a process lives on".to_owned(), |text, process| {
+                text + &process
+            })
+        });
+        self.waited_unless(wanted, bound, instead)
     }
 
     /// Takes steps whose calls have a connection of their own.

@@ -131,19 +131,9 @@ impl CaseRunner {
                 Err(_) => {}
             }
         };
-        let wanted = match &refused {
-            None => format!("the removal of {}", step.container),
-            Some(fault) => format!(
-                "the removal of {}, refused to the last: {fault}",
-                step.container
-            ),
-        };
-        self.waited(wanted, refused.is_none(), bound);
-        if refused.is_none() {
-            Ok(())
-        } else {
-            Err(Abort::Unmet)
-        }
+        let wanted = format!("the removal of {}", step.container);
+        let instead = refused.map(|fault| format!("refused to the last: {fault}"));
+        self.waited_unless(wanted, bound, instead)
     }
 
     async fn repeat(self: &Arc<Self>, step: &RepeatStep, scope: &Scope) -> Result<(), Abort> {
@@ -223,23 +213,44 @@ impl CaseRunner {
 
     /// Records that the case has waited for something.
     pub(super) fn waited(&self, wanted: String, met: bool, bound: Duration) {
-        self.session.recorder().record(Body::Waited {
-            case: self.run,
-            wanted,
-            met,
-            bound,
-            took: None,
-        });
+        self.record_wait(wanted, met, bound, None, String::new());
     }
 
     /// Records that the case has waited for something, and how long that took, if it came.
     pub(super) fn waited_for(&self, wanted: String, met: bool, bound: Duration, took: Took) {
+        self.record_wait(wanted, met, bound, met.then_some(took), String::new());
+    }
+
+    /// Records that the case has waited for something, which came if nothing was seen instead.
+    ///
+    /// # Errors
+    /// If something was.
+    pub(super) fn waited_unless(
+        &self,
+        wanted: String,
+        bound: Duration,
+        instead: Option<String>,
+    ) -> Result<(), Abort> {
+        let met = instead.is_none();
+        self.record_wait(wanted, met, bound, None, instead.unwrap_or_default());
+        if met { Ok(()) } else { Err(Abort::Unmet) }
+    }
+
+    fn record_wait(
+        &self,
+        wanted: String,
+        met: bool,
+        bound: Duration,
+        took: Option<Took>,
+        instead: String,
+    ) {
         self.session.recorder().record(Body::Waited {
             case: self.run,
             wanted,
             met,
             bound,
-            took: met.then_some(took),
+            took,
+            instead,
         });
     }
 

@@ -162,6 +162,9 @@ pub enum Body {
         bound: Duration,
         /// How long it took to come; absent where that tells nothing, and in older histories.
         took: Option<Took>,
+        /// What was seen instead, when the bound was over; empty where nothing was, and in older
+        /// histories.
+        instead: String,
     },
     /// A fact read from this host's kernel for a case.
     Fact {

@@ -134,9 +134,10 @@ fn unmet_wait(case: &Case, history: &CaseHistory) -> Option<Result<Violation, St
                 wanted,
                 met: false,
                 bound,
+                instead,
                 ..
             } => Some(history.held_up_before(entry.at, *bound).map_or_else(
-                || Ok(in_vain(case, history, (entry.seq, wanted, *bound))),
+                || Ok(in_vain(case, history, (entry.seq, wanted, *bound), instead)),
                 |held_up| Err(unread(&within(wanted, *bound), held_up)),
             )),
             _ => None,
@@ -148,12 +149,13 @@ fn in_vain(
     case: &Case,
     history: &CaseHistory,
     (at, wanted, bound): (Seq, &str, Duration),
+    instead: &str,
 ) -> Violation {
-    let ended = end_of_stream(history, at);
-    let (actual, seq) = ended.map_or_else(
-        || ("it did not come".to_owned(), None),
-        |(seq, how)| (format!("the stream ended before: {how}"), Some(seq)),
-    );
+    let (actual, seq) = match end_of_stream(history, at) {
+        _ if !instead.is_empty() => (instead.to_owned(), None),
+        Some((seq, how)) => (format!("the stream ended before: {how}"), Some(seq)),
+        None => ("it did not come".to_owned(), None),
+    };
     Violation {
         rule: case.id.clone(),
         level: Level::Must,

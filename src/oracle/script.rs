@@ -123,13 +123,19 @@ impl Script {
                 let fact = HostFact::OomKills(kills);
                 self.record(Body::Fact { case: CASE, fact });
             }
-            ["wait", how @ ("met" | "in-vain" | "not-at-once"), wanted] => {
+            [
+                "wait",
+                how @ ("met" | "in-vain" | "not-at-once"),
+                wanted,
+                ref instead @ ..,
+            ] => {
                 self.record(Body::Waited {
                     case: CASE,
                     wanted: wanted.replace('_', " "),
                     met: how == "met",
                     bound: Duration::from_secs(if how == "not-at-once" { 0 } else { 10 }),
                     took: None,
+                    instead: instead.join(" "),
                 });
             }
             ["wait", took, what, bound] => self.wait(took, what, bound),

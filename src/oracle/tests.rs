@@ -83,6 +83,19 @@ fn a_wait_in_vain_convicts_and_the_expectations_are_not_looked_at() {
 }
 
 #[test]
+fn a_wait_in_vain_tells_what_was_seen_instead() {
+    let script = format!("{RUNNING}; wait in-vain STOPPED_of_c refused by it; end unmet");
+    check(
+        Level::Must,
+        None,
+        &script,
+        expect![[r#"
+        ORD-01 at #8: STOPPED of c: expected STOPPED of c within 10s: refused by it
+    "#]],
+    );
+}
+
+#[test]
 fn what_must_be_so_at_once_is_given_no_time() {
     let check = |how: &str, end: &str, expect: Expect| {
         let script = format!("{RUNNING}; wait {how} no_process_of_c; {end}");

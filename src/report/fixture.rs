@@ -134,6 +134,7 @@ pub(super) fn entries() -> Vec<Arc<Entry>> {
                 met: false,
                 bound: Duration::from_secs(5),
                 took: None,
+                instead: "the container runs".to_owned(),
             },
         ),
         (

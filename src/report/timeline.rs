@@ -189,8 +189,14 @@ impl<'a> Timeline<'a> {
                 wanted,
                 met,
                 bound,
+                instead,
                 ..
-            } => ("wait", self.waited(*case, (wanted, *met), *bound)),
+            } => {
+                let waited = self.waited(*case, (wanted, *met), *bound);
+                let instead = cut(instead, MESSAGE);
+                let colon = if instead.is_empty() { "" } else { ": " };
+                ("wait", format!("{waited}{colon}{instead}"))
+            }
             Body::Fact {
                 fact: HostFact::OomKills(count),
                 ..

@@ -286,6 +286,7 @@ fn waited(told: wire::Waited) -> Body {
         met: told.met,
         bound: Duration::from_nanos(told.bound_ns),
         took: told.took.map(took),
+        instead: told.instead,
     }
 }
 

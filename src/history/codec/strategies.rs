@@ -82,14 +82,16 @@ fn body() -> impl Strategy<Value = Body> {
             text(),
             any::<bool>(),
             duration(),
-            option::of(took())
+            option::of(took()),
+            text()
         )
-            .prop_map(|(case, wanted, met, bound, took)| Body::Waited {
+            .prop_map(|(case, wanted, met, bound, took, instead)| Body::Waited {
                 case,
                 wanted,
                 met,
                 bound,
                 took,
+                instead,
             }),
         (case(), any::<u64>()).prop_map(|(case, count)| Body::Fact {
             case,

@@ -56,6 +56,7 @@ fn small() -> (Vec<Entry>, Vec<u8>, Vec<usize>) {
                 met: true,
                 bound: Duration::from_millis(1_500),
                 took: Some(Took::Event(Duration::from_millis(20))),
+                instead: String::new(),
             },
         ),
         numbered(3, Body::CaseEnded { case }),

@@ -76,7 +76,15 @@ fn body(body: &Body) -> wire::entry::Body {
             met,
             bound,
             took,
-        } => To::Waited(waited(*case, (wanted, *met), *bound, *took)),
+            instead,
+        } => To::Waited(wire::Waited {
+            case_run: case.0,
+            wanted: wanted.clone(),
+            met: *met,
+            bound_ns: nanos(*bound),
+            took: took.map(self::took),
+            instead: instead.clone(),
+        }),
         Body::Fact { case, fact } => To::Fact(host_fact(*case, *fact)),
         Body::RunPlanned(plan) => To::RunPlanned(run_planned(plan)),
         Body::Unjudged {
@@ -465,21 +473,6 @@ fn container_state(state: ContainerState) -> i32 {
         ContainerState::Running => 1,
         ContainerState::Exited => 2,
         ContainerState::Unknown(number) => number,
-    }
-}
-
-fn waited(
-    case: CaseRun,
-    (wanted, met): (&str, bool),
-    bound: Duration,
-    took: Option<Took>,
-) -> wire::Waited {
-    wire::Waited {
-        case_run: case.0,
-        wanted: wanted.to_owned(),
-        met,
-        bound_ns: nanos(bound),
-        took: took.map(self::took),
     }
 }
 

@@ -20,6 +20,7 @@ impl Script {
             met: true,
             bound: time(bound),
             took: Some(took),
+            instead: String::new(),
         });
     }
 

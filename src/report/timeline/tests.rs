@@ -43,7 +43,7 @@ fn every_kind_of_entry_is_one_line() {
                  #15     +0.159  rpc     StopContainer c (3f2a9c81d0e4b), grace 2s called, call 5
                  #16     +4.159  rpc     StopContainer c (3f2a9c81d0e4b), grace 2s → failed with DEADLINE_EXCEEDED: \u{1b}[31mred\u{1b}[0m \u{0}\u{1} ]]> <b>&amp;"'\r\nnext\u{f… in 4.000 s
                  #17     +4.160  event   UNKNOWN(9) 99ffee\u{1b}[31mdd  NO sandbox status  [(no id) UNKNOWN(3) \u{1b}[31mred\u{1b}[0m …, (no id) UNKNOWN(3) \u{1b}[31mred\u{1b}[0m …, (no id) UNKNOWN(3) \u{1b}[31mred\u{1b}[0m …, (no id) UNKNOWN(3) \u{1b}[31mred\u{1b}[0m …, (no id) UNKNOWN(3) \u{1b}[31mred\u{1b}[0m …, (no id) UNKNOWN(3) \u{1b}[31mred\u{1b}[0m …, and 3 more]  created_at NOT set
-                 #18     +9.160  wait    for DELETED of c: did NOT come within 5s
+                 #18     +9.160  wait    for DELETED of c: did NOT come within 5s: the container runs
                  #19     +9.161  fact    OOM kills of the host since boot: 7
                  #20     +9.162  case    3 has done its steps; teardown begins
                  #21     +9.163  case    3 ends

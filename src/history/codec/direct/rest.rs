@@ -279,6 +279,7 @@ fn subscription_ended(message: &[u8]) -> Option<Body> {
 fn waited(message: &[u8]) -> Option<Body> {
     let (mut case, mut wanted) = (CaseRun(0), String::new());
     let (mut met, mut bound, mut took) = (false, Duration::ZERO, None);
+    let mut instead = String::new();
     let mut fields = Fields::of(message);
     while let Some(Field { tag, value }) = fields.next()? {
         match tag {
@@ -291,6 +292,7 @@ fn waited(message: &[u8]) -> Option<Body> {
                 Took::Event(Duration::from_nanos(value.number()?)),
             )?,
             6 => once(&mut took, Took::End(Duration::from_nanos(value.number()?)))?,
+            7 => instead = value.text()?,
             _ => return None,
         }
     }
@@ -300,6 +302,7 @@ fn waited(message: &[u8]) -> Option<Body> {
         met,
         bound,
         took,
+        instead,
     })
 }
 
