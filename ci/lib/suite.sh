@@ -7,6 +7,8 @@ ctl=$repo/ci/containerd
 folder='' # Of the user's own programs, instead of Debian's.
 launcher=() # The command that runs the suite elsewhere, if anything does.
 ours=() # The runtimes that this script started, and stops.
+declare -A beside=() # What goes on beside it: the process by its name.
+interrupted='' # By a signal, after which nothing more is begun.
 
 known_runtime() {
   case $1 in
@@ -106,12 +108,13 @@ prepare() {
 # start_runtime RUNTIME: sets endpoint. One that was up already belongs to somebody else and stays up.
 start_runtime() {
   "$repo/ci/${1%%-*}" list | grep "^$1"$'\tup' >/dev/null || ours+=("$1")
-  trap stop_runtimes EXIT
+  trap clean_up EXIT
   endpoint=$(runtime_do up "$1" --cni bridge)
 }
 
-stop_runtimes() {
-  local runtime
+clean_up() {
+  local name runtime
+  for name in "${!beside[@]}"; do kill -TERM -- "-${beside[$name]}" 2>/dev/null || true; done
   for runtime in "${ours[@]}"; do
     [[ ! -d ${CRI_CI_DIR:-$repo/target/ci/runtimes}/instances/$runtime ]] ||
       runtime_do down "$runtime" || true
@@ -171,16 +174,30 @@ run_matrix() {
 # the suite removes its containers before it ends, and needs the runtime for that. It gets a process
 # group of its own (set -m), or Ctrl-C would reach it twice: from the terminal and from us.
 await() {
-  local pid code=0
   set -m
   "$@" &
-  pid=$!
   set +m
-  trap 'kill -INT -- "-$pid" 2>/dev/null || true' INT
-  trap 'kill -TERM -- "-$pid" 2>/dev/null || true' TERM HUP
+  await_process $!
+}
+
+# await_process PID: the same of what was begun before.
+await_process() {
+  local pid=$1 code=0
+  trap 'interrupted=yes; kill -INT -- "-$pid" 2>/dev/null || true' INT
+  trap 'interrupted=yes; kill -TERM -- "-$pid" 2>/dev/null || true' TERM HUP
   # A signal ends wait, but not the command.
   while alive "$pid"; do wait "$pid" || true; done
   wait "$pid" || code=$?
   trap - INT TERM HUP
   return "$code"
+}
+
+# begin NAME COMMAND...: starts it beside the parts, in the kernel's idle class: it gets what the
+# runtimes and the suite leave of the processors, and delays neither.
+begin() {
+  trap clean_up EXIT
+  set -m
+  chrt --idle 0 "${@:2}" >"$logs/$1.log" 2>"$logs/$1.err" </dev/null &
+  set +m
+  beside[$1]=$!
 }

@@ -116,6 +116,7 @@ impl Line {
                 met: self.number % 2 == 1,
                 bound: Duration::from_secs(1),
                 took: None,
+                instead: String::new(),
             }),
             19 => What::Note(Body::Fact {
                 case: RUN,

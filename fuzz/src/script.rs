@@ -272,6 +272,7 @@ impl Writer {
                 met: *met,
                 bound: Duration::from_secs(1),
                 took: None,
+                instead: String::new(),
             },
             What::OomKills(count) => Body::Fact {
                 case: RUN,
