@@ -147,3 +147,7 @@ pub const HEARTBEAT_SLACK: Duration = Duration::from_millis(50);
 
 /// How many markers at least are sent to prove a subscription, however late the suite itself is.
 pub const FEWEST_MARKERS: usize = 3;
+
+/// How many files a run has to be able to open: its streams and calls, the registry, the reports.
+/// With 24 a core run on containerd still went well; with 12 the registry could accept nobody.
+pub(crate) const OPEN_FILES: u64 = 64;

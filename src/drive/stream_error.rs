@@ -50,7 +50,8 @@ pub enum StreamError {
     Silent(Duration),
     /// The stream brings what others cause, and not what the suite does.
     #[error(
-        "no event of the suite's own containers has come within {within:?} though some were          created meanwhile: the event stream is open, and has brought {others} other events"
+        "no event of the suite's own containers has come within {within:?} though some \
+         were created meanwhile: the event stream is open, and has brought {others} other events"
     )]
     OthersAlone {
         /// How long it was waited.

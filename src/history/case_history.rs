@@ -294,7 +294,11 @@ impl CaseHistory {
         };
         self.entries.push(entry.clone());
         if let Some((id, kind)) = named {
-            self.subject(&id).kind = kind;
+            // A runtime may return what is there already for what is asked for again.
+            let subject = self.subject(&id);
+            if matches!(subject.kind, SubjectKind::Stray) {
+                subject.kind = kind;
+            }
             self.claim(&id);
         }
         if self.making == 0 {

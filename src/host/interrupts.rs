@@ -4,13 +4,16 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Waits for SIGINT, SIGTERM and SIGHUP, which end the process no more once this listens.
+/// Waits for SIGINT, SIGTERM and SIGHUP, which end the process no more once this listens, nor does
+/// SIGXFSZ.
 #[derive(Debug)]
 pub struct InterruptSignals {
     interrupt: Signal,
     terminate: Signal,
     /// None where SIGHUP is ignored, as `nohup` has it.
     hangup: Option<Signal>,
+    /// Taken and passed over: of a file that may not grow, the write that fails tells.
+    _file_too_large: Signal,
 }
 
 impl InterruptSignals {
@@ -24,6 +27,7 @@ impl InterruptSignals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup: hangup.transpose()?,
+            _file_too_large: signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?,
         })
     }
 

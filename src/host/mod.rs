@@ -23,6 +23,7 @@ use std::{fmt, io};
 
 use cgroup::Hierarchies;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Resource, getrlimit, setrlimit};
 
 pub use cgroup::{CgroupError, PodCgroup};
 pub use clock::{Reactor, SteppedClock, hold_up, now, put_clock_right};
@@ -284,6 +285,20 @@ fn oom_kills() -> io::Result<u64> {
 pub fn this_process() -> String {
     let pid = std::process::id();
     format!("{pid}-{}", start_ticks(pid).unwrap_or(0))
+}
+
+/// Lets this process open so many files at once, if it may.
+///
+/// # Errors
+/// If it may not, with how many it may.
+pub fn allow_open_files(needed: u64) -> Result<(), u64> {
+    let mut limit = getrlimit(Resource::Nofile);
+    let allowed = limit.current.unwrap_or(u64::MAX);
+    if allowed >= needed {
+        return Ok(());
+    }
+    limit.current = Some(needed);
+    setrlimit(Resource::Nofile, limit).map_err(|_| allowed)
 }
 
 /// Whether the process that [`this_process`] named still runs on this host.

@@ -75,7 +75,7 @@ impl<'a> Timeline<'a> {
         // Only now is it known whether the names of several cases must be told apart.
         for (id, name, case) in named {
             let name = timeline.qualified(name, case);
-            timeline.names.insert(id, name);
+            timeline.names.entry(id).or_insert(name);
         }
         timeline
     }

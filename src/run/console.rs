@@ -8,6 +8,7 @@
 mod events;
 mod lines;
 
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use libtest_mimic::{Arguments, FormatSetting};
@@ -20,8 +21,8 @@ use crate::terminal;
 use events::Events;
 use lines::Lines;
 
-/// Nobody reads our output any more.
-pub(super) struct OutputLost;
+/// The output can be written to no more.
+pub(super) struct OutputLost(pub(super) io::Error);
 
 /// How to present it.
 #[derive(Clone, Copy, Debug)]
@@ -44,10 +45,10 @@ trait Show: Send {
     fn end(&mut self) -> String;
 }
 
-/// What is to be printed, and whether anybody still reads.
+/// What is to be printed, and why it can be no more.
 struct Shown {
     by: Box<dyn Show>,
-    lost: bool,
+    lost: Option<io::Error>,
 }
 
 impl Trial {
@@ -75,11 +76,11 @@ pub(super) fn name(id: &str, name: &str, repetition: Option<u32>) -> String {
     }
 }
 
-/// Makes the outcomes and prints a line for each as it comes. If the output is closed, that stops
-/// the run.
+/// Makes the outcomes and prints a line for each as it comes. If the output can be written to no
+/// more, that stops the run.
 ///
 /// # Errors
-/// If the output was closed. The cases that were under way have then ended, too.
+/// If it could not be written to. The cases that were under way have then ended, too.
 pub(super) fn present(
     look: Look,
     trials: Vec<Trial>,
@@ -97,7 +98,7 @@ pub(super) fn present(
             ))
         }
     };
-    let shown = Arc::new(Mutex::new(Shown { by, lost: false }));
+    let shown = Arc::new(Mutex::new(Shown { by, lost: None }));
     let cases = trials.iter().filter(|trial| trial.is_case).count();
     let invariants = trials.len() - cases;
     say(&shown, stop, |by| by.begin(cases, invariants));
@@ -112,11 +113,8 @@ pub(super) fn present(
     // What it counts is nothing: no trial fails by its word.
     let _ = libtest_mimic::run(&arguments(look.threads), trials.collect());
     say(&shown, stop, |by| by.end());
-    if lock(&shown).lost {
-        Err(OutputLost)
-    } else {
-        Ok(())
-    }
+    let lost = lock(&shown).lost.take();
+    lost.map_or(Ok(()), |fault| Err(OutputLost(fault)))
 }
 
 /// One thread more than cases may run at once, whose number the execution keeps: with a single one
@@ -130,12 +128,14 @@ fn arguments(threads: usize) -> Arguments {
     }
 }
 
-/// Prints something, unless nobody reads.
+/// Prints something, unless nothing can be printed any more.
 fn say(shown: &Mutex<Shown>, stop: &CancellationToken, what: impl FnOnce(&mut dyn Show) -> String) {
     let mut shown = lock(shown);
     let text = what(&mut *shown.by);
-    if !shown.lost && terminal::print_styled(&text).is_err() {
-        shown.lost = true;
+    if shown.lost.is_none()
+        && let Err(fault) = terminal::print_styled(&text)
+    {
+        shown.lost = Some(fault);
         stop.cancel();
     }
 }

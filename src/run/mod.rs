@@ -35,7 +35,8 @@ use tokio_util::sync::CancellationToken;
 use crate::case::{Case, Requirement, load};
 use crate::drive::{Caller, Offered, Sabotage, Session, TeardownPolicy};
 use crate::history::{Body, ExpectationFile, RunEnd, RunId, RunInfo, SandboxId};
-use crate::host::Reactor;
+use crate::host::{self, Reactor};
+use crate::limits;
 use crate::metrics::EndpointError;
 use crate::oracle::{INVARIANTS, Invariant};
 use crate::outcome::RunReport;
@@ -47,7 +48,7 @@ use crate::verdicts::Known;
 pub use bench::bench_overhead;
 pub use check::{CheckError, CheckOptions, check};
 use clean_up::CleanUp;
-use console::{Look, Trial};
+use console::{Look, OutputLost, Trial};
 use execution::{Execution, ExecutionOptions};
 pub use exit::{EXIT_CODES, Exit};
 use following::Following;
@@ -168,6 +169,13 @@ pub enum RunError {
          --listen unix:///PATH`, and name that endpoint"
     )]
     Unserved,
+    /// This process may open too few files.
+    #[error(
+        "this process may open {0} files at once, and a run needs {needed}: allow it more, as with \
+         ulimit -n {needed}; nothing was run",
+        needed = limits::OPEN_FILES
+    )]
+    OpenFiles(u64),
     /// The system refused what any program needs.
     #[error("start: {0}")]
     System(#[from] io::Error),
@@ -186,7 +194,7 @@ impl RunError {
             | Self::Metrics(_)
             | Self::Unserved => Exit::Usage,
             Self::NothingSelected(_) => Exit::NothingRan,
-            Self::Prepare(_) | Self::System(_) => Exit::Undecided,
+            Self::Prepare(_) | Self::OpenFiles(_) | Self::System(_) => Exit::Undecided,
         }
     }
 }
@@ -274,6 +282,7 @@ fn run_plan(
     outputs: &mut Outputs,
     shown: Shown,
 ) -> Result<(RunReport, Known), RunError> {
+    host::allow_open_files(limits::OPEN_FILES).map_err(RunError::OpenFiles)?;
     let reactor = options.tested.reactor()?;
     let runtime = reactor.runtime();
     // Whatever is done here is done at the reactor's time.
@@ -314,9 +323,12 @@ fn run_plan(
     let lost = match shown {
         Shown::OnConsole => reactor.drive_during(|handle| {
             let trials = trials(planned, &invariants, &execution, handle);
-            console::present(options.look(), trials, &stop).is_err()
+            console::present(options.look(), trials, &stop)
         }),
-        Shown::Nowhere => runtime.block_on(rehearsal::execute(planned, &invariants, &execution)),
+        Shown::Nowhere => {
+            runtime.block_on(rehearsal::execute(planned, &invariants, &execution));
+            Ok(())
+        }
     };
     drop(counting);
     status.doing("removing what the run made");
@@ -327,7 +339,7 @@ fn run_plan(
     drawing.abort();
     following.abort();
     status.finish();
-    faults.extend(cut_short(lost, &interrupts, &execution));
+    faults.extend(cut_short(lost.err(), &interrupts, &execution));
     end(&caller, removed, faults);
     let mut report = execution.report();
     let unwritten = runtime.block_on(finish_history(file));
@@ -372,13 +384,20 @@ fn execution(
 }
 
 /// Why the run did not come to its end, or not at once.
-fn cut_short(lost: bool, interrupts: &Interrupts, execution: &Execution) -> Vec<String> {
+fn cut_short(
+    lost: Option<OutputLost>,
+    interrupts: &Interrupts,
+    execution: &Execution,
+) -> Vec<String> {
     let mut faults = Vec::from_iter(execution.lost());
-    if lost {
-        let fault = "the output was closed before the run's end";
+    if let Some(OutputLost(fault)) = lost {
+        let fault = match fault.kind() {
+            io::ErrorKind::BrokenPipe => "the output was closed before the run's end".to_owned(),
+            _ => format!("the output could not be written to: {fault}"),
+        };
         // The summary goes where nobody reads.
         terminal::say(&format!("{fault}: stopped"));
-        faults.push(fault.to_owned());
+        faults.push(fault);
     } else if let Some(signal) = interrupts.signal() {
         faults.push(format!("interrupted by {signal}"));
     }

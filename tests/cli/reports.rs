@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::suite::{Ended, suite};
+use crate::suite::{Ended, suite, suite_limited};
 
 /// A run on the model, in a folder.
 fn model(folder: &TempDir, args: &[&str]) -> Ended {
@@ -189,6 +189,36 @@ fn a_history_that_cannot_be_written_is_not_said_to_be_whole() {
     let ended = model(&folder, &["ORD-01", "--history", FULL]).fails(3, &[]);
     let told = "history: /dev/full, which is not whole";
     assert!(ended.out.contains(told), "{ended:#?}");
+}
+
+#[test]
+fn a_file_that_may_not_grow_is_a_fault_and_kills_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["-r", "model", "ORD-01", "--history", "h"];
+    let run = suite_limited("--fsize=2048", args).inside(folder.path());
+    let ended = run.run().fails(3, &[]);
+    for told in ["File too large", "history: h, which is not whole"] {
+        assert!(ended.out.contains(told), "{ended:#?}");
+    }
+}
+
+#[test]
+fn an_output_that_is_full_is_not_said_to_be_closed() {
+    let full = fs::File::options().write(true).open(FULL).unwrap();
+    let ended = suite(["-r", "model", "ORD-01"]).out(full).run();
+    ended.fails(3, &["the output could not be written to: No space left"]);
+}
+
+#[test]
+fn too_few_files_to_open_are_told_before_the_run() {
+    let few = suite_limited("--nofile=12", ["-r", "model", "ORD-01"]).run();
+    let told = "this process may open 12 files at once, and a run needs 64";
+    assert_eq!(
+        few.fails(3, &[told, "ulimit -n 64", "nothing was run"]).out,
+        ""
+    );
+    let raised = suite_limited("--nofile=12:1024", ["-r", "model", "ORD-01"]).run();
+    assert_eq!(raised.code, 0, "{raised:#?}");
 }
 
 #[test]

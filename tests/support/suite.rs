@@ -76,8 +76,16 @@ pub(crate) fn suite_within<T: AsRef<OsStr>>(
     bytes: usize,
     args: impl IntoIterator<Item = T>,
 ) -> Suite {
+    suite_limited(&format!("--data={bytes}"), args)
+}
+
+/// The same, for which `prlimit` sets a limit such as `--nofile=12`.
+pub(crate) fn suite_limited<T: AsRef<OsStr>>(
+    limit: &str,
+    args: impl IntoIterator<Item = T>,
+) -> Suite {
     let mut command = Command::new("prlimit");
-    command.arg(format!("--data={bytes}"));
+    command.arg(limit);
     command.arg(env!("CARGO_BIN_EXE_cri-event-conformance"));
     Suite::new(command, args)
 }

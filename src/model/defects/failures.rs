@@ -12,8 +12,8 @@ pub(super) const FAILURES: &[Defect] = &[
         what: "What could not be made is told to be CREATED, and never to be DELETED.",
         imitates: "CRI-O main, StartContainer: what failed is removed after its CREATED, untold",
         requirements: &["R6"],
-        shown_in: &["FLR-01", "FLR-04", "FLR-05", "FLR-06", "FLR-08"],
-        noticed_by: &["FLR-01", "FLR-04", "FLR-05", "FLR-06", "FLR-08"],
+        shown_in: &["FLR-01", "FLR-04", "FLR-05", "FLR-05a", "FLR-06", "FLR-08"],
+        noticed_by: &["FLR-01", "FLR-04", "FLR-05", "FLR-05a", "FLR-06", "FLR-08"],
         fault: Fault::Behaviour(|behaviour| behaviour.leftover = Leftover::Told),
     },
     Defect {
@@ -21,8 +21,8 @@ pub(super) const FAILURES: &[Defect] = &[
         what: "What could not be made stays in the lists, and nothing tells of it.",
         imitates: "cri-o/cri-o#8272 (a failed creation left what could not be removed)",
         requirements: &["R6", "R23"],
-        shown_in: &["FLR-01", "FLR-05"],
-        noticed_by: &["FLR-01", "FLR-05"],
+        shown_in: &["FLR-01", "FLR-05", "FLR-05a"],
+        noticed_by: &["FLR-01", "FLR-05", "FLR-05a"],
         fault: Fault::Behaviour(|behaviour| behaviour.leftover = Leftover::Listed),
     },
     Defect {
