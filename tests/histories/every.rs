@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cri_event_conformance::case::{Case, Expectation, load};
+use cri_event_conformance::case::{Case, Expectation, Step, load};
 use cri_event_conformance::history::{Body, CaseHistory, ContainerState, Entry, EventKind, codec};
 use cri_event_conformance::oracle;
 use cri_event_conformance::plan::Selection;
@@ -42,6 +42,24 @@ const MUTATIONS: &[Mutation] = &[
 
 /// What is tried on the end of every call.
 const ON_CALLS: &[Mutation] = &[Mutation::CallFails, Mutation::ReportsNone];
+
+/// How many rounds of a `repeat` are enough: each expectation can be broken in one of them.
+const ROUNDS: u32 = 3;
+
+/// These steps with few rounds, of which each is as good as another.
+fn shorten(steps: &mut [Step]) {
+    for step in steps {
+        match step {
+            Step::Repeat(repeat) => {
+                repeat.times = repeat.times.map(|times| times.min(ROUNDS));
+                repeat.items.truncate(ROUNDS as usize);
+                shorten(&mut repeat.steps);
+            }
+            Step::Prompt(prompt) => shorten(&mut prompt.steps),
+            _ => {}
+        }
+    }
+}
 
 /// What the model does in a case, without a defect.
 fn on_the_model(case: &Case) -> Recording {
@@ -128,7 +146,8 @@ fn unbreakable(case: &Case, recording: &Recording) -> Vec<String> {
 #[test]
 fn every_expectation_can_turn_red() {
     let cases = load::embedded().expect("the cases are valid");
-    let green = cases.into_iter().flat_map(|case| {
+    let green = cases.into_iter().flat_map(|mut case| {
+        shorten(&mut case.steps);
         let recording = on_the_model(&case);
         unbreakable(&case, &recording)
     });
