@@ -277,3 +277,38 @@ async fn has_image(caller: &Caller, reference: &str) -> bool {
         .await;
     matches!(status, Ok(Reply::Image(Some(_))))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_to_do_when_the_image_cannot_be_pulled_fits_the_runtime() {
+        let name = workload::imported_name();
+        let expect = format!(
+            "Let CRI-O pull from 127.0.0.1 without TLS, and run again: put this into \
+             /etc/containers/registries.conf.d/loopback.conf\n  \
+             [[registry]]\n  \
+             location = \"127.0.0.1\"\n  \
+             insecure = true\n\
+             Or import it, and run again:\n  \
+             cri-event-conformance image --output workload.tar\n  \
+             skopeo copy oci-archive:workload.tar containers-storage:{name}\n\
+             or name an image that holds the workload program with --image"
+        );
+        assert_eq!(advice(true), expect);
+        let containerd = advice(false);
+        let mut commands = containerd.lines().filter(|line| line.starts_with("  "));
+        assert!(
+            commands
+                .next()
+                .is_some_and(|line| line.contains(" image --output "))
+        );
+        assert!(
+            commands
+                .next()
+                .is_some_and(|line| line.starts_with("  ctr "))
+        );
+        assert!(!containerd.contains("registry"), "{containerd}");
+    }
+}

@@ -1,8 +1,9 @@
 //! A registry of one image on the loopback interface, for `PullImage`.
 //!
-//! It serves the read-only part of the OCI distribution protocol, over plain HTTP, which runtimes
-//! accept from 127.0.0.1. It must not know who pulls. Its connections are few and short, whatever a
-//! client does, and all of them end when the [`Registry`] is dropped.
+//! It serves the read-only part of the OCI distribution protocol, over plain HTTP. containerd
+//! accepts that from 127.0.0.1; CRI-O does only where a registries.conf has an entry for 127.0.0.1
+//! with `insecure = true`. It must not know who pulls. Its connections are few and short, whatever
+//! a client does, and all of them end when the [`Registry`] is dropped.
 
 use std::convert::Infallible;
 use std::io;
