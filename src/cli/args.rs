@@ -73,7 +73,7 @@ pub(super) enum Command {
     /// Write the image that containers run, to import where it cannot be pulled
     Image {
         /// The file to write
-        #[arg(long, short, value_name = "FILE")]
+        #[arg(long, value_name = "FILE")]
         output: PathBuf,
         /// The archive's format
         #[arg(long, value_enum, default_value_t = ArchiveFormat::OciArchive)]

@@ -140,7 +140,7 @@ fn the_image_is_written_in_both_formats_under_the_name_that_a_run_looks_for() {
 fn an_image_is_written_under_the_names_that_are_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let tags = ["--tag", "localhost/a:1", "--tag", "localhost/b:2"];
-    let told = suite(["image", "-o", "image.tar"].into_iter().chain(tags))
+    let told = suite(["image", "--output", "image.tar"].into_iter().chain(tags))
         .inside(folder.path())
         .run()
         .succeeds();
@@ -150,13 +150,13 @@ fn an_image_is_written_under_the_names_that_are_asked_for() {
 #[test]
 fn an_image_that_cannot_be_written_is_told() {
     let missing = "/no/such/folder/image.tar";
-    suite(["image", "-o", missing])
+    suite(["image", "--output", missing])
         .run()
         .fails(2, &[missing, "No such file"]);
-    suite(["image", "-o", "/"])
+    suite(["image", "--output", "/"])
         .run()
         .fails(2, &["to /:", "directory"]);
-    suite(["image", "-o", "/dev/full"])
+    suite(["image", "--output", "/dev/full"])
         .run()
         .fails(2, &["/dev/full", "No space left"]);
 }

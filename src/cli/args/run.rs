@@ -25,6 +25,8 @@ pub(in crate::cli) struct RunArgs {
     )]
     pub(in crate::cli) rerun_failed: Option<PathBuf>,
     /// List the selected cases and stop; no runtime is needed
+    ///
+    /// With `--format terse` the list is in libtest's format.
     #[arg(long, help_heading = "Selection")]
     pub(in crate::cli) list: bool,
     /// Panic after the first step of this case; for the suite's own tests
@@ -224,7 +226,7 @@ pub(in crate::cli) struct ReportArgs {
 pub(in crate::cli) enum FormatArg {
     /// A line for each case
     Pretty,
-    /// A character for each case
+    /// libtest's terse format: a character for each case
     Terse,
     /// libtest's JSON events
     Json,
