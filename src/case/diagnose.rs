@@ -8,7 +8,14 @@ use std::path::{Path, PathBuf};
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
 use super::limits;
-use super::locate::{Part, Segment, locate, locate_repeated_key, token};
+use super::locate::{Part, Segment, locate, locate_repeated_key, locate_second_document, token};
+
+/// How the YAML parser begins its objection to a second document.
+const SEVERAL_DOCUMENTS: &str = "deserializing from YAML containing more than one document";
+
+/// The longest word of a message that is printed whole, in characters. A file may have one word in
+/// all of its bytes, and messages repeat what they object to.
+const LONGEST_WORD: usize = 160;
 
 /// One problem of one case file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +122,9 @@ impl Diagnostic {
 
     fn render(&self, renderer: &Renderer) -> String {
         let file = self.file.to_string_lossy();
-        let title = Level::ERROR.primary_title(&self.message);
+        let message = with_short_words(&self.message);
+        let help = self.help.as_deref().map(with_short_words);
+        let title = Level::ERROR.primary_title(message);
         let mut group = match &self.position {
             Some(position) => title.element(
                 Snippet::source(&position.text)
@@ -125,7 +134,7 @@ impl Diagnostic {
             ),
             None => Group::with_title(title).element(Origin::path(file)),
         };
-        if let Some(help) = &self.help {
+        if let Some(help) = help {
             group = group.element(Level::HELP.message(help));
         }
         renderer.render(&[group])
@@ -187,6 +196,9 @@ pub(super) fn of_yaml(file: &Path, text: &str, fault: &serde_yaml::Error) -> Dia
     if message.starts_with("duplicate ") {
         span = locate_repeated_key(text).or(span);
     }
+    if message.starts_with(SEVERAL_DOCUMENTS) {
+        span = locate_second_document(text);
+    }
     let at_tab = |span: &Range<usize>| text[span.start..].starts_with('\t');
     let (message, help) = if span.as_ref().is_some_and(at_tab) {
         (
@@ -225,6 +237,11 @@ fn without_place(message: &str) -> String {
 /// A message and help in the words of whoever writes a case, for serde's own words are those of
 /// Rust's types.
 fn in_words_of_a_case(message: &str) -> (String, Option<String>) {
+    if message.starts_with(SEVERAL_DOCUMENTS) {
+        let message = "a case file holds one case, and this one has several YAML documents";
+        let help = "put each case into a file of its own, without a `---` between them";
+        return (message.to_owned(), Some(help.to_owned()));
+    }
     if message.contains("expected newtype variant") {
         let message = "this keyword needs to be told more".to_owned();
         return (
@@ -250,6 +267,20 @@ fn in_words_of_a_case(message: &str) -> (String, Option<String>) {
         Some(key) => (format!("the key {key} is given twice"), None),
         None => (message.to_owned(), None),
     }
+}
+
+/// A text with the middle of its very long words left out.
+fn with_short_words(text: &str) -> String {
+    let words = text.split(' ').map(|word| {
+        let length = word.chars().count();
+        if length <= LONGEST_WORD {
+            return word.to_owned();
+        }
+        let first: String = word.chars().take(LONGEST_WORD / 2).collect();
+        let last: String = word.chars().skip(length - LONGEST_WORD / 4).collect();
+        format!("{first}…{last}")
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Splits "`wrong`, expected one of `this`, `that`" into a message and help.

@@ -40,6 +40,25 @@ pub(super) fn locate_repeated_key(text: &str) -> Option<Range<usize>> {
     fault_of(text, KeysOnce)
 }
 
+/// The `---` that begins the second document of a text.
+pub(super) fn locate_second_document(text: &str) -> Option<Range<usize>> {
+    const MARK: &str = "---";
+    let mut has_content = false;
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let is_mark = line
+            .strip_prefix(MARK)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace));
+        if is_mark && has_content {
+            return Some(start..start + MARK.len());
+        }
+        let is_blank = line.trim().is_empty() || line.starts_with(['#', '%']);
+        has_content |= is_mark || !is_blank;
+        start += line.len();
+    }
+    None
+}
+
 fn fault_of<'de, S: DeserializeSeed<'de>>(text: &'de str, seed: S) -> Option<Range<usize>> {
     let from = serde_yaml::Deserializer::from_str(text);
     let location = seed.deserialize(from).err()?.location()?;

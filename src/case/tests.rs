@@ -438,6 +438,32 @@ proptest! {
     }
 }
 
+#[test]
+fn a_very_long_line_or_word_is_cut_around_what_is_wrong() {
+    let steps = "{sandbox: {as: pod}}, ".repeat(1_000);
+    let text = format!("id: ORD-01\nsteps: [{steps}{{sandbx: {{as: pod}}}}, {steps}]\n");
+    let word = format!(
+        "id: ORD-01\nsteps:\n  - sandbox: {{as: pod, {}: 1}}\n",
+        "x".repeat(900)
+    );
+    for (text, expect) in [
+        (text, "unknown word `sandbx`"),
+        (word, "unknown key `xxxxxxxx"),
+        ("{".repeat(10_000), "invalid type"),
+    ] {
+        let found = parse(Path::new("order/any.yaml"), &text).expect_err("it is wrong");
+        let found = Diagnostics::from_found(found)
+            .expect_err("so it is")
+            .render(false);
+        assert!(found.contains(expect), "{found}");
+        let widest = found.lines().map(|line| line.chars().count()).max();
+        assert!(
+            widest.is_some_and(|widest| widest < 300),
+            "{widest:?}: {found}"
+        );
+    }
+}
+
 fn rendered(found: Vec<super::Diagnostic>) -> String {
     Diagnostics::from_found(found).map_or_else(|found| found.render(true), |()| String::new())
 }
