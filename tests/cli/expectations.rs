@@ -149,3 +149,25 @@ fn a_race_that_is_lost_too_often_fails_the_run() {
         assert_eq!(words(&ended.out).contains(told), code == 1, "{ended:#?}");
     }
 }
+
+/// The containers of one case are no sample of those of all.
+#[test]
+fn a_part_of_the_cases_breaks_no_bound_of_an_invariant_in_all_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["ORD-02", "--exact", "--expectations", "known.yaml"];
+    for (keys, code) in [
+        ("at-most: 5/1000", 0),
+        ("at-most: 5/1000, in: ORD-02", 1),
+        ("at-most: 5/1000, in: [ORD-02, ORD-03]", 1),
+    ] {
+        let text = format!(
+            "runtime: any\nknown:\n\
+             - {{case: ORD-02, reason: r, link: l}}\n\
+             - {{case: INV-01, reason: r, link: l, {keys}}}\n\
+             - {{case: INV-05, reason: r, link: l, {keys}}}\n"
+        );
+        fs::write(folder.path().join("known.yaml"), text).unwrap();
+        let args = [&args[..], &["--defect", "late-started"]].concat();
+        model(&folder, &args).fails(code, &[]);
+    }
+}
