@@ -28,6 +28,8 @@ struct State {
     running: BTreeMap<usize, Running>,
     done: usize,
     all: usize,
+    /// When the first case began.
+    began: Option<HostInstant>,
     drawn: bool,
     /// What the run itself does now, when no case runs.
     doing: Option<String>,
@@ -60,7 +62,9 @@ impl Status {
             began: host::now(),
             runner: runner.clone(),
         };
-        self.state().running.insert(index, running);
+        let mut state = self.state();
+        state.began.get_or_insert(running.began);
+        state.running.insert(index, running);
     }
 
     pub(super) fn end(&self, index: usize) {
@@ -133,11 +137,50 @@ impl State {
             .flatten()
             .map(|wanted| format!("; {} waits for {wanted}", longest.id))
             .unwrap_or_default();
+        let rest = self.began.and_then(|began| {
+            let minutes = minutes_left(self.done, self.all, host::elapsed(began))?;
+            Some(format!(", about {minutes} min left"))
+        });
         format!(
-            "{}/{} done, running: {}{waits}",
+            "{}/{} done{}, running: {}{waits}",
             self.done,
             self.all,
+            rest.unwrap_or_default(),
             names.join(", ")
         )
+    }
+}
+
+/// How many minutes the other cases take if they take as long as those that are done, rounded up.
+/// None before a tenth is done: a few cases say nothing of the others.
+fn minutes_left(done: usize, all: usize, elapsed: Duration) -> Option<u64> {
+    let left = u64::try_from(all.checked_sub(done)?).ok()?;
+    let done = u64::try_from(done).ok().filter(|done| *done > 0)?;
+    let seconds = elapsed.as_secs().saturating_mul(left) / done;
+    (left > 0 && done * 9 >= left).then(|| seconds.div_ceil(60).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_is_told_once_a_tenth_is_done() {
+        for (done, all, elapsed, expect) in [
+            (0, 100, 60, None),
+            (9, 100, 60, None),
+            (10, 100, 20, Some(3)),
+            (50, 100, 119, Some(2)),
+            (50, 100, 120, Some(2)),
+            (50, 100, 121, Some(3)),
+            (50, 100, 0, Some(1)),
+            (99, 100, 600, Some(1)),
+            (100, 100, 600, None),
+            (101, 100, 600, None),
+            (1, 2, u64::MAX, Some(u64::MAX.div_ceil(60))),
+        ] {
+            let left = minutes_left(done, all, Duration::from_secs(elapsed));
+            assert_eq!(left, expect, "{done} of {all} in {elapsed} s");
+        }
     }
 }
