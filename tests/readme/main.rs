@@ -11,7 +11,7 @@ use cri_event_conformance::catalogue::{Catalogue, Checker};
 use cri_event_conformance::model::{VARIATIONS, defects};
 use cri_event_conformance::outcome::Level;
 use cri_event_conformance::verdicts::{
-    Known, KnownFailure, RuntimeFacts, When, builtin, builtin_files,
+    Known, KnownFailure, RuntimeFacts, Texts, When, builtin, builtin_files,
 };
 use expect_test::expect_file;
 
@@ -201,6 +201,27 @@ fn the_files_can_be_read_and_name_what_there_is() {
         .filter(|id| !ids.contains(id))
         .collect();
     assert!(unknown.is_empty(), "{unknown:?}");
+}
+
+/// An invariant is judged on every case. An entry that says neither in which cases it is known to
+/// be broken nor how often takes every bug that breaks it for known.
+#[test]
+fn entries_of_invariants_name_cases_or_bound_the_rate() {
+    // containerd 1.7 breaks it with every sandbox of every case.
+    const ALWAYS_AND_EVERYWHERE: [(&str, &str); 1] =
+        [("INV-06", "no pod_sandbox_status in DELETED")];
+    let entries = builtin().into_iter().flat_map(|known| known.known);
+    let of_invariants = entries.filter(|entry| entry.case.starts_with("INV-"));
+    let boundless = of_invariants.filter(|entry| entry.cases.is_none() && entry.at_most.is_none());
+    let boundless: BTreeSet<_> = boundless
+        .map(|entry| {
+            let actual = entry.actual.iter().flat_map(Texts::iter);
+            let actual: Vec<&str> = actual.collect();
+            (entry.case.clone(), actual.join(", "))
+        })
+        .collect();
+    let expect = ALWAYS_AND_EVERYWHERE.map(|(case, actual)| (case.to_owned(), actual.to_owned()));
+    assert_eq!(boundless, expect.into());
 }
 
 #[test]
