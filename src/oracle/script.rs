@@ -128,16 +128,7 @@ impl Script {
                 how @ ("met" | "in-vain" | "not-at-once"),
                 wanted,
                 ref instead @ ..,
-            ] => {
-                self.record(Body::Waited {
-                    case: CASE,
-                    wanted: wanted.replace('_', " "),
-                    met: how == "met",
-                    bound: Duration::from_secs(if how == "not-at-once" { 0 } else { 10 }),
-                    took: None,
-                    instead: instead.join(" "),
-                });
-            }
+            ] => self.wait_for(how, wanted, instead),
             ["wait", took, what, bound] => self.wait(took, what, bound),
             ["held-up", time] => self.held_up(time),
             ["resubscribe"] => self.resubscribe(),

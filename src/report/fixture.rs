@@ -84,6 +84,7 @@ pub(super) fn entries() -> Vec<Arc<Entry>> {
         event,
         bytes: 0,
     };
+    let fact = HostFact::OomKills(7);
     let bodies = vec![
         (0, Body::RunBegan(info().into())),
         (1, opened(subscription)),
@@ -137,13 +138,7 @@ pub(super) fn entries() -> Vec<Arc<Entry>> {
                 instead: "the container runs".to_owned(),
             },
         ),
-        (
-            9_161,
-            Body::Fact {
-                case,
-                fact: HostFact::OomKills(7),
-            },
-        ),
+        (9_161, Body::Fact { case, fact }),
         (
             9_162,
             Body::StepsEnded {

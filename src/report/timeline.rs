@@ -191,12 +191,7 @@ impl<'a> Timeline<'a> {
                 bound,
                 instead,
                 ..
-            } => {
-                let waited = self.waited(*case, (wanted, *met), *bound);
-                let instead = cut(instead, MESSAGE);
-                let colon = if instead.is_empty() { "" } else { ": " };
-                ("wait", format!("{waited}{colon}{instead}"))
-            }
+            } => ("wait", self.waited(*case, (wanted, *met, instead), *bound)),
             Body::Fact {
                 fact: HostFact::OomKills(count),
                 ..
@@ -213,11 +208,18 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    fn waited(&self, case: CaseRun, (wanted, met): (&str, bool), bound: Duration) -> String {
+    fn waited(
+        &self,
+        case: CaseRun,
+        (wanted, met, instead): (&str, bool, &str),
+        bound: Duration,
+    ) -> String {
         let wanted = self.qualified(cut(wanted, MESSAGE), Some(case));
         let met = if met { "came" } else { "did NOT come" };
         let bound = humantime::format_duration(bound);
-        format!("for {wanted}: {met} within {bound}")
+        let instead = cut(instead, MESSAGE);
+        let colon = if instead.is_empty() { "" } else { ": " };
+        format!("for {wanted}: {met} within {bound}{colon}{instead}")
     }
 
     fn call_ended(

@@ -229,6 +229,7 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
         None => Listed::In(None),
     };
     let planned = plan(cases, &options.selection)?;
+    host::allow_open_files(limits::OPEN_FILES).map_err(RunError::OpenFiles)?;
     let history = options.history.as_deref();
     let mut outputs = Outputs::open(Places {
         junit: options.junit.as_deref(),
@@ -282,7 +283,6 @@ fn run_plan(
     outputs: &mut Outputs,
     shown: Shown,
 ) -> Result<(RunReport, Known), RunError> {
-    host::allow_open_files(limits::OPEN_FILES).map_err(RunError::OpenFiles)?;
     let reactor = options.tested.reactor()?;
     let runtime = reactor.runtime();
     // Whatever is done here is done at the reactor's time.
@@ -320,16 +320,8 @@ fn run_plan(
     let following = runtime.spawn(execution.clone().follow());
     let status = execution.status();
     let drawing = runtime.spawn(status.clone().draw());
-    let lost = match shown {
-        Shown::OnConsole => reactor.drive_during(|handle| {
-            let trials = trials(planned, &invariants, &execution, handle);
-            console::present(options.look(), trials, &stop)
-        }),
-        Shown::Nowhere => {
-            runtime.block_on(rehearsal::execute(planned, &invariants, &execution));
-            Ok(())
-        }
-    };
+    let look = (shown == Shown::OnConsole).then(|| options.look());
+    let ran = run_cases(look, (planned, &invariants), &execution, &reactor, &stop);
     drop(counting);
     status.doing("removing what the run made");
     clean_up.waits = !execution.is_gone();
@@ -339,7 +331,7 @@ fn run_plan(
     drawing.abort();
     following.abort();
     status.finish();
-    faults.extend(cut_short(lost.err(), &interrupts, &execution));
+    faults.extend(cut_short(ran.err(), &interrupts, &execution));
     end(&caller, removed, faults);
     let mut report = execution.report();
     let unwritten = runtime.block_on(finish_history(file));
@@ -348,6 +340,28 @@ fn run_plan(
         tell_kept(&info, &kept);
     }
     Ok((report, execution.known()))
+}
+
+/// Runs the cases, and shows how they go if anybody looks on.
+///
+/// # Errors
+/// If that can be written no more.
+fn run_cases(
+    look: Option<Look>,
+    (planned, invariants): (Vec<Planned>, &[&'static Invariant]),
+    execution: &Arc<Execution>,
+    reactor: &Reactor,
+    stop: &CancellationToken,
+) -> Result<(), OutputLost> {
+    let Some(look) = look else {
+        let cases = rehearsal::execute(planned, invariants, execution);
+        reactor.runtime().block_on(cases);
+        return Ok(());
+    };
+    reactor.drive_during(|handle| {
+        let trials = trials(planned, invariants, execution, handle);
+        console::present(look, trials, stop)
+    })
 }
 
 /// What signals do to a run; nothing if nobody sees it and it takes no time.

@@ -77,22 +77,7 @@ fn body() -> impl Strategy<Value = Body> {
             event,
             bytes,
         }),
-        (
-            case(),
-            text(),
-            any::<bool>(),
-            duration(),
-            option::of(took()),
-            text()
-        )
-            .prop_map(|(case, wanted, met, bound, took, instead)| Body::Waited {
-                case,
-                wanted,
-                met,
-                bound,
-                took,
-                instead,
-            }),
+        waited(),
         (case(), any::<u64>()).prop_map(|(case, count)| Body::Fact {
             case,
             fact: HostFact::OomKills(count)
@@ -108,6 +93,25 @@ fn body() -> impl Strategy<Value = Body> {
         (any::<bool>(), vec(text(), 0..3))
             .prop_map(|(removed, faults)| Body::RunEnded(RunEnd { removed, faults })),
     ]
+}
+
+fn waited() -> impl Strategy<Value = Body> {
+    (
+        case(),
+        text(),
+        any::<bool>(),
+        duration(),
+        option::of(took()),
+        text(),
+    )
+        .prop_map(|(case, wanted, met, bound, took, instead)| Body::Waited {
+            case,
+            wanted,
+            met,
+            bound,
+            took,
+            instead,
+        })
 }
 
 fn request() -> impl Strategy<Value = Request> {

@@ -77,14 +77,7 @@ fn body(body: &Body) -> wire::entry::Body {
             bound,
             took,
             instead,
-        } => To::Waited(wire::Waited {
-            case_run: case.0,
-            wanted: wanted.clone(),
-            met: *met,
-            bound_ns: nanos(*bound),
-            took: took.map(self::took),
-            instead: instead.clone(),
-        }),
+        } => To::Waited(waited(*case, (wanted, *met, instead), *bound, *took)),
         Body::Fact { case, fact } => To::Fact(host_fact(*case, *fact)),
         Body::RunPlanned(plan) => To::RunPlanned(run_planned(plan)),
         Body::Unjudged {
@@ -473,6 +466,22 @@ fn container_state(state: ContainerState) -> i32 {
         ContainerState::Running => 1,
         ContainerState::Exited => 2,
         ContainerState::Unknown(number) => number,
+    }
+}
+
+fn waited(
+    case: CaseRun,
+    (wanted, met, instead): (&str, bool, &str),
+    bound: Duration,
+    took: Option<Took>,
+) -> wire::Waited {
+    wire::Waited {
+        case_run: case.0,
+        wanted: wanted.to_owned(),
+        met,
+        bound_ns: nanos(bound),
+        took: took.map(self::took),
+        instead: instead.to_owned(),
     }
 }
 

@@ -24,6 +24,19 @@ impl Script {
         });
     }
 
+    /// `wait met X`, or `wait in-vain X`, for which there were 10 s, with what was seen instead; or
+    /// `wait not-at-once X`, for which there was no time.
+    pub(super) fn wait_for(&mut self, how: &str, wanted: &str, instead: &[&str]) {
+        self.record(Body::Waited {
+            case: CASE,
+            wanted: wanted.replace('_', " "),
+            met: how == "met",
+            bound: Duration::from_secs(if how == "not-at-once" { 0 } else { 10 }),
+            took: None,
+            instead: instead.join(" "),
+        });
+    }
+
     /// `held-up 5s`: the suite itself did nothing in the last 5 s, which `pass 5s` lets pass.
     pub(super) fn held_up(&mut self, time: &str) {
         let by = humantime::parse_duration(time).expect("a time such as 5s");
