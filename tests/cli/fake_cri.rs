@@ -2,6 +2,7 @@
 //! is wrong in a way that a test chooses.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::future::{Future, pending};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -42,6 +43,18 @@ pub(crate) enum Flaw {
     Crowded,
     /// Events come without end, each of another container.
     Flood,
+    /// No container can be started.
+    NoStarts,
+}
+
+/// A call that came.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) method: &'static str,
+    /// The request, as `Debug` shows it.
+    pub(crate) message: String,
+    /// Whether it says how long its caller waits.
+    pub(crate) has_deadline: bool,
 }
 
 /// What drives a terminal: a title, a bell, a cleared screen, NUL, a line that begins anew, a
@@ -65,6 +78,7 @@ pub(crate) struct FakeCri {
 struct State {
     flaw: Flaw,
     sandboxes: Mutex<BTreeMap<String, PodSandbox>>,
+    asked: Mutex<Vec<Asked>>,
     calls: Sender<&'static str>,
     events: broadcast::Sender<ContainerEventResponse>,
 }
@@ -79,6 +93,7 @@ impl FakeCri {
         let state = Arc::new(State {
             flaw,
             sandboxes: Mutex::default(),
+            asked: Mutex::default(),
             calls: tell,
             events: broadcast::Sender::new(1000),
         });
@@ -134,6 +149,11 @@ impl FakeCri {
         self.state.sandboxes().len()
     }
 
+    /// The calls that have come and that it knows, in their order.
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.state.asked.lock().unwrap().clone()
+    }
+
     /// Ends the server; its socket stays, as after a crash.
     pub(crate) fn crash(&mut self) {
         if let Some(runtime) = self.runtime.take() {
@@ -171,11 +191,21 @@ impl State {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn note<T: fmt::Debug>(&self, method: &'static str, ask: &Request<T>) {
+        let asked = Asked {
+            method,
+            message: format!("{:?}", ask.get_ref()),
+            has_deadline: ask.metadata().contains_key("grpc-timeout"),
+        };
+        self.asked.lock().unwrap().push(asked);
+        let _ = self.calls.send(method);
+    }
+
     /// Why a method fails, if it does.
     fn refuses(&self, method: &str) -> Option<Status> {
         match self.flaw {
             Flaw::Evil(evil) if evil == method => Some(Status::unknown(EVIL)),
-            Flaw::Evil(_) | Flaw::Crowded | Flaw::Flood => None,
+            Flaw::Evil(_) | Flaw::Crowded | Flaw::Flood | Flaw::NoStarts => None,
             _ => (method == "list_containers").then(|| Status::unimplemented(method)),
         }
     }
@@ -320,7 +350,7 @@ macro_rules! methods {
             'a: 'b,
             Self: 'b,
         {
-            let _ = self.calls.send(stringify!($name));
+            self.note(stringify!($name), &ask);
             if let Some(refusal) = self.refuses(stringify!($name)) {
                 return Box::pin(async { Err(refusal) });
             }
@@ -405,7 +435,7 @@ impl RuntimeService for State {
                     tokio_stream::once(event).chain(tokio_stream::pending()),
                 ))
             }
-            Flaw::Crowded => {
+            Flaw::Crowded | Flaw::NoStarts => {
                 let events = BroadcastStream::new(self.events.subscribe());
                 let lost = |_| Status::data_loss("the test was too slow");
                 Ok(Box::pin(events.map(move |event| event.map_err(lost))))

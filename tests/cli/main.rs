@@ -15,6 +15,7 @@ mod logs;
 mod model;
 mod preflight;
 mod profiles;
+mod removal;
 mod reports;
 mod rerun;
 mod selection;

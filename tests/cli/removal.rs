@@ -1,0 +1,54 @@
+//! What a run has made is removed: without a grace period, and what cannot be removed is told.
+
+use crate::fake_cri::{Asked, FakeCri, Flaw};
+use crate::suite::suite;
+
+/// CRI-O takes the deadline of such a call for the grace period of what it ends.
+#[test]
+fn no_deadline_is_told_by_which_a_runtime_ends_containers() {
+    let asked = asked_in_a_run();
+    let ends = ["remove_container", "stop_pod_sandbox", "remove_pod_sandbox"];
+    for method in ends {
+        assert!(asked.iter().any(|asked| asked.method == method), "{method}");
+    }
+    for asked in asked {
+        let is_told = !ends.contains(&asked.method);
+        assert_eq!(asked.has_deadline, is_told, "{asked:?}");
+    }
+}
+
+#[test]
+fn what_is_removed_is_killed_before() {
+    let asked = asked_in_a_run();
+    let pods = asked.iter().filter(|it| it.method == "stop_pod_sandbox");
+    let pods: Vec<_> = pods.filter_map(|it| it.message.split('"').nth(1)).collect();
+    assert_eq!(pods.len(), 2, "the marker's and the case's: {asked:#?}");
+    for pod in pods {
+        // The fake names a container for its sandbox, which has no other at the time.
+        let own: Vec<_> = asked.iter().filter(|it| it.message.contains(pod)).collect();
+        for pair in own.windows(2) {
+            let killed = pair[0].message.contains("timeout: 0 ");
+            match pair[1].method {
+                "remove_container" => assert!(killed, "{pair:#?}"),
+                "stop_pod_sandbox" => {
+                    let is_empty = pair[0].method == "remove_container";
+                    assert!(killed || is_empty, "{pair:#?}");
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The calls of a run whose case ends with a container in its sandbox.
+#[track_caller]
+fn asked_in_a_run() -> Vec<Asked> {
+    let fake = FakeCri::start(Flaw::NoStarts);
+    let (socket, logs) = (fake.socket(), fake.folder().to_str().unwrap());
+    let socket = socket.to_str().unwrap();
+    let ended = suite(["ORD-01", "--exact", "-r", socket, "--log-dir", logs]).run();
+    let failed = "undecided: StartContainer failed";
+    assert!(ended.out.contains(failed), "{ended:#?}");
+    assert_eq!(fake.sandboxes(), 0, "{ended:#?}");
+    fake.asked()
+}
