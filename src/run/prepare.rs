@@ -168,7 +168,7 @@ pub(super) async fn prepare(
         image,
         log_directory,
         cgroup_driver: info.cgroup_driver,
-        cgroup_parent: cgroup_parent(options, info),
+        cgroup_parent: cgroup_parent(options.cgroup_parent.as_deref(), info.cgroup_driver),
         runtime_handler: options.runtime_handler.clone(),
         offered: offered(options, kernel),
         timeout_percent: options.timeout_percent,
@@ -194,16 +194,13 @@ pub(super) async fn prepare(
 
 /// Below which cgroup pods' are to be: the user's word, else what the runtime can use. With systemd
 /// that must be a slice. This one is there anyway, so that none has to be made and removed.
-fn cgroup_parent(options: &RunOptions, info: &RunInfo) -> String {
+fn cgroup_parent(given: Option<&str>, driver: Option<CgroupDriver>) -> String {
     const SYSTEM: &str = "system.slice";
-    let default = match info.cgroup_driver {
+    let default = match driver {
         Some(CgroupDriver::Systemd) => SYSTEM,
         Some(CgroupDriver::Cgroupfs) | None => "",
     };
-    options
-        .cgroup_parent
-        .clone()
-        .unwrap_or_else(|| default.to_owned())
+    given.unwrap_or(default).to_owned()
 }
 
 /// Refuses to run where a kubelet lives: it removes pods that it does not know, as the suite's are.
@@ -310,5 +307,20 @@ mod tests {
                 .is_some_and(|line| line.starts_with("  ctr "))
         );
         assert!(!containerd.contains("registry"), "{containerd}");
+    }
+
+    #[test]
+    fn pods_are_in_a_slice_where_systemd_makes_cgroups_unless_the_user_names_another_place() {
+        let (systemd, cgroupfs) = (Some(CgroupDriver::Systemd), Some(CgroupDriver::Cgroupfs));
+        for (given, driver, parent) in [
+            (None, systemd, "system.slice"),
+            (None, cgroupfs, ""),
+            (None, None, ""),
+            (Some("own.slice"), systemd, "own.slice"),
+            (Some("/own"), cgroupfs, "/own"),
+            (Some(""), systemd, ""),
+        ] {
+            assert_eq!(cgroup_parent(given, driver), parent, "{given:?} {driver:?}");
+        }
     }
 }
