@@ -96,6 +96,32 @@ fn a_wait_in_vain_tells_what_was_seen_instead() {
 }
 
 #[test]
+fn a_wait_in_vain_tells_how_the_stream_ended_before() {
+    let waited = |ended: &str, expect: Expect| {
+        let script = format!("{RUNNING}; {ended}; wait in-vain STOPPED_of_c; end unmet");
+        check(Level::Must, None, &script, expect);
+    };
+    waited(
+        "stream ends; c stop",
+        expect![[r#"
+            ORD-01 at #8 #11: STOPPED of c: expected STOPPED of c within 10s: the stream ended before: the runtime ended it with OK
+        "#]],
+    );
+    waited(
+        "stream ends away; c stop",
+        expect![[r#"
+            ORD-01 at #8 #11: STOPPED of c: expected STOPPED of c within 10s: the stream ended before: it ended with UNAVAILABLE
+        "#]],
+    );
+    waited(
+        "stream ends; subscribe; c stop",
+        expect![[r#"
+            ORD-01 at #12: STOPPED of c: expected STOPPED of c within 10s: it did not come
+        "#]],
+    );
+}
+
+#[test]
 fn what_must_be_so_at_once_is_given_no_time() {
     let check = |how: &str, end: &str, expect: Expect| {
         let script = format!("{RUNNING}; wait {how} no_process_of_c; {end}");
