@@ -122,3 +122,39 @@ fn usual() -> Result<Endpoint, Fault> {
         ),
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use clap::Parser;
+
+    use super::super::args::Cli;
+    use super::*;
+
+    #[test]
+    fn the_deadline_of_calls_is_stretched_unless_it_is_given() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = |text: &str| {
+            let path = folder.path().join("crictl.yaml");
+            std::fs::write(&path, text).unwrap();
+            path.into_os_string().into_string().unwrap()
+        };
+        let deadline = |config: &str, args: &[&str]| {
+            let line = ["suite", "-r", "model", "--config", config];
+            let cli = Cli::try_parse_from(line.iter().chain(args)).unwrap();
+            match resolve(&cli.connection, cli.run.timeout_scale) {
+                Ok((Tested::Model { deadline, .. }, None)) => deadline,
+                _ => panic!("the model was asked for"),
+            }
+        };
+        let seconds = Duration::from_secs;
+        let without = config("");
+        assert_eq!(deadline(&without, &[]), limits::CALL_DEADLINE);
+        let scaled = ["--timeout-scale", "3"];
+        assert_eq!(deadline(&without, &scaled), limits::CALL_DEADLINE * 3);
+        let given = [&scaled[..], &["--timeout", "7s"]].concat();
+        assert_eq!(deadline(&without, &given), seconds(7));
+        assert_eq!(deadline(&config("timeout: 5\n"), &scaled), seconds(5));
+    }
+}

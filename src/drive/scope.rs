@@ -198,3 +198,24 @@ fn unix_ms(at: HostInstant) -> u64 {
 fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_workload_waits_is_stretched_and_never_shortened() {
+        let eat = WorkloadSpec::Eat(EatSpec {
+            mib: 64,
+            after: Duration::from_millis(500),
+        });
+        for (percent, waits_ms) in [(100, 500), (300, 1_500), (50, 500)] {
+            let scope = Scope::beginning(HostInstant::default(), percent);
+            let eaten = Workload::Eat {
+                mebibytes: 64,
+                after: Duration::from_millis(waits_ms),
+            };
+            assert_eq!(scope.workload(&eat), eaten);
+        }
+    }
+}
