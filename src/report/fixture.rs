@@ -11,8 +11,8 @@ use crate::history::{
     SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode, StreamEnd, SubscriptionId,
 };
 use crate::outcome::{
-    Capabilities, Largest, Latency, Level, Levels, Limit, Outcome, Profile, RunReport, Verdict,
-    Violation, Worst,
+    Capabilities, Largest, Latency, Level, Levels, Limit, Outcome, Profile, REMOVED, RunReport,
+    Verdict, Violation, Worst,
 };
 
 pub(super) const POD: &str = "b7c1d2e3f4a5968778695a4b3c2d1e0f";
@@ -168,7 +168,10 @@ pub(super) fn entries() -> Vec<Arc<Entry>> {
 /// A run in which every verdict occurs.
 pub(crate) fn fixture() -> RunReport {
     let outcomes = vec![
-        outcome("SBX-01", "sandbox::four-events", Verdict::Pass),
+        Outcome {
+            leftovers: vec![format!("{REMOVED}sandbox {POD}: {AWKWARD}")],
+            ..outcome("SBX-01", "sandbox::four-events", Verdict::Pass)
+        },
         failed(),
         Outcome {
             reason: Some(AWKWARD.to_owned()),
