@@ -291,6 +291,35 @@ fn an_answer_that_nobody_can_read_decides_nothing() {
     assert_eq!(verdict(StatusCode::NOT_FOUND).0, Verdict::Pass);
 }
 
+/// Makes no pod without a UID, as CRI-O, which names pods by it.
+struct WantsUids;
+
+impl Before for WantsUids {
+    async fn act(&self, _: &Model, request: &Request) -> Result<(), CallFault> {
+        match request {
+            Request::RunSandbox(spec) if spec.uid.as_str().is_empty() => {
+                Err(fault(StatusCode::UNKNOWN))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[test]
+fn a_runtime_may_refuse_a_pod_without_a_uid() {
+    let text = include_str!("../../../cases/sandbox/pod-without-uid.yaml");
+    let path = Path::new("sandbox/pod-without-uid.yaml");
+    let without_uid = case::parse(path, text).expect("a valid case");
+    let (report, ..) = run_on(WantsUids, vec![without_uid]);
+    let refused = outcome(&report, "SBX-10");
+    assert_eq!(refused.verdict, Verdict::Skip, "{refused:#?}");
+    let reason = refused.reason.as_deref().unwrap_or_default();
+    assert!(
+        reason.starts_with("the runtime refuses a pod without a UID: UNKNOWN"),
+        "{reason}"
+    );
+}
+
 /// The model with one defect, in simulated time.
 fn defective(name: &str, cases: Vec<Case>) -> RunReport {
     let mut behaviour = Behaviour::default();
