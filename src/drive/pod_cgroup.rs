@@ -50,13 +50,7 @@ impl Session {
             Err(fault) => Some(fault.to_string()),
             Ok(()) => self.trial_of_cgroup().await.err(),
         };
-        Ok(lack.map(|lack| {
-            format!(
-                "no pod can have a cgroup that the suite has made, as was measured when the run \
-                 began: {lack}. Run the suite as root in the host's namespaces, on the runtime's \
-                 node; for CRI-O set `drop_infra_ctr = false`"
-            )
-        }))
+        Ok(lack.as_deref().map(told))
     }
 
     async fn trial_of_cgroup(&self) -> Result<(), String> {
@@ -81,6 +75,15 @@ impl Session {
     }
 }
 
+/// What to do about a lack of cgroups. CRI-O has no process in a sandbox by default.
+fn told(lack: &str) -> String {
+    format!(
+        "no pod can have a cgroup that the suite has made, as was measured when the run began: \
+         {lack}. Run the suite as root in the host's namespaces, on the runtime's node; for CRI-O \
+         set `drop_infra_ctr = false`"
+    )
+}
+
 /// Removes a cgroup, as soon as nothing is left in it: a process that has ended is in its cgroup
 /// for some moments more.
 pub(super) async fn remove(kernel: &Kernel, cgroup: &PodCgroup) -> Result<(), CgroupError> {
@@ -91,6 +94,22 @@ pub(super) async fn remove(kernel: &Kernel, cgroup: &PodCgroup) -> Result<(), Cg
         match kernel.remove_cgroup(cgroup) {
             Err(CgroupError::Busy) if Instant::now() < until => {}
             done => return done,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::ProcessError;
+
+    #[test]
+    fn a_sandbox_without_a_process_is_told_with_what_gives_it_one() {
+        let missing = CgroupError::from(ProcessError::Missing("beef".to_owned()));
+        let told = told(&missing.to_string());
+        let cause = "began: no process of this host is in a cgroup of sandbox beef. Run";
+        for part in [cause, "as root", "for CRI-O set `drop_infra_ctr = false`"] {
+            assert!(told.contains(part), "{told}");
         }
     }
 }
