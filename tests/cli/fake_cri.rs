@@ -1,7 +1,7 @@
 //! A CRI server that is no runtime: pods and containers are entries in a list, and its event stream
 //! is wrong in a way that a test chooses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::future::{Future, pending};
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use cri_event_conformance::drive::RUN_LABEL;
 use k8s_cri::v1::image_service_server::{ImageService, ImageServiceServer};
 use k8s_cri::v1::runtime_service_server::{RuntimeService, RuntimeServiceServer};
 use k8s_cri::v1::*;
@@ -136,9 +137,19 @@ impl FakeCri {
     pub(crate) fn add_pod_of_a_kubelet(&self) {
         let labels = ["name", "namespace", "uid"];
         let labels = labels.map(|label| (format!("io.kubernetes.pod.{label}"), label.to_owned()));
+        self.add_pod("kubelets", labels.into());
+    }
+
+    /// A sandbox of this run, which nobody has removed, is there from now on.
+    pub(crate) fn add_pod_of_a_run(&self, run: &str) {
+        let label = (RUN_LABEL.to_owned(), run.to_owned());
+        self.add_pod("left", [label].into());
+    }
+
+    fn add_pod(&self, id: &str, labels: HashMap<String, String>) {
         let sandbox = PodSandbox {
-            id: "kubelets".to_owned(),
-            labels: labels.into(),
+            id: id.to_owned(),
+            labels,
             ..PodSandbox::default()
         };
         self.state.sandboxes().insert(sandbox.id.clone(), sandbox);

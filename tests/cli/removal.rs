@@ -52,3 +52,17 @@ fn asked_in_a_run() -> Vec<Asked> {
     assert_eq!(fake.sandboxes(), 0, "{ended:#?}");
     fake.asked()
 }
+
+#[test]
+fn what_a_runtime_never_removes_is_told_with_the_way_out() {
+    let fake = FakeCri::start(Flaw::Evil("remove_pod_sandbox"));
+    fake.add_pod_of_a_run("gone");
+    let (socket, logs) = (fake.socket(), fake.folder().to_str().unwrap());
+    let socket = socket.to_str().unwrap();
+    let left = ["--run-id", "gone", "--log-dir", logs, "-r", socket];
+    let ended = suite(["cleanup"].iter().chain(&left)).run();
+    let ended = ended.fails(3, &["error: not removed:\n  sandbox left: UNKNOWN: "]);
+    let way_out = "\nrestart the runtime, then run this again\n";
+    assert!(ended.err.ends_with(way_out), "{ended:#?}");
+    assert_eq!(fake.sandboxes(), 1);
+}
