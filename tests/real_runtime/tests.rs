@@ -70,9 +70,12 @@ pub(crate) fn a_run_leaves_nothing_and_its_reports_agree(node: &Node) {
     let files = ["--junit", "j.xml", "--json", "r.json", "--history", "h"];
     // One case fails, and an invariant with it; for that the next case is skipped.
     let cases = [FAILING_CASE, "ORD-01", "--fail-fast", "--test-threads", "1"];
-    let args = [&cases[..], &files, &SHORT_BOUNDS].concat();
+    let logs = tempfile::tempdir().unwrap();
+    let logs_at = ["--log-dir", logs.path().to_str().unwrap()];
+    let args = [&cases[..], &files, &SHORT_BOUNDS, &logs_at].concat();
     let ended = node.suite(&args).inside(folder.path()).run().fails(1, &[]);
     leaves_nothing(node, &run_id(&ended.err));
+    assert_eq!(fs::read_dir(logs.path()).unwrap().count(), 0);
     let report = json(&folder.path().join("r.json"));
     let totals = &report["totals"];
     assert_eq!((&totals["fail"], &totals["skip"]), (&2.into(), &1.into()));
@@ -80,8 +83,8 @@ pub(crate) fn a_run_leaves_nothing_and_its_reports_agree(node: &Node) {
     assert_eq!(junit(&folder.path().join("j.xml")), [all, 2, 0, 1]);
     assert!(ended.out.contains("never STARTED"), "{ended:#?}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
-    let logs = every_container_has_a_log(&folder.path().join("h"));
-    assert!(logs > 0, "the runtime reports log paths");
+    let reports = every_container_has_a_log(&folder.path().join("h"));
+    assert!(reports > 0, "the runtime reports log paths");
     let shown = suite(["show", "h"]).inside(folder.path()).run().succeeds();
     for lane in ["rpc ", "event ", "stream ", "relist "] {
         assert!(shown.contains(lane), "{lane}: {shown}");
