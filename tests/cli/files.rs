@@ -222,6 +222,7 @@ fn what_is_no_history_is_told() {
     let missing = folder.path().join("missing");
     show(&missing).fails(2, &[missing.to_str().unwrap(), "No such file"]);
     show(folder.path()).fails(2, &["directory"]);
+    show(Path::new("/dev/zero")).fails(2, &["/dev/zero", "does not begin as a history"]);
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
     show(&file).fails(2, &[file.to_str().unwrap(), "empty"]);
