@@ -140,6 +140,8 @@ pub enum StopSignals {
     /// It is told, and a stop sends it.
     #[default]
     Sent,
+    /// A stop sends it, and `ContainerStatus` does not report it, as CRI-O.
+    Unreported,
     /// It is told, and a stop sends SIGTERM.
     Told,
     /// Nothing: the runtime does not know of such things.

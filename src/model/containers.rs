@@ -175,7 +175,7 @@ impl Machine {
             return Outcome::Done(Err(fault(StatusCode::UNKNOWN, message)));
         }
         let signal = match self.behaviour.stop_signals {
-            StopSignals::Sent => given,
+            StopSignals::Sent | StopSignals::Unreported => given,
             StopSignals::Told | StopSignals::Unknown => Signal::DEFAULT,
         };
         let on_stop = life.and_then(|life| life.on_stop(signal));
@@ -368,7 +368,7 @@ impl Machine {
             Some(container) => Ok(Reply::ContainerStatus(ContainerReport {
                 status: container.status.clone().into(),
                 stop_signal: match (self.behaviour.stop_signals, container.spec.stop_signal) {
-                    (StopSignals::Unknown, _) => Signal::DEFAULT,
+                    (StopSignals::Unreported | StopSignals::Unknown, _) => Signal::DEFAULT,
                     (_, Signal::DEFAULT) => Signal::TERMINATE,
                     (_, given) => given,
                 },

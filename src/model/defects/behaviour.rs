@@ -432,6 +432,9 @@ pub(super) const VARIATIONS: &[Variation] = &[
     ("lists are not streamed", |behaviour| {
         behaviour.streams_lists = false;
     }),
+    ("stop signals are not reported", |behaviour| {
+        behaviour.stop_signals = StopSignals::Unreported;
+    }),
     ("stop signals are unknown", |behaviour| {
         behaviour.stop_signals = StopSignals::Unknown;
     }),

@@ -56,6 +56,7 @@ fn what_dies_of_the_signal_tells_so() {
 fn a_stop_sends_the_signal_that_the_container_was_given() {
     for (behaviour, told, end) in [
         (StopSignals::Sent, Signal::USER_1, "EXITED 5 Error"),
+        (StopSignals::Unreported, Signal::DEFAULT, "EXITED 5 Error"),
         (StopSignals::Told, Signal::USER_1, "EXITED 143 Error"),
         (StopSignals::Unknown, Signal::DEFAULT, "EXITED 143 Error"),
     ] {
