@@ -38,6 +38,14 @@ pub struct Offered {
     pub faulty_handler: Option<String>,
 }
 
+/// What a container showed that was stopped, with a stop signal of its own.
+#[derive(Clone, Copy, Debug, Default)]
+struct SignalTrial {
+    /// Whether `ContainerStatus` reports the signal.
+    is_reported: bool,
+    exit_code: Option<i32>,
+}
+
 impl Session {
     /// Finds out whether the runtime has all of this.
     ///
@@ -117,6 +125,7 @@ impl Session {
             streamed_lists: has(Need::StreamedLists),
             handlers: has(Need::Handlers),
             network: has(Need::Network),
+            stop_signal: self.sends_stop_signals.get().copied(),
         }
     }
 
@@ -274,35 +283,41 @@ impl Session {
         None
     }
 
-    /// A runtime knows a container's stop signal if it shows it in the container's status, or if a
-    /// container ends by it that has another exit code for SIGTERM: CRI-O does not show it.
+    /// A runtime knows a container's stop signal if it reports it in the container's status, or if
+    /// a container ends by it that has another exit code for SIGTERM: CRI-O does not report it.
     async fn lack_of_stop_signals(&self) -> Option<String> {
+        let mut is_reported = false;
         for attempt in 0..SIGNAL_TRIALS {
-            match self.exit_of_signalled(attempt).await {
-                Ok(Some(HEEDED)) => return None,
-                Ok(Some(TERMINATED)) => {
-                    return Some(
-                        "a stop sends SIGTERM whatever stop signal the container was given, as was \
-                         measured when the run began: the runtime does not know this field of the \
-                         CRI, which came with Kubernetes 1.33 (KEP-4960), and to containerd with \
-                         containerd/containerd#11774"
-                            .to_owned(),
-                    );
-                }
-                // A signal before the program has set how it takes it is lost.
-                Ok(_) => {}
+            let trial = match self.try_stop_signal(attempt).await {
+                Ok(trial) => trial,
                 Err(fault) => return Some(fault),
-            }
+            };
+            is_reported |= trial.is_reported;
+            let sent = match trial.exit_code {
+                Some(HEEDED) => true,
+                Some(TERMINATED) => false,
+                // A signal before the program has set how it takes it is lost.
+                _ => continue,
+            };
+            let _ = self.sends_stop_signals.set(sent);
+            return (!sent && !is_reported).then(|| {
+                "a stop sends SIGTERM whatever stop signal the container was given, as was \
+                 measured when the run began: the runtime does not know this field of the CRI, \
+                 which came with Kubernetes 1.33 (KEP-4960), and to containerd with \
+                 containerd/containerd#11774"
+                    .to_owned()
+            });
         }
-        Some(format!(
-            "which signal a stop sends could not be measured when the run began: it was lost in \
-             {SIGNAL_TRIALS} of {SIGNAL_TRIALS} containers"
-        ))
+        (!is_reported).then(|| {
+            format!(
+                "which signal a stop sends could not be measured when the run began: it was lost \
+                 in {SIGNAL_TRIALS} of {SIGNAL_TRIALS} containers"
+            )
+        })
     }
 
-    /// The exit code of a trial container that has been stopped, with a stop signal of its own: the
-    /// one for this signal if the runtime shows that it knows it.
-    async fn exit_of_signalled(&self, attempt: u32) -> Result<Option<i32>, String> {
+    /// Stops a trial container that has a stop signal of its own.
+    async fn try_stop_signal(&self, attempt: u32) -> Result<SignalTrial, String> {
         let (sandbox, pod) = self.marker_pod().await.map_err(|fault| fault.to_string())?;
         let heed = Workload::Heed {
             signal: 10,
@@ -317,7 +332,7 @@ impl Session {
         let Reply::Container(container) = self.call(None, create).await.map_err(refused)? else {
             return Err("CreateContainer was answered by something else".to_owned());
         };
-        let mut exit_code = None;
+        let mut trial = SignalTrial::default();
         for request in [
             Request::StartContainer(container.clone()),
             Request::StopContainer {
@@ -331,17 +346,16 @@ impl Session {
             if let Reply::ContainerStatus(report) =
                 self.call(None, request).await.map_err(failed)?
             {
-                if report.stop_signal == Signal::USER_1 {
-                    exit_code = Some(HEEDED);
-                    continue;
-                }
                 let exited = report.status.state == ContainerState::Exited;
-                exit_code = exited.then_some(report.status.exit_code);
+                trial = SignalTrial {
+                    is_reported: report.stop_signal == Signal::USER_1,
+                    exit_code: exited.then_some(report.status.exit_code),
+                };
             }
         }
         // What is left is swept at the run's end.
         let _ = self.call(None, Request::RemoveContainer(container)).await;
-        Ok(exit_code)
+        Ok(trial)
     }
 
     /// A network is there if the runtime says so, and a sandbox that wants one gets an address.

@@ -118,6 +118,8 @@ pub struct Offers {
     pub handlers: Option<bool>,
     /// A network of their own for sandboxes.
     pub network: Option<bool>,
+    /// Stops that send the stop signal that a container was given.
+    pub stop_signal: Option<bool>,
 }
 
 /// Who gets an event when there are several subscribers.

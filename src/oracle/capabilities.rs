@@ -5,9 +5,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use crate::history::{
-    Audience, Body, CallId, ContainerId, Entry, Reply, Request, Signal, SubscriptionId,
-};
+use crate::history::{Audience, Body, Entry, Reply, SubscriptionId};
 use crate::limits;
 use crate::outcome::Capabilities;
 
@@ -27,10 +25,6 @@ pub struct Measuring {
     unheard: bool,
     made_sandbox: bool,
     seen_container: bool,
-    /// The calls that make containers with a stop signal of their own.
-    signalling: BTreeMap<CallId, Signal>,
-    /// The containers that have one.
-    signalled: BTreeMap<ContainerId, Signal>,
 }
 
 #[derive(Debug)]
@@ -51,20 +45,11 @@ impl Measuring {
                 self.found.streamed_lists = plan.offers.streamed_lists;
                 self.found.handlers = plan.offers.handlers;
                 self.found.network = plan.offers.network;
+                self.found.stop_signal = plan.offers.stop_signal;
             }
-            Body::CallBegan {
-                call,
-                request: Request::CreateContainer(spec),
-                ..
-            } if spec.stop_signal != Signal::DEFAULT && self.has_room() => {
-                self.signalling.insert(*call, spec.stop_signal);
-            }
-            Body::CallEnded { call, result } => {
-                let signal = self.signalling.remove(call);
-                if let Ok(reply) = result {
-                    self.returned(reply, signal);
-                }
-            }
+            Body::CallEnded {
+                result: Ok(reply), ..
+            } => self.returned(reply),
             Body::SubscriptionOpened { subscription, .. } => {
                 // A run has some hundreds of streams; of a file that has more, some are enough.
                 if self.open.len() < limits::RUN_CONTAINERS {
@@ -119,27 +104,13 @@ impl Measuring {
         found
     }
 
-    /// Of a file in which very many containers have signals, some are enough.
-    fn has_room(&self) -> bool {
-        self.signalling.len() + self.signalled.len() < limits::RUN_CONTAINERS
-    }
-
-    fn returned(&mut self, reply: &Reply, signal: Option<Signal>) {
+    fn returned(&mut self, reply: &Reply) {
         match reply {
             Reply::Sandbox(_) => {
                 self.made_sandbox = true;
                 self.unheard |= self.open.is_empty();
             }
-            Reply::Container(id) => {
-                self.unheard |= self.open.is_empty();
-                let signalled = signal.map(|signal| (id.clone(), signal));
-                self.signalled.extend(signalled);
-            }
-            Reply::ContainerStatus(report) => {
-                if let Some(given) = self.signalled.get(&report.status.id) {
-                    self.found.stop_signal = Some(report.stop_signal == *given);
-                }
-            }
+            Reply::Container(_) => self.unheard |= self.open.is_empty(),
             Reply::SandboxStatus(report) => {
                 let told = report.timestamp.0 != 0;
                 let before = self.found.sandbox_status_timestamp;

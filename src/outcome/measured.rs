@@ -22,7 +22,8 @@ pub struct Capabilities {
     pub sandbox_events: Option<bool>,
     /// `PodSandboxStatus` says when it was read, by which a kubelet with `EventedPLEG` orders it.
     pub sandbox_status_timestamp: Option<bool>,
-    /// `ContainerStatus` tells the stop signal that a container was given. Seen where one was.
+    /// A stop sends the stop signal that a container was given, whether or not `ContainerStatus`
+    /// reports it. Only looked at where a case needs to know.
     pub stop_signal: Option<bool>,
     /// Lists can be had as streams (KEP-5825). Only looked at where a case needs to know.
     pub streamed_lists: Option<bool>,

@@ -139,6 +139,7 @@ fn run_plan(plan: wire::RunPlanned) -> RunPlan {
             streamed_lists: plan.streamed_lists,
             handlers: plan.handlers,
             network: plan.network,
+            stop_signal: plan.stop_signal,
         },
     }
 }

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use super::Measuring;
-use crate::history::{
-    Audience, Body, Entry, HostInstant, Offers, Reply, Request, RunPlan, Seq, Signal,
-};
+use crate::history::{Audience, Body, Entry, HostInstant, Offers, RunPlan, Seq};
 use crate::oracle::script::entries;
 use crate::outcome::Capabilities;
 
@@ -87,35 +85,6 @@ fn the_status_of_a_sandbox_has_a_timestamp_or_none() {
     assert_eq!(asked(" read=+0s; pod inspect c=running"), Some(true));
 }
 
-/// Two containers, of which the first is given a signal and then told to have one.
-fn stop_signal(given: Signal, told: Signal) -> Option<bool> {
-    let script = format!("{HEARD}; d create; pod inspect c=created d=created");
-    let mut measuring = Measuring::default();
-    for mut entry in entries(&script) {
-        match &mut entry.body {
-            Body::CallBegan {
-                request: Request::CreateContainer(spec),
-                ..
-            } if spec.binding == "c" => Arc::make_mut(spec).stop_signal = given,
-            Body::CallEnded {
-                result: Ok(Reply::ContainerStatus(report)),
-                ..
-            } => report.stop_signal = told,
-            _ => {}
-        }
-        measuring.push(&entry);
-    }
-    measuring.found().stop_signal
-}
-
-#[test]
-fn a_stop_signal_is_told_back_or_not() {
-    assert_eq!(stop_signal(Signal::DEFAULT, Signal::TERMINATE), None);
-    assert_eq!(stop_signal(Signal::USER_1, Signal::DEFAULT), Some(false));
-    assert_eq!(stop_signal(Signal::USER_1, Signal::TERMINATE), Some(false));
-    assert_eq!(stop_signal(Signal::USER_1, Signal::USER_1), Some(true));
-}
-
 #[test]
 fn what_was_looked_for_is_told() {
     let measured = |offers| {
@@ -135,18 +104,20 @@ fn what_was_looked_for_is_told() {
             found.streamed_lists,
             found.handlers,
             found.network,
+            found.stop_signal,
         )
     };
-    assert_eq!(measured(Offers::default()), (None, None, None, None));
+    assert_eq!(measured(Offers::default()), (None, None, None, None, None));
     let offers = Offers {
         events: Some(true),
         streamed_lists: Some(false),
         handlers: Some(true),
         network: None,
+        stop_signal: Some(false),
     };
     assert_eq!(
         measured(offers),
-        (Some(true), Some(false), Some(true), None)
+        (Some(true), Some(false), Some(true), None, Some(false))
     );
 }
 

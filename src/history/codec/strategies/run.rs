@@ -73,7 +73,7 @@ pub(super) fn run_plan() -> impl Strategy<Value = RunPlan> {
             option::of(text()),
             option::of(audience),
         ),
-        any::<[Option<bool>; 4]>(),
+        any::<[Option<bool>; 5]>(),
     )
         .prop_map(|(planned, found, scope, offers)| RunPlan {
             cases: planned.0,
@@ -91,6 +91,7 @@ pub(super) fn run_plan() -> impl Strategy<Value = RunPlan> {
                 handlers: offers[1],
                 network: offers[2],
                 events: offers[3],
+                stop_signal: offers[4],
             },
         })
 }

@@ -38,6 +38,7 @@ pub(super) fn run_planned(plan: &RunPlan) -> wire::RunPlanned {
         streamed_lists: plan.offers.streamed_lists,
         handlers: plan.offers.handlers,
         network: plan.offers.network,
+        stop_signal: plan.offers.stop_signal,
     }
 }
 

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::super::*;
+use super::outcome;
 use crate::case::{Tier, load, parse};
-use crate::model::{ExitNotice, NonTransition};
+use crate::model::{ExitNotice, NonTransition, StopSignals};
 use crate::outcome::Verdict;
 
 /// What the cases come to on such a model: the outcomes that are no plain pass.
@@ -60,6 +61,32 @@ fn an_end_reported_of_what_never_ran_breaks_no_must() {
     let seen = rehearsed(behaviour, cases);
     let failed = seen.iter().filter(|(id, ..)| !id.starts_with("INV-"));
     assert_eq!(failed.count(), 0, "{seen:?}");
+}
+
+/// STP-04 is a SHOULD: what breaks it is advice.
+#[test]
+fn a_stop_signal_is_measured_by_what_a_stop_sends() {
+    for (stop_signals, verdict, advice, is_sent) in [
+        (StopSignals::Sent, Verdict::Pass, false, true),
+        (StopSignals::Unreported, Verdict::Pass, false, true),
+        (StopSignals::Told, Verdict::Pass, true, false),
+        (StopSignals::Unknown, Verdict::Skip, false, false),
+    ] {
+        let behaviour = Behaviour {
+            stop_signals,
+            ..Behaviour::default()
+        };
+        let rehearsal = Rehearsal {
+            tested: Tested::model(behaviour, 0),
+            ..Rehearsal::default()
+        };
+        let report = rehearse(rehearsal, cases(&["STP-04"])).expect("the model runs it");
+        let found = outcome(&report, "STP-04");
+        let seen = (found.verdict, !found.advice.is_empty());
+        assert_eq!(seen, (verdict, advice), "{stop_signals:?}: {found:#?}");
+        let measured = report.capabilities.stop_signal;
+        assert_eq!(measured, Some(is_sent), "{stop_signals:?}");
+    }
 }
 
 #[test]
