@@ -69,14 +69,13 @@ fn opened(subscription: SubscriptionId) -> Body {
 pub(super) fn entries() -> Vec<Arc<Entry>> {
     let case = CaseRun(3);
     let subscription = SubscriptionId(1);
-    let call = CallId;
     let began = |number, request| Body::CallBegan {
-        call: call(number),
+        call: CallId(number),
         case: Some(case),
         request,
     };
     let ended = |number, result| Body::CallEnded {
-        call: call(number),
+        call: CallId(number),
         result,
     };
     let event = |event| Body::Event {
