@@ -77,6 +77,7 @@ impl Measuring {
                 event,
                 ..
             } => {
+                self.found.events.get_or_insert(true);
                 let sandbox = event.sandbox.as_ref();
                 if sandbox.is_some_and(|told| told.id.as_str() == event.container.as_str()) {
                     self.found.sandbox_events = Some(true);

@@ -11,7 +11,7 @@ use serde::Serialize;
 /// not come to see it. Nothing was done to find it out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Capabilities {
-    /// There are events at all. Only looked at where a case needs to know.
+    /// There are events at all. Unknown where none came and no case needed to know.
     pub events: Option<bool>,
     /// Of several subscribers each gets every event. Only looked at where a case needs to know.
     pub broadcast: Option<bool>,

@@ -66,6 +66,12 @@ fn a_stamp_of_1970_is_no_replay() {
 }
 
 #[test]
+fn an_event_shows_that_there_are_events() {
+    assert_eq!(found("pod run").events, None);
+    assert_eq!(found(HEARD).events, Some(true));
+}
+
+#[test]
 fn sandboxes_have_events_or_none() {
     assert_eq!(found("pod run").sandbox_events, None);
     assert_eq!(found(HEARD).sandbox_events, Some(false));
