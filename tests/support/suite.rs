@@ -15,8 +15,9 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
-/// Nothing that is tested may take as long, unless it hangs.
-const BOUND: Duration = Duration::from_secs(40);
+/// Nothing that is tested may take as long, unless it hangs. A run of all cases on the model takes
+/// 20 s without optimization, and twice as long on a machine with other work.
+const BOUND: Duration = Duration::from_secs(120);
 
 /// A command line of the program.
 #[derive(Debug)]
