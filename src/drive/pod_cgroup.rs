@@ -50,7 +50,7 @@ impl Session {
             Err(fault) => Some(fault.to_string()),
             Ok(()) => self.trial_of_cgroup().await.err(),
         };
-        Ok(lack.as_deref().map(told))
+        Ok(lack.as_deref().map(explain_lack))
     }
 
     async fn trial_of_cgroup(&self) -> Result<(), String> {
@@ -75,8 +75,9 @@ impl Session {
     }
 }
 
-/// What to do about a lack of cgroups. CRI-O has no process in a sandbox by default.
-fn told(lack: &str) -> String {
+/// Why no pod can have a cgroup of the suite's, and what to do about it. By default CRI-O has no
+/// process in a sandbox, by which the suite would find the sandbox's cgroup.
+fn explain_lack(lack: &str) -> String {
     format!(
         "no pod can have a cgroup that the suite has made, as was measured when the run began: \
          {lack}. Run the suite as root in the host's namespaces, on the runtime's node; for CRI-O \
@@ -104,12 +105,12 @@ mod tests {
     use crate::host::ProcessError;
 
     #[test]
-    fn a_sandbox_without_a_process_is_told_with_what_gives_it_one() {
+    fn a_sandbox_without_a_process_is_reported_with_what_gives_it_one() {
         let missing = CgroupError::from(ProcessError::Missing("beef".to_owned()));
-        let told = told(&missing.to_string());
+        let text = explain_lack(&missing.to_string());
         let cause = "began: no process of this host is in a cgroup of sandbox beef. Run";
         for part in [cause, "as root", "for CRI-O set `drop_infra_ctr = false`"] {
-            assert!(told.contains(part), "{told}");
+            assert!(text.contains(part), "{text}");
         }
     }
 }

@@ -12,7 +12,8 @@ pub struct InterruptSignals {
     terminate: Signal,
     /// None where SIGHUP is ignored, as `nohup` has it.
     hangup: Option<Signal>,
-    /// Taken and passed over: of a file that may not grow, the write that fails tells.
+    /// Handled and ignored: a write beyond the largest size of a file fails with EFBIG, and does
+    /// not kill the process.
     _file_too_large: Signal,
 }
 

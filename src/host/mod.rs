@@ -287,10 +287,10 @@ pub fn this_process() -> String {
     format!("{pid}-{}", start_ticks(pid).unwrap_or(0))
 }
 
-/// Lets this process open so many files at once, if it may.
+/// Raises this process's soft limit of open files (`RLIMIT_NOFILE`) to this number if it is lower.
 ///
 /// # Errors
-/// If it may not, with how many it may.
+/// The present soft limit, if the hard limit does not allow that.
 pub fn allow_open_files(needed: u64) -> Result<(), u64> {
     let mut limit = getrlimit(Resource::Nofile);
     let allowed = limit.current.unwrap_or(u64::MAX);

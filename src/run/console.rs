@@ -21,7 +21,7 @@ use crate::terminal;
 use events::Events;
 use lines::Lines;
 
-/// The output can be written to no more.
+/// The output cannot be written to, for this reason.
 pub(super) struct OutputLost(pub(super) io::Error);
 
 /// How to present it.
@@ -45,7 +45,7 @@ trait Show: Send {
     fn end(&mut self) -> String;
 }
 
-/// What is to be printed, and why it can be no more.
+/// What is to be printed, and the first failure to print it, after which nothing more is printed.
 struct Shown {
     by: Box<dyn Show>,
     lost: Option<io::Error>,

@@ -6,7 +6,8 @@ use expect_test::{Expect, expect};
 
 use super::timeline;
 use crate::history::{
-    Body, CallId, CaseRun, Entry, Reply, Request, RuntimeNanos, SandboxReport, Seq, SubscriptionId,
+    Body, CallId, CaseHistory, CaseRun, ContainerId, ContainerSpec, Entry, Reply, Request,
+    RuntimeNanos, SandboxReport, Seq, Subject, SubscriptionId,
 };
 use crate::report::fixture::{AWKWARD, at, entries};
 
@@ -172,4 +173,44 @@ fn names_of_several_cases_and_streams_are_told_apart() {
                  #12     +0.156  rpc     StartContainer c@3 (3f2a9c81d0e4b) → ok in 35.0 ms
         "#]],
     );
+}
+
+#[test]
+fn a_container_that_is_returned_twice_keeps_its_first_name() {
+    let case = CaseRun(0);
+    let creation = |number, binding: &str| {
+        let spec = ContainerSpec {
+            binding: binding.to_owned(),
+            ..ContainerSpec::default()
+        };
+        let call = CallId(number);
+        let request = Request::CreateContainer(Arc::new(spec));
+        let result = Ok(Reply::Container(ContainerId::from("beef")));
+        let began = Body::CallBegan {
+            call,
+            case: Some(case),
+            request,
+        };
+        [began, Body::CallEnded { call, result }]
+    };
+    let removal = Body::CallBegan {
+        call: CallId(2),
+        case: Some(case),
+        request: Request::RemoveContainer(ContainerId::from("beef")),
+    };
+    let creations = [creation(0, "c"), creation(1, "twin")];
+    let bodies = creations.into_iter().flatten().chain([removal]);
+    let entry = |(seq, body)| {
+        let (seq, at) = (Seq(seq), at(0));
+        Arc::new(Entry { seq, at, body })
+    };
+    let entries: Vec<_> = (0..).zip(bodies).map(entry).collect();
+    let mut history = CaseHistory::new(case);
+    for entry in &entries {
+        history.push(entry);
+    }
+    let names: Vec<_> = history.subjects().iter().map(Subject::binding).collect();
+    assert_eq!(names, [Some("c")]);
+    let lines = timeline(at(0), entries.iter().map(AsRef::as_ref), &[]);
+    assert!(lines[4].contains("RemoveContainer c (beef)"), "{lines:#?}");
 }
