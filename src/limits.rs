@@ -39,6 +39,10 @@ pub const QUIET_PART: u32 = 50;
 /// How long a lost runtime may take to come back before the run, or its clean-up, gives up on it.
 pub const RUNTIME_RETURN: Duration = Duration::from_secs(30);
 
+/// How long the user's commands may take that stop and start the runtime: more than the 90 s after
+/// which systemd gives up on either.
+pub const RUNTIME_COMMAND: Duration = Duration::from_secs(120);
+
 /// How often a runtime that is gone is looked for.
 pub const RUNTIME_LOOK: Duration = Duration::from_millis(250);
 

@@ -119,7 +119,7 @@ impl Selection {
     }
 
     /// The selected cases, in the order in which they start: those that may run beside others
-    /// first, then those that run alone.
+    /// first, then those that run alone, and at last those that restart the runtime.
     #[must_use]
     pub fn plan(&self, cases: Vec<Case>) -> Vec<Planned> {
         let wanted = cases
@@ -138,7 +138,7 @@ impl Selection {
             .flat_map(round)
             .map(|(case, repetition)| Planned { case, repetition })
             .collect();
-        planned.sort_by_key(|planned| planned.case.exclusive);
+        planned.sort_by_key(|planned| (planned.case.exclusive, planned.case.restarts_runtime()));
         planned
     }
 }

@@ -159,14 +159,30 @@ select_instance() {
 }
 
 command_restart() {
-  ((${#targets[@]} == 1)) || bad_usage "restart needs one VERSION or NAME"
+  select_running
+  stop_daemon "$signal"
+  start_daemon
+  echo "unix://$socket"
+}
+
+command_stop() {
+  select_running
+  stop_daemon "$signal"
+}
+
+command_start() {
+  select_running
+  daemon_alive || start_daemon
+  echo "unix://$socket"
+}
+
+# select_running: the one that is named, whose daemon may be stopped.
+select_running() {
+  ((${#targets[@]} == 1)) || bad_usage "$command needs one VERSION or NAME"
   require_root
   select_instance "${targets[0]}"
   lock_instance
   holder_alive || die "$name is down: start it with ci/${0##*/} up"
-  stop_daemon "$signal"
-  start_daemon
-  echo "unix://$socket"
 }
 
 command_outsider() {

@@ -127,8 +127,16 @@ offer() {
     export CRI_EVENT_CONFORMANCE_OUTSIDE_CRI
     : "${CRI_EVENT_CONFORMANCE_OUTSIDE_CRI:=$(runtime_do outsider "$1")}"
   fi
+  export CRI_EVENT_CONFORMANCE_RUNTIME_STOP_CMD CRI_EVENT_CONFORMANCE_RUNTIME_START_CMD
+  : "${CRI_EVENT_CONFORMANCE_RUNTIME_STOP_CMD:=$(runtime_command stop "$1")}"
+  : "${CRI_EVENT_CONFORMANCE_RUNTIME_START_CMD:=$(runtime_command start "$1")}"
   export CRI_EVENT_CONFORMANCE_FAULTY_HANDLER
   : "${CRI_EVENT_CONFORMANCE_FAULTY_HANDLER:=faulty}"
+}
+
+# runtime_command stop|start RUNTIME: for a shell.
+runtime_command() {
+  printf 'CRI_CI_DIR=%q %q %q %q' "${CRI_CI_DIR:-$repo/target/ci/runtimes}" "$repo/ci/${2%%-*}" "$1" "$2"
 }
 
 # run_suite RUNTIME ENDPOINT ARGS...: returns the suite's exit code.

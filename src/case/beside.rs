@@ -86,6 +86,26 @@ pub enum UnknownStep {
 #[serde(deny_unknown_fields, expecting = "nothing, as in `outside-cri: {}`")]
 pub struct OutsideCriStep {}
 
+/// A container by its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a container such as `{container: c}`"
+)]
+pub struct ContainerRef {
+    /// Which container.
+    pub container: String,
+}
+
+/// Stop the runtime and start it again, by the user's commands. The event stream is given up
+/// before, and a new one is proven live after.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "nothing, as in `restart-runtime: {}`"
+)]
+pub struct RestartRuntimeStep {}
+
 /// Take steps as another client would, whose calls have a connection of their own. Lists and
 /// statuses are asked for as ever.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -34,7 +34,8 @@ use serde::{Deserialize, Serialize};
 use crate::outcome::Levels;
 
 pub use beside::{
-    AnotherClientStep, AsideStep, ExecStep, ImageStep, OutsideCriStep, StepClockStep, UnknownStep,
+    AnotherClientStep, AsideStep, ContainerRef, ExecStep, ImageStep, OutsideCriStep,
+    RestartRuntimeStep, StepClockStep, UnknownStep,
 };
 pub use claim::{
     KeepsCheck, LatencyCheck, MessageSizeCheck, SandboxStateCheck, SandboxWord, ShownCheck,
@@ -97,6 +98,14 @@ pub struct Case {
     /// The file's text.
     #[serde(skip)]
     pub definition: String,
+}
+
+impl Case {
+    /// Whether it stops the runtime.
+    #[must_use]
+    pub fn restarts_runtime(&self) -> bool {
+        self.needs.contains(&Need::RuntimeRestart)
+    }
 }
 
 /// How large a run has to be to take a case along.
@@ -165,6 +174,8 @@ pub enum Need {
     OutsideCri,
     /// The user has a runtime handler whose low-level runtime dies on demand.
     FaultyHandler,
+    /// The user has commands that stop and start the runtime, and allows that.
+    RuntimeRestart,
 }
 
 /// A situation that a case provokes. Without it the case is inconclusive.

@@ -10,8 +10,9 @@ use super::subscriptions::{
     AwaitEndStep, Branch, PromptStep, QuietStep, SubscribeStep, SubscriptionStep, UnsubscribeStep,
 };
 use super::{
-    AnotherClientStep, AsideStep, ExecStep, FiltersStep, ImageStep, MeanwhileStep, OnEventStep,
-    OutsideCriStep, StepClockStep, StopSignal, UnknownStep, WorkloadSpec, duration, event,
+    AnotherClientStep, AsideStep, ContainerRef, ExecStep, FiltersStep, ImageStep, MeanwhileStep,
+    OnEventStep, OutsideCriStep, RestartRuntimeStep, StepClockStep, StopSignal, UnknownStep,
+    WorkloadSpec, duration, event,
 };
 use crate::history::{EventKind, Flaw};
 
@@ -38,6 +39,8 @@ pub enum Step {
     RemoveSandbox(SandboxRef),
     /// Kill a sandbox's own process from the host.
     KillSandbox(SandboxRef),
+    /// Kill a container's process from the host.
+    Kill(ContainerRef),
     /// Wait until an event has arrived.
     Await(AwaitStep),
     /// Look on the host whether a container's process is gone, which it must be.
@@ -84,6 +87,8 @@ pub enum Step {
     StepClock(StepClockStep),
     /// Let a container live that is not made through the CRI.
     OutsideCri(OutsideCriStep),
+    /// Stop the runtime and start it again.
+    RestartRuntime(RestartRuntimeStep),
     /// Do some steps several times.
     Repeat(RepeatStep),
 }

@@ -93,6 +93,7 @@ bad_cases! {
     only_a_comment
     oom_without_memory_limits
     outside_cri_without_a_need
+    restart_without_a_need
     repeat_out_of_bounds
     repeat_with_two_counts
     repeat_within_repeats
@@ -314,7 +315,7 @@ fn check_case_with(step: &str, workload: &str, check: &str) {
         "id: ORD-01\ntitle: A claim.\nwhy: Someone is harmed.\nsources: [the CRI]\n\
          levels: {{cache: must, hint: may}}\n\
          needs: [memory-limit, host-pid, handlers, clock-steps, outside-cri, \
-         faulty-handler]\n\
+         faulty-handler, runtime-restart]\n\
          exclusive: true\nsteps:\n  \
          - sandbox: {{as: pod}}\n  - create: {{as: c, in: pod, workload: {{exit: {{code: 0}}}}}}\n  \
          - create: {{as: d, in: pod, memory-mib: 16, workload: {workload}}}\n  \
@@ -333,7 +334,7 @@ fn the_vocabulary_of_the_readme_is_right() {
         "never: {of: c, event: deleted}",
     );
     let (steps, workloads, checks) = (rows("## Steps"), rows("## Workloads"), rows("## Expect"));
-    assert_eq!((steps.len(), workloads.len(), checks.len()), (33, 14, 35));
+    assert_eq!((steps.len(), workloads.len(), checks.len()), (35, 14, 35));
     for words in steps {
         let step = words.replace("as: ", "as: another-").replace('…', step);
         check_case_with(&step, workload, check);

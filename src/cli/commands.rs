@@ -16,7 +16,7 @@ use super::{Fault, chain, mistaken, proof, reports, target};
 use crate::case::Tier;
 use crate::catalogue::Catalogue;
 use crate::cri::{Client, Endpoint};
-use crate::drive::{self, Caller, Sabotage, TeardownPolicy};
+use crate::drive::{self, Caller, Disruption, Sabotage, TeardownPolicy};
 use crate::files::Draft;
 use crate::history::RunId;
 use crate::history::codec::StreamDecoder;
@@ -278,6 +278,7 @@ fn options(args: &RunArgs, tested: Tested) -> RunOptions {
         cgroup_parent: args.cgroup_parent.clone(),
         allow_kubelet: args.allow.contains(&AllowArg::Kubelet),
         allow_clock_steps: args.allow.contains(&AllowArg::ClockSteps),
+        disruption: disruption(&args.allow),
         fail_fast: args.fail_fast,
         teardown: if args.keep {
             TeardownPolicy::KeepFailed
@@ -289,6 +290,16 @@ fn options(args: &RunArgs, tested: Tested) -> RunOptions {
             verdict_of: args.panic_judging.clone(),
             hold_up: None,
         },
+    }
+}
+
+fn disruption(allowed: &[AllowArg]) -> Disruption {
+    if allowed.contains(&AllowArg::DisruptionWithForeignPods) {
+        Disruption::AllowedWithForeignPods
+    } else if allowed.contains(&AllowArg::Disruption) {
+        Disruption::Allowed
+    } else {
+        Disruption::Forbidden
     }
 }
 

@@ -9,9 +9,9 @@ use tokio::time::Instant;
 use super::caller::Caller;
 use super::case_run::CaseRunner;
 use super::scope::Scope;
-use super::steps::{Abort, bound_container, bound_sandbox, failed, unbound};
+use super::steps::{Abort, bound_container, failed, unbound};
 use crate::case::{
-    AnotherClientStep, AsideStep, CreateStep, ExecStep, GoneStep, ImageName, ImageStep, SandboxRef,
+    AnotherClientStep, AsideStep, CreateStep, ExecStep, GoneStep, ImageName, ImageStep,
     SandboxStep, Terms, UnknownStep,
 };
 use crate::history::{
@@ -247,18 +247,18 @@ impl CaseRunner {
         let _ = self.caller_in(scope).call(Some(self.run), request).await;
     }
 
-    /// Kills a sandbox's own process, which only what this case has made can be.
-    pub(super) async fn kill_sandbox(&self, step: &SandboxRef, scope: &Scope) -> Result<(), Abort> {
-        let sandbox = bound_sandbox(scope, &step.sandbox)?;
-        let options = self.session().options();
+    /// Kills the process of a sandbox or a container, which this case has made.
+    pub(super) async fn kill(&self, name: &str, scope: &Scope) -> Result<(), Abort> {
+        let id = scope.subject(name).ok_or_else(|| unbound(name))?;
+        let kernel = &self.session().options().kernel;
         let bound = self.session().stretched(limits::KILL_WAIT);
-        let killed = options
-            .kernel
-            .kill_process_of(sandbox.as_str(), bound)
-            .await;
+        let killed = kernel.kill_process_of(id.as_str(), bound).await;
         let pid = killed.map_err(|fault| Abort::Inconclusive(fault.to_string()))?;
-        let wanted = format!("the end of {}'s process {pid}, killed", step.sandbox);
-        self.waited(wanted, true, bound);
+        self.waited(
+            format!("the end of {name}'s process {pid}, killed"),
+            true,
+            bound,
+        );
         Ok(())
     }
 

@@ -16,6 +16,7 @@ mod pod_cgroup;
 mod reading;
 mod relist;
 mod relister;
+mod restart;
 mod scope;
 mod session;
 mod steps;
@@ -28,6 +29,7 @@ pub use heartbeat::Heartbeat;
 pub use offers::Offered;
 pub use relist::Relists;
 pub use relister::{Relist, RelistFault, Relister};
+pub use restart::{Disruption, RuntimeCommands};
 pub use session::{
     KUBELET_LABELS, NAMESPACE, PROCESS_LABEL, RUN_LABEL, Sabotage, Session, SessionOptions,
     run_labels,

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::restart::RuntimeCommands;
 use super::session::Session;
 use super::stream_error::StreamError;
 use crate::case::Need;
@@ -36,6 +37,8 @@ pub struct Offered {
     pub outside_cri: Option<String>,
     /// The runtime handler whose low-level runtime dies on demand.
     pub faulty_handler: Option<String>,
+    /// The commands for a shell that stop and start the runtime.
+    pub runtime_commands: Option<RuntimeCommands>,
 }
 
 /// What a container showed that was stopped, with a stop signal of its own.
@@ -65,6 +68,7 @@ impl Session {
                 Need::ContainerPid => self.lack_of_container_processes().await,
                 Need::OutsideCri => self.lack_of_outsiders(),
                 Need::FaultyHandler => self.lack_of_faults(),
+                Need::RuntimeRestart => self.lack_of_restarts().await,
                 Need::CorePipe => lack_of_core_pipe(self.options().kernel.core_pattern()),
                 Need::MemoryLimit => self.lack_of_counts(),
                 Need::ClockSteps => self.lack_of_clock_steps(),

@@ -108,7 +108,7 @@ mod tests {
     fn a_sandbox_without_a_process_is_reported_with_what_gives_it_one() {
         let missing = CgroupError::from(ProcessError::Missing("beef".to_owned()));
         let text = explain_lack(&missing.to_string());
-        let cause = "began: no process of this host is in a cgroup of sandbox beef. Run";
+        let cause = "began: no process of this host is in a cgroup of beef. Run";
         for part in [cause, "as root", "for CRI-O set `drop_infra_ctr = false`"] {
             assert!(text.contains(part), "{text}");
         }

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
 use super::offers::{Lacks, Offered};
+use super::restart::Disruption;
 use super::stream_error::{StreamError, stream_ended};
 use crate::cri::{Endpoint, Subscription};
 use crate::history::{
@@ -73,6 +74,8 @@ pub struct SessionOptions {
     pub kernel: Kernel,
     /// Whether the host's wall clock may be set.
     pub allow_clock_steps: bool,
+    /// Whether cases may stop the runtime.
+    pub disruption: Disruption,
     /// Where this suite shall fail.
     pub sabotage: Sabotage,
 }

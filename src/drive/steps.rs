@@ -71,7 +71,8 @@ impl CaseRunner {
                 let remove = Request::RemoveSandbox(sandbox);
                 self.must(remove, scope).await.map(drop)
             }
-            Step::KillSandbox(step) => self.kill_sandbox(step, scope).await,
+            Step::KillSandbox(step) => self.kill(&step.sandbox, scope).await,
+            Step::Kill(step) => self.kill(&step.container, scope).await,
             Step::Gone(step) => self.gone(step, scope).await,
             Step::Await(step) => self.await_event(step, scope).await,
             Step::Relist(step) => {
@@ -101,6 +102,7 @@ impl CaseRunner {
             Step::AnotherClient(step) => self.another_client(step, scope).await,
             Step::StepClock(step) => self.step_clock(step, scope).await,
             Step::OutsideCri(_) => self.live_outside_cri().await,
+            Step::RestartRuntime(_) => self.restart_runtime().await,
             Step::Repeat(step) => self.repeat(step, scope).await,
         }
     }

@@ -94,6 +94,12 @@ pub async fn sweep(
     // What the runtime does not list any more, or never has; but nothing of what is kept.
     if run.is_some() && (keep.is_empty() || containers.is_some()) {
         removed.extend(caller.made());
+    }
+    if keep.is_empty() || containers.is_some() {
+        removed.extend(kernel.monitored(|owner| match run {
+            Some(run) => run.as_str() == owner.run(),
+            None => !host::is_alive(owner.process()),
+        }));
         let kept = Ids::of(keep, listed, |_| false);
         removed.retain(|id| !kept.removed.contains(id));
     }

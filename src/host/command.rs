@@ -3,15 +3,17 @@
 //! A command has a process group of its own and a variable in its environment that no other has,
 //! which all that it begins inherits: what it leaves there is killed, and so is all of it when its
 //! time is over or nobody waits for it any more. Only what has cleared its environment and left the
-//! group lives on.
+//! group lives on. A command that starts a runtime is the exception: what it leaves lives on.
 
-use std::io::{self, PipeReader, Read};
+use std::fs::File;
+use std::io::{self, PipeReader, Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 
@@ -83,6 +85,37 @@ pub(super) async fn run(command: &str, bound: Duration) -> Result<(), CommandErr
     let status = running.end()?;
     let output = watched.output.text();
     match watched.ended {
+        false => Err(CommandError::Slow { bound, output }),
+        true if status.success() => Ok(()),
+        true => Err(CommandError::Failed { status, output }),
+    }
+}
+
+/// Runs a command by a shell that starts something, so long at most, and waits for its own end.
+/// What it has started by then lives on; if its time is over, all of its process group is killed.
+pub(super) async fn start(command: &str, bound: Duration) -> Result<(), CommandError> {
+    // No pipe, which would break under what lives on when we end.
+    let output = memfd_create("output", MemfdFlags::CLOEXEC).map_err(io::Error::from)?;
+    let output = File::from(output);
+    let mut child = Command::new("sh")
+        .args(["-c", command])
+        .stdin(Stdio::null())
+        .stdout(output.try_clone()?)
+        .stderr(output.try_clone()?)
+        .process_group(0)
+        .spawn()?;
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let group = group.ok_or(io::Error::from(io::ErrorKind::NotFound))?;
+    let handle = pidfd_open(group, PidfdFlags::empty()).map_err(io::Error::from)?;
+    let waiting = tokio::task::spawn_blocking(move || has_ended(&handle, bound));
+    let ended = waiting.await.map_err(io::Error::from)??;
+    if !ended {
+        // There is none if all of it has ended just now.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    let status = child.wait()?;
+    let output = Tail::of_file(&output)?.text();
+    match ended {
         false => Err(CommandError::Slow { bound, output }),
         true if status.success() => Ok(()),
         true => Err(CommandError::Failed { status, output }),
@@ -206,6 +239,14 @@ fn watch(handle: &OwnedFd, mut output: PipeReader, bound: Duration) -> io::Resul
 }
 
 impl Tail {
+    fn of_file(mut file: &File) -> io::Result<Self> {
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(OUTPUT_BYTES as u64)))?;
+        let mut tail = Vec::new();
+        file.take(OUTPUT_BYTES as u64).read_to_end(&mut tail)?;
+        Ok(Self(tail))
+    }
+
     /// Reads once; says whether there may be more.
     fn take(&mut self, output: &mut PipeReader) -> io::Result<bool> {
         let mut read = [0; 1024];
@@ -316,6 +357,43 @@ mod tests {
     fn a_command_that_says_more_than_anybody_reads_has_its_time_and_no_more() {
         let told = told("yes", Duration::from_millis(200)).unwrap_err();
         assert!(told.starts_with("it had not ended within 200ms"), "{told}");
+    }
+
+    fn started(command: &str, bound: Duration) -> Result<(), String> {
+        let reactor = Reactor::real().unwrap();
+        let ran = reactor.runtime().block_on(start(command, bound));
+        ran.map_err(|fault| fault.to_string())
+    }
+
+    #[test]
+    fn what_is_started_lives_on_and_can_still_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let (go, went) = (folder.path().join("go"), folder.path().join("went"));
+        let daemon = format!(
+            "{{ while ! [ -e {} ]; do sleep 0.01; done; echo output && echo $$ >{}; }} &",
+            go.display(),
+            went.display()
+        );
+        assert_eq!(started(&daemon, LONG), Ok(()));
+        std::fs::write(go, "").unwrap();
+        let began = now();
+        while !went.exists() {
+            assert!(elapsed(began) < LONG, "it has not lived on");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn what_does_not_start_says_why() {
+        let told = started("echo no unit >&2; exit 5", LONG).unwrap_err();
+        assert_eq!(told, "it ended with exit status: 5, and said: no unit");
+        let folder = tempfile::tempdir().unwrap();
+        let pid = folder.path().join("pid");
+        let in_front = format!("echo serving; echo $$ >{}; exec sleep 600", pid.display());
+        let told = started(&in_front, Duration::from_millis(500)).unwrap_err();
+        let expected = "it had not ended within 500ms, and was killed, and said: serving";
+        assert_eq!(told, expected);
+        await_end(&pid);
     }
 
     #[test]

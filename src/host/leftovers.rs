@@ -5,19 +5,22 @@
 //! other container has the same. What only looks alike is left alone.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::cgroup::{Hierarchies, words};
+use super::owner::Owner;
 use super::process::{SHORTEST_ID, has_program};
 
 /// Where the kernel shows its processes.
 const PROC: &str = "/proc";
+/// CRI-O's monitor of a container.
+const MONITOR: &str = "conmon";
 
 /// A process that has outlived what it belongs to, and a hold on it.
 #[derive(Debug)]
@@ -25,12 +28,12 @@ pub struct Leftover {
     pid: Pid,
     handle: OwnedFd,
     program: String,
-    owner: Owner,
+    belongs: Belongs,
 }
 
 /// What shows to whom a process belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Owner {
+struct Belongs {
     id: String,
     /// The cgroup whose name has the id, or the command line.
     seen_in: String,
@@ -51,7 +54,7 @@ impl Leftover {
 
 impl fmt::Display for Leftover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Owner { id, seen_in } = &self.owner;
+        let Belongs { id, seen_in } = &self.belongs;
         let (pid, program) = (self.pid.as_raw_nonzero(), &self.program);
         write!(f, "process {pid} ({program}) of {id}, as {seen_in} shows")
     }
@@ -95,19 +98,19 @@ fn find_in(proc: &Path, ids: &BTreeSet<String>) -> Vec<Leftover> {
 /// again harms nobody.
 fn hold(proc: &Path, pid: Pid, ids: &BTreeSet<&str>) -> Option<Leftover> {
     let own = proc.join(pid.as_raw_nonzero().to_string());
-    owner(&own, ids)?;
+    belongs(&own, ids)?;
     let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-    let owner = owner(&own, ids)?;
+    let belongs = belongs(&own, ids)?;
     let program = std::fs::read_to_string(own.join("comm")).unwrap_or_default();
     Some(Leftover {
         pid,
         handle,
         program: program.trim().to_owned(),
-        owner,
+        belongs,
     })
 }
 
-fn owner(process: &Path, ids: &BTreeSet<&str>) -> Option<Owner> {
+fn belongs(process: &Path, ids: &BTreeSet<&str>) -> Option<Belongs> {
     if !has_program(process) {
         return None;
     }
@@ -119,39 +122,99 @@ fn owner(process: &Path, ids: &BTreeSet<&str>) -> Option<Owner> {
 }
 
 /// By the lines of `/proc/PID/cgroup`: a number, controllers and a path.
-fn by_cgroup(cgroups: &str, ids: &BTreeSet<&str>) -> Option<Owner> {
+fn by_cgroup(cgroups: &str, ids: &BTreeSet<&str>) -> Option<Belongs> {
     cgroups.lines().find_map(|line| {
         let path = line.splitn(3, ':').nth(2)?;
         let id = words(path).find(|word| ids.contains(word))?;
-        Some(Owner {
+        Some(Belongs {
             id: id.to_owned(),
             seen_in: format!("its cgroup {path}"),
         })
     })
 }
 
-/// By a command line whose arguments end with NUL each: a shim of containerd's CRI, or a monitor of
-/// CRI-O's.
-fn by_command(command: &str, ids: &BTreeSet<&str>) -> Option<Owner> {
-    let mut arguments = command.split('\0');
-    let program = PathBuf::from(arguments.next()?);
-    let program = program.file_name().and_then(OsStr::to_str)?;
-    let arguments: Vec<&str> = arguments.collect();
-    let after = |name: &str| {
-        let mut pairs = arguments.windows(2);
-        pairs.find_map(|pair| (pair[0] == name).then_some(pair[1]))
-    };
-    let id = if program.starts_with("containerd-shim") {
-        after("-id").filter(|_| after("-namespace") == Some("k8s.io"))
-    } else if program == "conmon" {
-        after("-c")
+/// By a command line: a shim of containerd's CRI, a monitor of CRI-O's, or a low-level runtime that
+/// creates the container.
+fn by_command(command: &str, ids: &BTreeSet<&str>) -> Option<Belongs> {
+    let command = CommandLine::parse(command)?;
+    let id = if command.program.starts_with("containerd-shim") {
+        let is_cris = command.after("-namespace") == Some("k8s.io");
+        command.after("-id").filter(|_| is_cris)
+    } else if command.program == MONITOR {
+        command.after("-c")
     } else {
-        None
+        command.creates()
     }?;
-    ids.contains(id).then(|| Owner {
+    ids.contains(id).then(|| Belongs {
         id: id.to_owned(),
         seen_in: "its command line".to_owned(),
     })
+}
+
+/// The ids of containers that CRI-O's monitors were started for with a log of these runs: those of
+/// a creation under way when CRI-O was killed are listed nowhere.
+pub(super) fn monitored(is_ours: impl Fn(&Owner) -> bool) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(PROC).into_iter().flatten();
+    let processes = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let commands = processes
+        .filter(|process| is_equal(process))
+        .map(|process| {
+            let command = std::fs::read(process.join("cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&command).into_owned()
+        });
+    let ids = commands.filter_map(|command| monitored_by(&command, &is_ours));
+    ids.collect()
+}
+
+/// The container that a monitor's command line names, if its log is of these runs.
+fn monitored_by(command: &str, is_ours: impl Fn(&Owner) -> bool) -> Option<String> {
+    let command = CommandLine::parse(command).filter(|it| it.program == MONITOR)?;
+    let mut folders = Path::new(command.after("-l")?).iter();
+    let is_log_of_ours = folders.any(|name| {
+        let owner = name.to_str().and_then(Owner::in_name);
+        owner.is_some_and(|owner| is_ours(&owner))
+    });
+    let id = command.after("-c").filter(|id| id.len() >= SHORTEST_ID)?;
+    is_log_of_ours.then(|| id.to_owned())
+}
+
+/// Whether the process of this folder of `/proc` has our user and PID namespace, and may so end all
+/// that we may: another could name somebody else's container, to have us end that.
+fn is_equal(process: &Path) -> bool {
+    let namespace = |process: &Path| std::fs::read_link(process.join("ns/pid")).ok();
+    let same_user = std::fs::metadata(process)
+        .is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw());
+    let own = namespace(&Path::new(PROC).join("self"));
+    same_user && own.is_some() && namespace(process) == own
+}
+
+/// A process's command line.
+struct CommandLine<'a> {
+    program: &'a str,
+    arguments: Vec<&'a str>,
+}
+
+impl<'a> CommandLine<'a> {
+    /// From `/proc/PID/cmdline`: each argument ends with NUL.
+    fn parse(text: &'a str) -> Option<Self> {
+        let text = text.strip_suffix('\0').unwrap_or(text);
+        let mut words = text.split('\0');
+        let program = Path::new(words.next()?).file_name()?.to_str()?;
+        let arguments = words.collect();
+        Some(Self { program, arguments })
+    }
+
+    /// The argument after this one.
+    fn after(&self, name: &str) -> Option<&'a str> {
+        let mut pairs = self.arguments.windows(2);
+        pairs.find_map(|pair| (pair[0] == name).then_some(pair[1]))
+    }
+
+    /// What a low-level runtime creates: the last argument of `runc … create … ID`.
+    fn creates(&self) -> Option<&'a str> {
+        let creates = self.arguments.contains(&"create");
+        self.arguments.last().copied().filter(|_| creates)
+    }
 }
 
 #[cfg(test)]
@@ -209,8 +272,52 @@ mod tests {
         assert!(!of(&[shim, "-namespace", "moby", "-id", ID]));
         assert!(!of(&[shim, "-namespace", "k8s.io", "-address", ID]));
         assert!(!of(&["/usr/bin/tail", "-namespace", "k8s.io", "-id", ID]));
+        assert!(of(&[
+            "/usr/bin/crun",
+            "--root",
+            "/r",
+            "create",
+            "--bundle",
+            "/b",
+            ID
+        ]));
+        assert!(!of(&[
+            "/usr/bin/crun",
+            "--root",
+            "/r",
+            "create",
+            "--bundle",
+            ID,
+            OTHER
+        ]));
+        assert!(!of(&["/usr/bin/crun", "--root", "/r", "state", ID]));
         assert!(!of(&["crictl", "-c", ID]));
         assert!(!of(&[""]));
+    }
+
+    #[test]
+    fn a_monitor_is_of_the_run_that_its_log_is_of() {
+        let of = |program: &str, log: &str, id: &str| {
+            let command = [program, "-b", "/run/bundle", "-c", id, "-l", log, ""].join("\0");
+            monitored_by(&command, |owner| owner.run() == "this-run")
+        };
+        let log = "/var/log/cri-event-conformance-this-run.12-345/pod_c_0.log";
+        assert_eq!(of("/usr/bin/conmon", log, ID).as_deref(), Some(ID));
+        let other = "/var/log/cri-event-conformance-other-run.12-345/pod_c_0.log";
+        for (program, log, id) in [
+            ("conmon", other, ID),
+            ("conmon", "/var/log/pods/pod_c_0.log", ID),
+            ("conmon", log, "short"),
+            ("tail", log, ID),
+        ] {
+            assert_eq!(of(program, log, id), None, "{program} {log} {id}");
+        }
+    }
+
+    #[test]
+    fn a_process_of_ours_is_equal_to_us_and_one_that_is_gone_is_not() {
+        assert!(is_equal(&Path::new(PROC).join("self")));
+        assert!(!is_equal(&Path::new(PROC).join("0")));
     }
 
     /// A process that waits, and is shown in a `/proc` of the test's own, in this cgroup.

@@ -109,8 +109,7 @@ impl LogDirectory {
     /// The log directory at a path; none if no run of this user can have made it.
     fn at(path: PathBuf) -> Option<Self> {
         let name = path.file_name().and_then(OsStr::to_str)?;
-        let (run, process) = name.strip_prefix(PREFIX)?.split_once('.')?;
-        let owner = Owner::parse(run, process)?;
+        let owner = Owner::in_name(name)?;
         let found = fs::symlink_metadata(&path).ok()?;
         let ours = found.is_dir() && found.uid() == rustix::process::geteuid().as_raw();
         ours.then_some(Self { path, owner })

@@ -13,6 +13,7 @@ mod logs;
 mod owner;
 mod process;
 mod slice;
+mod stopped_runtime;
 
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
@@ -35,6 +36,7 @@ pub use logs::{LogDirectory, LogDirectoryError};
 pub use owner::Owner;
 pub use process::ProcessError;
 pub use slice::SliceError;
+pub use stopped_runtime::start_stopped_runtime;
 
 use crate::history::{Host, HostInstant, RunId};
 
@@ -52,10 +54,14 @@ pub enum Kernel {
 pub trait Simulation: fmt::Debug + Send + Sync {
     /// How many processes it has killed for their memory.
     fn oom_kills(&self) -> u64;
-    /// Kills a sandbox's own process; says whether there was one.
-    fn kill_sandbox(&self, id: &str) -> bool;
+    /// Kills the process of a sandbox or a container; says whether there was one.
+    fn kill(&self, id: &str) -> bool;
     /// A container lives and is removed that was not made through the CRI.
     fn live_outside_cri(&self);
+    /// Ends the runtime's own process, and no container's.
+    fn stop_runtime(&self);
+    /// Starts it again.
+    fn start_runtime(&self);
     /// Whether a container's process is there.
     fn runs(&self, id: &str) -> bool;
 }
@@ -80,7 +86,7 @@ impl Kernel {
     /// If it is not, with what is in the way.
     pub fn finds_process_of(&self, sandbox: &str) -> Result<(), ProcessError> {
         match self {
-            Self::Host => process::of_sandbox(sandbox).map(drop),
+            Self::Host => process::of(sandbox).map(drop),
             Self::Simulated(_) => Ok(()),
         }
     }
@@ -105,6 +111,15 @@ impl Kernel {
         }
     }
 
+    /// The ids of containers that CRI-O's monitors were started for with a log of these runs.
+    #[must_use]
+    pub fn monitored(&self, is_ours: impl Fn(&Owner) -> bool) -> BTreeSet<String> {
+        match self {
+            Self::Host => leftovers::monitored(is_ours),
+            Self::Simulated(_) => BTreeSet::new(),
+        }
+    }
+
     /// Removes the cgroups of containers and sandboxes with these ids in which nothing is.
     pub fn remove_cgroups_of(&self, ids: &BTreeSet<String>) {
         match self {
@@ -124,19 +139,16 @@ impl Kernel {
         }
     }
 
-    /// Kills a sandbox's own process and waits for its end, so long at most; returns its number.
+    /// Kills the process of a sandbox or a container and waits for its end, so long at most;
+    /// returns its number.
     ///
     /// # Errors
     /// As [`finds_process_of`](Self::finds_process_of), or if it does not end.
-    pub async fn kill_process_of(
-        &self,
-        sandbox: &str,
-        bound: Duration,
-    ) -> Result<u32, ProcessError> {
+    pub async fn kill_process_of(&self, id: &str, bound: Duration) -> Result<u32, ProcessError> {
         match self {
-            Self::Host => process::of_sandbox(sandbox)?.kill(bound).await,
-            Self::Simulated(simulated) if simulated.kill_sandbox(sandbox) => Ok(1),
-            Self::Simulated(_) => Err(ProcessError::Missing(sandbox.to_owned())),
+            Self::Host => process::of(id)?.kill(bound).await,
+            Self::Simulated(simulated) if simulated.kill(id) => Ok(1),
+            Self::Simulated(_) => Err(ProcessError::Missing(id.to_owned())),
         }
     }
 
@@ -163,6 +175,47 @@ impl Kernel {
             simulated.live_outside_cri();
         }
         Ok(())
+    }
+
+    /// Stops the runtime by the user's command `stop`, so long at most. Until
+    /// [`Self::start_runtime`] has been called, [`start_stopped_runtime`] starts it by `start`.
+    ///
+    /// # Errors
+    /// If the command cannot be run, fails, or does not end.
+    pub async fn stop_runtime(
+        &self,
+        (stop, start): (&str, &str),
+        bound: Duration,
+    ) -> Result<(), CommandError> {
+        match self {
+            Self::Host => {
+                stopped_runtime::note(Some(start));
+                command::run(stop, bound).await
+            }
+            Self::Simulated(simulated) => {
+                simulated.stop_runtime();
+                Ok(())
+            }
+        }
+    }
+
+    /// Starts the runtime by the user's command, so long at most, and lets live on what that has
+    /// started.
+    ///
+    /// # Errors
+    /// If the command cannot be run, fails, or does not end.
+    pub async fn start_runtime(&self, command: &str, bound: Duration) -> Result<(), CommandError> {
+        match self {
+            Self::Host => {
+                let started = command::start(command, bound).await;
+                stopped_runtime::note(None);
+                started
+            }
+            Self::Simulated(simulated) => {
+                simulated.start_runtime();
+                Ok(())
+            }
+        }
     }
 
     /// A kubelet that lives on it; none if none can be seen, or if it is simulated.
@@ -204,7 +257,7 @@ impl Kernel {
     pub fn suits_pod_cgroups(&self, sandbox: &str) -> Result<(), CgroupError> {
         match self {
             Self::Host => {
-                let held = process::of_sandbox(sandbox)?;
+                let held = process::of(sandbox)?;
                 Hierarchies::of_host()?.suit(held.number(), &held.cgroups())
             }
             Self::Simulated(_) => Ok(()),
@@ -229,7 +282,7 @@ impl Kernel {
     pub fn is_in_cgroup(&self, cgroup: &PodCgroup, sandbox: &str) -> Result<(), CgroupError> {
         match self {
             Self::Host => {
-                let told = process::of_sandbox(sandbox)?.cgroups();
+                let told = process::of(sandbox)?.cgroups();
                 let is_in = Hierarchies::of_host()?.holds(cgroup, &told);
                 let elsewhere = || CgroupError::Elsewhere(told);
                 is_in.then_some(()).ok_or_else(elsewhere)

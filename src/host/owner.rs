@@ -37,6 +37,12 @@ impl Owner {
         &self.process
     }
 
+    /// The owner from the name of what a run has made; none if no run can have given it.
+    pub(super) fn in_name(name: &str) -> Option<Self> {
+        let (run, process) = name.strip_prefix(PREFIX)?.split_once('.')?;
+        Self::parse(run, process)
+    }
+
     /// The owner from the words of a name; none if no run can have given it.
     pub(super) fn parse(run: &str, process: &str) -> Option<Self> {
         let is_word = |word: &str| {

@@ -1,6 +1,6 @@
-//! The processes of the runtime's sandboxes, as this host's `/proc` shows them.
+//! The processes of the runtime's sandboxes and containers, as this host's `/proc` shows them.
 //!
-//! A process is a sandbox's own if its cgroup bears the sandbox's id, which no other pod has. None
+//! A process is that of a sandbox or container if its cgroup bears the id, which no other has. None
 //! is signalled but through a handle that was opened before that was looked at, so that a number
 //! that is used again harms nobody.
 
@@ -15,25 +15,23 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 /// The shortest id by which a process is killed, in bytes. Those of containerd and CRI-O have 64.
 pub(super) const SHORTEST_ID: usize = 32;
 
-/// Why a sandbox's own process cannot be killed.
+/// Why the process of a sandbox or container cannot be killed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
     /// So short an id stands in the cgroups of others, too.
-    #[error(
-        "`{0}` is too short an id to know a sandbox's process by: {SHORTEST_ID} bytes at least"
-    )]
+    #[error("`{0}` is too short an id to know a process by: {SHORTEST_ID} bytes at least")]
     Vague(String),
     /// Nothing on this host is in its cgroup.
-    #[error("no process of this host is in a cgroup of sandbox {0}")]
+    #[error("no process of this host is in a cgroup of {0}")]
     Missing(String),
     /// More than one process is.
-    #[error("{1} processes of this host are in a cgroup of sandbox {0}")]
+    #[error("{1} processes of this host are in a cgroup of {0}")]
     Several(String, usize),
     /// It has not ended.
     #[error("process {0} was killed and has not ended within {1:?}")]
     Lives(u32, Duration),
     /// What the system said.
-    #[error("look for the process of a sandbox, or kill it: {0}")]
+    #[error("look for the process of a sandbox or container, or kill it: {0}")]
     System(#[from] io::Error),
 }
 
@@ -44,11 +42,11 @@ pub(super) struct Held {
     handle: OwnedFd,
 }
 
-/// The sandbox's own process.
+/// The process of the sandbox or container with this id.
 ///
 /// # Errors
 /// If it is not to be found, or cannot be told from others.
-pub(super) fn of_sandbox(id: &str) -> Result<Held, ProcessError> {
+pub(super) fn of(id: &str) -> Result<Held, ProcessError> {
     if id.len() < SHORTEST_ID {
         return Err(ProcessError::Vague(id.to_owned()));
     }
@@ -75,7 +73,7 @@ pub(super) fn of_sandbox(id: &str) -> Result<Held, ProcessError> {
 /// # Errors
 /// If it is not to be found out.
 pub(super) fn is_there(id: &str) -> Result<bool, ProcessError> {
-    match of_sandbox(id) {
+    match of(id) {
         Ok(_) | Err(ProcessError::Several(..)) => Ok(true),
         Err(ProcessError::Missing(_)) => Ok(false),
         Err(fault) => Err(fault),
@@ -164,7 +162,7 @@ mod tests {
 
     #[test]
     fn no_process_is_that_of_a_sandbox_that_is_not_there() {
-        let missing = of_sandbox("no-sandbox-has-such-an-id-at-all").unwrap_err();
+        let missing = of("no-sandbox-has-such-an-id-at-all").unwrap_err();
         assert!(matches!(missing, ProcessError::Missing(_)), "{missing}");
         assert!(!is_there("no-sandbox-has-such-an-id-at-all").unwrap());
     }
@@ -172,7 +170,7 @@ mod tests {
     #[test]
     fn an_id_that_others_may_bear_kills_nobody() {
         for id in ["", "a", "no-sandbox-has-such-an-id-at-al"] {
-            let vague = of_sandbox(id).unwrap_err();
+            let vague = of(id).unwrap_err();
             assert!(matches!(vague, ProcessError::Vague(_)), "{vague}");
             assert!(is_there(id).is_err(), "{id}");
         }

@@ -269,6 +269,8 @@ pub struct Behaviour {
     pub exit_notice: ExitNotice,
     /// What becomes of exits while the runtime was down.
     pub restart: Restart,
+    /// Whether exits of what ran while the runtime was down are not noticed afterwards.
+    pub loses_monitors: bool,
     /// The part of a grace period that is waited for, in percent.
     pub grace_percent: u32,
     /// How long what has been removed is still listed.
@@ -342,6 +344,7 @@ impl Default for Behaviour {
             reports_containers: true,
             exit_notice: ExitNotice::default(),
             restart: Restart::default(),
+            loses_monitors: false,
             grace_percent: 100,
             forgets_after: Duration::ZERO,
             notices_sandbox_deaths: true,

@@ -362,6 +362,14 @@ impl Machine {
         }
     }
 
+    /// After a restart, of a behaviour that watches only what it has started itself.
+    pub(super) fn lose_monitors(&mut self) {
+        if self.behaviour.loses_monitors {
+            let running = self.containers.iter().filter(|(_, it)| it.life.is_some());
+            self.unwatched = running.map(|(id, _)| id.clone()).collect();
+        }
+    }
+
     pub(super) fn container_status(&self, id: &ContainerId) -> Result<Reply, CallFault> {
         let containers = [&self.containers, &self.leaving];
         match containers.iter().find_map(|some| some.get(id)) {

@@ -62,13 +62,12 @@ impl Model {
 
     /// Stops the daemon, and leaves its containers running.
     pub fn stop_daemon(&self) {
-        self.shared.with(|machine| machine.stop_daemon(host::now()));
+        self.shared.stop_runtime();
     }
 
     /// Starts the daemon again.
     pub fn start_daemon(&self) {
-        self.shared
-            .with(|machine| machine.start_daemon(host::now()));
+        self.shared.start_runtime();
     }
 }
 
@@ -98,9 +97,20 @@ impl Simulation for Shared {
         self.machine().oom_kills()
     }
 
-    fn kill_sandbox(&self, id: &str) -> bool {
-        let id = SandboxId::from(id);
-        self.with(|machine| machine.kill_sandbox(host::now(), &id))
+    fn kill(&self, id: &str) -> bool {
+        let (sandbox, container) = (SandboxId::from(id), ContainerId::from(id));
+        self.with(|machine| {
+            let now = host::now();
+            machine.kill_sandbox(now, &sandbox) || machine.kill_container(now, &container)
+        })
+    }
+
+    fn stop_runtime(&self) {
+        self.with(|machine| machine.stop_daemon(host::now()));
+    }
+
+    fn start_runtime(&self) {
+        self.with(|machine| machine.start_daemon(host::now()));
     }
 
     fn live_outside_cri(&self) {

@@ -36,6 +36,8 @@ pub struct Machine {
     pub(super) random: Random,
     pub(super) made: u64,
     pub(super) agenda: Agenda<Deed>,
+    /// What ran when the daemon was started again, if it watches only what it has started itself.
+    pub(super) unwatched: BTreeSet<ContainerId>,
     /// Whether the daemon runs; containers live without it.
     up: bool,
     /// How often the daemon was stopped: what it had in mind is gone then.
@@ -102,6 +104,7 @@ impl Machine {
             random: Random::new(seed),
             made: 0,
             agenda: Agenda::default(),
+            unwatched: BTreeSet::new(),
             up: true,
             life: 0,
             images,
@@ -161,12 +164,12 @@ impl Machine {
     }
 
     /// A process ends by itself: the daemon notices as it does.
-    fn exit(&mut self, container: ContainerId, end: End) {
+    pub(super) fn exit(&mut self, container: ContainerId, end: End) {
         if !self.end_process(&container, end) {
             return;
         }
         match self.behaviour.exit_notice {
-            _ if !self.up => {}
+            _ if !self.up || self.unwatched.contains(&container) => {}
             ExitNotice::AtEndOfOutput if self.output_is_open(&container) => {}
             ExitNotice::AtOnce | ExitNotice::AtEndOfOutput => self.notice(&container, true),
             ExitNotice::Late(after) => {
@@ -407,6 +410,7 @@ impl Machine {
         self.advance(now);
         self.up = true;
         self.find_exits();
+        self.lose_monitors();
     }
 
     /// Tells an event about a container, or about a sandbox under its own id, to all who listen.

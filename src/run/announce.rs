@@ -3,13 +3,20 @@
 use std::sync::Arc;
 
 use super::RunOptions;
+use crate::drive::RuntimeCommands;
 use crate::history::{Audience, ExpectationFile, PlannedCase, PlannedExecution, RunInfo, RunPlan};
 use crate::oracle::Invariant;
 use crate::plan::Planned;
 use crate::{report, terminal};
 
 /// Says what is about to be tested.
-pub(super) fn announce(info: &RunInfo, plan: &RunPlan, no_events: Option<&str>, simulated: bool) {
+pub(super) fn announce(
+    info: &RunInfo,
+    plan: &RunPlan,
+    no_events: Option<&str>,
+    restarts: Option<&RuntimeCommands>,
+    simulated: bool,
+) {
     let runtime = &info.runtime;
     let how = if simulated {
         ", in this process, in simulated time".to_owned()
@@ -27,6 +34,12 @@ pub(super) fn announce(info: &RunInfo, plan: &RunPlan, no_events: Option<&str>, 
         terminal::say(&format!(
             "{}\nonly cases that judge a runtime without events are run, all others are skipped",
             report::printable(reason)
+        ));
+    }
+    if let Some(commands) = restarts {
+        terminal::say(&format!(
+            "at its end the run stops the runtime by `{}` and starts it by `{}`",
+            commands.stop, commands.start
         ));
     }
     let foreign_pods = plan.foreign_pods;

@@ -51,6 +51,11 @@ pub(super) fn watch(
         ));
         outputs::remove(&unfinished);
         host::put_clock_right();
+        if let Some(command) = host::start_stopped_runtime() {
+            terminal::say(&format!(
+                "the runtime was stopped; starting it by: {command}"
+            ));
+        }
         std::process::exit(Exit::Undecided as i32);
     });
     Ok(interrupts)

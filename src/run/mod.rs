@@ -33,7 +33,7 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::case::{Case, Requirement, load};
-use crate::drive::{Caller, Offered, Sabotage, Session, TeardownPolicy};
+use crate::drive::{Caller, Disruption, Offered, Sabotage, Session, TeardownPolicy};
 use crate::history::{Body, ExpectationFile, RunEnd, RunId, RunInfo, SandboxId};
 use crate::host::{self, Reactor};
 use crate::limits;
@@ -119,6 +119,8 @@ pub struct RunOptions {
     pub allow_kubelet: bool,
     /// Whether cases may set the host's wall clock.
     pub allow_clock_steps: bool,
+    /// Whether cases may stop the runtime.
+    pub disruption: Disruption,
     /// Start no further case once one has failed.
     pub fail_fast: bool,
     /// What to do with the pods of a failed case.
@@ -311,7 +313,9 @@ fn run_plan(
     let mut plan = announce::plan(options, &planned, &invariants, known.of(&info), found);
     plan.offers = session.offers();
     if shown == Shown::OnConsole {
-        announce::announce(&info, &plan, session.no_events(), reactor.is_simulated());
+        let restarts = session.restarts(planned.iter().map(|planned| &*planned.case));
+        let simulated = reactor.is_simulated();
+        announce::announce(&info, &plan, session.no_events(), restarts, simulated);
     }
     caller.recorder.record(Body::RunPlanned(Arc::new(plan)));
     let session = Arc::new(session);

@@ -11,7 +11,8 @@ use super::{RunError, RunOptions, Stand, Target};
 use crate::case::Need;
 use crate::cri::{Client, ConnectError};
 use crate::drive::{
-    self, Caller, ForeignPods, Offered, Session, SessionOptions, StreamError, SweepError,
+    self, Caller, ForeignPods, Offered, RuntimeCommands, Session, SessionOptions, StreamError,
+    SweepError,
 };
 use crate::history::{Body, CallFault, CgroupDriver, Reply, Request, RunId, RunInfo};
 use crate::host::{Kernel, KubeletProcess, LogDirectoryError};
@@ -174,6 +175,7 @@ pub(super) async fn prepare(
         timeout_percent: options.timeout_percent,
         kernel: kernel.clone(),
         allow_clock_steps: options.allow_clock_steps,
+        disruption: options.disruption,
         sabotage: options.sabotage.clone(),
     };
     let session = Session::new(session_options, caller.clone(), metrics.clone(), stop);
@@ -226,6 +228,12 @@ fn offered(options: &RunOptions, kernel: &Kernel) -> Offered {
         faulty_handler: given
             .faulty_handler
             .or_else(|| Some(model::FAULTY.to_owned())),
+        runtime_commands: given.runtime_commands.or_else(|| {
+            Some(RuntimeCommands {
+                stop: "true".to_owned(),
+                start: "true".to_owned(),
+            })
+        }),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{Format, PrepareError, RunOptions};
 use crate::cri::{self, ConnectError, Endpoint, Listener, SocketError};
-use crate::drive::{Offered, Sabotage, TeardownPolicy};
+use crate::drive::{Disruption, Offered, Sabotage, TeardownPolicy};
 use crate::host::{Kernel, Reactor};
 use crate::limits;
 use crate::model::{Behaviour, Defect, Model, Relay};
@@ -112,6 +112,7 @@ impl RunOptions {
             cgroup_parent: None,
             allow_kubelet: false,
             allow_clock_steps: false,
+            disruption: Disruption::default(),
             fail_fast: false,
             teardown: TeardownPolicy::default(),
             sabotage: Sabotage::default(),

@@ -50,6 +50,33 @@ fn terse_lists_as_libtest_does() {
 }
 
 #[test]
+fn what_restarts_the_runtime_runs_last() {
+    let args = ["-r", "model", "--tier", "full", "RST-07", "STR-01", "TIM-0"];
+    let ended = suite(args).run();
+    let ids = ended
+        .out
+        .lines()
+        .filter_map(|line| line.strip_prefix("test "));
+    let ids: Vec<_> = ids.filter(|line| !line.starts_with("INV-")).collect();
+    assert!(ids.len() > 5, "{ended:#?}");
+    assert!(ids.last().unwrap().starts_with("RST-07"), "{ids:?}");
+}
+
+#[test]
+fn a_unit_is_no_word_for_a_shell() {
+    for unit in ["containerd; reboot", "--help", "$(id)", ""] {
+        let unit = format!("--runtime-unit={unit}");
+        let refused = ["a unit's name has letters"];
+        suite(["-r", "model", &unit]).run().fails(2, &refused);
+    }
+    let alone = ["--runtime-stop-cmd", "true"];
+    let refused = ["--runtime-start-cmd"];
+    suite(["-r", "model", alone[0], alone[1]])
+        .run()
+        .fails(2, &refused);
+}
+
+#[test]
 fn json_tells_what_pretty_does_not() {
     let text = suite(["--list", "--format", "json", "ORD-01"])
         .run()

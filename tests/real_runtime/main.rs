@@ -63,6 +63,7 @@ const TESTS: &[Test] = tests! {
     Own:
         cleanup_removes_what_a_killed_run_left_and_no_run_that_goes_on
         a_runtime_that_is_killed_and_comes_back_is_cleaned_up
+        a_runtime_is_restarted_under_pods_of_others_only_where_that_is_allowed
         a_watch_sees_the_pods_of_others_and_outlives_its_runtime;
     Old:
         a_runtime_without_events_is_told_and_left_clean

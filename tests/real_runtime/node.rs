@@ -189,6 +189,12 @@ impl Node {
         run
     }
 
+    /// The commands for a shell that stop and start the runtime's own process.
+    pub(crate) fn restart_commands(&self) -> [String; 2] {
+        let own = self.own.as_ref().unwrap();
+        ["stop", "start"].map(|verb| format!("'{}' {verb} {}", own.ctl.display(), own.name))
+    }
+
     /// Kills the runtime's own process, not what it runs, and starts it again.
     pub(crate) fn kill_and_restart(&self) {
         let own = self.own.as_ref().unwrap();

@@ -397,6 +397,23 @@ pub(crate) fn a_runtime_that_is_killed_and_comes_back_is_cleaned_up(node: &Node)
     assert!(!ended.out.contains("not removed"), "{ended:#?}");
 }
 
+pub(crate) fn a_runtime_is_restarted_under_pods_of_others_only_where_that_is_allowed(node: &Node) {
+    let [stop, start] = node.restart_commands();
+    let restart = |allowed: &str| {
+        let args = ["RST-07", "--tier", "full", "--allow", allowed];
+        let by = ["--runtime-stop-cmd", &stop, "--runtime-start-cmd", &start];
+        node.suite(&[&args[..], &by].concat()).run()
+    };
+    let refused = restart("disruption").fails(3, &[]);
+    let skipped = "has 1 pods of others";
+    assert!(refused.out.contains(skipped), "{refused:#?}");
+    assert!(!refused.err.contains("stops the runtime"), "{refused:#?}");
+    let ended = restart("disruption-with-foreign-pods");
+    assert!(ended.err.contains("stops the runtime"), "{ended:#?}");
+    passes(&ended);
+    leaves_nothing(node, &run_id(&ended.err));
+}
+
 pub(crate) fn a_runtime_without_events_is_told_and_left_clean(node: &Node) {
     let told = [
         "UNIMPLEMENTED",

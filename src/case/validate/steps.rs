@@ -113,6 +113,7 @@ impl<'a> Walk<'a, '_> {
                 self.resolve(("sandbox", &step.sandbox), Wanted::Sandbox);
             }
             Step::KillSandbox(step) => self.kill_sandbox(step),
+            Step::Kill(step) => self.kill(step),
             Step::Gone(step) => self.gone(step),
             Step::Await(step) => self.wait(step),
             Step::Relist(step) => {
@@ -146,6 +147,7 @@ impl<'a> Walk<'a, '_> {
             Step::AnotherClient(step) => self.steps(&step.steps, round),
             Step::StepClock(step) => self.step_clock(step, round),
             Step::OutsideCri(_) => self.outside_cri(),
+            Step::RestartRuntime(_) => self.restart_runtime(round),
             Step::Repeat(step) => self.repeat(step, round),
         }
     }
@@ -258,14 +260,19 @@ impl<'a> Walk<'a, '_> {
     }
 
     fn resubscribe(&mut self, step: &'a Resubscribe, round: Round) {
+        self.without_listeners(round);
+        if !step.meanwhile.is_empty() {
+            self.list("meanwhile", &step.meanwhile, round);
+        }
+    }
+
+    /// The stream that all cases read is given up.
+    pub(super) fn without_listeners(&mut self, round: Round) {
         self.alone("other cases would miss the events of this moment");
         if round.parallel {
             self.found
                 .object("other rounds would miss the events of this moment")
                 .advise("leave `workers` out of the `repeat`");
-        }
-        if !step.meanwhile.is_empty() {
-            self.list("meanwhile", &step.meanwhile, round);
         }
     }
 
@@ -343,6 +350,7 @@ fn keyword(step: &Step) -> &'static str {
         Step::StopSandbox(_) => "stop-sandbox",
         Step::RemoveSandbox(_) => "remove-sandbox",
         Step::KillSandbox(_) => "kill-sandbox",
+        Step::Kill(_) => "kill",
         Step::Gone(_) => "gone",
         Step::Await(_) => "await",
         Step::Relist(_) => "relist",
@@ -366,6 +374,7 @@ fn keyword(step: &Step) -> &'static str {
         Step::AnotherClient(_) => "another-client",
         Step::StepClock(_) => "step-clock",
         Step::OutsideCri(_) => "outside-cri",
+        Step::RestartRuntime(_) => "restart-runtime",
         Step::Repeat(_) => "repeat",
     }
 }

@@ -245,4 +245,8 @@ pub(in crate::cli) enum AllowArg {
     Kubelet,
     /// Setting the host's wall clock, by 10 s and for seconds
     ClockSteps,
+    /// Stopping and starting the runtime, where no pods of others are
+    Disruption,
+    /// Stopping and starting the runtime under pods of others, too
+    DisruptionWithForeignPods,
 }

@@ -3,7 +3,7 @@
 use super::super::agenda::later;
 use super::super::machine::{Deed, Machine};
 use super::super::process::{End, Life};
-use crate::history::ContainerId;
+use crate::history::{ContainerId, HostInstant};
 
 impl Machine {
     /// Notes when a process is going to get the signal that it dies of.
@@ -12,6 +12,16 @@ impl Machine {
             let deed = Deed::Signal(id.clone(), end);
             self.agenda.put(later(self.now, after), deed);
         }
+    }
+
+    /// Somebody kills a container's process. Says whether there was one.
+    pub fn kill_container(&mut self, now: HostInstant, id: &ContainerId) -> bool {
+        self.advance(now);
+        let lives = self.containers.get(id).is_some_and(|it| it.life.is_some());
+        if lives {
+            self.exit(id.clone(), End::exit(137));
+        }
+        lives
     }
 
     /// A process has got the signal that it dies of, and is there until its core has been read.

@@ -230,6 +230,15 @@ pub(super) const BEHAVIOUR: &[Defect] = &[
         }),
     },
     Defect {
+        name: "exit-unwatched-after-a-restart",
+        what: "The exit of what ran when the runtime was restarted is not noticed.",
+        imitates: "containerd/containerd#10390 (exits that a restarted daemon does not handle)",
+        requirements: &["R6", "R31"],
+        shown_in: &["RST-07"],
+        noticed_by: &["RST-07"],
+        fault: Fault::Behaviour(|behaviour| behaviour.loses_monitors = true),
+    },
+    Defect {
         name: "exit-code-255",
         what: "Every exit code is 255.",
         imitates: "cri-o/cri-o#9846",

@@ -4,8 +4,8 @@ use super::{Round, Walk};
 use crate::case::validate::names::{Kind, Wanted};
 use crate::case::validate::workload;
 use crate::case::{
-    AsideStep, Branch, CreateStep, ExecStep, GoneStep, Need, RemoveStep, SandboxRef, SandboxStep,
-    StepClockStep, Terms, limits,
+    AsideStep, Branch, ContainerRef, CreateStep, ExecStep, GoneStep, Need, RemoveStep, SandboxRef,
+    SandboxStep, StepClockStep, Terms, limits,
 };
 use crate::history::{AsideOf, Flaw};
 
@@ -75,9 +75,18 @@ impl<'a> Walk<'a, '_> {
         self.span("within", step.within);
     }
 
+    pub(super) fn kill(&mut self, step: &ContainerRef) {
+        self.resolve(("container", &step.container), Wanted::Container);
+        self.needs_processes();
+    }
+
     pub(super) fn gone(&mut self, step: &GoneStep) {
         self.resolve(("container", &step.container), Wanted::Container);
         self.span("within", step.within);
+        self.needs_processes();
+    }
+
+    fn needs_processes(&mut self) {
         let needs = &self.file.needs;
         if !needs.contains(&Need::ContainerPid) && !needs.contains(&Need::HostPid) {
             self.found
@@ -112,6 +121,15 @@ impl<'a> Walk<'a, '_> {
             self.found
                 .object("there may be no command that makes such a container")
                 .advise("add `needs: [outside-cri]`");
+        }
+    }
+
+    pub(super) fn restart_runtime(&mut self, round: Round) {
+        self.without_listeners(round);
+        if !self.file.needs.contains(&Need::RuntimeRestart) {
+            self.found
+                .object("the user may have no commands that do it, or not allow it")
+                .advise("add `needs: [runtime-restart]`");
         }
     }
 
