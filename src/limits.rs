@@ -108,6 +108,10 @@ pub const PROCESS_END: Duration = Duration::from_secs(2);
 /// How often they are looked for: reading all of `/proc` takes some milliseconds.
 pub const PROCESS_LOOK: Duration = Duration::from_millis(100);
 
+/// How long the kernel may take to release the cgroup of a process that has ended: until its parent
+/// has reaped it.
+pub const CGROUP_RELEASE: Duration = Duration::from_secs(2);
+
 /// How long a process may take to end that was killed: the kernel needs some milliseconds, and on a
 /// node without any time to spare some hundred.
 pub const KILL_WAIT: Duration = Duration::from_secs(5);

@@ -36,11 +36,23 @@ pub(super) async fn end(kernel: &Kernel, ids: &BTreeSet<String>, removed: bool) 
         let left = after(kernel, ids, limits::KILL_WAIT).await;
         left.iter().map(ToString::to_string).collect()
     };
-    kernel.remove_cgroups_of(ids);
+    remove_cgroups(kernel, ids, !found.is_empty()).await;
     let told = found.iter().map(ToString::to_string);
     Ended {
         ended: told.filter(|told| !left.contains(told)).collect(),
         left: left.into_iter().collect(),
+    }
+}
+
+/// Removes the empty cgroups. Those of processes that were just killed are in use for a moment.
+async fn remove_cgroups(kernel: &Kernel, ids: &BTreeSet<String>, killed: bool) {
+    let until = Instant::now() + limits::CGROUP_RELEASE;
+    let mut pace = tokio::time::interval(limits::PROCESS_LOOK);
+    loop {
+        pace.tick().await;
+        if kernel.remove_cgroups_of(ids) || !killed || Instant::now() >= until {
+            return;
+        }
     }
 }
 

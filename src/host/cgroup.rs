@@ -236,10 +236,10 @@ impl Hierarchies {
 
     /// Removes the cgroups whose names have one of these ids, if nothing is in them. A runtime that
     /// has forgotten the container does not do it. What cannot be removed does no harm.
-    pub(super) fn remove_those_of(&self, ids: &BTreeSet<&str>) {
-        for root in &self.roots {
-            remove_below(root, ids, DEPTH);
-        }
+    /// Says whether none is left.
+    pub(super) fn remove_those_of(&self, ids: &BTreeSet<&str>) -> bool {
+        let gone = self.roots.iter().map(|root| remove_below(root, ids, DEPTH));
+        gone.fold(true, |all, gone| all && gone)
     }
 
     /// All that runs of this suite have made, in any hierarchy.
@@ -334,16 +334,20 @@ fn is_populated(path: &Path, depth: usize) -> bool {
     !members.trim().is_empty() || below.any(|below| depth == 0 || is_populated(&below, depth - 1))
 }
 
-fn remove_below(path: &Path, ids: &BTreeSet<&str>, depth: usize) {
+/// Removes the cgroups below a path whose names have one of these ids, if nothing is in them; says
+/// whether none is left.
+fn remove_below(path: &Path, ids: &BTreeSet<&str>, depth: usize) -> bool {
+    let mut all_gone = true;
     for below in folders_in(path) {
         let name = below.file_name().and_then(OsStr::to_str);
         let is_one = name.is_some_and(|name| words(name).any(|word| ids.contains(word)));
-        if is_one && !is_populated(&below, DEPTH) {
-            let _ = remove(&below, DEPTH);
-        } else if !is_one && depth > 0 {
-            remove_below(&below, ids, depth - 1);
-        }
+        all_gone &= if is_one {
+            !is_populated(&below, DEPTH) && remove(&below, DEPTH).is_ok()
+        } else {
+            depth == 0 || remove_below(&below, ids, depth - 1)
+        };
     }
+    all_gone
 }
 
 /// What a path of cgroups consists of: ids, and what runtimes put around them.

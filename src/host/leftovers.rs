@@ -66,13 +66,13 @@ pub(super) fn find(ids: &BTreeSet<String>) -> Vec<Leftover> {
     find_in(Path::new(PROC), ids)
 }
 
-/// Removes the empty cgroups of these containers and sandboxes.
-pub(super) fn remove_cgroups(ids: &BTreeSet<String>) {
+/// Removes the empty cgroups of these containers and sandboxes; says whether none is left that can
+/// be seen.
+pub(super) fn remove_cgroups(ids: &BTreeSet<String>) -> bool {
     let ids = long_enough(ids);
-    if let Ok(hierarchies) = Hierarchies::of_host()
-        && !ids.is_empty()
-    {
-        hierarchies.remove_those_of(&ids);
+    match Hierarchies::of_host() {
+        Ok(hierarchies) if !ids.is_empty() => hierarchies.remove_those_of(&ids),
+        Ok(_) | Err(_) => true,
     }
 }
 

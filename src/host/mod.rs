@@ -120,11 +120,13 @@ impl Kernel {
         }
     }
 
-    /// Removes the cgroups of containers and sandboxes with these ids in which nothing is.
-    pub fn remove_cgroups_of(&self, ids: &BTreeSet<String>) {
+    /// Removes the cgroups of containers and sandboxes with these ids in which nothing is; returns
+    /// whether none is left.
+    #[must_use]
+    pub fn remove_cgroups_of(&self, ids: &BTreeSet<String>) -> bool {
         match self {
             Self::Host => leftovers::remove_cgroups(ids),
-            Self::Simulated(_) => {}
+            Self::Simulated(_) => true,
         }
     }
 

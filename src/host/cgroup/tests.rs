@@ -215,8 +215,12 @@ fn the_empty_cgroups_of_what_has_ended_are_removed_and_no_others() {
     let other = make(&folder, "memory/k8s.io/1d4e");
     let above = make(&folder, "0d4e");
     let scope = make(&folder, "memory/a.slice/crio-0d4e.scope");
-    hierarchies.remove_those_of(&BTreeSet::from(["0d4e"]));
+    let ids = BTreeSet::from(["0d4e"]);
+    assert!(!hierarchies.remove_those_of(&ids), "one is in use");
     assert!(!folder.path().join(empty).exists());
     assert!(!scope.exists());
     assert!(busy.exists() && other.exists() && above.exists());
+    fs::remove_file(busy.join("cgroup.procs")).expect("it was made");
+    assert!(hierarchies.remove_those_of(&ids));
+    assert!(!busy.exists() && other.exists() && above.exists());
 }
