@@ -34,7 +34,8 @@
 //! | [`terminal`] | all that is printed goes through it | host, escape |
 //! | [`files`] | the files that are written, safe from others who may write to the folder | nothing |
 //! | [`recorder`] | the history while it grows: one writer's end, many readers | files, history, host |
-//! | [`cri`] | unary calls and subscriptions, and a server for both; alone knows gRPC | history, host, recorder |
+//! | [`messages`] | the CRI's messages, as bytes, and our own types: states which fields there are | history |
+//! | [`cri`] | unary calls and subscriptions, and a server for both; alone knows gRPC | history, host, messages, recorder |
 //! | [`model`] | what a correct runtime does, as a runtime without containers | history, host, terminal, workload, cri |
 //! | [`catalogue`] | what is required, what checks it, which defect breaks it, who is known to | all above |
 //! | [`drive`] | does a case's steps, waits, tears down | all above |
@@ -85,6 +86,7 @@ pub mod history;
 pub mod host;
 pub mod limits;
 pub mod matrix;
+pub mod messages;
 pub mod metrics;
 pub mod model;
 pub mod oracle;

@@ -3,30 +3,28 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::{Bytes, BytesMut};
 use k8s_cri::v1;
-use k8s_cri::v1::image_service_client::ImageServiceClient;
-use k8s_cri::v1::runtime_service_client::RuntimeServiceClient;
-use tonic::Status;
+use prost::Message;
 use tonic::client::Grpc;
+use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::Channel;
+use tonic::{Response, Status, Streaming};
 
-use super::aside::Services;
+use super::bytes_codec::BytesCodec;
 use super::connect::{ConnectError, channel, diagnose};
-use super::convert::{self, created, done};
 use super::endpoint::Endpoint;
-use super::faults::answer_fault;
-use super::lists::{self, Lists};
+use super::faults::AnswerFault;
 use super::oci::{self, Beneath};
-use super::signals;
 use crate::history::{CallFault, Reply, Request, RuntimeVersion, StatusCode};
-use crate::{host, limits};
+use crate::messages::{IMAGE_SERVICE, RUNTIME_SERVICE};
+use crate::{host, limits, messages};
 
 /// A connection to a runtime and to its image service, for unary calls. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Client {
-    runtime: RuntimeServiceClient<Channel>,
-    images: ImageServiceClient<Channel>,
-    connection: Channel,
+    runtime: Channel,
+    images: Channel,
     deadline: Duration,
     version: Arc<RuntimeVersion>,
 }
@@ -48,11 +46,8 @@ impl Client {
             channel(images).await?
         };
         let mut client = Self {
-            connection: runtime_channel.clone(),
-            runtime: RuntimeServiceClient::new(runtime_channel)
-                .max_decoding_message_size(limits::MESSAGE_BYTES),
-            images: ImageServiceClient::new(images_channel)
-                .max_decoding_message_size(limits::MESSAGE_BYTES),
+            runtime: runtime_channel,
+            images: images_channel,
             deadline,
             version: Arc::default(),
         };
@@ -70,12 +65,8 @@ impl Client {
     /// # Errors
     /// If the endpoint, which must be that of [`connect`](Self::connect), takes no more of them.
     pub async fn beside(&self, runtime: &Endpoint) -> Result<Self, ConnectError> {
-        let connection = channel(runtime).await?;
-        let runtime = RuntimeServiceClient::new(connection.clone())
-            .max_decoding_message_size(limits::MESSAGE_BYTES);
         Ok(Self {
-            runtime,
-            connection,
+            runtime: channel(runtime).await?,
             ..self.clone()
         })
     }
@@ -95,31 +86,34 @@ impl Client {
     /// What stands beneath the runtime where pods have this handler, empty for the default one, as
     /// far as its verbose `Status` and its `RuntimeConfig` show it.
     pub async fn beneath(&self, handler: &str) -> Beneath {
-        let within = self.deadline.min(limits::CONNECT_DEADLINE);
-        let mut runtime = self.runtime.clone();
-        let status = runtime.status(timed(v1::StatusRequest { verbose: true }, Some(within)));
-        let status = tokio::time::timeout(within, status).await;
-        let info = status
-            .ok()
-            .and_then(Result::ok)
-            .map(|answer| answer.into_inner().info);
+        let status = v1::StatusRequest { verbose: true };
+        let status = self.ask("Status", &status).await;
+        let info = status.map(|status: v1::StatusResponse| status.info);
         let mut beneath = Beneath::from_info(&info.unwrap_or_default(), handler);
-        let mut runtime = self.runtime.clone();
-        let config = runtime.runtime_config(timed(v1::RuntimeConfigRequest {}, Some(within)));
-        let config = tokio::time::timeout(within, config).await;
-        if let Some(linux) = config
-            .ok()
-            .and_then(Result::ok)
-            .and_then(|it| it.into_inner().linux)
-        {
-            beneath.cgroup_driver = Some(oci::cgroup_driver(linux.cgroup_driver()));
-        }
+        let config = self
+            .ask("RuntimeConfig", &v1::RuntimeConfigRequest {})
+            .await;
+        let linux = config.and_then(|config: v1::RuntimeConfigResponse| config.linux);
+        beneath.cgroup_driver = match linux {
+            Some(linux) => Some(oci::cgroup_driver(linux.cgroup_driver())),
+            None => beneath.cgroup_driver,
+        };
         beneath
+    }
+
+    /// Asks the runtime what it may not be able to answer.
+    async fn ask<T: Message + Default>(&self, method: &str, message: &impl Message) -> Option<T> {
+        let within = self.deadline.min(limits::CONNECT_DEADLINE);
+        let message = timed(message.encode_to_vec().into(), Some(within));
+        let path = method_path(RUNTIME_SERVICE, method);
+        let asked = unary(&self.runtime, path, message, limits::MESSAGE_BYTES);
+        let reply = tokio::time::timeout(within, asked).await.ok()?.ok()?;
+        T::decode(reply).ok()
     }
 
     /// The connection on which the runtime is called.
     pub(super) fn connection(&self) -> Channel {
-        self.connection.clone()
+        self.runtime.clone()
     }
 
     /// Sends one call and waits for its return.
@@ -171,13 +165,10 @@ impl Client {
             });
         }
         let began = host::now();
-        // Boxed, for the messages of all calls make it a large future.
-        let answer = Box::pin(self.dispatch(request, on_the_wire));
+        let answer = self.dispatch(request, on_the_wire);
         match tokio::time::timeout(deadline, answer).await {
             Ok(Ok(reply)) => Ok(reply),
-            Ok(Err(status)) if host::elapsed(began) < deadline => {
-                Err(answer_fault(&status, deadline))
-            }
+            Ok(Err(fault)) if host::elapsed(began) < deadline => Err(fault.of_call(deadline)),
             // Our clock, tonic's and the runtime's run out at once; the last two say CANCELLED.
             Ok(Err(_)) | Err(_) => Err(CallFault {
                 code: StatusCode::DEADLINE_EXCEEDED,
@@ -191,213 +182,112 @@ impl Client {
         &self,
         request: &Request,
         within: Option<Duration>,
-    ) -> Result<Reply, tonic::Status> {
-        let mut runtime = self.runtime.clone();
-        let reply = match request {
-            Request::Version => {
-                let ask = v1::VersionRequest {
-                    version: "v1".to_owned(),
-                };
-                convert::version(runtime.version(timed(ask, within)).await?.into_inner())
-            }
-            Request::RunSandbox(spec) => {
-                let ask = convert::run_sandbox(spec);
-                created(
-                    runtime
-                        .run_pod_sandbox(timed(ask, within))
-                        .await?
-                        .into_inner(),
-                )
-            }
-            Request::StopSandbox(id) => {
-                let ask = v1::StopPodSandboxRequest {
-                    pod_sandbox_id: id.to_string(),
-                };
-                done(
-                    runtime
-                        .stop_pod_sandbox(timed(ask, within))
-                        .await?
-                        .into_inner(),
-                )
-            }
-            Request::RemoveSandbox(id) => {
-                let ask = v1::RemovePodSandboxRequest {
-                    pod_sandbox_id: id.to_string(),
-                };
-                done(
-                    runtime
-                        .remove_pod_sandbox(timed(ask, within))
-                        .await?
-                        .into_inner(),
-                )
-            }
-            Request::SandboxStatus(id) => {
-                let ask = v1::PodSandboxStatusRequest {
-                    pod_sandbox_id: id.to_string(),
-                    verbose: false,
-                };
-                let answer = runtime
-                    .pod_sandbox_status(timed(ask, within))
-                    .await?
-                    .into_inner();
-                convert::sandbox_status_reply(answer)?
-            }
-            Request::ListSandboxes(labels) => {
-                let ask = convert::list_sandboxes(labels);
-                let mut runtime = runtime.max_decoding_message_size(limits::LIST_BYTES);
-                let answer = runtime.list_pod_sandbox(timed(ask, within)).await?;
-                lists::sandboxes(answer.into_inner(), labels)?
-            }
-            Request::CreateContainer(_)
-            | Request::StartContainer(_)
-            | Request::StopContainer { .. }
-            | Request::RemoveContainer(_)
-            | Request::ContainerStatus(_)
-            | Request::ExecSync { .. }
-            | Request::ListContainers { .. } => self.dispatch_container(request, within).await?,
-            Request::FindSandboxes(_) | Request::FindContainers(_) | Request::RuntimeStatus => {
-                let connection = self.connection();
-                let lists = Lists {
-                    runtime: runtime.max_decoding_message_size(limits::LIST_BYTES),
-                    connection,
-                };
-                lists.ask(request, within).await?
-            }
-            Request::ImageStatus(_)
-            | Request::PullImage(_)
-            | Request::RemoveImage(_)
-            | Request::ListImages => self.dispatch_image(request, within).await?,
-            Request::Aside(aside, id) => {
-                let images = self.images.clone();
-                let services = Services { runtime, images };
-                done(services.aside(*aside, id.clone(), within).await?)
-            }
+    ) -> Result<Reply, AnswerFault> {
+        let message = messages::encode_request(request).into();
+        let connection = if messages::is_of_images(request) {
+            &self.images
+        } else {
+            &self.runtime
         };
-        Ok(reply)
-    }
-
-    async fn dispatch_container(
-        &self,
-        request: &Request,
-        within: Option<Duration>,
-    ) -> Result<Reply, tonic::Status> {
-        let mut runtime = self.runtime.clone();
-        let reply = match request {
-            Request::CreateContainer(spec) => {
-                signals::create(self.connection(), spec, within).await?
-            }
-            Request::StartContainer(id) => {
-                let ask = v1::StartContainerRequest {
-                    container_id: id.to_string(),
-                };
-                done(
-                    runtime
-                        .start_container(timed(ask, within))
-                        .await?
-                        .into_inner(),
-                )
-            }
-            Request::StopContainer { container, grace } => {
-                let timeout = i64::try_from(grace.as_secs()).unwrap_or(i64::MAX);
-                let ask = v1::StopContainerRequest {
-                    container_id: container.to_string(),
-                    timeout,
-                };
-                done(
-                    runtime
-                        .stop_container(timed(ask, within))
-                        .await?
-                        .into_inner(),
-                )
-            }
-            Request::RemoveContainer(id) => {
-                let ask = v1::RemoveContainerRequest {
-                    container_id: id.to_string(),
-                };
-                done(
-                    runtime
-                        .remove_container(timed(ask, within))
-                        .await?
-                        .into_inner(),
-                )
-            }
-            Request::ContainerStatus(id) => {
-                let ask = v1::ContainerStatusRequest {
-                    container_id: id.to_string(),
-                    verbose: false,
-                };
-                signals::status(self.connection(), ask, within).await?
-            }
-            Request::ListContainers { sandbox, labels } => {
-                let ask = convert::list_containers(sandbox.as_ref(), labels);
-                let mut runtime = runtime.max_decoding_message_size(limits::LIST_BYTES);
-                let answer = runtime.list_containers(timed(ask, within)).await?;
-                lists::containers(answer.into_inner(), labels)?
-            }
-            Request::ExecSync {
-                container,
-                command,
-                timeout,
-            } => {
-                let ask = v1::ExecSyncRequest {
-                    container_id: container.to_string(),
-                    cmd: command.clone(),
-                    timeout: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-                };
-                convert::exec(runtime.exec_sync(timed(ask, within)).await?.get_ref())
-            }
-            _ => unreachable!("`dispatch` sends only requests about containers here"),
+        let reply = if is_streamed(request) {
+            whole_list(connection, request, timed(message, within)).await?
+        } else {
+            let path = path(request);
+            unary(
+                connection,
+                path,
+                timed(message, within),
+                longest_reply(request),
+            )
+            .await?
         };
-        Ok(reply)
-    }
-
-    async fn dispatch_image(
-        &self,
-        request: &Request,
-        within: Option<Duration>,
-    ) -> Result<Reply, tonic::Status> {
-        let mut images = self.images.clone();
-        let reply = match request {
-            Request::ImageStatus(reference) => {
-                let ask = v1::ImageStatusRequest {
-                    image: Some(convert::image_spec(reference)),
-                    verbose: false,
-                };
-                convert::image(images.image_status(timed(ask, within)).await?.into_inner())
-            }
-            Request::PullImage(reference) => {
-                let ask = v1::PullImageRequest {
-                    image: Some(convert::image_spec(reference)),
-                    auth: None,
-                    sandbox_config: None,
-                };
-                Reply::Pulled(
-                    images
-                        .pull_image(timed(ask, within))
-                        .await?
-                        .into_inner()
-                        .image_ref,
-                )
-            }
-            Request::RemoveImage(reference) => {
-                let ask = v1::RemoveImageRequest {
-                    image: Some(convert::image_spec(reference)),
-                };
-                done(images.remove_image(timed(ask, within)).await?.into_inner())
-            }
-            Request::ListImages => {
-                let ask = v1::ListImagesRequest { filter: None };
-                convert::images(images.list_images(timed(ask, within)).await?.into_inner())
-            }
-            _ => unreachable!("`dispatch` sends only requests about images here"),
-        };
-        Ok(reply)
+        Ok(messages::decode_reply(request, &reply)?)
     }
 }
 
-/// A client for messages that the generated one does not know, once the connection takes calls.
-pub(super) async fn ready(connection: Channel) -> Result<Grpc<Channel>, Status> {
-    let mut client = Grpc::new(connection).max_decoding_message_size(limits::MESSAGE_BYTES);
+/// Where a request is sent to.
+fn path(request: &Request) -> PathAndQuery {
+    let service = if messages::is_of_images(request) {
+        IMAGE_SERVICE
+    } else {
+        RUNTIME_SERVICE
+    };
+    method_path(service, request.method())
+}
+
+pub(super) fn method_path(service: &str, method: &str) -> PathAndQuery {
+    let path = format!("/{service}/{method}");
+    path.parse().expect("names of the CRI are plain words")
+}
+
+/// Whether the reply comes as a stream of messages.
+fn is_streamed(request: &Request) -> bool {
+    match request {
+        Request::FindSandboxes(filter) => filter.streamed,
+        Request::FindContainers(filter) => filter.streamed,
+        _ => false,
+    }
+}
+
+/// The longest reply that is accepted, in bytes.
+fn longest_reply(request: &Request) -> usize {
+    match request {
+        Request::ListSandboxes(_)
+        | Request::FindSandboxes(_)
+        | Request::ListContainers { .. }
+        | Request::FindContainers(_) => limits::LIST_BYTES,
+        _ => limits::MESSAGE_BYTES,
+    }
+}
+
+/// Makes a call that has one reply.
+async fn unary(
+    connection: &Channel,
+    path: PathAndQuery,
+    message: tonic::Request<Bytes>,
+    longest: usize,
+) -> Result<Bytes, Status> {
+    let mut client = ready(connection, longest).await?;
+    let reply = client.unary(message, path, BytesCodec).await?;
+    Ok(reply.into_inner())
+}
+
+/// The messages of a streamed list, one after another.
+async fn whole_list(
+    connection: &Channel,
+    request: &Request,
+    message: tonic::Request<Bytes>,
+) -> Result<Bytes, Status> {
+    let longest = longest_reply(request);
+    let mut parts = stream(connection, path(request), message, longest)
+        .await?
+        .into_inner();
+    let mut whole = BytesMut::new();
+    while let Some(part) = parts.message().await? {
+        if whole.len() + part.len() > longest {
+            return Err(Status::out_of_range(format!(
+                "the list is longer than the {longest} bytes that the suite reads"
+            )));
+        }
+        whole.extend_from_slice(&part);
+    }
+    Ok(whole.freeze())
+}
+
+/// Asks for a stream of messages.
+pub(super) async fn stream(
+    connection: &Channel,
+    path: PathAndQuery,
+    message: tonic::Request<Bytes>,
+    longest: usize,
+) -> Result<Response<Streaming<Bytes>>, Status> {
+    let mut client = ready(connection, longest).await?;
+    client.server_streaming(message, path, BytesCodec).await
+}
+
+/// A client once the connection takes calls.
+async fn ready(connection: &Channel, longest: usize) -> Result<Grpc<Channel>, Status> {
+    let mut client = Grpc::new(connection.clone()).max_decoding_message_size(longest);
     let ready = client.ready().await;
     ready.map_err(|fault| Status::unavailable(fault.to_string()))?;
     Ok(client)
@@ -428,7 +318,7 @@ fn first_within(deadline: Duration) -> Duration {
 }
 
 /// A request that tells the runtime how long we shall wait, if it is to know.
-pub(super) fn timed<T>(message: T, within: Option<Duration>) -> tonic::Request<T> {
+fn timed(message: Bytes, within: Option<Duration>) -> tonic::Request<Bytes> {
     let mut request = tonic::Request::new(message);
     if let Some(within) = within {
         request.set_timeout(within);

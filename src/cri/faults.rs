@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use crate::history::{CallFault, StatusCode};
+use tonic::Status;
 
-pub(super) fn fault(status: &tonic::Status, deadline: Duration) -> CallFault {
+use crate::history::{CallFault, StatusCode};
+use crate::messages::ReplyError;
+
+pub(super) fn fault(status: &Status, deadline: Duration) -> CallFault {
     // A broken transport hides its cause behind "transport error"; tell the cause.
     let cause = std::error::Error::source(status).map(innermost);
     let hidden = cause.filter(|cause| cause != status.message());
@@ -21,7 +24,7 @@ pub(super) fn fault(status: &tonic::Status, deadline: Duration) -> CallFault {
 
 /// What the runtime answered; or that it did not, which tonic tells in many ways: `UNKNOWN`,
 /// `INTERNAL` and `CANCELLED` among them.
-fn code(status: &tonic::Status) -> StatusCode {
+fn code(status: &Status) -> StatusCode {
     // Only what has not come from the runtime has a source.
     match std::error::Error::source(status) {
         None => StatusCode(status.code() as i32),
@@ -29,19 +32,54 @@ fn code(status: &tonic::Status) -> StatusCode {
     }
 }
 
-/// What went wrong with a unary call: `DATA_LOSS` if there was an answer, and it cannot be read.
-pub(super) fn answer_fault(status: &tonic::Status, deadline: Duration) -> CallFault {
-    let fault = fault(status, deadline);
-    if is_unreadable(status) {
-        let code = StatusCode::DATA_LOSS;
-        return CallFault { code, ..fault };
+/// What went wrong with a unary call.
+#[derive(Debug)]
+pub(super) enum AnswerFault {
+    /// It has no reply.
+    Status(Status),
+    /// Its reply cannot be used.
+    Reply(ReplyError),
+}
+
+impl From<Status> for AnswerFault {
+    fn from(status: Status) -> Self {
+        Self::Status(status)
     }
-    fault
+}
+
+impl From<ReplyError> for AnswerFault {
+    fn from(fault: ReplyError) -> Self {
+        Self::Reply(fault)
+    }
+}
+
+impl AnswerFault {
+    /// That of a call with this deadline: `DATA_LOSS` if there is a reply, and it cannot be read.
+    pub(super) fn of_call(&self, deadline: Duration) -> CallFault {
+        let code = match self {
+            Self::Status(status) if !is_unreadable(status) => return fault(status, deadline),
+            Self::Status(_) | Self::Reply(ReplyError::Undecodable(_) | ReplyError::NoStatus(_)) => {
+                StatusCode::DATA_LOSS
+            }
+            Self::Reply(ReplyError::TooLong { .. } | ReplyError::Unasked(_)) => {
+                StatusCode::RESOURCE_EXHAUSTED
+            }
+        };
+        let message = match self {
+            Self::Status(status) => fault(status, deadline).message,
+            Self::Reply(fault) => fault.to_string(),
+        };
+        CallFault {
+            code,
+            message,
+            deadline,
+        }
+    }
 }
 
 /// Whether it says that a message cannot be decoded, or is larger than we accept: tonic says so
 /// itself, and what a runtime says comes with headers.
-fn is_unreadable(status: &tonic::Status) -> bool {
+fn is_unreadable(status: &Status) -> bool {
     let says_so = matches!(
         status.code(),
         tonic::Code::Internal | tonic::Code::OutOfRange
@@ -70,8 +108,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(status: &tonic::Status, code: StatusCode) {
-        assert_eq!(answer_fault(status, Duration::from_secs(1)).code, code);
+    fn check(fault: impl Into<AnswerFault>, code: StatusCode) {
+        assert_eq!(fault.into().of_call(Duration::from_secs(1)).code, code);
     }
 
     #[test]
@@ -84,20 +122,21 @@ mod tests {
 
     #[test]
     fn a_runtime_that_does_not_answer_is_told_from_one_that_refuses() {
-        use tonic::Status;
         let broken = std::io::Error::from(std::io::ErrorKind::BrokenPipe);
-        check(&Status::from_error(broken.into()), StatusCode::UNAVAILABLE);
+        check(Status::from_error(broken.into()), StatusCode::UNAVAILABLE);
         check(
-            &Status::unimplemented("no such method"),
+            Status::unimplemented("no such method"),
             StatusCode::UNIMPLEMENTED,
         );
-        check(&Status::cancelled("by the runtime"), StatusCode::CANCELLED);
-        let unreadable = Status::internal("failed to decode Protobuf message");
-        check(&unreadable, StatusCode::DATA_LOSS);
-        check(&Status::out_of_range("too large"), StatusCode::DATA_LOSS);
+        check(Status::cancelled("by the runtime"), StatusCode::CANCELLED);
+        let unreadable = <() as prost::Message>::decode(&[0xff][..]).unwrap_err();
+        check(ReplyError::from(unreadable), StatusCode::DATA_LOSS);
+        check(ReplyError::NoStatus("Status"), StatusCode::DATA_LOSS);
+        check(ReplyError::Unasked(2), StatusCode::RESOURCE_EXHAUSTED);
+        check(Status::out_of_range("too large"), StatusCode::DATA_LOSS);
         let mut told = Status::internal("of the runtime's own");
         told.metadata_mut()
             .insert("content-type", "application/grpc".parse().unwrap());
-        check(&told, StatusCode(13));
+        check(told, StatusCode(13));
     }
 }

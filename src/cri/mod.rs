@@ -1,4 +1,4 @@
-//! Talking to a runtime: the only module that knows gRPC and the CRI's messages.
+//! Talking to a runtime: the only module that knows gRPC.
 //!
 //! Everything else asks a [`Client`] for a `Request` and gets a `Reply`, or opens a
 //! [`Subscription`] whose events go straight into the recorder. Every call has a deadline, every
@@ -6,19 +6,16 @@
 //! of the calls. The other way round,
 //! [`serve`] makes a CRI server of any [`Backend`].
 
-mod aside;
 mod authority;
+mod bytes_codec;
 mod client;
 mod connect;
-mod convert;
 mod endpoint;
 mod faults;
 mod line;
 mod listener;
-mod lists;
 mod oci;
 mod server;
-mod signals;
 mod subscription;
 
 pub use client::Client;

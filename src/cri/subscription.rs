@@ -9,19 +9,20 @@ mod tests;
 
 use std::time::Duration;
 
-use k8s_cri::v1::runtime_service_client::RuntimeServiceClient;
-use k8s_cri::v1::{ContainerEventResponse, GetEventsRequest};
+use bytes::Bytes;
+use prost::Message;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 use tonic::Streaming;
 use tonic::transport::Channel;
 
+use super::client::{method_path, stream};
 use super::connect::channel;
 use super::line::{Cut, line};
-use super::lists::stream;
-use super::{Client, ConnectError, Endpoint, convert, faults};
+use super::{Client, ConnectError, Endpoint, faults};
 use crate::history::{Body, CallFault, Event, Observer, StreamEnd, SubscriptionId};
 use crate::limits;
+use crate::messages::{self, RUNTIME_SERVICE};
 use crate::recorder::Recorder;
 
 /// An open stream. Dropped, it is cancelled.
@@ -216,8 +217,8 @@ impl Reader {
             self.recorder.record(answered);
         }
         while let Some(message) = stream.message().await? {
-            let bytes = u32::try_from(prost::Message::encoded_len(&message)).unwrap_or(u32::MAX);
-            let event = convert::event(message);
+            let bytes = u32::try_from(message.len()).unwrap_or(u32::MAX);
+            let event = event(&message)?;
             self.recorder.record(Body::Event {
                 subscription,
                 event,
@@ -230,27 +231,24 @@ impl Reader {
     }
 }
 
-async fn ask(
-    connection: Channel,
-    ask: Ask,
-) -> Result<Streaming<ContainerEventResponse>, tonic::Status> {
-    const PATH: &str = "/runtime.v1.RuntimeService/GetContainerEvents";
-    if ask.unknown_fields {
-        let later = LaterRequest {
-            text: "not of this version".to_owned(),
-            numbers: vec![1, u64::MAX],
-        };
-        let answer = stream(connection, PATH, ask.request(later)).await?;
-        return Ok(answer.into_inner());
-    }
-    let runtime = RuntimeServiceClient::new(connection);
-    let mut runtime = runtime.max_decoding_message_size(limits::MESSAGE_BYTES);
-    let request = ask.request(GetEventsRequest {});
-    Ok(runtime.get_container_events(request).await?.into_inner())
+async fn ask(connection: Channel, ask: Ask) -> Result<Streaming<Bytes>, tonic::Status> {
+    let later = ask.unknown_fields.then(|| LaterRequest {
+        text: "not of this version".to_owned(),
+        numbers: vec![1, u64::MAX],
+    });
+    let message = later.map(|later| later.encode_to_vec()).unwrap_or_default();
+    let path = method_path(RUNTIME_SERVICE, "GetContainerEvents");
+    let request = ask.request(message.into());
+    let answer = stream(&connection, path, request, limits::MESSAGE_BYTES).await?;
+    Ok(answer.into_inner())
+}
+
+fn event(message: &[u8]) -> Result<Event, tonic::Status> {
+    messages::decode_event(message).map_err(|fault| tonic::Status::internal(fault.to_string()))
 }
 
 impl Ask {
-    fn request<T>(self, message: T) -> tonic::Request<T> {
+    fn request(self, message: Bytes) -> tonic::Request<Bytes> {
         let mut request = tonic::Request::new(message);
         if let Some(deadline) = self.deadline {
             request.set_timeout(deadline);
@@ -264,7 +262,7 @@ impl Ask {
 pub struct Events {
     connection: Option<Channel>,
     ask: Ask,
-    stream: Option<Streaming<ContainerEventResponse>>,
+    stream: Option<Streaming<Bytes>>,
 }
 
 /// Connects to a runtime for its events, on a connection of its own, with the deadline if there is
@@ -301,6 +299,8 @@ impl Events {
             return Ok(None);
         };
         let message = stream.message().await.map_err(fault)?;
-        Ok(message.map(convert::event))
+        message
+            .map(|message| event(&message).map_err(fault))
+            .transpose()
     }
 }

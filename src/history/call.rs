@@ -309,6 +309,45 @@ pub enum Reply {
     RuntimeStatus(RuntimeStatus),
 }
 
+impl Reply {
+    /// Whether it is one to this request.
+    #[must_use]
+    pub fn fits(&self, request: &Request) -> bool {
+        match self {
+            Self::Done => matches!(
+                request,
+                Request::StopSandbox(_)
+                    | Request::RemoveSandbox(_)
+                    | Request::StartContainer(_)
+                    | Request::StopContainer { .. }
+                    | Request::RemoveContainer(_)
+                    | Request::RemoveImage(_)
+                    | Request::Aside(..)
+            ),
+            Self::Version(_) => matches!(request, Request::Version),
+            Self::Sandbox(_) => matches!(request, Request::RunSandbox(_)),
+            Self::Container(_) => matches!(request, Request::CreateContainer(_)),
+            Self::SandboxStatus(_) => matches!(request, Request::SandboxStatus(_)),
+            Self::ContainerStatus(_) => matches!(request, Request::ContainerStatus(_)),
+            Self::Sandboxes(_) => {
+                matches!(
+                    request,
+                    Request::ListSandboxes(_) | Request::FindSandboxes(_)
+                )
+            }
+            Self::Containers(_) => matches!(
+                request,
+                Request::ListContainers { .. } | Request::FindContainers(_)
+            ),
+            Self::Image(_) => matches!(request, Request::ImageStatus(_)),
+            Self::Pulled(_) => matches!(request, Request::PullImage(_)),
+            Self::Images(_) => matches!(request, Request::ListImages),
+            Self::Exec(_) => matches!(request, Request::ExecSync { .. }),
+            Self::RuntimeStatus(_) => matches!(request, Request::RuntimeStatus),
+        }
+    }
+}
+
 /// `runtime.v1.StatusResponse`, as far as the suite reads it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuntimeStatus {

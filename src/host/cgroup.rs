@@ -238,8 +238,11 @@ impl Hierarchies {
     /// has forgotten the container does not do it. What cannot be removed does no harm.
     /// Says whether none is left.
     pub(super) fn remove_those_of(&self, ids: &BTreeSet<&str>) -> bool {
-        let gone = self.roots.iter().map(|root| remove_below(root, ids, DEPTH));
-        gone.fold(true, |all, gone| all && gone)
+        let mut all_gone = true;
+        for root in &self.roots {
+            all_gone &= remove_below(root, ids, DEPTH);
+        }
+        all_gone
     }
 
     /// All that runs of this suite have made, in any hierarchy.

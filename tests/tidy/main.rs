@@ -34,7 +34,11 @@ const USES: &[(&str, &[&str])] = &[
     ("report", &["history", "outcome", "escape"]),
     ("terminal", &["host", "escape"]),
     ("recorder", &["files", "history", "host", "limits"]),
-    ("cri", &["history", "host", "limits", "recorder"]),
+    ("messages", &["history", "limits"]),
+    (
+        "cri",
+        &["history", "host", "limits", "messages", "recorder"],
+    ),
     (
         "model",
         &["cri", "history", "host", "limits", "terminal", "workload"],
@@ -99,12 +103,20 @@ const USES: &[(&str, &[&str])] = &[
 
 /// Crates that only some files may name: what they offer is to be had in one place.
 const CRATES: &[(&str, &[&str])] = &[
-    ("k8s_cri", &["src/cri/"]),
+    (
+        "k8s_cri",
+        &["src/messages/", "src/cri/client.rs", "src/cri/oci.rs"],
+    ),
     ("tonic", &["src/cri/"]),
     ("hyper_util", &["src/cri/"]),
     (
         "prost",
-        &["src/cri/", "src/history/codec", "src/history/wire"],
+        &[
+            "src/cri/",
+            "src/history/codec",
+            "src/history/wire",
+            "src/messages/",
+        ],
     ),
     ("axum", &["src/workload/", "src/metrics/"]),
     ("libtest_mimic", &["src/run/"]),

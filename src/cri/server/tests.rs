@@ -7,11 +7,11 @@ use std::time::Duration;
 use super::*;
 use crate::cri::{Client, Subscription};
 use crate::history::{
-    AsideOf, Body, ContainerDetails, ContainerFilter, ContainerListing, ContainerMetadata,
-    ContainerReport, ContainerSpec, ContainerState, ContainerStatus, EventKind, Flaw, ImageListing,
-    Labels, Mount, PodUid, RuntimeNanos, RuntimeStatus, RuntimeVersion, SandboxFilter,
-    SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus,
-    Signal, StatusCode, StreamEnd, User,
+    Aside, AsideOf, Body, ContainerDetails, ContainerFilter, ContainerId, ContainerListing,
+    ContainerMetadata, ContainerReport, ContainerSpec, ContainerState, ContainerStatus, EventKind,
+    Flaw, ImageListing, Labels, Mount, PodUid, RuntimeNanos, RuntimeStatus, RuntimeVersion,
+    SandboxFilter, SandboxId, SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec,
+    SandboxState, SandboxStatus, Signal, StatusCode, StreamEnd, User,
 };
 use crate::host::Reactor;
 use crate::recorder::Recorder;

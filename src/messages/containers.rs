@@ -1,0 +1,127 @@
+//! How a container is asked for: the fields of `CreateContainerRequest`, in both directions.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use k8s_cri::v1;
+
+use super::errors::RequestError;
+use super::{details, image_spec, labels, sandboxes, to_map};
+use crate::history::{ContainerId, ContainerSpec, Flaw, SandboxId, SandboxSpec, Signal};
+
+/// The file of a cgroup of version 2 that says whether an OOM kill takes all of it.
+const OOM_GROUP: &str = "memory.oom.group";
+/// A file that is in every container.
+const A_FILE: &str = "/proc/version";
+/// A user that no image of the suite has.
+const NO_USER: &str = "nobody-of-this-name";
+
+/// The request without the stop signal.
+pub(super) fn encode(spec: &ContainerSpec) -> v1::CreateContainerRequest {
+    v1::CreateContainerRequest {
+        pod_sandbox_id: spec.sandbox.to_string(),
+        config: Some(v1::ContainerConfig {
+            metadata: Some(v1::ContainerMetadata {
+                name: spec.name().to_owned(),
+                attempt: spec.attempt,
+            }),
+            image: Some(image_spec(&spec.image)),
+            command: spec.command.clone(),
+            tty: spec.tty,
+            working_dir: only(spec.flaw, Flaw::Directory, A_FILE),
+            envs: details::demand(spec.flaw),
+            mounts: spec.mounts().iter().map(details::to_mount).collect(),
+            labels: to_map(&spec.labels),
+            log_path: spec.log_path.clone(),
+            annotations: to_map(&spec.annotations),
+            linux: Some(v1::LinuxContainerConfig {
+                resources: Some(v1::LinuxContainerResources {
+                    unified: unified(spec),
+                    ..sandboxes::limited_to(spec.memory_bytes)
+                }),
+                security_context: Some(v1::LinuxContainerSecurityContext {
+                    namespace_options: Some(namespaces(spec)),
+                    run_as_username: only(spec.flaw, Flaw::User, NO_USER),
+                    ..Default::default()
+                }),
+            }),
+            ..Default::default()
+        }),
+        sandbox_config: Some(sandboxes::encode(&spec.sandbox_spec)),
+    }
+}
+
+/// What the suite never asks for is left out.
+pub(super) fn decode(
+    request: v1::CreateContainerRequest,
+    stop_signal: Signal,
+) -> Result<ContainerSpec, RequestError> {
+    let config = request.config.ok_or(RequestError::Lacks("config"))?;
+    let metadata = config.metadata.ok_or(RequestError::Lacks("metadata"))?;
+    let sandbox_spec = match request.sandbox_config {
+        Some(config) => sandboxes::decode(config)?,
+        None => SandboxSpec::default(),
+    };
+    let linux = config.linux.unwrap_or_default();
+    let security = linux.security_context.unwrap_or_default();
+    let namespaces = security.namespace_options.unwrap_or_default();
+    let joins = namespaces.pid == v1::NamespaceMode::Target as i32;
+    let resources = linux.resources.unwrap_or_default();
+    let oom_group = resources.unified.get(OOM_GROUP);
+    let flaws = [
+        (Some(Flaw::User), !security.run_as_username.is_empty()),
+        (Some(Flaw::Directory), !config.working_dir.is_empty()),
+        (details::demanded(&config.envs), true),
+    ];
+    let mut flaws = flaws.into_iter().filter(|(_, has)| *has);
+    let mut command = config.command;
+    command.extend(config.args);
+    let mut spec = ContainerSpec {
+        sandbox: SandboxId::from(request.pod_sandbox_id),
+        sandbox_spec: Arc::new(sandbox_spec),
+        binding: metadata.name,
+        attempt: metadata.attempt,
+        image: config.image.unwrap_or_default().image,
+        command,
+        name: None,
+        tty: config.tty,
+        declared_exit: None,
+        memory_bytes: sandboxes::limit_of(resources.memory_limit_in_bytes),
+        labels: labels(config.labels),
+        annotations: labels(config.annotations),
+        flaw: flaws.next().and_then(|(flaw, _)| flaw),
+        stop_signal,
+        pid_target: joins.then(|| ContainerId::from(namespaces.target_id)),
+        oom_group: oom_group.is_some_and(|group| group == "1"),
+        mounted: false,
+        log_path: config.log_path,
+    };
+    spec.set_mounts(config.mounts.iter().map(|mount| &*mount.container_path));
+    Ok(spec)
+}
+
+/// Those of its pod, but for the PID namespace of another container, if it joins that.
+fn namespaces(spec: &ContainerSpec) -> v1::NamespaceOption {
+    let pod = sandboxes::namespaces(&spec.sandbox_spec);
+    match &spec.pid_target {
+        None => pod,
+        Some(target) => v1::NamespaceOption {
+            pid: v1::NamespaceMode::Target as i32,
+            target_id: target.to_string(),
+            ..pod
+        },
+    }
+}
+
+/// What is to be set in the container's cgroup besides its limits. Where that is of version 1, some
+/// OCI runtimes refuse it, and others ignore it.
+fn unified(spec: &ContainerSpec) -> HashMap<String, String> {
+    let group = (OOM_GROUP.to_owned(), "1".to_owned());
+    spec.oom_group.then_some(group).into_iter().collect()
+}
+
+/// The text if the container has the flaw.
+fn only(has: Option<Flaw>, flaw: Flaw, text: &str) -> String {
+    let text = (has == Some(flaw)).then(|| text.to_owned());
+    text.unwrap_or_default()
+}

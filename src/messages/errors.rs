@@ -1,0 +1,39 @@
+//! Why a message cannot be used.
+
+use prost::DecodeError;
+
+/// Why a reply cannot be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ReplyError {
+    /// It does not follow protobuf's rules.
+    #[error(transparent)]
+    Undecodable(#[from] DecodeError),
+    /// It lacks what it is about.
+    #[error("the runtime answered {0} with OK and without a status")]
+    NoStatus(&'static str),
+    /// It would use up our memory.
+    #[error("the answer lists {listed}, and the suite looks at no more than {limit}")]
+    TooLong {
+        /// How many items it has.
+        listed: usize,
+        /// The most that are accepted.
+        limit: usize,
+    },
+    /// It would use up our memory with what was not asked for.
+    #[error("the answer lists {0} that do not have the labels that were asked for")]
+    Unasked(usize),
+}
+
+/// Why a request cannot be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum RequestError {
+    /// It does not follow protobuf's rules.
+    #[error(transparent)]
+    Undecodable(#[from] DecodeError),
+    /// A field is absent that the suite always sets.
+    #[error("the request lacks `{0}`")]
+    Lacks(&'static str),
+    /// The suite makes no such call.
+    #[error("no such method")]
+    UnknownMethod,
+}

@@ -1,0 +1,151 @@
+//! Stop signals of containers (KEP-4960), which the generated messages do not know.
+//!
+//! The configuration and the status of a container pass as bytes: those of the generated message,
+//! followed by those of the fields that it lacks. A reader takes from all of them what it knows,
+//! since protobuf merges the parts of an embedded message.
+
+use k8s_cri::v1;
+use prost::{DecodeError, Message};
+
+use crate::history::Signal;
+
+/// `CreateContainerRequest`, whose configuration is in parts.
+#[derive(Clone, PartialEq, Message)]
+struct CreateContainer {
+    #[prost(string, tag = "1")]
+    pod_sandbox_id: String,
+    #[prost(bytes = "vec", repeated, tag = "2")]
+    config: Vec<Vec<u8>>,
+    #[prost(message, optional, tag = "3")]
+    sandbox_config: Option<v1::PodSandboxConfig>,
+}
+
+/// What the generated `ContainerConfig` lacks.
+#[derive(Clone, PartialEq, Message)]
+struct ConfigExtra {
+    #[prost(int32, tag = "18")]
+    stop_signal: i32,
+}
+
+/// `ContainerStatusResponse`, whose status is in parts.
+#[derive(Clone, PartialEq, Message)]
+struct StatusResponse {
+    #[prost(bytes = "vec", repeated, tag = "1")]
+    status: Vec<Vec<u8>>,
+}
+
+/// What the generated `ContainerStatus` lacks.
+#[derive(Clone, PartialEq, Message)]
+struct StatusExtra {
+    #[prost(int32, tag = "19")]
+    stop_signal: i32,
+}
+
+/// A request for a container with this stop signal.
+pub(super) fn encode_create(
+    request: v1::CreateContainerRequest,
+    Signal(stop_signal): Signal,
+) -> Vec<u8> {
+    let mut config = request.config.unwrap_or_default().encode_to_vec();
+    config.extend(ConfigExtra { stop_signal }.encode_to_vec());
+    let request = CreateContainer {
+        pod_sandbox_id: request.pod_sandbox_id,
+        config: vec![config],
+        sandbox_config: request.sandbox_config,
+    };
+    request.encode_to_vec()
+}
+
+/// The request, and the stop signal in it.
+pub(super) fn decode_create(
+    bytes: &[u8],
+) -> Result<(v1::CreateContainerRequest, Signal), DecodeError> {
+    let parts = CreateContainer::decode(bytes)?;
+    let extra = ConfigExtra::decode(&*parts.config.concat())?;
+    let request = v1::CreateContainerRequest::decode(bytes)?;
+    Ok((request, Signal(extra.stop_signal)))
+}
+
+/// The status of a container with this stop signal.
+pub(super) fn encode_status(status: &v1::ContainerStatus, Signal(stop_signal): Signal) -> Vec<u8> {
+    let mut bytes = status.encode_to_vec();
+    bytes.extend(StatusExtra { stop_signal }.encode_to_vec());
+    let status = vec![bytes];
+    StatusResponse { status }.encode_to_vec()
+}
+
+/// The status, if there is one, and the stop signal in it.
+pub(super) fn decode_status(
+    bytes: &[u8],
+) -> Result<(Option<v1::ContainerStatus>, Signal), DecodeError> {
+    let parts = StatusResponse::decode(bytes)?;
+    let extra = StatusExtra::decode(&*parts.status.concat())?;
+    let response = v1::ContainerStatusResponse::decode(bytes)?;
+    Ok((response.status, Signal(extra.stop_signal)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_that_knows_no_stop_signals_reads_the_rest() {
+        let config = v1::ContainerConfig {
+            working_dir: "/here".to_owned(),
+            tty: true,
+            ..Default::default()
+        };
+        let request = v1::CreateContainerRequest {
+            pod_sandbox_id: "pod".to_owned(),
+            config: Some(config),
+            ..Default::default()
+        };
+        let sent = encode_create(request.clone(), Signal::USER_1);
+        let read = v1::CreateContainerRequest::decode(&sent[..]);
+        assert_eq!(read, Ok(request.clone()));
+        assert_eq!(decode_create(&sent), Ok((request, Signal::USER_1)));
+        let status = v1::ContainerStatus {
+            id: "c".to_owned(),
+            ..Default::default()
+        };
+        let sent = encode_status(&status, Signal::USER_1);
+        let read = v1::ContainerStatusResponse::decode(&sent[..]).unwrap();
+        assert_eq!(read.status, Some(status.clone()));
+        assert_eq!(decode_status(&sent), Ok((Some(status), Signal::USER_1)));
+    }
+
+    #[test]
+    fn a_signal_is_where_the_cri_has_it() {
+        let sent = encode_create(v1::CreateContainerRequest::default(), Signal::USER_1);
+        assert_eq!(sent, [0x12, 3, 0x90, 1, 29]);
+        let sent = encode_status(&v1::ContainerStatus::default(), Signal::USER_1);
+        assert_eq!(sent, [0x0a, 3, 0x98, 1, 29]);
+    }
+
+    #[test]
+    fn parts_of_a_configuration_are_put_together() {
+        let config = v1::ContainerConfig {
+            tty: true,
+            ..Default::default()
+        };
+        let stop_signal = Signal::USER_2.0;
+        let parts = CreateContainer {
+            config: vec![
+                ConfigExtra { stop_signal }.encode_to_vec(),
+                config.encode_to_vec(),
+            ],
+            ..CreateContainer::default()
+        };
+        let (request, signal) = decode_create(&parts.encode_to_vec()).unwrap();
+        assert_eq!((request.config, signal), (Some(config), Signal::USER_2));
+    }
+
+    #[test]
+    fn a_response_without_a_status_has_none_and_a_garbled_one_is_an_error() {
+        assert_eq!(decode_status(&[]), Ok((None, Signal::DEFAULT)));
+        let garbled = StatusResponse {
+            status: vec![vec![0xff]],
+        };
+        assert!(decode_status(&garbled.encode_to_vec()).is_err());
+    }
+}

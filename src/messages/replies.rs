@@ -1,0 +1,321 @@
+//! Replies as bytes: what the client reads, and what a server answers.
+
+use std::collections::HashMap;
+
+use k8s_cri::v1;
+use prost::Message;
+
+use super::errors::ReplyError;
+use super::{extra, statuses};
+use crate::history::{
+    ContainerId, ContainerReport, ImageListing, Labels, Reply, Request, RuntimeNanos,
+    RuntimeStatus, RuntimeVersion, SandboxId, SandboxReport,
+};
+use crate::limits;
+
+/// How many items one message of a streamed list has at most: few, so that there are several.
+const BATCH: usize = 2;
+
+/// What a runtime has answered to a request. Of a streamed list, the messages one after another:
+/// they have the fields of the list itself, and so are its parts.
+///
+/// # Errors
+/// If the message is not a reply to it, or would use up our memory.
+pub fn decode_reply(request: &Request, bytes: &[u8]) -> Result<Reply, ReplyError> {
+    Ok(match request {
+        Request::Version => {
+            let reply = v1::VersionResponse::decode(bytes)?;
+            Reply::Version(RuntimeVersion {
+                runtime_name: reply.runtime_name,
+                runtime_version: reply.runtime_version,
+                api_version: reply.runtime_api_version,
+            })
+        }
+        Request::RunSandbox(_) => {
+            let reply = v1::RunPodSandboxResponse::decode(bytes)?;
+            Reply::Sandbox(SandboxId::from(reply.pod_sandbox_id))
+        }
+        Request::CreateContainer(_) => {
+            let reply = v1::CreateContainerResponse::decode(bytes)?;
+            Reply::Container(ContainerId::from(reply.container_id))
+        }
+        Request::SandboxStatus(_) => Reply::SandboxStatus(decode_sandbox_report(bytes)?),
+        Request::ContainerStatus(_) => Reply::ContainerStatus(decode_container_report(bytes)?),
+        Request::ListSandboxes(labels) => decode_sandboxes(bytes, labels)?,
+        Request::FindSandboxes(filter) => decode_sandboxes(bytes, &filter.labels)?,
+        Request::ListContainers { labels, .. } => decode_containers(bytes, labels)?,
+        Request::FindContainers(filter) => decode_containers(bytes, &filter.labels)?,
+        Request::RuntimeStatus => decode_runtime_status(bytes)?,
+        Request::ImageStatus(_) => {
+            let reply = v1::ImageStatusResponse::decode(bytes)?;
+            Reply::Image(reply.image.map(decode_image))
+        }
+        Request::PullImage(_) => {
+            let reply = v1::PullImageResponse::decode(bytes)?;
+            Reply::Pulled(reply.image_ref)
+        }
+        Request::ListImages => {
+            let reply = v1::ListImagesResponse::decode(bytes)?;
+            Reply::Images(reply.images.into_iter().map(decode_image).collect())
+        }
+        Request::ExecSync { .. } => {
+            let reply = v1::ExecSyncResponse::decode(bytes)?;
+            Reply::Exec(reply.exit_code)
+        }
+        Request::StopSandbox(_)
+        | Request::RemoveSandbox(_)
+        | Request::StartContainer(_)
+        | Request::StopContainer { .. }
+        | Request::RemoveContainer(_)
+        | Request::RemoveImage(_)
+        | Request::Aside(..) => {
+            // Whatever fields it has: the reply is that there is one.
+            <()>::decode(bytes)?;
+            Reply::Done
+        }
+    })
+}
+
+/// The CRI's message of a reply. That of a reply which does not fit the request is one for
+/// [`decode_reply`] to refuse or to misread: a server looks at that first.
+#[must_use]
+pub fn encode_reply(reply: Reply) -> Vec<u8> {
+    match reply {
+        Reply::Done => Vec::new(),
+        Reply::Version(version) => v1::VersionResponse {
+            version: "0.1.0".to_owned(),
+            runtime_name: version.runtime_name,
+            runtime_version: version.runtime_version,
+            runtime_api_version: version.api_version,
+        }
+        .encode_to_vec(),
+        Reply::Sandbox(id) => v1::RunPodSandboxResponse {
+            pod_sandbox_id: id.to_string(),
+        }
+        .encode_to_vec(),
+        Reply::Container(id) => v1::CreateContainerResponse {
+            container_id: id.to_string(),
+        }
+        .encode_to_vec(),
+        Reply::SandboxStatus(report) => v1::PodSandboxStatusResponse {
+            status: Some(statuses::encode_sandbox(report.status.into_inner())),
+            containers_statuses: statuses::encode_containers(report.containers),
+            timestamp: report.timestamp.0,
+            ..Default::default()
+        }
+        .encode_to_vec(),
+        Reply::ContainerStatus(report) => {
+            let status = statuses::encode_container(report.status.into_inner());
+            extra::encode_status(&status, report.stop_signal)
+        }
+        Reply::Sandboxes(listed) => v1::ListPodSandboxResponse {
+            items: listed
+                .iter()
+                .map(statuses::encode_sandbox_listing)
+                .collect(),
+        }
+        .encode_to_vec(),
+        Reply::Containers(listed) => v1::ListContainersResponse {
+            containers: listed
+                .iter()
+                .map(statuses::encode_container_listing)
+                .collect(),
+        }
+        .encode_to_vec(),
+        Reply::RuntimeStatus(status) => encode_runtime_status(status),
+        Reply::Image(listing) => v1::ImageStatusResponse {
+            image: listing.map(encode_image),
+            ..Default::default()
+        }
+        .encode_to_vec(),
+        Reply::Pulled(image_ref) => v1::PullImageResponse { image_ref }.encode_to_vec(),
+        Reply::Images(listed) => v1::ListImagesResponse {
+            images: listed.into_iter().map(encode_image).collect(),
+        }
+        .encode_to_vec(),
+        Reply::Exec(exit_code) => v1::ExecSyncResponse {
+            exit_code,
+            ..Default::default()
+        }
+        .encode_to_vec(),
+    }
+}
+
+/// The replies to a streamed list, one after another; none if it is no list.
+#[must_use]
+pub fn batches(reply: Reply) -> Option<Vec<Reply>> {
+    Some(match reply {
+        Reply::Sandboxes(listed) => {
+            let batches = listed.chunks(BATCH).map(<[_]>::to_vec);
+            batches.map(Reply::Sandboxes).collect()
+        }
+        Reply::Containers(listed) => {
+            let batches = listed.chunks(BATCH).map(<[_]>::to_vec);
+            batches.map(Reply::Containers).collect()
+        }
+        _ => return None,
+    })
+}
+
+fn decode_sandbox_report(bytes: &[u8]) -> Result<SandboxReport, ReplyError> {
+    let reply = v1::PodSandboxStatusResponse::decode(bytes)?;
+    let no_status = ReplyError::NoStatus("PodSandboxStatus");
+    Ok(SandboxReport {
+        status: statuses::decode_sandbox(reply.status.ok_or(no_status)?).into(),
+        containers: statuses::decode_containers(reply.containers_statuses),
+        timestamp: RuntimeNanos(reply.timestamp),
+    })
+}
+
+fn decode_container_report(bytes: &[u8]) -> Result<ContainerReport, ReplyError> {
+    let (status, stop_signal) = extra::decode_status(bytes)?;
+    let no_status = ReplyError::NoStatus("ContainerStatus");
+    Ok(ContainerReport {
+        status: statuses::decode_container(status.ok_or(no_status)?).into(),
+        stop_signal,
+    })
+}
+
+fn decode_sandboxes(bytes: &[u8], asked: &Labels) -> Result<Reply, ReplyError> {
+    let items = v1::ListPodSandboxResponse::decode(bytes)?.items;
+    let unasked = items.iter().filter(|item| !carries(&item.labels, asked));
+    bounded(items.len(), unasked.count())?;
+    let items = items.into_iter().map(statuses::decode_sandbox_listing);
+    Ok(Reply::Sandboxes(items.collect()))
+}
+
+fn decode_containers(bytes: &[u8], asked: &Labels) -> Result<Reply, ReplyError> {
+    let items = v1::ListContainersResponse::decode(bytes)?.containers;
+    let unasked = items.iter().filter(|item| !carries(&item.labels, asked));
+    bounded(items.len(), unasked.count())?;
+    let items = items.into_iter().map(statuses::decode_container_listing);
+    Ok(Reply::Containers(items.collect()))
+}
+
+fn carries(labels: &HashMap<String, String>, asked: &Labels) -> bool {
+    let mut asked = asked.into_iter();
+    asked.all(|(key, value)| labels.get(&**key).is_some_and(|found| **found == **value))
+}
+
+/// Refuses a list that would use up our memory, for its items and all that is made of them.
+fn bounded(listed: usize, unasked: usize) -> Result<(), ReplyError> {
+    let limit = limits::LISTED;
+    if listed > limit {
+        Err(ReplyError::TooLong { listed, limit })
+    } else if unasked > limits::UNASKED {
+        Err(ReplyError::Unasked(unasked))
+    } else {
+        Ok(())
+    }
+}
+
+fn decode_runtime_status(bytes: &[u8]) -> Result<Reply, ReplyError> {
+    let reply = v1::StatusResponse::decode(bytes)?;
+    let conditions = reply.status.unwrap_or_default().conditions.into_iter();
+    let holding = conditions.filter(|condition| condition.status);
+    let handlers = reply.runtime_handlers.into_iter();
+    Ok(Reply::RuntimeStatus(RuntimeStatus {
+        conditions: holding.map(|condition| condition.r#type).collect(),
+        handlers: handlers.map(|handler| handler.name).collect(),
+    }))
+}
+
+fn encode_runtime_status(status: RuntimeStatus) -> Vec<u8> {
+    let holding = |name| v1::RuntimeCondition {
+        r#type: name,
+        status: true,
+        ..Default::default()
+    };
+    let handler = |name| v1::RuntimeHandler {
+        name,
+        ..Default::default()
+    };
+    v1::StatusResponse {
+        status: Some(v1::RuntimeStatus {
+            conditions: status.conditions.into_iter().map(holding).collect(),
+        }),
+        runtime_handlers: status.handlers.into_iter().map(handler).collect(),
+        ..Default::default()
+    }
+    .encode_to_vec()
+}
+
+fn decode_image(image: v1::Image) -> ImageListing {
+    ImageListing {
+        id: image.id,
+        tags: image.repo_tags,
+    }
+}
+
+fn encode_image(listing: ImageListing) -> v1::Image {
+    v1::Image {
+        id: listing.id,
+        repo_tags: listing.tags,
+        ..Default::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(own: usize, foreign: usize, asked: &Labels, refused: Option<&ReplyError>) {
+        let container = |run: &str| v1::Container {
+            labels: HashMap::from([("run".to_owned(), run.to_owned())]),
+            ..v1::Container::default()
+        };
+        let own = std::iter::repeat_n(container("mine"), own);
+        let containers = own.chain(std::iter::repeat_n(container("theirs"), foreign));
+        let message = v1::ListContainersResponse {
+            containers: containers.collect(),
+        };
+        let found = decode_containers(&message.encode_to_vec(), asked).err();
+        assert_eq!(found.as_ref(), refused);
+    }
+
+    #[test]
+    fn a_list_that_would_use_up_our_memory_is_refused() {
+        let (all, mine) = (Labels::new(), Labels::from([("run", "mine")]));
+        let (limit, unasked) = (limits::LISTED, limits::UNASKED);
+        check(0, limit, &all, None);
+        check(limit - unasked, unasked, &mine, None);
+        let listed = limit + 1;
+        let too_long = ReplyError::TooLong { listed, limit };
+        check(0, listed, &all, Some(&too_long));
+        check(listed, 0, &mine, Some(&too_long));
+        let unasked = unasked + 1;
+        check(1, unasked, &mine, Some(&ReplyError::Unasked(unasked)));
+    }
+
+    #[test]
+    fn the_messages_of_a_streamed_list_are_parts_of_the_list() {
+        let listed = |ids: &[&str]| {
+            let of = |id: &&str| v1::Container {
+                id: (*id).to_owned(),
+                ..v1::Container::default()
+            };
+            let containers = ids.iter().map(of).collect();
+            v1::ListContainersResponse { containers }.encode_to_vec()
+        };
+        let parts = [listed(&["a", "b"]), listed(&["c"])].concat();
+        let whole = decode_containers(&listed(&["a", "b", "c"]), &Labels::new());
+        assert_eq!(decode_containers(&parts, &Labels::new()), whole);
+        let reply = whole.unwrap();
+        let batches = batches(reply.clone()).unwrap();
+        assert_eq!(batches.len(), 2);
+        let parts: Vec<u8> = batches.into_iter().flat_map(encode_reply).collect();
+        assert_eq!(decode_containers(&parts, &Labels::new()), Ok(reply));
+    }
+
+    #[test]
+    fn a_report_without_a_status_is_refused() {
+        let asked = Request::ContainerStatus(ContainerId::from("c"));
+        let refused = decode_reply(&asked, &[]).unwrap_err();
+        let message = "the runtime answered ContainerStatus with OK and without a status";
+        assert_eq!(refused.to_string(), message);
+        let asked = Request::SandboxStatus(SandboxId::from("s"));
+        assert!(decode_reply(&asked, &[]).is_err());
+        assert!(decode_reply(&asked, &[0xff]).is_err());
+    }
+}
