@@ -119,7 +119,8 @@ impl Selection {
     }
 
     /// The selected cases, in the order in which they start: those that may run beside others
-    /// first, then those that run alone, and at last those that restart the runtime.
+    /// first, then those that run alone, then those that restart the runtime, and at last those
+    /// that set the host's clock: what comes after them may still bear the time that was wrong.
     #[must_use]
     pub fn plan(&self, cases: Vec<Case>) -> Vec<Planned> {
         let wanted = cases
@@ -138,7 +139,9 @@ impl Selection {
             .flat_map(round)
             .map(|(case, repetition)| Planned { case, repetition })
             .collect();
-        planned.sort_by_key(|planned| (planned.case.exclusive, planned.case.restarts_runtime()));
+        planned.sort_by_key(|Planned { case, .. }| {
+            (case.exclusive, case.sets_clock(), case.restarts_runtime())
+        });
         planned
     }
 }

@@ -106,6 +106,12 @@ impl Case {
     pub fn restarts_runtime(&self) -> bool {
         self.needs.contains(&Need::RuntimeRestart)
     }
+
+    /// Whether it sets the host's wall clock.
+    #[must_use]
+    pub fn sets_clock(&self) -> bool {
+        self.needs.contains(&Need::ClockSteps)
+    }
 }
 
 /// How large a run has to be to take a case along.

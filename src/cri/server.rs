@@ -1,5 +1,5 @@
 //! A CRI server for whatever answers requests and has events: both services of `runtime.v1`, as far
-//! as the suite and its cases need them. The other methods do not exist.
+//! as the suite and its cases need them. All other methods are UNIMPLEMENTED.
 
 #[cfg(test)]
 mod tests;
