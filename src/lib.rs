@@ -72,8 +72,8 @@
 //! [`case::Check`] and an arm in `oracle::expectations`; what a runtime or a node need not have a
 //! variant of [`case::Need`], measured in `drive::offers`. An invariant is an element of
 //! [`oracle::INVARIANTS`]. Each comes with a history that breaks it, and one beside it that does
-//! not. A way of being wrong that it shall notice is a line of [`model::defects`], what it must
-//! not mind one of [`model::VARIATIONS`].
+//! not. A defect that the suite must notice is an entry of `cases/defects.yaml`, and its hook, one
+//! of [`model::faults`]; what a correct runtime may do otherwise is one of [`model::VARIATIONS`].
 
 pub mod case;
 pub mod catalogue;

@@ -170,8 +170,14 @@ impl Outcome {
     /// Whether it is an invariant, which judges all of the run, and not a case.
     #[must_use]
     pub fn is_invariant(&self) -> bool {
-        self.id.starts_with("INV-")
+        is_invariant(&self.id)
     }
+}
+
+/// Whether this is the id of an invariant, and not of a case.
+#[must_use]
+pub fn is_invariant(id: &str) -> bool {
+    id.starts_with("INV-")
 }
 
 /// All that is said about a run.

@@ -11,14 +11,20 @@ use super::diagnose::{Diagnostic, Diagnostics, Problem};
 use super::file::Place;
 use super::locate::{Part, Segment};
 use super::parse::read;
-use super::requirement;
-use super::{Case, Requirement, limits};
+use super::{Case, Defect, Requirement, limits};
+use super::{defect, requirement};
 
 /// The path and the text of each case file of this repository.
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/cases.rs"));
 
 /// What `cases/requirements.yaml` of this repository says.
 const REQUIREMENTS: &str = include_str!("../../cases/requirements.yaml");
+
+/// What `cases/defects.yaml` of this repository says.
+const DEFECTS: &str = include_str!("../../cases/defects.yaml");
+
+/// The files in a folder of cases that are no cases.
+const NO_CASES: [&str; 2] = [requirement::FILE, defect::FILE];
 
 /// Why no cases could be read from a path.
 #[derive(Debug, thiserror::Error)]
@@ -112,6 +118,17 @@ pub fn requirements(cases: Option<&Path>) -> Result<Vec<Requirement>, Diagnostic
     read.map_err(Diagnostics::of)
 }
 
+/// The defects that the suite must notice, as they were when the program was built. Their hooks are
+/// built in, so a folder of cases has none of its own.
+///
+/// # Errors
+///
+/// If one of them is invalid, which this crate's own tests rule out.
+pub fn defects() -> Result<Vec<Defect>, Diagnostics> {
+    let path = Path::new("cases").join(defect::FILE);
+    defect::parse(&path, DEFECTS).map_err(Diagnostics::of)
+}
+
 /// The search for case files in a folder. Follows links, but enters no folder twice.
 #[derive(Default)]
 struct Walk {
@@ -152,7 +169,10 @@ impl Walk {
         let extension = path.extension().and_then(OsStr::to_str);
         match fs::metadata(&path) {
             Ok(entry) if entry.is_dir() => self.folder(&path, depth + 1),
-            Ok(_) if path.file_name() == Some(OsStr::new(requirement::FILE)) => {}
+            Ok(_)
+                if NO_CASES
+                    .map(|name| Some(OsStr::new(name)))
+                    .contains(&path.file_name()) => {}
             Ok(_) if extension == Some("yaml") => self.files.push(path),
             Ok(_) if extension == Some("yml") => self.found.push(
                 Diagnostic::of_file(&path, "the file is not read, for cases end in `.yaml`")

@@ -6,6 +6,7 @@
 
 mod beside;
 mod claim;
+mod defect;
 mod diagnose;
 mod duration;
 mod event;
@@ -40,6 +41,7 @@ pub use beside::{
 pub use claim::{
     KeepsCheck, LatencyCheck, MessageSizeCheck, SandboxStateCheck, SandboxWord, ShownCheck,
 };
+pub use defect::Defect;
 pub use diagnose::{Diagnostic, Diagnostics, Position, did_you_mean};
 pub use expectation::{
     AftermathCheck, CallEdge, Check, EventRef, EventsCheck, ExitCode, Expectation, IncludesCheck,

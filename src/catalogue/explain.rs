@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::{Catalogue, Checker};
-use crate::case::{self, Case, Requirement};
-use crate::model::{Defect, defects};
+use crate::case::{self, Case, Defect, Requirement};
+use crate::model::fault_named;
 use crate::oracle::{INVARIANTS, Invariant};
 use crate::plan::label;
 use crate::report::Sheet;
@@ -36,7 +36,7 @@ impl Catalogue {
         if let Some(requirement) = self.requirements.iter().find(|known| is(&known.id)) {
             return Ok(self.explain_requirement(requirement));
         }
-        if let Some(defect) = defects().find(|defect| is(defect.name)) {
+        if let Some(defect) = self.defects.iter().find(|defect| is(&defect.name)) {
             return Ok(self.explain_defect(defect));
         }
         let folded = id.to_ascii_uppercase();
@@ -57,7 +57,7 @@ impl Catalogue {
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {
-        let defects = defects().map(|defect| defect.name);
+        let defects = self.defects.iter().map(|defect| defect.name.as_str());
         self.checkers().map(|checker| checker.name).chain(defects)
     }
 
@@ -104,8 +104,8 @@ impl Catalogue {
         if let Some(later) = &requirement.later {
             sheet.paragraph("not checked in full yet", later);
         }
-        let id = requirement.id.as_str();
-        let breaks = defects().filter(|defect| defect.requirements.contains(&id));
+        let breaks = self.defects.iter();
+        let breaks = breaks.filter(|defect| defect.requirements.contains(&requirement.id));
         sheet.items(
             "broken by the defects",
             &breaks.map(what).collect::<Vec<_>>(),
@@ -114,21 +114,23 @@ impl Catalogue {
     }
 
     fn explain_defect(&self, defect: &Defect) -> String {
-        let mut sheet = Sheet::new(defect.name, defect.what);
-        sheet.paragraph("like", defect.imitates);
-        self.requirements_of(&mut sheet, defect.requirements.iter().copied());
+        let mut sheet = Sheet::new(&defect.name, &defect.description);
+        sheet.paragraph("like", &defect.similar_to);
+        self.requirements_of(&mut sheet, defect.requirements.iter().map(String::as_str));
         let named = |ids: &[&str]| -> Vec<String> {
             let named = self.checkers().filter(|checker| ids.contains(&checker.id));
             named.map(|checker| Self::line(&checker)).collect()
         };
-        sheet.items("shown in", &named(defect.shown_in));
-        sheet.items("noticed by", &named(defect.noticed_by));
-        let shown_in = defect.shown_in.join(" ");
+        let shown_in: Vec<&str> = defect.shown_in().collect();
+        let noticed_by: Vec<&str> = defect.noticed_by.iter().map(String::as_str).collect();
+        sheet.items("shown in", &named(&shown_in));
+        sheet.items("noticed by", &named(&noticed_by));
+        let shown_in = shown_in.join(" ");
         let mut how = format!(
             "--runtime-endpoint model --defect {} {shown_in}\n",
             defect.name
         );
-        if defect.fault.is_on_the_way() {
+        if fault_named(&defect.name).is_some_and(|named| named.fault.is_on_the_way()) {
             let _ = writeln!(
                 how,
                 "--runtime-endpoint ENDPOINT --inject {} {shown_in}",
@@ -149,7 +151,7 @@ impl Catalogue {
 
     /// Who can break it, and who does.
     fn proofs(&self, sheet: &mut Sheet, id: &str) {
-        let defects: Vec<_> = Self::noticed_by(id).map(what).collect();
+        let defects: Vec<_> = self.noticed_by(id).map(what).collect();
         sheet.items("defects that turn it red", &defects);
         let offenders = self.offenders(id).into_iter();
         let offenders = offenders.map(|(runtime, failure)| {
@@ -178,5 +180,5 @@ fn procedure(definition: &str) -> &str {
 }
 
 fn what(defect: &Defect) -> String {
-    format!("{}: {}", defect.name, defect.what)
+    format!("{}: {}", defect.name, defect.description)
 }

@@ -7,8 +7,7 @@ mod explain;
 #[cfg(test)]
 mod tests;
 
-use crate::case::{Case, Requirement};
-use crate::model::{Defect, defects};
+use crate::case::{Case, Defect, Requirement};
 use crate::oracle::INVARIANTS;
 use crate::outcome::{Level, Levels, Profile};
 use crate::verdicts::{Known, KnownFailure, builtin};
@@ -20,6 +19,7 @@ pub use explain::UnknownId;
 pub struct Catalogue {
     cases: Vec<Case>,
     requirements: Vec<Requirement>,
+    defects: Vec<Defect>,
     expectations: Vec<Known>,
 }
 
@@ -39,12 +39,13 @@ pub struct Checker<'a> {
 }
 
 impl Catalogue {
-    /// What is known of these cases and requirements.
+    /// What is known of these cases, requirements and defects.
     #[must_use]
-    pub fn new(cases: Vec<Case>, requirements: Vec<Requirement>) -> Self {
+    pub fn new(cases: Vec<Case>, requirements: Vec<Requirement>, defects: Vec<Defect>) -> Self {
         Self {
             cases,
             requirements,
+            defects,
             expectations: builtin(),
         }
     }
@@ -93,8 +94,10 @@ impl Catalogue {
         let checkers = self
             .checkers()
             .map(|checker| (checker.id.to_owned(), checker.requirements));
-        let defects =
-            defects().map(|defect| (defect.name.to_owned(), defect.requirements.to_vec()));
+        let defects = self.defects.iter().map(|defect| {
+            let requirements = defect.requirements.iter().map(String::as_str);
+            (defect.name.clone(), requirements.collect())
+        });
         let named = checkers.chain(defects).flat_map(|(id, requirements)| {
             let named = requirements.into_iter();
             named.map(move |requirement| (id.clone(), requirement))
@@ -108,8 +111,10 @@ impl Catalogue {
     }
 
     /// The defects that a case or an invariant must notice.
-    fn noticed_by(id: &str) -> impl Iterator<Item = &'static Defect> {
-        defects().filter(move |defect| defect.noticed_by.contains(&id))
+    fn noticed_by(&self, id: &str) -> impl Iterator<Item = &Defect> {
+        self.defects
+            .iter()
+            .filter(move |defect| defect.noticed_by.iter().any(|by| by == id))
     }
 
     /// The runtimes that are known to fail a case or an invariant, each with how.

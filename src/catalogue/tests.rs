@@ -13,12 +13,15 @@ use expect_test::{Expect, expect};
 use super::*;
 use crate::case::load;
 use crate::history::ExpectationFile;
+use crate::model::faults;
+use crate::outcome::is_invariant;
 use crate::verdicts::builtin_files;
 
 fn catalogue() -> Catalogue {
     let cases = load::embedded().expect("the cases are valid");
     let requirements = load::requirements(None).expect("the requirements are valid");
-    Catalogue::new(cases, requirements)
+    let defects = load::defects().expect("the defects are valid");
+    Catalogue::new(cases, requirements, defects)
 }
 
 #[test]
@@ -27,10 +30,48 @@ fn no_reference_dangles() {
     let dangling: Vec<_> = catalogue.dangling().collect();
     assert!(dangling.is_empty(), "no such requirement: {dangling:?}");
     let ids: BTreeSet<&str> = catalogue.checkers().map(|checker| checker.id).collect();
-    for defect in defects() {
-        for id in defect.shown_in.iter().chain(defect.noticed_by) {
-            assert!(ids.contains(id), "{} names {id}", defect.name);
+    for defect in &catalogue.defects {
+        for id in defect.noticed_by.iter().chain(&defect.also_shown_in) {
+            assert!(ids.contains(id.as_str()), "{} names {id}", defect.name);
         }
+    }
+}
+
+#[test]
+fn each_defect_has_a_hook_and_each_hook_a_defect() {
+    let catalogue = catalogue();
+    let defects: Vec<&str> = catalogue
+        .defects
+        .iter()
+        .map(|it| it.name.as_str())
+        .collect();
+    let hooks: BTreeSet<&str> = faults().map(|hook| hook.name).collect();
+    assert_eq!(hooks.len(), faults().count(), "two hooks have one name");
+    let unhooked: Vec<_> = defects
+        .iter()
+        .filter(|name| !hooks.contains(*name))
+        .collect();
+    assert!(
+        unhooked.is_empty(),
+        "no hook in src/model/defects: {unhooked:?}"
+    );
+    let unknown: Vec<_> = hooks
+        .iter()
+        .filter(|name| !defects.contains(name))
+        .collect();
+    assert!(unknown.is_empty(), "not in cases/defects.yaml: {unknown:?}");
+}
+
+/// Those that are also shown in a case are not shown so by the case itself.
+#[test]
+fn a_defect_names_each_case_once() {
+    for defect in &catalogue().defects {
+        let mut named = BTreeSet::new();
+        for id in defect.noticed_by.iter().chain(&defect.also_shown_in) {
+            assert!(named.insert(id), "{} names {id} twice", defect.name);
+        }
+        let is_case = |id: &String| !is_invariant(id);
+        assert!(defect.also_shown_in.iter().all(is_case), "{}", defect.name);
     }
 }
 
@@ -100,7 +141,7 @@ known:
     let known = Known::parse(&file).expect("it is right");
     Catalogue {
         expectations: vec![known],
-        ..Catalogue::new(vec![case], vec![requirement])
+        ..Catalogue::new(vec![case], vec![requirement], Vec::new())
     }
 }
 

@@ -17,7 +17,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use super::reports::{CompareArgs, SchemaArg};
 use crate::limits;
-use crate::model::{Defect, defects};
+use crate::model::{NamedFault, fault_named, faults};
 use crate::run::EXIT_CODES;
 
 pub(super) use run::{
@@ -248,7 +248,7 @@ pub(super) struct ConnectionArgs {
         value_parser = defect,
         hide_short_help = true, help_heading = "Runtime"
     )]
-    pub(super) defect: Vec<&'static Defect>,
+    pub(super) defect: Vec<NamedFault>,
     /// Put a relay before the runtime that has these defects, `none` for a relay without any
     #[arg(
         long,
@@ -284,7 +284,7 @@ pub(super) struct ConnectionArgs {
 }
 
 /// A defect that a relay can have, or none.
-pub(super) type Injected = Option<&'static Defect>;
+pub(super) type Injected = Option<NamedFault>;
 
 fn injected(name: &str) -> Result<Injected, String> {
     if name == "none" {
@@ -302,12 +302,12 @@ fn injected(name: &str) -> Result<Injected, String> {
 }
 
 /// The defect of this name.
-fn defect(name: &str) -> Result<&'static Defect, String> {
-    if let Some(defect) = defects().find(|defect| defect.name == name) {
+fn defect(name: &str) -> Result<NamedFault, String> {
+    if let Some(defect) = fault_named(name) {
         return Ok(defect);
     }
-    let close = |defect: &&Defect| strsim::jaro_winkler(defect.name, name);
-    let closest = defects().max_by(|a, b| close(a).total_cmp(&close(b)));
+    let close = |defect: &NamedFault| strsim::jaro_winkler(defect.name, name);
+    let closest = faults().max_by(|a, b| close(a).total_cmp(&close(b)));
     let hint = closest.filter(|defect| close(defect) > 0.8);
     let hint = hint.map_or_else(String::new, |defect| format!("; is it `{}`?", defect.name));
     Err(format!(

@@ -66,7 +66,7 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
             Ok(Exit::Conformant)
         }
         Some(Command::Model { listen }) => serve_model(listen, target::behaviour(&cli.connection)),
-        Some(Command::Defects) => print(proof::listed().as_bytes()),
+        Some(Command::Defects) => print(proof::listed()?.as_bytes()),
         Some(Command::Matrix(args)) => {
             let cases = run::read_cases(cli.run.cases.as_deref()).map_err(run::RunError::from)?;
             let target = match cli.connection.runtime_endpoint {
@@ -129,7 +129,7 @@ fn run_cases(cli: &Cli) -> Result<Exit, Fault> {
 fn explain(cases: Option<&Path>, id: &str) -> Result<Exit, Fault> {
     let requirements = run::read_requirements(cases).map_err(RunError::from)?;
     let cases = run::read_cases(cases).map_err(RunError::from)?;
-    let told = Catalogue::new(cases, requirements).explain(id);
+    let told = Catalogue::new(cases, requirements, proof::defects()?).explain(id);
     let told = told.map_err(|fault| Fault::new(Exit::Usage, format!("error: {fault}")))?;
     print(told.as_bytes())
 }

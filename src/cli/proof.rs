@@ -5,27 +5,34 @@ use std::num::NonZeroUsize;
 
 use super::Fault;
 use super::args::MatrixArgs;
-use crate::case::Case;
+use crate::case::{Case, Defect, load};
 use crate::matrix::{MatrixOptions, matrix as try_all};
-use crate::model::defects;
-use crate::run::{self, Exit, Target};
+use crate::model::fault_named;
+use crate::run::{self, Exit, RunError, Target};
 use crate::terminal;
 
+/// The defects that the suite must notice.
+pub(super) fn defects() -> Result<Vec<Defect>, Fault> {
+    let defects = load::defects().map_err(load::LoadError::from);
+    Ok(defects.map_err(RunError::from)?)
+}
+
 /// All defects, as a text.
-pub(super) fn listed() -> String {
+pub(super) fn listed() -> Result<String, Fault> {
     let mut text = String::new();
-    for defect in defects() {
+    for defect in defects()? {
         let (breaks, by) = (defect.requirements.join(" "), defect.noticed_by.join(" "));
-        let on_the_way = if defect.fault.is_on_the_way() {
+        let hook = fault_named(&defect.name);
+        let on_the_way = if hook.is_some_and(|hook| hook.fault.is_on_the_way()) {
             "; --inject, too"
         } else {
             ""
         };
-        let _ = writeln!(text, "{}\n    {}", defect.name, defect.what);
-        let _ = writeln!(text, "    like {}", defect.imitates);
+        let _ = writeln!(text, "{}\n    {}", defect.name, defect.description);
+        let _ = writeln!(text, "    like {}", defect.similar_to);
         let _ = writeln!(text, "    breaks {breaks}, noticed by {by}{on_the_way}");
     }
-    text
+    Ok(text)
 }
 
 /// Tries all of them and says how that went.
@@ -56,7 +63,7 @@ pub(super) fn matrix(
         markdown: args.markdown.clone(),
         json: args.json.clone(),
     };
-    let tried = try_all(&options, cases, &mut terminal::Output);
+    let tried = try_all(&options, cases, &defects()?, &mut terminal::Output);
     let tried = tried.map_err(|fault| Fault::new(Exit::Usage, format!("error: {fault}")))?;
     Ok(if tried.holds() {
         Exit::Conformant

@@ -16,9 +16,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::case::{Case, Tier};
+use crate::case::{Case, Defect, Tier};
 use crate::history::ExpectationFile;
-use crate::model::{Defect, VARIATIONS, defects};
+use crate::model::{VARIATIONS, fault_named};
+use crate::outcome::is_invariant;
 use crate::run::{RunError, Target};
 
 pub use table::MatrixError;
@@ -49,7 +50,7 @@ pub struct MatrixOptions {
 #[derive(Debug)]
 pub struct Noticed {
     /// The defect.
-    pub defect: &'static Defect,
+    pub defect: Defect,
     /// The cases that were tried.
     pub tried: Vec<String>,
     /// The cases and invariants that failed, in the report's order.
@@ -74,7 +75,7 @@ pub struct Clean {
 /// All of it.
 #[derive(Debug, Default)]
 pub struct Matrix {
-    /// Each defect, in the order of the tables.
+    /// Each defect, in the order of the file.
     pub defects: Vec<Noticed>,
     /// Each run without a defect.
     pub clean: Vec<Clean>,
@@ -86,14 +87,14 @@ pub struct Matrix {
 impl Noticed {
     /// Those that should have failed and did not.
     #[must_use]
-    pub fn missing(&self) -> Vec<&'static str> {
-        let was_tried = |id: &str| id.starts_with("INV-") || self.tried.iter().any(|it| it == id);
-        let missing = |id: &&&str| was_tried(id) && !self.failed.iter().any(|it| it == **id);
+    pub fn missing(&self) -> Vec<&str> {
+        let was_tried = |id: &String| is_invariant(id) || self.tried.contains(id);
+        let missing = |id: &&String| was_tried(id) && !self.failed.contains(id);
         self.defect
             .noticed_by
             .iter()
             .filter(missing)
-            .copied()
+            .map(String::as_str)
             .collect()
     }
 
@@ -107,7 +108,7 @@ impl Noticed {
     #[must_use]
     pub fn is_precise(&self) -> bool {
         let first = self.failed.first();
-        first.is_some_and(|first| self.defect.noticed_by.contains(&first.as_str()))
+        first.is_some_and(|first| self.defect.noticed_by.contains(first))
     }
 }
 
@@ -116,12 +117,11 @@ impl Matrix {
     #[must_use]
     pub fn never_red(&self) -> Vec<&str> {
         let noticed = self.defects.iter().filter(|noticed| noticed.is_noticed());
-        let red: Vec<&str> = noticed
-            .flat_map(|noticed| noticed.defect.noticed_by)
-            .copied()
+        let red: Vec<&String> = noticed
+            .flat_map(|noticed| &noticed.defect.noticed_by)
             .collect();
-        let cases = self.cases.iter().map(String::as_str);
-        cases.filter(|case| !red.contains(case)).collect()
+        let never = self.cases.iter().filter(|case| !red.contains(case));
+        never.map(String::as_str).collect()
     }
 
     /// Whether every defect is noticed precisely, every case can fail, and nothing fails without a
@@ -140,15 +140,16 @@ impl Matrix {
 /// Tries every defect and every variation.
 ///
 /// # Errors
-/// If a table cannot be written.
+/// If a defect has no hook, or a table cannot be written.
 pub fn matrix(
     options: &MatrixOptions,
     cases: &[Case],
+    defects: &[Defect],
     out: &mut dyn std::io::Write,
 ) -> Result<Matrix, MatrixError> {
     table::prepare(options)?;
     let cases = &tried_cases(options, cases)[..];
-    let trials = trials(options, cases);
+    let trials = trials(options, cases, defects)?;
     let (alone, beside): (Vec<Trial>, Vec<Trial>) =
         trials.into_iter().partition(Trial::wants_the_runtime_alone);
     let mut done = tried(&beside, options.threads, cases, options);
@@ -156,7 +157,7 @@ pub fn matrix(
         done.extend(tried(&alone, NonZeroUsize::MIN, cases, options));
     }
     let must_fail = if options.target.is_some() { &[] } else { cases };
-    let matrix = table::gathered(done, must_fail);
+    let matrix = table::gathered(done, must_fail, defects);
     table::write(options, &matrix, out)?;
     Ok(matrix)
 }
@@ -164,7 +165,7 @@ pub fn matrix(
 /// Runs trials, so many at once, until all are done or one on a real runtime came to no verdicts:
 /// it may be gone, or the user may have stopped us.
 fn tried(
-    trials: &[Trial],
+    trials: &[Trial<'_>],
     threads: NonZeroUsize,
     cases: &[Case],
     options: &MatrixOptions,
@@ -202,17 +203,28 @@ fn tried_cases(options: &MatrixOptions, cases: &[Case]) -> Vec<Case> {
 }
 
 /// All that is tried, the longest first.
-fn trials(options: &MatrixOptions, cases: &[Case]) -> Vec<Trial> {
+fn trials<'a>(
+    options: &MatrixOptions,
+    cases: &[Case],
+    defects: &'a [Defect],
+) -> Result<Vec<Trial<'a>>, MatrixError> {
+    let hooked = |defect: &'a Defect| match fault_named(&defect.name) {
+        Some(hook) => Ok((defect, hook)),
+        None => Err(MatrixError::NoHook(defect.name.clone())),
+    };
+    let hooked = defects.iter().map(hooked).collect::<Result<Vec<_>, _>>()?;
     let mut trials = Vec::new();
     if let Some(target) = &options.target {
         let known = options.known.clone();
         trials.push(Trial::Unharmed(target.clone(), known));
         let is_there = |id: &str| cases.iter().any(|case| case.id == id);
-        let shown = |defect: &&Defect| defect.shown_in.first().is_some_and(|id| is_there(id));
-        let on_the_way = defects().filter(|defect| defect.fault.is_on_the_way());
-        let on_the_way = on_the_way.filter(shown);
-        trials.extend(on_the_way.map(|defect| Trial::Relayed(target.clone(), defect)));
-        return trials;
+        let shown = |defect: &Defect| defect.shown_in().next().is_some_and(is_there);
+        let relayed = hooked
+            .into_iter()
+            .filter(|(defect, hook)| hook.fault.is_on_the_way() && shown(defect))
+            .map(|(defect, hook)| Trial::Relayed(target.clone(), defect, hook));
+        trials.extend(relayed);
+        return Ok(trials);
     }
     for seed in 0..options.clean_runs {
         let clean = VARIATIONS
@@ -220,8 +232,9 @@ fn trials(options: &MatrixOptions, cases: &[Case]) -> Vec<Trial> {
             .map(|variation| Trial::Clean(variation, seed));
         trials.extend(clean);
     }
-    trials.extend(defects().map(Trial::Defect));
-    trials
+    let defective = hooked.into_iter();
+    trials.extend(defective.map(|(defect, hook)| Trial::Defect(defect, hook)));
+    Ok(trials)
 }
 
 /// Why a trial has no report, in a sentence.

@@ -8,23 +8,25 @@ use serde_json::{Value, json};
 
 use super::trial::Tried;
 use super::{Matrix, MatrixOptions, Noticed};
-use crate::case::Case;
+use crate::case::{Case, Defect};
 use crate::files::{Draft, OutputError};
-use crate::model::defects;
 
-/// A table that cannot be written.
+/// Why there is no matrix.
 #[derive(Debug, thiserror::Error)]
 pub enum MatrixError {
-    /// Into a file.
+    /// Nothing can be tried: the list names a defect that the model cannot have.
+    #[error("find what the defect `{0}` does: the model has no hook of this name")]
+    NoHook(String),
+    /// A table cannot be written into a file.
     #[error(transparent)]
     File(#[from] OutputError),
-    /// To the output.
+    /// A table cannot be written to the output.
     #[error("print the matrix: {0}")]
     Output(#[from] std::io::Error),
 }
 
-/// What all trials came to, in the order of the tables.
-pub(super) fn gathered(done: Vec<Tried>, cases: &[Case]) -> Matrix {
+/// What all trials came to, in the order of the defects.
+pub(super) fn gathered(done: Vec<Tried>, cases: &[Case], defects: &[Defect]) -> Matrix {
     let mut matrix = Matrix {
         cases: cases.iter().map(|case| case.id.clone()).collect(),
         ..Matrix::default()
@@ -35,8 +37,7 @@ pub(super) fn gathered(done: Vec<Tried>, cases: &[Case]) -> Matrix {
             Tried::Defect(noticed) => matrix.defects.push(noticed),
         }
     }
-    let places: Vec<&str> = defects().map(|defect| defect.name).collect();
-    let place = |noticed: &Noticed| places.iter().position(|name| *name == noticed.defect.name);
+    let place = |noticed: &Noticed| defects.iter().position(|it| it.name == noticed.defect.name);
     matrix.defects.sort_by_key(place);
     matrix
         .clean
@@ -75,7 +76,7 @@ fn to_file(path: &Path, text: &str) -> Result<(), MatrixError> {
 fn problems(matrix: &Matrix) -> String {
     let mut text = String::new();
     for noticed in &matrix.defects {
-        let name = noticed.defect.name;
+        let name = &noticed.defect.name;
         let failed = match &noticed.failed[..] {
             [] => "nothing failed".to_owned(),
             failed => format!("failed: {}", failed.join(" ")),
@@ -124,8 +125,8 @@ fn markdown(matrix: &Matrix) -> String {
     );
     text.push_str("|---|---|---|---|---|---|\n");
     for noticed in &matrix.defects {
-        let defect = noticed.defect;
-        let named = |id: &&String| !defect.noticed_by.contains(&id.as_str());
+        let defect = &noticed.defect;
+        let named = |id: &&String| !defect.noticed_by.contains(id);
         let also: Vec<&str> = noticed
             .failed
             .iter()
@@ -141,8 +142,8 @@ fn markdown(matrix: &Matrix) -> String {
             text,
             "| {} | {} | {} | {} | {by} | {} |",
             defect.name,
-            defect.what,
-            defect.imitates,
+            defect.description,
+            defect.similar_to,
             defect.requirements.join(" "),
             also.join(" ")
         );
@@ -160,10 +161,10 @@ fn as_json(matrix: &Matrix) -> Value {
     let defect = |noticed: &Noticed| {
         json!({
             "name": noticed.defect.name,
-            "what": noticed.defect.what,
-            "imitates": noticed.defect.imitates,
+            "what": noticed.defect.description,
+            "imitates": noticed.defect.similar_to,
             "requirements": noticed.defect.requirements,
-            "shown_in": noticed.defect.shown_in,
+            "shown_in": noticed.defect.shown_in().collect::<Vec<_>>(),
             "noticed_by": noticed.defect.noticed_by,
             "failed": noticed.failed,
             "fault": noticed.fault,

@@ -1,24 +1,24 @@
 //! One run of the suite on a model, or through a relay.
 
 use super::{Clean, MatrixOptions, Noticed, told};
-use crate::case::{Case, Need};
+use crate::case::{Case, Defect, Need};
 use crate::history::ExpectationFile;
-use crate::model::{Behaviour, Defect, Fault, VARIATIONS, Variation};
+use crate::model::{Behaviour, Fault, NamedFault, VARIATIONS, Variation};
 use crate::outcome::{Level, Outcome, RunReport, Seen, Verdict};
 use crate::plan::Selection;
 use crate::run::{Rehearsal, RunError, Target, Tested, rehearse};
 use crate::verdicts::{JudgedRun, Known, RuntimeFacts};
 
 /// What is tried.
-pub(super) enum Trial {
+pub(super) enum Trial<'a> {
     /// The model in a variation, with a seed.
     Clean(&'static Variation, u64),
-    /// The model with a defect.
-    Defect(&'static Defect),
+    /// The model with a defect, by its hook.
+    Defect(&'a Defect, NamedFault),
     /// A runtime behind a relay without a defect, and the failures that are known of it.
     Unharmed(Target, Option<ExpectationFile>),
     /// A runtime behind a relay with a defect.
-    Relayed(Target, &'static Defect),
+    Relayed(Target, &'a Defect, NamedFault),
 }
 
 /// What it came to.
@@ -37,14 +37,14 @@ impl Tried {
     }
 }
 
-impl Trial {
+impl Trial<'_> {
     pub(super) fn is_on_a_real_runtime(&self) -> bool {
         matches!(self, Self::Unharmed(..) | Self::Relayed(..))
     }
 
     /// Whether the events of other trials would get in its way.
     pub(super) fn wants_the_runtime_alone(&self) -> bool {
-        matches!(self, Self::Relayed(_, defect) if matches!(defect.fault, Fault::Stream(_)))
+        matches!(self, Self::Relayed(_, _, hook) if matches!(hook.fault, Fault::Stream(_)))
     }
 
     pub(super) fn run(&self, cases: &[Case], options: &MatrixOptions) -> Tried {
@@ -64,8 +64,8 @@ impl Trial {
                 cases,
                 options,
             ),
-            Self::Defect(defect) => {
-                let tested = model(&|behaviour| defect.fault.apply(behaviour), 0);
+            Self::Defect(defect, hook) => {
+                let tested = model(&|behaviour| hook.fault.apply(behaviour), 0);
                 noticed(defect, tested, cases, options)
             }
             Self::Unharmed(target, known) => {
@@ -73,15 +73,15 @@ impl Trial {
                 let named = ("a relay without a defect", 0);
                 clean(named, tested, known.clone(), cases, options)
             }
-            Self::Relayed(target, defect) => {
-                let tested = relayed(target, vec![defect]);
+            Self::Relayed(target, defect, hook) => {
+                let tested = relayed(target, vec![*hook]);
                 noticed(defect, tested, cases, options)
             }
         }
     }
 }
 
-fn relayed(target: &Target, defects: Vec<&'static Defect>) -> Tested {
+fn relayed(target: &Target, defects: Vec<NamedFault>) -> Tested {
     Tested::Relayed {
         target: target.clone(),
         defects,
@@ -119,27 +119,22 @@ fn clean(
     })
 }
 
-fn noticed(
-    defect: &'static Defect,
-    tested: Tested,
-    cases: &[Case],
-    options: &MatrixOptions,
-) -> Tried {
+fn noticed(defect: &Defect, tested: Tested, cases: &[Case], options: &MatrixOptions) -> Tried {
     let all_cases = options.all_cases;
     let mut selection = Selection::default();
     if !all_cases {
-        let is_there = |id: &&&str| cases.iter().any(|case| case.id == **id);
-        let wanted = defect.shown_in.iter().filter(is_there);
-        selection.filters = wanted.map(|&id| id.to_owned()).collect();
+        let is_there = |id: &&str| cases.iter().any(|case| case.id == *id);
+        let wanted = defect.shown_in().filter(is_there);
+        selection.filters = wanted.map(str::to_owned).collect();
     }
     let (failed, fault) = match run(tested, selection, None, cases, options) {
         Ok(report) => (failed(&report), report.faults.first().cloned()),
         Err(fault) => (Vec::new(), Some(told(&fault))),
     };
     let tried = cases.iter().map(|case| case.id.clone());
-    let shown = |id: &String| all_cases || defect.shown_in.contains(&id.as_str());
+    let shown = |id: &String| all_cases || defect.shown_in().any(|it| it == id);
     Tried::Defect(Noticed {
-        defect,
+        defect: defect.clone(),
         tried: tried.filter(shown).collect(),
         failed,
         fault,

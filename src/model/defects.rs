@@ -1,12 +1,13 @@
-//! Ways of being wrong, each with its name, the real fault that it imitates, and who must notice.
+//! The hooks of the defects, by name. What each defect is, which bug it imitates and what must
+//! notice it is data: `cases/defects.yaml`.
 //!
-//! A defect is an element of one of the tables in this folder, and nothing else: `stream` and
-//! `order` for what happens to events on their way, `statuses` for what they show of a pod,
-//! `fields` for what they tell of themselves, `subscribers` for who gets them and how long,
-//! `replies` for what happens to answers, `offers` for what only some lists and pods have,
-//! `behaviour` for what the model does otherwise, and `failures` for what it does with what could
-//! not be made or was given up. All but `subscribers`, `behaviour` and `failures` can be put
-//! between the suite and a real runtime as well, by a [`Relay`](super::Relay).
+//! A hook is a row of one of the tables in this folder: `stream` and `order` for what happens to
+//! events on their way, `statuses` for the pod that they show, `fields` for their own time, type
+//! and id, `subscribers` for who gets them and how long, `replies` for what happens to answers,
+//! `offers` for what only some lists and pods have, `behaviour` for what the model does otherwise,
+//! and `failures` for what could not be created or was given up. All but `subscribers`,
+//! `behaviour` and `failures` can be put between the suite and a real runtime as well, by a
+//! [`Relay`](super::Relay).
 
 mod behaviour;
 mod failures;
@@ -20,24 +21,17 @@ mod subscribers;
 
 use super::behaviour::{Behaviour, EventHook, ReplyHook};
 
-/// One way of being wrong.
+/// The name of a defect, and its hook.
 #[derive(Clone, Copy, Debug)]
-pub struct Defect {
-    /// What it is called on the command line.
+pub struct NamedFault {
+    /// What it is called in `cases/defects.yaml` and on the command line.
     pub name: &'static str,
-    /// What a runtime does that has it, as a sentence.
-    pub what: &'static str,
-    /// The real fault that it imitates.
-    pub imitates: &'static str,
-    /// The requirements that it breaks, as the catalogue numbers them.
-    pub requirements: &'static [&'static str],
-    /// The cases that provoke it.
-    pub shown_in: &'static [&'static str],
-    /// The cases and invariants that must fail for it, the one that explains it first.
-    pub noticed_by: &'static [&'static str],
     /// What it does.
     pub fault: Fault,
 }
+
+/// A row of a table: the name of a defect, and its hook.
+type Row = (&'static str, Fault);
 
 /// What a defect does.
 #[derive(Clone, Copy, Debug)]
@@ -69,8 +63,8 @@ impl Fault {
     }
 }
 
-/// All of them.
-pub fn defects() -> impl Iterator<Item = &'static Defect> {
+/// The hooks of all defects.
+pub fn faults() -> impl Iterator<Item = NamedFault> {
     let tables = [
         stream::STREAM,
         statuses::STATUSES,
@@ -82,7 +76,16 @@ pub fn defects() -> impl Iterator<Item = &'static Defect> {
         behaviour::BEHAVIOUR,
         failures::FAILURES,
     ];
-    tables.into_iter().flatten()
+    tables
+        .into_iter()
+        .flatten()
+        .map(|&(name, fault)| NamedFault { name, fault })
+}
+
+/// The hook of the defect of this name, if there is one.
+#[must_use]
+pub fn fault_named(name: &str) -> Option<NamedFault> {
+    faults().find(|fault| fault.name == name)
 }
 
 /// Something that a correct runtime may do otherwise: its name, and how the model comes to do it.
@@ -90,32 +93,3 @@ pub type Variation = (&'static str, fn(&mut Behaviour));
 
 /// All that a correct runtime may do otherwise.
 pub const VARIATIONS: &[Variation] = behaviour::VARIATIONS;
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn names_are_unique_and_can_be_typed() {
-        let mut names = BTreeSet::new();
-        for defect in defects() {
-            assert!(names.insert(defect.name), "{} twice", defect.name);
-            let typed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-            assert!(defect.name.chars().all(typed), "{}", defect.name);
-        }
-    }
-
-    #[test]
-    fn each_says_what_it_is() {
-        for defect in defects() {
-            let name = defect.name;
-            assert!(defect.what.ends_with('.'), "{name}: {}", defect.what);
-            for list in [defect.requirements, defect.shown_in, defect.noticed_by] {
-                assert!(!list.is_empty(), "{name}");
-            }
-            assert!(!defect.imitates.is_empty(), "{name}");
-        }
-    }
-}

@@ -31,7 +31,7 @@ pub use behaviour::{
     Answer, Audience, Behaviour, ChildKill, Delivery, EventHook, ExitNotice, FullQueue, Leftover,
     NonTransition, Offer, Order, PodKill, Replay, ReplyHook, Restart, StopSignals, Transition,
 };
-pub use defects::{Defect, Fault, VARIATIONS, Variation, defects};
+pub use defects::{Fault, NamedFault, VARIATIONS, Variation, fault_named, faults};
 pub use live::Model;
 pub use machine::{Machine, Ticket};
 pub use process::End;

@@ -10,7 +10,7 @@ use tokio_stream::Stream;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use super::behaviour::{Answer, Delivery, EventHook, ReplyHook};
-use super::defects::{Defect, Fault};
+use super::defects::{Fault, NamedFault};
 use super::random::Random;
 use super::stage::{Memory, passed};
 use crate::cri::{Backend, Client, ConnectError, Endpoint, events};
@@ -35,7 +35,7 @@ impl Relay {
     pub fn new(
         (runtime, images): (Endpoint, Endpoint),
         deadline: Duration,
-        defects: &[&Defect],
+        defects: &[NamedFault],
     ) -> Self {
         let mut relay = Self {
             runtime,

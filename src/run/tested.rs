@@ -9,7 +9,7 @@ use crate::cri::{self, ConnectError, Endpoint, Listener, SocketError};
 use crate::drive::{Disruption, Offered, Sabotage, TeardownPolicy};
 use crate::host::{Kernel, Reactor};
 use crate::limits;
-use crate::model::{Behaviour, Defect, Model, Relay};
+use crate::model::{Behaviour, Model, NamedFault, Relay};
 use crate::plan::Selection;
 
 /// Which runtime to talk to.
@@ -33,7 +33,7 @@ pub enum Tested {
         /// The runtime.
         target: Target,
         /// What the relay does besides.
-        defects: Vec<&'static Defect>,
+        defects: Vec<NamedFault>,
     },
     /// The model, made for the run and gone after it, in simulated time.
     Model {

@@ -113,6 +113,7 @@ fn requirements_beside_cases_are_no_case_and_take_the_place_of_the_built_in_ones
                 levels: {cache: must}\nsteps:\n  - sandbox: {as: pod}\nexpect:\n  - includes: \
                 {of: pod, in-order: [started]}\n";
     fs::write(area.join("runs.yaml"), case).unwrap();
+    fs::write(folder.path().join("defects.yaml"), "no: case").unwrap();
     let cases = folder.path().to_str().unwrap();
     assert_eq!(listed(&["--cases", cases]), ["ORD-99"]);
     let explained = suite(["--cases", cases, "explain", "R9"]).run().succeeds();

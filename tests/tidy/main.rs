@@ -177,16 +177,10 @@ const OUTSIDE: &[&str] = &["env", "fs", "net", "os", "process", "thread"];
 const NO_MODULES: &[&str] = &["common", "helpers", "misc", "util", "utils"];
 
 /// Where a case's id may stand in a text of the program.
-const EXAMPLES: &[(&str, &str)] = &[
-    (
-        "src/case/validate/header.rs",
-        "shows what an id looks like to whoever wrote a wrong one",
-    ),
-    (
-        "src/model/defects/",
-        "a defect names the cases that must notice it",
-    ),
-];
+const EXAMPLES: &[(&str, &str)] = &[(
+    "src/case/validate/header.rs",
+    "shows what an id looks like to whoever wrote a wrong one",
+)];
 
 /// Functions that are longer than others, one table of which each line is a thing of its own.
 const LONG_FUNCTIONS: &[(&str, &str)] = &[

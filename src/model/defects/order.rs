@@ -3,19 +3,14 @@
 use std::time::Duration;
 
 use super::stream::{at_once, is_of_sandbox};
-use super::{Defect, Fault};
+use super::{Fault, Row};
 use crate::history::{Event, EventKind, RuntimeNanos};
 use crate::model::{Delivery, Passage};
 
-pub(super) const ORDER: &[Defect] = &[
-    Defect {
-        name: "clock-decides-what-is-new",
-        what: "An event is not sent when the wall clock says that it is older than the one before.",
-        imitates: "kubernetes pkg/kubelet/container/cache.go (an older time is dropped)",
-        requirements: &["R20"],
-        shown_in: &["TIM-07"],
-        noticed_by: &["TIM-07"],
-        fault: Fault::Events(|passage, event| {
+pub(super) const ORDER: &[Row] = &[
+    (
+        "clock-decides-what-is-new",
+        Fault::Events(|passage, event| {
             let sent = Event {
                 created_at: RuntimeNanos(passage.at.realtime_ns),
                 ..event.clone()
@@ -30,70 +25,38 @@ pub(super) const ORDER: &[Defect] = &[
             *passage.held = vec![sent];
             Delivery::now(event)
         }),
-    },
-    Defect {
-        name: "stopped-before-started",
-        what: "STARTED comes only after STOPPED.",
-        imitates: "cri-o/cri-o#9738",
-        requirements: &["R9"],
-        shown_in: &["ORD-01", "ORD-02", "ORD-03"],
-        noticed_by: &["ORD-01", "ORD-02", "ORD-03", "INV-01"],
-        fault: Fault::Events(|passage, event| {
+    ),
+    (
+        "stopped-before-started",
+        Fault::Events(|passage, event| {
             hold(passage, event, EventKind::Started, EventKind::Stopped)
         }),
-    },
-    Defect {
-        name: "started-before-created",
-        what: "CREATED comes only after STARTED.",
-        imitates: "kubernetes/kubernetes#127086 (a status of CREATED after STARTED)",
-        requirements: &["R9"],
-        shown_in: &["ORD-05"],
-        noticed_by: &["ORD-05", "INV-01"],
-        fault: Fault::Events(|passage, event| {
+    ),
+    (
+        "started-before-created",
+        Fault::Events(|passage, event| {
             hold(passage, event, EventKind::Created, EventKind::Started)
         }),
-    },
-    Defect {
-        name: "deleted-before-stopped",
-        what: "STOPPED comes only after DELETED.",
-        imitates: "containerd 2.1.9, measured: the exit handler is overtaken by the removal",
-        requirements: &["R9"],
-        shown_in: &["ORD-06", "STP-06"],
-        noticed_by: &["ORD-06", "STP-06", "INV-01"],
-        fault: Fault::Events(|passage, event| {
+    ),
+    (
+        "deleted-before-stopped",
+        Fault::Events(|passage, event| {
             hold(passage, event, EventKind::Stopped, EventKind::Deleted)
         }),
-    },
-    Defect {
-        name: "started-after-deleted",
-        what: "STARTED comes only after DELETED.",
-        imitates: "cri-o/cri-o#9738, where a removal is what comes at once",
-        requirements: &["R9"],
-        shown_in: &["STP-07"],
-        noticed_by: &["STP-07", "INV-01"],
-        fault: Fault::Events(|passage, event| {
+    ),
+    (
+        "started-after-deleted",
+        Fault::Events(|passage, event| {
             hold(passage, event, EventKind::Started, EventKind::Deleted)
         }),
-    },
-    Defect {
-        name: "late-started",
-        what: "STARTED comes half a second late.",
-        imitates: "kubernetes/kubernetes#123087 (a late STARTED started a second container)",
-        requirements: &["R9", "R31"],
-        shown_in: &["EXT-01", "ORD-04", "TIM-06"],
-        noticed_by: &["ORD-04", "INV-01", "TIM-06"],
-        fault: Fault::Events(|_, event| {
-            late(event, EventKind::Started, Duration::from_millis(500))
-        }),
-    },
-    Defect {
-        name: "started-beside-the-call",
-        what: "One STARTED of 60 on a stream is made 15 ms after the call has returned.",
-        imitates: "catalogue: STARTED is sent by a thread of its own",
-        requirements: &["R9", "R29"],
-        shown_in: &["ORD-11"],
-        noticed_by: &["ORD-11", "INV-01", "INV-26"],
-        fault: Fault::Events(|passage, mut event| {
+    ),
+    (
+        "late-started",
+        Fault::Events(|_, event| late(event, EventKind::Started, Duration::from_millis(500))),
+    ),
+    (
+        "started-beside-the-call",
+        Fault::Events(|passage, mut event| {
             const LATE: Duration = Duration::from_millis(15);
             const ONE_OF: usize = 60;
             if event.kind != EventKind::Started {
@@ -107,57 +70,32 @@ pub(super) const ORDER: &[Defect] = &[
             event.created_at.0 += 15_000_000;
             vec![Delivery::after(LATE, event)]
         }),
-    },
-    Defect {
-        name: "overtaking",
-        what: "Every second event of a stream comes 20 ms late, and others overtake it.",
-        imitates: "containerd/containerd#9652 (no approach kept the order)",
-        requirements: &["R20"],
-        shown_in: &["ORD-08"],
-        noticed_by: &["ORD-08", "INV-23"],
-        fault: Fault::Events(|passage, event| {
+    ),
+    (
+        "overtaking",
+        Fault::Events(|passage, event| {
             let late = Duration::from_millis(passage.nth % 2 * 20);
             vec![Delivery::after(late, event)]
         }),
-    },
-    Defect {
-        name: "lanes",
-        what: "Events of every second container come 20 ms late: each has its own way to the stream.",
-        imitates: "catalogue: the stamp is taken first, and then several workers queue the events",
-        requirements: &["R20"],
-        shown_in: &["TIM-03"],
-        noticed_by: &["INV-23", "TIM-03"],
-        fault: Fault::Events(|passage, event| {
+    ),
+    (
+        "lanes",
+        Fault::Events(|passage, event| {
             let lane = lane(passage, &event);
             vec![Delivery::after(Duration::from_millis(lane * 20), event)]
         }),
-    },
-    Defect {
-        name: "late-stopped",
-        what: "STOPPED comes eleven seconds late.",
-        imitates: "kubernetes/kubernetes#124704 (phases were slower with events than without)",
-        requirements: &["R31"],
-        shown_in: &["CMP-05", "STR-16"],
-        noticed_by: &["CMP-05", "STR-16"],
-        fault: Fault::Events(|_, event| late(event, EventKind::Stopped, Duration::from_secs(11))),
-    },
-    Defect {
-        name: "two-seconds-late",
-        what: "Every event comes two seconds after it was made, in order.",
-        imitates: "catalogue: events that are gathered before they are sent",
-        requirements: &["R31", "R33"],
-        shown_in: &["TIM-08", "STR-05"],
-        noticed_by: &["TIM-08"],
-        fault: Fault::Events(|_, event| vec![Delivery::after(Duration::from_secs(2), event)]),
-    },
-    Defect {
-        name: "sandbox-deleted-first",
-        what: "The DELETED of a container comes after that of its sandbox.",
-        imitates: "KEP-3386: the cache entry goes with the sandbox's DELETED and is made again",
-        requirements: &["R9", "R10"],
-        shown_in: &["SBX-04", "ORD-09"],
-        noticed_by: &["SBX-04", "ORD-09"],
-        fault: Fault::Events(|passage, event| {
+    ),
+    (
+        "late-stopped",
+        Fault::Events(|_, event| late(event, EventKind::Stopped, Duration::from_secs(11))),
+    ),
+    (
+        "two-seconds-late",
+        Fault::Events(|_, event| vec![Delivery::after(Duration::from_secs(2), event)]),
+    ),
+    (
+        "sandbox-deleted-first",
+        Fault::Events(|passage, event| {
             if event.kind != EventKind::Deleted {
                 return vec![at_once(event)];
             }
@@ -167,7 +105,7 @@ pub(super) const ORDER: &[Defect] = &[
             passage.held.clear();
             vec![at_once(event)]
         }),
-    },
+    ),
 ];
 
 /// Which of two lanes the events of a container take: the first for sandboxes, and then in turns.

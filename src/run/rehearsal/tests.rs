@@ -323,8 +323,8 @@ fn a_runtime_may_refuse_a_pod_without_a_uid() {
 /// The model with one defect, in simulated time.
 fn defective(name: &str, cases: Vec<Case>) -> RunReport {
     let mut behaviour = Behaviour::default();
-    let defect = model::defects().find(|defect| defect.name == name);
-    defect.expect("a defect").fault.apply(&mut behaviour);
+    let defect = model::fault_named(name).expect("a defect");
+    defect.fault.apply(&mut behaviour);
     let rehearsal = Rehearsal {
         tested: Tested::model(behaviour, 0),
         ..Rehearsal::default()
