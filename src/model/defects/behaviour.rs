@@ -10,7 +10,7 @@ use crate::model::{
 };
 
 pub(super) const BEHAVIOUR: &[Row] = &[
-    // Transitions that are not told.
+    // Transitions that are not reported.
     (
         "no-stopped-after-failed-start",
         Fault::Behaviour(|behaviour| behaviour.untold = &[Transition::FailedStart]),
@@ -31,7 +31,7 @@ pub(super) const BEHAVIOUR: &[Row] = &[
         "no-stopped-after-a-failed-deletion",
         Fault::Behaviour(|behaviour| behaviour.untold = &[Transition::EndInCrash]),
     ),
-    // What did not happen is told.
+    // Events for what did not happen.
     (
         "stopped-for-a-repeated-stop",
         Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::RepeatedStop]),
@@ -40,7 +40,7 @@ pub(super) const BEHAVIOUR: &[Row] = &[
         "stopped-for-what-never-ran",
         Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::EndOfNeverRun]),
     ),
-    // What PodSandboxStatus tells of containers.
+    // What PodSandboxStatus reports about containers.
     (
         "report-without-statuses",
         Fault::Behaviour(|behaviour| {
