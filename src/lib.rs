@@ -74,6 +74,9 @@
 //! [`oracle::INVARIANTS`]. Each comes with a history that breaks it, and one beside it that does
 //! not. A defect that the suite must notice is an entry of `cases/defects.yaml`, and its hook, one
 //! of [`model::faults`]; what a correct runtime may do otherwise is one of [`model::VARIATIONS`].
+//!
+//! An option is one field of a struct in the module that uses it, such as [`run::RunOptions`],
+//! [`drive::DriveOptions`] or [`plan::Selection`]; its doc comment is its help.
 
 pub mod case;
 pub mod catalogue;

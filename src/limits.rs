@@ -1,6 +1,10 @@
 //! Every bound of the suite in one place, each with its reason.
 
+mod given;
+
 use std::time::Duration;
+
+pub use given::{TimeoutScale, duration};
 
 /// The longest that an event may be on its way, and the longest that a runtime may take to show a
 /// change: containerd's own event test waits as long. Scaled by `--timeout-scale`.

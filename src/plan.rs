@@ -5,27 +5,81 @@ mod glob;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum};
+
 use crate::case::{Case, Tier};
 use crate::outcome::{Levels, Profile};
 
-/// What the user wants to run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+// Comments of fields are the help of options.
+/// Which cases are meant.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[expect(
+    clippy::doc_markdown,
+    reason = "doc comments are help texts here, shown as they stand"
+)]
 pub struct Selection {
-    /// Only cases that match one of these; all if there are none. See [`Facts::is_taken_by`].
+    /// Which cases [default: all of the tier]: an id or a part of an id or name, such as ORD-01 or
+    /// order::
+    ///
+    /// Also a pattern for the whole, such as 'ORD-*'; tag:WORD; req:ID, by requirement; or
+    /// invariants that alone shall judge, such as INV-15. Several filters select what any of them
+    /// does.
+    #[arg(id = "filter", value_name = "FILTER")]
     pub filters: Vec<String>,
-    /// None that match one of these.
-    pub skip: Vec<String>,
-    /// Filters are whole ids or names, not parts of them.
-    pub exact: bool,
-    /// No case of a larger tier than this; all if absent.
+    /// How large the run may be; each tier includes the smaller ones [default: extended, but for
+    /// `check` all that was run]
+    #[arg(long, value_enum, help_heading = "Selection")]
     pub tier: Option<Tier>,
-    /// For whom the runtime is judged: no case and no invariant that concerns none of them. For
-    /// all, if there are none.
-    pub profiles: Vec<Profile>,
+    /// For whom to judge; a broken rule that is a MUST for none of them is advice
+    #[arg(
+        id = "profile",
+        long,
+        value_name = "PROFILE",
+        value_enum,
+        value_delimiter = ',',
+        help_heading = "Verdict"
+    )]
+    pub profiles: Vec<ProfileChoice>,
+    /// Filters are whole ids or names
+    #[arg(long, hide_short_help = true, help_heading = "Selection")]
+    pub exact: bool,
+    /// Leave out cases and invariants that this takes; may be repeated
+    #[arg(long, value_name = "FILTER", help_heading = "Selection")]
+    pub skip: Vec<String>,
     /// Only cases with these ids; all if absent.
+    #[arg(skip)]
     pub only: Option<BTreeSet<String>>,
-    /// How often each case runs.
-    pub repeat: u32,
+}
+
+/// One profile by its name, or all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProfileChoice {
+    /// One of them.
+    One(Profile),
+    /// Every one.
+    All,
+}
+
+impl ValueEnum for ProfileChoice {
+    fn value_variants<'a>() -> &'a [Self] {
+        const {
+            &[
+                Self::One(Profile::ALL[0]),
+                Self::One(Profile::ALL[1]),
+                Self::One(Profile::ALL[2]),
+                Self::All,
+            ]
+        }
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let help = "All of them, as by default; for `check`, instead of those of the run";
+        match self {
+            Self::One(profile) => profile.to_possible_value(),
+            Self::All => Some(PossibleValue::new("all").help(help)),
+        }
+    }
 }
 
 /// What a selection looks at of a case or an invariant. Whatever is unknown is in nobody's way.
@@ -77,7 +131,7 @@ impl Selection {
     pub fn leaves_out(&self, facts: &Facts<'_>) -> bool {
         let concerns_none = facts
             .levels
-            .is_some_and(|levels| levels.highest_of(self.judged()).is_none());
+            .is_some_and(|levels| levels.highest_of(&self.judged()).is_none());
         concerns_none || facts.is_taken_by_any(&self.skip, self.exact)
     }
 
@@ -108,28 +162,33 @@ impl Selection {
         !self.filters.is_empty() || !self.skip.is_empty() || self.only.is_some()
     }
 
-    /// For whom the runtime is judged.
+    /// For whom the runtime is judged: for all, unless some are chosen.
     #[must_use]
-    pub fn judged(&self) -> &[Profile] {
-        if self.profiles.is_empty() {
-            &Profile::ALL
-        } else {
-            &self.profiles
-        }
+    pub fn judged(&self) -> Vec<Profile> {
+        let chosen = |profile: &Profile| {
+            let mut choices = self.profiles.iter();
+            self.profiles.is_empty()
+                || choices.any(|choice| match choice {
+                    ProfileChoice::One(one) => one == profile,
+                    ProfileChoice::All => true,
+                })
+        };
+        Profile::ALL.into_iter().filter(chosen).collect()
     }
 
-    /// The selected cases, in the order in which they start: those that may run beside others
-    /// first, then those that run alone, then those that restart the runtime, and at last those
-    /// that set the host's clock: what comes after them may still bear the time that was wrong.
+    /// The selected cases, each so often, in the order in which they start: those that may run
+    /// beside others first, then those that run alone, then those that restart the runtime, and at
+    /// last those that set the host's clock: what comes after them may still bear the time that was
+    /// wrong.
     #[must_use]
-    pub fn plan(&self, cases: Vec<Case>) -> Vec<Planned> {
+    pub fn plan(&self, cases: Vec<Case>, repeat: u32) -> Vec<Planned> {
         let wanted = cases
             .into_iter()
             .filter(|case| self.takes(&Facts::of(case)));
         let mut wanted: Vec<Arc<Case>> = wanted.map(Arc::new).collect();
         wanted.sort_by(|a, b| (a.exclusive, &a.id).cmp(&(b.exclusive, &b.id)));
-        let repetitions = 1..=self.repeat.max(1);
-        let number = |repetition| (self.repeat > 1).then_some(repetition);
+        let repetitions = 1..=repeat.max(1);
+        let number = |repetition| (repeat > 1).then_some(repetition);
         let round = |repetition| {
             wanted
                 .iter()
@@ -312,7 +371,7 @@ mod tests {
             (vec![Profile::Hint], false),
         ] {
             let judged = Selection {
-                profiles,
+                profiles: profiles.into_iter().map(ProfileChoice::One).collect(),
                 ..Selection::default()
             };
             check(&judged, taken);

@@ -29,6 +29,7 @@ mod workload;
 
 use std::fmt;
 
+use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -118,7 +119,18 @@ impl Case {
 
 /// How large a run has to be to take a case along.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    ValueEnum,
 )]
 #[serde(
     rename_all = "kebab-case",
@@ -126,11 +138,14 @@ impl Case {
 )]
 pub enum Tier {
     /// What no runtime should be without: a minute or two, through the socket alone.
+    #[value(help = "What no runtime should be without: one or two minutes")]
     Core,
     /// All that needs no more than the node.
+    #[value(help = "All that needs no more than the node: three to five minutes")]
     #[default]
     Extended,
     /// Also what is slow, or needs the node alone.
+    #[value(help = "Also what is slow, or needs the node alone: some minutes more")]
     Full,
 }
 

@@ -6,23 +6,19 @@
     reason = "doc comments are help texts here, shown as they stand"
 )]
 
-mod run;
 mod unheeded;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use super::reports::{CompareArgs, SchemaArg};
-use crate::limits;
+use crate::limits::duration;
+use crate::matrix::MatrixOptions;
 use crate::model::{NamedFault, fault_named, faults};
-use crate::run::EXIT_CODES;
-
-pub(super) use run::{
-    AllowArg, ColorArg, FormatArg, ProfileArg, ReportArgs, RunArgs, SelectionArgs, TierArg,
-};
+use crate::run::{CheckOptions, EXIT_CODES, RunOptions};
+use crate::watch::WatchOptions;
 
 /// Conformance tests for a container runtime's event stream, the CRI's GetContainerEvents.
 ///
@@ -43,7 +39,7 @@ pub struct Cli {
     #[command(flatten)]
     pub(super) connection: ConnectionArgs,
     #[command(flatten)]
-    pub(super) run: RunArgs,
+    pub(super) run: RunOptions,
 }
 
 impl Cli {
@@ -83,7 +79,7 @@ pub(super) enum Command {
         tag: Vec<String>,
     },
     /// Judge a recorded run again, from its history alone: same verdicts, same reports
-    Check(CheckArgs),
+    Check(CheckOptions),
     /// Show a recorded history as a timeline
     Show {
         /// A file that --history wrote
@@ -99,7 +95,7 @@ pub(super) enum Command {
     /// Show what happens on a node now: each event, its lag, what a kubelet makes of it.
     ///
     /// Only reads, and shows the pods of others, too. Ctrl-C ends it with a summary.
-    Watch(WatchArgs),
+    Watch(WatchOptions),
     /// Serve the model runtime, which makes no real containers, to any client of the CRI
     Model {
         /// The socket to make, such as unix:///tmp/model.sock
@@ -111,7 +107,7 @@ pub(super) enum Command {
     /// Prove that every defect is noticed, that every case can fail, and that none does without.
     ///
     /// On the model; with --runtime-endpoint on a real runtime behind a relay that has the defects.
-    Matrix(MatrixArgs),
+    Matrix(MatrixOptions),
     /// Measure the suite itself
     Bench {
         #[command(subcommand)]
@@ -131,72 +127,6 @@ pub(super) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-}
-
-#[derive(Debug, Args)]
-pub(super) struct CheckArgs {
-    /// A file that --history wrote
-    pub(super) history: PathBuf,
-    /// Another recorded run of the runtime that --write-expectations is to be made of as well; may
-    /// be repeated
-    #[arg(
-        long,
-        value_name = "HISTORY",
-        requires = "write_expectations",
-        help_heading = "Verdict"
-    )]
-    pub(super) also: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(super) selection: SelectionArgs,
-    #[command(flatten)]
-    pub(super) report: ReportArgs,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct MatrixArgs {
-    /// Try each defect on all cases, not only on those that it names
-    #[arg(long)]
-    pub(super) all_cases: bool,
-    /// How often to try the model without a defect, in each permitted variation
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 2,
-        value_parser = clap::value_parser!(u64).range(1..=1_000)
-    )]
-    pub(super) clean_runs: u64,
-    /// Stretch every bound on time by this factor, and all that the model does late
-    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = percent)]
-    pub(super) timeout_scale: u32,
-    /// Failures that are known of the real runtime: the run without a defect may have them
-    #[arg(long, value_name = "FILE")]
-    pub(super) expectations: Option<PathBuf>,
-    /// Write the table as Markdown
-    #[arg(long, value_name = "FILE")]
-    pub(super) markdown: Option<PathBuf>,
-    /// Write the table as JSON
-    #[arg(long, value_name = "FILE")]
-    pub(super) json: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct WatchArgs {
-    /// How to print; json is one object a line
-    #[arg(long, short, value_enum, default_value_t = OutputArg::Text)]
-    pub(super) output: OutputArg,
-    /// How late an event may be before it counts as missed, and how quiet a pod has to be before
-    /// what relists and what events tell of it is compared
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
-    pub(super) within: Duration,
-    /// Serve metrics at this address, such as 127.0.0.1:9101
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub(super) metrics_address: Option<SocketAddr>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum OutputArg {
-    Text,
-    Json,
 }
 
 #[derive(Debug, Subcommand)]
@@ -315,43 +245,6 @@ fn defect(name: &str) -> Result<NamedFault, String> {
     ))
 }
 
-/// `30s`, `1m 30s`, or `30` as crictl takes it.
-fn duration(text: &str) -> Result<Duration, String> {
-    const LONGEST: Duration = Duration::from_secs(3600);
-    let parsed = match text.parse() {
-        Ok(seconds) => Duration::from_secs(seconds),
-        Err(_) => humantime::parse_duration(text)
-            .map_err(|fault| format!("{fault}; write it as 30s, or as a number of seconds"))?,
-    };
-    if parsed.is_zero() || parsed > LONGEST {
-        return Err("it must be more than nothing and at most an hour".to_owned());
-    }
-    Ok(parsed)
-}
-
-fn threads(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(threads) if (1..=limits::TEST_THREADS).contains(&threads) => Ok(threads),
-        _ => Err(format!("it must be from 1 to {}", limits::TEST_THREADS)),
-    }
-}
-
-/// A factor such as `2` or `0.5`, in percent.
-fn percent(text: &str) -> Result<u32, String> {
-    let parsed = text
-        .parse::<f64>()
-        .ok()
-        .filter(|factor| (0.1..=100.0).contains(factor));
-    let factor = parsed.ok_or("it must be a number from 0.1 to 100")?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "from 10 to 10,000, by the filter above"
-    )]
-    let percent = (factor * 100.0).round() as u32;
-    Ok(percent)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -360,23 +253,5 @@ mod tests {
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
         unheeded::hide(Cli::command()).debug_assert();
-    }
-
-    #[test]
-    fn durations_are_seconds_or_have_a_unit() {
-        assert_eq!(duration("2"), Ok(Duration::from_secs(2)));
-        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
-        assert!(duration("0").is_err());
-        assert!(duration("2 hours").is_err());
-        assert!(duration("soon").is_err());
-    }
-
-    #[test]
-    fn factors_are_bounded() {
-        assert_eq!(percent("1"), Ok(100));
-        assert_eq!(percent("0.5"), Ok(50));
-        assert!(percent("0").is_err());
-        assert!(percent("NaN").is_err());
-        assert!(percent("1000").is_err());
     }
 }

@@ -5,30 +5,23 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use clap::CommandFactory;
+use clap::{ColorChoice, CommandFactory};
 use tokio::runtime::Runtime;
 
-use super::args::{
-    AllowArg, ArchiveFormat, BenchCommand, CheckArgs, Cli, ColorArg, Command, FormatArg, OutputArg,
-    ProfileArg, ReportArgs, RunArgs, SelectionArgs, TierArg,
-};
+use super::args::{ArchiveFormat, BenchCommand, Cli, Command};
 use super::{Fault, chain, mistaken, proof, reports, target};
 use crate::case::Tier;
 use crate::catalogue::Catalogue;
 use crate::cri::{Client, Endpoint};
-use crate::drive::{self, Caller, Disruption, Sabotage, TeardownPolicy};
+use crate::drive::{self, Caller};
 use crate::files::Draft;
 use crate::history::RunId;
 use crate::history::codec::StreamDecoder;
 use crate::model::{self, Behaviour, ServeError};
-use crate::outcome::Profile;
-use crate::plan::Selection;
 use crate::report;
-use crate::run::{
-    self, CheckOptions, Exit, Expectations, Format, RunError, RunOptions, Target, Tested,
-};
+use crate::run::{self, Exit, RunError, RunOptions, Target, Tested};
 use crate::terminal;
-use crate::watch::{Output, WatchOptions, watch};
+use crate::watch::watch;
 use crate::workload::{Image, imported_name};
 
 /// Of a history no more is shown: it would not fit into memory.
@@ -49,37 +42,32 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
             format,
             tag,
         }) => image(output, *format, tag),
-        Some(Command::Check(args)) => Ok(run::check(&check_options(args))?),
+        Some(Command::Check(options)) => Ok(run::check(options)?),
         Some(Command::Show { history }) => show(history),
         Some(Command::Explain { id }) => explain(cli.run.cases.as_deref(), id),
-        Some(Command::Watch(args)) => {
-            let options = WatchOptions {
-                target: connected(cli)?,
-                output: match args.output {
-                    OutputArg::Text => Output::Text,
-                    OutputArg::Json => Output::Json,
-                },
-                within: args.within,
-                metrics: args.metrics_address,
-            };
-            watch(&options)?;
+        Some(Command::Watch(options)) => {
+            watch(&connected(cli)?, options)?;
             Ok(Exit::Conformant)
         }
         Some(Command::Model { listen }) => serve_model(listen, target::behaviour(&cli.connection)),
         Some(Command::Defects) => print(proof::listed()?.as_bytes()),
-        Some(Command::Matrix(args)) => {
+        Some(Command::Matrix(options)) => {
             let cases = run::read_cases(cli.run.cases.as_deref()).map_err(run::RunError::from)?;
             let target = match cli.connection.runtime_endpoint {
                 Some(_) => relayed(cli)?,
                 None => None,
             };
-            proof::matrix(args, target, &cases)
+            proof::matrix(options, target, &cases)
         }
         Some(Command::Bench {
             what: BenchCommand::Overhead,
         }) => {
             let cases = run::read_cases(cli.run.cases.as_deref()).map_err(run::RunError::from)?;
-            let options = options(&cli.run, tested(cli)?);
+            let mut options = RunOptions {
+                tested: tested(cli)?,
+                ..cli.run.clone()
+            };
+            options.selection.tier.get_or_insert(Tier::Extended);
             Ok(run::bench_overhead(&options, cases, &mut terminal::Output)?)
         }
         Some(Command::Compare(args)) => {
@@ -101,28 +89,25 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
 }
 
 fn run_cases(cli: &Cli) -> Result<Exit, Fault> {
-    let args = &cli.run;
-    let cases = run::read_cases(args.cases.as_deref()).map_err(run::RunError::from)?;
-    mistaken::refuse(&args.selection.filter, &cases)?;
-    let mut selection = selection_to_run(args);
-    if let Some(report) = &args.rerun_failed {
-        let failed = run::failed_in(report, &cases).map_err(RunError::from)?;
-        // They ran then, however large that run was.
-        selection.tier = args.selection.tier.and(selection.tier);
-        selection.only = Some(failed);
+    let mut options = cli.run.clone();
+    let cases = run::read_cases(options.cases.as_deref()).map_err(run::RunError::from)?;
+    let selection = &mut options.selection;
+    mistaken::refuse(&selection.filters, &cases)?;
+    if let Some(report) = &options.rerun_failed {
+        // They ran then, however large that run was: no tier leaves them out unless one is named.
+        selection.only = Some(run::failed_in(report, &cases).map_err(RunError::from)?);
+    } else {
+        selection.tier.get_or_insert(Tier::Extended);
     }
-    if args.list {
+    if options.list {
         let mut listed = Vec::new();
-        let requirements = run::read_requirements(args.cases.as_deref());
+        let requirements = run::read_requirements(options.cases.as_deref());
         let requirements = requirements.map_err(RunError::from)?;
-        let format = format(args.report.format);
-        run::list(cases, &requirements, &selection, format, &mut listed)?;
+        let format = options.report.format;
+        run::list(cases, &requirements, selection, format, &mut listed)?;
         return print(&listed);
     }
-    let options = RunOptions {
-        selection,
-        ..options(args, tested(cli)?)
-    };
+    options.tested = tested(cli)?;
     Ok(run::run(&options, cases)?)
 }
 
@@ -136,7 +121,7 @@ fn explain(cases: Option<&Path>, id: &str) -> Result<Exit, Fault> {
 
 /// The runtime that the user means, told if it was guessed.
 fn tested(cli: &Cli) -> Result<Tested, Fault> {
-    let (tested, note) = target::resolve(&cli.connection, cli.run.timeout_scale)?;
+    let (tested, note) = target::resolve(&cli.connection, cli.run.drive.timeout_scale)?;
     if let Some(note) = note {
         terminal::say(&note);
     }
@@ -177,129 +162,14 @@ impl Cli {
     /// Makes what the user said of colours count for diagnostics, too.
     pub(super) fn choose_color(&self) {
         let told = match &self.command {
-            Some(Command::Check(args)) => args.report.color,
+            Some(Command::Check(options)) => options.report.color,
             _ => self.run.report.color,
         };
         match told {
-            ColorArg::Auto => {}
-            ColorArg::Always => anstream::ColorChoice::Always.write_global(),
-            ColorArg::Never => anstream::ColorChoice::Never.write_global(),
+            ColorChoice::Auto => {}
+            ColorChoice::Always => anstream::ColorChoice::Always.write_global(),
+            ColorChoice::Never => anstream::ColorChoice::Never.write_global(),
         }
-    }
-}
-
-fn selection(args: &SelectionArgs, repeat: u32) -> Selection {
-    let named = args.profile.iter().flat_map(|named| profiles(*named));
-    let mut profiles: Vec<Profile> = named.copied().collect();
-    profiles.sort();
-    profiles.dedup();
-    Selection {
-        filters: args.filter.clone(),
-        skip: args.skip.clone(),
-        exact: args.exact,
-        tier: args.tier.map(|tier| match tier {
-            TierArg::Core => Tier::Core,
-            TierArg::Extended => Tier::Extended,
-            TierArg::Full => Tier::Full,
-        }),
-        profiles,
-        only: None,
-        repeat,
-    }
-}
-
-fn profiles(named: ProfileArg) -> &'static [Profile] {
-    match named {
-        ProfileArg::Cache => &[Profile::Cache],
-        ProfileArg::Hint => &[Profile::Hint],
-        ProfileArg::Observer => &[Profile::Observer],
-        ProfileArg::All => &Profile::ALL,
-    }
-}
-
-/// The same for a run, which does not take along what is slow unless it is told to.
-fn selection_to_run(args: &RunArgs) -> Selection {
-    let selection = selection(&args.selection, args.repeat);
-    Selection {
-        tier: selection.tier.or(Some(Tier::Extended)),
-        ..selection
-    }
-}
-
-fn check_options(args: &CheckArgs) -> CheckOptions {
-    let report = &args.report;
-    CheckOptions {
-        history: args.history.clone(),
-        selection: selection(&args.selection, 1),
-        expectations: expectations(report),
-        format: format(report.format),
-        junit: report.junit.clone(),
-        json: report.json.clone(),
-        write_expectations: report.write_expectations.clone(),
-        also: args.also.clone(),
-    }
-}
-
-fn expectations(args: &ReportArgs) -> Option<Expectations> {
-    let named = args.expectations.as_deref()?;
-    Some(if named == "builtin" {
-        Expectations::Builtin
-    } else {
-        Expectations::File(named.into())
-    })
-}
-
-fn format(format: FormatArg) -> Format {
-    match format {
-        FormatArg::Pretty => Format::Pretty,
-        FormatArg::Terse => Format::Terse,
-        FormatArg::Json => Format::Json,
-    }
-}
-
-fn options(args: &RunArgs, tested: Tested) -> RunOptions {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    RunOptions {
-        tested,
-        selection: selection_to_run(args),
-        threads: args.test_threads.unwrap_or((2 * processors).min(8)),
-        format: format(args.report.format),
-        junit: args.report.junit.clone(),
-        json: args.report.json.clone(),
-        write_expectations: args.report.write_expectations.clone(),
-        history: args.history.clone(),
-        metrics: args.metrics_address,
-        expectations: expectations(&args.report),
-        image: args.image.clone(),
-        runtime_handler: args.runtime_handler.clone(),
-        offered: args.offered.offered(),
-        timeout_percent: args.timeout_scale,
-        log_parent: args.log_dir.clone(),
-        cgroup_parent: args.cgroup_parent.clone(),
-        allow_kubelet: args.allow.contains(&AllowArg::Kubelet),
-        allow_clock_steps: args.allow.contains(&AllowArg::ClockSteps),
-        disruption: disruption(&args.allow),
-        fail_fast: args.fail_fast,
-        teardown: if args.keep {
-            TeardownPolicy::KeepFailed
-        } else {
-            TeardownPolicy::Remove
-        },
-        sabotage: Sabotage {
-            steps_of: args.panic_in.clone(),
-            verdict_of: args.panic_judging.clone(),
-            hold_up: None,
-        },
-    }
-}
-
-fn disruption(allowed: &[AllowArg]) -> Disruption {
-    if allowed.contains(&AllowArg::DisruptionWithForeignPods) {
-        Disruption::AllowedWithForeignPods
-    } else if allowed.contains(&AllowArg::Disruption) {
-        Disruption::Allowed
-    } else {
-        Disruption::Forbidden
     }
 }
 

@@ -4,7 +4,6 @@ mod args;
 mod commands;
 mod config;
 mod mistaken;
-mod offered;
 mod proof;
 mod reports;
 mod target;

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 
 use super::Fault;
-use super::args::MatrixArgs;
 use crate::case::{Case, Defect, load};
 use crate::matrix::{MatrixOptions, matrix as try_all};
 use crate::model::fault_named;
@@ -37,7 +36,7 @@ pub(super) fn listed() -> Result<String, Fault> {
 
 /// Tries all of them and says how that went.
 pub(super) fn matrix(
-    args: &MatrixArgs,
+    options: &MatrixOptions,
     target: Option<Target>,
     cases: &[Case],
 ) -> Result<Exit, Fault> {
@@ -49,7 +48,7 @@ pub(super) fn matrix(
     } else {
         processors
     };
-    let known = args.expectations.as_deref();
+    let known = options.expectations.as_deref();
     let known = known
         .map(|path| run::read_expectations(path, cases))
         .transpose()?;
@@ -57,11 +56,7 @@ pub(super) fn matrix(
         target,
         known,
         threads,
-        clean_runs: args.clean_runs,
-        timeout_percent: args.timeout_scale,
-        all_cases: args.all_cases,
-        markdown: args.markdown.clone(),
-        json: args.json.clone(),
+        ..options.clone()
     };
     let tried = try_all(&options, cases, &defects()?, &mut terminal::Output);
     let tried = tried.map_err(|fault| Fault::new(Exit::Usage, format!("error: {fault}")))?;

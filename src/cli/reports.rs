@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::Fault;
-use super::args::OutputArg;
 use crate::case;
 use crate::escape::printable_json;
 use crate::report::{Comparison, Incomparable, json};
 use crate::run::Exit;
+use crate::watch::Output;
 
 /// A larger file is no report.
 const LARGEST_REPORT: u64 = 256 << 20;
@@ -23,8 +23,8 @@ pub(super) struct CompareArgs {
     /// The later one
     after: PathBuf,
     /// How to print; json is one object
-    #[arg(long, value_enum, default_value_t = OutputArg::Text)]
-    format: OutputArg,
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    format: Output,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -54,8 +54,8 @@ pub(super) fn compare(args: &CompareArgs) -> Result<(String, Exit), Fault> {
         Exit::Conformant
     };
     let text = match args.format {
-        OutputArg::Text => compared.text(),
-        OutputArg::Json => pretty(&compared),
+        Output::Text => compared.text(),
+        Output::Json => pretty(&compared),
     };
     Ok((text, exit))
 }

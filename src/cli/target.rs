@@ -2,7 +2,7 @@
 //! first of the usual sockets that is there.
 
 use crate::cri::Endpoint;
-use crate::limits;
+use crate::limits::{self, TimeoutScale};
 use crate::model::Behaviour;
 use crate::run::{Exit, Target, Tested};
 
@@ -21,10 +21,10 @@ const USUAL: [&str; 3] = [
 const MODEL: &str = "model";
 
 /// What to test, and a line that says how it was chosen if the user did not. Whatever deadline the
-/// user has not set is stretched by so many percent.
+/// user has not set is multiplied by the scale.
 pub(super) fn resolve(
     args: &ConnectionArgs,
-    timeout_percent: u32,
+    timeout_scale: TimeoutScale,
 ) -> Result<(Tested, Option<String>), Fault> {
     let usage = |fault: String| Fault::new(Exit::Usage, format!("error: {fault}"));
     let config = Config::read(args.config.as_deref()).map_err(|fault| usage(fault.to_string()))?;
@@ -40,7 +40,7 @@ pub(super) fn resolve(
     let deadline = args
         .timeout
         .or(config.timeout())
-        .unwrap_or(limits::CALL_DEADLINE * timeout_percent / 100);
+        .unwrap_or(timeout_scale.scaled(limits::CALL_DEADLINE));
     if told(&args.runtime_endpoint, &config.runtime_endpoint).as_deref() == Some(MODEL) {
         // It has its own images, whatever a configuration says of those of another runtime.
         let behaviour = Box::new(behaviour(args));
@@ -143,7 +143,7 @@ mod tests {
         let deadline = |config: &str, args: &[&str]| {
             let line = ["suite", "-r", "model", "--config", config];
             let cli = Cli::try_parse_from(line.iter().chain(args)).unwrap();
-            match resolve(&cli.connection, cli.run.timeout_scale) {
+            match resolve(&cli.connection, cli.run.drive.timeout_scale) {
                 Ok((Tested::Model { deadline, .. }, None)) => deadline,
                 _ => panic!("the model was asked for"),
             }

@@ -74,8 +74,8 @@ impl CaseRunner {
             spec.runtime_handler.clone_from(handler);
         }
         if step.faulty {
-            let faulty = self.session().options().offered.faulty_handler.clone();
-            spec.runtime_handler = faulty.ok_or_else(|| {
+            let faulty = self.session().options().asked.hooks.faulty_handler();
+            spec.runtime_handler = faulty.map(str::to_owned).ok_or_else(|| {
                 Abort::Error("no handler that fails on demand was named".to_owned())
             })?;
         }
@@ -266,7 +266,7 @@ impl CaseRunner {
     pub(super) async fn live_outside_cri(&self) -> Result<(), Abort> {
         let options = self.session().options();
         let bound = self.session().stretched(limits::OUTSIDE_WAIT);
-        let Some(command) = &options.offered.outside_cri else {
+        let Some(command) = options.asked.hooks.outside_cri() else {
             return Err(Abort::Error("no command was given".to_owned()));
         };
         let living = options.kernel.live_outside_cri(command, bound);

@@ -122,7 +122,7 @@ impl CaseRunner {
             case: self.run,
             id: self.case.id.clone(),
             definition: self.case.definition.clone(),
-            timeout_percent: self.session.options().timeout_percent,
+            timeout_percent: self.session.options().asked.timeout_scale.percent(),
         });
         // In a task of its own, so that a panic of ours ends the steps and not the teardown.
         let mut steps = tokio::spawn(self.clone().do_all());
@@ -194,7 +194,7 @@ impl CaseRunner {
     }
 
     async fn try_all(self: &Arc<Self>) -> Result<(), Abort> {
-        let percent = self.session.options().timeout_percent;
+        let percent = self.session.options().asked.timeout_scale.percent();
         if self.case.needs.contains(&Need::NoEvents) {
             let mut scope = Scope::beginning(host::now(), percent);
             return self.clone().steps(&self.case.steps, &mut scope).await;

@@ -12,27 +12,30 @@ mod leftovers;
 mod observers;
 mod observing;
 mod offers;
+mod options;
 mod pod_cgroup;
 mod reading;
 mod relist;
 mod relister;
 mod restart;
+mod sabotage;
 mod scope;
 mod session;
 mod steps;
 mod stream_error;
 mod sweep;
+mod user_hooks;
 
 pub use caller::Caller;
 pub use case_run::{CaseRunner, Executed, TeardownPolicy};
 pub use heartbeat::Heartbeat;
-pub use offers::Offered;
+pub use options::{Allowance, DriveOptions};
 pub use relist::Relists;
 pub use relister::{Relist, RelistFault, Relister};
-pub use restart::{Disruption, RuntimeCommands};
+pub use sabotage::{PANIC_IN, PANIC_JUDGING, Sabotage};
 pub use session::{
-    KUBELET_LABELS, NAMESPACE, PROCESS_LABEL, RUN_LABEL, Sabotage, Session, SessionOptions,
-    run_labels,
+    KUBELET_LABELS, NAMESPACE, PROCESS_LABEL, RUN_LABEL, Session, SessionOptions, run_labels,
 };
 pub use stream_error::StreamError;
 pub use sweep::{ForeignPods, Sweep, SweepError, foreign_pods, image_tag, sweep, sweep_host};
+pub use user_hooks::{RuntimeCommands, UserHooks};

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::restart::RuntimeCommands;
+use super::options::Allowance;
 use super::session::Session;
 use super::stream_error::StreamError;
 use crate::case::Need;
@@ -28,18 +28,6 @@ const TERMINATED: i32 = 143;
 const SIGNAL_GRACE: Duration = Duration::from_secs(2);
 /// How many trial containers may miss their signal.
 const SIGNAL_TRIALS: u32 = 3;
-
-/// What only the user of the suite can provide.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Offered {
-    /// A command for a shell that makes a container outside the CRI, waits for its end and removes
-    /// it.
-    pub outside_cri: Option<String>,
-    /// The runtime handler whose low-level runtime dies on demand.
-    pub faulty_handler: Option<String>,
-    /// The commands for a shell that stop and start the runtime.
-    pub runtime_commands: Option<RuntimeCommands>,
-}
 
 /// What a container showed that was stopped, with a stop signal of its own.
 #[derive(Clone, Copy, Debug, Default)]
@@ -151,7 +139,7 @@ impl Session {
     fn lack_of_clock_steps(&self) -> Option<String> {
         let options = self.options();
         let simulated = matches!(options.kernel, Kernel::Simulated(_));
-        let allowed = options.allow_clock_steps || simulated;
+        let allowed = options.asked.allow.contains(&Allowance::ClockSteps) || simulated;
         (!allowed).then(|| {
             "the host's wall clock would be set 10 s back and forward for a moment, which all that \
              runs there sees; on a node that can bear it, as root, allow it by --allow clock-steps"
@@ -160,7 +148,8 @@ impl Session {
     }
 
     fn lack_of_outsiders(&self) -> Option<String> {
-        self.options().offered.outside_cri.is_none().then(|| {
+        let command = self.options().asked.hooks.outside_cri();
+        command.is_none().then(|| {
             "no call of the CRI makes such a container: give a command that does by --outside-cri, \
              such as 'ctr --namespace beside run --rm --null-io IMAGE outsider COMMAND'; \
              cases/README.md tells more"
@@ -169,7 +158,8 @@ impl Session {
     }
 
     fn lack_of_faults(&self) -> Option<String> {
-        self.options().offered.faulty_handler.is_none().then(|| {
+        let handler = self.options().asked.hooks.faulty_handler();
+        handler.is_none().then(|| {
             "the low-level runtime has to die on demand: configure a runtime handler with \
              ci/lib/faulty-runtime, as cases/README.md tells, and name it by --faulty-handler"
                 .to_owned()

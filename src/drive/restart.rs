@@ -1,73 +1,58 @@
 //! Restarting the runtime under its containers, where the user allows it.
 
 use super::case_run::CaseRunner;
+use super::options::Allowance;
 use super::session::Session;
 use super::steps::Abort;
 use super::sweep::foreign_pods;
+use super::user_hooks::RuntimeCommands;
 use crate::case::Case;
 use crate::history::Request;
 use crate::limits;
-
-/// The user's commands for a shell that stop and start the runtime.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RuntimeCommands {
-    /// Stops it, and returns once it has ended.
-    pub stop: String,
-    /// Starts it, and returns.
-    pub start: String,
-}
-
-/// Whether cases may stop the runtime.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Disruption {
-    /// Never.
-    #[default]
-    Forbidden,
-    /// Where no pods of others are.
-    Allowed,
-    /// Also under pods of others.
-    AllowedWithForeignPods,
-}
 
 impl Session {
     /// The commands by which these cases stop and start the host's runtime, if any of them does.
     pub fn restarts<'a>(
         &self,
         mut cases: impl Iterator<Item = &'a Case>,
-    ) -> Option<&RuntimeCommands> {
+    ) -> Option<RuntimeCommands> {
         let options = self.options();
         let restarts =
             cases.any(|case| case.restarts_runtime() && self.lack(&case.needs).is_none());
-        let commands = options.offered.runtime_commands.as_ref();
+        let commands = options.asked.hooks.runtime_commands();
         commands.filter(|_| restarts && !options.kernel.is_simulated())
     }
 
     /// Why the runtime cannot be restarted now, if it cannot.
     pub(super) async fn lack_of_restarts(&self) -> Option<String> {
         let options = self.options();
-        if options.offered.runtime_commands.is_none() {
+        if options.asked.hooks.runtime_commands().is_none() {
             return Some(
                 "the runtime has to be stopped and started: say how by --runtime-stop-cmd and \
                  --runtime-start-cmd, or by --runtime-unit where systemd runs it"
                     .to_owned(),
             );
         }
-        let lack = match options.disruption {
-            _ if options.kernel.is_simulated() => return None,
-            Disruption::AllowedWithForeignPods => return None,
-            Disruption::Forbidden => "the runtime would be stopped and started again, and nothing on \
-                                      this node can use it meanwhile; where that does no harm, allow \
-                                      it by --allow disruption"
-                .to_owned(),
-            Disruption::Allowed => match foreign_pods(self.caller()).await {
-                Ok(pods) if pods.all == 0 => return None,
-                Ok(pods) => format!(
-                    "the runtime would be stopped and started again, and has {} pods of others; where \
-                     that does them no harm, allow it by --allow disruption-with-foreign-pods",
-                    pods.all
-                ),
-                Err(fault) => format!("whether it has pods of others cannot be found out: {fault}"),
-            },
+        let allow = &options.asked.allow;
+        let anywhere = allow.contains(&Allowance::DisruptionWithForeignPods);
+        if options.kernel.is_simulated() || anywhere {
+            return None;
+        }
+        if !allow.contains(&Allowance::Disruption) {
+            return Some(
+                "the runtime would be stopped and started again, and nothing on this node can use \
+                 it meanwhile; where that does no harm, allow it by --allow disruption"
+                    .to_owned(),
+            );
+        }
+        let lack = match foreign_pods(self.caller()).await {
+            Ok(pods) if pods.all == 0 => return None,
+            Ok(pods) => format!(
+                "the runtime would be stopped and started again, and has {} pods of others; where \
+                 that does them no harm, allow it by --allow disruption-with-foreign-pods",
+                pods.all
+            ),
+            Err(fault) => format!("whether it has pods of others cannot be found out: {fault}"),
         };
         Some(lack)
     }
@@ -82,15 +67,15 @@ impl CaseRunner {
             return Err(Abort::NotApplicable(lack));
         }
         let options = session.options();
-        let Some(RuntimeCommands { stop, start }) = &options.offered.runtime_commands else {
+        let Some(RuntimeCommands { stop, start }) = options.asked.hooks.runtime_commands() else {
             return Err(Abort::Error("no commands were given".to_owned()));
         };
         let bound = session.stretched(limits::RUNTIME_COMMAND);
         session.unsubscribe().await;
-        let stopped = options.kernel.stop_runtime((stop, start), bound).await;
+        let stopped = options.kernel.stop_runtime((&stop, &start), bound).await;
         let answer = self.call(Request::Version).await;
         // Whatever came of that, the node needs its runtime.
-        let started = options.kernel.start_runtime(start, bound).await;
+        let started = options.kernel.start_runtime(&start, bound).await;
         let of = |what: &'static str| {
             move |fault| Abort::Error(format!("the command that {what} the runtime: {fault}"))
         };

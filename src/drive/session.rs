@@ -13,8 +13,8 @@ use tokio::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
-use super::offers::{Lacks, Offered};
-use super::restart::Disruption;
+use super::offers::Lacks;
+use super::options::DriveOptions;
 use super::stream_error::{StreamError, stream_ended};
 use crate::cri::{Endpoint, Subscription};
 use crate::history::{
@@ -49,9 +49,11 @@ pub fn run_labels(run: &RunId) -> Labels {
     ])
 }
 
-/// How a run talks to its runtime.
+/// How a run talks to its runtime: what the user asked for, and what the run found out.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
+    /// What the user asked for.
+    pub asked: DriveOptions,
     /// The run.
     pub run: RunId,
     /// Where the runtime listens.
@@ -64,41 +66,8 @@ pub struct SessionOptions {
     pub cgroup_driver: Option<CgroupDriver>,
     /// The cgroup below which those of pods are made; empty for the runtime's default.
     pub cgroup_parent: String,
-    /// The runtime handler; empty for the default one.
-    pub runtime_handler: String,
-    /// By how many percent bounds on time are stretched: 100 for not at all.
-    pub timeout_percent: u32,
-    /// What the user has for the cases that need it.
-    pub offered: Offered,
     /// The kernel under the runtime.
     pub kernel: Kernel,
-    /// Whether the host's wall clock may be set.
-    pub allow_clock_steps: bool,
-    /// Whether cases may stop the runtime.
-    pub disruption: Disruption,
-    /// Where this suite shall fail.
-    pub sabotage: Sabotage,
-}
-
-/// Cases in which this suite itself shall fail, for its own tests.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sabotage {
-    /// Panic after the first step of this case.
-    pub steps_of: Option<String>,
-    /// Panic when this case is judged.
-    pub verdict_of: Option<String>,
-    /// Hold up all that it does, so often and for so long, in simulated time.
-    pub hold_up: Option<(Duration, Duration)>,
-}
-
-impl Sabotage {
-    /// Panics if the case is the one.
-    ///
-    /// # Panics
-    /// As it was asked to.
-    pub fn strike(wanted: Option<&str>, case: &str) {
-        assert!(wanted != Some(case), "as the command line asked for");
-    }
 }
 
 /// One run's hold on its runtime.
@@ -196,7 +165,7 @@ impl Session {
     /// A bound on time, stretched as the user wished.
     #[must_use]
     pub fn stretched(&self, bound: Duration) -> Duration {
-        bound * self.options.timeout_percent / 100
+        self.options.asked.timeout_scale.scaled(bound)
     }
 
     /// The labels that mark what this run makes.
@@ -229,7 +198,7 @@ impl Session {
             namespace: NAMESPACE.to_owned(),
             uid: PodUid::from(uid),
             labels,
-            runtime_handler: self.options.runtime_handler.clone(),
+            runtime_handler: self.options.asked.runtime_handler.clone(),
             cgroup_parent: self.options.cgroup_parent.clone(),
             log_directory: self.options.log_directory.display().to_string(),
             ..SandboxSpec::default()

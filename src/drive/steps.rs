@@ -11,8 +11,8 @@ use tokio::time::Instant;
 
 use super::calls::is_refusal;
 use super::case_run::CaseRunner;
+use super::sabotage::Sabotage;
 use super::scope::Scope;
-use super::session::Sabotage;
 use super::stream_error::StreamError;
 use crate::case::{AwaitStep, RemoveStep, RepeatStep, StartStep, Step};
 use crate::history::{
@@ -40,7 +40,7 @@ impl CaseRunner {
                     return Err(Abort::Error("interrupted".to_owned()));
                 }
                 self.step(step, scope).await?;
-                let sabotage = &self.session.options().sabotage;
+                let sabotage = &self.session.options().asked.sabotage;
                 Sabotage::strike(sabotage.steps_of.as_deref(), &self.case.id);
             }
             Ok(())

@@ -16,8 +16,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use clap::Args;
+
 use crate::case::{Case, Defect, Tier};
 use crate::history::ExpectationFile;
+use crate::limits::TimeoutScale;
 use crate::model::{VARIATIONS, fault_named};
 use crate::outcome::is_invariant;
 use crate::run::{RunError, Target};
@@ -25,24 +28,41 @@ use crate::run::{RunError, Target};
 pub use table::MatrixError;
 use trial::{Trial, Tried};
 
-/// What to try, and where to tell it.
-#[derive(Clone, Debug)]
+// Comments of fields are the help of options.
+/// What to try, and where to report it.
+#[derive(Args, Clone, Debug)]
 pub struct MatrixOptions {
     /// The runtime that a relay is put before; none for the model.
+    #[arg(skip)]
     pub target: Option<Target>,
     /// The failures that are known of it, for the run without a defect.
+    #[arg(skip)]
     pub known: Option<ExpectationFile>,
     /// How many trials run at once.
+    #[arg(skip = NonZeroUsize::MIN)]
     pub threads: NonZeroUsize,
-    /// By how many percent bounds on time are stretched, and all that the model does late.
-    pub timeout_percent: u32,
-    /// How often the model without a defect is tried in each variation.
-    pub clean_runs: u64,
-    /// Try each defect on all cases, not on those alone that it names.
+    /// Try each defect on all cases, not only on those that it names
+    #[arg(long)]
     pub all_cases: bool,
-    /// Where to write the table as Markdown.
+    /// How often to try the model without a defect, in each permitted variation
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 2,
+        value_parser = clap::value_parser!(u64).range(1..=1_000)
+    )]
+    pub clean_runs: u64,
+    /// Stretch every bound on time by this factor, and all that the model does late
+    #[arg(long, value_name = "FACTOR", default_value = "1")]
+    pub timeout_scale: TimeoutScale,
+    /// Failures that are known of the real runtime: the run without a defect may have them
+    #[arg(long, value_name = "FILE")]
+    pub expectations: Option<PathBuf>,
+    /// Write the table as Markdown
+    #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
-    /// Where to write it as JSON.
+    /// Write the table as JSON
+    #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }
 

@@ -50,7 +50,7 @@ impl Trial<'_> {
     pub(super) fn run(&self, cases: &[Case], options: &MatrixOptions) -> Tried {
         let model = |change: &dyn Fn(&mut Behaviour), seed| {
             let mut behaviour = Behaviour {
-                lateness_percent: options.timeout_percent,
+                lateness_percent: options.timeout_scale.percent(),
                 ..Behaviour::default()
             };
             change(&mut behaviour);
@@ -157,7 +157,7 @@ fn run(
         tested,
         selection,
         known,
-        timeout_percent: Some(options.timeout_percent),
+        timeout_scale: options.timeout_scale,
         ..Rehearsal::default()
     };
     rehearse(rehearsal, cases.to_vec())

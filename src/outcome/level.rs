@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,13 +33,25 @@ impl fmt::Display for Level {
 
 /// A kind of consumer of events, for which a runtime is judged.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    ValueEnum,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
     /// It believes what an event carries: kubelet 1.26 to 1.36.
+    #[value(help = "Kubelet 1.26 to 1.36, which believes what an event carries")]
     Cache,
     /// It takes STOPPED as a hint to relist the pod: kubelet 1.37 and later.
+    #[value(help = "Kubelet 1.37 and later, which relists a pod when STOPPED comes")]
     Hint,
     /// Others, several of which may listen at once.
     Observer,

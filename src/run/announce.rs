@@ -14,7 +14,7 @@ pub(super) fn announce(
     info: &RunInfo,
     plan: &RunPlan,
     no_events: Option<&str>,
-    restarts: Option<&RuntimeCommands>,
+    restarts: Option<RuntimeCommands>,
     simulated: bool,
 ) {
     let runtime = &info.runtime;
@@ -59,14 +59,14 @@ pub(super) fn plan(
     expectations: Option<ExpectationFile>,
     (image, foreign_pods, audience): (&str, usize, Option<Audience>),
 ) -> RunPlan {
-    let judged = options.selection.judged().iter();
+    let judged = options.selection.judged();
     let mut plan = RunPlan {
         invariants: invariants.iter().map(|rule| rule.id.to_owned()).collect(),
         image: image.to_owned(),
         foreign_pods: foreign_pods as u64,
         expectations,
         partial: options.selection.is_partial(),
-        profiles: judged.map(ToString::to_string).collect(),
+        profiles: judged.iter().map(ToString::to_string).collect(),
         tier: options.selection.tier.map(|tier| tier.to_string()),
         audience,
         ..RunPlan::default()

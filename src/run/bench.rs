@@ -43,7 +43,7 @@ pub fn bench_overhead(
     let Tested::Runtime(target) = &options.tested else {
         return Err(RunError::Unserved);
     };
-    let planned = plan(cases, &options.selection)?;
+    let planned = plan(cases, &options.selection, options.repeat)?;
     let alone: BTreeSet<CaseRun> = (0..)
         .map(CaseRun)
         .zip(&planned)
@@ -83,7 +83,7 @@ pub fn bench_overhead(
          ({} cases at once)",
         report.duration.as_secs_f64(),
         bare.as_secs_f64(),
-        options.threads
+        options.threads()
     )?;
     Ok(Exit::Conformant)
 }
@@ -99,11 +99,11 @@ async fn bare_loop(
     let caller = Caller::new(client.map_err(prepare::PrepareError::from)?);
     let client = caller.client.clone();
     let run = RunId::from(uuid::Uuid::new_v4().to_string());
-    let image = prepare::image(options, &caller, &run, &mut None).await?;
-    let logs = LogDirectory::make(options.log_parent.as_deref(), &run);
+    let image = prepare::image(&options.drive, &caller, &run, &mut None).await?;
+    let logs = LogDirectory::make(options.drive.log_dir.as_deref(), &run);
     let logs = logs.map_err(prepare::PrepareError::from)?;
     let replay = || Replay::new(client.clone(), run.clone(), image.clone(), logs.path());
-    let places = Arc::new(Semaphore::new(options.threads));
+    let places = Arc::new(Semaphore::new(options.threads()));
     let began = host::now();
     let mut running = JoinSet::new();
     for script in beside {
@@ -119,7 +119,7 @@ async fn bare_loop(
         replay().script(script).await;
     }
     let took = host::elapsed(began);
-    drive::sweep_host(&caller, Some(&run), options.log_parent.as_deref())
+    drive::sweep_host(&caller, Some(&run), options.drive.log_dir.as_deref())
         .await
         .map_err(prepare::PrepareError::from)?;
     Ok(took)

@@ -6,11 +6,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::Args;
 use tokio_util::sync::CancellationToken;
 
 use super::console::{self, Look, Trial};
 use super::outputs::{Outputs, Places, conclude};
-use super::{Exit, Expectations, Format, RunError, ids, known, nothing_selected};
+use super::{Exit, Expectations, ReportOptions, RunError, ids, known, nothing_selected};
 use crate::case::load;
 use crate::history::codec::StreamDecoder;
 use crate::history::{Body, Entry, Seq};
@@ -19,25 +20,27 @@ use crate::plan::Selection;
 use crate::verdicts::{Accepted, Scope, Verdicts};
 use crate::{report, terminal};
 
-/// What to judge and how to tell it.
-#[derive(Clone, Debug)]
+// Comments of fields are the help of options.
+/// What to judge again and how to report it.
+#[derive(Args, Clone, Debug)]
 pub struct CheckOptions {
-    /// The recorded history.
+    /// A file that --history wrote
     pub history: PathBuf,
-    /// The cases of it that are wanted.
-    pub selection: Selection,
-    /// The failures that are known of the runtime, instead of those that the run was told.
-    pub expectations: Option<Expectations>,
-    /// How the console shows the verdicts.
-    pub format: Format,
-    /// Where to write a JUnit report.
-    pub junit: Option<PathBuf>,
-    /// Where to write a JSON report.
-    pub json: Option<PathBuf>,
-    /// Where to write an expectation file of what failed.
-    pub write_expectations: Option<PathBuf>,
-    /// Other recorded runs that the expectation file is to be made of as well.
+    /// Another recorded run of the runtime that --write-expectations is to be made of as well; may
+    /// be repeated
+    #[arg(
+        long,
+        value_name = "HISTORY",
+        requires = "write_expectations",
+        help_heading = "Verdict"
+    )]
     pub also: Vec<PathBuf>,
+    /// The cases of it that are wanted.
+    #[command(flatten)]
+    pub selection: Selection,
+    /// How verdicts are reported.
+    #[command(flatten)]
+    pub report: ReportOptions,
 }
 
 /// Why a file cannot be judged at all.
@@ -66,9 +69,9 @@ pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
         accepted: accepted(options)?,
     };
     let outputs = Outputs::open(Places {
-        junit: options.junit.as_deref(),
-        json: options.json.as_deref(),
-        expectations: options.write_expectations.as_deref(),
+        junit: options.report.junit.as_deref(),
+        json: options.report.json.as_deref(),
+        expectations: options.report.write_expectations.as_deref(),
         history: None,
         judged: Some(&options.history),
     })?;
@@ -76,7 +79,9 @@ pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
     if !verdicts.has_cases() && options.selection.is_partial() {
         return Err(nothing_selected(&options.selection, &[]));
     }
-    if options.expectations == Some(Expectations::Builtin) && verdicts.known().known.is_empty() {
+    if options.report.expectations == Some(Expectations::Builtin)
+        && verdicts.known().known.is_empty()
+    {
         terminal::say(&known::none_for(&report.info.runtime.runtime_name));
     }
     show(options, verdicts.outcomes(), &report);
@@ -84,12 +89,12 @@ pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
     let mut reports = vec![report];
     reports.extend(also);
     let told = (&reports[..], verdicts.known());
-    Ok(conclude(options.format, outputs, told, history))
+    Ok(conclude(options.report.format, outputs, told, history))
 }
 
 /// Which known failures fail no run.
 fn accepted(options: &CheckOptions) -> Result<Accepted, RunError> {
-    match &options.expectations {
+    match &options.report.expectations {
         None => Ok(Accepted::Recorded),
         Some(Expectations::Builtin) => Ok(Accepted::Builtin),
         Some(Expectations::File(path)) => {
@@ -172,7 +177,7 @@ fn show(options: &CheckOptions, outcomes: Vec<Outcome>, report: &RunReport) {
         }
     };
     let look = Look {
-        format: options.format,
+        format: options.report.format,
         threads: 1,
     };
     let trials = outcomes.into_iter().map(trial).collect();

@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::drive::{self, Caller};
 use crate::history::{Request, RunId, SandboxId, StatusCode};
 use crate::host::{Kernel, LogDirectory};
-use crate::{host, limits, terminal};
+use crate::limits::{self, TimeoutScale};
+use crate::{host, terminal};
 
 /// What a run has made beside its labelled pods, and how to remove all of it.
 #[derive(Debug)]
@@ -35,13 +36,13 @@ impl CleanUp {
     pub(super) fn after(
         run: &RunId,
         (caller, kernel): (&Caller, &Kernel),
-        timeout_percent: u32,
+        timeout_scale: TimeoutScale,
     ) -> Self {
         Self {
             caller: caller.clone(),
             kernel: kernel.clone(),
             run: run.clone(),
-            patience: limits::RUNTIME_RETURN * timeout_percent / 100,
+            patience: timeout_scale.scaled(limits::RUNTIME_RETURN),
             waits: true,
             pulled: None,
             logs: None,

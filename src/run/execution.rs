@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OnceCell, RwLock, Semaphore, watch};
 use tokio::task::JoinError;
 
+use super::RunOptions;
 use super::following::Following;
 use super::status::Status;
 use super::telemetry;
@@ -44,15 +45,6 @@ struct Losses {
     for_good: bool,
 }
 
-/// How a plan shall be executed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ExecutionOptions {
-    pub(super) fail_fast: bool,
-    pub(super) teardown: TeardownPolicy,
-    pub(super) threads: usize,
-    pub(super) cases: usize,
-}
-
 /// Lets so many cases run at once, and some only alone, in the order of the plan.
 #[derive(Debug)]
 struct Gate {
@@ -64,21 +56,21 @@ struct Gate {
 impl Execution {
     pub(super) fn new(
         session: Arc<Session>,
-        options: ExecutionOptions,
+        (options, cases): (&RunOptions, usize),
         status: Arc<Status>,
         following: Following,
     ) -> Arc<Self> {
         Arc::new(Self {
             session,
             fail_fast: options.fail_fast,
-            teardown: options.teardown,
+            teardown: options.teardown(),
             gate: Gate {
                 turn: watch::Sender::new(0),
-                places: Semaphore::new(options.threads),
+                places: Semaphore::new(options.threads()),
                 alone: RwLock::new(()),
             },
             status,
-            to_do: watch::Sender::new(options.cases),
+            to_do: watch::Sender::new(cases),
             failed: AtomicBool::new(false),
             losses: tokio::sync::Mutex::default(),
             kept: Mutex::default(),
@@ -135,7 +127,7 @@ impl Execution {
         let executed = runner.execute(self.teardown).await;
         lock(&self.kept).extend(executed.kept);
         let ended = lock(&self.following).ended(run);
-        let sabotage = &self.session.options().sabotage;
+        let sabotage = &self.session.options().asked.sabotage;
         Sabotage::strike(sabotage.verdict_of.as_deref(), &case.id);
         match ended {
             Ok(ended) => {

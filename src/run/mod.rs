@@ -15,6 +15,7 @@ mod hints;
 mod interrupt;
 mod known;
 mod listing;
+mod options;
 mod outputs;
 mod prepare;
 mod rehearsal;
@@ -25,22 +26,21 @@ mod tested;
 
 use std::collections::BTreeSet;
 use std::io;
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::case::{Case, Requirement, load};
-use crate::drive::{Caller, Disruption, Offered, Sabotage, Session, TeardownPolicy};
+use crate::drive::{Caller, Session};
 use crate::history::{Body, ExpectationFile, RunEnd, RunId, RunInfo, SandboxId};
 use crate::host::{self, Reactor};
 use crate::limits;
 use crate::metrics::EndpointError;
 use crate::oracle::{INVARIANTS, Invariant};
 use crate::outcome::RunReport;
-use crate::plan::{Planned, Selection};
+use crate::plan::Planned;
 use crate::recorder::HistoryFile;
 use crate::terminal;
 use crate::verdicts::Known;
@@ -49,12 +49,13 @@ pub use bench::bench_overhead;
 pub use check::{CheckError, CheckOptions, check};
 use clean_up::CleanUp;
 use console::{Look, OutputLost, Trial};
-use execution::{Execution, ExecutionOptions};
+use execution::Execution;
 pub use exit::{EXIT_CODES, Exit};
 use following::Following;
 use interrupt::Interrupts;
 use known::Listed;
 pub use known::{Expectations, KnownError};
+pub use options::{Format, ReportOptions, RunOptions};
 pub use outputs::OutputError;
 use outputs::{Outputs, Places, conclude};
 pub use prepare::PrepareError;
@@ -66,77 +67,6 @@ use status::Status;
 use telemetry::{Counting, Telemetry};
 use tested::Stand;
 pub use tested::{Target, Tested};
-
-/// How the console shows a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
-    /// A line for each case.
-    #[default]
-    Pretty,
-    /// A character for each case.
-    Terse,
-    /// libtest's JSON events.
-    Json,
-}
-
-/// What to run and how.
-#[derive(Clone, Debug)]
-pub struct RunOptions {
-    /// The runtime.
-    pub tested: Tested,
-    /// The cases that are wanted.
-    pub selection: Selection,
-    /// How many cases may run at once.
-    pub threads: usize,
-    /// How the console shows the run.
-    pub format: Format,
-    /// Where to write a JUnit report.
-    pub junit: Option<PathBuf>,
-    /// Where to write a JSON report.
-    pub json: Option<PathBuf>,
-    /// Where to write an expectation file of what failed.
-    pub write_expectations: Option<PathBuf>,
-    /// Where to write the history.
-    pub history: Option<PathBuf>,
-    /// Where to serve metrics meanwhile.
-    pub metrics: Option<SocketAddr>,
-    /// The failures that are known of this runtime.
-    pub expectations: Option<Expectations>,
-    /// The image to run instead of the suite's own.
-    pub image: Option<String>,
-    /// The runtime handler; empty for the default one.
-    pub runtime_handler: String,
-    /// What the user has for the cases that need it.
-    pub offered: Offered,
-    /// By how many percent bounds on time are stretched: 100 for not at all.
-    pub timeout_percent: u32,
-    /// The directory below which the run makes one for the logs of its containers; a usual one if
-    /// absent.
-    pub log_parent: Option<PathBuf>,
-    /// The cgroup below which those of pods are made; one that suits the runtime if absent.
-    pub cgroup_parent: Option<String>,
-    /// Whether to run where a kubelet lives.
-    pub allow_kubelet: bool,
-    /// Whether cases may set the host's wall clock.
-    pub allow_clock_steps: bool,
-    /// Whether cases may stop the runtime.
-    pub disruption: Disruption,
-    /// Start no further case once one has failed.
-    pub fail_fast: bool,
-    /// What to do with the pods of a failed case.
-    pub teardown: TeardownPolicy,
-    /// Where this suite shall fail, for its own tests.
-    pub sabotage: Sabotage,
-}
-
-impl RunOptions {
-    fn look(&self) -> Look {
-        Look {
-            format: self.format,
-            threads: self.threads,
-        }
-    }
-}
 
 /// Why a run came to no report.
 #[derive(Debug, thiserror::Error)]
@@ -225,18 +155,18 @@ pub fn read_requirements(cases: Option<&Path>) -> Result<Vec<Requirement>, load:
 /// # Errors
 /// If it came to no report.
 pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
-    let known = match &options.expectations {
+    let known = match &options.report.expectations {
         Some(Expectations::File(path)) => Listed::In(Some(read_expectations(path, &cases)?)),
         Some(Expectations::Builtin) => Listed::Builtin,
         None => Listed::In(None),
     };
-    let planned = plan(cases, &options.selection)?;
+    let planned = plan(cases, &options.selection, options.repeat)?;
     host::allow_open_files(limits::OPEN_FILES).map_err(RunError::OpenFiles)?;
     let history = options.history.as_deref();
     let mut outputs = Outputs::open(Places {
-        junit: options.junit.as_deref(),
-        json: options.json.as_deref(),
-        expectations: options.write_expectations.as_deref(),
+        junit: options.report.junit.as_deref(),
+        json: options.report.json.as_deref(),
+        expectations: options.report.write_expectations.as_deref(),
         history,
         judged: None,
     })?;
@@ -250,7 +180,7 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
             let history = history.map(|path| format!("{}{cut}", path.display()));
             let reports = [report];
             let told = (&reports[..], &known);
-            Ok(conclude(options.format, outputs, told, history))
+            Ok(conclude(options.report.format, outputs, told, history))
         }
         Err(fault) => Err(fault),
     }
@@ -292,11 +222,12 @@ fn run_plan(
     let stop = CancellationToken::new();
     let run = RunId::from(uuid::Uuid::new_v4().to_string());
     let interrupts = interrupts((shown, &reactor), &stop, &run, outputs)?;
-    let telemetry = runtime.block_on(Telemetry::serve(options.metrics))?;
+    let telemetry = runtime.block_on(Telemetry::serve(options.metrics_address))?;
     let stand = Stand::of(&options.tested)?;
-    let connecting = prepare::connect(&stand, &options.runtime_handler, run, outputs, &stop);
+    let connecting = prepare::connect(&stand, &options.drive.runtime_handler, run, outputs, &stop);
     let (caller, info, Recording { following, file }) = runtime.block_on(connecting)?;
-    let mut clean_up = CleanUp::after(&info.run, (&caller, &stand.kernel), options.timeout_percent);
+    let scale = options.drive.timeout_scale;
+    let mut clean_up = CleanUp::after(&info.run, (&caller, &stand.kernel), scale);
     let place = (&stand.target, &stand.kernel, telemetry.metrics());
     let asked = (options, &planned[..]);
     let preparing = prepare::prepare(asked, place, &caller, &info, stop.clone(), &mut clean_up);
@@ -389,16 +320,10 @@ fn execution(
     reactor: &Reactor,
     shown: Shown,
 ) -> Arc<Execution> {
-    let pretty = options.format == Format::Pretty && shown == Shown::OnConsole;
+    let pretty = options.report.format == Format::Pretty && shown == Shown::OnConsole;
     // What passes in no time is nothing to look at, and drawing it would take part in that time.
     let status = Arc::new(Status::new(cases, pretty && !reactor.is_simulated()));
-    let execution_options = ExecutionOptions {
-        fail_fast: options.fail_fast,
-        teardown: options.teardown,
-        threads: options.threads,
-        cases,
-    };
-    Execution::new(session, execution_options, status, following)
+    Execution::new(session, (options, cases), status, following)
 }
 
 /// Why the run did not come to its end, or not at once.

@@ -11,8 +11,8 @@ use super::{RunError, RunOptions, Stand, Target};
 use crate::case::Need;
 use crate::cri::{Client, ConnectError};
 use crate::drive::{
-    self, Caller, ForeignPods, Offered, RuntimeCommands, Session, SessionOptions, StreamError,
-    SweepError,
+    self, Allowance, Caller, DriveOptions, ForeignPods, RuntimeCommands, Session, SessionOptions,
+    StreamError, SweepError, UserHooks,
 };
 use crate::history::{Body, CallFault, CgroupDriver, Reply, Request, RunId, RunInfo};
 use crate::host::{Kernel, KubeletProcess, LogDirectoryError};
@@ -156,27 +156,26 @@ pub(super) async fn prepare(
     clean_up: &mut CleanUp,
 ) -> Result<(Session, usize), PrepareError> {
     let foreign = drive::foreign_pods(caller).await?;
-    if !options.allow_kubelet {
+    let asked = &options.drive;
+    if !asked.allow.contains(&Allowance::Kubelet) {
         refuse_kubelet(kernel, foreign)?;
     }
-    let logs = kernel.make_log_directory(options.log_parent.as_deref(), &info.run)?;
+    let logs = kernel.make_log_directory(asked.log_dir.as_deref(), &info.run)?;
     let log_directory = logs.path().to_owned();
     clean_up.logs = Some(logs);
-    let image = image(options, caller, &info.run, &mut clean_up.pulled).await?;
+    let image = image(asked, caller, &info.run, &mut clean_up.pulled).await?;
     let session_options = SessionOptions {
+        asked: DriveOptions {
+            hooks: hooks(&asked.hooks, kernel),
+            ..asked.clone()
+        },
         run: info.run.clone(),
         endpoint: target.runtime.clone(),
         image,
         log_directory,
         cgroup_driver: info.cgroup_driver,
-        cgroup_parent: cgroup_parent(options.cgroup_parent.as_deref(), info.cgroup_driver),
-        runtime_handler: options.runtime_handler.clone(),
-        offered: offered(options, kernel),
-        timeout_percent: options.timeout_percent,
+        cgroup_parent: cgroup_parent(asked.cgroup_parent.as_deref(), info.cgroup_driver),
         kernel: kernel.clone(),
-        allow_clock_steps: options.allow_clock_steps,
-        disruption: options.disruption,
-        sabotage: options.sabotage.clone(),
     };
     let session = Session::new(session_options, caller.clone(), metrics.clone(), stop);
     let needs = planned.iter().flat_map(|planned| &planned.case.needs);
@@ -217,35 +216,36 @@ fn refuse_kubelet(kernel: &Kernel, foreign: ForeignPods) -> Result<(), PrepareEr
     Err(PrepareError::Kubelet(sign))
 }
 
-/// What the user has for the cases that need it. Where the kernel is simulated, so is the rest.
-fn offered(options: &RunOptions, kernel: &Kernel) -> Offered {
-    let given = options.offered.clone();
+/// What the user provides for the cases that need it. Where the kernel is simulated, so is what
+/// the user does not provide.
+fn hooks(given: &UserHooks, kernel: &Kernel) -> UserHooks {
+    const DONE: &str = "true";
     if !kernel.is_simulated() {
-        return given;
+        return given.clone();
     }
-    Offered {
-        outside_cri: given.outside_cri.or_else(|| Some("true".to_owned())),
-        faulty_handler: given
-            .faulty_handler
-            .or_else(|| Some(model::FAULTY.to_owned())),
-        runtime_commands: given.runtime_commands.or_else(|| {
-            Some(RuntimeCommands {
-                stop: "true".to_owned(),
-                start: "true".to_owned(),
-            })
-        }),
+    let simulated = || RuntimeCommands {
+        stop: DONE.to_owned(),
+        start: DONE.to_owned(),
+    };
+    let commands = given.runtime_commands().unwrap_or_else(simulated);
+    UserHooks {
+        outside_cri: Some(given.outside_cri().unwrap_or(DONE).to_owned()),
+        faulty_handler: Some(given.faulty_handler().unwrap_or(model::FAULTY).to_owned()),
+        runtime_stop_cmd: Some(commands.stop),
+        runtime_start_cmd: Some(commands.start),
+        runtime_unit: None,
     }
 }
 
 /// The reference of an image that the runtime has. If that is the user's and had to be pulled, it
 /// is also put into `pulled`.
 pub(super) async fn image(
-    options: &RunOptions,
+    asked: &DriveOptions,
     caller: &Caller,
     run: &RunId,
     pulled: &mut Option<String>,
 ) -> Result<String, PrepareError> {
-    if let Some(given) = options.image.clone() {
+    if let Some(given) = asked.image.clone() {
         if !has_image(caller, &given).await {
             let pull = Request::PullImage(given.clone());
             if let Err(fault) = caller.call(None, pull).await {

@@ -13,8 +13,9 @@ use super::known::Listed;
 use super::outputs::{Outputs, Places};
 use super::{RunError, RunOptions, Shown, Tested, plan, run_plan};
 use crate::case::{Case, Need};
-use crate::drive::Sabotage;
+use crate::drive::{DriveOptions, Sabotage};
 use crate::history::ExpectationFile;
+use crate::limits::TimeoutScale;
 use crate::model::{Behaviour, Offer};
 use crate::oracle::Invariant;
 use crate::outcome::RunReport;
@@ -31,8 +32,8 @@ pub struct Rehearsal {
     pub known: Option<ExpectationFile>,
     /// Where to write all that was seen and done.
     pub history: Option<PathBuf>,
-    /// By how many percent bounds on time are stretched; not at all if absent.
-    pub timeout_percent: Option<u32>,
+    /// By how much all timeouts are multiplied.
+    pub timeout_scale: TimeoutScale,
     /// Where the suite itself shall fail.
     pub sabotage: Sabotage,
 }
@@ -60,15 +61,22 @@ impl Rehearsal {
 pub fn rehearse(rehearsal: Rehearsal, cases: Vec<Case>) -> Result<RunReport, RunError> {
     /// As many as can profit from it.
     const CASES_AT_ONCE: usize = 8;
-    let percent = rehearsal.timeout_percent.unwrap_or(100);
     let mut tested = rehearsal.tested;
     if let Tested::Model { deadline, .. } = &mut tested {
-        *deadline = *deadline * percent / 100;
+        *deadline = rehearsal.timeout_scale.scaled(*deadline);
     }
-    let mut options = RunOptions::new(tested, rehearsal.selection, CASES_AT_ONCE);
-    options.sabotage = rehearsal.sabotage;
-    options.timeout_percent = percent;
-    let planned = plan(cases, &options.selection)?;
+    let options = RunOptions {
+        tested,
+        selection: rehearsal.selection,
+        test_threads: Some(CASES_AT_ONCE),
+        drive: DriveOptions {
+            timeout_scale: rehearsal.timeout_scale,
+            sabotage: rehearsal.sabotage,
+            ..DriveOptions::default()
+        },
+        ..RunOptions::default()
+    };
+    let planned = plan(cases, &options.selection, options.repeat)?;
     let mut outputs = Outputs::open(Places {
         history: rehearsal.history.as_deref(),
         ..Places::default()

@@ -26,7 +26,7 @@ pub fn list(
     format: Format,
     out: &mut dyn Write,
 ) -> Result<(), RunError> {
-    let mut planned = plan(cases, selection)?;
+    let mut planned = plan(cases, selection, 1)?;
     if selection.names_invariants() && selection.names_no_case() {
         planned.clear();
     }
@@ -38,18 +38,22 @@ pub fn list(
     Ok(listing.write(format, shown, out)?)
 }
 
-/// The selected cases, in the order in which they run.
+/// The selected cases, each so often, in the order in which they run.
 ///
 /// # Errors
 /// If there are none.
-pub(super) fn plan(cases: Vec<Case>, selection: &Selection) -> Result<Vec<Planned>, RunError> {
+pub(super) fn plan(
+    cases: Vec<Case>,
+    selection: &Selection,
+    repeat: u32,
+) -> Result<Vec<Planned>, RunError> {
     if let Some(fault) = of_no_effect(selection, &cases) {
         return Err(fault);
     }
     if !cases.iter().any(|case| selection.takes(&Facts::of(case))) {
         return Err(nothing_selected(selection, &cases));
     }
-    Ok(selection.plan(cases))
+    Ok(selection.plan(cases, repeat))
 }
 
 /// A filter that takes nothing of any tier and for any profile: a typing error, for which nothing

@@ -79,7 +79,7 @@ impl Counting {
                 reader.changed().await;
             }
         });
-        if let Some((every, by)) = session.options().sabotage.hold_up {
+        if let Some((every, by)) = session.options().asked.sabotage.hold_up {
             task.spawn(hold_up(every, by));
         }
         Self {

@@ -4,13 +4,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Format, PrepareError, RunOptions};
+use super::PrepareError;
 use crate::cri::{self, ConnectError, Endpoint, Listener, SocketError};
-use crate::drive::{Disruption, Offered, Sabotage, TeardownPolicy};
 use crate::host::{Kernel, Reactor};
 use crate::limits;
 use crate::model::{Behaviour, Model, NamedFault, Relay};
-use crate::plan::Selection;
 
 /// Which runtime to talk to.
 #[derive(Clone, Debug)]
@@ -85,37 +83,6 @@ impl Tested {
         match self {
             Self::Runtime(_) | Self::Relayed { .. } => Reactor::real(),
             Self::Model { .. } => Reactor::simulated(),
-        }
-    }
-}
-
-impl RunOptions {
-    /// These cases, so many at once, and all else as by default.
-    #[must_use]
-    pub fn new(tested: Tested, selection: Selection, threads: usize) -> Self {
-        Self {
-            tested,
-            selection,
-            threads,
-            format: Format::default(),
-            junit: None,
-            json: None,
-            write_expectations: None,
-            history: None,
-            metrics: None,
-            expectations: None,
-            image: None,
-            runtime_handler: String::new(),
-            offered: Offered::default(),
-            timeout_percent: 100,
-            log_parent: None,
-            cgroup_parent: None,
-            allow_kubelet: false,
-            allow_clock_steps: false,
-            disruption: Disruption::default(),
-            fail_fast: false,
-            teardown: TeardownPolicy::default(),
-            sabotage: Sabotage::default(),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::history::{CaseRun, ExpectationFile, HostInstant, PlannedCase, RunInfo
 use crate::limits;
 use crate::oracle::{INVARIANTS, Invariant};
 use crate::outcome::{Levels, Outcome, Profile, Verdict};
-use crate::plan::{Facts, Selection};
+use crate::plan::{Facts, ProfileChoice, Selection};
 
 /// The plan of a run, or of the part of it that is asked for.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl Plan {
             partial: of_part,
         };
         let selection = &Selection {
-            profiles: profiles.clone(),
+            profiles: profiles.iter().copied().map(ProfileChoice::One).collect(),
             ..selection.clone()
         };
         let cases = plan.cases.iter().map(Readable::of);
@@ -272,9 +272,9 @@ fn judged(plan: &RunPlan, selection: &Selection, faults: &mut Vec<String>) -> (V
     if selection.profiles.is_empty() {
         return (recorded, true);
     }
-    let mut asked_for = selection.profiles.iter();
-    let all_recorded = asked_for.all(|profile| recorded.contains(profile));
-    (selection.profiles.clone(), all_recorded)
+    let asked_for = selection.judged();
+    let all_recorded = asked_for.iter().all(|profile| recorded.contains(profile));
+    (asked_for, all_recorded)
 }
 
 /// An invariant's outcome before anything is found.

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Args;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::task::JoinSet;
@@ -28,18 +29,20 @@ use crate::{host, limits, terminal};
 /// How many relists may wait to be looked at.
 const WAITING: usize = 2;
 
-/// What to watch and how to tell it.
-#[derive(Clone, Debug)]
+// Comments of fields are the help of options.
+/// How to watch, and how to print what is seen.
+#[derive(Args, Clone, Debug)]
 pub struct WatchOptions {
-    /// The runtime.
-    pub target: Target,
-    /// How to print.
+    /// How to print; json is one object a line
+    #[arg(long, short, value_enum, default_value_t = Output::Text)]
     pub output: Output,
     /// How late an event may be before it counts as missed, and how quiet a pod has to be before
-    /// its caches are compared.
+    /// what relists and what events tell of it is compared
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = limits::duration)]
     pub within: Duration,
-    /// Where to serve metrics.
-    pub metrics: Option<SocketAddr>,
+    /// Serve metrics at this address, such as 127.0.0.1:9101
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub metrics_address: Option<SocketAddr>,
 }
 
 /// Why there is nothing to watch.
@@ -79,9 +82,9 @@ impl WatchError {
 ///
 /// # Errors
 /// If there is nothing to watch, or nowhere to print.
-pub fn watch(options: &WatchOptions) -> Result<(), WatchError> {
+pub fn watch(target: &Target, options: &WatchOptions) -> Result<(), WatchError> {
     let runtime = Runtime::new()?;
-    let watched = runtime.block_on(async { Watch::begin(options).await?.run().await });
+    let watched = runtime.block_on(async { Watch::begin(target, options).await?.run().await });
     // A call that is under way is not waited for.
     runtime.shutdown_background();
     watched
@@ -113,18 +116,17 @@ struct Watch {
 }
 
 impl Watch {
-    async fn begin(options: &WatchOptions) -> Result<Self, WatchError> {
+    async fn begin(target: &Target, options: &WatchOptions) -> Result<Self, WatchError> {
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
         listen_for_signals(&mut tasks, &stop)?;
-        let target = &options.target;
         let client = Client::connect(&target.runtime, &target.images, target.deadline).await?;
         let metrics = Metrics::default();
-        let endpoint = match options.metrics {
+        let endpoint = match options.metrics_address {
             Some(address) => Some(serve(&metrics, address).await?),
             None => None,
         };
-        announce(options, &client);
+        announce(target, &client);
         let recorder = Recorder::bounded(limits::WATCH_ENTRIES, limits::WATCH_BYTES);
         let reader = recorder.reader();
         let (send, relists) = mpsc::channel(WAITING);
@@ -315,14 +317,11 @@ async fn serve(metrics: &Metrics, address: SocketAddr) -> Result<Endpoint, Watch
 }
 
 /// Says what is watched, and what watching it does.
-fn announce(options: &WatchOptions, client: &Client) {
+fn announce(target: &Target, client: &Client) {
     let runtime = client.version();
     let name = printable(&runtime.runtime_name);
     let version = printable(&runtime.runtime_version);
-    terminal::say(&format!(
-        "watching {name} {version} at {}",
-        options.target.runtime
-    ));
+    terminal::say(&format!("watching {name} {version} at {}", target.runtime));
     if name == "containerd" && version.trim_start_matches('v').starts_with("1.7.") {
         terminal::say(
             "warning: containerd 1.7 gives each event to one of its listeners alone: while this \

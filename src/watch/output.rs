@@ -3,6 +3,8 @@
 
 use std::io;
 
+use clap::ValueEnum;
+use clap::builder::Resettable;
 use serde::Serialize;
 
 use super::notice::Notice;
@@ -12,13 +14,15 @@ use crate::history::HostInstant;
 use crate::report::rfc3339;
 use crate::terminal;
 
-/// How notices are printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How notices are printed. The help of an option lists the values alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Output {
     /// Lines for people.
+    #[value(help = Resettable::Reset)]
     #[default]
     Text,
     /// One JSON object a line.
+    #[value(help = Resettable::Reset)]
     Json,
 }
 

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use cri_event_conformance::drive::{PANIC_IN, PANIC_JUDGING};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
@@ -149,6 +150,27 @@ fn what_needs_a_runtime_that_is_there_says_how_to_have_the_model_there() {
             2,
             &["error: the model runtime lives within a run", "--listen"],
         );
+    }
+}
+
+/// Of the tests' own: a release build does not look at these variables, and help shows no option.
+#[test]
+fn a_panic_is_provoked_by_the_environment_of_a_build_for_tests_alone() {
+    for variable in [PANIC_IN, PANIC_JUDGING] {
+        let run = suite(["-r", "model", "ORD-01"]).env(variable, "ORD-01");
+        let ended = run.run();
+        let (code, panics) = if cfg!(debug_assertions) {
+            (3, true)
+        } else {
+            (0, false)
+        };
+        assert_eq!(ended.code, code, "{ended:#?}");
+        let says_so = ended.out.contains("the suite itself failed");
+        assert_eq!(says_so, panics, "{ended:#?}");
+    }
+    for flag in ["--panic-in", "--panic-judging"] {
+        let told = format!("unexpected argument '{flag}' found");
+        suite([flag, "ORD-01"]).run().fails(2, &[&told]);
     }
 }
 

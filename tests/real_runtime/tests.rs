@@ -8,13 +8,14 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use cri_event_conformance::drive::{PANIC_IN, PANIC_JUDGING};
 use cri_event_conformance::history::{Body, Entry, PodUid, Request, codec};
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::logs::every_container_has_a_log;
 use crate::node::{Node, run_id};
-use crate::suite::{Ended, suite};
+use crate::suite::{Ended, Suite, suite};
 pub(crate) use crate::watch::*;
 
 /// A case whose container runs for two seconds after it was told to stop.
@@ -96,22 +97,23 @@ pub(crate) fn a_run_is_judged_again_from_its_history_to_the_same_reports(node: &
     let plain = [FAILING_CASE, "ORD-01", "SBX-03"];
     let one_by_one = ["SBX-01", "SBX-04", "--test-threads", "1"];
     let repeated = [FAILING_CASE, "SBX-01", "--fail-fast", "--repeat", "2"];
-    is_judged_again(node, &plain);
-    is_judged_again(node, &[&one_by_one[..], &["--panic-in", "SBX-01"]].concat());
-    is_judged_again(
-        node,
-        &[&one_by_one[..], &["--panic-judging", "SBX-04"]].concat(),
-    );
-    is_judged_again(node, &[&repeated[..], &["--test-threads", "1"]].concat());
-    is_judged_again(node, &[&repeated[..], &["--skip", "INV-11"]].concat());
+    is_judged_again(node, &plain, &[]);
+    is_judged_again(node, &one_by_one, &[(PANIC_IN, "SBX-01")]);
+    is_judged_again(node, &one_by_one, &[(PANIC_JUDGING, "SBX-04")]);
+    let one_at_once = [&repeated[..], &["--test-threads", "1"]].concat();
+    is_judged_again(node, &one_at_once, &[]);
+    let skipping = [&repeated[..], &["--skip", "INV-11"]].concat();
+    is_judged_again(node, &skipping, &[]);
 }
 
-fn is_judged_again(node: &Node, cases: &[&str]) {
+fn is_judged_again(node: &Node, cases: &[&str], environment: &[(&str, &str)]) {
     let folder = tempfile::tempdir().unwrap();
     let files = |junit, json| ["--junit", junit, "--json", json];
     let written = [&files("j.xml", "r.json")[..], &["--history", "h"]].concat();
     let args = [cases, &written, &SHORT_BOUNDS].concat();
-    let ran = node.suite(&args).inside(folder.path()).run();
+    let run = node.suite(&args).inside(folder.path());
+    let set = |run: Suite, (name, value): &(&str, &str)| run.env(name, value);
+    let ran = environment.iter().fold(run, set).run();
     let args = [&["check", "h"][..], &files("j2.xml", "r2.json")].concat();
     let checked = suite(args).inside(folder.path()).run();
     assert_eq!(ran.code, checked.code, "{ran:#?} {checked:#?}");
@@ -244,19 +246,18 @@ pub(crate) fn an_output_that_nobody_reads_ends_a_run_in_an_orderly_way(node: &No
 }
 
 pub(crate) fn a_panic_in_a_case_is_an_error_of_that_case_alone(node: &Node) {
-    is_an_error_of_one_case(node, "--panic-in");
+    is_an_error_of_one_case(node, PANIC_IN);
 }
 
 pub(crate) fn a_panic_in_judging_a_case_is_an_error_of_that_case_alone(node: &Node) {
-    is_an_error_of_one_case(node, "--panic-judging");
+    is_an_error_of_one_case(node, PANIC_JUDGING);
 }
 
-fn is_an_error_of_one_case(node: &Node, flag: &str) {
+fn is_an_error_of_one_case(node: &Node, variable: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let args = [
-        "ORD-01", "SBX-01", "SBX-03", flag, "SBX-01", "--json", "r.json",
-    ];
-    let ended = node.suite(&args).inside(folder.path()).run();
+    let args = ["ORD-01", "SBX-01", "SBX-03", "--json", "r.json"];
+    let run = node.suite(&args).inside(folder.path());
+    let ended = run.env(variable, "SBX-01").run();
     assert_eq!(ended.code, 3, "{ended:#?}");
     leaves_nothing(node, &run_id(&ended.err));
     assert!(ended.out.contains("the suite itself failed"), "{ended:#?}");

@@ -1,6 +1,7 @@
 //! What holds for the source code as a whole: who may use whom, how long things may be, and what
 //! stands nowhere. A rule that the code breaks with a reason has the reason beside it.
 
+mod crates;
 mod printing;
 mod source;
 
@@ -67,7 +68,7 @@ const USES: &[(&str, &[&str])] = &[
     (
         "matrix",
         &[
-            "case", "files", "history", "model", "outcome", "plan", "run", "verdicts",
+            "case", "files", "history", "limits", "model", "outcome", "plan", "run", "verdicts",
         ],
     ),
     (
@@ -90,57 +91,12 @@ const USES: &[(&str, &[&str])] = &[
             "limits",
             "matrix",
             "model",
-            "outcome",
             "plan",
             "report",
             "run",
             "terminal",
             "watch",
             "workload",
-        ],
-    ),
-];
-
-/// Crates that only some files may name: what they offer is to be had in one place.
-const CRATES: &[(&str, &[&str])] = &[
-    (
-        "k8s_cri",
-        &["src/messages/", "src/cri/client.rs", "src/cri/oci.rs"],
-    ),
-    ("tonic", &["src/cri/"]),
-    ("hyper_util", &["src/cri/"]),
-    (
-        "prost",
-        &[
-            "src/cri/",
-            "src/history/codec",
-            "src/history/wire",
-            "src/messages/",
-        ],
-    ),
-    ("axum", &["src/workload/", "src/metrics/"]),
-    ("libtest_mimic", &["src/run/"]),
-    ("prometheus_client", &["src/metrics/"]),
-    (
-        "rustix",
-        &[
-            "src/files",
-            "src/host/",
-            "src/cri/endpoint.rs",
-            "src/terminal.rs",
-        ],
-    ),
-    ("tempfile", &["src/cri/listener.rs", "src/files"]),
-    ("anstream", &["src/cli/", "src/terminal.rs"]),
-    ("clap", &["src/cli/", "src/main.rs"]),
-    (
-        "schemars",
-        &[
-            "src/case/",
-            "src/history/aside.rs", // Words of case files, too.
-            "src/history/call.rs",
-            "src/outcome",
-            "src/report/json.rs",
         ],
     ),
 ];
@@ -288,22 +244,6 @@ fn the_documented_arrows_are_these() {
             "`{module}`: {uses:?}, not {documented:?}"
         );
     }
-}
-
-#[test]
-fn crates_stay_where_they_belong() {
-    let mut findings = Vec::new();
-    for source in product() {
-        let code = source.product(&source.code);
-        let named: BTreeSet<&str> = words(code).map(|(_, word)| word).collect();
-        for (name, places) in CRATES {
-            let at_home = places.iter().any(|place| source.path.starts_with(place));
-            if named.contains(name) && !at_home {
-                findings.push(finding(&source, format!("names `{name}`")));
-            }
-        }
-    }
-    none("Some crates are named in one place only.", &findings);
 }
 
 #[test]

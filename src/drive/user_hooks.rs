@@ -1,0 +1,110 @@
+//! What the user provides beyond the runtime's socket, for the cases that need it.
+
+use clap::Args;
+
+/// The user's commands for a shell that stop and start the runtime.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuntimeCommands {
+    /// Stops it, and returns once it has ended.
+    pub stop: String,
+    /// Starts it, and returns.
+    pub start: String,
+}
+
+// Comments of fields are the help of options.
+/// What only the user can provide. An empty text is none: so is an empty variable.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct UserHooks {
+    /// A command for `sh -c` that makes a container outside the CRI, waits for its end and removes
+    /// it, such as 'ctr --namespace beside run --rm --null-io IMAGE outsider COMMAND'
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        env = "CRI_EVENT_CONFORMANCE_OUTSIDE_CRI",
+        hide_short_help = true,
+        help_heading = "Execution"
+    )]
+    pub outside_cri: Option<String>,
+    /// A runtime handler whose low-level runtime dies when a container's environment tells it to,
+    /// as ci/lib/faulty-runtime does
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "CRI_EVENT_CONFORMANCE_FAULTY_HANDLER",
+        hide_short_help = true,
+        help_heading = "Execution"
+    )]
+    pub faulty_handler: Option<String>,
+    /// A command for `sh -c` that stops the runtime and returns once it has ended
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        env = "CRI_EVENT_CONFORMANCE_RUNTIME_STOP_CMD",
+        requires = "runtime_start_cmd",
+        hide_short_help = true,
+        help_heading = "Execution"
+    )]
+    pub runtime_stop_cmd: Option<String>,
+    /// A command for `sh -c` that starts the runtime again and returns
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        env = "CRI_EVENT_CONFORMANCE_RUNTIME_START_CMD",
+        requires = "runtime_stop_cmd",
+        hide_short_help = true,
+        help_heading = "Execution"
+    )]
+    pub runtime_start_cmd: Option<String>,
+    /// The systemd unit of the runtime, such as containerd, to stop and start it by `systemctl`
+    #[arg(
+        long,
+        value_name = "UNIT",
+        value_parser = unit,
+        conflicts_with_all = ["runtime_stop_cmd", "runtime_start_cmd"],
+        hide_short_help = true,
+        help_heading = "Execution"
+    )]
+    pub runtime_unit: Option<String>,
+}
+
+impl UserHooks {
+    /// A command that makes a container which no call of the CRI makes.
+    #[must_use]
+    pub fn outside_cri(&self) -> Option<&str> {
+        given(self.outside_cri.as_ref())
+    }
+
+    /// The runtime handler whose low-level runtime dies on demand.
+    #[must_use]
+    pub fn faulty_handler(&self) -> Option<&str> {
+        given(self.faulty_handler.as_ref())
+    }
+
+    /// The commands that stop and start the runtime.
+    #[must_use]
+    pub fn runtime_commands(&self) -> Option<RuntimeCommands> {
+        let by = |verb: &str, command| match &self.runtime_unit {
+            Some(unit) => Some(format!("systemctl {verb} {unit}")),
+            None => given(command).map(str::to_owned),
+        };
+        Some(RuntimeCommands {
+            stop: by("stop", self.runtime_stop_cmd.as_ref())?,
+            start: by("start", self.runtime_start_cmd.as_ref())?,
+        })
+    }
+}
+
+/// The name of a systemd unit: nothing that a shell would take for anything else.
+fn unit(text: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.@:-".contains(c);
+    if text.is_empty() || text.starts_with('-') || !text.chars().all(is_plain) {
+        return Err("a unit's name has letters, digits and `_.@:-`, as in containerd".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// The text unless it is blank.
+fn given(text: Option<&String>) -> Option<&str> {
+    let text = text.map(String::as_str);
+    text.filter(|text| !text.trim().is_empty())
+}

@@ -1,0 +1,91 @@
+//! Bounds on time that the user gives: durations, and a factor for all that are built in.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+/// The factor by which all timeouts are multiplied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeoutScale {
+    percent: u32,
+}
+
+impl Default for TimeoutScale {
+    fn default() -> Self {
+        Self { percent: 100 }
+    }
+}
+
+impl TimeoutScale {
+    /// The factor in percent: 100 if it changes nothing.
+    #[must_use]
+    pub fn percent(self) -> u32 {
+        self.percent
+    }
+
+    /// A bound multiplied by the factor.
+    #[must_use]
+    pub fn scaled(self, bound: Duration) -> Duration {
+        bound * self.percent / 100
+    }
+}
+
+impl FromStr for TimeoutScale {
+    type Err = &'static str;
+
+    /// Parses a factor such as `2` or `0.5`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parsed = text
+            .parse::<f64>()
+            .ok()
+            .filter(|factor| (0.1..=100.0).contains(factor));
+        let factor = parsed.ok_or("it must be a number from 0.1 to 100")?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "from 10 to 10,000, by the filter above"
+        )]
+        let percent = (factor * 100.0).round() as u32;
+        Ok(Self { percent })
+    }
+}
+
+/// Parses `30s`, `1m 30s`, or `30` as crictl takes it.
+///
+/// # Errors
+/// If it is no duration, none at all, or longer than an hour.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    const LONGEST: Duration = Duration::from_secs(3600);
+    let parsed = match text.parse() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => humantime::parse_duration(text)
+            .map_err(|fault| format!("{fault}; write it as 30s, or as a number of seconds"))?,
+    };
+    if parsed.is_zero() || parsed > LONGEST {
+        return Err("it must be more than nothing and at most an hour".to_owned());
+    }
+    Ok(parsed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_seconds_or_have_a_unit() {
+        assert_eq!(duration("2"), Ok(Duration::from_secs(2)));
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert!(duration("0").is_err());
+        assert!(duration("2 hours").is_err());
+        assert!(duration("soon").is_err());
+    }
+
+    #[test]
+    fn factors_are_bounded() {
+        let percent = |text: &str| text.parse().map(TimeoutScale::percent);
+        assert_eq!(percent("1"), Ok(100));
+        assert_eq!(percent("0.5"), Ok(50));
+        assert!(percent("0").is_err());
+        assert!(percent("NaN").is_err());
+        assert!(percent("1000").is_err());
+    }
+}

@@ -1,0 +1,80 @@
+//! Which files may name which crate.
+
+use std::collections::BTreeSet;
+
+use super::source::words;
+use super::{finding, none, product};
+
+/// Crates that only some files may name: what they offer is to be had in one place.
+const CRATES: &[(&str, &[&str])] = &[
+    (
+        "k8s_cri",
+        &["src/messages/", "src/cri/client.rs", "src/cri/oci.rs"],
+    ),
+    ("tonic", &["src/cri/"]),
+    ("hyper_util", &["src/cri/"]),
+    (
+        "prost",
+        &[
+            "src/cri/",
+            "src/history/codec",
+            "src/history/wire",
+            "src/messages/",
+        ],
+    ),
+    ("axum", &["src/workload/", "src/metrics/"]),
+    ("libtest_mimic", &["src/run/"]),
+    ("prometheus_client", &["src/metrics/"]),
+    (
+        "rustix",
+        &[
+            "src/files",
+            "src/host/",
+            "src/cri/endpoint.rs",
+            "src/terminal.rs",
+        ],
+    ),
+    ("tempfile", &["src/cri/listener.rs", "src/files"]),
+    ("anstream", &["src/cli/", "src/terminal.rs"]),
+    (
+        // An option is stated once, in the module that goes by it; the command line collects them.
+        "clap",
+        &[
+            "src/cli/",
+            "src/case/mod.rs",      // Tiers, as `--tier` takes them.
+            "src/outcome/level.rs", // Profiles, as `--profile` takes them.
+            "src/plan.rs",
+            "src/drive/options.rs",
+            "src/drive/user_hooks.rs",
+            "src/run/",
+            "src/matrix/mod.rs",
+            "src/watch/",
+        ],
+    ),
+    (
+        "schemars",
+        &[
+            "src/case/",
+            "src/history/aside.rs", // Words of case files, too.
+            "src/history/call.rs",
+            "src/outcome",
+            "src/report/json.rs",
+        ],
+    ),
+];
+
+#[test]
+fn crates_stay_where_they_belong() {
+    let mut findings = Vec::new();
+    for source in product() {
+        let code = source.product(&source.code);
+        let named: BTreeSet<&str> = words(code).map(|(_, word)| word).collect();
+        for (name, places) in CRATES {
+            let at_home = places.iter().any(|place| source.path.starts_with(place));
+            if named.contains(name) && !at_home {
+                findings.push(finding(&source, format!("names `{name}`")));
+            }
+        }
+    }
+    none("Some crates are named in one place only.", &findings);
+}
