@@ -108,11 +108,6 @@ pub(super) enum Command {
     ///
     /// On the model; with --runtime-endpoint on a real runtime behind a relay that has the defects.
     Matrix(MatrixOptions),
-    /// Measure the suite itself
-    Bench {
-        #[command(subcommand)]
-        what: BenchCommand,
-    },
     /// Compare two JSON reports: what got worse, what got better, what is new or gone
     ///
     /// Ends with exit code 1 if anything got worse.
@@ -127,12 +122,6 @@ pub(super) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum BenchCommand {
-    /// How much longer a run takes than its bare RPCs, sent back to back at the same concurrency
-    Overhead,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

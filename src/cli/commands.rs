@@ -8,7 +8,7 @@ use std::path::Path;
 use clap::{ColorChoice, CommandFactory};
 use tokio::runtime::Runtime;
 
-use super::args::{ArchiveFormat, BenchCommand, Cli, Command};
+use super::args::{ArchiveFormat, Cli, Command};
 use super::{Fault, chain, mistaken, proof, reports, target};
 use crate::case::Tier;
 use crate::catalogue::Catalogue;
@@ -59,17 +59,6 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
             };
             proof::matrix(options, target, &cases)
         }
-        Some(Command::Bench {
-            what: BenchCommand::Overhead,
-        }) => {
-            let cases = run::read_cases(cli.run.cases.as_deref()).map_err(run::RunError::from)?;
-            let mut options = RunOptions {
-                tested: tested(cli)?,
-                ..cli.run.clone()
-            };
-            options.selection.tier.get_or_insert(Tier::Extended);
-            Ok(run::bench_overhead(&options, cases, &mut terminal::Output)?)
-        }
         Some(Command::Compare(args)) => {
             let (told, exit) = reports::compare(args)?;
             print(told.as_bytes()).map(|_| exit)
@@ -89,15 +78,12 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
 }
 
 fn run_cases(cli: &Cli) -> Result<Exit, Fault> {
-    let mut options = cli.run.clone();
+    let mut options = cli.wanted();
     let cases = run::read_cases(options.cases.as_deref()).map_err(run::RunError::from)?;
     let selection = &mut options.selection;
     mistaken::refuse(&selection.filters, &cases)?;
     if let Some(report) = &options.rerun_failed {
-        // They ran then, however large that run was: no tier leaves them out unless one is named.
         selection.only = Some(run::failed_in(report, &cases).map_err(RunError::from)?);
-    } else {
-        selection.tier.get_or_insert(Tier::Extended);
     }
     if options.list {
         let mut listed = Vec::new();
@@ -159,6 +145,27 @@ fn relayed(cli: &Cli) -> Result<Option<Target>, Fault> {
 }
 
 impl Cli {
+    /// The options of a run on the runtime that the user means.
+    ///
+    /// # Errors
+    /// If it is not clear which runtime that is.
+    pub fn run_options(&self) -> Result<RunOptions, Fault> {
+        Ok(RunOptions {
+            tested: tested(self)?,
+            ..self.wanted()
+        })
+    }
+
+    /// The options of a run, whichever runtime it is on.
+    fn wanted(&self) -> RunOptions {
+        let mut options = self.run.clone();
+        // What failed in a run was of its tier, however large that was.
+        if options.rerun_failed.is_none() {
+            options.selection.tier.get_or_insert(Tier::Extended);
+        }
+        options
+    }
+
     /// Makes what the user said of colours count for diagnostics, too.
     pub(super) fn choose_color(&self) {
         let told = match &self.command {

@@ -4,7 +4,6 @@
 //! runtime, however the run ends.
 
 mod announce;
-mod bench;
 mod check;
 mod clean_up;
 mod console;
@@ -45,7 +44,6 @@ use crate::recorder::HistoryFile;
 use crate::terminal;
 use crate::verdicts::Known;
 
-pub use bench::bench_overhead;
 pub use check::{CheckError, CheckOptions, check};
 use clean_up::CleanUp;
 use console::{Look, OutputLost, Trial};
@@ -58,8 +56,8 @@ pub use known::{Expectations, KnownError};
 pub use options::{Format, ReportOptions, RunOptions};
 pub use outputs::OutputError;
 use outputs::{Outputs, Places, conclude};
-pub use prepare::PrepareError;
 use prepare::Recording;
+pub use prepare::{PrepareError, image};
 pub use rehearsal::{Rehearsal, rehearse};
 pub use selecting::{RerunError, failed_in, list};
 use selecting::{invariants, nothing_selected, plan};

@@ -239,7 +239,10 @@ fn hooks(given: &UserHooks, kernel: &Kernel) -> UserHooks {
 
 /// The reference of an image that the runtime has. If that is the user's and had to be pulled, it
 /// is also put into `pulled`.
-pub(super) async fn image(
+///
+/// # Errors
+/// If the runtime can neither find nor pull it.
+pub async fn image(
     asked: &DriveOptions,
     caller: &Caller,
     run: &RunId,

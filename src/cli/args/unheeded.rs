@@ -49,7 +49,7 @@ fn is_said(told: &ArgMatches, argument: &Arg) -> bool {
 
 /// Refuses what the user told a run, and not the command that follows.
 pub(super) fn refuse(cli: &mut Command, told: &ArgMatches) -> Result<(), Error> {
-    let Some((name, _)) = told.subcommand().filter(|(name, _)| *name != "bench") else {
+    let Some((name, _)) = told.subcommand() else {
         return Ok(());
     };
     let unheeded = cli.get_arguments().find(|argument| {

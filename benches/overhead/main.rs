@@ -1,91 +1,106 @@
 //! What the suite costs: its wall time beside that of the same calls, sent back to back.
 //!
-//! The suite runs once and records its history. Then a bare loop sends the calls of every case
-//! again, to the same runtime and with as many cases and rounds at once: no stream, no markers, no
-//! relists, no verdicts. Between two calls it lets pass what the case had to wait for, as long as
-//! that took when it was recorded: the life of a container that ends by itself, a time in which
-//! nothing may come, an event that never came. What is left to compare is the suite's own doing.
+//! `cargo bench --bench overhead -- OPTIONS` takes the options of a run. The suite runs once on the
+//! runtime and records its history. Then a bare loop sends the calls of every case again, to the
+//! same runtime and with as many cases and rounds at once: no stream, no markers, no relists, no
+//! verdicts. Between two calls it lets pass what the case had to wait for, as long as that took when
+//! it was recorded: the life of a container that ends by itself, a time in which nothing may come,
+//! an event that never came. What is left to compare is the suite's own doing.
+//!
+//! `ci/bench overhead` does it on a containerd of its own.
+
+#![expect(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "this is a program for developers"
+)]
 
 mod script;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
+use std::error::Error;
 use std::path::Path;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Parser;
+use cri_event_conformance::cli::Cli;
+use cri_event_conformance::cri::Client;
+use cri_event_conformance::drive::{self, Caller};
+use cri_event_conformance::history::{
+    CaseRun, ContainerId, ContainerSpec, Reply, Request, RunId, SandboxId, SandboxSpec, codec,
+};
+use cri_event_conformance::host::{self, LogDirectory};
+use cri_event_conformance::run::{self, RunError, RunOptions, Target, Tested};
 use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use self::script::{Recorded, Script, scripts};
-use super::known::Listed;
-use super::outputs::{Outputs, Places};
-use super::{Exit, RunError, RunOptions, Shown, Target, Tested, plan, prepare, run_plan};
-use crate::case::Case;
-use crate::cri::Client;
-use crate::drive::{self, Caller};
-use crate::history::{
-    CaseRun, ContainerId, ContainerSpec, Reply, Request, RunId, SandboxId, SandboxSpec, codec,
-};
-use crate::host::{self, LogDirectory};
+use script::{Recorded, Script, scripts};
+
+/// What Cargo itself passes to a benchmark.
+const OF_CARGO: &str = "--bench";
+
+fn main() -> ExitCode {
+    let given: Vec<String> = std::env::args().filter(|word| word != OF_CARGO).collect();
+    if given.len() < 2 {
+        // As under `cargo bench` and `cargo test --benches`, which are to make no containers.
+        println!("overhead: not measured; name a runtime, as with --runtime-endpoint");
+        return ExitCode::SUCCESS;
+    }
+    let cli = Cli::parse_from(given);
+    match cli.run_options() {
+        Ok(options) => match overhead(options) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(fault) => {
+                eprintln!("error: {fault}");
+                ExitCode::FAILURE
+            }
+        },
+        Err(fault) => fault.report(),
+    }
+}
 
 /// Runs the suite, then its bare calls, and prints both times and their ratio.
-///
-/// # Errors
-/// If the suite comes to no report, or the runtime is lost between the two.
-pub fn bench_overhead(
-    options: &RunOptions,
-    cases: Vec<Case>,
-    out: &mut dyn Write,
-) -> Result<Exit, RunError> {
-    let Tested::Runtime(target) = &options.tested else {
-        return Err(RunError::Unserved);
+fn overhead(mut options: RunOptions) -> Result<(), Box<dyn Error>> {
+    let Tested::Runtime(target) = options.tested.clone() else {
+        return Err(RunError::Unserved.into());
     };
-    let planned = plan(cases, &options.selection, options.repeat)?;
+    let cases = run::read_cases(options.cases.as_deref())?;
+    let planned = options.selection.plan(cases.clone(), options.repeat);
     let alone: BTreeSet<CaseRun> = (0..)
         .map(CaseRun)
         .zip(&planned)
         .filter_map(|(run, planned)| planned.case.exclusive.then_some(run))
         .collect();
     let path = std::env::temp_dir().join(format!("{}.binpb", uuid::Uuid::new_v4()));
-    let mut outputs = Outputs::open(Places {
-        history: Some(&path),
-        ..Places::default()
-    })?;
-    let report = run_plan(
-        options,
-        Listed::In(None),
-        planned,
-        &mut outputs,
-        Shown::OnConsole,
-    );
+    options.history = Some(path.clone());
+    let ran = run::run(&options, cases);
     let entries = std::fs::read(&path).map(|bytes| codec::decode(&bytes).entries);
     // Gone already if the run did not begin.
     let _ = std::fs::remove_file(&path);
-    let ((report, _), entries) = (report?, entries?);
-    let runtime = Runtime::new()?;
+    ran?;
+    let entries = entries?;
+    let suite = match &entries[..] {
+        [first, .., last] => last.at.since(first.at),
+        _ => return Err("the run has recorded nothing".into()),
+    };
     let (alone, beside): (Vec<_>, Vec<_>) = scripts(&entries)
         .into_iter()
         .partition(|script| alone.contains(&script.case));
-    let calls: usize = alone
-        .iter()
-        .chain(&beside)
-        .map(|script| script.calls.len())
-        .sum();
-    let bare = runtime.block_on(bare_loop(options, target, alone, beside))?;
-    let ratio = report.duration.as_secs_f64() / bare.as_secs_f64();
-    writeln!(
-        out,
-        "overhead: suite {:.2} s, bare loop of the same {calls} calls and waits {:.2} s, ratio \
-         {ratio:.2} \
-         ({} cases at once)",
-        report.duration.as_secs_f64(),
-        bare.as_secs_f64(),
+    let scripts = alone.iter().chain(&beside);
+    let calls: usize = scripts.map(|script| script.calls.len()).sum();
+    let bare = Runtime::new()?.block_on(bare_loop(&options, &target, alone, beside))?;
+    let (suite, bare) = (suite.as_secs_f64(), bare.as_secs_f64());
+    println!(
+        "overhead: suite {suite:.2} s, bare loop of the same {calls} calls and waits {bare:.2} s, \
+         ratio {:.2} ({} cases at once)",
+        suite / bare,
         options.threads()
-    )?;
-    Ok(Exit::Conformant)
+    );
+    Ok(())
 }
 
 /// Sends the scripts' calls and returns how long they took.
@@ -94,14 +109,12 @@ async fn bare_loop(
     target: &Target,
     alone: Vec<Script>,
     beside: Vec<Script>,
-) -> Result<Duration, RunError> {
-    let client = Client::connect(&target.runtime, &target.images, target.deadline).await;
-    let caller = Caller::new(client.map_err(prepare::PrepareError::from)?);
-    let client = caller.client.clone();
+) -> Result<Duration, Box<dyn Error>> {
+    let client = Client::connect(&target.runtime, &target.images, target.deadline).await?;
+    let caller = Caller::new(client.clone());
     let run = RunId::from(uuid::Uuid::new_v4().to_string());
-    let image = prepare::image(&options.drive, &caller, &run, &mut None).await?;
-    let logs = LogDirectory::make(options.drive.log_dir.as_deref(), &run);
-    let logs = logs.map_err(prepare::PrepareError::from)?;
+    let image = run::image(&options.drive, &caller, &run, &mut None).await?;
+    let logs = LogDirectory::make(options.drive.log_dir.as_deref(), &run)?;
     let replay = || Replay::new(client.clone(), run.clone(), image.clone(), logs.path());
     let places = Arc::new(Semaphore::new(options.threads()));
     let began = host::now();
@@ -119,9 +132,7 @@ async fn bare_loop(
         replay().script(script).await;
     }
     let took = host::elapsed(began);
-    drive::sweep_host(&caller, Some(&run), options.drive.log_dir.as_deref())
-        .await
-        .map_err(prepare::PrepareError::from)?;
+    drive::sweep_host(&caller, Some(&run), options.drive.log_dir.as_deref()).await?;
     Ok(took)
 }
 

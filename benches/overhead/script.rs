@@ -1,32 +1,29 @@
 //! What a bare loop does of a recorded run: the calls of its cases, and how long each came after
 //! what the case had to wait for.
 
-#[cfg(test)]
-mod tests;
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::history::{Body, CallId, CaseRun, Entry, Reply, Request};
+use cri_event_conformance::history::{Body, CallId, CaseRun, Entry, Reply, Request};
 
 /// The calls of one case, in the order in which they began.
 #[derive(Debug)]
-pub(super) struct Script {
-    pub(super) case: CaseRun,
-    pub(super) calls: Vec<Recorded>,
+pub(crate) struct Script {
+    pub(crate) case: CaseRun,
+    pub(crate) calls: Vec<Recorded>,
 }
 
 /// One recorded call.
 #[derive(Clone, Debug)]
-pub(super) struct Recorded {
+pub(crate) struct Recorded {
     /// How much later than the call before it what the case waited for had come.
-    pub(super) pause: Duration,
-    pub(super) request: Request,
+    pub(crate) pause: Duration,
+    pub(crate) request: Request,
     /// The id that it returned.
-    pub(super) made: Option<String>,
+    pub(crate) made: Option<String>,
     /// When it began and when it ended, in nanoseconds.
-    pub(super) began: u64,
-    pub(super) ended: u64,
+    pub(crate) began: u64,
+    pub(crate) ended: u64,
 }
 
 /// What a case waits for: when it came, and whose event it was; of nobody if it is none.
@@ -40,7 +37,7 @@ struct Told {
 }
 
 /// The cases' calls out of a history, in the order in which the cases began.
-pub(super) fn scripts(entries: &[Entry]) -> Vec<Script> {
+pub(crate) fn scripts(entries: &[Entry]) -> Vec<Script> {
     let mut told = BTreeMap::<CaseRun, Told>::new();
     let mut open = BTreeMap::<CallId, (CaseRun, Request, u64)>::new();
     let mut events = Vec::<Came>::new();
@@ -139,7 +136,7 @@ fn pause(calls: &[Recorded], place: usize, awaited: &[Came]) -> Duration {
 }
 
 /// The calls of each container, one container after the other.
-pub(super) fn chains(calls: Vec<Recorded>) -> Vec<Vec<Recorded>> {
+pub(crate) fn chains(calls: Vec<Recorded>) -> Vec<Vec<Recorded>> {
     let mut chains: Vec<(String, Vec<Recorded>)> = Vec::new();
     for call in calls {
         let id = container_of(&call);
@@ -152,7 +149,7 @@ pub(super) fn chains(calls: Vec<Recorded>) -> Vec<Vec<Recorded>> {
 }
 
 /// How many of these chains were under way at once.
-pub(super) fn most_at_once(chains: &[Vec<Recorded>]) -> usize {
+pub(crate) fn most_at_once(chains: &[Vec<Recorded>]) -> usize {
     let span = |chain: &Vec<Recorded>| {
         let ended = chain.iter().map(|call| call.ended).max();
         Some((chain.first()?.began, ended?))
@@ -168,7 +165,7 @@ pub(super) fn most_at_once(chains: &[Vec<Recorded>]) -> usize {
     most.unwrap_or(0).max(1)
 }
 
-pub(super) fn is_about_sandbox(request: &Request) -> bool {
+pub(crate) fn is_about_sandbox(request: &Request) -> bool {
     matches!(
         request,
         Request::RunSandbox(_) | Request::StopSandbox(_) | Request::RemoveSandbox(_)

@@ -1,7 +1,12 @@
-//! A recorded run in its bare calls: what stands between them is as long as what was waited for.
+//! A recorded run in its bare calls, as `ci/bench overhead` sends them: what stands between them is
+//! as long as what was waited for.
 
-use super::*;
-use crate::oracle::script::entries;
+mod recording;
+#[path = "../../benches/overhead/script.rs"]
+mod script;
+
+use recording::{CASE, entries};
+use script::{Recorded, chains, is_about_sandbox, most_at_once, scripts};
 
 /// Each call and the pause before it, in milliseconds: `StartContainer+0`.
 #[track_caller]
@@ -10,6 +15,7 @@ fn pauses(script: &str) -> String {
     let [script] = &scripts[..] else {
         panic!("one case, and not {}", scripts.len());
     };
+    assert_eq!(script.case, CASE);
     let call = |call: &Recorded| format!("{}+{}", call.request.method(), call.pause.as_millis());
     let calls: Vec<_> = script.calls.iter().map(call).collect();
     calls.join(" ")
