@@ -48,7 +48,7 @@ impl Session {
         let lack = match foreign_pods(self.caller()).await {
             Ok(pods) if pods.all == 0 => return None,
             Ok(pods) => format!(
-                "the runtime would be stopped and started again, and has {} pods of others; where \
+                "the runtime would be stopped and started again under pods of others ({}); where \
                  that does them no harm, allow it by --allow disruption-with-foreign-pods",
                 pods.all
             ),

@@ -192,7 +192,12 @@ impl Node {
     /// The commands for a shell that stop and start the runtime's own process.
     pub(crate) fn restart_commands(&self) -> [String; 2] {
         let own = self.own.as_ref().unwrap();
-        ["stop", "start"].map(|verb| format!("'{}' {verb} {}", own.ctl.display(), own.name))
+        // The program has an environment of its own.
+        let runtimes = std::env::var("CRI_CI_DIR");
+        let runtimes = runtimes.map(|folder| format!("CRI_CI_DIR='{folder}' "));
+        let runtimes = runtimes.unwrap_or_default();
+        ["stop", "start"]
+            .map(|verb| format!("{runtimes}'{}' {verb} {}", own.ctl.display(), own.name))
     }
 
     /// Kills the runtime's own process, not what it runs, and starts it again.
