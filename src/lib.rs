@@ -20,7 +20,7 @@
 //! | module | what it does | knows |
 //! |---|---|---|
 //! | [`escape`] | text of others, made fit to be shown | nothing |
-//! | [`history`] | the record: [`history::Entry`], and [`history::CaseHistory`], the part of one case | escape |
+//! | [`history`] | the record: [`history::Entry`], and [`history::CaseHistory`], the part of one case; its files | escape |
 //! | [`outcome`] | verdicts and their evidence | history |
 //! | [`case`] | a case as data: parse, validate, diagnose YAML | history, outcome |
 //! | [`plan`] | which cases run, in what order | case, outcome |

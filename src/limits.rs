@@ -142,8 +142,12 @@ pub const LISTED: usize = 20_000;
 /// asked for does so in each of a run's thousands of lists.
 pub const UNASKED: usize = 1_000;
 
-/// Bytes of history that a run's file may have. The whole catalogue writes some megabytes; who
-/// floods the event stream would fill the disk.
+/// How long the entries of a history may wait for the frame that they are written in: a run that
+/// is killed loses them.
+pub const HISTORY_FRAME: Duration = Duration::from_secs(1);
+
+/// Bytes of history that a run's file may have before compression. The whole catalogue writes some
+/// megabytes; who floods the event stream would fill the disk.
 pub const HISTORY_FILE_BYTES: u64 = 1 << 30;
 
 /// How much of an id is given where a call is made by its beginning: as much as crictl and ctr

@@ -7,13 +7,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 
-use crate::history::{Body, CallId, Entry, Seq, SubscriptionId, codec};
+use crate::history::codec::FrameWriter;
+use crate::history::{Body, CallId, Entry, Seq, SubscriptionId};
 use crate::{files, host, limits};
 
 /// Takes entries in. Cheap to clone; all clones record into the same history.
@@ -304,33 +306,47 @@ async fn write_entries(
     limit: u64,
     mut finished: tokio::sync::oneshot::Receiver<()>,
 ) -> io::Result<()> {
-    let mut out = BufWriter::new(file);
-    let mut bytes = Vec::new();
+    let mut out = FrameWriter::new(file);
     let (mut room, mut is_full) = (limit, false);
+    let mut frame_ends = None;
     loop {
         let last = tokio::select! {
             () = reader.changed() => false,
+            () = until(frame_ends) => false,
             _ = &mut finished => true,
         };
+        let mut case_ended = false;
         for entry in reader.drain().map_err(io::Error::other)? {
             if is_full {
                 break;
             }
-            bytes.clear();
-            codec::encode(&entry, &mut bytes);
-            let Some(left) = room.checked_sub(bytes.len() as u64) else {
-                is_full = true;
-                break;
-            };
-            room = left;
+            case_ended |= matches!(entry.body, Body::CaseEnded { .. });
             // Blocking, but short: these are a few kilobytes into the page cache.
-            out.write_all(&bytes)?;
+            let length = out.push(&entry)?;
+            room = room.saturating_sub(length as u64);
+            is_full = room == 0;
         }
         if last {
-            out.flush()?;
-            files::to_disk(out.get_ref())?;
+            let file = out.finish()?;
+            files::to_disk(&file)?;
             return if is_full { Err(full(limit)) } else { Ok(()) };
         }
+        if case_ended || frame_ends.is_some_and(|ends| Instant::now() >= ends) {
+            out.end_frame()?;
+        }
+        frame_ends = match frame_ends {
+            Some(ends) if out.is_pending() => Some(ends),
+            _ if out.is_pending() => Some(Instant::now() + limits::HISTORY_FRAME),
+            _ => None,
+        };
+    }
+}
+
+/// Waits until then, for ever if there is no such time.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -344,7 +360,7 @@ fn full(limit: u64) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::CaseRun;
+    use crate::history::{CaseRun, RunInfo, codec};
 
     fn mark() -> Body {
         Body::CaseEnded { case: CaseRun(0) }
@@ -386,6 +402,7 @@ mod tests {
     async fn a_history_ends_at_its_limit_and_says_so() {
         let recorder = Recorder::new();
         let (reader, finish) = (recorder.reader(), tokio::sync::oneshot::channel());
+        recorder.record(Body::RunBegan(RunInfo::default().into()));
         for _ in 0..10_000 {
             recorder.record(mark());
         }
@@ -394,8 +411,39 @@ mod tests {
         let written = write_entries(reader, file.reopen().unwrap(), 1000, finish.1).await;
         let told = written.unwrap_err().to_string();
         assert!(told.contains("reached its limit"), "{told}");
-        let length = file.as_file().metadata().unwrap().len();
-        assert!((900..=1000).contains(&length), "{length}");
+        let decoded = codec::decode_file(&std::fs::read(file.path()).unwrap());
+        assert_eq!(decoded.fault, None);
+        let mut bytes = Vec::new();
+        for entry in &decoded.entries {
+            codec::encode(entry, &mut bytes);
+        }
+        assert!((1000..1100).contains(&bytes.len()), "{}", bytes.len());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_that_is_killed_loses_its_last_second_at_most() {
+        let recorder = Recorder::new();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let writing = HistoryFile::begin(&recorder, file.reopen().unwrap());
+        let written = || {
+            let bytes = std::fs::read(file.path()).unwrap();
+            codec::decode_file(&bytes).entries.len()
+        };
+        let waited = || Body::CasesEnded;
+        recorder.record(Body::RunBegan(RunInfo::default().into()));
+        recorder.record(waited());
+        // Time is simulated, and the frame's end is what is waited for.
+        until(Some(Instant::now() + limits::HISTORY_FRAME * 2)).await;
+        assert_eq!(written(), 2);
+        recorder.record(waited());
+        until(Some(Instant::now() + limits::HISTORY_FRAME / 2)).await;
+        assert_eq!(written(), 2, "the frame has not ended");
+        recorder.record(mark());
+        until(Some(Instant::now() + limits::HISTORY_FRAME / 4)).await;
+        assert_eq!(written(), 4, "a case's end ends the frame, too");
+        recorder.record(waited());
+        writing.finish().await.unwrap();
+        assert_eq!(written(), 5);
     }
 
     #[test]

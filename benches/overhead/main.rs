@@ -78,7 +78,7 @@ fn overhead(mut options: RunOptions) -> Result<(), Box<dyn Error>> {
     let path = std::env::temp_dir().join(format!("{}.binpb", uuid::Uuid::new_v4()));
     options.history = Some(path.clone());
     let ran = run::run(&options, cases);
-    let entries = std::fs::read(&path).map(|bytes| codec::decode(&bytes).entries);
+    let entries = std::fs::read(&path).map(|bytes| codec::decode_file(&bytes).entries);
     // Gone already if the run did not begin.
     let _ = std::fs::remove_file(&path);
     ran?;

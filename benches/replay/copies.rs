@@ -9,6 +9,7 @@ use std::path::Path;
 use std::{fs, mem};
 
 use cri_event_conformance::case::load;
+use cri_event_conformance::history::codec::FrameWriter;
 use cri_event_conformance::history::{
     Body, CallId, CaseRun, Entry, HostInstant, PlannedCase, PlannedExecution, Reply, Request,
     RunEnd, RunInfo, RunPlan, Seq, codec,
@@ -53,7 +54,7 @@ pub(crate) fn write(wanted: usize, out: &mut impl Write) -> usize {
         });
     }
     let mut writer = Writer {
-        out,
+        out: FrameWriter::new(out),
         seq: 0,
         bytes: Vec::new(),
     };
@@ -86,16 +87,17 @@ pub(crate) fn write(wanted: usize, out: &mut impl Write) -> usize {
     }
     writer.own(Body::CasesEnded);
     writer.own(Body::RunEnded(RunEnd::default()));
+    writer.out.finish().unwrap();
     events
 }
 
-struct Writer<'a, W> {
-    out: &'a mut W,
+struct Writer<W> {
+    out: FrameWriter<W>,
     seq: u64,
     bytes: Vec<u8>,
 }
 
-impl<W: Write> Writer<'_, W> {
+impl<W: Write> Writer<W> {
     fn own(&mut self, body: Body) {
         self.entry(
             Entry {
@@ -130,7 +132,7 @@ impl<W: Write> Writer<'_, W> {
             let start = end - from_end;
             self.bytes[start..start + 8.min(*length)].copy_from_slice(digits.as_bytes());
         }
-        self.out.write_all(&self.bytes).unwrap();
+        self.out.push_encoded(&self.bytes).unwrap();
     }
 }
 
@@ -156,7 +158,7 @@ fn templates() -> Vec<Template> {
     let cases = load::embedded().unwrap();
     let of = |case: &cri_event_conformance::case::Case| {
         let bytes = fs::read(folder.join(format!("{}.binpb", case.id))).ok()?;
-        Some(Template::of(&case.name, codec::decode(&bytes).entries))
+        Some(Template::of(&case.name, codec::decode_file(&bytes).entries))
     };
     cases.iter().filter_map(of).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader};
 use std::path::Path;
 
 use clap::{ColorChoice, CommandFactory};
@@ -23,9 +23,6 @@ use crate::run::{self, Exit, RunError, RunOptions, Target, Tested};
 use crate::terminal;
 use crate::watch::watch;
 use crate::workload::{Image, imported_name};
-
-/// Of a history no more is shown: it would not fit into memory.
-const LARGEST_HISTORY: u64 = 2 << 30;
 
 /// Enough for most entries of a history.
 const READ_AT_ONCE: usize = 1 << 17;
@@ -248,7 +245,7 @@ fn show(path: &Path) -> Result<Exit, Fault> {
         )
     };
     let file = File::open(path).map_err(|fault| failed(&fault))?;
-    let source = BufReader::with_capacity(READ_AT_ONCE, file.take(LARGEST_HISTORY));
+    let source = BufReader::with_capacity(READ_AT_ONCE, file);
     let (mut entries, mut fault) = (Vec::new(), None);
     // One after the other: what does not begin as a history is not read any further.
     for entry in StreamDecoder::new(source) {

@@ -1,4 +1,5 @@
-//! Histories as bytes: the format of `proto/history.proto`, read and written.
+//! Histories as bytes: the format of `proto/history.proto`, read and written. A history file has
+//! them in frames, compressed and with checksums.
 //!
 //! Encoding cannot fail. Decoding gives the entries up to the first byte that makes no sense, and
 //! a [`DecodeFault`] that says where it stands and what to do: a run that was killed leaves a
@@ -7,6 +8,7 @@
 
 mod details;
 mod direct;
+mod frames;
 mod from_wire;
 mod memo;
 #[cfg(test)]
@@ -17,7 +19,8 @@ mod tests;
 mod to_wire;
 
 use self::direct::Direct;
-pub use self::stream::{ReadFault, StreamDecoder};
+pub use self::frames::FrameWriter;
+pub use self::stream::{ReadFault, StreamDecoder, decode_file};
 use super::Entry;
 use super::wire;
 pub use super::wire::Malformed;
@@ -46,12 +49,23 @@ pub struct Decoded {
 pub enum DecodeFault {
     /// The bytes end within a message, as they do when the writer was killed.
     #[error(
-        "decode the history at byte {offset}: it ends within an entry; the entries before it are \
-         whole and can be used"
+        "decode the history at byte {offset}: it ends within a frame of entries, as that of a run \
+         that was killed does; those before it are whole and can be used"
     )]
     Truncated {
         /// Where the message begins.
         offset: usize,
+    },
+    /// A frame cannot be read, or its checksum is not that of what it holds.
+    #[error(
+        "decode the history at byte {offset}: the file is damaged from here on, or is no history \
+         ({reason})"
+    )]
+    Frame {
+        /// Where the frame begins.
+        offset: usize,
+        /// What is wrong with it.
+        reason: String,
     },
     /// A message is longer than any that is ever written.
     #[error(
@@ -150,23 +164,34 @@ impl<'a> Decoder<'a> {
     }
 
     fn read(&mut self) -> Result<Entry, DecodeFault> {
-        let offset = self.offset;
-        let rest = &self.bytes[offset..];
-        let malformed = |source| DecodeFault::Malformed { offset, source };
-        let truncated = DecodeFault::Truncated { offset };
-        let (prefix, length) = wire::read_length(rest)
-            .map_err(malformed)?
-            .ok_or_else(|| truncated.clone())?;
-        let whole = usize::try_from(length)
-            .ok()
-            .filter(|length| *length <= MESSAGE_LIMIT)
-            .ok_or(DecodeFault::Oversized { offset, length })?;
-        let message = rest.get(prefix..prefix + whole).ok_or(truncated)?;
-        let entry = read_entry(message, offset, self.first, &mut self.direct)?;
-        self.offset += prefix + whole;
+        let rest = &self.bytes[self.offset..];
+        let (entry, taken) = read_next(rest, self.offset, self.first, &mut self.direct)?;
+        self.offset += taken;
         self.first = false;
         Ok(entry)
     }
+}
+
+/// Reads the message that these bytes begin with; returns how many of them it takes with its
+/// length. A fault says that it is at `offset`.
+fn read_next(
+    bytes: &[u8],
+    offset: usize,
+    first: bool,
+    direct: &mut Direct,
+) -> Result<(Entry, usize), DecodeFault> {
+    let malformed = |source| DecodeFault::Malformed { offset, source };
+    let truncated = DecodeFault::Truncated { offset };
+    let (prefix, length) = wire::read_length(bytes)
+        .map_err(malformed)?
+        .ok_or_else(|| truncated.clone())?;
+    let whole = usize::try_from(length)
+        .ok()
+        .filter(|length| *length <= MESSAGE_LIMIT)
+        .ok_or(DecodeFault::Oversized { offset, length })?;
+    let taken = prefix + whole;
+    let message = bytes.get(prefix..taken).ok_or(truncated)?;
+    Ok((read_entry(message, offset, first, direct)?, taken))
 }
 
 /// Reads a message that begins at `offset`, without its length.

@@ -40,14 +40,6 @@ pub(super) fn write(entry: &Entry, to: &mut Vec<u8>) {
         .expect("a vector grows as needed");
 }
 
-/// The message that these bytes begin with, and how many of them it takes with its length; nothing
-/// if they hold no whole message, or one that is longer than this.
-pub(super) fn framed(bytes: &[u8], longest: usize) -> Option<(&[u8], usize)> {
-    let mut fields = Fields::of(bytes);
-    let message = fields.length_delimited()?;
-    (message.len() <= longest).then(|| (message, bytes.len() - fields.left()))
-}
-
 /// Reads the length before a message: how long the prefix is, and what it says. Nothing if the
 /// bytes end within it.
 pub(super) fn read_length(bytes: &[u8]) -> Result<Option<(usize, u64)>, Malformed> {

@@ -75,7 +75,7 @@ fn on_the_model(case: &Case) -> Recording {
         ..Rehearsal::fit_for(case)
     };
     rehearse(rehearsal, vec![case.clone()]).expect("the model runs it");
-    let entries = codec::decode(&std::fs::read(&file).expect("the history"));
+    let entries = codec::decode_file(&std::fs::read(&file).expect("the history"));
     Recording::of(entries.entries)
 }
 

@@ -331,7 +331,7 @@ pub(crate) fn two_runs_at_once_judge_each_its_own(node: &Node) {
     }
     let told = folders.each_ref().map(|folder| {
         let bytes = fs::read(folder.path().join("h.binpb")).unwrap();
-        Told::of(&codec::decode(&bytes).entries)
+        Told::of(&codec::decode_file(&bytes).entries)
     });
     assert!(told[0].asked_for.is_disjoint(&told[1].asked_for));
     let sees = |one: &Told, other: &Told| !one.seen.is_disjoint(&other.asked_for);

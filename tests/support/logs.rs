@@ -20,7 +20,7 @@ pub(crate) fn every_container_has_a_log(history: &Path) -> usize {
             agree += 1;
         }
     };
-    for entry in codec::decode(&bytes).entries {
+    for entry in codec::decode_file(&bytes).entries {
         match &entry.body {
             Body::CallBegan {
                 call,

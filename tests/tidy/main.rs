@@ -17,8 +17,8 @@ use source::{Source, behind, sources, words};
 /// arrows never point up.
 const USES: &[(&str, &[&str])] = &[
     ("escape", &[]),
-    ("history", &["escape"]),
     ("limits", &[]),
+    ("history", &["escape", "limits"]),
     ("workload", &[]),
     ("metrics", &[]),
     ("files", &[]),

@@ -1,5 +1,6 @@
 //! Whatever is written can be read, and damage costs no more than what it hits.
 
+use std::io::Write;
 use std::time::Duration;
 
 use proptest::collection::vec;
@@ -7,8 +8,8 @@ use proptest::prelude::{ProptestConfig, Strategy, any, prop_assert, prop_assert_
 
 use super::strategies;
 use super::{
-    DecodeFault, Decoder, Direct, FORMAT_VERSION, MESSAGE_LIMIT, ReadFault, StreamDecoder, decode,
-    encode, from_wire, to_wire,
+    DecodeFault, Decoder, Direct, FORMAT_VERSION, FrameWriter, MESSAGE_LIMIT, StreamDecoder,
+    decode, decode_file, encode, from_wire, to_wire,
 };
 use crate::history::wire;
 use crate::history::{Body, CaseRun, Entry, HostInstant, Request, RunInfo, Seq, Took};
@@ -244,41 +245,89 @@ fn another_version_is_refused() {
     );
 }
 
-/// What a streaming reader with a buffer of some size makes of bytes.
-fn streamed(bytes: &[u8], buffer: usize) -> (Vec<Entry>, Option<DecodeFault>) {
-    let mut entries = Vec::new();
-    for entry in StreamDecoder::new(std::io::BufReader::with_capacity(buffer, bytes)) {
-        match entry {
-            Ok(entry) => entries.push(entry),
-            Err(ReadFault::Damaged { entry, fault }) => {
-                assert_eq!(entry, entries.len() as u64);
-                return (entries, Some(fault));
-            }
-            Err(ReadFault::Source { fault, .. }) => panic!("memory can be read: {fault}"),
+/// A file of these entries with so many in each frame, and where each frame ends.
+fn framed(entries: &[Entry], per_frame: usize) -> (Vec<u8>, Vec<usize>) {
+    let mut writer = FrameWriter::new(Vec::new());
+    let mut ends = Vec::new();
+    for frame in entries.chunks(per_frame) {
+        for entry in frame {
+            writer.push(entry).expect("memory can be written");
         }
+        writer.end_frame().expect("memory can be written");
+        ends.push(writer.written());
     }
-    (entries, None)
+    let bytes = writer.finish().expect("memory can be written");
+    (bytes, ends)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_stream_is_read_as_the_whole_is(
-        entries in history(), at in any::<usize>(), value in any::<u8>(), buffer in 1_usize..99,
+    fn a_file_is_read_as_it_was_written(
+        entries in history(), per_frame in 1_usize..9, buffer in 1_usize..99,
     ) {
-        let mut bytes = Vec::new();
-        for entry in &entries {
-            encode(entry, &mut bytes);
-        }
-        prop_assert_eq!(streamed(&bytes, buffer), (entries, None));
-        let at = at % bytes.len();
-        let whole = decode(&bytes[..at]);
-        prop_assert_eq!(streamed(&bytes[..at], buffer), (whole.entries, whole.fault));
-        bytes[at] = value;
-        let whole = decode(&bytes);
-        prop_assert_eq!(streamed(&bytes, buffer), (whole.entries, whole.fault));
+        let (bytes, _) = framed(&entries, per_frame);
+        let source = std::io::BufReader::with_capacity(buffer, &*bytes);
+        let read: Result<Vec<Entry>, _> = StreamDecoder::new(source).collect();
+        prop_assert_eq!(read.expect("nothing is damaged"), entries);
     }
+
+    #[test]
+    fn a_changed_bit_is_noticed_or_changes_nothing_and_spares_the_frames_before_it(
+        entries in history(), per_frame in 1_usize..9, at in any::<usize>(), bit in 0_u8..8,
+    ) {
+        let (mut bytes, ends) = framed(&entries, per_frame);
+        let at = at % bytes.len();
+        bytes[at] ^= 1 << bit;
+        let decoded = decode_file(&bytes);
+        // One bit of a frame's header has no meaning.
+        let is_noticed = decoded.fault.is_some() || decoded.entries == entries;
+        prop_assert!(is_noticed, "byte {} of {}, bit {}", at, bytes.len(), bit);
+        let spared = ends.iter().filter(|end| **end <= at).count() * per_frame;
+        let spared = spared.min(entries.len());
+        prop_assert!(decoded.entries.len() >= spared);
+        prop_assert_eq!(&decoded.entries[..], &entries[..decoded.entries.len()]);
+    }
+
+    #[test]
+    fn a_file_that_is_cut_has_the_whole_frames_before_the_cut(
+        entries in history(), per_frame in 1_usize..9, at in any::<usize>(),
+    ) {
+        let (bytes, ends) = framed(&entries, per_frame);
+        let at = at % bytes.len();
+        let decoded = decode_file(&bytes[..at]);
+        let whole = ends.iter().filter(|end| **end <= at).count();
+        let kept = (whole * per_frame).min(entries.len());
+        prop_assert_eq!(&decoded.entries[..], &entries[..kept]);
+        let offset = whole.checked_sub(1).map_or(0, |last| ends[last]);
+        let fault = (at != offset).then_some(DecodeFault::Truncated { offset });
+        prop_assert_eq!(decoded.fault, fault);
+    }
+
+    #[test]
+    fn no_bytes_upset_the_reader_of_files(bytes in vec(any::<u8>(), 0..200)) {
+        let decoded = decode_file(&bytes);
+        prop_assert_eq!(decoded.fault.is_some(), !bytes.is_empty());
+    }
+}
+
+#[test]
+fn a_frame_that_would_use_up_our_memory_is_refused() {
+    let mut frame = zstd::stream::write::Encoder::new(Vec::new(), 1).expect("a compressor");
+    let zeros = vec![0; 1 << 20];
+    for _ in 0..64 {
+        frame.write_all(&zeros).expect("memory can be written");
+    }
+    let (mut bytes, ends) = framed(&small().0, 9);
+    bytes.extend(frame.finish().expect("memory can be written"));
+    let decoded = decode_file(&bytes);
+    let is_refused = matches!(
+        &decoded.fault,
+        Some(DecodeFault::Frame { offset, reason })
+            if *offset == ends[0] && reason == "it holds more than 18 MiB"
+    );
+    assert!(is_refused, "{:?}", decoded.fault);
 }
 
 #[test]
