@@ -6,10 +6,11 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -137,45 +138,58 @@ fn by_cgroup(cgroups: &str, ids: &BTreeSet<&str>) -> Option<Belongs> {
 /// creates the container.
 fn by_command(command: &str, ids: &BTreeSet<&str>) -> Option<Belongs> {
     let command = CommandLine::parse(command)?;
-    let id = if command.program.starts_with("containerd-shim") {
-        let is_cris = command.after("-namespace") == Some("k8s.io");
-        command.after("-id").filter(|_| is_cris)
-    } else if command.program == MONITOR {
-        command.after("-c")
-    } else {
-        command.creates()
-    }?;
+    let id = command.monitors().or_else(|| command.creates())?;
     ids.contains(id).then(|| Belongs {
         id: id.to_owned(),
         seen_in: "its command line".to_owned(),
     })
 }
 
-/// The ids of containers that CRI-O's monitors were started for with a log of these runs: those of
-/// a creation under way when CRI-O was killed are listed nowhere.
+/// The ids of the containers and sandboxes that monitors were started for with logs of these runs.
+/// Those whose creation was under way when the runtime, or its caller, was killed are listed
+/// nowhere.
 pub(super) fn monitored(is_ours: impl Fn(&Owner) -> bool) -> BTreeSet<String> {
     let entries = std::fs::read_dir(PROC).into_iter().flatten();
     let processes = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let commands = processes
-        .filter(|process| is_equal(process))
-        .map(|process| {
-            let command = std::fs::read(process.join("cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&command).into_owned()
-        });
-    let ids = commands.filter_map(|command| monitored_by(&command, &is_ours));
-    ids.collect()
+    let equal = processes.filter(|process| is_equal(process));
+    equal
+        .filter_map(|process| monitored_by(&process, &is_ours))
+        .collect()
 }
 
-/// The container that a monitor's command line names, if its log is of these runs.
-fn monitored_by(command: &str, is_ours: impl Fn(&Owner) -> bool) -> Option<String> {
-    let command = CommandLine::parse(command).filter(|it| it.program == MONITOR)?;
-    let mut folders = Path::new(command.after("-l")?).iter();
+/// The container or sandbox that the process of this folder of `/proc` monitors, if its logs are of
+/// these runs.
+fn monitored_by(process: &Path, is_ours: impl Fn(&Owner) -> bool) -> Option<String> {
+    let command = std::fs::read(process.join("cmdline")).ok()?;
+    let command = String::from_utf8_lossy(&command);
+    let command = CommandLine::parse(&command)?;
+    let id = command.monitors().filter(|id| id.len() >= SHORTEST_ID)?;
+    let log = if command.program == MONITOR {
+        PathBuf::from(command.after("-l")?)
+    } else {
+        log_directory(&process.join("cwd/config.json"))?
+    };
+    let mut folders = log.iter();
     let is_log_of_ours = folders.any(|name| {
         let owner = name.to_str().and_then(Owner::in_name);
         owner.is_some_and(|owner| is_ours(&owner))
     });
-    let id = command.after("-c").filter(|id| id.len() >= SHORTEST_ID)?;
     is_log_of_ours.then(|| id.to_owned())
+}
+
+/// The log directory of a sandbox by the specification that containerd's shim was started with, in
+/// whose folder it works: an annotation of `pkg/cri/annotations` (1.7) and
+/// `internal/cri/annotations` (2.x).
+fn log_directory(specification: &Path) -> Option<PathBuf> {
+    /// A longer one is not looked at: that of a sandbox has some ten kilobytes.
+    const LONGEST: u64 = 1 << 20;
+    let mut text = String::new();
+    let file = File::open(specification).ok()?;
+    file.take(LONGEST).read_to_string(&mut text).ok()?;
+    let specification: serde_json::Value = serde_json::from_str(&text).ok()?;
+    let annotations = specification.get("annotations")?;
+    let directory = annotations.get("io.kubernetes.cri.sandbox-log-directory")?;
+    Some(PathBuf::from(directory.as_str()?))
 }
 
 /// Whether the process of this folder of `/proc` has our user and PID namespace, and may so end all
@@ -208,6 +222,18 @@ impl<'a> CommandLine<'a> {
     fn after(&self, name: &str) -> Option<&'a str> {
         let mut pairs = self.arguments.windows(2);
         pairs.find_map(|pair| (pair[0] == name).then_some(pair[1]))
+    }
+
+    /// The container that it monitors as CRI-O's monitor, or the sandbox as a shim of containerd's.
+    fn monitors(&self) -> Option<&'a str> {
+        if self.program.starts_with("containerd-shim") {
+            let is_cris = self.after("-namespace") == Some("k8s.io");
+            self.after("-id").filter(|_| is_cris)
+        } else if self.program == MONITOR {
+            self.after("-c")
+        } else {
+            None
+        }
     }
 
     /// What a low-level runtime creates: the last argument of `runc … create … ID`.
@@ -295,23 +321,52 @@ mod tests {
         assert!(!of(&[""]));
     }
 
+    const LOG: &str = "/var/log/cri-event-conformance-this-run.12-345";
+
+    /// What a process with this command line monitors, whose sandbox has this log directory.
+    fn monitors(command: &[&str], log_directory: &str) -> Option<String> {
+        let process = tempfile::tempdir().unwrap();
+        fs::write(process.path().join("cmdline"), command.join("\0") + "\0").unwrap();
+        fs::create_dir(process.path().join("cwd")).unwrap();
+        let annotations = serde_json::json!({
+            "io.kubernetes.cri.sandbox-log-directory": log_directory
+        });
+        let specification = serde_json::json!({ "annotations": annotations }).to_string();
+        fs::write(process.path().join("cwd/config.json"), specification).unwrap();
+        monitored_by(process.path(), |owner| owner.run() == "this-run")
+    }
+
     #[test]
     fn a_monitor_is_of_the_run_that_its_log_is_of() {
         let of = |program: &str, log: &str, id: &str| {
-            let command = [program, "-b", "/run/bundle", "-c", id, "-l", log, ""].join("\0");
-            monitored_by(&command, |owner| owner.run() == "this-run")
+            monitors(&[program, "-b", "/run/bundle", "-c", id, "-l", log], LOG)
         };
-        let log = "/var/log/cri-event-conformance-this-run.12-345/pod_c_0.log";
-        assert_eq!(of("/usr/bin/conmon", log, ID).as_deref(), Some(ID));
+        let log = format!("{LOG}/pod_c_0.log");
+        assert_eq!(of("/usr/bin/conmon", &log, ID).as_deref(), Some(ID));
         let other = "/var/log/cri-event-conformance-other-run.12-345/pod_c_0.log";
         for (program, log, id) in [
             ("conmon", other, ID),
             ("conmon", "/var/log/pods/pod_c_0.log", ID),
-            ("conmon", log, "short"),
-            ("tail", log, ID),
+            ("conmon", &log, "short"),
+            ("tail", &log, ID),
         ] {
             assert_eq!(of(program, log, id), None, "{program} {log} {id}");
         }
+    }
+
+    #[test]
+    fn a_shim_is_of_the_run_that_its_sandboxs_log_directory_is_of() {
+        let shim = "/usr/bin/containerd-shim-runc-v2";
+        let of = |namespace: &str, log: &str| {
+            monitors(
+                &[shim, "-namespace", namespace, "-id", ID, "-address", "s"],
+                log,
+            )
+        };
+        assert_eq!(of("k8s.io", LOG).as_deref(), Some(ID));
+        assert_eq!(of("moby", LOG), None);
+        assert_eq!(of("k8s.io", "/var/log/pods/kube-system_a_b"), None);
+        assert_eq!(of("k8s.io", &LOG.replace("this", "other")), None);
     }
 
     #[test]

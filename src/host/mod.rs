@@ -111,7 +111,8 @@ impl Kernel {
         }
     }
 
-    /// The ids of containers that CRI-O's monitors were started for with a log of these runs.
+    /// The ids of the containers and sandboxes that shims and monitors were started for with logs
+    /// of these runs.
     #[must_use]
     pub fn monitored(&self, is_ours: impl Fn(&Owner) -> bool) -> BTreeSet<String> {
         match self {
