@@ -50,7 +50,8 @@
 //!   clock. Time is data. So it is for the model's `Machine`.
 //! * A run's report is what `verdicts` makes of its history, entry by entry. `check` makes the same
 //!   of a recorded one, with the same code.
-//! * gRPC appears in `cri` alone, and protobuf there and in the history's codec.
+//! * gRPC appears in `cri` alone; the CRI's messages are read and written in `messages`, those of a
+//!   history in its codec.
 //! * Arrows of the table point one way; `tests/tidy` holds all of this.
 //! * No Rust code knows a case by its name. What a case can say is in `case`, what it does is in
 //!   `drive::CaseRunner`, what it must have seen is in `oracle`.

@@ -334,11 +334,10 @@ async fn write_entries(
         if case_ended || frame_ends.is_some_and(|ends| Instant::now() >= ends) {
             out.end_frame()?;
         }
-        frame_ends = match frame_ends {
-            Some(ends) if out.is_pending() => Some(ends),
-            _ if out.is_pending() => Some(Instant::now() + limits::HISTORY_FRAME),
-            _ => None,
-        };
+        let from_now = || Instant::now() + limits::HISTORY_FRAME;
+        frame_ends = out
+            .is_pending()
+            .then(|| frame_ends.unwrap_or_else(from_now));
     }
 }
 
@@ -353,7 +352,7 @@ async fn until(time: Option<Instant>) {
 fn full(limit: u64) -> io::Error {
     let limit = limit >> 20;
     io::Error::other(format!(
-        "it has reached its limit of {limit} MiB, and what followed is not in it"
+        "it has reached its limit of {limit} MiB before compression; what followed is not in it"
     ))
 }
 

@@ -76,8 +76,7 @@ pub fn decode_reply(request: &Request, bytes: &[u8]) -> Result<Reply, ReplyError
     })
 }
 
-/// The CRI's message of a reply. That of a reply which does not fit the request is one for
-/// [`decode_reply`] to refuse or to misread: a server looks at that first.
+/// The CRI's message of a reply. Whether it is one to the request is for [`Reply::fits`] to say.
 #[must_use]
 pub fn encode_reply(reply: Reply) -> Vec<u8> {
     match reply {

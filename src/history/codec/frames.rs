@@ -30,17 +30,13 @@ const WINDOW_LOG: u32 = 25;
 pub struct FrameWriter<W> {
     out: W,
     pending: Vec<u8>,
-    written: usize,
 }
 
 impl<W: Write> FrameWriter<W> {
-    /// Writes frames to this, which is empty.
+    /// Writes frames to this, after what is there.
     pub fn new(out: W) -> Self {
-        Self {
-            out,
-            pending: Vec::new(),
-            written: 0,
-        }
+        let pending = Vec::new();
+        Self { out, pending }
     }
 
     /// Takes an entry in; returns how many bytes it has before compression.
@@ -51,9 +47,7 @@ impl<W: Write> FrameWriter<W> {
         let before = self.pending.len();
         encode(entry, &mut self.pending);
         let length = self.pending.len() - before;
-        if self.pending.len() >= FULL {
-            self.end_frame()?;
-        }
+        self.end_full_frame()?;
         Ok(length)
     }
 
@@ -63,15 +57,14 @@ impl<W: Write> FrameWriter<W> {
     /// As [`push`](Self::push).
     pub fn push_encoded(&mut self, entry: &[u8]) -> io::Result<()> {
         self.pending.extend_from_slice(entry);
-        if self.pending.len() >= FULL {
-            self.end_frame()?;
-        }
-        Ok(())
+        self.end_full_frame()
     }
 
-    /// How many bytes the frames have that were written.
-    pub fn written(&self) -> usize {
-        self.written
+    fn end_full_frame(&mut self) -> io::Result<()> {
+        if self.pending.len() < FULL {
+            return Ok(());
+        }
+        self.end_frame()
     }
 
     /// Whether there are entries that no frame has yet.
@@ -91,9 +84,7 @@ impl<W: Write> FrameWriter<W> {
         frame.include_checksum(true)?;
         frame.set_pledged_src_size(Some(self.pending.len() as u64))?;
         frame.write_all(&self.pending)?;
-        let frame = frame.finish()?;
-        self.out.write_all(&frame)?;
-        self.written += frame.len();
+        self.out.write_all(&frame.finish()?)?;
         self.pending.clear();
         Ok(())
     }

@@ -247,16 +247,15 @@ fn another_version_is_refused() {
 
 /// A file of these entries with so many in each frame, and where each frame ends.
 fn framed(entries: &[Entry], per_frame: usize) -> (Vec<u8>, Vec<usize>) {
-    let mut writer = FrameWriter::new(Vec::new());
-    let mut ends = Vec::new();
+    let (mut bytes, mut ends) = (Vec::new(), Vec::new());
     for frame in entries.chunks(per_frame) {
+        let mut writer = FrameWriter::new(bytes);
         for entry in frame {
             writer.push(entry).expect("memory can be written");
         }
-        writer.end_frame().expect("memory can be written");
-        ends.push(writer.written());
+        bytes = writer.finish().expect("memory can be written");
+        ends.push(bytes.len());
     }
-    let bytes = writer.finish().expect("memory can be written");
     (bytes, ends)
 }
 
