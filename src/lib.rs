@@ -71,10 +71,11 @@
 //! A case is a file under `cases/`; see `cases/README.md`. A new kind of step is a variant of
 //! [`case::Step`] and an arm in `drive::CaseRunner`; a new kind of expectation a variant of
 //! [`case::Check`] and an arm in `oracle::expectations`; what a runtime or a node need not have a
-//! variant of [`case::Need`], measured in `drive::offers`. An invariant is an element of
-//! [`oracle::INVARIANTS`]. Each comes with a history that breaks it, and one beside it that does
-//! not. A defect that the suite must notice is an entry of `cases/defects.yaml`, and its hook, one
-//! of [`model::faults`]; what a correct runtime may do otherwise is one of [`model::VARIATIONS`].
+//! variant of [`case::Need`], measured in `drive::offers`. An invariant is a file under
+//! `oracle/rules` and a line of [`oracle::INVARIANTS`]. Each comes with a history that breaks it,
+//! and one beside it that does not. A defect that the suite must notice is an entry of
+//! `cases/defects.yaml`, and its hook, one of [`model::faults`]; what a correct runtime may do
+//! otherwise is one of [`model::VARIATIONS`].
 //!
 //! An option is one field of a struct in the module that uses it, such as [`run::RunOptions`],
 //! [`drive::DriveOptions`] or [`plan::Selection`]; its doc comment is its help.

@@ -5,27 +5,19 @@
 //! [`INVARIANTS`], [`WholeRun`] by what comes only after a case was judged.
 //! [`pending`] tells what is still to come, for a driver that waits.
 
-mod ahead;
-mod audience;
 mod capabilities;
-mod ends;
-mod events;
+mod clocks;
 mod expectations;
+mod index;
 mod invariants;
-mod missed;
-mod plegs;
+mod lifecycle;
 mod relist;
-mod reports;
-mod sandboxes;
+mod rules;
 #[cfg(test)]
 pub(crate) mod script;
-mod siblings;
 mod situation;
-mod snapshots;
-mod stamps;
-mod statuses;
-mod strays;
 mod streams;
+mod subscribers;
 #[cfg(test)]
 mod tests;
 mod transition;
@@ -33,8 +25,9 @@ mod whole_run;
 
 pub use capabilities::Measuring;
 pub use expectations::{latencies, pending};
-pub use invariants::{INVARIANTS, Invariant, NO_MISSED_EVENT, PLEGS_AGREE, context, invariants};
-pub use missed::unannounced;
+pub use invariants::{Invariant, context, invariants};
+pub use rules::no_missed_events::unannounced;
+pub use rules::{INVARIANTS, NO_MISSED_EVENT, PLEGS_AGREE};
 pub use whole_run::WholeRun;
 
 use std::time::Duration;

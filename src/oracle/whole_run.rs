@@ -8,9 +8,10 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use foldhash::fast::RandomState;
 
-use super::events::rank;
-use super::invariants::{INVARIANTS, Invariant, REPLAYED_ONCE, STREAMS_STAY_OPEN};
-use super::streams::Ends;
+use super::invariants::Invariant;
+use super::lifecycle::rank;
+use super::rules::streams_stay_open::Ends;
+use super::rules::{events_in_order, no_duplicate_events, no_replay, streams_stay_open};
 use crate::history::{
     Body, ContainerId, Entry, EventKind, HostInstant, PodUid, Request, RuntimeNanos, Seq,
     SubscriptionId,
@@ -115,9 +116,7 @@ impl WholeRun {
                 }
             }
         }
-        if let Some(rule) = INVARIANTS.iter().find(|rule| rule.id == STREAMS_STAY_OPEN) {
-            found.extend(self.ends.violations(rule, told));
-        }
+        found.extend(self.ends.violations(&streams_stay_open::RULE, told));
         found
     }
 
@@ -175,7 +174,7 @@ fn replayed_again(
             same && later.asked > Some(earlier.seq)
         };
         let (_, earlier) = events.iter().find(|(_, earlier)| same(earlier))?;
-        let rule = INVARIANTS.iter().find(|rule| rule.id == REPLAYED_ONCE)?;
+        let rule = &no_replay::RULE;
         let kind = later.kind;
         let violation = Violation {
             rule: rule.id.to_owned(),
@@ -200,7 +199,7 @@ fn repeated(container: &ContainerId, events: &[Brief]) -> Option<Violation> {
             .find(|earlier| earlier.kind == later.kind)?;
         let expected = format!("one {} event", later.kind);
         Some(violation(
-            &INVARIANTS[1],
+            &no_duplicate_events::RULE,
             container,
             expected,
             [earlier, later],
@@ -220,7 +219,7 @@ fn reordered(container: &ContainerId, events: &[Brief]) -> Option<Violation> {
         }
         let expected = format!("{} before {}", later.kind, earlier.kind);
         Some(violation(
-            &INVARIANTS[0],
+            &events_in_order::RULE,
             container,
             expected,
             [earlier, later],

@@ -12,7 +12,7 @@ use crate::history::{
     Call, CallFault, CaseHistory, ContainerId, ContainerState, Entry, EventKind, Labels, Reply,
     Request, SandboxId, SandboxState, Seq, StatusCode, SubjectKind,
 };
-use crate::oracle::ends::{ends_told, what_stopped_told_changed};
+use crate::oracle::rules::exit_status_never_changes::{ends_told, what_stopped_told_changed};
 
 /// What a call showed of a subject.
 struct Reading<'a> {

@@ -8,7 +8,7 @@ use super::gaps::APART_NS;
 use super::time::{span, within_bounds};
 use crate::case::{Check, Code, EndedCheck, HeadersCheck, LatencyCheck};
 use crate::history::{Body, CaseHistory, Event, Observed, Sighting, StatusCode, StreamEnd};
-use crate::oracle::audience::difference;
+use crate::oracle::subscribers::difference;
 
 pub(super) fn assess(check: &Check, history: &CaseHistory, observed: &Observed) -> Finding {
     match check {

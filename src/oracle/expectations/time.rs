@@ -10,7 +10,7 @@ use crate::case::LatencyCheck;
 use crate::history::{
     Call, CaseHistory, ContainerState, ContainerStatus, EventKind, Request, Seq, Sighting,
 };
-use crate::oracle::statuses::TICK_NS;
+use crate::oracle::clocks::TICK_NS;
 
 /// How long after `StartContainer` has returned a runtime may say that the start was: it is told of
 /// it by a shim, on another way than its caller. The catalogue's bound.

@@ -1,0 +1,30 @@
+//! How far apart the clocks of a runtime and of the suite may be, and the units of times.
+
+/// The clocks of a runtime and of the suite are the same host's; this is for its adjustments.
+pub(super) const SLACK_NS: i64 = 1_000_000_000;
+
+/// The times of files count in ticks of the kernel, of which the slowest has 100 in a second; some
+/// runtimes take the time of an exit from a file.
+pub(super) const TICK_NS: i64 = 10_000_000;
+
+/// Which unit a time seems to be in, if not nanoseconds.
+pub(super) fn unit_hint(at: i64, now_ns: i64) -> &'static str {
+    const UNITS: [(i64, &str); 3] = [
+        (1_000_000_000, ", which looks like seconds"),
+        (1_000_000, ", which looks like milliseconds"),
+        (1_000, ", which looks like microseconds"),
+    ];
+    if at == 0 {
+        return ", which means not set";
+    }
+    let close = |factor: i64| {
+        at.checked_mul(factor)
+            .is_some_and(|ns| ns.abs_diff(now_ns) < DAY_NS)
+    };
+    UNITS
+        .iter()
+        .find(|(factor, _)| close(*factor))
+        .map_or("", |(_, hint)| hint)
+}
+
+const DAY_NS: u64 = 86_400_000_000_000;

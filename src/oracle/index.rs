@@ -1,0 +1,70 @@
+//! What several rules look up in a case's history.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::history::{
+    CaseHistory, ContainerId, EventKind, Request, SandboxId, Seq, Sighting, Subject, SubjectKind,
+    SubscriptionId,
+};
+
+/// A sandbox on one stream.
+pub(super) type Place<'a> = (&'a str, SubscriptionId);
+
+/// The events about each sandbox and its containers on each stream, in order of arrival.
+pub(super) fn by_sandbox(history: &CaseHistory) -> BTreeMap<Place<'_>, Vec<(&Subject, &Sighting)>> {
+    let mut sandboxes = BTreeMap::<_, Vec<_>>::new();
+    for subject in history.subjects() {
+        let sandbox = match &subject.kind {
+            SubjectKind::Sandbox(_) => subject.id.as_str(),
+            SubjectKind::Container(spec) => spec.sandbox.as_str(),
+            SubjectKind::Stray => continue,
+        };
+        for sighting in &subject.sightings {
+            let place = (sandbox, sighting.subscription());
+            let events = sandboxes.entry(place).or_default();
+            events.push((subject, sighting));
+        }
+    }
+    for events in sandboxes.values_mut() {
+        events.sort_by_key(|(_, sighting)| sighting.seq());
+    }
+    sandboxes
+}
+
+/// Since when each container may be gone: its removal or its sandbox's has begun, or a start that
+/// did not succeed, after which a runtime may clear away what is left.
+pub(super) fn removals(history: &CaseHistory) -> BTreeMap<&ContainerId, Seq> {
+    let mut removals = BTreeMap::new();
+    let mut sandboxes = BTreeMap::<&SandboxId, Seq>::new();
+    for call in history.calls() {
+        let began = call.began().seq;
+        let failed = !matches!(call.result(), Some(Ok(_)));
+        match call.request() {
+            Request::StartContainer(id) if failed => drop(removals.entry(id).or_insert(began)),
+            Request::RemoveContainer(id) => drop(removals.entry(id).or_insert(began)),
+            Request::RemoveSandbox(id) => drop(sandboxes.entry(id).or_insert(began)),
+            _ => {}
+        }
+    }
+    for subject in history.subjects() {
+        let SubjectKind::Container(spec) = &subject.kind else {
+            continue;
+        };
+        let deleted = subject.first(EventKind::Deleted).map(Sighting::seq);
+        let with_sandbox = sandboxes.get(&spec.sandbox).copied();
+        for began in deleted.into_iter().chain(with_sandbox) {
+            let first = removals.entry(&subject.id).or_insert(began);
+            *first = (*first).min(began);
+        }
+    }
+    removals
+}
+
+/// The containers that a call has started.
+pub(super) fn started(history: &CaseHistory) -> BTreeSet<&ContainerId> {
+    let started = history.calls().filter_map(|call| match call.request() {
+        Request::StartContainer(id) if matches!(call.result(), Some(Ok(_))) => Some(id),
+        _ => None,
+    });
+    started.collect()
+}

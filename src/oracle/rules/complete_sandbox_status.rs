@@ -1,0 +1,493 @@
+//! INV-22: what `PodSandboxStatus` reports of the sandbox's containers. A runtime need not report
+//! any of them there; where it does, a kubelet with the gate `EventedPLEG` asks no further.
+
+use std::collections::BTreeMap;
+
+use crate::history::{
+    CaseHistory, ContainerId, ContainerState, ContainerStatus, Entry, Reply, Request,
+    SandboxReport, Seq, Subject, SubjectKind,
+};
+use crate::oracle::clocks::{SLACK_NS, unit_hint};
+use crate::oracle::expectations::makes;
+use crate::oracle::index::removals;
+use crate::oracle::invariants::{Invariant, MUST_MAY};
+use crate::oracle::lifecycle::progress;
+use crate::oracle::name_of;
+use crate::outcome::Violation;
+
+/// The rule and where it comes from.
+pub(in crate::oracle) const RULE: Invariant = Invariant {
+    id: "INV-22",
+    name: "invariant::whole-sandbox-reports",
+    sentence: "PodSandboxStatus tells nothing of containers, or the statuses of all containers of \
+                   the sandbox as they are, and when it read them, in nanoseconds.",
+    source: "kubelet 1.26 to 1.36, GetPodStatus: it asks no container then; kubernetes#129857, \
+                 containerd#11312, cri-o#8580",
+    requirements: &["R24", "R25"],
+    compares_clocks: true,
+    levels: MUST_MAY,
+    check,
+};
+
+/// An answer of `PodSandboxStatus` that tells of containers, or when it was read.
+struct Told<'a> {
+    report: &'a SandboxReport,
+    began: &'a Entry,
+    ended: &'a Entry,
+}
+
+/// What is wrong with an answer, and what else proves it.
+struct Wrong {
+    expected: String,
+    actual: String,
+    proof: Vec<Seq>,
+}
+
+/// A container of the case, and between which places it is there for certain.
+struct Life<'a> {
+    label: String,
+    sandbox: &'a str,
+    made: Option<Seq>,
+    removal_began: Option<Seq>,
+    removed: Option<Seq>,
+}
+
+/// What a call or an event has shown of a container.
+struct Shown<'a> {
+    state: ContainerState,
+    /// Its exit code and reason, if a call has read them.
+    exit: Option<(i32, &'a str)>,
+    by: &'static str,
+    /// Where the call began; none of an event, which shows a time before its arrival.
+    asked: Option<Seq>,
+    /// Where it was known.
+    known: Seq,
+}
+
+/// Each sandbox of which an answer tells half, or what is not so.
+fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let told = told(history);
+    if told.is_empty() {
+        return Vec::new();
+    }
+    let (lives, shown) = (lives(history), shown(history));
+    let sandboxes = history.subjects().iter();
+    let broken = sandboxes.filter_map(|sandbox| {
+        let of_sandbox = told.get(sandbox.id.as_str())?;
+        of_sandbox.iter().find_map(|told| {
+            let wrong = half(told)
+                .or_else(|| untimely(told))
+                .or_else(|| outdated(told, sandbox, history))
+                .or_else(|| incomplete(told, sandbox.id.as_str(), &lives))
+                .or_else(|| contradicted(told, &lives, &shown))?;
+            let mut evidence = wrong.proof;
+            evidence.extend([told.began.seq, told.ended.seq]);
+            evidence.sort_unstable();
+            Some(rule.violation(name_of(sandbox), wrong.expected, wrong.actual, evidence))
+        })
+    });
+    broken.collect()
+}
+
+/// The time and the statuses belong together.
+fn half(told: &Told<'_>) -> Option<Wrong> {
+    let statuses = told.report.containers.len();
+    (told.report.timestamp.0 == 0).then(|| Wrong {
+        expected: "a timestamp beside the statuses of containers".to_owned(),
+        actual: format!("none beside {statuses}"),
+        proof: Vec::new(),
+    })
+}
+
+/// The time is one of the call.
+fn untimely(told: &Told<'_>) -> Option<Wrong> {
+    let at = told.report.timestamp.0;
+    let earliest = told.began.at.realtime_ns - SLACK_NS;
+    let latest = told.ended.at.realtime_ns + SLACK_NS;
+    (at < earliest || at > latest).then(|| Wrong {
+        expected: format!("a timestamp from {earliest} to {latest}"),
+        actual: format!("{at}{}", unit_hint(at, latest)),
+        proof: Vec::new(),
+    })
+}
+
+/// The time is not before that of an event which has come already: a kubelet would refuse it.
+fn outdated(told: &Told<'_>, sandbox: &Subject, history: &CaseHistory) -> Option<Wrong> {
+    let at = told.report.timestamp;
+    let of_sandbox = history
+        .subjects()
+        .iter()
+        .filter(|subject| match &subject.kind {
+            SubjectKind::Container(spec) => spec.sandbox.as_str() == sandbox.id.as_str(),
+            SubjectKind::Sandbox(_) | SubjectKind::Stray => subject.id == sandbox.id,
+        });
+    let mut events = of_sandbox.flat_map(|subject| &subject.sightings);
+    let newer = events
+        .find(|sighting| sighting.seq() < told.began.seq && sighting.event().created_at > at)?;
+    let (kind, created_at) = (newer.event().kind, newer.event().created_at.0);
+    Some(Wrong {
+        expected: format!("a timestamp not before {kind}, which had come"),
+        actual: format!("it is {} ns before it", created_at.abs_diff(at.0)),
+        proof: vec![newer.seq()],
+    })
+}
+
+/// All containers of the sandbox are there, and no others.
+fn incomplete(
+    told: &Told<'_>,
+    sandbox: &str,
+    lives: &BTreeMap<&ContainerId, Life<'_>>,
+) -> Option<Wrong> {
+    let (began, ended) = (told.began.seq, told.ended.seq);
+    let among = told.report.containers.len();
+    lives.iter().find_map(|(id, life)| {
+        let is_told = told
+            .report
+            .containers
+            .iter()
+            .any(|status| status.id == **id);
+        let is_there = life.made.is_some_and(|made| made < began)
+            && life.removal_began.is_none_or(|removal| ended < removal);
+        let is_own = life.sandbox == sandbox;
+        let is_gone = life.removed.is_some_and(|removed| removed < began);
+        let label = &life.label;
+        let (expected, actual, proof) = if is_own && is_there && !is_told {
+            (
+                format!("a status of {label} among the {among}"),
+                "it is missing",
+                life.made,
+            )
+        } else if !is_own && is_told {
+            (
+                format!("no status of {label}"),
+                "it is told, of another sandbox",
+                life.made,
+            )
+        } else if is_gone && is_told {
+            (
+                format!("no status of {label}"),
+                "it is told, after its removal",
+                life.removed,
+            )
+        } else {
+            return None;
+        };
+        Some(Wrong {
+            expected,
+            actual: actual.to_owned(),
+            proof: proof.into_iter().collect(),
+        })
+    })
+}
+
+/// No status is older than what was shown before, or newer than what was shown afterwards.
+fn contradicted(
+    told: &Told<'_>,
+    lives: &BTreeMap<&ContainerId, Life<'_>>,
+    shown: &BTreeMap<&ContainerId, Vec<Shown<'_>>>,
+) -> Option<Wrong> {
+    told.report.containers.iter().find_map(|status| {
+        let label = &lives.get(&status.id)?.label;
+        shown.get(&status.id)?.iter().find_map(|shown| {
+            let (expected, actual) = shown.contradicts(told, status)?;
+            Some(Wrong {
+                expected: format!("{expected} of {label}, as {}", shown.by),
+                actual,
+                proof: shown.asked.into_iter().chain([shown.known]).collect(),
+            })
+        })
+    })
+}
+
+impl Shown<'_> {
+    fn contradicts(&self, told: &Told<'_>, status: &ContainerStatus) -> Option<(String, String)> {
+        let (own, other) = (progress(status.state)?, progress(self.state)?);
+        let behind = own < other && self.known < told.began.seq;
+        let is_later = self.asked.is_some_and(|asked| asked > told.ended.seq);
+        let ahead = own > other && is_later;
+        if behind || ahead {
+            return Some((self.state.to_string(), status.state.to_string()));
+        }
+        let exited = status.state == ContainerState::Exited;
+        let (code, reason) = self.exit.filter(|_| exited)?;
+        let differs = (code, reason) != (status.exit_code, &*status.reason);
+        let end = |code: i32, reason: &str| format!("EXITED {code} {reason}").trim_end().to_owned();
+        differs.then(|| (end(code, reason), end(status.exit_code, &status.reason)))
+    }
+}
+
+/// The answers that tell more than the sandbox, by the sandbox that was asked for.
+fn told(history: &CaseHistory) -> BTreeMap<&str, Vec<Told<'_>>> {
+    let mut told = BTreeMap::<_, Vec<_>>::new();
+    for call in history.calls() {
+        let (began, Some(ended)) = (call.began(), call.ended()) else {
+            continue;
+        };
+        if let (Request::SandboxStatus(id), Some(Ok(Reply::SandboxStatus(report)))) =
+            (call.request(), call.result())
+            && (report.timestamp.0 != 0 || !report.containers.is_empty())
+        {
+            let of_sandbox = told.entry(id.as_str()).or_default();
+            of_sandbox.push(Told {
+                report,
+                began,
+                ended,
+            });
+        }
+    }
+    told
+}
+
+fn lives(history: &CaseHistory) -> BTreeMap<&ContainerId, Life<'_>> {
+    let removals = removals(history);
+    let removed = history.calls().filter_map(|call| match call.request() {
+        Request::RemoveContainer(id) if matches!(call.result(), Some(Ok(_))) => {
+            Some((id, call.ended()?.seq))
+        }
+        _ => None,
+    });
+    let removed: BTreeMap<&ContainerId, Seq> = removed.collect();
+    let lives = history.subjects().iter().filter_map(|subject| {
+        let SubjectKind::Container(spec) = &subject.kind else {
+            return None;
+        };
+        let made = history.calls().find(|call| makes(call, subject));
+        let life = Life {
+            label: subject.label(),
+            sandbox: spec.sandbox.as_str(),
+            made: made.and_then(|call| call.ended()).map(|ended| ended.seq),
+            removal_began: removals.get(&subject.id).copied(),
+            removed: removed.get(&subject.id).copied(),
+        };
+        Some((&subject.id, life))
+    });
+    lives.collect()
+}
+
+fn shown(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Shown<'_>>> {
+    let mut all = BTreeMap::<_, Vec<_>>::new();
+    for call in history.calls() {
+        let (Some(ended), Some(Ok(reply))) = (call.ended(), call.result()) else {
+            continue;
+        };
+        let (asked, known) = (Some(call.began().seq), ended.seq);
+        let mut show = |id, state, exit, by| {
+            let of_container = all.entry(id).or_default();
+            of_container.push(Shown {
+                state,
+                exit,
+                by,
+                asked,
+                known,
+            });
+        };
+        if let Reply::ContainerStatus(report) = reply {
+            let status = &report.status;
+            let exited = status.state == ContainerState::Exited;
+            let exit = exited.then_some((status.exit_code, &*status.reason));
+            show(&status.id, status.state, exit, "ContainerStatus tells");
+        } else if let Reply::Containers(listed) = reply {
+            for listing in listed {
+                show(&listing.id, listing.state, None, "ListContainers shows");
+            }
+        }
+    }
+    for subject in history.subjects() {
+        for sighting in &subject.sightings {
+            if let Some(own) = sighting.event().own_status() {
+                all.entry(&subject.id).or_default().push(Shown {
+                    state: own.state,
+                    exit: None,
+                    by: "an event has told",
+                    asked: None,
+                    known: sighting.seq(),
+                });
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::RULE;
+    use crate::oracle::rules::testing::check;
+
+    /// What the rule says after a container has been started.
+    #[track_caller]
+    fn then(script: &str, expect: Expect) {
+        let started = "pod run; c create; c CREATED; c start; c STARTED";
+        check(&RULE, &format!("{started}; {script}"), expect);
+    }
+
+    #[test]
+    fn nothing_or_all_is_told() {
+        then("pod inspect c=running", expect![]);
+        then("pod inspect c=running read=+0s", expect![]);
+        then(
+            "pod inspect c=running read=0",
+            expect![[r#"
+        INV-22 at #13 #14: pod (pod.0.beef): expected a timestamp beside the statuses of containers: none beside 1
+    "#]],
+        );
+        then(
+            "pod inspect c=running read=+0s reported=none",
+            expect![[r#"
+        INV-22 at #4 #13 #14: pod (pod.0.beef): expected a status of c among the 0: it is missing
+    "#]],
+        );
+        then(
+            "pod inspect read=+0s; c remove",
+            expect![[r#"
+        INV-22 at #4 #13 #14: pod (pod.0.beef): expected a status of c among the 0: it is missing
+    "#]],
+        );
+        then("c stop; c remove; pod inspect read=+0s", expect![]);
+    }
+
+    #[test]
+    fn what_is_being_removed_may_be_told_or_not() {
+        then(
+            "c remove begins; pod inspect read=+0s; c remove returns",
+            expect![],
+        );
+        then(
+            "c remove begins; pod inspect c=exited read=+0s; c remove returns",
+            expect![],
+        );
+        then("c remove fails; pod inspect c=running read=+0s", expect![]);
+        then(
+            "c remove; pod inspect c=exited read=+0s",
+            expect![[r#"
+        INV-22 at #10 #15 #16: pod (pod.0.beef): expected no status of c: it is told, after its removal
+    "#]],
+        );
+    }
+
+    #[test]
+    fn the_time_is_that_of_the_call_in_nanoseconds() {
+        then("pod inspect c=running read=+1002ms", expect![]);
+        then("pass 1s; pod inspect c=running read=-999ms", expect![]);
+        then(
+            "pod inspect c=running read=+2s",
+            expect![[r#"
+        INV-22 at #13 #14: pod (pod.0.beef): expected a timestamp from 1699999999014000000 to 1700000001015000000: 1700000002013000000
+    "#]],
+        );
+        then(
+            "pod inspect c=running read=-2s",
+            expect![[r#"
+        INV-22 at #13 #14: pod (pod.0.beef): expected a timestamp from 1699999999014000000 to 1700000001015000000: 1699999998013000000
+    "#]],
+        );
+        then(
+            "pod inspect c=running read=s",
+            expect![[r#"
+        INV-22 at #13 #14: pod (pod.0.beef): expected a timestamp from 1699999999014000000 to 1700000001015000000: 1700000000, which looks like seconds
+    "#]],
+        );
+        then(
+            "pod inspect c=running read=us",
+            expect![[r#"
+        INV-22 at #13 #14: pod (pod.0.beef): expected a timestamp from 1699999999014000000 to 1700000001015000000: 1700000000013000, which looks like microseconds
+    "#]],
+        );
+    }
+
+    #[test]
+    fn the_time_is_not_before_that_of_an_event_which_has_come() {
+        then(
+            "pod inspect c=running read=-5ms",
+            expect![[r#"
+        INV-22 at #8 #13 #14: pod (pod.0.beef): expected a timestamp not before STARTED, which had come: it is 1000000 ns before it
+    "#]],
+        );
+        then("pod inspect c=running read=-4ms", expect![]);
+        then(
+            "pod inspect c=running read=-4ms; c STOPPED at=+1s",
+            expect![],
+        );
+        then(
+            "pod2 run; pod2 STARTED; pod inspect c=running read=-4ms",
+            expect![],
+        );
+        then(
+            "pod2 run; pod2 STARTED; pod inspect c=running read=-7ms",
+            expect![],
+        );
+        then(
+            "pod2 run; pod2 STARTED; pod inspect c=running read=-8ms",
+            expect![[r#"
+            INV-22 at #8 #16 #17: pod (pod.0.beef): expected a timestamp not before STARTED, which had come: it is 1000000 ns before it
+        "#]],
+        );
+    }
+
+    #[test]
+    fn another_sandboxs_containers_are_not_told() {
+        let other = "pod2 run; d create in=pod2";
+        then(
+            &format!("{other}; pod inspect c=running read=+0s"),
+            expect![],
+        );
+        then(
+            &format!("{other}; pod inspect c=running read=+0s reported=d:created"),
+            expect![[r#"
+            INV-22 at #12 #17 #18: pod (pod.0.beef): expected no status of d: it is told, of another sandbox
+        "#]],
+        );
+    }
+
+    #[test]
+    fn no_status_is_older_than_what_was_told() {
+        then(
+            "pod inspect c=created read=+0s",
+            expect![[r#"
+        INV-22 at #8 #13 #14: pod (pod.0.beef): expected RUNNING of c, as an event has told: CREATED
+    "#]],
+        );
+        then("pod inspect c=unknown read=+0s", expect![]);
+        then(
+            "c stop; c STOPPED; pod inspect c=running read=+0s",
+            expect![[r#"
+            INV-22 at #11 #16 #17: pod (pod.0.beef): expected EXITED of c, as an event has told: RUNNING
+        "#]],
+        );
+        then(
+            "run inspect c=exited; pod inspect c=exited read=+0s reported=c:running",
+            expect![[r#"
+            INV-22 at #11 #12 #21 #22: pod (pod.0.beef): expected EXITED of c, as ListContainers shows: RUNNING
+        "#]],
+        );
+    }
+
+    #[test]
+    fn no_status_is_newer_than_what_is_told_afterwards() {
+        then(
+            "pod inspect c=running read=+0s reported=c:exited:137; pod relist c=running",
+            expect![[r#"
+            INV-22 at #13 #14 #15 #16: pod (pod.0.beef): expected RUNNING of c, as ContainerStatus tells: EXITED
+        "#]],
+        );
+        then(
+            "pod inspect c=exited:137 read=+0s; c STOPPED exit=137",
+            expect![],
+        );
+    }
+
+    #[test]
+    fn an_end_is_told_as_the_containers_own_status_tells_it() {
+        then(
+            "pod inspect c=exited:137 read=+0s reported=c:exited:1",
+            expect![[r#"
+            INV-22 at #13 #14 #15 #16: pod (pod.0.beef): expected EXITED 137 Error of c, as ContainerStatus tells: EXITED 1 Error
+        "#]],
+        );
+        then(
+            "pod inspect c=exited:137 read=+0s reported=c:exited:137",
+            expect![],
+        );
+    }
+}

@@ -1,0 +1,123 @@
+//! INV-26: an event is made before the call returns that causes it.
+
+use crate::history::{CaseHistory, EventKind, Reply, Request};
+use crate::oracle::invariants::{Invariant, SHOULD_MAY};
+use crate::oracle::name_of;
+use crate::outcome::Violation;
+
+/// The rule and where it comes from.
+pub(in crate::oracle) const RULE: Invariant = Invariant {
+    id: "INV-26",
+    name: "invariant::made-within-the-call",
+    sentence: "CREATED, STARTED and DELETED of a container are made before the call returns that \
+                   causes them.",
+    source: "kubernetes#123087 (a late STARTED, a second container), kubernetes#137362",
+    requirements: &["R29"],
+    compares_clocks: true,
+    levels: SHOULD_MAY,
+    check,
+};
+
+/// The wall clock is slewed while a run goes on, and some runtimes read it in ticks of the kernel.
+const APART_NS: i64 = 10_000_000;
+
+const FAR_NS: i64 = 24 * 3_600 * 1_000_000_000;
+
+/// Each container of which an event was made after the call had returned that it tells of.
+fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let mut found: Vec<Violation> = Vec::new();
+    for (call, ended) in history
+        .calls()
+        .filter_map(|call| Some((call, call.ended()?)))
+    {
+        let (id, kind) = match (call.request(), call.result()) {
+            (Request::CreateContainer(_), Some(Ok(Reply::Container(id)))) => {
+                (id, EventKind::Created)
+            }
+            (Request::StartContainer(id), Some(Ok(_))) => (id, EventKind::Started),
+            (Request::RemoveContainer(id), Some(Ok(_))) => (id, EventKind::Deleted),
+            _ => continue,
+        };
+        let mut subjects = history.subjects().iter();
+        let Some(subject) = subjects.find(|subject| subject.id == *id) else {
+            continue;
+        };
+        let Some(seen) = subject.first(kind) else {
+            continue;
+        };
+        let late_ns = seen
+            .event()
+            .created_at
+            .0
+            .saturating_sub(ended.at.realtime_ns);
+        let name = name_of(subject);
+        // Of a time that is far from now another rule tells.
+        let is_late = (APART_NS..FAR_NS).contains(&late_ns);
+        if is_late && found.iter().all(|earlier| earlier.subject != name) {
+            found.push(rule.violation(
+                name,
+                format!(
+                    "{kind} to be made before {} returned",
+                    call.request().method()
+                ),
+                // Without a figure, so that an expectation file can list it.
+                "its created_at is later".to_owned(),
+                vec![call.began().seq, ended.seq, seen.seq()],
+            ));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use crate::oracle::invariants::invariants;
+    use crate::oracle::script::{history, render};
+
+    /// What is told of events that were made when their call had returned.
+    #[track_caller]
+    fn made_late(script: &str, expect: Expect) {
+        let found = invariants(&history(script));
+        expect.assert_eq(&render(found.iter().filter(|found| found.rule == "INV-26")));
+    }
+
+    #[test]
+    fn an_event_is_made_within_its_call() {
+        made_late("pod run; c create; c CREATED at=-1ms", expect![]);
+        made_late("pod run; c create; c CREATED", expect![]);
+        made_late(
+            "pod run; c create; pass 20ms; c CREATED",
+            expect![[r#"
+            INV-26 at #3 #4 #5: c (c.0.beef): expected CREATED to be made before CreateContainer returned: its created_at is later
+        "#]],
+        );
+        made_late(
+            "pod run; c create; c start; c STARTED at=+20ms; c remove; c DELETED at=+20ms",
+            expect![[r#"
+            INV-26 at #5 #6 #7: c (c.0.beef): expected STARTED to be made before StartContainer returned: its created_at is later
+        "#]],
+        );
+    }
+
+    #[test]
+    fn an_event_that_arrives_late_was_made_in_time() {
+        made_late(
+            "pod run; c create; pass 20ms; c CREATED at=-21ms",
+            expect![],
+        );
+    }
+
+    #[test]
+    fn the_end_of_a_process_may_be_noticed_after_the_stop() {
+        made_late(
+            "pod run; c create; c start; c stop; c STOPPED at=+20ms",
+            expect![],
+        );
+        made_late(
+            "pod run; c create; c start fails; c STARTED at=+20ms",
+            expect![],
+        );
+    }
+}

@@ -1,0 +1,194 @@
+//! INV-20: STOPPED has the exit code of the process.
+
+use std::collections::BTreeSet;
+
+use crate::history::{
+    CaseHistory, ContainerId, ContainerState, EventKind, Request, SandboxId, Seq, Sighting,
+    Subject, SubjectKind,
+};
+use crate::oracle::index::started;
+use crate::oracle::invariants::{Invariant, MUST_SHOULD};
+use crate::oracle::name_of;
+use crate::outcome::Violation;
+
+/// The rule and where it comes from.
+pub(in crate::oracle) const RULE: Invariant = Invariant {
+    id: "INV-20",
+    name: "invariant::exit-code-of-the-process",
+    sentence: "STOPPED of a container that ended by itself tells the exit code of its process, and \
+                   137 of one that a kill alone can end.",
+    source: "CRI api.proto, ContainerStatus.exit_code; cri-o#9846",
+    requirements: &["R17", "C8"],
+    compares_clocks: true,
+    levels: MUST_SHOULD,
+    check,
+};
+
+/// The exit code of a process that SIGKILL ended.
+const KILLED: i32 = 137;
+
+/// Of a container that nobody stopped and that has no limit, its command promises the code. One
+/// that nothing but a kill can end has the code of a kill, whoever ended it.
+fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let disturbed = Disturbed::of(history);
+    let started = started(history);
+    let wrong = |subject: &Subject| {
+        let SubjectKind::Container(spec) = &subject.kind else {
+            return None;
+        };
+        let stopped = subject.first(EventKind::Stopped)?;
+        let end = stopped.event().own_status()?;
+        let exited = end.state == ContainerState::Exited;
+        let code = if disturbed.before(stopped, &subject.id, &spec.sandbox) {
+            let ran = started.contains(&subject.id) && spec.ends_by_kill_alone();
+            ran.then_some(KILLED)?
+        } else {
+            spec.declared_exit.filter(|_| spec.memory_bytes.is_none())?
+        };
+        (exited && end.exit_code != code).then(|| {
+            let expected = format!("exit code {code} in STOPPED");
+            let actual = format!("exit code {}, reason `{}`", end.exit_code, end.reason);
+            rule.violation(name_of(subject), expected, actual, vec![stopped.seq()])
+        })
+    };
+    history.subjects().iter().filter_map(wrong).collect()
+}
+
+/// Where calls began that end a process, or that may have failed to start it.
+struct Disturbed<'a> {
+    containers: BTreeSet<(&'a ContainerId, Seq)>,
+    sandboxes: BTreeSet<(&'a SandboxId, Seq)>,
+}
+
+impl<'a> Disturbed<'a> {
+    fn of(history: &'a CaseHistory) -> Self {
+        let mut disturbed = Self {
+            containers: BTreeSet::new(),
+            sandboxes: BTreeSet::new(),
+        };
+        for call in history.calls() {
+            let began = call.began().seq;
+            match call.request() {
+                Request::StopContainer { container: id, .. } | Request::RemoveContainer(id) => {
+                    disturbed.containers.insert((id, began));
+                }
+                Request::StartContainer(id) if !matches!(call.result(), Some(Ok(_))) => {
+                    disturbed.containers.insert((id, began));
+                }
+                Request::StopSandbox(id) | Request::RemoveSandbox(id) => {
+                    disturbed.sandboxes.insert((id, began));
+                }
+                _ => {}
+            }
+        }
+        disturbed
+    }
+
+    fn before(&self, stopped: &Sighting, id: &ContainerId, sandbox: &SandboxId) -> bool {
+        let until = stopped.seq();
+        let container = self.containers.range((id, Seq(0))..(id, until));
+        let sandbox = self.sandboxes.range((sandbox, Seq(0))..(sandbox, until));
+        container.count() + sandbox.count() > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::RULE;
+    use crate::oracle::rules::testing::check;
+
+    /// After a container has been started that promises the exit code 7.
+    #[track_caller]
+    fn promised(script: &str, expect: Expect) {
+        let started = "pod run; c create exit=7; c CREATED; c start; c STARTED";
+        check(&RULE, &format!("{started}; {script}"), expect);
+    }
+
+    #[test]
+    fn the_exit_code_is_that_of_the_process() {
+        promised("c STOPPED exit=7", expect![]);
+        promised(
+            "c STOPPED exit=255",
+            expect![[r#"
+        INV-20 at #9: c (c.0.beef): expected exit code 7 in STOPPED: exit code 255, reason `Error`
+    "#]],
+        );
+        promised(
+            "c STOPPED exit=255; c stop; pod stop",
+            expect![[r#"
+        INV-20 at #9: c (c.0.beef): expected exit code 7 in STOPPED: exit code 255, reason `Error`
+    "#]],
+        );
+        promised("c STOPPED missing", expect![]);
+    }
+
+    #[test]
+    fn what_was_disturbed_may_end_otherwise() {
+        promised("c stop; c STOPPED exit=137", expect![]);
+        promised(
+            "c remove begins; c STOPPED exit=137; c remove returns",
+            expect![],
+        );
+        promised("pod stop; c STOPPED exit=137", expect![]);
+        promised(
+            "d create; d start; d stop; c STOPPED exit=137",
+            expect![[r#"
+        INV-20 at #15: c (c.0.beef): expected exit code 7 in STOPPED: exit code 137, reason `Error`
+    "#]],
+        );
+        promised(
+            "pod2 run; pod2 stop; c STOPPED exit=137",
+            expect![[r#"
+        INV-20 at #13: c (c.0.beef): expected exit code 7 in STOPPED: exit code 137, reason `Error`
+    "#]],
+        );
+        let failed = "pod run; c create exit=7; c start fails; c STOPPED exit=128";
+        check(&RULE, failed, expect![]);
+    }
+
+    #[test]
+    fn what_promises_nothing_may_end_as_it_likes() {
+        check(
+            &RULE,
+            "pod run; c create; c CREATED; c start; c STARTED; c STOPPED exit=255",
+            expect![],
+        );
+        check(
+            &RULE,
+            "pod run; c create; c start; c STOPPED exit=255",
+            expect![],
+        );
+    }
+
+    /// After a container has been started that ignores SIGTERM.
+    #[track_caller]
+    fn stubborn(script: &str, expect: Expect) {
+        let started = "pod run; c create mode=ignore; c CREATED; c start; c STARTED";
+        check(&RULE, &format!("{started}; {script}"), expect);
+    }
+
+    #[test]
+    fn what_a_kill_alone_ends_has_its_code() {
+        for ended_by in ["c stop", "c remove", "pod stop", "pod remove"] {
+            stubborn(&format!("{ended_by}; c STOPPED exit=137"), expect![]);
+            stubborn(
+                &format!("{ended_by}; c STOPPED exit=0"),
+                expect![[r#"
+                INV-20 at #11: c (c.0.beef): expected exit code 137 in STOPPED: exit code 0, reason `Completed`
+            "#]],
+            );
+        }
+    }
+
+    #[test]
+    fn of_what_never_ran_no_kill_tells() {
+        let failed = "pod run; c create mode=ignore; c start fails; pod stop; c STOPPED exit=128";
+        check(&RULE, failed, expect![]);
+        let never = "pod run; c create mode=ignore; pod stop; c STOPPED exit=0";
+        check(&RULE, never, expect![]);
+        let obeys = "pod run; c create; c start; pod stop; c STOPPED exit=0";
+        check(&RULE, obeys, expect![]);
+    }
+}

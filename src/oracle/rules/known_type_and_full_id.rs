@@ -1,0 +1,91 @@
+//! INV-03: an event's type and container id.
+
+use crate::history::{CaseHistory, ContainerId, EventKind, SubjectKind};
+use crate::oracle::invariants::{Invariant, MUST_MUST};
+use crate::outcome::Violation;
+
+/// The rule and where it comes from.
+pub(in crate::oracle) const RULE: Invariant = Invariant {
+    id: "INV-03",
+    name: "invariant::known-type-and-whole-id",
+    sentence: "An event has a type that the CRI defines and the whole id of its container.",
+    source: "CRI api.proto, ContainerEventResponse",
+    requirements: &["R7", "R11"],
+    compares_clocks: false,
+    levels: MUST_MUST,
+    check,
+};
+
+fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let known: Vec<&ContainerId> = history
+        .subjects()
+        .iter()
+        .filter(|subject| !matches!(subject.kind, SubjectKind::Stray))
+        .map(|subject| &subject.id)
+        .collect();
+    rule.on_each_event(history, |subject, sighting| {
+        let event = sighting.event();
+        let id = event.container.as_str();
+        if let EventKind::Unknown(number) = event.kind {
+            return Some(("a type from 0 to 3".to_owned(), format!("type {number}")));
+        }
+        if id.is_empty() {
+            return Some(("a container id".to_owned(), "an empty one".to_owned()));
+        }
+        if !matches!(subject.kind, SubjectKind::Stray) {
+            return None;
+        }
+        let whole = known.iter().find(|whole| whole.as_str().starts_with(id))?;
+        Some((
+            format!("the whole id {whole}"),
+            format!("the shortened id {id}"),
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::oracle::rules::testing::after_create;
+
+    #[test]
+    fn a_type_that_the_cri_does_not_define_is_told() {
+        after_create(
+            "c TYPE=9",
+            expect![[r#"
+        INV-03 at #6: c (c.0.beef): expected a type from 0 to 3: type 9
+    "#]],
+        );
+    }
+
+    #[test]
+    fn an_empty_id_is_told() {
+        after_create(
+            "c STARTED id=",
+            expect![[r#"
+        INV-03 at #6: : expected a container id: an empty one
+    "#]],
+        );
+    }
+
+    #[test]
+    fn a_shortened_id_is_told() {
+        after_create(
+            "c STARTED id=c.0",
+            expect![[r#"
+        INV-03 at #6: c.0: expected the whole id c.0.beef: the shortened id c.0
+    "#]],
+        );
+    }
+
+    #[test]
+    fn an_id_that_is_not_the_beginning_of_another_may_be_anothers() {
+        after_create(
+            "c STARTED id=d.0",
+            expect![[r#"
+        INV-10 at #6: d.0: expected the id of something that a call has made or a list has shown: STARTED of an id that nothing else tells of
+    "#]],
+        );
+    }
+}

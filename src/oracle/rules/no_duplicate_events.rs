@@ -1,0 +1,99 @@
+//! INV-02: no event twice on one stream.
+
+use std::collections::BTreeMap;
+
+use crate::history::{CaseHistory, Sighting, Subject};
+use crate::oracle::invariants::{Invariant, MUST_SHOULD, by_stream};
+use crate::outcome::Violation;
+
+/// The rule and where it comes from.
+pub(in crate::oracle) const RULE: Invariant = Invariant {
+    id: "INV-02",
+    name: "invariant::each-event-once",
+    sentence: "A stream brings each event of a container at most once.",
+    source: "cri-o#6625, cri-o#6631, containerd#4769",
+    requirements: &["R8"],
+    compares_clocks: false,
+    levels: MUST_SHOULD,
+    check,
+};
+
+fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let first = |subject: &Subject| {
+        by_stream(subject).into_values().find_map(|sightings| {
+            let mut seen = BTreeMap::new();
+            sightings.into_iter().find_map(|sighting| {
+                let kind = sighting.event().kind;
+                let earlier: &Sighting = seen.insert(kind, sighting)?;
+                let expected = format!("one {kind} event");
+                let actual = format!("{kind} again after {:?}", sighting.at().since(earlier.at()));
+                Some(rule.violation_by(subject, expected, actual, [earlier, sighting]))
+            })
+        })
+    };
+    history.subjects().iter().filter_map(first).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::oracle::rules::testing::{after_create, check_all};
+
+    #[test]
+    fn an_event_that_comes_twice_is_a_repetition() {
+        after_create(
+            "c STOPPED; c STOPPED",
+            expect![[r#"
+        INV-02 at #6 #7: c (c.0.beef): expected one STOPPED event: STOPPED again after 1ms
+    "#]],
+        );
+    }
+
+    #[test]
+    fn a_repetition_across_other_containers_events_is_found() {
+        check_all(
+            "pod run; c create; d create; c CREATED; d CREATED; c CREATED",
+            expect![[r#"
+            INV-02 at #7 #9: c (c.0.beef): expected one CREATED event: CREATED again after 2ms
+        "#]],
+        );
+    }
+
+    #[test]
+    fn the_same_event_of_two_containers_is_no_repetition() {
+        check_all(
+            "pod run; c create; d create; c CREATED; d CREATED",
+            expect![],
+        );
+    }
+
+    #[test]
+    fn a_replay_to_a_new_subscriber_is_no_repetition() {
+        after_create(
+            "c STARTED; resubscribe; c CREATED; c STARTED; c STOPPED",
+            expect![],
+        );
+    }
+
+    #[test]
+    fn a_new_subscriber_can_be_told_twice() {
+        after_create(
+            "resubscribe; c CREATED; c CREATED",
+            expect![[r#"
+            INV-02 at #8 #9: c (c.0.beef): expected one CREATED event: CREATED again after 1ms
+        "#]],
+        );
+    }
+
+    #[test]
+    fn an_event_after_deleted_is_out_of_order_and_repeated() {
+        after_create(
+            "c STOPPED; c DELETED; c STOPPED",
+            expect![[r#"
+        INV-01 at #7 #8: c (c.0.beef): expected STOPPED before DELETED: STOPPED after DELETED
+        INV-02 at #6 #8: c (c.0.beef): expected one STOPPED event: STOPPED again after 2ms
+    "#]],
+        );
+    }
+}

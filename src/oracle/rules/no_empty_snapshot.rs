@@ -1,0 +1,116 @@
+//! INV-24: a snapshot is not empty while a container is there.
+
+use std::collections::BTreeMap;
+
+use crate::history::{CaseHistory, ContainerId, Reply, Request, Seq, SubjectKind};
+use crate::oracle::index::{by_sandbox, removals};
+use crate::oracle::invariants::{Invariant, MUST_MAY};
+use crate::outcome::Violation;
+
+/// The rule and where it comes from.
+pub(in crate::oracle) const RULE: Invariant = Invariant {
+    id: "INV-24",
+    name: "invariant::snapshot-not-empty",
+    sentence: "An event of a container shows at least one container, as long as its own, or an \
+                   older one of its sandbox, is not being removed.",
+    source: "kubelet evented.go, GeneratePodStatus: what is not there is gone",
+    requirements: &["R15"],
+    compares_clocks: false,
+    levels: MUST_MAY,
+    check,
+};
+
+/// Each event that shows no container at all, though its own or a sibling was certainly there: one
+/// that nobody has begun to remove, and of a sibling, one that was CREATED before anybody asked for
+/// the event's own container.
+fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let removals = removals(history);
+    let asked_for = creations(history);
+    let sandboxes = by_sandbox(history);
+    rule.on_each_event(history, |subject, sighting| {
+        let SubjectKind::Container(spec) = &subject.kind else {
+            return None;
+        };
+        let event = sighting.event();
+        let is_kept = |id: &ContainerId| {
+            let removal = removals.get(id);
+            removal.is_none_or(|began| sighting.seq() < *began)
+        };
+        let place = (spec.sandbox.as_str(), sighting.subscription());
+        let siblings = sandboxes.get(&place).into_iter().flatten();
+        let mut earlier = siblings.filter(|(sibling, created)| {
+            let asked_for = asked_for.get(&subject.id);
+            let is_earlier = asked_for.is_some_and(|asked_for| created.seq() < *asked_for);
+            is_earlier && matches!(sibling.kind, SubjectKind::Container(_)) && is_kept(&sibling.id)
+        });
+        let is_there = is_kept(&subject.id) || earlier.next().is_some();
+        (event.containers.is_empty() && is_there).then(|| {
+            let expected = format!("a container in {}, as one is there", event.kind);
+            (expected, format!("the snapshot of {} is empty", event.kind))
+        })
+    })
+}
+
+/// When each container was asked for.
+fn creations(history: &CaseHistory) -> BTreeMap<&ContainerId, Seq> {
+    let made = history
+        .calls()
+        .filter_map(|call| match (call.request(), call.result()) {
+            (Request::CreateContainer(_), Some(Ok(Reply::Container(id)))) => {
+                Some((id, call.began().seq))
+            }
+            _ => None,
+        });
+    made.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::RULE;
+    use crate::oracle::rules::testing::check;
+
+    /// Of these, what is told of a snapshot without a container.
+    #[track_caller]
+    fn emptied(script: &str, expect: Expect) {
+        check(
+            &RULE,
+            &format!("pod run; c create; c CREATED; d create; d CREATED; {script}"),
+            expect,
+        );
+    }
+
+    #[test]
+    fn a_snapshot_is_not_empty_while_its_container_is_there() {
+        emptied("d STARTED", expect![]);
+        emptied("d STARTED without=c", expect![]);
+        emptied(
+            "c remove begins; d STARTED missing without=c",
+            expect![[r#"
+            INV-24 at #10: d (d.0.beef): expected a container in STARTED, as one is there: the snapshot of STARTED is empty
+        "#]],
+        );
+    }
+
+    #[test]
+    fn what_is_being_removed_need_not_be_shown() {
+        emptied(
+            "c remove begins; d remove begins; d STOPPED missing without=c",
+            expect![],
+        );
+        emptied("pod remove begins; d STOPPED missing without=c", expect![]);
+    }
+
+    #[test]
+    fn a_sibling_that_was_there_before_is_enough() {
+        emptied(
+            "d remove; d DELETED without=c",
+            expect![[r#"
+            INV-24 at #11: d (d.0.beef): expected a container in DELETED, as one is there: the snapshot of DELETED is empty
+        "#]],
+        );
+        // `d` was asked for later: the snapshot can have been read before that.
+        emptied("c remove; c DELETED without=d", expect![]);
+    }
+}

@@ -1,0 +1,187 @@
+//! INV-07: the fields that each container status must have.
+
+use std::collections::BTreeMap;
+
+use crate::history::{CaseHistory, ContainerId, ContainerStatus, Reply, Seq, Subject};
+use crate::oracle::invariants::{Invariant, MUST_SHOULD};
+use crate::oracle::name_of;
+use crate::outcome::Violation;
+
+/// The rule and where it comes from.
+pub(in crate::oracle) const RULE: Invariant = Invariant {
+    id: "INV-07",
+    name: "invariant::no-empty-status",
+    sentence: "Every container status in an event has an id, metadata, an image, a creation time \
+                   and an image_ref, which is the same in all statuses of the container.",
+    source: "cri-o#9663: a kubelet crashes on a status without an image; toKubeContainerStatus: \
+                 image_ref is the imageID of a pod's status",
+    requirements: &["R16"],
+    compares_clocks: false,
+    levels: MUST_SHOULD,
+    check,
+};
+
+fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let mut broken = rule.on_each_event(history, |_, sighting| {
+        let event = sighting.event();
+        event
+            .containers
+            .iter()
+            .enumerate()
+            .find_map(|(place, status)| {
+                let lacking = lacking(status)?;
+                let expected = "an id, metadata, an image, its reference and created_at in each \
+                                status";
+                let kind = event.kind;
+                let actual = format!("status {place} of {kind} has {lacking}");
+                Some((expected.to_owned(), actual))
+            })
+    });
+    broken.extend(changed_image_refs(rule, history));
+    broken
+}
+
+/// Each container whose statuses do not all have the same `image_ref`.
+fn changed_image_refs(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let refs = image_refs(history);
+    let changed = |subject: &Subject| {
+        let mut refs = refs.get(&subject.id)?.iter();
+        let (first, shown) = refs.next()?;
+        let (other, seq) = refs.find(|(other, _)| other != first)?;
+        let expected = format!("image_ref `{first}`, as was shown first");
+        let actual = format!("image_ref `{other}`");
+        Some(rule.violation(name_of(subject), expected, actual, vec![*shown, *seq]))
+    };
+    history.subjects().iter().filter_map(changed).collect()
+}
+
+/// The `image_ref` of each container in all that shows it: events, where one that is not set is
+/// told by itself, and answers.
+fn image_refs(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<(&str, Seq)>> {
+    let mut refs = BTreeMap::<_, Vec<_>>::new();
+    let sightings = history.subjects().iter().flat_map(|it| &it.sightings);
+    for sighting in sightings {
+        let statuses = sighting.event().containers.iter();
+        for status in statuses.filter(|status| !status.image_ref.is_empty()) {
+            let shown = (&*status.image_ref, sighting.seq());
+            refs.entry(&status.id).or_default().push(shown);
+        }
+    }
+    for call in history.calls() {
+        if let (Some(ended), Some(Ok(Reply::ContainerStatus(report)))) =
+            (call.ended(), call.result())
+        {
+            let shown = (&*report.status.image_ref, ended.seq);
+            refs.entry(&report.status.id).or_default().push(shown);
+        }
+    }
+    for shown in refs.values_mut() {
+        shown.sort_by_key(|(_, seq)| *seq);
+    }
+    refs
+}
+
+fn lacking(status: &ContainerStatus) -> Option<&'static str> {
+    if status.id.as_str().is_empty() {
+        Some("no id")
+    } else if status.metadata.is_none() {
+        Some("no metadata")
+    } else if status.image.is_none() {
+        Some("no image")
+    } else if status.image_ref.is_empty() {
+        Some("no image_ref")
+    } else if status.created_at.0 == 0 {
+        Some("no created_at")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::oracle::rules::testing::{after_create, check_all};
+
+    #[test]
+    fn a_status_without_an_id_is_told() {
+        check_all(
+            "pod run; c create; c CREATED status-lacks=id",
+            expect![[r#"
+            INV-07 at #5: c (c.0.beef): expected an id, metadata, an image, its reference and created_at in each status: status 0 of CREATED has no id
+            INV-14 at #5: c (c.0.beef): expected one status of it among the 1 in CREATED: it is missing from CREATED
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_status_without_metadata_is_told() {
+        check_all(
+            "pod run; c create; c CREATED status-lacks=metadata",
+            expect![[r#"
+            INV-07 at #5: c (c.0.beef): expected an id, metadata, an image, its reference and created_at in each status: status 0 of CREATED has no metadata
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_status_without_an_image_is_told() {
+        check_all(
+            "pod run; c create; c CREATED status-lacks=image",
+            expect![[r#"
+            INV-07 at #5: c (c.0.beef): expected an id, metadata, an image, its reference and created_at in each status: status 0 of CREATED has no image
+            INV-13 at #5: c (c.0.beef): expected a kubelet takes the event: the kubelet panics: the status of container c.0.beef has no image, and the kubelet dereferences it
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_status_without_a_time_is_told() {
+        check_all(
+            "pod run; c create; c CREATED status-lacks=time",
+            expect![[r#"
+            INV-07 at #5: c (c.0.beef): expected an id, metadata, an image, its reference and created_at in each status: status 0 of CREATED has no created_at
+        "#]],
+        );
+    }
+
+    #[test]
+    fn no_status_at_all_is_no_empty_one() {
+        check_all(
+            "pod run; c create; c CREATED missing",
+            expect![[r#"
+            INV-14 at #5: c (c.0.beef): expected one status of it among the 0 in CREATED: it is missing from CREATED
+            INV-24 at #5: c (c.0.beef): expected a container in CREATED, as one is there: the snapshot of CREATED is empty
+        "#]],
+        );
+    }
+
+    #[test]
+    fn the_image_has_a_reference() {
+        after_create("c STARTED", expect![]);
+        after_create(
+            "c STARTED ref=",
+            expect![[r#"
+            INV-07 at #6: c (c.0.beef): expected an id, metadata, an image, its reference and created_at in each status: status 0 of STARTED has no image_ref
+        "#]],
+        );
+    }
+
+    #[test]
+    fn the_reference_of_the_image_stays() {
+        after_create("c STARTED; pod inspect c=running; c STOPPED", expect![]);
+        after_create(
+            "c STARTED; c STOPPED ref=sha256:f00d",
+            expect![[r#"
+            INV-07 at #5 #7: c (c.0.beef): expected image_ref `sha256:beef`, as was shown first: image_ref `sha256:f00d`
+        "#]],
+        );
+        after_create("c STARTED; d create; d CREATED ref=sha256:f00d", expect![]);
+        check_all(
+            "pod run; c create; c CREATED ref=sha256:f00d; pod inspect c=created",
+            expect![[r#"
+            INV-07 at #5 #13: c (c.0.beef): expected image_ref `sha256:f00d`, as was shown first: image_ref `sha256:beef`
+        "#]],
+        );
+    }
+}

@@ -1,0 +1,463 @@
+//! INV-11: each transition that a relist or a call proves has its event.
+
+use crate::history::{CaseHistory, Entry, EventKind, Subject};
+use crate::limits;
+use crate::oracle::expectations::makes;
+use crate::oracle::invariants::{Invariant, MUST_MUST};
+use crate::oracle::relist::{Relist, relists_of};
+use crate::oracle::subscribers::is_on_other_stream;
+use crate::oracle::transition::{Streams, Transition, had_its_time, transitions};
+use crate::outcome::Violation;
+
+/// The rule and where it comes from.
+pub(in crate::oracle) const RULE: Invariant = Invariant {
+    id: "INV-11",
+    name: "invariant::no-missed-event",
+    sentence: "Whatever a relist shows of a container, and whatever a call has done to it, has its \
+                   event, before or soon after.",
+    source: "KEP-3386, Monitoring: missed events are ideally zero; R6 and R23 of the kubelet",
+    requirements: &["R6", "R23"],
+    compares_clocks: false,
+    levels: MUST_MUST,
+    check,
+};
+
+/// A proof that something has become of a container.
+struct Proof<'a> {
+    needed: EventKind,
+    /// What proves it, as a phrase in two parts.
+    by: (&'static str, &'static str),
+    began: &'a Entry,
+    ended: &'a Entry,
+}
+
+impl<'a> Proof<'a> {
+    fn of_relist(relist: Relist<'a>) -> Option<Self> {
+        let (shown, needed) = relist.announcement()?;
+        Some(Self {
+            needed,
+            by: ("a relist that ", shown),
+            began: relist.began,
+            ended: relist.ended,
+        })
+    }
+
+    fn of_call(transition: &Transition<'a>) -> Self {
+        Self {
+            needed: transition.needed,
+            by: ("", transition.method),
+            began: transition.began,
+            ended: transition.ended,
+        }
+    }
+}
+
+/// A kubelet that lives by events does not learn of such a transition before its next relist, which
+/// may be five minutes away.
+fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let of_calls = transitions(history);
+    let streams = Streams::of(history);
+    let missed = |subject: &Subject| {
+        let relists = relists_of(history, subject)
+            .filter(|relist| listened(history, &streams, subject, relist));
+        let relists = relists.filter_map(Proof::of_relist);
+        let calls = of_calls.get(&subject.id).into_iter().flatten();
+        let mut proofs = relists.chain(calls.map(Proof::of_call));
+        proofs.find_map(|proof| missed(rule, history, subject, &proof))
+    };
+    history.subjects().iter().filter_map(missed).collect()
+}
+
+fn missed(
+    rule: &Invariant,
+    history: &CaseHistory,
+    subject: &Subject,
+    proof: &Proof<'_>,
+) -> Option<Violation> {
+    let bound = history.stretched(limits::EVENT_WAIT);
+    let needed = proof.needed;
+    let told = subject.first(needed);
+    if told.is_none() && is_on_other_stream(history, subject, needed) {
+        // That not all subscribers get it is told by a rule of its own.
+        return None;
+    }
+    let late = told.map(|told| {
+        let late = told.at().since(proof.ended.at);
+        late.saturating_sub(history.held_up(proof.ended.at, told.at()))
+    });
+    let last = history.entries().last();
+    let is_unread = last.is_some_and(|last| history.held_up_before(last.at, bound).is_some());
+    let actual = match late {
+        None if is_unread => return None,
+        None if had_its_time(history, proof.ended.at) => format!("{needed} has not come"),
+        Some(late) if late > bound => format!("{needed} came {late:?} later"),
+        None | Some(_) => return None,
+    };
+    let (kind, by) = proof.by;
+    let expected = format!("{needed} within {bound:?} of {kind}{by}");
+    let mut violation = rule.violation_by(subject, expected, actual, told);
+    let places = [proof.began.seq, proof.ended.seq];
+    violation.evidence.extend(places);
+    violation.evidence.sort_unstable();
+    Some(violation)
+}
+
+/// Whether one stream was live from when the subject was asked for until a relist: what has become
+/// of it while there was none, no event tells.
+fn listened(
+    history: &CaseHistory,
+    streams: &Streams<'_>,
+    subject: &Subject,
+    relist: &Relist<'_>,
+) -> bool {
+    let made = history.calls().find(|call| makes(call, subject));
+    let until = relist.ended.seq;
+    made.is_none_or(|made| streams.live(made.began().seq, |entry| entry.seq < until))
+}
+
+/// What relists and calls have shown and no event has told yet, as a phrase: `STOPPED of c`.
+#[must_use]
+pub fn unannounced(history: &CaseHistory) -> Option<String> {
+    let of_calls = transitions(history);
+    let streams = Streams::of(history);
+    history.subjects().iter().find_map(|subject| {
+        let relists = relists_of(history, subject)
+            .filter(|relist| listened(history, &streams, subject, relist));
+        let relists = relists.filter_map(|relist| relist.announcement());
+        let calls = of_calls.get(&subject.id).into_iter().flatten();
+        let shown = relists.map(|(_, needed)| needed);
+        let mut shown = shown.chain(calls.map(|transition| transition.needed));
+        let untold = |needed: &EventKind| {
+            let told = subject.first(*needed).is_some();
+            !told && !is_on_other_stream(history, subject, *needed)
+        };
+        let needed = shown.find(untold)?;
+        Some(format!("{needed} of {}", subject.label()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::{RULE, unannounced};
+    use crate::oracle::invariants::invariants;
+    use crate::oracle::script::{history, render};
+
+    /// What is missed in a history, and what a driver would still wait for.
+    #[track_caller]
+    fn check(script: &str, expect: Expect) {
+        let history = history(script);
+        let found = invariants(&history);
+        let missed = found.iter().filter(|found| found.rule == RULE.id);
+        let waits = unannounced(&history).map(|awaited| format!("waits for {awaited}\n"));
+        expect.assert_eq(&(waits.unwrap_or_default() + &render(missed)));
+    }
+
+    /// As [`check`], after a container has been made in #1 to #5.
+    #[track_caller]
+    fn then(script: &str, expect: Expect) {
+        check(&format!("pod run; c create; c CREATED; {script}"), expect);
+    }
+
+    // What relists show
+
+    #[test]
+    fn a_relist_that_shows_what_an_event_has_told_or_tells_soon_is_no_miss() {
+        then("c start; c STARTED; pod relist c=running; end", expect![]);
+        then("pod relist c=exited; c STOPPED; end", expect![]);
+        then("c remove; pod relist; c DELETED; end", expect![]);
+        then("pod relist c=created; end", expect![]);
+    }
+
+    #[test]
+    fn a_list_by_labels_need_not_show_a_container_without_them() {
+        then("pod inspect c=created unlisted; end", expect![]);
+        then(
+            "run inspect c=created unlisted; end",
+            expect![[r#"
+        waits for DELETED of c
+        INV-11 at #8 #9: c (c.0.beef): expected DELETED within 10s of a relist that does not show it: DELETED has not come
+    "#]],
+        );
+    }
+
+    #[test]
+    fn a_state_that_no_event_tells_is_a_miss() {
+        then(
+            "pod relist c=running; end",
+            expect![[r#"
+            waits for STARTED of c
+            INV-11 at #6 #7: c (c.0.beef): expected STARTED within 10s of a relist that shows it RUNNING: STARTED has not come
+        "#]],
+        );
+        then(
+            "pod relist c=exited; end",
+            expect![[r#"
+            waits for STOPPED of c
+            INV-11 at #6 #7: c (c.0.beef): expected STOPPED within 10s of a relist that shows it EXITED: STOPPED has not come
+        "#]],
+        );
+        then(
+            "pod relist; end",
+            expect![[r#"
+            waits for DELETED of c
+            INV-11 at #6 #7: c (c.0.beef): expected DELETED within 10s of a relist that does not show it: DELETED has not come
+        "#]],
+        );
+    }
+
+    #[test]
+    fn an_event_long_after_the_relist_is_a_miss() {
+        then(
+            "pod relist c=exited; pass 10s; c STOPPED; end",
+            expect![[r#"
+            INV-11 at #6 #7 #8: c (c.0.beef): expected STOPPED within 10s of a relist that shows it EXITED: STOPPED came 10.001s later
+        "#]],
+        );
+        then(
+            "pod relist c=exited; pass 9s999ms; c STOPPED; end",
+            expect![],
+        );
+    }
+
+    #[test]
+    fn a_relist_of_the_teardown_shows_nothing_of_the_case() {
+        then("end; pod relist c=exited", expect![]);
+    }
+
+    #[test]
+    fn a_relist_shows_what_no_event_tells_if_nobody_listened_all_the_time() {
+        then("resubscribe; proven; pod relist c=exited; end", expect![]);
+        then(
+            "unsubscribe; pod relist c=exited; subscribe; end",
+            expect![],
+        );
+        then(
+            "pod relist c=exited; pass 11s; resubscribe; end",
+            expect![[r#"
+            waits for STOPPED of c
+            INV-11 at #6 #7: c (c.0.beef): expected STOPPED within 10s of a relist that shows it EXITED: STOPPED has not come
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_list_that_fails_shows_nothing() {
+        then("pod relist fails; end", expect![]);
+    }
+
+    // What calls have done
+
+    #[test]
+    fn each_call_that_succeeds_has_its_event() {
+        check(
+            "pod run; c create; end",
+            expect![[r#"
+        waits for CREATED of c
+        INV-11 at #3 #4: c (c.0.beef): expected CREATED within 10s of CreateContainer: CREATED has not come
+    "#]],
+        );
+        then(
+            "c start; end",
+            expect![[r#"
+        waits for STARTED of c
+        INV-11 at #6 #7: c (c.0.beef): expected STARTED within 10s of StartContainer: STARTED has not come
+    "#]],
+        );
+        then(
+            "c start; c STARTED; c stop; end",
+            expect![[r#"
+        waits for STOPPED of c
+        INV-11 at #9 #10: c (c.0.beef): expected STOPPED within 10s of StopContainer: STOPPED has not come
+    "#]],
+        );
+        then(
+            "c remove; end",
+            expect![[r#"
+        waits for DELETED of c
+        INV-11 at #6 #7: c (c.0.beef): expected DELETED within 10s of RemoveContainer: DELETED has not come
+    "#]],
+        );
+        then(
+            "c start; c STARTED; c stop; c STOPPED; c remove; c DELETED; end",
+            expect![],
+        );
+    }
+
+    #[test]
+    fn a_removal_ends_what_runs() {
+        then(
+            "c start; c STARTED; c remove; c DELETED; end",
+            expect![[r#"
+        waits for STOPPED of c
+        INV-11 at #9 #10: c (c.0.beef): expected STOPPED within 10s of RemoveContainer: STOPPED has not come
+    "#]],
+        );
+        then("c remove; c DELETED; end", expect![]);
+    }
+
+    #[test]
+    fn a_sandbox_takes_its_containers_with_it() {
+        let two = "c start; c STARTED; d create; d CREATED";
+        then(
+            &format!("{two}; pod stop; end"),
+            expect![[r#"
+        waits for STOPPED of c
+        INV-11 at #12 #13: c (c.0.beef): expected STOPPED within 10s of StopPodSandbox: STOPPED has not come
+    "#]],
+        );
+        then(&format!("{two}; pod stop; c STOPPED; end"), expect![]);
+        then(
+            &format!("{two}; pod stop; c STOPPED; pod remove; c DELETED; end"),
+            expect![[r#"
+            waits for DELETED of d
+            INV-11 at #15 #16: d (d.0.beef): expected DELETED within 10s of RemovePodSandbox: DELETED has not come
+        "#]],
+        );
+        then(
+            &format!("{two}; pod remove; c STOPPED; c DELETED; d DELETED; end"),
+            expect![],
+        );
+        then(
+            "pod2 run; d create in=pod2; d CREATED; pod2 remove; d DELETED; end",
+            expect![],
+        );
+    }
+
+    #[test]
+    fn what_never_ran_need_not_stop() {
+        then("c stop; end", expect![]);
+        then("pod stop; end", expect![]);
+        then("c start fails; c stop; c remove; c DELETED; end", expect![]);
+        then(
+            "c start begins; c stop; c start returns; c STARTED; end",
+            expect![],
+        );
+    }
+
+    #[test]
+    fn a_call_that_fails_proves_nothing() {
+        then("c start fails; end", expect![]);
+        then(
+            "c start; c STARTED; c stop fails; c remove fails; end",
+            expect![],
+        );
+        check("pod run; c create fails; end", expect![]);
+    }
+
+    #[test]
+    fn an_event_long_after_its_call_is_a_miss() {
+        then(
+            "c start; pass 10s; c STARTED; end",
+            expect![[r#"
+        INV-11 at #6 #7 #8: c (c.0.beef): expected STARTED within 10s of StartContainer: STARTED came 10.001s later
+    "#]],
+        );
+        then("c start; pass 9s999ms; c STARTED; end", expect![]);
+        then(
+            "c start begins; c STARTED; pass 20s; c start returns; end",
+            expect![],
+        );
+    }
+
+    #[test]
+    fn a_repeated_call_asks_for_nothing_new() {
+        then("c remove; c DELETED; pass 20s; c remove; end", expect![]);
+    }
+
+    #[test]
+    fn a_stream_that_ended_could_not_tell() {
+        then("resubscribe; proven; c start; end", expect![]);
+        then("c start; resubscribe; end", expect![]);
+        then(
+            "c start; end; resubscribe",
+            expect![[r#"
+        waits for STARTED of c
+        INV-11 at #6 #7: c (c.0.beef): expected STARTED within 10s of StartContainer: STARTED has not come
+    "#]],
+        );
+        then(
+            "c start; pass 11s; resubscribe; end",
+            expect![[r#"
+        waits for STARTED of c
+        INV-11 at #6 #7: c (c.0.beef): expected STARTED within 10s of StartContainer: STARTED has not come
+    "#]],
+        );
+        check("pod run; resubscribe; c create; end", expect![]);
+        check(
+            "pod run; resubscribe; proven; c create; end",
+            expect![[r#"
+        waits for CREATED of c
+        INV-11 at #6 #7: c (c.0.beef): expected CREATED within 10s of CreateContainer: CREATED has not come
+    "#]],
+        );
+    }
+
+    #[test]
+    fn steps_that_broke_off_give_an_event_the_time_it_may_take() {
+        then(
+            "c start; end error",
+            expect![[r#"
+        waits for STARTED of c
+    "#]],
+        );
+        then(
+            "c start; pass 9s999ms; end error",
+            expect![[r#"
+        waits for STARTED of c
+    "#]],
+        );
+        then(
+            "c start; pass 11s; end error",
+            expect![[r#"
+        waits for STARTED of c
+        INV-11 at #6 #7: c (c.0.beef): expected STARTED within 10s of StartContainer: STARTED has not come
+    "#]],
+        );
+        then(
+            "pod relist c=exited; end error",
+            expect![[r#"
+        waits for STOPPED of c
+    "#]],
+        );
+        then(
+            "c start",
+            expect![[r#"
+        waits for STARTED of c
+    "#]],
+        );
+    }
+
+    #[test]
+    fn calls_of_the_teardown_and_of_others_need_no_event() {
+        then("end; c start", expect![]);
+        then("c start foreign; end", expect![]);
+    }
+
+    // While the suite itself was held up
+
+    #[test]
+    fn what_the_suite_has_not_read_in_time_is_no_miss() {
+        then("c start; pass 12s; held-up 3s; c STARTED; end", expect![""]);
+        then(
+            "c start; pass 12s; held-up 1s; c STARTED; end",
+            expect![[r#"
+            INV-11 at #6 #7 #9: c (c.0.beef): expected STARTED within 10s of StartContainer: STARTED came 11.002s later
+        "#]],
+        );
+        then(
+            "c start; pass 11s; held-up 2s; end",
+            expect![[r#"
+        waits for STARTED of c
+    "#]],
+        );
+        then(
+            "c start; held-up 2s; pass 11s; end",
+            expect![[r#"
+        waits for STARTED of c
+        INV-11 at #6 #7: c (c.0.beef): expected STARTED within 10s of StartContainer: STARTED has not come
+    "#]],
+        );
+    }
+}

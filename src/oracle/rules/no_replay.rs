@@ -1,0 +1,15 @@
+//! INV-25: an event that one subscriber got is sent to no later one.
+
+use crate::oracle::invariants::{Invariant, SHOULD_SHOULD};
+
+/// The rule and where it comes from.
+pub(in crate::oracle) const RULE: Invariant = Invariant {
+    id: "INV-25",
+    name: "invariant::replayed-once",
+    sentence: "An event that one subscriber has got is sent to none that comes after that.",
+    source: "KEP-3386 2026 (no replay, no resumption); R8 of the kubelet",
+    requirements: &["R8", "R30"],
+    compares_clocks: false,
+    levels: SHOULD_SHOULD,
+    check: |_, _| Vec::new(),
+};

@@ -1,0 +1,163 @@
+//! INV-10: every id is known from a call or a list.
+
+use crate::history::{
+    CaseHistory, ContainerId, Reply, Request, Seq, Sighting, Subject, SubjectKind,
+};
+use crate::oracle::invariants::{Invariant, SHOULD_SHOULD};
+use crate::outcome::Violation;
+
+/// The rule and where it comes from.
+pub(in crate::oracle) const RULE: Invariant = Invariant {
+    id: "INV-10",
+    name: "invariant::no-unknown-id",
+    sentence: "Every id of an event of the run's pods is one that a call has returned or may \
+                   have made, or that a list shows.",
+    source: "kubelet generic.go: what is told is looked up in lists; R11 of the kubelet",
+    requirements: &["R11"],
+    compares_clocks: false,
+    levels: SHOULD_SHOULD,
+    check,
+};
+
+/// Each id of which an event of the case's pods tells, though no call has returned it and no list
+/// has shown it. Events of other pods are nobody's here: who knows when those were there.
+fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let strays = history.subjects().iter();
+    let strays = strays.filter(|subject| matches!(subject.kind, SubjectKind::Stray));
+    let unknown = strays.filter_map(|stray| {
+        let first = stray.sightings.first()?;
+        let known = is_shortened(&stray.id, history)
+            || may_be_made(first.seq(), history)
+            || is_shown(&stray.id, history);
+        (!known).then(|| unknown(rule, stray, first))
+    });
+    unknown.collect()
+}
+
+fn unknown(rule: &Invariant, stray: &Subject, first: &Sighting) -> Violation {
+    rule.violation_by(
+        stray,
+        "the id of something that a call has made or a list has shown",
+        format!("{} of an id that nothing else tells of", first.event().kind),
+        [first],
+    )
+}
+
+/// Of an id that is not whole another rule tells.
+fn is_shortened(id: &ContainerId, history: &CaseHistory) -> bool {
+    let known = history.subjects().iter();
+    let mut known = known.filter(|subject| !matches!(subject.kind, SubjectKind::Stray));
+    id.as_str().is_empty() || known.any(|whole| whole.id.as_str().starts_with(id.as_str()))
+}
+
+/// Whether a call that has begun before may have made it without having returned its id: one that
+/// failed, or has not returned.
+fn may_be_made(told: Seq, history: &CaseHistory) -> bool {
+    let mut calls = history.calls();
+    calls.any(|call| {
+        let makes = matches!(
+            call.request(),
+            Request::RunSandbox(_) | Request::CreateContainer(_)
+        );
+        makes && call.began().seq < told && !matches!(call.result(), Some(Ok(_)))
+    })
+}
+
+fn is_shown(id: &ContainerId, history: &CaseHistory) -> bool {
+    let mut calls = history.calls();
+    calls.any(|call| match call.result() {
+        Some(Ok(Reply::Containers(listed))) => listed.iter().any(|one| one.id == *id),
+        Some(Ok(Reply::Sandboxes(listed))) => {
+            let mut listed = listed.iter();
+            listed.any(|one| ContainerId::from(&one.id) == *id)
+        }
+        _ => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::RULE;
+    use crate::oracle::rules::testing::check;
+
+    #[test]
+    fn what_a_call_has_returned_is_known_also_sooner() {
+        check(
+            &RULE,
+            "pod run; c create begins; c CREATED; c create returns; c DELETED; end",
+            expect![""],
+        );
+    }
+
+    #[test]
+    fn an_id_that_nothing_tells_of() {
+        check(
+            &RULE,
+            "pod run; c create; c CREATED; c STARTED id=other; end",
+            expect![[r#"
+            INV-10 at #6: other: expected the id of something that a call has made or a list has shown: STARTED of an id that nothing else tells of
+        "#]],
+        );
+    }
+
+    #[test]
+    fn an_id_that_a_list_of_others_does_not_show() {
+        check(
+            &RULE,
+            "pod run; c create; c CREATED; c STARTED id=other; pod relist c=running; \
+         pod find-sandbox pod=ready; end",
+            expect![[r#"
+            INV-10 at #6: other: expected the id of something that a call has made or a list has shown: STARTED of an id that nothing else tells of
+        "#]],
+        );
+    }
+
+    #[test]
+    fn an_id_that_a_list_shows() {
+        check(
+            &RULE,
+            "pod run; c create; c CREATED; c STARTED id=d.0.beef; pod relist c=running d=running; end",
+            expect![""],
+        );
+    }
+
+    #[test]
+    fn what_a_failed_call_has_made_has_an_id_that_nobody_was_told() {
+        check(
+            &RULE,
+            "pod run; c create fails; c CREATED id=made; c DELETED id=made; end",
+            expect![""],
+        );
+    }
+
+    #[test]
+    fn a_call_that_fails_later_has_not_made_it() {
+        check(
+            &RULE,
+            "pod run; c create; c CREATED id=other; d create fails; end",
+            expect![[r#"
+            INV-10 at #5: other: expected the id of something that a call has made or a list has shown: CREATED of an id that nothing else tells of
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_shortened_id_is_told_by_another_rule() {
+        check(
+            &RULE,
+            "pod run; c create; c CREATED id=c.0; end",
+            expect![""],
+        );
+    }
+
+    #[test]
+    fn other_pods_are_not_judged() {
+        check(
+            &RULE,
+            "pod run; c create; podx CREATED id=other uid=x; end",
+            expect![""],
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! INV-14: a snapshot has its event's own container exactly once.
+
+use crate::history::{CaseHistory, EventKind, SubjectKind};
+use crate::oracle::invariants::{Invariant, MUST_SHOULD};
+use crate::outcome::Violation;
+
+/// The rule and where it comes from.
+pub(in crate::oracle) const RULE: Invariant = Invariant {
+    id: "INV-14",
+    name: "invariant::own-container-once",
+    sentence: "The snapshot of an event shows the event's own container exactly once, as long as \
+                   it is not deleted.",
+    source: "kubelet evented.go, GeneratePodStatus: what is not there is gone",
+    requirements: &["R17"],
+    compares_clocks: false,
+    levels: MUST_SHOULD,
+    check,
+};
+
+fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    rule.on_each_event(history, |subject, sighting| {
+        let event = sighting.event();
+        let deleted = subject.first(EventKind::Deleted);
+        // Of its presence in DELETED another rule tells, and of an event after DELETED, too.
+        let is_deleted = deleted.is_some_and(|deleted| deleted.seq() <= sighting.seq());
+        if is_deleted || !matches!(subject.kind, SubjectKind::Container(_)) {
+            return None;
+        }
+        let statuses = event.containers.iter();
+        let times = statuses
+            .filter(|status| status.id == event.container)
+            .count();
+        (times != 1).then(|| {
+            let (kind, among) = (event.kind, event.containers.len());
+            let expected = format!("one status of it among the {among} in {kind}");
+            let actual = match times {
+                0 => format!("it is missing from {kind}"),
+                _ => format!("there are {times} in {kind}"),
+            };
+            (expected, actual)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::RULE;
+    use crate::oracle::rules::testing::check;
+
+    #[test]
+    fn an_event_shows_its_own_container_once() {
+        let own =
+            |script: &str, expect| check(&RULE, &format!("pod run; c create; {script}"), expect);
+        own("c CREATED; c STARTED; c STOPPED; c DELETED", expect![]);
+        own(
+            "c CREATED missing",
+            expect![[r#"
+            INV-14 at #5: c (c.0.beef): expected one status of it among the 0 in CREATED: it is missing from CREATED
+        "#]],
+        );
+        own(
+            "c CREATED; c STOPPED missing",
+            expect![[r#"
+            INV-14 at #6: c (c.0.beef): expected one status of it among the 0 in STOPPED: it is missing from STOPPED
+        "#]],
+        );
+        own(
+            "c CREATED; c STARTED twice",
+            expect![[r#"
+            INV-14 at #6: c (c.0.beef): expected one status of it among the 2 in STARTED: there are 2 in STARTED
+        "#]],
+        );
+        own(
+            "c CREATED; c TYPE=9 missing",
+            expect![[r#"
+            INV-14 at #6: c (c.0.beef): expected one status of it among the 0 in UNKNOWN(9): it is missing from UNKNOWN(9)
+        "#]],
+        );
+    }
+
+    #[test]
+    fn what_is_deleted_need_not_be_shown() {
+        let own =
+            |script: &str, expect| check(&RULE, &format!("pod run; c create; {script}"), expect);
+        own("c CREATED; c DELETED; c STOPPED missing", expect![]);
+        own("c CREATED; c DELETED present", expect![]);
+        own(
+            "c CREATED; c STOPPED missing; c DELETED",
+            expect![[r#"
+            INV-14 at #6: c (c.0.beef): expected one status of it among the 0 in STOPPED: it is missing from STOPPED
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_sandbox_is_no_container_of_its_own() {
+        check(&RULE, "pod run; pod STARTED; pod STOPPED", expect![]);
+        check(&RULE, "pod run; foreign CREATED missing", expect![]);
+    }
+}

@@ -1,0 +1,477 @@
+//! INV-13: two kubelets on one history: one relists, one lives by events. Where a pod is at rest,
+//! both must believe the same of it.
+//!
+//! The Generic PLEG is fed with the relists: those of all pods that go on beside the cases, and
+//! the one on demand with which the driver inspects each pod at the end of a case's steps. The
+//! Evented one of kubelet 1.26 to 1.36 is fed with the events of one stream and, after a stream
+//! that ended, with the next relist. In that it takes the containers from `PodSandboxStatus` if
+//! they are told there, and caches them as of the time that is told with them.
+//!
+//! A pod is at rest after a relist if nothing is done to it, and no later relist shows it changed,
+//! before every event has had its time; and at the driver's own inspection, which waits for that.
+
+mod belief;
+mod relists;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::history::{
+    Body, Call, CaseHistory, ContainerId, ContainerListing, Entry, Event, EventKind, PodUid,
+    Request, SandboxId, SandboxListing, SandboxSpec, Seq, Shared, Sighting, StepsEnd, Subject,
+    SubjectKind, SubscriptionId,
+};
+use crate::limits;
+use crate::oracle::invariants::{Invariant, MUST_MAY};
+use crate::oracle::name_of;
+use crate::oracle::rules::snapshots_never_regress::pods_that_went_back;
+use crate::oracle::subscribers::is_split;
+use crate::outcome::Violation;
+use crate::pleg::{
+    Features, Generic, Kubelet, KubeletPanic, PodStatus, list_pods, pod_status, receive,
+};
+use belief::{Belief, belief, differences};
+use relists::{Answers, Relist, relists};
+
+/// The rule and where it comes from.
+pub(in crate::oracle) const RULE: Invariant = Invariant {
+    id: "INV-13",
+    name: "invariant::plegs-agree",
+    sentence: "Where a case is at rest, a kubelet that lives by events believes of its pods what \
+                   one believes that relists.",
+    source: "kubernetes pkg/kubelet/pleg/evented.go and generic.go of 1.36",
+    requirements: &["R15", "R17", "R20", "R21", "R23"],
+    compares_clocks: true,
+    levels: MUST_MAY,
+    check,
+};
+
+/// A kubelet's channel holds as many events; it is emptied after each relist and event.
+const CHANNEL: usize = 1_000;
+
+/// What one kubelet came to believe of each pod, and since where in the history.
+type Beliefs = BTreeMap<String, Vec<(Seq, Believed)>>;
+
+/// A part of the history in which a kubelet that lives by events cannot know what happens: from the
+/// end of its stream to the relist after it.
+type Deafness = (Seq, Seq);
+
+/// What a belief is made of. Few are ever asked for.
+#[derive(Clone, Debug, Default)]
+struct Believed {
+    status: Option<Arc<PodStatus>>,
+    /// Containers that the status shows, and that are known to be gone.
+    deleted: Shared<BTreeSet<String>>,
+}
+
+/// Each pod of which the two kubelets believe different things, unless a snapshot went back, which
+/// explains it and is told by a rule of its own, or the kubelet itself has forgotten the pod.
+fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    if is_split(history) {
+        // What one subscriber takes from another is told by a rule of its own.
+        return Vec::new();
+    }
+    let relists = relists(history);
+    let relisting = relisting_kubelet(history, &relists);
+    let (evented, deaf) = match evented_kubelet(history, &relists) {
+        Ok(evented) => evented,
+        Err((seq, panic)) => return vec![panicked(rule, history, seq, &panic)],
+    };
+    let pods = history.subjects().iter().filter_map(|subject| {
+        let SubjectKind::Sandbox(spec) = &subject.kind else {
+            return None;
+        };
+        if is_forgotten(history, &spec.uid) {
+            return None;
+        }
+        let pod = Pod {
+            history,
+            subject,
+            spec,
+            relists: &relists,
+            relisting: relisting.get(spec.uid.as_str())?,
+            evented: evented.get(spec.uid.as_str()).map_or(&[], Vec::as_slice),
+            deaf: &deaf,
+        };
+        Some((&spec.uid, pod.disagreements(rule)))
+    });
+    let mut disagreements: Vec<(&PodUid, Vec<Violation>)> =
+        pods.filter(|(_, found)| !found.is_empty()).collect();
+    if !disagreements.is_empty() {
+        let went_back = pods_that_went_back(history);
+        disagreements.retain(|(pod, _)| !went_back.contains(pod));
+    }
+    let told = disagreements.into_iter();
+    told.flat_map(|(_, found)| found).collect()
+}
+
+/// Whether a pod has another sandbox than one that was DELETED: a kubelet forgets all of a pod at
+/// that event, whatever runs in the other, and no runtime can help it.
+fn is_forgotten(history: &CaseHistory, uid: &PodUid) -> bool {
+    let sandboxes = history
+        .subjects()
+        .iter()
+        .filter(|subject| matches!(&subject.kind, SubjectKind::Sandbox(spec) if spec.uid == *uid));
+    let deleted = |subject: &&Subject| {
+        let deleted = subject.first(EventKind::Deleted);
+        deleted.is_some_and(|deleted| history.within_steps(deleted.seq()))
+    };
+    let (gone, left): (Vec<_>, Vec<_>) = sandboxes.partition(deleted);
+    !gone.is_empty() && !left.is_empty()
+}
+
+fn panicked(rule: &Invariant, history: &CaseHistory, at: Seq, panic: &KubeletPanic) -> Violation {
+    let of = |subject: &&Subject| subject.sightings.iter().any(|seen| seen.seq() == at);
+    let subject = history.subjects().iter().find(of);
+    rule.violation(
+        subject.map_or_else(String::new, name_of),
+        "a kubelet takes the event".to_owned(),
+        format!("the kubelet panics: {panic}"),
+        vec![at],
+    )
+}
+
+/// One pod, and what both kubelets came to believe of it.
+struct Pod<'a> {
+    history: &'a CaseHistory,
+    subject: &'a Subject,
+    spec: &'a SandboxSpec,
+    relists: &'a [Relist<'a>],
+    relisting: &'a [(Seq, Believed)],
+    evented: &'a [(Seq, Believed)],
+    deaf: &'a [Deafness],
+}
+
+impl Pod<'_> {
+    /// In what the kubelets disagree at the first place where they do and it is at rest.
+    fn disagreements(&self, rule: &Invariant) -> Vec<Violation> {
+        self.relisting
+            .iter()
+            .enumerate()
+            .find_map(|(place, (ended, relisting))| {
+                let relist = self
+                    .relists
+                    .iter()
+                    .find(|relist| relist.ended.seq == *ended)?;
+                let until = self.at_rest_until(relist, place)?;
+                if self.is_deaf_between(relist.began.seq, until) {
+                    return None;
+                }
+                let relisting = relisting.belief();
+                let evented = self.believed_by_events(relist.began.seq, until);
+                let differences = differences(&relisting, &evented);
+                if differences.is_empty() {
+                    return None;
+                }
+                let mut evidence: Vec<Seq> = self.events().map(Sighting::seq).collect();
+                evidence.extend(relist.evidence());
+                evidence.sort_unstable();
+                let told = |(beliefs, parts): (String, Vec<String>)| {
+                    let expected =
+                        format!("both kubelets believe the same of {}", parts.join(" and "));
+                    rule.violation(name_of(self.subject), expected, beliefs, evidence.clone())
+                };
+                Some(differences.into_iter().map(told).collect())
+            })
+            .unwrap_or_default()
+    }
+
+    /// Until where the pod must be believed to be as a relist shows it; none if it is not at rest.
+    fn at_rest_until(&self, relist: &Relist<'_>, place: usize) -> Option<Seq> {
+        let uid = self.spec.uid.as_str();
+        let mut later = self.relists.iter();
+        let inspected_again =
+            later.any(|later| later.pod == Some(uid) && later.ended.seq > relist.ended.seq);
+        let waited_for = self.history.steps_end() == Some(&StepsEnd::Complete);
+        if relist.pod.is_some() && !inspected_again && waited_for {
+            return Some(Seq(u64::MAX));
+        }
+        let bound = self.history.stretched(limits::EVENT_WAIT);
+        let in_time = |entry: &Entry| entry.at.since(relist.ended.at) <= bound;
+        let past = self
+            .history
+            .entries()
+            .iter()
+            .find(|entry| entry.seq > relist.ended.seq && !in_time(entry))?;
+        if self.history.held_up_before(past.at, bound).is_some() {
+            return None;
+        }
+        let disturbs = |call: &Call| {
+            let ended = call
+                .ended()
+                .is_none_or(|ended| ended.seq > relist.began.seq);
+            self.is_touched_by(call.request()) && call.began().seq < past.seq && ended
+        };
+        let shown = &self.relisting[place].1;
+        let mut later = self.relisting[place..].iter();
+        let changed = later.any(|(seq, later)| *seq < past.seq && later.differs_from(shown));
+        let at_rest = !changed && !self.history.calls().any(disturbs);
+        (at_rest && self.history.within_steps(past.seq)).then_some(past.seq)
+    }
+
+    fn is_deaf_between(&self, from: Seq, until: Seq) -> bool {
+        let mut deaf = self.deaf.iter();
+        deaf.any(|(since, healed)| *since <= until && from < *healed)
+    }
+
+    /// Whether a call may change the pod.
+    fn is_touched_by(&self, request: &Request) -> bool {
+        let is_own = |sandbox: &SandboxId| sandbox.as_str() == self.subject.id.as_str();
+        let holds = |container: &ContainerId| {
+            let mut subjects = self.history.subjects().iter();
+            subjects.any(|subject| match &subject.kind {
+                SubjectKind::Container(spec) => subject.id == *container && is_own(&spec.sandbox),
+                SubjectKind::Sandbox(_) | SubjectKind::Stray => false,
+            })
+        };
+        match request {
+            Request::StopSandbox(sandbox) | Request::RemoveSandbox(sandbox) => is_own(sandbox),
+            Request::CreateContainer(spec) => is_own(&spec.sandbox),
+            Request::StartContainer(container)
+            | Request::StopContainer { container, .. }
+            | Request::RemoveContainer(container) => holds(container),
+            _ => false,
+        }
+    }
+
+    /// What a kubelet believes by events at a place, and comes to believe until another.
+    fn believed_by_events(&self, from: Seq, until: Seq) -> Vec<Belief<'_>> {
+        let later = self.evented.partition_point(|(since, _)| *since <= from);
+        let nothing = (later == 0).then(Belief::new);
+        let in_time = |(since, _): &&(Seq, Believed)| *since <= until;
+        let believed = self.evented[later.saturating_sub(1)..].iter();
+        let believed = believed.take_while(in_time);
+        let believed = believed.map(|(_, believed)| believed.belief());
+        nothing.into_iter().chain(believed).collect()
+    }
+
+    fn events(&self) -> impl Iterator<Item = &Sighting> {
+        let of_pod = |subject: &&Subject| match &subject.kind {
+            SubjectKind::Sandbox(own) => own.uid == self.spec.uid,
+            SubjectKind::Container(own) => own.sandbox_spec.uid == self.spec.uid,
+            SubjectKind::Stray => false,
+        };
+        let subjects = self.history.subjects().iter().filter(of_pod);
+        let events = subjects.flat_map(|subject| &subject.sightings);
+        events.filter(|sighting| self.history.within_steps(sighting.seq()))
+    }
+}
+
+/// A kubelet that has just begun, and its Generic PLEG.
+struct Relisting {
+    kubelet: Kubelet,
+    generic: Generic,
+}
+
+impl Relisting {
+    fn new(features: Features) -> Self {
+        Self {
+            kubelet: Kubelet::new(features, CHANNEL),
+            generic: Generic::new(),
+        }
+    }
+
+    /// Lets the kubelet relist the case's pods.
+    fn relist(&mut self, pods: &BTreeSet<PodUid>, relist: &Relist<'_>, answers: &Answers<'_>) {
+        let at = relist.at();
+        let sandboxes = relist.sandboxes.iter().filter(|listed| {
+            let metadata = listed.metadata.as_ref();
+            metadata.is_some_and(|metadata| pods.contains(&metadata.uid))
+        });
+        let sandboxes: Vec<&SandboxListing> = sandboxes.collect();
+        let containers = relist.containers.iter();
+        let containers =
+            containers.filter(|listed| sandboxes.iter().any(|of| of.id == listed.sandbox));
+        let containers: Vec<&ContainerListing> = containers.collect();
+        let list = list_pods(at, &sandboxes, &containers);
+        match relist.pod {
+            Some(uid) => self.generic.relist_pod(&mut self.kubelet, uid, &list),
+            None => self.generic.relist(&mut self.kubelet, at, &list),
+        }
+        while let Some(wanted) = self.generic.wanted() {
+            let pod = list.pod(wanted.index).expect("it was found in this list");
+            if answers.are_outdated(&pod, relist) {
+                // The case was over before this relist asked.
+                break;
+            }
+            let status = pod_status(&pod, self.kubelet.gate(), at, answers);
+            self.generic
+                .inspected(&mut self.kubelet, status.map(Arc::new));
+        }
+        self.kubelet.channel.drain().for_each(drop);
+    }
+
+    fn believed(&self, uid: &str) -> Option<&Arc<PodStatus>> {
+        self.kubelet.cache.get(uid)?.status()
+    }
+}
+
+/// What a kubelet believes after each relist, as of the relist's end.
+fn relisting_kubelet(history: &CaseHistory, relists: &[Relist<'_>]) -> Beliefs {
+    let mut relisting = Relisting::new(Features::Generic);
+    let mut answers = Answers::default();
+    let mut beliefs = Beliefs::new();
+    let nothing = Shared::<BTreeSet<String>>::default();
+    for relist in relists {
+        answers.take(relist);
+        relisting.relist(history.pods(), relist, &answers);
+        for uid in history.pods() {
+            let is_shown = relist.pod.is_none_or(|pod| pod == uid.as_str());
+            if let Some(status) = relisting.believed(uid.as_str()).filter(|_| is_shown) {
+                let believed = Believed {
+                    status: Some(status.clone()),
+                    deleted: nothing.clone(),
+                };
+                let of_pod = beliefs.entry(uid.to_string()).or_default();
+                of_pod.push((relist.ended.seq, believed));
+            }
+        }
+    }
+    beliefs
+}
+
+/// What a kubelet believes after each event, and after the relist that follows a stream's end, and
+/// where it is deaf.
+fn evented_kubelet(
+    history: &CaseHistory,
+    relists: &[Relist<'_>],
+) -> Result<(Beliefs, Vec<Deafness>), (Seq, KubeletPanic)> {
+    let mut evented = Evented {
+        kubelet: Relisting::new(Features::EventedInUse),
+        listening: None,
+        over: BTreeSet::new(),
+        deaf_since: None,
+        live_since: None,
+        deaf: Vec::new(),
+        deleted: Shared::default(),
+        beliefs: Beliefs::new(),
+    };
+    let mut answers = Answers::default();
+    let mut relists = relists.iter().peekable();
+    for entry in history.entries() {
+        if !history.within_steps(entry.seq) {
+            break;
+        }
+        match &entry.body {
+            Body::Event {
+                subscription,
+                event,
+                ..
+            } => {
+                let heard = evented.hear(entry.seq, *subscription, event);
+                heard.map_err(|panic| (entry.seq, panic))?;
+            }
+            Body::SubscriptionEnded { subscription, .. } => {
+                evented.ended(entry.seq, *subscription);
+            }
+            Body::SubscriptionProven { .. } => evented.live_since = Some(entry.seq),
+            Body::CallEnded { .. } => {
+                while let Some(relist) = relists.next_if(|next| next.ended.seq <= entry.seq) {
+                    answers.take(relist);
+                    if evented.is_healed_by(relist) {
+                        evented.kubelet.relist(history.pods(), relist, &answers);
+                        history
+                            .pods()
+                            .iter()
+                            .for_each(|uid| evented.believe(entry.seq, uid.as_str()));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    let for_good = evented.deaf_since.map(|since| (since, Seq(u64::MAX)));
+    evented.deaf.extend(for_good);
+    Ok((evented.beliefs, evented.deaf))
+}
+
+struct Evented {
+    kubelet: Relisting,
+    listening: Option<SubscriptionId>,
+    /// Streams that were given up: an event that was on its way may still be recorded.
+    over: BTreeSet<SubscriptionId>,
+    /// Where its stream ended, if it has not relisted since.
+    deaf_since: Option<Seq>,
+    /// Where the stream was proven that it has now: what a relist shows that began before is older.
+    live_since: Option<Seq>,
+    deaf: Vec<Deafness>,
+    /// A container's own DELETED leaves the cache as it is, in the real kubelet too.
+    deleted: Shared<BTreeSet<String>>,
+    beliefs: Beliefs,
+}
+
+impl Evented {
+    fn hear(
+        &mut self,
+        seq: Seq,
+        subscription: SubscriptionId,
+        event: &Event,
+    ) -> Result<(), KubeletPanic> {
+        let is_over = self.over.contains(&subscription);
+        if is_over || *self.listening.get_or_insert(subscription) != subscription {
+            return Ok(());
+        }
+        if event.kind == EventKind::Deleted {
+            self.deleted.insert(event.container.to_string());
+        }
+        receive(&mut self.kubelet.kubelet, event)?;
+        self.kubelet.kubelet.channel.drain().for_each(drop);
+        if let Some(uid) = event.pod_uid() {
+            self.believe(seq, uid.as_str());
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, at: Seq, subscription: SubscriptionId) {
+        self.over.insert(subscription);
+        if self
+            .listening
+            .is_none_or(|listening| listening == subscription)
+        {
+            self.listening = None;
+            self.live_since = None;
+            self.deaf_since.get_or_insert(at);
+        }
+    }
+
+    /// Whether this is the relist after a stream's end: it shows what has happened up to where the
+    /// next stream was live.
+    fn is_healed_by(&mut self, relist: &Relist<'_>) -> bool {
+        let is_live = self.live_since.is_some_and(|live| live < relist.began.seq);
+        if relist.pod.is_some() || !is_live {
+            return false;
+        }
+        let since = self.deaf_since.take();
+        let deaf = since.map(|since| (since, relist.began.seq));
+        self.deaf.extend(deaf);
+        since.is_some()
+    }
+
+    fn believe(&mut self, seq: Seq, uid: &str) {
+        let believed = Believed {
+            status: self.kubelet.believed(uid).cloned(),
+            deleted: self.deleted.clone(),
+        };
+        match self.beliefs.get_mut(uid) {
+            Some(of_pod) => of_pod.push((seq, believed)),
+            None => {
+                self.beliefs.insert(uid.to_owned(), vec![(seq, believed)]);
+            }
+        }
+    }
+}
+
+impl Believed {
+    fn belief(&self) -> Belief<'_> {
+        let status = self.status.as_ref();
+        status.map_or_else(Belief::new, |status| belief(status, &self.deleted))
+    }
+
+    fn differs_from(&self, other: &Self) -> bool {
+        let statuses = self.status.as_ref().zip(other.status.as_ref());
+        let is_same = statuses.is_some_and(|(own, other)| Arc::ptr_eq(own, other));
+        !(is_same && self.deleted == other.deleted) && self.belief() != other.belief()
+    }
+}

@@ -1,0 +1,458 @@
+//! Histories in which both kubelets come to believe the same, and their neighbours in which they do
+//! not.
+
+use expect_test::{Expect, expect};
+
+use super::RULE;
+use crate::oracle::rules::testing::check;
+
+/// A container is made in #1 to #5 and started in #6 to #8.
+const STARTED: &str = "pod run; c create; c CREATED; c start; c STARTED";
+
+#[track_caller]
+fn then(script: &str, expect: Expect) {
+    check(&RULE, &format!("{STARTED}; {script}"), expect);
+}
+
+// Where the driver inspects
+
+#[test]
+fn what_the_driver_reads_at_the_end_is_what_events_told() {
+    then("pod inspect c=running; end", expect![""]);
+    then(
+        "c stop; c STOPPED exit=137; pod inspect c=exited:137; end",
+        expect![""],
+    );
+}
+
+#[test]
+fn another_state_or_exit_code_is_a_disagreement() {
+    then(
+        "pod inspect c=exited:137; end",
+        expect![[r#"
+            INV-13 at #5 #8 #9 #16: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+    then(
+        "c stop; c STOPPED exit=1; pod inspect c=exited:137; end",
+        expect![[r#"
+            INV-13 at #5 #8 #11 #12 #19: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events exited 1 Error
+        "#]],
+    );
+}
+
+#[test]
+fn what_events_told_earlier_is_no_longer_believed() {
+    then(
+        "c stop; c STOPPED exit=137; pod inspect c=running; end",
+        expect![[r#"
+            INV-13 at #5 #8 #11 #12 #19: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists running 0, by events exited 137 Error
+        "#]],
+    );
+}
+
+#[test]
+fn what_happens_while_the_driver_inspects_may_be_told_after_it() {
+    then(
+        "pod inspect c=exited:137; c STOPPED exit=137; end",
+        expect![""],
+    );
+}
+
+/// Creations that were given up go on at the same time.
+#[test]
+fn an_event_may_show_more_than_a_relist_found_before() {
+    let made = "d create; e create";
+    then(
+        &format!("{made}; pod inspect c=running d=created; d CREATED stale=e:created; end"),
+        expect![],
+    );
+    then(
+        &format!("{made}; d CREATED stale=e:created; pod inspect c=running d=created; end"),
+        expect![[r#"
+            INV-13 at #5 #8 #13 #14 #23: pod (pod.0.beef): expected both kubelets believe the same of e.0.beef: by relists nothing, by events created 0
+        "#]],
+    );
+}
+
+#[test]
+fn an_inspection_that_was_refused_shows_nothing() {
+    then("pod inspect c=exited:137 unanswered; end", expect![]);
+    then("c stop; pod inspect c=exited:137; end error", expect![""]);
+}
+
+#[test]
+fn what_was_listed_and_is_not_found_is_gone() {
+    then(
+        "pod inspect c=running missing; end",
+        expect![[r#"
+        INV-13 at #5 #8 #9 #16: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists nothing, by events running 0
+    "#]],
+    );
+    then(
+        "pod inspect c=running missing sandbox-missing; end",
+        expect![[r#"
+            INV-13 at #5 #8 #9 #16: pod (pod.0.beef): expected both kubelets believe the same of sandbox pod.0.beef: by relists nothing, by events READY
+            INV-13 at #5 #8 #9 #16: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists nothing, by events running 0
+        "#]],
+    );
+    then(
+        "c remove; c DELETED; pod inspect c=running missing; end",
+        expect![],
+    );
+}
+
+#[test]
+fn what_a_case_asks_at_two_times_is_no_inspection() {
+    let exits = "c stop; c STOPPED exit=137";
+    then(
+        &format!(
+            "pod inspect sandbox; {exits}; pod relist c=exited; pod inspect c=exited:137; end"
+        ),
+        expect![""],
+    );
+    then(
+        &format!("pod inspect sandbox; {exits}; pod relist; end"),
+        expect![""],
+    );
+}
+
+#[test]
+fn only_the_last_inspection_waits_for_events() {
+    let removed = "c remove; c DELETED; pod inspect; end";
+    then(&format!("pod inspect c=exited:137; {removed}"), expect![]);
+    then(
+        "c remove; c DELETED; pod inspect; pod inspect c=exited:137; end",
+        expect![[r#"
+            INV-13 at #5 #8 #11 #18 #25: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events nothing
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_listed_and_not_asked_for_is_no_inspection() {
+    let inspected = "pod inspect c=exited:137";
+    then(
+        &format!("{inspected}; {inspected} unasked; end"),
+        expect![[r#"
+            INV-13 at #5 #8 #9 #16: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+    then(&format!("{inspected} unasked; end"), expect![]);
+}
+
+#[test]
+fn a_relist_that_the_end_of_the_case_cuts_off_shows_nothing() {
+    let cut_off = "run inspect c=exited:137 unasked; pod inspect c=exited:137; end";
+    then(
+        &format!("run inspect c=running; c stop; c STOPPED exit=137; {cut_off}"),
+        expect![],
+    );
+    then(
+        &format!("run inspect c=running; c stop; {cut_off}"),
+        expect![[r#"
+            INV-13 at #5 #8 #25 #32: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+}
+
+#[test]
+fn a_relist_that_the_end_of_the_case_cuts_off_shows_nothing_of_sandboxes() {
+    let exited = "c stop; c STOPPED exit=137; run inspect c=exited:137; pod stop";
+    let cut_off = "run inspect c=exited:137 not-ready unasked sandbox-unasked; \
+                   pod inspect c=exited:137 not-ready; end";
+    then(&format!("{exited}; pod STOPPED; {cut_off}"), expect![]);
+    then(
+        &format!("{exited}; {cut_off}"),
+        expect![[r#"
+        INV-13 at #5 #8 #11 #26 #33: pod (pod.0.beef): expected both kubelets believe the same of sandbox pod.0.beef: by relists NOTREADY, by events READY
+    "#]],
+    );
+}
+
+#[test]
+fn a_container_that_was_deleted_may_stay_in_the_evented_cache() {
+    then(
+        "c stop; c STOPPED exit=1; c remove; c DELETED present exit=1; pod inspect; end",
+        expect![],
+    );
+    then(
+        "c stop; c STOPPED exit=1; pod inspect; end",
+        expect![[r#"
+            INV-13 at #5 #8 #11 #12 #17: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists nothing, by events exited 1 Error
+        "#]],
+    );
+}
+
+#[test]
+fn a_snapshot_that_went_back_is_told_by_its_own_rule() {
+    let exits = "c stop; c STOPPED exit=1; d create; d CREATED exit=0";
+    then(
+        &format!("{exits}; pod inspect c=exited:1 d=created; end"),
+        expect![],
+    );
+    then(
+        &format!("{exits} stale=c:running; pod inspect c=exited:1 d=created; end"),
+        expect![],
+    );
+    then(
+        &format!("{exits} stale=c:exited:2; pod inspect c=exited:1 d=created; end"),
+        expect![[r#"
+            INV-13 at #5 #8 #11 #14 #15 #24: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 1 Error, by events exited 2 Error
+        "#]],
+    );
+}
+
+// Beside the steps
+
+#[test]
+fn a_pod_at_rest_for_as_long_as_events_may_take_is_judged_amid_the_steps() {
+    then(
+        "run inspect c=exited:137; pass 11s; c stop; end",
+        expect![[r#"
+            INV-13 at #5 #8 #9 #16: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+    then("run inspect c=running; pass 11s; c stop; end", expect![""]);
+}
+
+#[test]
+fn a_pod_that_is_not_at_rest_is_not_judged_amid_the_steps() {
+    then("run inspect c=exited:137; pass 9s; c stop; end", expect![]);
+    then(
+        "c stop begins; run inspect c=exited:137; pass 11s; c stop returns; end",
+        expect![],
+    );
+    then(
+        "run inspect c=created; pass 5s; run inspect c=exited:1; pass 6s; c stop; end",
+        expect![""],
+    );
+    then(
+        "run inspect c=exited:137; pass 9s; c STOPPED exit=137; pass 2s; c stop; end",
+        expect![""],
+    );
+}
+
+#[test]
+fn events_need_not_be_read_while_the_suite_itself_is_held_up() {
+    let exits = "run inspect c=exited:137; pass 11s";
+    then(
+        &format!("{exits}; held-up 2s; c stop; end error"),
+        expect![],
+    );
+    then(
+        &format!("{exits}; held-up 900ms; c stop; end error"),
+        expect![[r#"
+            INV-13 at #5 #8 #9 #16: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+}
+
+#[test]
+fn whatever_may_change_a_pod_disturbs_its_rest() {
+    let shown = "run inspect c=exited:137";
+    then(
+        &format!("pod stop begins; {shown}; pass 11s; pod stop returns; end"),
+        expect![],
+    );
+    then(
+        &format!("{shown}; d create; d CREATED; pass 11s; c stop; end"),
+        expect![],
+    );
+}
+
+#[test]
+fn a_later_inspection_that_shows_the_same_does_not_disturb() {
+    let shown = "inspect c=exited:137";
+    then(
+        &format!("run {shown}; pass 5s; pod {shown}; pass 6s; c stop; end error"),
+        expect![[r#"
+            INV-13 at #5 #8 #9 #16: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_done_to_another_pod_does_not_disturb() {
+    then(
+        "pod2 run; run inspect c=exited:137; d create in=pod2; d start; d stop; pod2 stop; \
+         pass 11s; c stop; end",
+        expect![[r#"
+            INV-13 at #5 #8 #11 #18: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+}
+
+// A stream that ended
+
+#[test]
+fn a_kubelet_relists_after_a_stream_that_ended() {
+    let stopped = "resubscribe; proven; c stop";
+    then(
+        &format!("{stopped}; run inspect c=exited:137; pod inspect c=exited:137; end"),
+        expect![],
+    );
+    then(
+        "resubscribe; proven; run inspect c=running; c stop; pod inspect c=exited:137; end",
+        expect![[r#"
+            INV-13 at #5 #8 #22 #29: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+}
+
+#[test]
+fn a_relist_that_began_before_its_stream_ended_is_not_the_one_after_it() {
+    let stopped = "c stop; run inspect c=exited:137; pod inspect c=exited:137; end";
+    then(
+        &format!("run inspect c=running resubscribe; proven; {stopped}"),
+        expect![],
+    );
+    then(
+        &format!("resubscribe; proven; run inspect c=running; {stopped}"),
+        expect![[r#"
+            INV-13 at #5 #8 #30 #37: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+}
+
+#[test]
+fn a_relist_without_a_stream_is_not_the_one_after_it() {
+    let stopped = "c stop; subscribe; proven; pod inspect c=exited:137; end";
+    then(
+        &format!("unsubscribe; run inspect c=running; {stopped}"),
+        expect![],
+    );
+    then(
+        &format!("unsubscribe; subscribe; proven; run inspect c=running; {stopped}"),
+        expect![[r#"
+            INV-13 at #5 #8 #24 #31: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+}
+
+#[test]
+fn what_happens_while_no_stream_is_live_is_not_judged() {
+    let exits = "run inspect c=running; pass 2s; run inspect c=exited:137; pass 11s; c stop";
+    for away in ["stream ends UNAVAILABLE", "stream ends", "unsubscribe"] {
+        then(&format!("{away}; {exits}; end error"), expect![]);
+        then(&format!("{away}; subscribe; {exits}; end error"), expect![]);
+        // It ended before all events that the rest gives time for.
+        let rest = "run inspect c=exited:137; pass 5s";
+        then(
+            &format!("{rest}; {away}; pass 6s; c stop; end error"),
+            expect![],
+        );
+    }
+    then(
+        &format!("stream ends UNAVAILABLE; subscribe; proven; {exits}; end error"),
+        expect![[r#"
+            INV-13 at #5 #8 #20 #27: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+    // What exits by itself makes no call.
+    then(
+        "stream ends UNAVAILABLE; subscribe; proven; pod inspect c=exited:137; end",
+        expect![],
+    );
+}
+
+#[test]
+fn a_late_event_of_a_stream_that_was_given_up_is_not_listened_to() {
+    let late = "resubscribe; c TYPE=9 on=0; c stop; c STOPPED exit=137 on=1";
+    then(&format!("{late}; pod inspect c=exited:137; end"), expect![]);
+}
+
+#[test]
+fn another_stream_beside_it_tells_a_kubelet_nothing() {
+    then(
+        "c stop; c STOPPED exit=137 on=7; pod inspect c=exited:137; end",
+        expect![[r#"
+            INV-13 at #5 #8 #11 #12 #19: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+}
+
+// What PodSandboxStatus tells of containers
+
+/// What exits while no stream is open, and what a relist then tells of it.
+#[track_caller]
+fn relisted(told: &str, expect: Expect) {
+    then(
+        &format!("resubscribe; proven; c stop; run inspect {told}; pod inspect c=exited:137; end"),
+        expect,
+    );
+}
+
+#[test]
+fn a_relist_is_as_new_as_the_sandboxs_status_says() {
+    relisted("c=exited:137 read=+0s", expect![]);
+    relisted("c=exited:137 read=-5ms", expect![]);
+    relisted(
+        "c=exited:137 read=-1h",
+        expect![[r#"
+            INV-13 at #5 #8 #22 #29: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+    relisted("c=exited:137 read=0", expect![]);
+}
+
+#[test]
+fn a_relist_of_the_future_keeps_events_out() {
+    let stopped = |read: &str, expect| {
+        let relist = format!("resubscribe; proven; run inspect c=running read={read}");
+        then(
+            &format!("{relist}; c stop; c STOPPED exit=137; pod inspect c=exited:137; end"),
+            expect,
+        );
+    };
+    stopped("+0s", expect![]);
+    stopped(
+        "+1h",
+        expect![[r#"
+            INV-13 at #5 #8 #22 #23 #30: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+}
+
+#[test]
+fn containers_are_those_of_the_sandboxs_status_if_it_tells_when_they_were_read() {
+    relisted(
+        "c=exited:137 read=+0s reported=c:running",
+        expect![[r#"
+            INV-13 at #5 #8 #22 #29: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+    relisted(
+        "c=exited:137 read=+0s reported=none",
+        expect![[r#"
+            INV-13 at #5 #8 #22 #29: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events nothing
+        "#]],
+    );
+    relisted("c=exited:137 read=0 reported=c:running", expect![]);
+}
+
+#[test]
+fn a_kubelet_that_relists_alone_does_not_look_at_them() {
+    then(
+        "pod inspect c=running read=-1h reported=c:exited; end",
+        expect![],
+    );
+}
+
+// Where a pod has two sandboxes
+
+#[test]
+fn no_kubelet_keeps_a_pod_of_which_a_sandbox_is_deleted() {
+    let made_again = "pod-b run again=pod; pod-b STARTED";
+    then(
+        &format!("{made_again}; pod-b inspect d=running; end"),
+        expect![[r#"
+            INV-13 at #5 #8 #11 #12 #19: pod (pod.0.beef): expected both kubelets believe the same of d.0.beef: by relists running 0, by events nothing
+            INV-13 at #5 #8 #11 #12 #19: pod-b (pod-b.0.beef): expected both kubelets believe the same of d.0.beef: by relists running 0, by events nothing
+        "#]],
+    );
+    then(
+        &format!("{made_again}; pod DELETED; pod-b inspect d=running; end"),
+        expect![""],
+    );
+}

@@ -1,0 +1,248 @@
+//! INV-18: an event's sandbox status is that of its own sandbox, in the right state.
+
+use std::collections::BTreeMap;
+
+use crate::history::{
+    CaseHistory, EventKind, Request, SandboxSpec, SandboxState, SandboxStatus, Seq, Sighting,
+    Subject, SubjectKind,
+};
+use crate::oracle::invariants::{Invariant, MUST_SHOULD};
+use crate::outcome::Violation;
+
+/// The rule and where it comes from.
+pub(in crate::oracle) const RULE: Invariant = Invariant {
+    id: "INV-18",
+    name: "invariant::sandbox-as-asked-for",
+    sentence: "Every event tells its own sandbox, by the id and the names of RunPodSandbox: READY \
+                   until it is stopped, and NOTREADY from its STOPPED on.",
+    source: "CRI api.proto, PodSandboxStatus; kubelet evented.go, getPodIPs and GeneratePodStatus",
+    requirements: &["R13", "C9"],
+    compares_clocks: true,
+    levels: MUST_SHOULD,
+    check,
+};
+
+/// When a sandbox's state is known.
+#[derive(Default)]
+struct Life<'a> {
+    /// Where the first call began that ends it.
+    ending: Option<Seq>,
+    stopped: Option<&'a Sighting>,
+}
+
+fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let lives = lives(history);
+    rule.on_each_event(history, |subject, sighting| {
+        let (own, spec) = match &subject.kind {
+            SubjectKind::Sandbox(spec) => (subject.id.as_str(), spec),
+            SubjectKind::Container(spec) => (spec.sandbox.as_str(), &spec.sandbox_spec),
+            SubjectKind::Stray => return None,
+        };
+        let told = sighting.event().sandbox.as_ref()?;
+        let other = other_sandbox(told, own, spec);
+        other
+            .or_else(|| {
+                let wanted = lives.get(own)?.state_in(subject, sighting)?;
+                (told.state != wanted).then(|| (wanted.to_string(), told.state.to_string()))
+            })
+            .map(|(expected, actual)| {
+                let kind = sighting.event().kind;
+                (format!("the sandbox {expected} in {kind}"), actual)
+            })
+    })
+}
+
+/// In what a status is another sandbox's than that which was run so.
+fn other_sandbox(told: &SandboxStatus, own: &str, spec: &SandboxSpec) -> Option<(String, String)> {
+    let metadata = told.metadata.as_ref()?;
+    if metadata.uid != spec.uid {
+        // Told by a rule of its own.
+        return None;
+    }
+    let fields = [
+        ("id", own, told.id.as_str()),
+        ("name", &spec.name, &metadata.name),
+        ("namespace", &spec.namespace, &metadata.namespace),
+    ];
+    let mut differing = fields.iter().filter(|(_, wanted, told)| wanted != told);
+    let text = differing.next();
+    let text = text.map(|(field, wanted, told)| (*field, (*wanted).to_owned(), (*told).to_owned()));
+    let (field, wanted, told) = text.or_else(|| {
+        let (wanted, told) = (spec.attempt, metadata.attempt);
+        (wanted != told).then(|| ("attempt", wanted.to_string(), told.to_string()))
+    })?;
+    Some((
+        format!("with the {field} `{wanted}`"),
+        format!("the {field} `{told}`"),
+    ))
+}
+
+fn lives(history: &CaseHistory) -> BTreeMap<&str, Life<'_>> {
+    let mut lives = BTreeMap::<&str, Life<'_>>::new();
+    for subject in history.subjects() {
+        if let SubjectKind::Sandbox(_) = subject.kind {
+            let stopped = subject.first(EventKind::Stopped);
+            let life = Life {
+                ending: None,
+                stopped,
+            };
+            lives.insert(subject.id.as_str(), life);
+        }
+    }
+    for call in history.calls() {
+        if let Request::StopSandbox(id) | Request::RemoveSandbox(id) = call.request()
+            && let Some(life) = lives.get_mut(id.as_str())
+        {
+            life.ending.get_or_insert(call.began().seq);
+        }
+    }
+    lives
+}
+
+impl Life<'_> {
+    /// The state that an event must show; none where the sandbox is being made or stopped. A
+    /// snapshot is not older than its event, so that one made after STOPPED knows of it.
+    fn state_in(&self, subject: &Subject, sighting: &Sighting) -> Option<SandboxState> {
+        let (seq, event) = (sighting.seq(), sighting.event());
+        let is_own = matches!(subject.kind, SubjectKind::Sandbox(_));
+        let ends = is_own && matches!(event.kind, EventKind::Stopped | EventKind::Deleted);
+        let after_stopped = self.stopped.is_some_and(|stopped| {
+            stopped.seq() < seq && stopped.event().created_at <= event.created_at
+        });
+        if ends || after_stopped {
+            return Some(SandboxState::NotReady);
+        }
+        // It may have ended by itself, and be told so later.
+        let ended_by_itself = self
+            .stopped
+            .is_some_and(|stopped| self.ending.is_none_or(|ending| stopped.seq() < ending));
+        let is_made = is_own && event.kind == EventKind::Created;
+        let in_life = self.ending.is_none_or(|ending| seq < ending);
+        (in_life && !is_made && !ended_by_itself).then_some(SandboxState::Ready)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::RULE;
+    use crate::oracle::rules::testing::check;
+
+    /// After a container has been made in a pod.
+    #[track_caller]
+    fn then(script: &str, expect: Expect) {
+        check(
+            &RULE,
+            &format!("pod run; pod STARTED; c create; c CREATED; {script}"),
+            expect,
+        );
+    }
+
+    #[test]
+    fn the_sandbox_is_that_which_was_run() {
+        then("c STARTED", expect![]);
+        then(
+            "c STARTED sandbox=other",
+            expect![[r#"
+        INV-18 at #7: c (c.0.beef): expected the sandbox with the id `pod.0.beef` in STARTED: the id `other.0.beef`
+    "#]],
+        );
+        then(
+            "c STARTED pod-name=other",
+            expect![[r#"
+        INV-18 at #7: c (c.0.beef): expected the sandbox with the name `` in STARTED: the name `other`
+    "#]],
+        );
+        then(
+            "pod2 run; c STARTED sandbox=pod2",
+            expect![[r#"
+        INV-18 at #9: c (c.0.beef): expected the sandbox with the id `pod.0.beef` in STARTED: the id `pod2.0.beef`
+    "#]],
+        );
+        then(
+            "pod STOPPED sandbox=other",
+            expect![[r#"
+        INV-18 at #7: pod (pod.0.beef): expected the sandbox with the id `pod.0.beef` in STOPPED: the id `other.0.beef`
+    "#]],
+        );
+    }
+
+    #[test]
+    fn another_uid_or_none_is_told_by_its_own_rule() {
+        then("c STARTED uid=x pod-name=other", expect![]);
+        then("c STARTED no-sandbox", expect![]);
+        then("c STARTED no-metadata", expect![]);
+    }
+
+    #[test]
+    fn a_sandbox_is_ready_until_it_is_stopped() {
+        then(
+            "c STARTED not-ready",
+            expect![[r#"
+        INV-18 at #7: c (c.0.beef): expected the sandbox READY in STARTED: NOTREADY
+    "#]],
+        );
+        then(
+            "c STARTED not-ready; pod stop",
+            expect![[r#"
+        INV-18 at #7: c (c.0.beef): expected the sandbox READY in STARTED: NOTREADY
+    "#]],
+        );
+        then(
+            "pod stop begins; c STOPPED not-ready; pod stop returns",
+            expect![],
+        );
+        then("pod stop; c STOPPED", expect![]);
+        then("pod remove begins; c STOPPED not-ready", expect![]);
+    }
+
+    #[test]
+    fn a_sandbox_that_is_being_made_need_not_be_ready() {
+        check(
+            &RULE,
+            "pod run begins; pod CREATED not-ready; pod run returns",
+            expect![],
+        );
+        check(
+            &RULE,
+            "pod run begins; pod STARTED not-ready; pod run returns",
+            expect![[r#"
+            INV-18 at #2: pod (pod.0.beef): expected the sandbox READY in STARTED: NOTREADY
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_sandbox_that_has_stopped_is_not_ready() {
+        then(
+            "pod stop; pod STOPPED ready",
+            expect![[r#"
+        INV-18 at #9: pod (pod.0.beef): expected the sandbox NOTREADY in STOPPED: READY
+    "#]],
+        );
+        then(
+            "pod stop; pod STOPPED; c STOPPED ready",
+            expect![[r#"
+        INV-18 at #10: c (c.0.beef): expected the sandbox NOTREADY in STOPPED: READY
+    "#]],
+        );
+        then("pod stop; pod STOPPED; c STOPPED ready at=-2ms", expect![]);
+        then(
+            "pod stop; pod STOPPED; pod remove; c DELETED; pod DELETED",
+            expect![],
+        );
+        then(
+            "pod stop; pod STOPPED; pod remove; pod DELETED ready",
+            expect![[r#"
+            INV-18 at #12: pod (pod.0.beef): expected the sandbox NOTREADY in DELETED: READY
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_sandbox_may_end_by_itself() {
+        then("c STARTED not-ready; pod STOPPED; c STOPPED", expect![]);
+        then("c STARTED not-ready; pod STOPPED; pod stop", expect![]);
+    }
+}

@@ -1,0 +1,195 @@
+//! INV-15: a snapshot has all containers of its sandbox.
+
+use std::collections::BTreeMap;
+
+use crate::history::{CaseHistory, ContainerId, EventKind, Sighting, Subject, SubjectKind};
+use crate::oracle::index::{by_sandbox, removals};
+use crate::oracle::invariants::{Invariant, MUST_MAY};
+use crate::oracle::name_of;
+use crate::outcome::Violation;
+
+/// The rule and where it comes from.
+pub(in crate::oracle) const RULE: Invariant = Invariant {
+    id: "INV-15",
+    name: "invariant::siblings-in-the-snapshot",
+    sentence: "The snapshot of an event shows every container of its sandbox that an earlier event \
+                   was about, until its removal begins.",
+    source: "kubelet evented.go, GeneratePodStatus: what is not there is gone; kubernetes#121003",
+    requirements: &["R15"],
+    compares_clocks: true,
+    levels: MUST_MAY,
+    check,
+};
+
+/// A container that is known to be there.
+struct Known<'a> {
+    subject: &'a Subject,
+    /// The first event about it.
+    by: &'a Sighting,
+}
+
+/// Each container that is missing from the snapshot of a sibling's event. By its own event a
+/// container exists, and no snapshot is older than its event: one that was made after that shows
+/// the container, unless it is being removed.
+fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let removals = removals(history);
+    let mut found = BTreeMap::<&ContainerId, Violation>::new();
+    for events in by_sandbox(history).into_values() {
+        let mut known = BTreeMap::<&ContainerId, Known<'_>>::new();
+        for (subject, sighting) in events {
+            let event = sighting.event();
+            known.retain(|id, _| {
+                removals
+                    .get(*id)
+                    .is_none_or(|began| sighting.seq() < *began)
+            });
+            for (id, sibling) in &known {
+                let shown = event.containers.iter().any(|status| status.id == **id);
+                let later = sibling.by.event().created_at <= event.created_at;
+                if **id != subject.id && later && !shown {
+                    let broken = || missing(rule, sibling, subject, sighting);
+                    found.entry(*id).or_insert_with(broken);
+                }
+            }
+            if matches!(subject.kind, SubjectKind::Container(_)) && event.kind != EventKind::Deleted
+            {
+                let by = sighting;
+                known.entry(&subject.id).or_insert(Known { subject, by });
+            }
+        }
+    }
+    found.into_values().collect()
+}
+
+fn missing(
+    rule: &Invariant,
+    sibling: &Known<'_>,
+    subject: &Subject,
+    sighting: &Sighting,
+) -> Violation {
+    let event = sighting.event();
+    rule.violation(
+        name_of(sibling.subject),
+        format!(
+            "a status of it among the {} in {} of {}",
+            event.containers.len(),
+            event.kind,
+            subject.label()
+        ),
+        "it is missing".to_owned(),
+        vec![sibling.by.seq(), sighting.seq()],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::RULE;
+    use crate::oracle::rules::testing::check;
+
+    /// After two containers have been made.
+    #[track_caller]
+    fn then(script: &str, expect: Expect) {
+        check(
+            &RULE,
+            &format!("pod run; c create; c CREATED; d create; d CREATED; {script}"),
+            expect,
+        );
+    }
+
+    #[test]
+    fn siblings_are_shown() {
+        then("d STARTED", expect![]);
+        then(
+            "d STARTED without=c",
+            expect![[r#"
+            INV-15 at #5 #9: c (c.0.beef): expected a status of it among the 1 in STARTED of d: it is missing
+        "#]],
+        );
+        then(
+            "pod STOPPED without=c without=d",
+            expect![[r#"
+            INV-15 at #5 #9: c (c.0.beef): expected a status of it among the 1 in STOPPED of pod: it is missing
+        "#]],
+        );
+        then("pod2 run; e create; e CREATED without=c", expect![]);
+    }
+
+    #[test]
+    fn each_is_told_once() {
+        then(
+            "d STARTED without=c; d STOPPED without=c",
+            expect![[r#"
+            INV-15 at #5 #9: c (c.0.beef): expected a status of it among the 1 in STARTED of d: it is missing
+        "#]],
+        );
+    }
+
+    #[test]
+    fn what_is_being_removed_may_be_gone() {
+        then(
+            "c remove begins; d STARTED without=c; c remove returns",
+            expect![],
+        );
+        then(
+            "d STARTED without=c; c remove",
+            expect![[r#"
+            INV-15 at #5 #9: c (c.0.beef): expected a status of it among the 1 in STARTED of d: it is missing
+        "#]],
+        );
+        then(
+            "pod remove begins; d STARTED without=c; pod remove returns",
+            expect![],
+        );
+        then("c DELETED; d STARTED", expect![]);
+    }
+
+    #[test]
+    fn a_failed_start_may_leave_nothing() {
+        then("c start fails; d STARTED without=c", expect![]);
+        then(
+            "c start begins; d STARTED without=c; c start fails returns",
+            expect![],
+        );
+        then(
+            "c start; d STARTED without=c",
+            expect![[r#"
+            INV-15 at #5 #11: c (c.0.beef): expected a status of it among the 1 in STARTED of d: it is missing
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_snapshot_need_not_be_newer_than_its_event() {
+        then("d STARTED without=c at=-6ms", expect![]);
+        then(
+            "d STARTED without=c at=-2ms",
+            expect![[r#"
+            INV-15 at #5 #9: c (c.0.beef): expected a status of it among the 1 in STARTED of d: it is missing
+        "#]],
+        );
+        check(
+            &RULE,
+            "pod run; c create; d create; d CREATED; c CREATED",
+            expect![],
+        );
+    }
+
+    #[test]
+    fn streams_are_judged_each_by_itself() {
+        then("d STARTED without=c on=7", expect![]);
+    }
+
+    #[test]
+    fn what_is_removed_by_the_beginning_of_its_id_is_removed() {
+        then("c remove prefix; d STARTED without=c", expect![]);
+        // Two ids begin so, and the runtime can have removed neither.
+        then(
+            "c.0 create; c.0 CREATED; c remove prefix; d STARTED without=c",
+            expect![[r#"
+            INV-15 at #5 #14: c (c.0.beef): expected a status of it among the 2 in STARTED of d: it is missing
+        "#]],
+        );
+    }
+}

@@ -1,0 +1,267 @@
+//! INV-09: no snapshot shows an earlier state than one before it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::history::{
+    CaseHistory, ContainerId, ContainerState, EventKind, PodUid, Sighting, SubscriptionId,
+};
+use crate::oracle::invariants::{Invariant, MUST_MAY};
+use crate::oracle::name_of;
+use crate::outcome::Violation;
+
+/// The rule and where it comes from.
+pub(in crate::oracle) const RULE: Invariant = Invariant {
+    id: "INV-09",
+    name: "invariant::snapshots-never-go-back",
+    sentence: "No event shows a container in an earlier state than an event of its pod has shown \
+                   before.",
+    source: "KEP-3386, Timestamp of the Pod Status; kubelet 1.26 to 1.36 keeps the last one",
+    requirements: &["R21"],
+    compares_clocks: true,
+    levels: MUST_MAY,
+    check,
+};
+
+/// How far a container has come, as an event shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Progress {
+    Created,
+    Running,
+    Exited,
+    Deleted,
+}
+
+/// A container that went back: what was shown of it, and what an event showed later.
+type StepBack<'a> = [(Progress, &'a Sighting); 2];
+
+/// Each container that a later event shows in an earlier state.
+fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let steps = steps_back(history);
+    let mut told = BTreeSet::new();
+    let steps = steps.filter(|(_, container, _)| told.insert(*container));
+    steps
+        .map(|(_, container, step)| broken(rule, history, container, step))
+        .collect()
+}
+
+/// The pods of which an event has shown an earlier state than one before it.
+pub(in crate::oracle) fn pods_that_went_back(history: &CaseHistory) -> BTreeSet<&PodUid> {
+    steps_back(history).map(|(pod, ..)| pod).collect()
+}
+
+fn steps_back(
+    history: &CaseHistory,
+) -> impl Iterator<Item = (&PodUid, &ContainerId, StepBack<'_>)> {
+    let pods = by_pod(history).into_iter();
+    pods.flat_map(|((pod, _), events)| {
+        let steps = steps_back_of(&events).into_iter();
+        steps.map(move |(container, step)| (pod, container, step))
+    })
+}
+
+/// As in a kubelet up to 1.36, an event does not count whose `created_at` is older than what was
+/// told of the pod before.
+fn steps_back_of<'a>(events: &[&'a Sighting]) -> Vec<(&'a ContainerId, StepBack<'a>)> {
+    let mut told_ns = i64::MIN;
+    let mut told: BTreeMap<&ContainerId, Progress> = BTreeMap::new();
+    let mut shown: BTreeMap<&ContainerId, (Progress, &Sighting)> = BTreeMap::new();
+    let mut steps = Vec::new();
+    for &sighting in events {
+        let event = sighting.event();
+        let says = said(event.kind);
+        let before = told.get(&event.container).copied().unwrap_or(says);
+        told.insert(&event.container, before.max(says));
+        // Other rules tell of an event out of order, and of one that shows less than it says.
+        let explained = |progress: Progress| says < before || progress < says;
+        if event.created_at.0 < told_ns {
+            continue;
+        }
+        told_ns = event.created_at.0;
+        for (container, progress) in shows(sighting) {
+            let earlier = shown.get(container).copied();
+            match earlier.filter(|(before, _)| *before > progress) {
+                None => {
+                    shown.insert(container, (progress, sighting));
+                }
+                Some(_) if *container == event.container && explained(progress) => {}
+                Some(earlier) => steps.push((container, [earlier, (progress, sighting)])),
+            }
+        }
+    }
+    steps
+}
+
+/// The events of each pod on each stream, in order of arrival.
+fn by_pod(history: &CaseHistory) -> BTreeMap<(&PodUid, SubscriptionId), Vec<&Sighting>> {
+    let sightings = history
+        .subjects()
+        .iter()
+        .flat_map(|subject| &subject.sightings);
+    let mut pods = BTreeMap::<_, Vec<_>>::new();
+    for sighting in sightings {
+        if let Some(uid) = sighting.event().pod_uid() {
+            let of_pod = pods.entry((uid, sighting.subscription())).or_default();
+            of_pod.push(sighting);
+        }
+    }
+    for events in pods.values_mut() {
+        events.sort_by_key(|sighting| sighting.seq());
+    }
+    pods
+}
+
+/// What an event tells of each container of its pod. Its own one's end is told by its type.
+fn shows(sighting: &Sighting) -> impl Iterator<Item = (&ContainerId, Progress)> {
+    let event = sighting.event();
+    let deleted =
+        (event.kind == EventKind::Deleted).then_some((&event.container, Progress::Deleted));
+    let others = event.containers.iter().filter_map(move |status| {
+        if event.kind == EventKind::Deleted && status.id == event.container {
+            return None;
+        }
+        let progress = match status.state {
+            ContainerState::Created => Progress::Created,
+            ContainerState::Running => Progress::Running,
+            ContainerState::Exited => Progress::Exited,
+            ContainerState::Unknown(_) => return None,
+        };
+        Some((&status.id, progress))
+    });
+    deleted.into_iter().chain(others)
+}
+
+/// How far a container has come at least of which there is such an event.
+fn said(event: EventKind) -> Progress {
+    match event {
+        EventKind::Created | EventKind::Unknown(_) => Progress::Created,
+        EventKind::Started => Progress::Running,
+        EventKind::Stopped => Progress::Exited,
+        EventKind::Deleted => Progress::Deleted,
+    }
+}
+
+fn broken(
+    rule: &Invariant,
+    history: &CaseHistory,
+    container: &ContainerId,
+    [(before, earlier), (after, later)]: StepBack<'_>,
+) -> Violation {
+    let mut subjects = history.subjects().iter();
+    let subject = subjects.find(|subject| subject.id == *container);
+    let mut evidence = vec![earlier.seq(), later.seq()];
+    evidence.sort_unstable();
+    rule.violation(
+        subject.map_or_else(|| container.to_string(), name_of),
+        format!("{} or later in the snapshots that follow", word(before)),
+        format!("{} after {}", word(after), word(before)),
+        evidence,
+    )
+}
+
+fn word(progress: Progress) -> &'static str {
+    match progress {
+        Progress::Created => "CREATED",
+        Progress::Running => "RUNNING",
+        Progress::Exited => "EXITED",
+        Progress::Deleted => "deleted",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use crate::oracle::rules::testing::check_all;
+
+    /// As [`check`], after `d` has seen its sibling `c` exit in #10.
+    #[track_caller]
+    fn beside(script: &str, expect: Expect) {
+        let two = "pod run; c create; c CREATED; d create; d CREATED; c STARTED; c STOPPED";
+        check_all(&format!("{two}; {script}"), expect);
+    }
+
+    #[test]
+    fn a_sibling_that_runs_again_went_back() {
+        beside(
+            "d STARTED stale=c:running",
+            expect![[r#"
+        INV-09 at #10 #11: c (c.0.beef): expected EXITED or later in the snapshots that follow: RUNNING after EXITED
+    "#]],
+        );
+        beside("d STARTED", expect![]);
+    }
+
+    #[test]
+    fn a_sibling_that_was_deleted_stays_away() {
+        beside(
+            "c DELETED; d STARTED stale=c:exited",
+            expect![[r#"
+        INV-09 at #11 #12: c (c.0.beef): expected deleted or later in the snapshots that follow: EXITED after deleted
+    "#]],
+        );
+        beside("c DELETED; c create; c CREATED; d STARTED", expect![]);
+    }
+
+    #[test]
+    fn the_snapshot_of_a_deletion_shows_siblings_too() {
+        beside(
+            "d STARTED; c DELETED stale=d:created",
+            expect![[r#"
+        INV-09 at #11 #12: d (d.0.beef): expected RUNNING or later in the snapshots that follow: CREATED after RUNNING
+    "#]],
+        );
+        beside("d STARTED; c DELETED", expect![]);
+    }
+
+    #[test]
+    fn an_event_that_a_kubelet_drops_for_its_age_may_show_an_earlier_state() {
+        beside(
+            "d STARTED stale=c:running at=-1500us",
+            expect![[r#"
+            INV-23 at #10 #11: pod (pod.0.beef): expected STARTED of d, which came after STOPPED of c, to be made after it, too, and not 500000 ns before: its created_at is earlier
+        "#]],
+        );
+        beside(
+            "d STARTED stale=c:running at=-1ms",
+            expect![[r#"
+        INV-09 at #10 #11: c (c.0.beef): expected EXITED or later in the snapshots that follow: RUNNING after EXITED
+    "#]],
+        );
+    }
+
+    #[test]
+    fn a_repeated_event_that_goes_back_is_told_as_both() {
+        check_all(
+            "pod run; c create; c CREATED; c STARTED state=exited; c STARTED",
+            expect![[r#"
+            INV-02 at #6 #7: c (c.0.beef): expected one STARTED event: STARTED again after 1ms
+            INV-09 at #6 #7: c (c.0.beef): expected EXITED or later in the snapshots that follow: RUNNING after EXITED
+        "#]],
+        );
+    }
+
+    #[test]
+    fn an_event_that_shows_less_than_it_says_is_told_by_its_own_rule() {
+        check_all(
+            "pod run; c create; c CREATED; d create; d CREATED stale=c:running; \
+         c STARTED state=created",
+            expect![[r#"
+            INV-08 at #9: c (c.0.beef): expected RUNNING or EXITED in STARTED: CREATED in STARTED
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_container_goes_back_in_its_own_event_too() {
+        check_all(
+            "pod run; c create; c CREATED state=exited; c STARTED",
+            expect![[r#"
+            INV-09 at #5 #6: c (c.0.beef): expected EXITED or later in the snapshots that follow: RUNNING after EXITED
+        "#]],
+        );
+        check_all(
+            "pod run; c create; c CREATED state=exited; c STARTED state=exited",
+            expect![],
+        );
+    }
+}

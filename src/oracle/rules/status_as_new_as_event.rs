@@ -1,0 +1,115 @@
+//! INV-08: an event's status of its own container is as new as the event.
+
+use crate::history::{CaseHistory, ContainerState, EventKind};
+use crate::oracle::invariants::{Invariant, MUST_MAY};
+use crate::outcome::Violation;
+
+/// The rule and where it comes from.
+pub(in crate::oracle) const RULE: Invariant = Invariant {
+    id: "INV-08",
+    name: "invariant::status-not-older-than-its-event",
+    sentence: "In an event, the status of its own container is not older than the event says, \
+                   and is absent from DELETED.",
+    source: "kubelet evented.go, GeneratePodStatus",
+    requirements: &["R17"],
+    compares_clocks: false,
+    levels: MUST_MAY,
+    check,
+};
+
+fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    rule.on_each_event(history, |_, sighting| {
+        let event = sighting.event();
+        let status = event.own_status()?;
+        let expected = match (event.kind, status.state) {
+            (EventKind::Deleted, _) => "no status of it in DELETED",
+            (EventKind::Stopped, ContainerState::Exited)
+            | (EventKind::Started, ContainerState::Running | ContainerState::Exited)
+            | (
+                EventKind::Created,
+                ContainerState::Created | ContainerState::Running | ContainerState::Exited,
+            )
+            | (EventKind::Unknown(_), _) => return None,
+            (EventKind::Stopped, _) => "EXITED in STOPPED",
+            (EventKind::Started, _) => "RUNNING or EXITED in STARTED",
+            (EventKind::Created, _) => "CREATED, RUNNING or EXITED in CREATED",
+        };
+        Some((
+            expected.to_owned(),
+            format!("{} in {}", status.state, event.kind),
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::oracle::rules::testing::{after_create, check_all};
+
+    #[test]
+    fn stopped_with_a_running_container_is_too_old() {
+        after_create(
+            "c STOPPED state=running",
+            expect![[r#"
+        INV-08 at #6: c (c.0.beef): expected EXITED in STOPPED: RUNNING in STOPPED
+    "#]],
+        );
+    }
+
+    #[test]
+    fn started_with_a_created_container_is_too_old() {
+        after_create(
+            "c STARTED state=created",
+            expect![[r#"
+        INV-08 at #6: c (c.0.beef): expected RUNNING or EXITED in STARTED: CREATED in STARTED
+    "#]],
+        );
+    }
+
+    #[test]
+    fn started_with_an_exited_container_is_newer_and_accepted() {
+        after_create("c STARTED state=exited", expect![]);
+    }
+
+    #[test]
+    fn created_with_an_exited_container_is_newer_and_accepted() {
+        check_all("pod run; c create; c CREATED state=exited", expect![]);
+    }
+
+    #[test]
+    fn created_with_an_unknown_state_is_told() {
+        check_all(
+            "pod run; c create; c CREATED state=unknown",
+            expect![[r#"
+        INV-08 at #5: c (c.0.beef): expected CREATED, RUNNING or EXITED in CREATED: UNKNOWN(3) in CREATED
+    "#]],
+        );
+    }
+
+    #[test]
+    fn deleted_that_still_shows_the_container_is_told() {
+        after_create(
+            "c STOPPED; c DELETED present",
+            expect![[r#"
+        INV-08 at #7: c (c.0.beef): expected no status of it in DELETED: EXITED in DELETED
+    "#]],
+        );
+    }
+
+    #[test]
+    fn deleted_that_shows_another_container_is_accepted() {
+        after_create("d create; d CREATED; c STOPPED; c DELETED", expect![]);
+    }
+
+    #[test]
+    fn a_snapshot_without_its_own_container_is_not_too_old() {
+        after_create(
+            "c STARTED missing",
+            expect![[r#"
+            INV-14 at #6: c (c.0.beef): expected one status of it among the 0 in STARTED: it is missing from STARTED
+            INV-24 at #6: c (c.0.beef): expected a container in STARTED, as one is there: the snapshot of STARTED is empty
+        "#]],
+        );
+    }
+}

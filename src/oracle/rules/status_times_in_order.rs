@@ -1,0 +1,237 @@
+//! INV-17: the times of a container status are set and in order.
+
+use std::time::Duration;
+
+use crate::history::{CaseHistory, ContainerState, ContainerStatus, EventKind, Sighting};
+use crate::oracle::clocks::TICK_NS;
+use crate::oracle::index::started;
+use crate::oracle::invariants::{Invariant, MUST_SHOULD};
+use crate::outcome::Violation;
+
+/// The rule and where it comes from.
+pub(in crate::oracle) const RULE: Invariant = Invariant {
+    id: "INV-17",
+    name: "invariant::times-in-order",
+    sentence: "In an event, created_at, started_at and finished_at of a status are set as its \
+                   state demands, in this order, and neither was it started after its STARTED was made nor \
+                   finished after its STOPPED was.",
+    source: "CRI api.proto, ContainerStatus; kubelet toKubeContainerStatus",
+    requirements: &["R16", "R17", "C7"],
+    compares_clocks: true,
+    levels: MUST_SHOULD,
+    check,
+};
+
+const HOUR_NS: u64 = 3_600 * 1_000_000_000;
+
+fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let started = started(history);
+    rule.on_each_event(history, |_, sighting| {
+        let event = sighting.event();
+        event.containers.iter().find_map(|status| {
+            let started = started.contains(&status.id);
+            let (expected, actual) = wrong_times(status, started, sighting)?;
+            let of_whom = if status.id == event.container {
+                String::new()
+            } else {
+                format!(", of {}", status.id)
+            };
+            let kind = event.kind;
+            Some((format!("{expected} in {kind}{of_whom}"), actual))
+        })
+    })
+}
+
+fn wrong_times(
+    status: &ContainerStatus,
+    was_started: bool,
+    sighting: &Sighting,
+) -> Option<(String, String)> {
+    let event = sighting.event();
+    let has_exited = status.state == ContainerState::Exited;
+    let runs = status.state == ContainerState::Running;
+    let (created, started) = (status.created_at.0, status.started_at.0);
+    let finished = status.finished_at.0;
+    if started == 0 && (runs || has_exited && was_started) {
+        let actual = format!("none, of what is {}", status.state);
+        return Some(("started_at".to_owned(), actual));
+    }
+    if finished == 0 && has_exited {
+        let actual = format!("none, of what is {}", status.state);
+        return Some(("finished_at".to_owned(), actual));
+    }
+    let is_own = |kind| event.kind == kind && status.id == event.container;
+    let made = ("the event's created_at", Some(event.created_at.0));
+    let created = ("created_at", Some(created));
+    let started = ("started_at", (runs || has_exited).then_some(started));
+    let finished = ("finished_at", has_exited.then_some(finished));
+    let nothing = ("", None);
+    // A container can have exited before its STARTED is made. What is not of this hour is no time
+    // in nanoseconds, of which another rule tells.
+    let of_now = status.started_at.0.abs_diff(event.created_at.0) < HOUR_NS;
+    let made_first = if is_own(EventKind::Started) && of_now {
+        made
+    } else {
+        nothing
+    };
+    let made_last = if is_own(EventKind::Stopped) {
+        made
+    } else {
+        nothing
+    };
+    let orders = [
+        [created, started, finished, made_last],
+        [started, made_first, nothing, nothing],
+    ];
+    orders.iter().find_map(|times| disorder(times))
+}
+
+/// The first of these times that is set and later than the next one that is. What is not set is
+/// told elsewhere.
+fn disorder(times: &[(&str, Option<i64>)]) -> Option<(String, String)> {
+    let set = times
+        .iter()
+        .filter_map(|(name, time)| Some((name, time.filter(|time| *time != 0)?)));
+    let mut pairs = set.clone().zip(set.skip(1));
+    pairs.find_map(|((before, earlier), (after, later))| {
+        (later.saturating_add(TICK_NS) < earlier).then(|| {
+            let early = Duration::from_nanos(earlier.abs_diff(later));
+            let expected = format!("{before} not {early:?} after {after}");
+            (expected, format!("{before} after {after}"))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::RULE;
+    use crate::oracle::rules::testing::check;
+
+    /// After a container has been made and started.
+    #[track_caller]
+    fn timed(script: &str, expect: Expect) {
+        let made = "pod run; c create; c CREATED; c start";
+        check(&RULE, &format!("{made}; {script}"), expect);
+    }
+
+    #[test]
+    fn what_runs_or_has_exited_was_started() {
+        timed("c STARTED", expect![]);
+        timed(
+            "c STARTED started=0",
+            expect![[r#"
+        INV-17 at #8: c (c.0.beef): expected started_at in STARTED: none, of what is RUNNING
+    "#]],
+        );
+        timed(
+            "c STOPPED started=0",
+            expect![[r#"
+        INV-17 at #8: c (c.0.beef): expected started_at in STOPPED: none, of what is EXITED
+    "#]],
+        );
+        timed("c STARTED state=created started=0", expect![]);
+    }
+
+    #[test]
+    fn what_has_exited_is_finished() {
+        timed("c STOPPED", expect![]);
+        timed(
+            "c STOPPED finished=0",
+            expect![[r#"
+        INV-17 at #8: c (c.0.beef): expected finished_at in STOPPED: none, of what is EXITED
+    "#]],
+        );
+        timed(
+            "c STARTED state=exited finished=0",
+            expect![[r#"
+        INV-17 at #8: c (c.0.beef): expected finished_at in STARTED: none, of what is EXITED
+    "#]],
+        );
+        timed("c STARTED finished=0", expect![]);
+    }
+
+    #[test]
+    fn what_was_never_started_has_no_such_time() {
+        let made = "pod run; c create; c CREATED";
+        let unstarted = |script: &str, expect| check(&RULE, &format!("{made}; {script}"), expect);
+        unstarted("c start fails; c STOPPED started=0", expect![]);
+        unstarted("c stop; c STOPPED started=0", expect![]);
+        unstarted(
+            "c start fails; c STOPPED started=0 finished=0",
+            expect![[r#"
+        INV-17 at #8: c (c.0.beef): expected finished_at in STOPPED: none, of what is EXITED
+    "#]],
+        );
+    }
+
+    #[test]
+    fn times_are_in_order() {
+        timed(
+            "c STARTED started=-11ms",
+            expect![[r#"
+            INV-17 at #8: c (c.0.beef): expected created_at not 10.999999ms after started_at in STARTED: created_at after started_at
+        "#]],
+        );
+        timed("c STARTED started=-10000001ns", expect![]);
+        timed(
+            "c STOPPED started=+11ms",
+            expect![[r#"
+            INV-17 at #8: c (c.0.beef): expected started_at not 10.999999ms after finished_at in STOPPED: started_at after finished_at
+        "#]],
+        );
+        timed("c STOPPED started=+9ms", expect![]);
+        timed(
+            "c STOPPED finished=-11ms",
+            expect![[r#"
+            INV-17 at #8: c (c.0.beef): expected started_at not 10.999999ms after finished_at in STOPPED: started_at after finished_at
+        "#]],
+        );
+    }
+
+    #[test]
+    fn an_exit_is_told_after_it_has_happened() {
+        timed(
+            "c STOPPED at=-60ms",
+            expect![[r#"
+            INV-17 at #8: c (c.0.beef): expected finished_at not 51.000002ms after the event's created_at in STOPPED: finished_at after the event's created_at
+        "#]],
+        );
+        timed("c STOPPED at=-10ms", expect![]);
+        timed("c STARTED state=exited finished=+60ms", expect![]);
+    }
+
+    #[test]
+    fn siblings_have_times_too() {
+        timed(
+            "c STARTED started=0; d create; d CREATED",
+            expect![[r#"
+            INV-17 at #8: c (c.0.beef): expected started_at in STARTED: none, of what is RUNNING
+            INV-17 at #11: d (d.0.beef): expected started_at in CREATED, of c.0.beef: none, of what is RUNNING
+        "#]],
+        );
+        timed("c STARTED; d create; d CREATED", expect![]);
+    }
+
+    #[test]
+    fn started_is_not_made_before_the_start() {
+        timed("c STARTED", expect![]);
+        timed("c STARTED started=+300ms at=+295ms", expect![]);
+        timed(
+            "c STARTED started=+300ms at=+200ms",
+            expect![[r#"
+            INV-17 at #8: c (c.0.beef): expected started_at not 91.000001ms after the event's created_at in STARTED: started_at after the event's created_at
+        "#]],
+        );
+        timed(
+            "d create; d CREATED; c STARTED started=+300ms at=+400ms; d STARTED at=+200ms",
+            expect![],
+        );
+        timed("c CREATED state=running started=+300ms", expect![]);
+        timed(
+            "c STARTED state=exited started=+300ms finished=+500ms at=+400ms",
+            expect![],
+        );
+    }
+}

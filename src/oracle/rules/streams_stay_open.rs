@@ -1,0 +1,233 @@
+//! INV-21: a runtime ends no event stream while it runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::history::{
+    Body, CallFault, CallId, CaseHistory, Entry, Seq, StatusCode, StreamEnd, SubscriptionId,
+};
+use crate::limits;
+use crate::oracle::invariants::{Invariant, MUST_MUST};
+use crate::oracle::streams::{goes_on, unasked};
+use crate::outcome::Violation;
+
+/// The rule and where it comes from.
+pub(in crate::oracle) const RULE: Invariant = Invariant {
+    id: "INV-21",
+    name: "invariant::streams-stay-open",
+    sentence: "A runtime ends no event stream while it runs.",
+    source: "kubelet 1.26 to 1.36, evented.go: each end is one of five attempts, then no events; \
+                 kubernetes#129827",
+    requirements: &["R1"],
+    compares_clocks: false,
+    levels: MUST_MUST,
+    check,
+};
+
+/// Each stream that the runtime ended and went on. That it stopped itself shows in calls that fail
+/// with UNAVAILABLE.
+fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let own = history
+        .entries()
+        .iter()
+        .filter_map(|entry| match &entry.body {
+            Body::SubscriptionEnded { subscription, end } => Some((*subscription, &**entry, end)),
+            _ => None,
+        });
+    let observed = history.observed().filter(|observed| {
+        let observer = observed.observer();
+        // One that asks for its end gets it, and one that does not read may.
+        observer.deadline.is_none() && !observer.stalls
+    });
+    let observed = observed.filter_map(|observed| {
+        let (entry, end) = observed.ended()?;
+        Some((observed.id(), entry, end))
+    });
+    let ends = own
+        .chain(observed)
+        .filter_map(|(subscription, entry, end)| {
+            let actual = unasked(end)?;
+            let alive = goes_on(history, entry)?;
+            Some(broken(rule, subscription, &actual, [entry.seq, alive.seq]))
+        });
+    ends.collect()
+}
+
+/// What a runtime answered after it had ended streams: over the whole run, for a case may have
+/// nothing to ask after that.
+#[derive(Debug, Default)]
+pub(in crate::oracle) struct Ends {
+    /// Streams that may end: they ask for it, or do not read.
+    excused: BTreeSet<SubscriptionId>,
+    open: Vec<Ended>,
+    proven: Vec<(Ended, Seq)>,
+    /// The calls that began after the first of those that are open.
+    asked: BTreeMap<CallId, Seq>,
+}
+
+#[derive(Clone, Debug)]
+struct Ended {
+    stream: SubscriptionId,
+    seq: Seq,
+    actual: String,
+}
+
+impl Ends {
+    /// Takes in the next entry of the run.
+    pub(in crate::oracle) fn push(&mut self, entry: &Entry) {
+        match &entry.body {
+            Body::SubscriptionOpened {
+                subscription,
+                observer: Some(observer),
+            } if observer.deadline.is_some() || observer.stalls => {
+                self.excused.insert(*subscription);
+            }
+            Body::SubscriptionEnded { subscription, end } => {
+                let actual = unasked(end).filter(|_| !is_of_connection(end));
+                let has_room = self.open.len() + self.proven.len() < limits::RUN_CONTAINERS;
+                if let Some(actual) = actual
+                    && !self.excused.remove(subscription)
+                    && has_room
+                {
+                    let (stream, seq) = (*subscription, entry.seq);
+                    self.open.push(Ended {
+                        stream,
+                        seq,
+                        actual,
+                    });
+                }
+            }
+            Body::CallBegan { call, .. } if !self.open.is_empty() => {
+                self.asked.insert(*call, entry.seq);
+            }
+            Body::CallEnded { call, result } => {
+                if let Some(began) = self.asked.remove(call) {
+                    self.answered(began, entry.seq, result.as_ref().map(|_| ()));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn answered(&mut self, began: Seq, ended: Seq, result: Result<(), &CallFault>) {
+        let (before, after): (Vec<_>, Vec<_>) =
+            self.open.drain(..).partition(|open| open.seq < began);
+        self.open = after;
+        match result {
+            Ok(()) => {
+                let proven = before.into_iter().map(|open| (open, ended));
+                self.proven.extend(proven);
+            }
+            Err(fault) if fault.code == StatusCode::UNAVAILABLE => {}
+            Err(_) => self.open.extend(before),
+        }
+        if self.open.is_empty() {
+            self.asked.clear();
+        }
+    }
+
+    /// Each stream that a runtime has ended and gone on, unless that has been told.
+    pub(in crate::oracle) fn violations(
+        &self,
+        rule: &Invariant,
+        told: &[Violation],
+    ) -> Vec<Violation> {
+        let is_new = |(ended, _): &&(Ended, Seq)| {
+            let same =
+                |told: &Violation| told.rule == rule.id && told.evidence.contains(&ended.seq);
+            !told.iter().any(same)
+        };
+        let new = self.proven.iter().filter(is_new);
+        new.map(|(ended, alive)| broken(rule, ended.stream, &ended.actual, [ended.seq, *alive]))
+            .collect()
+    }
+}
+
+/// Whether it may be the connection that has ended, as when the runtime restarts.
+fn is_of_connection(end: &StreamEnd) -> bool {
+    matches!(end, StreamEnd::Failed(fault) if fault.code == StatusCode::UNAVAILABLE)
+}
+
+fn broken(rule: &Invariant, stream: SubscriptionId, actual: &str, evidence: [Seq; 2]) -> Violation {
+    rule.violation(
+        format!("stream {}", stream.0),
+        "a stream that stays open as long as the runtime runs".to_owned(),
+        actual.to_owned(),
+        evidence.to_vec(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::RULE;
+    use crate::oracle::rules::testing::{after_create, check};
+
+    /// What is told of a subscription that ends before a call that succeeds.
+    #[track_caller]
+    fn subscription_ends(subscription: &str, expect: Expect) {
+        let script = format!("observe 7 {subscription} proven; observe 7 ends=8; pod run");
+        check(&RULE, &script, expect);
+    }
+
+    #[test]
+    fn a_subscription_of_a_case_stays_open() {
+        subscription_ends(
+            "as=b",
+            expect![[r#"
+        INV-21 at #3 #5: stream 7: expected a stream that stays open as long as the runtime runs: it ended with RESOURCE_EXHAUSTED
+    "#]],
+        );
+    }
+
+    #[test]
+    fn one_that_asks_for_its_end_or_does_not_read_may_end() {
+        subscription_ends("as=b deadline=3s", expect![]);
+        subscription_ends("as=b stalls", expect![]);
+    }
+
+    #[test]
+    fn a_runtime_that_ends_a_stream_and_answers_on_is_told() {
+        after_create(
+            "stream ends; c start; end",
+            expect![[r#"
+        INV-21 at #6 #8: stream 0: expected a stream that stays open as long as the runtime runs: the runtime ended it with OK
+    "#]],
+        );
+        after_create("stream ends UNAVAILABLE; c start fails; end", expect![]);
+        after_create(
+            "stream ends UNAVAILABLE; end; pod stop",
+            expect![[r#"
+        INV-21 at #6 #9: stream 0: expected a stream that stays open as long as the runtime runs: it ended with UNAVAILABLE
+    "#]],
+        );
+    }
+
+    #[test]
+    fn a_runtime_that_is_gone_ends_its_streams() {
+        after_create(
+            "stream ends UNAVAILABLE; c start fails; pod stop; end",
+            expect![],
+        );
+        after_create(
+            "c start begins; stream ends UNAVAILABLE; c start returns fails; pod stop; end",
+            expect![],
+        );
+        after_create("stream ends UNAVAILABLE; end", expect![]);
+    }
+
+    #[test]
+    fn a_runtime_that_refuses_a_call_is_there() {
+        after_create(
+            "stream ends; c start refused; pod stop; end",
+            expect![[r#"
+        INV-21 at #6 #10: stream 0: expected a stream that stays open as long as the runtime runs: the runtime ended it with OK
+    "#]],
+        );
+    }
+
+    #[test]
+    fn a_stream_that_we_gave_up_is_no_end() {
+        after_create("resubscribe; c start; c STARTED; end", expect![]);
+    }
+}

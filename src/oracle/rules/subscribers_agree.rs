@@ -1,0 +1,158 @@
+//! INV-12: all subscribers get the same events in the same order.
+
+use crate::history::{CaseHistory, StepsEnd};
+use crate::oracle::expectations::held_up_at_the_end;
+use crate::oracle::invariants::{Invariant, OBSERVERS};
+use crate::oracle::subscribers::difference;
+use crate::outcome::Violation;
+
+/// The rule and where it comes from.
+pub(in crate::oracle) const RULE: Invariant = Invariant {
+    id: "INV-12",
+    name: "invariant::all-subscribers-see-the-same",
+    sentence: "Of each container, all subscribers that listen and read see the same events in \
+                   the same order.",
+    source: "containerd#7318 (subscribers took events from each other); R3 of the kubelet",
+    requirements: &["R3"],
+    compares_clocks: true,
+    levels: OBSERVERS,
+    check,
+};
+
+/// Each subscription of the case that did not see, of some container, what the others saw.
+fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+    let is_unread = held_up_at_the_end(history).is_some();
+    let complete = history.steps_end() == Some(&StepsEnd::Complete) && !is_unread;
+    let differing = history.observed().filter_map(|observed| {
+        let found = difference(history, observed)?;
+        (complete || !found.is_open)
+            .then(|| rule.violation(found.subject, found.expected, found.actual, found.evidence))
+    });
+    differing.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use crate::oracle::invariants::invariants;
+    use crate::oracle::script::{history, render};
+
+    /// What the rule says of a script in which there is a live observer from the beginning.
+    #[track_caller]
+    fn with_observer(script: &str, expect: Expect) {
+        let history = history(&format!(
+            "pod run; observe 7 as=b proven; c create begins; {script}"
+        ));
+        let found = invariants(&history);
+        let told = render(found.iter().filter(|found| found.rule == "INV-12"));
+        expect.assert_eq(if told.is_empty() { "holds" } else { &told });
+    }
+
+    #[test]
+    fn all_subscribers_see_the_same() {
+        with_observer(
+            "c CREATED at=last; c CREATED on=7 at=last; c create returns; end",
+            expect!["holds"],
+        );
+    }
+
+    #[test]
+    fn one_subscriber_misses_an_event() {
+        with_observer(
+            "c CREATED at=last; c create returns; pass 1s; end",
+            expect![[r#"
+        INV-12 at #3 #4 #6: c (c.0.beef) on b, stream 7: expected CREATED on b, too: it has not come
+    "#]],
+        );
+    }
+
+    #[test]
+    fn one_subscriber_gets_what_the_others_do_not() {
+        with_observer(
+            "c CREATED on=7 at=last; c create returns; pass 1s; end",
+            expect![[r#"
+        INV-12 at #3 #4 #6: c (c.0.beef) on b, stream 7: expected CREATED of b on the stream of all cases, too: it has not come
+    "#]],
+        );
+    }
+
+    #[test]
+    fn what_came_on_one_stream_at_the_end_is_under_way_on_another() {
+        with_observer("c CREATED at=last; c create returns; end", expect!["holds"]);
+        with_observer(
+            "c CREATED on=7 at=last; c create returns; end",
+            expect!["holds"],
+        );
+    }
+
+    #[test]
+    fn what_is_overtaken_by_a_later_event_is_no_longer_under_way() {
+        with_observer(
+            "c CREATED at=last; d create; d CREATED on=7 at=last; c create returns; end",
+            expect![[r#"
+            INV-12 at #3 #4 #6: c (c.0.beef) on b, stream 7: expected CREATED on b, too: it has not come
+        "#]],
+        );
+    }
+
+    #[test]
+    fn one_subscriber_sees_another_order() {
+        with_observer(
+            "c CREATED at=last; c STARTED at=last; c STARTED on=7 at=last; c CREATED on=7 at=last; \
+         c create returns; end",
+            expect![[r#"
+            INV-12 at #3 #4 #8: c (c.0.beef) on b, stream 7: expected STARTED on b in the same place as on other streams: it came in another one
+        "#]],
+        );
+    }
+
+    #[test]
+    fn what_came_in_another_place_is_told_while_the_steps_go_on() {
+        with_observer(
+            "c CREATED at=last; c STARTED at=last; c STARTED on=7 at=last; c CREATED on=7 at=last; \
+         c create returns",
+            expect![[r#"
+            INV-12 at #3 #4 #8: c (c.0.beef) on b, stream 7: expected STARTED on b in the same place as on other streams: it came in another one
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_stream_of_all_cases_that_ended_lacks_what_came_meanwhile() {
+        with_observer(
+            "unsubscribe; c CREATED on=7 at=last; subscribe; c create returns; end",
+            expect!["holds"],
+        );
+    }
+
+    #[test]
+    fn who_has_left_misses_nothing_that_comes_later() {
+        with_observer(
+            "c CREATED at=last; c CREATED on=7 at=last; observe 7 cancelled; c STARTED at=last; \
+         c create returns; end",
+            expect!["holds"],
+        );
+    }
+
+    #[test]
+    fn who_has_left_misses_what_came_before_its_last() {
+        with_observer(
+            "c CREATED at=last; c STARTED at=last; c STARTED on=7 at=last; observe 7 cancelled; \
+         c create returns",
+            expect![[r#"
+            INV-12 at #3 #4 #6: c (c.0.beef) on b, stream 7: expected CREATED on b, too: it has not come
+        "#]],
+        );
+    }
+
+    #[test]
+    fn what_was_before_the_subscription_was_live_is_not_missed() {
+        with_observer("c CREATED at=-1s; c create returns; end", expect!["holds"]);
+    }
+
+    #[test]
+    fn while_the_steps_go_on_it_may_still_come() {
+        with_observer("c CREATED at=last; c create returns", expect!["holds"]);
+    }
+}

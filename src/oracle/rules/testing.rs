@@ -1,0 +1,36 @@
+//! How a rule is tested: by the violations that it finds in the history of a script.
+
+use expect_test::{Expect, expect};
+
+use crate::oracle::invariants::{Invariant, invariants};
+use crate::oracle::script::{history, render};
+
+/// Compares the violations of one rule in a script's history with the expected ones.
+#[track_caller]
+pub(super) fn check(rule: &Invariant, script: &str, expect: Expect) {
+    let found = invariants(&history(script));
+    expect.assert_eq(&render(found.iter().filter(|found| found.rule == rule.id)));
+}
+
+/// Compares the violations of all rules in a script's history with the expected ones.
+#[track_caller]
+pub(super) fn check_all(script: &str, expect: Expect) {
+    expect.assert_eq(&render(&invariants(&history(script))));
+}
+
+/// As [`check_all`], after a container has been created in #1 to #5.
+#[track_caller]
+pub(super) fn after_create(script: &str, expect: Expect) {
+    check_all(&format!("pod run; c create; c CREATED; {script}"), expect);
+}
+
+#[test]
+fn one_violation_of_each_rule_is_told_for_a_subject() {
+    after_create(
+        "c TYPE=7; c TYPE=8; c STARTED no-sandbox; c STOPPED no-sandbox",
+        expect![[r#"
+        INV-03 at #6: c (c.0.beef): expected a type from 0 to 3: type 7
+        INV-06 at #8: c (c.0.beef): expected pod_sandbox_status with the UID `uid-of-pod`: no pod_sandbox_status in STARTED
+    "#]],
+    );
+}

@@ -1,0 +1,194 @@
+//! What the subscribers of a case got, compared with the stream of all cases.
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use super::name_of;
+use crate::history::{
+    Body, CaseHistory, Entry, EventKind, Observed, RuntimeNanos, Seq, Sighting, StreamEnd, Subject,
+};
+
+/// How much later than on one stream an event may come on another. One that is younger when the
+/// steps are over is not missed.
+const UNDER_WAY: Duration = Duration::from_secs(1);
+
+/// An event that came on one stream and not, or in another place, on another.
+#[derive(Clone, Debug)]
+pub(super) struct Difference {
+    /// Which container's, and on which subscription.
+    pub(super) subject: String,
+    pub(super) expected: String,
+    pub(super) actual: String,
+    pub(super) evidence: Vec<Seq>,
+    /// Whether it may still come.
+    pub(super) is_open: bool,
+}
+
+/// Whether a subscription of the case got an event that the stream of all cases did not, as where
+/// subscribers take events from each other.
+pub(super) fn is_split(history: &CaseHistory) -> bool {
+    let misses = |observed: &Observed| {
+        let theirs = observed.events();
+        let missed = |seen: Sighting| {
+            let subjects = history.subjects().iter();
+            let mut of = subjects.filter(|subject| subject.id == seen.event().container);
+            of.any(|subject| !has(&subject.sightings, &seen))
+        };
+        theirs
+            .filter(|seen| history.within_steps(seen.seq()))
+            .any(missed)
+    };
+    history.observed().any(misses)
+}
+
+/// Whether a subscription of the case got such an event of the subject.
+pub(super) fn is_on_other_stream(
+    history: &CaseHistory,
+    subject: &Subject,
+    kind: EventKind,
+) -> bool {
+    let tells = |seen: Sighting| seen.event().kind == kind && seen.event().container == subject.id;
+    history
+        .observed()
+        .any(|observed| observed.events().any(tells))
+}
+
+/// The first difference between what a subscription saw since it was live and what the stream of
+/// all cases saw.
+pub(super) fn difference(history: &CaseHistory, observed: &Observed) -> Option<Difference> {
+    let compared = Compared {
+        history,
+        observed,
+        proven: observed.proven()?,
+    };
+    history.subjects().iter().find_map(|subject| {
+        compared
+            .unlike(subject)
+            .map(|found| compared.describe(subject, found))
+    })
+}
+
+struct Compared<'a> {
+    history: &'a CaseHistory,
+    observed: &'a Observed,
+    /// From where on it is live.
+    proven: &'a Entry,
+}
+
+enum Unlike {
+    Missed(Sighting),
+    Alone(Sighting),
+    Displaced(Sighting),
+}
+
+impl Compared<'_> {
+    fn unlike(&self, subject: &Subject) -> Option<Unlike> {
+        let within = |seen: &Sighting| self.history.within_steps(seen.seq());
+        let own = subject
+            .sightings
+            .iter()
+            .filter(|seen| within(seen))
+            .cloned();
+        let own: Vec<Sighting> = own.collect();
+        let theirs = self.observed.events();
+        let theirs = theirs.filter(|seen| seen.event().container == subject.id && within(seen));
+        let theirs: Vec<Sighting> = theirs.collect();
+        let is_live = |seen: &&Sighting| {
+            seen.seq() > self.proven.seq && seen.event().created_at.0 >= self.proven.at.realtime_ns
+        };
+        let until = if self.ended_in_steps().is_some() {
+            // What came after its end it need not have seen.
+            let last = own.iter().rposition(|seen| has(&theirs, seen));
+            last.unwrap_or(0)
+        } else {
+            own.len()
+        };
+        let passed = |seen: &&Sighting| {
+            self.is_old(seen) || self.observed.events().any(|later| later.seq() > seen.seq())
+        };
+        let needed = own[..until].iter().filter(is_live);
+        let mut needed = needed.filter(passed);
+        if let Some(missed) = needed.find(|seen| !has(&theirs, seen)) {
+            return Some(Unlike::Missed(missed.clone()));
+        }
+        let mut live = theirs.iter().filter(is_live);
+        if let Some(alone) = live
+            .find(|seen| self.is_old(seen) && !has(&own, seen))
+            .filter(|_| self.listened())
+        {
+            return Some(Unlike::Alone(alone.clone()));
+        }
+        let own = own.iter().filter(|seen| has(&theirs, seen)).map(identity);
+        let common = theirs.iter().filter(|seen| has(&subject.sightings, seen));
+        let mut pairs = own.zip(common);
+        let displaced = pairs.find(|(own, seen)| *own != identity(seen));
+        displaced.map(|(_, seen)| Unlike::Displaced(seen.clone()))
+    }
+
+    fn describe(&self, subject: &Subject, unlike: Unlike) -> Difference {
+        const ABSENT: &str = "it has not come";
+        let by = &self.observed.observer().binding;
+        let (seen, expected, actual) = match unlike {
+            Unlike::Missed(seen) => {
+                let kind = seen.event().kind;
+                (seen, format!("{kind} on {by}, too"), ABSENT)
+            }
+            Unlike::Alone(seen) => {
+                let kind = seen.event().kind;
+                let expected = format!("{kind} of {by} on the stream of all cases, too");
+                (seen, expected, ABSENT)
+            }
+            Unlike::Displaced(seen) => {
+                let kind = seen.event().kind;
+                let expected = format!("{kind} on {by} in the same place as on other streams");
+                (seen, expected, "it came in another one")
+            }
+        };
+        let mut evidence = vec![self.observed.opened().seq, seen.seq()];
+        evidence.extend(self.observed.proven().map(|proven| proven.seq));
+        evidence.sort_unstable();
+        Difference {
+            subject: format!(
+                "{} on {by}, stream {}",
+                name_of(subject),
+                self.observed.id()
+            ),
+            expected,
+            actual: actual.to_owned(),
+            evidence,
+            is_open: actual == ABSENT && self.ended_in_steps().is_none(),
+        }
+    }
+
+    /// Whether an event came so early that it is no longer under way to anybody.
+    fn is_old(&self, seen: &Sighting) -> bool {
+        let ended = self.history.steps_ended_at();
+        ended.is_none_or(|ended| ended.since(seen.at()) >= UNDER_WAY)
+    }
+
+    fn ended_in_steps(&self) -> Option<&StreamEnd> {
+        let (ended, end) = self.observed.ended()?;
+        self.history.within_steps(ended.seq).then_some(end)
+    }
+
+    /// Whether the stream of all cases was open all the time.
+    fn listened(&self) -> bool {
+        let mut entries = self.history.entries().iter();
+        !entries.any(|entry| {
+            let ended = matches!(entry.body, Body::SubscriptionEnded { .. });
+            ended && self.history.within_steps(entry.seq)
+        })
+    }
+}
+
+/// What makes an event the same on two streams.
+fn identity(seen: &Sighting) -> (EventKind, RuntimeNanos) {
+    (seen.event().kind, seen.event().created_at)
+}
+
+fn has(sightings: &[Sighting], wanted: &Sighting) -> bool {
+    let mut sightings = sightings.iter();
+    sightings.any(|seen| identity(seen) == identity(wanted))
+}
