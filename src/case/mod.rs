@@ -2,7 +2,8 @@
 //!
 //! A case names intent, never polling, sleeping or retrying. [`Case`] is what a case means,
 //! [`load`] reads them; [`parse()`] tells all that is wrong with one. Pure, apart from `load`,
-//! which reads files. `cases/README.md` teaches the vocabulary by example.
+//! which reads files. `cases/README.md` teaches how a case is written, and
+//! `cases/REFERENCE.md`, which is generated from the types here, lists the vocabulary.
 
 mod beside;
 mod claim;

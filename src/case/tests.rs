@@ -299,54 +299,6 @@ fn the_example_of_the_readme_is_right() {
     assert_eq!(case.map(|case| case.steps.len()), Ok(3));
 }
 
-/// The code at the beginning of each row of a section's table.
-fn rows(section: &str) -> Vec<&str> {
-    let text = include_str!("../../cases/README.md");
-    let (_, rest) = text.split_once(section).expect("it has the section");
-    let section = rest.split("\n## ").next().unwrap_or_default();
-    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
-    rows.filter_map(|row| row.split('`').next()).collect()
-}
-
-/// A case with one more step, workload or check than it needs.
-#[track_caller]
-fn check_case_with(step: &str, workload: &str, check: &str) {
-    let text = format!(
-        "id: ORD-01\ntitle: A claim.\nwhy: Someone is harmed.\nsources: [the CRI]\n\
-         levels: {{cache: must, hint: may}}\n\
-         needs: [memory-limit, host-pid, handlers, clock-steps, outside-cri, \
-         faulty-handler, runtime-restart]\n\
-         exclusive: true\nsteps:\n  \
-         - sandbox: {{as: pod}}\n  - create: {{as: c, in: pod, workload: {{exit: {{code: 0}}}}}}\n  \
-         - create: {{as: d, in: pod, memory-mib: 16, workload: {workload}}}\n  \
-         - stop: {{container: c, grace: 0s}}\n  - subscribe: {{as: b}}\n  - {step}\nexpect:\n  - {check}\n"
-    );
-    parse(Path::new("order/row.yaml"), &text)
-        .map_err(rendered)
-        .unwrap_or_else(|found| panic!("{found}"));
-}
-
-#[test]
-fn the_vocabulary_of_the_readme_is_right() {
-    let (step, workload, check) = (
-        "relist: {sandbox: pod}",
-        "obey",
-        "never: {of: c, event: deleted}",
-    );
-    let (steps, workloads, checks) = (rows("## Steps"), rows("## Workloads"), rows("## Expect"));
-    assert_eq!((steps.len(), workloads.len(), checks.len()), (35, 14, 35));
-    for words in steps {
-        let step = words.replace("as: ", "as: another-").replace('…', step);
-        check_case_with(&step, workload, check);
-    }
-    for workload in workloads {
-        check_case_with(step, workload, check);
-    }
-    for check in checks {
-        check_case_with(step, workload, check);
-    }
-}
-
 #[test]
 fn the_cases_on_disk_are_those_that_are_embedded() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
