@@ -152,7 +152,7 @@ impl Session {
         command.is_none().then(|| {
             "no call of the CRI makes such a container: give a command that does by --outside-cri, \
              such as 'ctr --namespace beside run --rm --null-io IMAGE outsider COMMAND'; \
-             cases/README.md tells more"
+             src/run/README.md says more"
                 .to_owned()
         })
     }
@@ -161,7 +161,7 @@ impl Session {
         let handler = self.options().asked.hooks.faulty_handler();
         handler.is_none().then(|| {
             "the low-level runtime has to die on demand: configure a runtime handler with \
-             ci/lib/faulty-runtime, as cases/README.md tells, and name it by --faulty-handler"
+             ci/lib/faulty-runtime, as src/run/README.md shows, and name it by --faulty-handler"
                 .to_owned()
         })
     }

@@ -1,0 +1,113 @@
+//! The output that `README.md` shows is what the suite prints: each block begins with its command,
+//! and has `...` where lines are left out.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use expect_test::expect_file;
+
+/// A block of output.
+struct Block {
+    /// The arguments of the command, as the README has them.
+    arguments: &'static str,
+    parts: &'static [Part],
+}
+
+/// Lines that a block shows: from the one that contains `from` to before the one that contains
+/// `until`, or to the end.
+struct Part {
+    from: &'static str,
+    until: &'static str,
+}
+
+const PROFILES: Part = Part {
+    from: "MUST                SHOULD",
+    until: "nothing: to the end",
+};
+
+const BLOCKS: [Block; 2] = [
+    Block {
+        arguments: "--runtime-endpoint model",
+        parts: &[
+            Part {
+                from: "testing model",
+                until: "image",
+            },
+            Part {
+                from: "test ORD-01",
+                until: "test ",
+            },
+            Part {
+                from: "test INV-11",
+                until: "test ",
+            },
+            PROFILES,
+        ],
+    },
+    Block {
+        arguments: "check fixtures/histories/containerd-2.1/STP-06-deleted-before-stopped.binpb",
+        parts: &[
+            Part {
+                from: "---- STP-06",
+                until: "---- INV-",
+            },
+            PROFILES,
+        ],
+    },
+];
+
+/// What the suite prints, run in the project's folder.
+fn run(arguments: &str) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_cri-event-conformance"))
+        .args(arguments.split(' '))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("the suite can be run");
+    String::from_utf8([output.stderr, output.stdout].concat()).expect("it prints text")
+}
+
+fn excerpt(output: &str, parts: &[Part]) -> String {
+    let lines: Vec<&str> = output.lines().collect();
+    let find = |text: &str, from: usize| {
+        let found = lines[from..].iter().position(|line| line.contains(text));
+        found.map(|at| from + at)
+    };
+    let mut shown = Vec::new();
+    let mut at = 0;
+    for part in parts {
+        let start = find(part.from, at).unwrap_or_else(|| panic!("no `{}`: {output}", part.from));
+        if start > at {
+            shown.push("...");
+        }
+        at = find(part.until, start + 1).unwrap_or(lines.len());
+        shown.extend(&lines[start..at]);
+    }
+    shown.join("\n").replace("\n\n...", "\n...")
+}
+
+/// A text without the durations of cases. Simulated time depends on what else runs at the moment.
+fn without_durations(text: &str) -> String {
+    let line = |line: &str| match line.rsplit_once(" (") {
+        Some((line, rest)) if rest.ends_with(" s)") => line.to_owned(),
+        _ => line.to_owned(),
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_output_in_the_readme_is_what_the_suite_prints() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = fs::read_to_string(path).expect("there is one");
+    let mut made = readme.clone();
+    for block in &BLOCKS {
+        let command = format!("cri-event-conformance {}\n", block.arguments);
+        let (before, rest) = made.split_once(&command).expect(block.arguments);
+        let (_, after) = rest.split_once("```").expect("the block has an end");
+        let shown = excerpt(&run(block.arguments), block.parts);
+        made = format!("{before}{command}{shown}\n```{after}");
+    }
+    if without_durations(&made) != without_durations(&readme) {
+        expect_file!["../../README.md"].assert_eq(&made);
+    }
+}
