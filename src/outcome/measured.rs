@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What a runtime can do, as far as the run has seen it: true, false, or absent where the run did
 /// not come to see it. Nothing was done to find it out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Capabilities {
     /// There are events at all. Unknown where none came and no case needed to know.
     pub events: Option<bool>,
@@ -34,7 +34,9 @@ pub struct Capabilities {
 }
 
 /// A bound on time that a run watches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
     /// From the return of a call to the arrival of the event of what it did.

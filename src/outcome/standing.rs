@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Level, Levels, Outcome, Profile, RunReport, Verdict};
 
 /// The verdict in one profile, and what it is made of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Standing {
     /// For whom.
     pub profile: Profile,
@@ -46,7 +46,7 @@ pub enum Conformance {
 }
 
 /// How many claims came to which verdict.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Musts {
     /// They held.
     pub passed: usize,
@@ -63,7 +63,7 @@ pub struct Musts {
 }
 
 /// How many cases and invariants kept what they should.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Shoulds {
     /// They are a SHOULD as a whole, and hold.
     pub kept: usize,

@@ -10,9 +10,10 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::json::FORMAT;
+use super::document::{Broken, CaseOutcome, Document};
+use super::json::{self, FORMAT, ReadError};
 use super::printable::{cut, printable};
 use crate::outcome::{Conformance, Level, Profile, Verdict};
 
@@ -95,57 +96,6 @@ pub struct ProfileChange {
     pub worse: bool,
 }
 
-/// What is read of a report. Its other fields are of no concern, and may be new.
-#[derive(Deserialize)]
-#[serde(expecting = "an object of a JSON report")]
-struct Report {
-    suite: String,
-    began: String,
-    runtime: Runtime,
-    profiles: Vec<Standing>,
-    outcomes: Vec<Judged>,
-}
-
-#[derive(Deserialize)]
-#[serde(expecting = "an object of a JSON report")]
-struct Runtime {
-    name: String,
-    version: String,
-}
-
-#[derive(Deserialize)]
-#[serde(expecting = "an object of a JSON report")]
-struct Standing {
-    profile: Profile,
-    verdict: Conformance,
-}
-
-#[derive(Deserialize)]
-#[serde(expecting = "an object of a JSON report")]
-struct Judged {
-    id: String,
-    name: String,
-    verdict: Verdict,
-    #[serde(default)]
-    violations: Vec<Broken>,
-    #[serde(default)]
-    advice: Vec<Broken>,
-}
-
-#[derive(Deserialize)]
-struct Broken {
-    level: Level,
-    expected: String,
-    actual: String,
-}
-
-/// The version of a report's format, which is looked at before anything else.
-#[derive(Deserialize)]
-#[serde(expecting = "an object of a JSON report")]
-struct Version {
-    format: u32,
-}
-
 /// Why two texts cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Incomparable {
@@ -163,8 +113,8 @@ impl Comparison {
     /// # Errors
     /// If one is none, or of another format: which, why, and what to do.
     pub fn of(before: &str, after: &str) -> Result<Self, Incomparable> {
-        let before = Report::read(before).map_err(Incomparable::Before)?;
-        let after = Report::read(after).map_err(Incomparable::After)?;
+        let before = read(before).map_err(Incomparable::Before)?;
+        let after = read(after).map_err(Incomparable::After)?;
         let mut compared = Self {
             profiles: profiles(&before, &after),
             should_broken: after.should_unlike(&before),
@@ -270,29 +220,26 @@ impl Comparison {
     }
 }
 
-impl Report {
-    fn read(text: &str) -> Result<Self, String> {
-        let none = |fault: serde_json::Error| {
-            let history = "; a history is made into one by `check HISTORY --json FILE`";
+/// Reads a report, or says why it cannot be and what to do.
+fn read(text: &str) -> Result<Document, String> {
+    json::read(text).map_err(|fault| match fault {
+        ReadError::OtherFormat(format) => format!(
+            "it is of format {format}, and this version of the suite reads {FORMAT}; compare with \
+             the version that wrote it, or write it anew with `check HISTORY --json FILE`"
+        ),
+        ReadError::Malformed(_) => {
             let is_xml = text.trim_start().starts_with('<');
             let hint = if is_xml {
                 "; `--json` writes one"
             } else {
-                history
+                "; a history is made into one by `check HISTORY --json FILE`"
             };
             format!("it is no JSON report of this suite: {fault}{hint}")
-        };
-        let version: Version = serde_json::from_str(text).map_err(none)?;
-        if version.format != FORMAT {
-            return Err(format!(
-                "it is of format {}, and this version of the suite reads {FORMAT}; compare with \
-                 the version that wrote it, or write it anew with `check HISTORY --json FILE`",
-                version.format
-            ));
         }
-        serde_json::from_str(text).map_err(none)
-    }
+    })
+}
 
+impl Document {
     fn about(&self) -> About {
         About {
             runtime: format!("{} {}", self.runtime.name, self.runtime.version),
@@ -344,7 +291,7 @@ impl Report {
     }
 }
 
-impl Judged {
+impl CaseOutcome {
     /// The first SHOULD that it breaks.
     fn should(&self) -> Option<&Broken> {
         let mut broken = self.violations.iter().chain(&self.advice);
@@ -353,11 +300,11 @@ impl Judged {
 }
 
 /// Each id once, in the order of the later report, and then those of the earlier one alone.
-fn changes<'a>(before: &'a Report, after: &'a Report) -> Vec<(&'a str, Change)> {
+fn changes<'a>(before: &'a Document, after: &'a Document) -> Vec<(&'a str, Change)> {
     let mut seen = BTreeSet::new();
     let all = after.outcomes.iter().chain(&before.outcomes);
     let first = all.filter(|outcome| seen.insert(&*outcome.id));
-    let change = |outcome: &'a Judged| {
+    let change = |outcome: &'a CaseOutcome| {
         let change = Change {
             id: outcome.id.clone(),
             name: outcome.name.clone(),
@@ -369,8 +316,8 @@ fn changes<'a>(before: &'a Report, after: &'a Report) -> Vec<(&'a str, Change)> 
     first.map(change).collect()
 }
 
-fn profiles(before: &Report, after: &Report) -> Vec<ProfileChange> {
-    let of = |report: &Report, profile| {
+fn profiles(before: &Document, after: &Document) -> Vec<ProfileChange> {
+    let of = |report: &Document, profile| {
         let mut standings = report.profiles.iter();
         let found = standings.find(|standing| standing.profile == profile)?;
         Some(found.verdict)

@@ -8,6 +8,7 @@
 
 mod calendar;
 mod compare;
+mod document;
 mod evidence;
 mod failed;
 #[cfg(test)]
@@ -24,6 +25,7 @@ mod xml;
 
 pub use calendar::{rfc3339, signed_span, span};
 pub use compare::{About, Change, Comparison, Incomparable, ProfileChange};
+pub use document::Document;
 pub use evidence::Evidence;
 pub use failed::Failed;
 pub use printable::{cut, folded, printable, short_id};

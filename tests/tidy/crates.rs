@@ -59,6 +59,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "src/history/aside.rs", // Words of case files, too.
             "src/history/call.rs",
             "src/outcome",
+            "src/report/document.rs",
             "src/report/json.rs",
         ],
     ),

@@ -1,0 +1,327 @@
+//! The fields of a JSON report, as they are written and read.
+//!
+//! A field that is added has a default, so that reports without it can be read.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::calendar::rfc3339;
+use super::evidence::Evidence;
+use super::json::FORMAT;
+use crate::history::CgroupDriver;
+use crate::outcome::{
+    Capabilities, Level, Levels, Limit, Outcome, RunReport, Standing, Verdict, Violation, Worst,
+};
+
+/// A report of cri-event-conformance on one run. Within a format, fields are only ever added.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(expecting = "an object of a JSON report")]
+#[schemars(title = "report", rename = "report")]
+pub struct Document {
+    /// The version of this format.
+    pub format: u32,
+    /// The run's UUID, with which everything that it made was labelled.
+    pub run: String,
+    /// Version and commit of the suite.
+    pub suite: String,
+    /// The runtime's endpoint.
+    pub endpoint: String,
+    /// The runtime that was tested.
+    pub runtime: RuntimeInfo,
+    /// The host when the run began; null where the runtime was a model.
+    pub environment: Option<Environment>,
+    /// The image that containers ran.
+    pub image: String,
+    /// When the run began, in UTC, as RFC 3339 has it.
+    pub began: String,
+    /// How long the run took, in seconds.
+    pub duration_s: f64,
+    /// How many pods the node had that the run did not make.
+    pub foreign_pods: usize,
+    /// How large the run was to be, such as `extended`; null if all cases were meant.
+    pub tier: Option<String>,
+    /// Whether cases were left out that belong to that.
+    pub partial: bool,
+    /// The verdict for each kind of consumer for which the runtime was judged.
+    pub profiles: Vec<Standing>,
+    /// What the runtime can do, as far as the run has seen it.
+    pub capabilities: Capabilities,
+    /// The longest that anything took for which there is a limit. What never came is no latency,
+    /// but fails.
+    pub latencies: Vec<WorstLatency>,
+    /// The largest message of an event; null where none came.
+    pub largest_event: Option<LargestEvent>,
+    /// How many outcomes there are of each verdict.
+    pub totals: Totals,
+    /// The cases and invariants, in the order of the plan.
+    pub outcomes: Vec<CaseOutcome>,
+    /// Remarks on the run that are no failures, one sentence each: an expired entry of an
+    /// expectation file.
+    pub notes: Vec<String>,
+    /// What went wrong outside of the cases, one sentence each.
+    pub faults: Vec<String>,
+}
+
+/// The runtime, by its own answer to `Version`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(expecting = "an object of a JSON report")]
+pub struct RuntimeInfo {
+    /// The runtime's name.
+    pub name: String,
+    /// The runtime's version.
+    pub version: String,
+    /// The version of the CRI.
+    pub api_version: String,
+    /// The OCI runtime that pods were run with; null where the runtime does not report it.
+    pub oci: Option<OciRuntime>,
+    /// `systemd` or `cgroupfs`; null where the runtime does not report it.
+    pub cgroup_driver: Option<String>,
+}
+
+/// The OCI runtime that pods were run with, as far as the runtime reports it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OciRuntime {
+    /// The name of the runtime handler.
+    pub handler: String,
+    /// The name of its program.
+    pub name: Option<String>,
+    /// The version of its program.
+    pub version: Option<String>,
+}
+
+/// The host when the run began.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Environment {
+    /// The kernel's release.
+    pub kernel: String,
+    /// The version of cgroups: `1`, `2` or `hybrid`.
+    pub cgroup: Option<String>,
+    /// How many CPUs there are.
+    pub cpus: u32,
+    /// The load average of the last minute.
+    pub load_1min: Option<f64>,
+}
+
+/// The longest that something took for which there is a limit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorstLatency {
+    /// What is limited.
+    pub limit: Limit,
+    /// The limit, multiplied as the run was told to, in milliseconds.
+    pub limit_ms: f64,
+    /// How long it took at worst, in milliseconds.
+    pub worst_ms: f64,
+    /// The id of the case that saw it first.
+    pub case: String,
+}
+
+/// The largest message of an event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LargestEvent {
+    /// Its size.
+    pub bytes: u32,
+    /// The id of the case that saw it first.
+    pub case: String,
+}
+
+/// How many outcomes there are of each verdict.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Totals {
+    /// Every expectation held.
+    pub pass: usize,
+    /// The runtime broke a rule.
+    pub fail: usize,
+    /// The runtime broke a rule, as the expectation file says it does.
+    pub known: usize,
+    /// An expectation file lists it as failing, and it passed.
+    pub unexpected_pass: usize,
+    /// It could not be decided.
+    pub error: usize,
+    /// It was not run.
+    pub skip: usize,
+    /// The situation that it is about did not arise.
+    pub inconclusive: usize,
+}
+
+/// The outcome of one case or invariant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(expecting = "an object of a JSON report")]
+pub struct CaseOutcome {
+    /// The catalogue's id, such as `ORD-01` or `INV-02`.
+    pub id: String,
+    /// The name by which it is listed, such as `order::four-events-in-order`.
+    pub name: String,
+    /// Which repetition it is, from 1; null unless cases are repeated.
+    pub repetition: Option<u32>,
+    /// The claim that it checks, as a sentence.
+    pub title: String,
+    /// Whom it harms if the claim does not hold.
+    pub why: String,
+    /// Where the requirement comes from.
+    pub sources: Vec<String>,
+    /// How binding it is in each profile.
+    pub levels: Levels,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why the verdict is no plain pass or fail; null for those.
+    pub reason: Option<String>,
+    /// Why it failed, where that is known of the runtime and was not expected.
+    pub hint: Option<String>,
+    /// When it began, in UTC, as RFC 3339 has it.
+    pub began: String,
+    /// How long it took, in seconds.
+    pub duration_s: f64,
+    /// Broken rules that make it fail.
+    pub violations: Vec<Broken>,
+    /// Broken rules that do not make it fail.
+    pub advice: Vec<Broken>,
+    /// Of an invariant: the ids of the cases whose histories break it.
+    pub broken_in: Vec<String>,
+    /// What it could not clean up, one sentence each.
+    pub leftovers: Vec<String>,
+}
+
+/// A broken rule.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Broken {
+    /// The rule's id: an invariant such as `INV-02`, or the case's own id.
+    pub rule: String,
+    /// How binding it is.
+    pub level: Level,
+    /// What must hold, as a sentence.
+    pub sentence: String,
+    /// The sandbox or container concerned, by its name in the case and its id.
+    pub subject: String,
+    /// What should have been.
+    pub expected: String,
+    /// What was.
+    pub actual: String,
+    /// The places in the recorded history that prove it, in order.
+    pub evidence: Vec<u64>,
+    /// The lines that a person is shown, where `>` marks the evidence.
+    pub timeline: Vec<String>,
+}
+
+impl Document {
+    /// The report on a run.
+    #[must_use]
+    pub fn new(report: &RunReport) -> Self {
+        let info = &report.info;
+        Self {
+            format: FORMAT,
+            run: info.run.as_str().to_owned(),
+            suite: info.suite.clone(),
+            endpoint: info.endpoint.clone(),
+            runtime: RuntimeInfo {
+                name: info.runtime.runtime_name.clone(),
+                version: info.runtime.runtime_version.clone(),
+                api_version: info.runtime.api_version.clone(),
+                oci: info.oci.as_ref().map(|oci| OciRuntime {
+                    handler: oci.handler.clone(),
+                    name: oci.name.clone(),
+                    version: oci.version.clone(),
+                }),
+                cgroup_driver: info
+                    .cgroup_driver
+                    .map(CgroupDriver::name)
+                    .map(str::to_owned),
+            },
+            environment: info.host.as_ref().map(|host| Environment {
+                kernel: host.kernel.clone(),
+                cgroup: host.cgroup.clone(),
+                cpus: host.cpus,
+                load_1min: host.load_percent.map(|load| f64::from(load) / 100.0),
+            }),
+            image: report.image.clone(),
+            began: rfc3339(report.began),
+            duration_s: report.duration.as_secs_f64(),
+            foreign_pods: report.foreign_pods,
+            tier: report.tier.clone(),
+            partial: report.partial,
+            profiles: report.standings(),
+            capabilities: report.capabilities,
+            latencies: report.latencies.iter().map(WorstLatency::new).collect(),
+            largest_event: report.largest_event.as_ref().map(|largest| LargestEvent {
+                bytes: largest.bytes,
+                case: largest.case.to_string(),
+            }),
+            totals: Totals::new(report),
+            outcomes: report.outcomes.iter().map(CaseOutcome::new).collect(),
+            notes: report.notes.clone(),
+            faults: report.faults.clone(),
+        }
+    }
+}
+
+impl WorstLatency {
+    fn new(worst: &Worst) -> Self {
+        let Worst { latency, case } = worst;
+        Self {
+            limit: latency.limit,
+            limit_ms: ms(latency.bound),
+            worst_ms: ms(latency.took),
+            case: case.to_string(),
+        }
+    }
+}
+
+/// Milliseconds, to the microsecond.
+pub(super) fn ms(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
+}
+
+impl Totals {
+    fn new(report: &RunReport) -> Self {
+        Self {
+            pass: report.count(Verdict::Pass),
+            fail: report.count(Verdict::Fail),
+            known: report.count(Verdict::Known),
+            unexpected_pass: report.count(Verdict::UnexpectedPass),
+            error: report.count(Verdict::Error),
+            skip: report.count(Verdict::Skip),
+            inconclusive: report.count(Verdict::Inconclusive),
+        }
+    }
+}
+
+impl CaseOutcome {
+    fn new(outcome: &Outcome) -> Self {
+        let evidence = Evidence::of(outcome);
+        let broken = |violation: &Violation| Broken::new(violation, &evidence);
+        Self {
+            id: outcome.id.to_string(),
+            name: outcome.name.to_string(),
+            repetition: outcome.repetition,
+            title: outcome.title.to_string(),
+            why: outcome.why.to_string(),
+            sources: outcome.sources.to_vec(),
+            levels: outcome.levels,
+            verdict: outcome.verdict,
+            reason: outcome.reason.clone(),
+            hint: outcome.hint.clone(),
+            began: rfc3339(outcome.began),
+            duration_s: outcome.duration.as_secs_f64(),
+            violations: outcome.violations.iter().map(broken).collect(),
+            advice: outcome.advice.iter().map(broken).collect(),
+            broken_in: outcome.broken_in.iter().map(ToString::to_string).collect(),
+            leftovers: outcome.leftovers.clone(),
+        }
+    }
+}
+
+impl Broken {
+    fn new(violation: &Violation, evidence: &Evidence<'_>) -> Self {
+        Self {
+            rule: violation.rule.clone(),
+            level: violation.level,
+            sentence: violation.sentence.clone(),
+            subject: violation.subject.clone(),
+            expected: violation.expected.clone(),
+            actual: violation.actual.clone(),
+            evidence: violation.evidence.iter().map(|seq| seq.0).collect(),
+            timeline: evidence.lines(violation),
+        }
+    }
+}
