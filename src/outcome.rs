@@ -39,6 +39,33 @@ pub enum Verdict {
     Inconclusive,
 }
 
+impl Verdict {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Pass,
+        Self::Fail,
+        Self::Known,
+        Self::UnexpectedPass,
+        Self::Error,
+        Self::Skip,
+        Self::Inconclusive,
+    ];
+
+    /// The word for it in reports that machines read.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Known => "known",
+            Self::UnexpectedPass => "unexpected-pass",
+            Self::Error => "error",
+            Self::Skip => "skip",
+            Self::Inconclusive => "inconclusive",
+        }
+    }
+}
+
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -54,7 +81,7 @@ impl fmt::Display for Verdict {
 }
 
 /// A rule was broken: by what, and what proves it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The rule's id: an invariant such as `INV-02`, or the case's own id.
     pub rule: String,
@@ -69,7 +96,6 @@ pub struct Violation {
     /// What was.
     pub actual: String,
     /// The entries that prove it, in order.
-    #[schemars(with = "Vec<u64>")]
     pub evidence: Vec<Seq>,
 }
 

@@ -1,39 +1,21 @@
 //! What a report of ours, read again, says has failed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use roxmltree::{Document, Node};
-use serde::Deserialize;
 
-use super::json::FORMAT;
-use super::text::BROKEN_IN;
-use crate::outcome::Verdict;
+use super::json::{self, ReadError};
+use super::junit;
+use crate::outcome::{Verdict, is_invariant};
 
 /// What to run again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Failed {
-    /// The cases, by id, or by name from an older report: those that failed or were not decided,
-    /// and those in which an invariant was broken.
+    /// The ids of the cases that failed or were not decided, and of those in which an invariant was
+    /// broken.
     pub cases: BTreeSet<String>,
-    /// An invariant is broken, and the report does not tell in which case.
+    /// An invariant is broken, and the report does not say in which case.
     pub anywhere: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(expecting = "an object of a JSON report")]
-struct JsonReport {
-    format: u32,
-    outcomes: Vec<JsonOutcome>,
-}
-
-#[derive(Deserialize)]
-#[serde(expecting = "an object of a JSON report")]
-struct JsonOutcome {
-    id: String,
-    name: String,
-    verdict: Verdict,
-    #[serde(default)]
-    broken_in: Vec<String>,
 }
 
 impl Failed {
@@ -50,16 +32,16 @@ impl Failed {
     }
 
     fn of_json(report: &str) -> Result<Self, String> {
-        let report: JsonReport = serde_json::from_str(report)
-            .map_err(|fault| format!("it is no JSON or JUnit report of this suite: {fault}"))?;
-        if report.format != FORMAT {
-            return Err(format!("it is of format {}, not {FORMAT}", report.format));
-        }
-        let mut failed = Self::default();
-        for outcome in report.outcomes {
-            if let Verdict::Fail | Verdict::UnexpectedPass | Verdict::Error = outcome.verdict {
-                failed.add(&outcome.name, outcome.id, outcome.broken_in);
+        let report = json::read(report).map_err(|fault| match fault {
+            ReadError::Malformed(_) => {
+                format!("it is no JSON or JUnit report of this suite: {fault}")
             }
+            ReadError::OtherFormat(_) => fault.to_string(),
+        })?;
+        let mut failed = Self::default();
+        for outcome in &report.outcomes {
+            let broken_in = outcome.broken_in.iter().map(String::as_str);
+            failed.add(outcome.verdict, &outcome.id, broken_in);
         }
         Ok(failed)
     }
@@ -72,26 +54,40 @@ impl Failed {
         let mut failed = Self::default();
         let cases = document.descendants();
         for case in cases.filter(|node| node.has_tag_name("testcase")) {
-            let is_fault =
-                |node: &Node<'_, '_>| node.has_tag_name("failure") || node.has_tag_name("error");
-            let Some(fault) = case.children().find(is_fault) else {
-                continue;
+            let properties = properties(case);
+            let lacks = |name| {
+                format!(
+                    "a test case has no property `{name}` that this suite writes; write the report \
+                     anew with `check HISTORY --junit FILE`"
+                )
             };
-            let name = case.attribute("name").unwrap_or_default();
-            // Repetitions are one case.
-            let name = name.split('#').next().unwrap_or_default();
-            // Older reports have no id.
-            let (id, name) = name.split_once(' ').unwrap_or((name, name));
-            let text: String = fault.children().filter_map(|node| node.text()).collect();
-            failed.add(name, id.to_owned(), broken_in(&text));
+            let id = *properties.get(junit::ID).ok_or_else(|| lacks(junit::ID))?;
+            let verdict = properties.get(junit::VERDICT);
+            let verdict = Verdict::ALL
+                .into_iter()
+                .find(|it| verdict == Some(&it.key()));
+            let verdict = verdict.ok_or_else(|| lacks(junit::VERDICT))?;
+            let broken_in = properties
+                .get(junit::BROKEN_IN)
+                .copied()
+                .unwrap_or_default();
+            failed.add(verdict, id, broken_in.split_whitespace());
         }
         Ok(failed)
     }
 
-    fn add(&mut self, name: &str, case: String, broken_in: Vec<String>) {
-        if !name.starts_with("invariant::") {
-            self.cases.insert(case);
-        } else if broken_in.is_empty() {
+    fn add<'a>(&mut self, verdict: Verdict, id: &str, broken_in: impl Iterator<Item = &'a str>) {
+        let has_failed = match verdict {
+            Verdict::Fail | Verdict::UnexpectedPass | Verdict::Error => true,
+            Verdict::Pass | Verdict::Known | Verdict::Skip | Verdict::Inconclusive => false,
+        };
+        let mut broken_in = broken_in.map(str::to_owned).peekable();
+        if !has_failed {
+            return;
+        }
+        if !is_invariant(id) {
+            self.cases.insert(id.to_owned());
+        } else if broken_in.peek().is_none() {
             self.anywhere = true;
         } else {
             self.cases.extend(broken_in);
@@ -99,16 +95,13 @@ impl Failed {
     }
 }
 
-/// The ids behind `broken in: `, on that line and those that are indented below it.
-fn broken_in(text: &str) -> Vec<String> {
-    let mut lines = text.lines();
-    let first = lines.find_map(|line| line.strip_prefix(BROKEN_IN)?.strip_prefix(": "));
-    let more = lines.take_while(|line| line.starts_with("  "));
-    let ids = first
-        .into_iter()
-        .chain(more)
-        .flat_map(str::split_whitespace);
-    ids.map(str::to_owned).collect()
+/// The properties of a test case, by their names.
+fn properties<'a>(case: Node<'a, 'a>) -> BTreeMap<&'a str, &'a str> {
+    case.children()
+        .filter(|node| node.has_tag_name("properties"))
+        .flat_map(|node| node.children())
+        .filter_map(|node| Some((node.attribute("name")?, node.attribute("value")?)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -143,6 +136,7 @@ mod tests {
     fn broken(cases: Vec<String>) -> Outcome {
         Outcome {
             broken_in: cases.into_iter().map(Into::into).collect(),
+            id: "INV-02".into(),
             name: "invariant::a-rule".into(),
             ..failed()
         }
@@ -172,11 +166,19 @@ mod tests {
     }
 
     #[test]
-    fn a_junit_report_of_old_has_names_alone() {
-        let report = "<testsuites><testsuite><testcase name=\"order::one#2\"><error/></testcase>\
-                      </testsuite></testsuites>";
-        let read = Failed::read(report).expect("it is a report");
-        assert!(read.cases.iter().eq(["order::one"]), "{read:?}");
+    fn a_junit_report_without_properties_is_refused() {
+        for (properties, lacking) in [
+            ("", "`id`"),
+            ("<property name=\"id\" value=\"ORD-01\"/>", "`verdict`"),
+        ] {
+            let report = format!(
+                "<testsuites><testsuite><testcase name=\"ORD-01 order::one\"><properties>\
+                 {properties}</properties><error/></testcase></testsuite></testsuites>"
+            );
+            let fault = Failed::read(&report).expect_err("it is of an older version");
+            let start = format!("a test case has no property {lacking}");
+            assert!(fault.starts_with(&start), "{fault}");
+        }
     }
 
     #[test]

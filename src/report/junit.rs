@@ -16,25 +16,33 @@
 //! | known           | `skipped` | `known`                                    |
 //!
 //! The suite's properties are the verdicts in the profiles, such as `cache.verdict`, and the counts
-//! behind them, such as `cache.must.passed`.
+//! behind them, such as `cache.must.passed`. The properties of a test case are its `id`, its
+//! `verdict` and, where there are any, `broken-in`: the ids of the cases whose histories break an
+//! invariant, separated by spaces. [`super::Failed`] reads these.
 //!
 //! `message` is one line; everything else stands in the element's text, or in `system-out` where
-//! the element has none. All text has gone through `report::xml`, so that no runtime can make
-//! the document ill-formed. Only this module knows the `junit-report` crate, and `calendar`
-//! what it exports of `time`.
+//! the element has none. All text goes through `report::xml`, so that no runtime can make the
+//! document ill-formed.
 
-use std::fmt::{Display, Write as _};
+use std::fmt::Display;
 use std::io::{self, Write};
-
-use junit_report::{Duration, Report, TestCase, TestResult, TestSuite};
 
 use crate::outcome::{Outcome, RunReport, Standing, Verdict, Violation};
 
-use super::calendar::utc;
+use super::calendar::timestamp;
 use super::text::{cause, failure_in_full};
-use super::xml::{attribute, cdata};
+use super::xml::Element;
 
 const SUITE: &str = "cri-event-conformance";
+
+/// The property of a test case with the id of its case or invariant.
+pub(super) const ID: &str = "id";
+
+/// The property with its verdict, as a JSON report has it.
+pub(super) const VERDICT: &str = "verdict";
+
+/// The property with the ids of the cases whose histories break an invariant.
+pub(super) const BROKEN_IN: &str = "broken-in";
 
 /// Writes the report as a whole XML document.
 ///
@@ -42,26 +50,41 @@ const SUITE: &str = "cri-event-conformance";
 ///
 /// Only those of the writer.
 pub fn write(report: &RunReport, mut out: impl Write) -> io::Result<()> {
-    let mut document = Report::new();
-    document.add_testsuite(suite(report));
-    // Into memory first: the crate would wrap what the writer says, and hide a broken pipe.
-    let mut xml = Vec::new();
-    document.write_xml(&mut xml).map_err(io::Error::other)?;
-    xml.push(b'\n');
-    // The crate knows no properties, which stand first in a suite. Markup in the attributes before
-    // is escaped.
-    let starts = |tag: &[u8]| xml.windows(tag.len()).position(|found| found == tag);
-    let first = starts(b"<testcase ").or_else(|| starts(b"<system-out>"));
-    let (head, rest) = xml.split_at(first.unwrap_or(xml.len()));
-    out.write_all(head)?;
-    out.write_all(properties(report).as_bytes())?;
-    out.write_all(rest)
+    let suites = Element::new("testsuites").child(suite(report));
+    writeln!(out, "<?xml version=\"1.0\" encoding=\"utf-8\"?>{suites}")
 }
 
-/// The verdicts in the profiles: words and numbers of ours, in which no markup is.
-fn properties(report: &RunReport) -> String {
-    let mut properties = String::from("<properties>");
-    for standing in report.standings() {
+fn suite(report: &RunReport) -> Element {
+    let runtime = &report.info.runtime;
+    let name = format!("{} {}", runtime.runtime_name, runtime.runtime_version);
+    let failures = report.count(Verdict::Fail) + report.count(Verdict::UnexpectedPass);
+    let time: f64 = report.outcomes.iter().map(time).sum();
+    let about = format!(
+        "run {}\nsuite {}\nendpoint {}\nimage {}\n",
+        report.info.run, report.info.suite, report.info.endpoint, report.image,
+    );
+    let suite = Element::new("testsuite")
+        .attribute("id", 0)
+        .attribute("name", name)
+        .attribute("package", SUITE)
+        .attribute("tests", report.outcomes.len())
+        .attribute("errors", report.count(Verdict::Error))
+        .attribute("failures", failures)
+        .attribute("hostname", "localhost")
+        .attribute("timestamp", timestamp(report.began))
+        .attribute("time", time)
+        .child(properties_of_profiles(report))
+        .children(report.outcomes.iter().map(test_case))
+        .child(Element::new("system-out").text(&about));
+    if report.faults.is_empty() {
+        suite
+    } else {
+        suite.child(Element::new("system-err").text(&report.faults.join("\n")))
+    }
+}
+
+fn properties_of_profiles(report: &RunReport) -> Element {
+    let properties = report.standings().into_iter().flat_map(|standing| {
         let Standing {
             profile,
             verdict,
@@ -69,7 +92,7 @@ fn properties(report: &RunReport) -> String {
             shoulds,
             ..
         } = standing;
-        let told: [(&str, &dyn Display); 9] = [
+        let values: [(&str, &dyn Display); 9] = [
             ("verdict", &verdict),
             ("must.passed", &musts.passed),
             ("must.failed", &musts.failed),
@@ -80,90 +103,81 @@ fn properties(report: &RunReport) -> String {
             ("should.kept", &shoulds.kept),
             ("should.broken", &shoulds.broken),
         ];
-        for (name, value) in told {
-            let name = format!("{profile}.{name}");
-            // Writing to a string cannot fail.
-            let _ = write!(properties, "<property name=\"{name}\" value=\"{value}\"/>");
-        }
-    }
-    properties.push_str("</properties>");
-    properties
+        values.map(|(name, value)| property(&format!("{profile}.{name}"), value))
+    });
+    Element::new("properties").children(properties)
 }
 
-fn suite(report: &RunReport) -> TestSuite {
-    let runtime = &report.info.runtime;
-    let name = format!("{} {}", runtime.runtime_name, runtime.runtime_version);
-    let mut suite = TestSuite::new(&attribute(&name));
-    SUITE.clone_into(&mut suite.package);
-    suite.timestamp = utc(report.began);
-    suite.testcases = report.outcomes.iter().map(testcase).collect();
-    suite.system_out = Some(cdata(&format!(
-        "run {}\nsuite {}\nendpoint {}\nimage {}\n",
-        report.info.run, report.info.suite, report.info.endpoint, report.image,
-    )));
-    if !report.faults.is_empty() {
-        suite.system_err = Some(cdata(&report.faults.join("\n")));
-    }
-    suite
+fn property(name: &str, value: impl Display) -> Element {
+    Element::new("property")
+        .attribute("name", name)
+        .attribute("value", value)
 }
 
-fn testcase(outcome: &Outcome) -> TestCase {
-    let result = result(outcome);
-    // An element's text is written for failures and errors alone.
-    let needs_output = match result {
-        TestResult::Failure { .. } | TestResult::Error { .. } => false,
-        TestResult::Skipped | TestResult::SkippedWithCause { .. } | TestResult::Success => {
-            !outcome.violations.is_empty()
-                || !outcome.advice.is_empty()
-                || !outcome.leftovers.is_empty()
-        }
-    };
-    TestCase {
-        name: attribute(&format!("{} {}", outcome.id, outcome.label())),
-        time: time(outcome),
-        result,
-        classname: Some(attribute(&format!("{SUITE}.{}", outcome.area()))),
-        filepath: None,
-        system_out: needs_output.then(|| cdata(&failure_in_full(outcome))),
-        system_err: None,
+fn test_case(outcome: &Outcome) -> Element {
+    let case = Element::new("testcase")
+        .attribute("name", format!("{} {}", outcome.id, outcome.label()))
+        .attribute("time", time(outcome))
+        .attribute("classname", format!("{SUITE}.{}", outcome.area()))
+        .child(properties(outcome));
+    match result(outcome) {
+        Some(result) => case.child(result),
+        None => case,
     }
+    .children(output(outcome))
 }
 
-fn result(outcome: &Outcome) -> TestResult {
-    let skipped = |type_: &str| TestResult::SkippedWithCause {
-        type_: type_.to_owned(),
-        message: attribute(&format!("{type_}: {}", cause(outcome))),
-        cause: None,
+fn properties(outcome: &Outcome) -> Element {
+    let broken_in = outcome.broken_in.join(" ");
+    let broken_in = (!broken_in.is_empty()).then(|| property(BROKEN_IN, broken_in));
+    Element::new("properties")
+        .child(property(ID, &outcome.id))
+        .child(property(VERDICT, outcome.verdict.key()))
+        .children(broken_in)
+}
+
+/// The element that says how the case ended; none if it passed.
+fn result(outcome: &Outcome) -> Option<Element> {
+    let element = |name, type_: &str, message: &str| {
+        Element::new(name)
+            .attribute("type", type_)
+            .attribute("message", message)
     };
-    let failure = |type_: &str, message: &str| TestResult::Failure {
-        type_: attribute(type_),
-        message: attribute(message),
-        cause: Some(cdata(&failure_in_full(outcome))),
+    let fault = |name, type_: &str, message: &str| {
+        element(name, type_, message).text(&failure_in_full(outcome))
     };
+    let skipped = |type_: &str| element("skipped", type_, &format!("{type_}: {}", cause(outcome)));
     match outcome.verdict {
-        Verdict::Pass => TestResult::Success,
-        Verdict::Fail => failure(&rules(&outcome.violations), &cause(outcome)),
+        Verdict::Pass => None,
+        Verdict::Fail => {
+            let rules = rules(&outcome.violations);
+            Some(fault("failure", &rules, &cause(outcome)))
+        }
         Verdict::UnexpectedPass => {
             let message = format!("passed, though listed as failing: {}", cause(outcome));
-            failure("unexpected-pass", &message)
+            Some(fault("failure", outcome.verdict.key(), &message))
         }
-        Verdict::Error => TestResult::Error {
-            type_: "undecided".to_owned(),
-            message: attribute(&cause(outcome)),
-            cause: Some(cdata(&failure_in_full(outcome))),
-        },
-        Verdict::Skip => skipped("skip"),
-        Verdict::Inconclusive => skipped("inconclusive"),
-        Verdict::Known => skipped("known"),
+        Verdict::Error => Some(fault("error", "undecided", &cause(outcome))),
+        Verdict::Skip | Verdict::Inconclusive | Verdict::Known => {
+            Some(skipped(outcome.verdict.key()))
+        }
     }
 }
 
-/// How long it took; what is longer than the crate can add up counts as nothing.
-fn time(outcome: &Outcome) -> Duration {
-    Duration::try_from(outcome.duration)
-        .ok()
-        .filter(|time| *time < Duration::weeks(1_000))
-        .unwrap_or_default()
+/// What is to be said of a case whose element has no text.
+fn output(outcome: &Outcome) -> Option<Element> {
+    let has_text = match outcome.verdict {
+        Verdict::Fail | Verdict::UnexpectedPass | Verdict::Error => true,
+        Verdict::Pass | Verdict::Skip | Verdict::Inconclusive | Verdict::Known => false,
+    };
+    let is_empty =
+        outcome.violations.is_empty() && outcome.advice.is_empty() && outcome.leftovers.is_empty();
+    (!has_text && !is_empty).then(|| Element::new("system-out").text(&failure_in_full(outcome)))
+}
+
+/// How long the case took, in seconds.
+fn time(outcome: &Outcome) -> f64 {
+    outcome.duration.as_secs_f64()
 }
 
 /// The ids of the broken rules, each once, in order of discovery.

@@ -23,7 +23,7 @@ const VALUE: usize = 2_000;
 pub(super) const REASON: usize = 200;
 
 /// What stands before the cases that break an invariant.
-pub(super) const BROKEN_IN: &str = "broken in";
+const BROKEN_IN: &str = "broken in";
 
 /// What is printed below a case that did not simply pass: the word on it, every broken rule with
 /// what was expected, what was seen and the entries that prove it, advice, and leftovers.
