@@ -1,11 +1,11 @@
 # shellcheck shell=bash
 # What of a private instance is containerd's: its programs, its configuration, its images.
-# shellcheck disable=SC2034 # Read by the files beside this one.
+# shellcheck disable=SC2034 # Read by the other files in this folder.
 
 daemon=containerd
 config_file=config.toml
-beside=cri-ci-beside # The namespace of containers that are not made through the CRI.
-cgroups_of_its_own=(/k8s.io "/$beside") # They are named as its namespaces are.
+outside_namespace=cri-ci-outside # The namespace of containers that are not made through the CRI.
+cgroups_of_its_own=(/k8s.io "/$outside_namespace") # They are named as its namespaces are.
 private_places=()
 debian_versions=(1.6 1.7 2.1)
 
@@ -50,7 +50,7 @@ TOML
 }
 
 # handler NAME ROOT [PROGRAM]: a runtime handler that runs the instance's OCI runtime. containerd offers "runc"
-# by default, so that whoever tries all handlers finds that one, too.
+# by default, so a case that tries all handlers finds that one, too.
 handler() {
   cat <<TOML
 
@@ -117,7 +117,7 @@ restrict_oom_score() { if may_lower_oom_score; then echo false; else echo true; 
 import_sandbox_image() {
   local namespace
   sandbox_image_file
-  for namespace in k8s.io "$beside"; do
+  for namespace in k8s.io "$outside_namespace"; do
     in_instance "$(daemon_bin ctr)" -a "$socket" -n "$namespace" images import "$image_file" >>"$log" 2>&1 ||
       die_with_log "ctr cannot import the sandbox image $image_file into the namespace $namespace"
   done
@@ -129,6 +129,6 @@ import_sandbox_image() {
 outsider() {
   # shellcheck disable=SC2016 # The shell that runs it expands the number, for a name of its own.
   printf '%q --address %q --namespace %q run --rm --null-io --runc-binary %q --runc-root %q %q %s %s\n' \
-    "$(daemon_bin ctr)" "$socket" "$beside" "$(oci_bin)" "$instance/oci" "$sandbox_image" 'outsider-$$' \
+    "$(daemon_bin ctr)" "$socket" "$outside_namespace" "$(oci_bin)" "$instance/oci" "$sandbox_image" 'outsider-$$' \
     '/workload exit 0 300'
 }

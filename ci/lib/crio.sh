@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # What of a private instance is CRI-O's: its programs, its configuration, its images.
-# shellcheck disable=SC2034 # Read by the files beside this one.
+# shellcheck disable=SC2034 # Read by the other files in this folder.
 
 daemon=crio
 config_file=crio.conf

@@ -15,7 +15,7 @@ suite_of() {
 
 newest_suite=forky
 
-# download_runtime VERSION OCI_RUNTIME: Debian's containerd of that version, and the OCI runtime beside it.
+# download_runtime VERSION OCI_RUNTIME: Debian's containerd of that version, and the OCI runtime.
 download_runtime() {
   local suite
   suite=$(suite_of "$1")

@@ -7,7 +7,7 @@ ctl=$repo/ci/containerd
 folder='' # Of the user's own programs, instead of Debian's.
 launcher=() # The command that runs the suite elsewhere, if anything does.
 ours=() # The runtimes that this script started, and stops.
-declare -A beside=() # What goes on beside it: the process by its name.
+declare -A background=() # Background parts: the process by its name.
 interrupted='' # By a signal, after which nothing more is begun.
 
 known_runtime() {
@@ -88,7 +88,7 @@ ensure_python() {
 
 build_suite() { cargo build --release --quiet --manifest-path "$repo/Cargo.toml"; }
 
-# prepare RUNTIME...: downloads them while cargo builds, since both take their time.
+# prepare RUNTIME...: downloads them while cargo builds the suite.
 prepare() {
   local runtime jobs=() job built=0
   require_root
@@ -114,14 +114,14 @@ start_runtime() {
 
 clean_up() {
   local name runtime
-  for name in "${!beside[@]}"; do kill -TERM -- "-${beside[$name]}" 2>/dev/null || true; done
+  for name in "${!background[@]}"; do kill -TERM -- "-${background[$name]}" 2>/dev/null || true; done
   for runtime in "${ours[@]}"; do
     [[ ! -d ${CRI_CI_DIR:-$repo/target/ci/runtimes}/instances/$runtime ]] ||
       runtime_do down "$runtime" || true
   done
 }
 
-# offer RUNTIME: what a private runtime has beyond the CRI, unless the user says otherwise.
+# offer RUNTIME: exports what a private runtime provides beyond the CRI, unless the user has set it.
 offer() {
   if [[ $1 == containerd-* ]]; then
     export CRI_EVENT_CONFORMANCE_OUTSIDE_CRI
@@ -142,7 +142,7 @@ runtime_command() {
 # run_suite RUNTIME ENDPOINT ARGS...: returns the suite's exit code.
 run_suite() {
   local out=$repo/target/conformance options=(--expectations builtin)
-  # Those that the user names take the place of the built-in ones; of the model nothing is known.
+  # Expectations that the user names replace the built-in ones; the model has none.
   [[ $1 != model && " ${*:3} " != *" --expectations"[\ =]* ]] || options=()
   mkdir -p "$out"
   [[ $1 == model || -n ${launcher[*]} ]] || offer "$1"
@@ -150,7 +150,7 @@ run_suite() {
     --history "$out/history.binpb" "${options[@]}" "${@:3}"
 }
 
-# run_suite_in_vm DIST DRIVER ARGS...: the same, on containerd in an emulated machine.
+# run_suite_in_vm DIST DRIVER ARGS...: runs the suite on containerd in an emulated machine.
 run_suite_in_vm() {
   local dist=$1 runtime=containerd-2.1 patience=()
   require_root
@@ -178,7 +178,7 @@ run_matrix() {
   await "$suite" "${options[@]}" "${@:3}"
 }
 
-# await COMMAND...: runs it, hands on the signals that stop us, and waits for its end in any case:
+# await COMMAND...: runs it, forwards the signals that stop us, and waits for its end in any case:
 # the suite removes its containers before it ends, and needs the runtime for that. It gets a process
 # group of its own (set -m), or Ctrl-C would reach it twice: from the terminal and from us.
 await() {
@@ -188,7 +188,7 @@ await() {
   await_process $!
 }
 
-# await_process PID: the same of what was begun before.
+# await_process PID: the same for a process that is running already.
 await_process() {
   local pid=$1 code=0
   trap 'interrupted=yes; kill -INT -- "-$pid" 2>/dev/null || true' INT
@@ -200,12 +200,12 @@ await_process() {
   return "$code"
 }
 
-# begin NAME COMMAND...: starts it beside the parts, where it gets what the runtimes and the suite leave
-# of the processors: in the kernel's idle class, and in a session of its own with the least weight, since
+# begin NAME COMMAND...: starts it in the background, with the processor time that the runtimes and the
+# suite leave: in the kernel's idle class, and in a session of its own with the least weight, since
 # Linux shares the processors among sessions first.
 begin() {
   trap clean_up EXIT
   setsid sh -c 'echo 19 2>/dev/null >/proc/self/autogroup; exec chrt --idle 0 "$@"' sh "${@:2}" \
     >"$logs/$1.log" 2>"$logs/$1.err" </dev/null &
-  beside[$1]=$!
+  background[$1]=$!
 }
