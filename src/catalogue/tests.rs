@@ -96,6 +96,24 @@ fn each_must_is_checked_or_says_why_not() {
     assert!(forgotten.is_empty(), "nothing checks {forgotten:?}");
 }
 
+/// What is checked by now says so no longer.
+#[test]
+fn later_stands_only_where_a_must_is_unchecked() {
+    let catalogue = catalogue();
+    let unchecked: BTreeSet<&str> = catalogue
+        .unchecked()
+        .map(|(requirement, _)| requirement.id.as_str())
+        .collect();
+    let stale: Vec<&str> = catalogue
+        .requirements
+        .iter()
+        .filter(|requirement| requirement.later.is_some())
+        .map(|requirement| requirement.id.as_str())
+        .filter(|id| !unchecked.contains(id))
+        .collect();
+    assert!(stale.is_empty(), "checked by now: {stale:?}");
+}
+
 #[test]
 fn the_expectation_files_are_all_there() {
     let runtimes = catalogue().expectations.len();
