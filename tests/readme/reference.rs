@@ -258,8 +258,14 @@ impl Vocabulary {
         }
     }
 
+    /// The schema of a type. A type that only wraps another one has that one's.
     fn definition(&self, name: &str) -> &Value {
-        &self.schema["$defs"][name]
+        self.resolved(&self.schema["$defs"][name])
+    }
+
+    /// A schema that refers to no other one.
+    fn resolved<'a>(&'a self, node: &'a Value) -> &'a Value {
+        target(node).map_or(node, |name| self.definition(name))
     }
 
     /// The types of keys, other than the sections. Each is described under a heading of its own.
@@ -278,19 +284,16 @@ impl Vocabulary {
     fn word(&self, text: &mut String, section: &str, choice: &Value) {
         let (word, payload) = word(choice).expect("a word");
         let _ = writeln!(text, "\n### `{word}`\n\n{}", self.meaning(choice, payload));
-        if let Some(payload) = payload {
-            let list = target(&payload["items"]).is_some();
-            let name = target(payload).or_else(|| target(&payload["items"]));
-            match name {
-                Some(name) => {
-                    if list {
-                        text.push_str("\nA list, of which each element has:\n");
-                    }
-                    body(text, self.definition(name));
+        if let Some(shape) = payload.map(|payload| self.resolved(payload)) {
+            match shape["type"].as_str() {
+                Some("array") => {
+                    text.push_str("\nA list, of which each element has:\n");
+                    body(text, self.resolved(&shape["items"]));
                 }
-                None => {
-                    let _ = writeln!(text, "\nIt takes a {}.", type_name(payload));
+                Some("integer" | "number" | "boolean") => {
+                    let _ = writeln!(text, "\nIt takes a {}.", type_name(shape));
                 }
+                _ => body(text, shape),
             }
         }
         let example = self.examples.get(&(section.to_owned(), word.to_owned()));
