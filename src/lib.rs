@@ -53,8 +53,8 @@
 //! * gRPC appears in `cri` alone; the CRI's messages are read and written in `messages`, those of a
 //!   history in its codec.
 //! * Arrows of the table point one way; `tests/tidy` holds all of this.
-//! * No Rust code knows a case by its name. What a case can say is in `case`, what it does is in
-//!   `drive::CaseRunner`, what it must have seen is in `oracle`.
+//! * No Rust code knows a case by its name. What a case can say is in `case`, what its steps do is
+//!   in `drive::steps`, what it must have seen is in `oracle`.
 //! * Whatever is printed goes through [`terminal`], and text of others through [`escape`] before.
 //! * Every wait has a condition, a bound and a reason; the bounds are in [`limits`].
 //! * Whoever wants the time asks [`host::now`], which follows the simulated clock on a
@@ -68,10 +68,11 @@
 //!
 //! # A new case, a new check, a new invariant
 //!
-//! A case is a file under `cases/`; see `cases/README.md`. A new kind of step is a variant of
-//! [`case::Step`] and an arm in `drive::CaseRunner`; a new kind of expectation a variant of
-//! [`case::Check`] and an arm in `oracle::expectations`; what a runtime or a node need not have a
-//! variant of [`case::Need`], measured in `drive::offers`. An invariant is a file under
+//! A case is a file under `cases/`; see `cases/README.md`. A new step word is a file in
+//! `case::steps` with its keys and what makes it wrong, one in `drive::steps` with its effect, and
+//! a line in the list of [`case::Step`]; a new kind of expectation a variant of [`case::Check`] and
+//! an arm in `oracle::expectations`; what a runtime or a node need not have a variant of
+//! [`case::Need`], with a file in `drive::probes` that measures it. An invariant is a file under
 //! `oracle/rules` and a line of [`oracle::INVARIANTS`]. Each comes with a history that breaks it,
 //! and one beside it that does not. A defect that the suite must notice is an entry of
 //! `cases/defects.yaml`, and its hook, one of [`model::faults`]; what a correct runtime may do

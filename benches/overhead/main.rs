@@ -27,7 +27,7 @@ use std::time::Duration;
 use clap::Parser;
 use cri_event_conformance::cli::Cli;
 use cri_event_conformance::cri::Client;
-use cri_event_conformance::drive::{self, Caller};
+use cri_event_conformance::drive::{self, RecordingClient};
 use cri_event_conformance::history::{
     CaseRun, ContainerId, ContainerSpec, Reply, Request, RunId, SandboxId, SandboxSpec, codec,
 };
@@ -111,7 +111,7 @@ async fn bare_loop(
     beside: Vec<Script>,
 ) -> Result<Duration, Box<dyn Error>> {
     let client = Client::connect(&target.runtime, &target.images, target.deadline).await?;
-    let caller = Caller::new(client.clone());
+    let caller = RecordingClient::new(client.clone());
     let run = RunId::from(uuid::Uuid::new_v4().to_string());
     let image = run::image(&options.drive, &caller, &run, &mut None).await?;
     let logs = LogDirectory::make(options.drive.log_dir.as_deref(), &run)?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use arbitrary::{Arbitrary, Unstructured};
 use cri_event_conformance::case::Case;
 use cri_event_conformance::cri::{Client, Endpoint, Subscription};
-use cri_event_conformance::drive::Caller;
+use cri_event_conformance::drive::RecordingClient;
 use cri_event_conformance::history::{
     Body, CaseRun, ContainerId, ContainerSpec, Entry, HostFact, Labels, PodUid, Reply, Request,
     RunInfo, SandboxId, SandboxSpec, StepsEnd, SubscriptionId,
@@ -176,7 +176,7 @@ impl Conversation {
 struct Talk {
     endpoint: Endpoint,
     lines: Lines,
-    caller: Caller,
+    caller: RecordingClient,
     reader: Reader,
     stream: Option<(Subscription, UnboundedSender<Said>)>,
     sandbox: SandboxId,
@@ -189,7 +189,7 @@ impl Talk {
     async fn begin(endpoint: Endpoint, lines: Lines, case: &Case) -> Self {
         lines.answer(Ok(Vec::new()));
         let client = Client::connect(&endpoint, &endpoint, FOREVER).await;
-        let caller = Caller::new(client.expect("the server answers the first call"));
+        let caller = RecordingClient::new(client.expect("the server answers the first call"));
         let mut talk = Self {
             endpoint,
             lines,

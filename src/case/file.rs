@@ -7,7 +7,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Case, Check, Expectation, Need, Situation, Step, Tier};
+use super::{Case, Check, Expectation, Need, Situation, Step, Tier, steps};
 use crate::outcome::{Level, Levels};
 
 /// A case of cri-event-conformance: what to do with a container runtime, and what must be seen.
@@ -85,7 +85,21 @@ impl fmt::Display for Place<'_> {
 }
 
 impl CaseFile {
+    /// What the case needs beyond the socket: what it says, what its steps need, and what shows
+    /// whether the situation arose that it provokes.
+    fn needs(&self) -> Vec<Need> {
+        let mut needs = self.needs.clone();
+        let counts = self.provokes.map(|Situation::OomKill| Need::MemoryLimit);
+        for need in counts.into_iter().chain(steps::needs(&self.steps)) {
+            if !needs.contains(&need) {
+                needs.push(need);
+            }
+        }
+        needs
+    }
+
     pub(super) fn into_case(self, place: Place<'_>, text: &str) -> Case {
+        let needs = self.needs();
         let expectation = |level| move |check| Expectation { level, check };
         let musts = self.expect.into_iter().map(expectation(Level::Must));
         let shoulds = self
@@ -102,7 +116,7 @@ impl CaseFile {
             tier: self.tier,
             tags: self.tags,
             levels: self.levels,
-            needs: self.needs,
+            needs,
             exclusive: self.exclusive,
             silent: self.silent,
             provokes: self.provokes,

@@ -5,7 +5,6 @@
 //! which reads files. `cases/README.md` teaches how a case is written, and
 //! `cases/REFERENCE.md`, which is generated from the types here, lists the vocabulary.
 
-mod beside;
 mod claim;
 mod defect;
 mod diagnose;
@@ -18,10 +17,9 @@ pub mod load;
 mod locate;
 mod number;
 mod parse;
-mod reading;
 mod requirement;
 mod schema;
-mod step;
+mod steps;
 mod subscriptions;
 #[cfg(test)]
 mod tests;
@@ -36,10 +34,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::outcome::Levels;
 
-pub use beside::{
-    AnotherClientStep, AsideStep, ContainerRef, ExecStep, ImageStep, OutsideCriStep,
-    RestartRuntimeStep, StepClockStep, UnknownStep,
-};
 pub use claim::{
     KeepsCheck, LatencyCheck, MessageSizeCheck, SandboxStateCheck, SandboxWord, ShownCheck,
 };
@@ -50,17 +44,19 @@ pub use expectation::{
     NameRef, OrderCheck, Outlook, StatusCheck, TimingCheck,
 };
 pub use parse::parse;
-pub use reading::{FiltersStep, MeanwhileStep, OnEventStep, Read};
 pub use requirement::Requirement;
 pub use schema::schema;
-pub use step::{
-    AwaitStep, CreateStep, GoneStep, ImageName, RemoveStep, RepeatStep, Resubscribe, SandboxRef,
-    SandboxStep, StartStep, Step, StopStep, Terms, Version,
+pub(crate) use steps::for_each_step;
+pub use steps::{
+    AnotherClientStep, AsideStep, AwaitEndStep, AwaitStep, Branch, CallExpectation,
+    CallsReturnWithinStep, ConnectionSpec, CreateStep, ExecStep, ForEachHandlerStep, ImageName,
+    ImageStep, KillSandboxStep, KillStep, ListWithFiltersStep, OnEventStep, OutsideCriStep,
+    ParallelStep, PollDuringStep, ProcessExitedStep, Query, RelistStep, RemoveSandboxStep,
+    RemoveStep, RepeatStep, RestartRuntimeStep, ResubscribeStep, ResumeStep, SandboxStep,
+    StartStep, StaysSilentStep, Step, StepClockStep, StopSandboxStep, StopStep, SubscribeStep,
+    UnknownStep, UnsubscribeStep, VersionStep,
 };
-pub use subscriptions::{
-    AwaitEndStep, Branch, Code, ConnectionSpec, EndedCheck, HeadersCheck, PromptStep, QuietStep,
-    ReplayCheck, SubscribeStep, SubscriptionRef, SubscriptionStep, UnsubscribeStep,
-};
+pub use subscriptions::{Code, EndedCheck, HeadersCheck, ReplayCheck, SubscriptionRef};
 pub use workload::{
     ChildEatSpec, Delay, DieSpec, EatOnTermSpec, EatSpec, ExitAtSpec, ExitSpec, HeedSpec, Number,
     StopSignal, WorkloadSpec,

@@ -67,7 +67,6 @@ bad_cases! {
     billion_laughs_in_a_list
     bound_twice
     clock_set_without_asking
-    crashes_without_a_need
     duration_as_a_number
     empty
     empty_repeat
@@ -75,29 +74,29 @@ bad_cases! {
     exit_code_as_a_number
     expects_nothing
     expects_what_cannot_fail
+    faulty_handler_and_another
     item_in_a_repeat_with_times
     item_outside_of_a_repeat
     key_given_twice
     keyword_alone
-    kill_without_a_need
     memory_limit_above_the_appetite
     missing_key
     missing_key_in_a_step
     need_without_a_list
-    needs_that_are_not_told
     no_reasons
     not_a_mapping
     not_only_ascii
     null_steps
     number_for_a_step
     only_a_comment
+    oom_group_without_a_limit
     oom_without_memory_limits
-    outside_cri_without_a_need
-    restart_without_a_need
+    quiet_beside_others
     repeat_out_of_bounds
     repeat_with_two_counts
     repeat_within_repeats
     repeat_without_a_count
+    restart_beside_others
     resubscribe_beside_others
     sandbox_for_a_container
     silent_beside_others

@@ -6,12 +6,13 @@ mod findings;
 mod header;
 mod names;
 mod steps;
-mod subscriptions;
 mod workload;
 
 use super::diagnose::Problem;
 use super::file::{CaseFile, Place};
 use findings::Findings;
+
+pub(super) use steps::{Surroundings, Walk};
 
 /// All that is wrong with a case.
 pub(super) fn validate(file: &CaseFile, place: Place<'_>) -> Vec<Problem> {

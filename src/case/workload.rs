@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::duration;
+use super::{Need, duration};
 use crate::history::Signal;
 
 /// What a container does.
@@ -43,6 +43,16 @@ pub enum WorkloadSpec {
     NoProgram,
     /// Leave so many zombies to the container's init, then do as `obey`.
     Zombies(u32),
+}
+
+impl WorkloadSpec {
+    /// What it needs beyond the socket.
+    pub(super) fn needs(&self) -> Vec<Need> {
+        match self {
+            Self::Dump(_) => vec![Need::CorePipe],
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// Exit by itself.

@@ -13,7 +13,7 @@ use super::{Fault, chain, mistaken, proof, reports, target};
 use crate::case::Tier;
 use crate::catalogue::Catalogue;
 use crate::cri::{Client, Endpoint};
-use crate::drive::{self, Caller};
+use crate::drive::{self, RecordingClient};
 use crate::files::Draft;
 use crate::history::RunId;
 use crate::history::codec::StreamDecoder;
@@ -185,7 +185,7 @@ fn cleanup(target: &Target, run: Option<&RunId>, logs: Option<&Path>) -> Result<
     let swept = runtime.block_on(async {
         let client = Client::connect(&target.runtime, &target.images, target.deadline).await;
         let client = client.map_err(|fault| undecided(&fault))?;
-        drive::sweep_host(&Caller::new(client), run, logs)
+        drive::sweep_host(&RecordingClient::new(client), run, logs)
             .await
             .map_err(|fault| undecided(&fault))
     })?;

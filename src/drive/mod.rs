@@ -3,35 +3,32 @@
 //! The driver decides nothing about the runtime: it sends calls, waits on conditions of the history
 //! with a bound, and leaves the verdict to the oracle. Nothing that it starts outlives the case.
 
-mod caller;
-mod calls;
+mod active_case;
+mod background_relist;
 mod case_run;
-mod filters;
+mod extra_subscription;
 mod heartbeat;
+mod inspection;
 mod leftovers;
-mod observers;
-mod observing;
-mod offers;
+mod live_pleg;
 mod options;
 mod pod_cgroup;
-mod reading;
-mod relist;
-mod relister;
-mod restart;
+mod probes;
+mod recording_client;
+mod remaining;
 mod sabotage;
-mod scope;
 mod session;
 mod steps;
 mod stream_error;
 mod sweep;
 mod user_hooks;
 
-pub use caller::Caller;
+pub use background_relist::BackgroundRelist;
 pub use case_run::{CaseRunner, Executed, TeardownPolicy};
 pub use heartbeat::Heartbeat;
+pub use live_pleg::{LivePleg, Relist, RelistFault};
 pub use options::{Allowance, DriveOptions};
-pub use relist::Relists;
-pub use relister::{Relist, RelistFault, Relister};
+pub use recording_client::RecordingClient;
 pub use sabotage::{PANIC_IN, PANIC_JUDGING, Sabotage};
 pub use session::{
     KUBELET_LABELS, NAMESPACE, PROCESS_LABEL, RUN_LABEL, Session, SessionOptions, run_labels,

@@ -5,16 +5,16 @@
 //! sent before it has arrived too.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio_util::sync::CancellationToken;
 
-use super::caller::Caller;
-use super::offers::Lacks;
 use super::options::DriveOptions;
+use super::probes::ProbeResults;
+use super::recording_client::RecordingClient;
 use super::stream_error::{StreamError, stream_ended};
 use crate::cri::{Endpoint, Subscription};
 use crate::history::{
@@ -74,14 +74,12 @@ pub struct SessionOptions {
 #[derive(Debug)]
 pub struct Session {
     options: SessionOptions,
-    caller: Caller,
+    client: RecordingClient,
     metrics: Metrics,
     silence: RwLock<()>,
     stop: CancellationToken,
     stream: Mutex<Option<Subscription>>,
-    pub(super) lacks: OnceLock<Lacks>,
-    pub(super) no_events: OnceLock<String>,
-    pub(super) sends_stop_signals: OnceLock<bool>,
+    pub(super) probed: ProbeResults,
     marker_pod: Mutex<Option<(SandboxId, Arc<SandboxSpec>)>>,
     markers: AtomicU32,
     pub(super) cgroups: AtomicU32,
@@ -101,21 +99,19 @@ impl Session {
     #[must_use]
     pub fn new(
         options: SessionOptions,
-        caller: Caller,
+        client: RecordingClient,
         metrics: Metrics,
         stop: CancellationToken,
     ) -> Self {
         Self {
             labels: run_labels(&options.run),
             options,
-            caller,
+            client,
             metrics,
             silence: RwLock::default(),
             stop,
             stream: Mutex::default(),
-            lacks: OnceLock::new(),
-            no_events: OnceLock::new(),
-            sends_stop_signals: OnceLock::new(),
+            probed: ProbeResults::default(),
             marker_pod: Mutex::default(),
             markers: AtomicU32::new(0),
             cgroups: AtomicU32::new(0),
@@ -128,10 +124,10 @@ impl Session {
         &self.options
     }
 
-    /// How the session talks to its runtime.
+    /// The client that makes the calls of the run.
     #[must_use]
-    pub fn caller(&self) -> &Caller {
-        &self.caller
+    pub fn client(&self) -> &RecordingClient {
+        &self.client
     }
 
     /// What is measured of the run as a kubelet would measure it.
@@ -153,7 +149,7 @@ impl Session {
     /// Where all that happens is recorded.
     #[must_use]
     pub fn recorder(&self) -> &Recorder {
-        &self.caller.recorder
+        &self.client.recorder
     }
 
     /// Cancelled when the run shall stop.
@@ -179,7 +175,7 @@ impl Session {
     /// # Errors
     /// Whatever the runtime returned.
     pub async fn call(&self, case: Option<CaseRun>, request: Request) -> Result<Reply, CallFault> {
-        self.caller.call(case, request).await
+        self.client.call(case, request).await
     }
 
     /// A pod as the kubelet would describe it, with a UID of its own.
@@ -282,13 +278,13 @@ impl Session {
     }
 
     async fn open_proven(&self) -> Result<Subscription, StreamError> {
-        let mut reader = self.caller.recorder.reader();
+        let mut reader = self.client.recorder.reader();
         let subscription =
-            Subscription::open(&self.options.endpoint, &self.caller.recorder).await?;
+            Subscription::open(&self.options.endpoint, &self.client.recorder).await?;
         self.pass_marker(&mut reader, subscription.id())
             .await
             .map_err(StreamError::at_opening)?;
-        self.caller.recorder.record(Body::SubscriptionProven {
+        self.client.recorder.record(Body::SubscriptionProven {
             subscription: subscription.id(),
         });
         Ok(subscription)
@@ -300,7 +296,7 @@ impl Session {
     /// If the stream has ended or fallen silent.
     pub async fn barrier(&self) -> Result<(), StreamError> {
         let subscription = self.stream().await?;
-        let mut reader = self.caller.recorder.reader();
+        let mut reader = self.client.recorder.reader();
         self.pass_marker(&mut reader, subscription).await
     }
 

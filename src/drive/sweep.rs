@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::caller::Caller;
 use super::leftovers::{self, Ended};
 use super::pod_cgroup;
+use super::recording_client::RecordingClient;
 use super::session::{KUBELET_LABELS, PROCESS_LABEL, RUN_LABEL};
 use crate::history::{
     CallFault, ContainerId, Labels, Reply, Request, RunId, SandboxId, SandboxListing, SandboxState,
@@ -56,22 +56,22 @@ pub struct SweepError {
 /// # Errors
 /// If the runtime cannot list what it has. What it cannot remove is told in the result.
 pub async fn sweep(
-    (caller, kernel): (&Caller, &Kernel),
+    (client, kernel): (&RecordingClient, &Kernel),
     run: Option<&RunId>,
     keep: &[SandboxId],
 ) -> Result<Sweep, SweepError> {
     let mut done = Sweep::default();
-    let sandboxes = to_remove(caller, run, keep, &mut done).await?;
-    let containers = containers(caller).await;
+    let sandboxes = to_remove(client, run, keep, &mut done).await?;
+    let containers = containers(client).await;
     let mut refused = Vec::new();
     let until = Instant::now() + limits::SWEEP_WAIT;
     for id in &sandboxes {
         let inside = containers.iter().flatten();
         let inside = inside.filter(|(_, sandbox)| sandbox == id);
         for (container, _) in inside {
-            kill(caller, container).await;
+            kill(client, container).await;
         }
-        match remove(caller, id, until).await {
+        match remove(client, id, until).await {
             Ok(()) => done.sandboxes.push(id.to_string()),
             // Of a runtime that is gone nothing is known; it is asked again when it is back.
             Err(fault) if fault.code == StatusCode::UNAVAILABLE => {
@@ -89,11 +89,11 @@ pub async fn sweep(
     let of_refused = |sandbox: &SandboxId| refused.iter().any(|(id, _)| id == sandbox);
     let listed = containers.as_deref().unwrap_or_default();
     let ids = Ids::of(&sandboxes, listed, of_refused);
-    retry((caller, kernel), &ids.refused, refused, &mut done).await;
+    retry((client, kernel), &ids.refused, refused, &mut done).await;
     let mut removed = ids.removed;
     // What the runtime does not list any more, or never has; but nothing of what is kept.
     if run.is_some() && (keep.is_empty() || containers.is_some()) {
-        removed.extend(caller.made());
+        removed.extend(client.made());
     }
     if keep.is_empty() || containers.is_some() {
         removed.extend(kernel.monitored(|owner| match run {
@@ -105,7 +105,7 @@ pub async fn sweep(
     }
     end_processes(kernel, &removed, true, &mut done).await;
     if keep.is_empty() {
-        sweep_images(caller, run, &mut done).await?;
+        sweep_images(client, run, &mut done).await?;
         sweep_cgroups(kernel, run, &mut done).await;
     }
     Ok(done)
@@ -113,13 +113,13 @@ pub async fn sweep(
 
 /// The sandboxes of one run, or of all runs that no longer go on, but those to keep.
 async fn to_remove(
-    caller: &Caller,
+    client: &RecordingClient,
     run: Option<&RunId>,
     keep: &[SandboxId],
     done: &mut Sweep,
 ) -> Result<Vec<SandboxId>, SweepError> {
     let mut found = Vec::new();
-    for sandbox in listed(caller, run).await? {
+    for sandbox in listed(client, run).await? {
         let Some(owner) = sandbox.labels.get(RUN_LABEL) else {
             continue;
         };
@@ -138,12 +138,12 @@ async fn to_remove(
 }
 
 /// All containers that the runtime lists, with their sandboxes; nothing if it does not say.
-async fn containers(caller: &Caller) -> Option<Vec<(String, SandboxId)>> {
+async fn containers(client: &RecordingClient) -> Option<Vec<(String, SandboxId)>> {
     let all = Request::ListContainers {
         sandbox: None,
         labels: Labels::new(),
     };
-    match caller.call(None, all).await {
+    match client.call(None, all).await {
         Ok(Reply::Containers(listed)) => {
             let listed = listed.into_iter();
             let ids = listed.map(|container| (container.id.to_string(), container.sandbox));
@@ -184,7 +184,7 @@ impl Ids {
 
 /// Ends the processes of what could not be removed, for they may be in the way, and tries again.
 async fn retry(
-    (caller, kernel): (&Caller, &Kernel),
+    (client, kernel): (&RecordingClient, &Kernel),
     ids: &BTreeSet<String>,
     refused: Vec<(SandboxId, CallFault)>,
     done: &mut Sweep,
@@ -195,7 +195,7 @@ async fn retry(
     let until = Instant::now() + limits::SWEEP_WAIT;
     for (id, fault) in refused {
         let again = if any_ended {
-            remove(caller, &id, until).await
+            remove(client, &id, until).await
         } else {
             Err(fault)
         };
@@ -218,11 +218,11 @@ async fn end_processes(kernel: &Kernel, ids: &BTreeSet<String>, removed: bool, d
 /// # Errors
 /// As [`sweep`].
 pub async fn sweep_host(
-    caller: &Caller,
+    client: &RecordingClient,
     run: Option<&RunId>,
     log_parent: Option<&Path>,
 ) -> Result<Sweep, SweepError> {
-    let mut done = sweep((caller, &Kernel::Host), run, &[]).await?;
+    let mut done = sweep((client, &Kernel::Host), run, &[]).await?;
     sweep_logs(run, log_parent, &mut done);
     Ok(done)
 }
@@ -265,23 +265,23 @@ async fn sweep_cgroups(kernel: &Kernel, run: Option<&RunId>, done: &mut Sweep) {
 
 /// Stops a container without a grace period, which a runtime would else choose for it: the removal
 /// of a sandbox has none to give. Where that fails, the removal of the sandbox tells.
-async fn kill(caller: &Caller, container: &str) {
+async fn kill(client: &RecordingClient, container: &str) {
     let stop = Request::StopContainer {
         container: ContainerId::from(container),
         grace: Duration::ZERO,
     };
-    let _ = caller.call(None, stop).await;
+    let _ = client.call(None, stop).await;
 }
 
 /// Stops a sandbox and removes it. What the runtime refuses is tried again until then: a container
-/// that is being started cannot be removed before that has ended, though its caller may have left.
-async fn remove(caller: &Caller, id: &SandboxId, until: Instant) -> Result<(), CallFault> {
+/// that is being started cannot be removed before that has ended, though its client may have left.
+async fn remove(client: &RecordingClient, id: &SandboxId, until: Instant) -> Result<(), CallFault> {
     let mut pace = tokio::time::interval(limits::SWEEP_PACE);
     loop {
         pace.tick().await;
         // A failed stop is told by the removal, which tries the same.
-        let _ = caller.call(None, Request::StopSandbox(id.clone())).await;
-        match caller.call(None, Request::RemoveSandbox(id.clone())).await {
+        let _ = client.call(None, Request::StopSandbox(id.clone())).await;
+        match client.call(None, Request::RemoveSandbox(id.clone())).await {
             Ok(_) => return Ok(()),
             Err(fault) if is_refusal(fault.code) && Instant::now() < until => {}
             Err(fault) => return Err(fault),
@@ -299,23 +299,26 @@ fn is_refusal(code: StatusCode) -> bool {
     .contains(&code)
 }
 
-async fn listed(caller: &Caller, run: Option<&RunId>) -> Result<Vec<SandboxListing>, SweepError> {
+async fn listed(
+    client: &RecordingClient,
+    run: Option<&RunId>,
+) -> Result<Vec<SandboxListing>, SweepError> {
     let mut labels = Labels::new();
     if let Some(run) = run {
         labels.insert(RUN_LABEL.to_owned(), run.to_string());
     }
-    match ask(caller, Request::ListSandboxes(labels)).await? {
+    match ask(client, Request::ListSandboxes(labels)).await? {
         Reply::Sandboxes(listed) => Ok(listed),
         _ => Ok(Vec::new()),
     }
 }
 
 async fn sweep_images(
-    caller: &Caller,
+    client: &RecordingClient,
     run: Option<&RunId>,
     done: &mut Sweep,
 ) -> Result<(), SweepError> {
-    let Reply::Images(images) = ask(caller, Request::ListImages).await? else {
+    let Reply::Images(images) = ask(client, Request::ListImages).await? else {
         return Ok(());
     };
     for tag in images.iter().flat_map(|image| &image.tags) {
@@ -326,7 +329,7 @@ async fn sweep_images(
         if !ours {
             continue;
         }
-        match caller.call(None, Request::RemoveImage(tag.clone())).await {
+        match client.call(None, Request::RemoveImage(tag.clone())).await {
             Ok(_) => done.images.push(tag.clone()),
             Err(fault) => done.failures.push(format!("image {tag}: {fault}")),
         }
@@ -360,8 +363,8 @@ pub struct ForeignPods {
 ///
 /// # Errors
 /// If the runtime cannot list what it has.
-pub async fn foreign_pods(caller: &Caller) -> Result<ForeignPods, SweepError> {
-    let listed = listed(caller, None).await?;
+pub async fn foreign_pods(client: &RecordingClient) -> Result<ForeignPods, SweepError> {
+    let listed = listed(client, None).await?;
     let is_foreign = |sandbox: &&SandboxListing| !sandbox.labels.contains_key(RUN_LABEL);
     let is_kubelets = |sandbox: &&SandboxListing| {
         let labelled = KUBELET_LABELS
@@ -376,9 +379,9 @@ pub async fn foreign_pods(caller: &Caller) -> Result<ForeignPods, SweepError> {
     })
 }
 
-async fn ask(caller: &Caller, request: Request) -> Result<Reply, SweepError> {
+async fn ask(client: &RecordingClient, request: Request) -> Result<Reply, SweepError> {
     let method = request.method();
-    caller
+    client
         .call(None, request)
         .await
         .map_err(|fault| SweepError { method, fault })

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::drive::{self, Caller};
+use crate::drive::{self, RecordingClient};
 use crate::history::{Request, RunId, SandboxId, StatusCode};
 use crate::host::{Kernel, LogDirectory};
 use crate::limits::{self, TimeoutScale};
@@ -11,7 +11,7 @@ use crate::{host, terminal};
 /// What a run has made beside its labelled pods, and how to remove all of it.
 #[derive(Debug)]
 pub(super) struct CleanUp {
-    caller: Caller,
+    caller: RecordingClient,
     kernel: Kernel,
     run: RunId,
     /// How long a runtime that is gone may take to come back.
@@ -35,7 +35,7 @@ impl CleanUp {
     /// What a run needs that has made nothing but labelled pods.
     pub(super) fn after(
         run: &RunId,
-        (caller, kernel): (&Caller, &Kernel),
+        (caller, kernel): (&RecordingClient, &Kernel),
         timeout_scale: TimeoutScale,
     ) -> Self {
         Self {

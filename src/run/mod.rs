@@ -32,7 +32,7 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::case::{Case, Requirement, load};
-use crate::drive::{Caller, Session};
+use crate::drive::{RecordingClient, Session};
 use crate::history::{Body, ExpectationFile, RunEnd, RunId, RunInfo, SandboxId};
 use crate::host::{self, Reactor};
 use crate::limits;
@@ -240,7 +240,7 @@ fn run_plan(
     let image = session.options().image.as_str();
     let found = (image, foreign_pods, session.audience());
     let mut plan = announce::plan(options, &planned, &invariants, known.of(&info), found);
-    plan.offers = session.offers();
+    plan.offers = session.capabilities();
     if shown == Shown::OnConsole {
         let restarts = session.restarts(planned.iter().map(|planned| &*planned.case));
         let simulated = reactor.is_simulated();
@@ -348,7 +348,7 @@ fn cut_short(
 /// Ends a run in which no case can run.
 async fn abandon(
     fault: &PrepareError,
-    caller: &Caller,
+    caller: &RecordingClient,
     clean_up: CleanUp,
     file: Option<HistoryFile>,
 ) {
@@ -362,7 +362,7 @@ async fn abandon(
 }
 
 /// Records the end of a run.
-fn end(caller: &Caller, removed: bool, faults: Vec<String>) {
+fn end(caller: &RecordingClient, removed: bool, faults: Vec<String>) {
     let end = RunEnd { removed, faults };
     caller.recorder.record(Body::RunEnded(end));
 }

@@ -11,8 +11,8 @@ use super::{RunError, RunOptions, Stand, Target};
 use crate::case::Need;
 use crate::cri::{Client, ConnectError};
 use crate::drive::{
-    self, Allowance, Caller, DriveOptions, ForeignPods, RuntimeCommands, Session, SessionOptions,
-    StreamError, SweepError, UserHooks,
+    self, Allowance, DriveOptions, ForeignPods, RecordingClient, RuntimeCommands, Session,
+    SessionOptions, StreamError, SweepError, UserHooks,
 };
 use crate::history::{Body, CallFault, CgroupDriver, Reply, Request, RunId, RunInfo};
 use crate::host::{Kernel, KubeletProcess, LogDirectoryError};
@@ -115,7 +115,7 @@ pub(super) async fn connect(
     run: RunId,
     outputs: &mut Outputs,
     stop: &CancellationToken,
-) -> Result<(Caller, RunInfo, Recording), RunError> {
+) -> Result<(RecordingClient, RunInfo, Recording), RunError> {
     let connecting = async {
         let client = Client::connect(&target.runtime, &target.images, target.deadline).await?;
         let beneath = client.beneath(handler).await;
@@ -141,7 +141,7 @@ pub(super) async fn connect(
         call_deadline: Some(client.deadline()),
     };
     recorder.record(Body::RunBegan(info.clone().into()));
-    let caller = Caller::recording(client, recorder);
+    let caller = RecordingClient::recording(client, recorder);
     Ok((caller, info, Recording { following, file }))
 }
 
@@ -150,7 +150,7 @@ pub(super) async fn connect(
 pub(super) async fn prepare(
     (options, planned): (&RunOptions, &[Planned]),
     (target, kernel, metrics): (&Target, &Kernel, &Metrics),
-    caller: &Caller,
+    caller: &RecordingClient,
     info: &RunInfo,
     stop: CancellationToken,
     clean_up: &mut CleanUp,
@@ -183,11 +183,11 @@ pub(super) async fn prepare(
     match session.ensure_stream().await {
         // Whatever is selected, that is said of each case, and in the reports.
         Err(fault) if fault.is_refusal() => {
-            session.do_without_events(fault.to_string());
+            session.continue_without_events(fault.to_string());
         }
         opened => {
             opened?;
-            session.find_offers(&needs).await?;
+            session.probe_needs(&needs).await?;
         }
     }
     Ok((session, foreign.all))
@@ -244,7 +244,7 @@ fn hooks(given: &UserHooks, kernel: &Kernel) -> UserHooks {
 /// If the runtime can neither find nor pull it.
 pub async fn image(
     asked: &DriveOptions,
-    caller: &Caller,
+    caller: &RecordingClient,
     run: &RunId,
     pulled: &mut Option<String>,
 ) -> Result<String, PrepareError> {
@@ -279,7 +279,7 @@ pub async fn image(
     Ok(reference)
 }
 
-async fn has_image(caller: &Caller, reference: &str) -> bool {
+async fn has_image(caller: &RecordingClient, reference: &str) -> bool {
     let status = caller
         .call(None, Request::ImageStatus(reference.to_owned()))
         .await;

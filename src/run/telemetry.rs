@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
-use crate::drive::{Heartbeat, Relists, Session};
+use crate::drive::{BackgroundRelist, Heartbeat, Session};
 use crate::history::{Body, Entry, StreamEnd, SubscriptionId};
 use crate::host;
 use crate::metrics::{Endpoint, EndpointError, Metrics};
@@ -25,7 +25,7 @@ pub(super) struct Telemetry {
 /// Relists and counts as long as this lives.
 #[derive(Debug)]
 pub(super) struct Counting {
-    _relists: Relists,
+    _relist: BackgroundRelist,
     _heartbeat: Heartbeat,
     _task: JoinSet<()>,
 }
@@ -83,7 +83,7 @@ impl Counting {
             task.spawn(hold_up(every, by));
         }
         Self {
-            _relists: Relists::begin(session),
+            _relist: BackgroundRelist::begin(session),
             _heartbeat: Heartbeat::begin(session.recorder()),
             _task: task,
         }

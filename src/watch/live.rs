@@ -17,7 +17,7 @@ use super::output::Output;
 use super::repeated::Repeated;
 use super::stream::{Stream, notice};
 use crate::cri::{Client, ConnectError};
-use crate::drive::{Caller, Relist, RelistFault, Relister, StreamError};
+use crate::drive::{LivePleg, RecordingClient, Relist, RelistFault, StreamError};
 use crate::history::{Body, Entry, Labels, StatusCode, StreamEnd};
 use crate::host::InterruptSignals;
 use crate::metrics::{Endpoint, EndpointError, Metrics};
@@ -130,8 +130,8 @@ impl Watch {
         let recorder = Recorder::bounded(limits::WATCH_ENTRIES, limits::WATCH_BYTES);
         let reader = recorder.reader();
         let (send, relists) = mpsc::channel(WAITING);
-        let relister = Relister::new(Caller::new(client), metrics.clone(), Labels::new());
-        tasks.spawn(relister.run(send));
+        let pleg = LivePleg::new(RecordingClient::new(client), metrics.clone(), Labels::new());
+        tasks.spawn(pleg.run(send));
         Ok(Self {
             output: options.output,
             observer: Observer::new(options.within, host::now()),

@@ -284,7 +284,7 @@ impl Observer {
                 Arc::make_mut(&mut status).read_at = at;
                 status
             };
-            let told_now = relist.told_with_gate.get(&wanted.uid).cloned();
+            let told_now = relist.with_evented_pleg_gate.get(&wanted.uid).cloned();
             let told_before = || Some(relist.believed.get(&wanted.uid)?.clone().map(as_of_now));
             let Some(told) = told_now.or_else(told_before) else {
                 break;

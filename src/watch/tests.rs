@@ -177,7 +177,7 @@ impl Node {
         let relist = Relist {
             began: at(ms),
             lifecycle: Vec::new(),
-            told_with_gate: told(true),
+            with_evented_pleg_gate: told(true),
             believed: self.unchanged(believed),
             sandboxes,
             containers,

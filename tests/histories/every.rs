@@ -55,7 +55,7 @@ fn shorten(steps: &mut [Step]) {
                 repeat.items.truncate(ROUNDS as usize);
                 shorten(&mut repeat.steps);
             }
-            Step::Prompt(prompt) => shorten(&mut prompt.steps),
+            Step::CallsReturnWithin(prompt) => shorten(&mut prompt.steps),
             _ => {}
         }
     }

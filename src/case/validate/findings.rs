@@ -5,7 +5,7 @@ use crate::case::locate::{Part, Segment};
 
 /// Collects problems at paths.
 #[derive(Default)]
-pub(super) struct Findings {
+pub(in crate::case) struct Findings {
     path: Vec<Segment>,
     problems: Vec<Problem>,
 }
@@ -56,7 +56,7 @@ impl Findings {
     }
 
     /// Adds a way out to the latest objection.
-    pub(super) fn advise(&mut self, help: impl Into<String>) {
+    pub(in crate::case) fn advise(&mut self, help: impl Into<String>) {
         if let Some(problem) = self.problems.last_mut() {
             problem.help = Some(help.into());
         }

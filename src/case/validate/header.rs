@@ -3,7 +3,7 @@
 use super::findings::Findings;
 use crate::case::diagnose::did_you_mean;
 use crate::case::file::{CaseFile, Place};
-use crate::case::{Need, Situation, requirement};
+use crate::case::requirement;
 
 /// The catalogue's areas: what ids begin with, and the folder for it.
 const AREAS: &[(&str, &str)] = &[
@@ -37,14 +37,6 @@ pub(super) fn check(file: &CaseFile, place: Place<'_>, found: &mut Findings) {
         found
             .object_to("silent", "other cases would ask the runtime meanwhile")
             .advise("add `exclusive: true`");
-    }
-    if file.provokes == Some(Situation::OomKill) && !file.needs.contains(&Need::MemoryLimit) {
-        found
-            .object_to(
-                "provokes",
-                "an OOM kill needs memory limits that are enforced",
-            )
-            .advise("add `needs: [memory-limit]`");
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::findings::Findings;
 use crate::case::diagnose::did_you_mean;
-use crate::case::{CallEdge, Terms};
+use crate::case::{CallEdge, CallExpectation};
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug)]
@@ -84,8 +84,8 @@ impl<'a> Names<'a> {
     }
 
     /// Notes how the call may end that makes what the name stands for.
-    pub(super) fn is_made(&mut self, name: &'a str, terms: Terms) {
-        if !terms.are_usual() {
+    pub(super) fn is_made(&mut self, name: &'a str, expectation: CallExpectation) {
+        if !expectation.is_success() {
             self.unsure.insert(name);
         }
     }

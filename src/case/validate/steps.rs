@@ -1,6 +1,6 @@
-//! Whether the steps of a case make sense, in the order in which they are taken.
-
-mod beside;
+//! The walk over the steps of a case, in the order in which they are taken: what surrounds each,
+//! and what the names in it stand for. What makes one step wrong is in its own file, below
+//! `case::steps`.
 
 use std::time::Duration;
 
@@ -8,12 +8,10 @@ use super::findings::Findings;
 use super::names::{Kind, Names, Wanted};
 use super::workload;
 use crate::case::file::CaseFile;
-use crate::case::{
-    AwaitStep, CallEdge, CreateStep, Read, RepeatStep, Resubscribe, SandboxStep, Step, StopStep,
-    limits,
-};
+use crate::case::steps::Step;
+use crate::case::{CallEdge, CallExpectation, CreateStep, Need, Query, WorkloadSpec, limits};
 
-/// Checks the steps and tells what the names in them stand for.
+/// Checks the steps; returns what the names in them stand for.
 pub(super) fn check<'a>(file: &'a CaseFile, found: &mut Findings) -> Names<'a> {
     let mut walk = Walk {
         file,
@@ -24,17 +22,18 @@ pub(super) fn check<'a>(file: &'a CaseFile, found: &mut Findings) -> Names<'a> {
         written: 0,
         taken: 0,
     };
-    walk.steps(&file.steps, Round::default());
+    walk.steps(&file.steps, Surroundings::default());
     walk.count();
     walk.names
 }
 
-pub(super) struct Walk<'a, 'f> {
-    pub(super) file: &'a CaseFile,
-    pub(super) found: &'f mut Findings,
-    pub(super) names: Names<'a>,
-    /// The numbers of the `repeat` steps around, from the outermost.
-    pub(super) rounds: Vec<usize>,
+/// A walk over the steps of a case, and what has been found on it.
+pub(in crate::case) struct Walk<'a, 'f> {
+    file: &'a CaseFile,
+    found: &'f mut Findings,
+    names: Names<'a>,
+    /// The numbers of the steps around whose names end with them, from the outermost.
+    rounds: Vec<usize>,
     repeats: usize,
     written: usize,
     taken: u64,
@@ -42,16 +41,16 @@ pub(super) struct Walk<'a, 'f> {
 
 /// What surrounds a step.
 #[derive(Clone, Copy)]
-pub(super) struct Round {
+pub(in crate::case) struct Surroundings {
     /// How often it is taken.
-    times: u64,
-    /// Whether `item` means something.
-    has_item: bool,
-    /// Whether other rounds may be under way meanwhile.
-    pub(super) parallel: bool,
+    pub(in crate::case) times: u64,
+    /// Whether `item` stands for something.
+    pub(in crate::case) has_item: bool,
+    /// Whether other rounds may be under way at the same time.
+    pub(in crate::case) parallel: bool,
 }
 
-impl Default for Round {
+impl Default for Surroundings {
     fn default() -> Self {
         Self {
             times: 1,
@@ -62,11 +61,18 @@ impl Default for Round {
 }
 
 impl<'a> Walk<'a, '_> {
-    pub(super) fn steps(&mut self, steps: &'a [Step], round: Round) {
-        self.list("steps", steps, round);
+    /// Checks the steps under the key `steps`.
+    pub(in crate::case) fn steps(&mut self, steps: &'a [Step], around: Surroundings) {
+        self.list("steps", steps, around);
     }
 
-    fn list(&mut self, key: &'static str, steps: &'a [Step], round: Round) {
+    /// Checks the steps under a key.
+    pub(in crate::case) fn list(
+        &mut self,
+        key: &'static str,
+        steps: &'a [Step],
+        around: Surroundings,
+    ) {
         self.found.enter(key);
         if steps.is_empty() {
             self.found.object("there is nothing to do");
@@ -74,252 +80,147 @@ impl<'a> Walk<'a, '_> {
         for (index, step) in steps.iter().enumerate() {
             self.written += 1;
             self.found.enter_element(index);
-            self.found.enter(keyword(step));
-            self.step(step, round);
+            self.found.enter(step.word());
+            self.step(step, around);
             self.found.leave();
             self.found.leave();
         }
         self.found.leave();
     }
 
-    fn step(&mut self, step: &'a Step, round: Round) {
-        let nested = matches!(
-            step,
-            Step::Repeat(_)
-                | Step::Prompt(_)
-                | Step::Parallel(_)
-                | Step::AnotherClient(_)
-                | Step::StepClock(_)
-        );
-        if !nested {
-            self.taken = self.taken.saturating_add(round.times);
+    fn step(&mut self, step: &'a Step, around: Surroundings) {
+        let rules = step.rules();
+        if !rules.is_block() {
+            self.taken = self.taken.saturating_add(around.times);
         }
-        self.without_events(step);
-        match step {
-            Step::Sandbox(step) => self.sandbox(step),
-            Step::Create(step) => self.create(step, round),
-            Step::Start(step) => {
-                self.container(&step.container, &[CallEdge::StartReturned]);
-                self.terms(step.terms());
-            }
-            Step::Stop(step) => self.stop(step),
-            Step::Remove(step) => self.remove(step),
-            Step::StopSandbox(step) => {
-                self.resolve(("sandbox", &step.sandbox), Wanted::Sandbox);
-                self.names
-                    .called(&step.sandbox, &[CallEdge::StopSandboxCalled]);
-            }
-            Step::RemoveSandbox(step) => {
-                self.resolve(("sandbox", &step.sandbox), Wanted::Sandbox);
-            }
-            Step::KillSandbox(step) => self.kill_sandbox(step),
-            Step::Kill(step) => self.kill(step),
-            Step::Gone(step) => self.gone(step),
-            Step::Await(step) => self.wait(step),
-            Step::Relist(step) => {
-                self.resolve(("sandbox", &step.sandbox), Wanted::Sandbox);
-                self.names.relisted(&step.sandbox);
-            }
-            Step::Resubscribe(step) => self.resubscribe(step, round),
-            Step::Subscribe(_)
-            | Step::Unsubscribe(_)
-            | Step::Resume(_)
-            | Step::AwaitEnd(_)
-            | Step::Quiet(_) => self.subscription(step, round),
-            Step::Prompt(step) => self.prompt(step, round),
-            Step::Version(_) | Step::Image(_) | Step::Unknown(_) => {}
-            Step::Parallel(branches) => self.parallel(branches, round),
-            Step::Filters(step) => self.resolve(("sandbox", &step.sandbox), Wanted::Sandbox),
-            Step::EachHandler(step) => self.each_handler(step, round),
-            Step::OnEvent(step) => {
-                self.span("again", step.again);
-                self.reads(&step.of, &step.read);
-                if !step.steps.is_empty() {
-                    self.steps(&step.steps, round);
-                }
-            }
-            Step::Meanwhile(step) => {
-                self.reads(&step.of, &step.read);
-                self.steps(&step.steps, round);
-            }
-            Step::Exec(step) => self.exec(step, round),
-            Step::Aside(step) => self.aside(step),
-            Step::AnotherClient(step) => self.steps(&step.steps, round),
-            Step::StepClock(step) => self.step_clock(step, round),
-            Step::OutsideCri(_) => self.outside_cri(),
-            Step::RestartRuntime(_) => self.restart_runtime(round),
-            Step::Repeat(step) => self.repeat(step, round),
+        if self.file.needs.contains(&Need::NoEvents) {
+            rules.check_without_events(self);
         }
+        rules.check(self, around);
     }
 
-    pub(super) fn resolve(&mut self, name: (&'static str, &str), wanted: Wanted) {
-        let Self {
-            names,
-            found,
-            rounds,
-            ..
-        } = self;
-        names.in_step(name, wanted, rounds, found);
+    /// Checks steps whose names stand for nothing outside them.
+    pub(in crate::case) fn apart(&mut self, steps: &'a [Step], around: Surroundings) {
+        self.repeats += 1;
+        self.rounds.push(self.repeats);
+        self.steps(steps, around);
+        self.rounds.pop();
     }
 
-    fn container(&mut self, name: &'a str, edges: &[CallEdge]) {
-        self.resolve(("container", name), Wanted::Container);
-        self.names.called(name, edges);
+    /// Checks what stands in an element of the list at which the walk is.
+    pub(in crate::case) fn in_element(&mut self, index: usize, check: impl FnOnce(&mut Self)) {
+        self.found.enter_element(index);
+        check(self);
+        self.found.leave();
     }
 
-    fn sandbox(&mut self, step: &'a SandboxStep) {
-        let Self {
-            names,
-            found,
-            rounds,
-            ..
-        } = self;
-        let memory_mib = step.memory_mib;
-        let kind = Kind::Sandbox { memory_mib };
-        names.bind(&step.binding, kind, rounds, found);
-        self.names
-            .called(&step.binding, &[CallEdge::SandboxReturned]);
-        self.again(step);
-        self.terms(step.terms());
-        self.names.is_made(&step.binding, step.terms());
-    }
-
-    fn create(&mut self, step: &'a CreateStep, round: Round) {
-        let Self {
-            names,
-            found,
-            rounds,
-            ..
-        } = self;
-        let limit = match names.in_step(("in", &step.sandbox), Wanted::Sandbox, rounds, found) {
-            Some(Kind::Sandbox { memory_mib }) => {
-                memory_mib.into_iter().chain(step.memory_mib).min()
-            }
-            _ => step.memory_mib,
-        };
-        let kind = Kind::Container {
-            sandbox: &step.sandbox,
-            memory_mib: limit,
-            declares_exit: workload::declares_exit(&step.workload),
-        };
-        names.bind(&step.binding, kind, rounds, found);
-        if let Some(earlier) = &step.attempt_of {
-            self.resolve(("attempt-of", earlier), Wanted::Container);
-        }
-        let most = limits::ANNOTATION_KIB;
-        if step.annotation_kib.is_some_and(|kib| kib > most) {
-            let message = format!("an annotation has at most {most} KiB");
-            self.found.object_to("annotation-kib", message);
-        }
-        self.others(step);
-        self.terms(step.terms());
-        self.names.is_made(&step.binding, step.terms());
-        workload::check(step, (self.file, limit), round.has_item, self.found);
-    }
-
-    fn stop(&mut self, step: &'a StopStep) {
-        self.container(
-            &step.container,
-            &[CallEdge::StopCalled, CallEdge::StopReturned],
-        );
-        if step.grace.subsec_nanos() != 0 || step.grace > limits::GRACE {
-            let most = limits::GRACE.as_secs();
+    /// Objects to one `repeat` too many around this one.
+    pub(in crate::case) fn nest(&mut self) {
+        let most = limits::NESTING;
+        if self.rounds.len() == most {
             self.found
-                .object_to(
-                    "grace",
-                    format!("a grace period is from 0 to {most} whole seconds"),
-                )
-                .advise("the CRI counts it in seconds");
+                .object(format!("a `repeat` stands in at most {} others", most - 1));
         }
-        self.terms(step.terms());
     }
 
-    fn wait(&mut self, step: &AwaitStep) {
-        self.resolve(("of", &step.of), Wanted::Either);
-        self.span("within", step.within);
-        if step.within.is_some_and(|within| within.is_zero()) {
+    /// Objects to the step as a whole.
+    pub(in crate::case) fn object(&mut self, message: impl Into<String>) -> &mut Findings {
+        self.found.object(message)
+    }
+
+    /// Objects to the value of a key of the step.
+    pub(in crate::case) fn object_to(
+        &mut self,
+        key: &'static str,
+        message: impl Into<String>,
+    ) -> &mut Findings {
+        self.found.object_to(key, message)
+    }
+
+    /// Objects to the step unless the case runs alone.
+    pub(in crate::case) fn alone(&mut self, otherwise: &str) {
+        if !self.file.exclusive {
             self.found
-                .object_to("within", "no event arrives within no time");
+                .object(otherwise)
+                .advise("add `exclusive: true` to the case");
         }
     }
 
-    pub(super) fn span(&mut self, key: &'static str, span: Option<Duration>) {
-        workload::check_span(key, span, self.found);
-    }
-
-    fn reads(&mut self, of: &str, read: &[Read]) {
-        let wanted = if read.contains(&Read::ContainerStatus) {
-            Wanted::Container
-        } else {
-            Wanted::Either
-        };
-        self.resolve(("of", of), wanted);
-        if read.is_empty() {
-            self.found.object_to("read", "this asks nothing");
-        }
-    }
-
-    fn resubscribe(&mut self, step: &'a Resubscribe, round: Round) {
-        self.without_listeners(round);
-        if !step.meanwhile.is_empty() {
-            self.list("meanwhile", &step.meanwhile, round);
-        }
-    }
-
-    /// The stream that all cases read is given up.
-    pub(super) fn without_listeners(&mut self, round: Round) {
+    /// Objects to a step that gives up the stream which all cases read, if others run meanwhile.
+    pub(in crate::case) fn without_listeners(&mut self, around: Surroundings) {
         self.alone("other cases would miss the events of this moment");
-        if round.parallel {
+        if around.parallel {
             self.found
                 .object("other rounds would miss the events of this moment")
                 .advise("leave `workers` out of the `repeat`");
         }
     }
 
-    fn repeat(&mut self, step: &'a RepeatStep, round: Round) {
-        let times = match (step.times, step.items.len()) {
-            (Some(times), 0) => times,
-            (None, items @ 1..) => u32::try_from(items).unwrap_or(u32::MAX),
-            (Some(_), 1..) | (None, 0) => {
-                self.found
-                    .object("a `repeat` has either `times` or `items`");
-                1
-            }
-        };
-        let most = limits::ROUNDS;
-        if !(1..=most).contains(&times) {
-            let key = if step.times.is_some() {
-                "times"
-            } else {
-                "items"
-            };
-            self.found
-                .object_to(key, format!("a `repeat` has from 1 to {most} rounds"));
-        }
-        let most = limits::WORKERS;
-        if !(1..=most).contains(&step.workers) {
-            self.found
-                .object_to("workers", format!("there are from 1 to {most} workers"));
-        }
-        let most = limits::NESTING;
-        if self.rounds.len() == most {
-            self.found
-                .object(format!("a `repeat` stands in at most {} others", most - 1));
-        }
-        let inner = Round {
-            times: round.times.saturating_mul(u64::from(times)),
-            has_item: round.has_item || !step.items.is_empty(),
-            parallel: round.parallel || step.workers > 1,
-        };
-        self.apart(&step.steps, inner);
+    /// Objects to a span of time that is too long.
+    pub(in crate::case) fn span(&mut self, key: &'static str, span: Option<Duration>) {
+        workload::check_span(key, span, self.found);
     }
 
-    /// Steps whose names stand for nothing outside them.
-    pub(super) fn apart(&mut self, steps: &'a [Step], round: Round) {
-        self.repeats += 1;
-        self.rounds.push(self.repeats);
-        self.steps(steps, round);
-        self.rounds.pop();
+    /// Objects to keys that contradict one another on how a call may end.
+    pub(in crate::case) fn call_keys(&mut self, fails: bool, may_fail: bool) {
+        if fails && may_fail {
+            self.found
+                .object_to("fails", "this call may succeed, too")
+                .advise("leave out either `fails` or the rest");
+        }
+    }
+
+    /// Objects to how a call may end.
+    pub(in crate::case) fn expectation(&mut self, expectation: CallExpectation) {
+        if let CallExpectation::AbandonedAfter(time) = expectation {
+            if time.is_zero() {
+                self.found
+                    .object_to("deadline", "no call comes to anything within no time");
+            }
+            self.span("deadline", Some(time));
+        }
+    }
+
+    /// Objects to a limit of memory that is out of bounds.
+    pub(in crate::case) fn memory_limit(&mut self, mib: u32) {
+        workload::check_limit(mib, self.found);
+    }
+
+    /// Checks what a container with a limit of memory does, if it has one.
+    pub(in crate::case) fn workload(
+        &mut self,
+        workload: &WorkloadSpec,
+        limit: Option<u32>,
+        around: Surroundings,
+    ) {
+        self.found.enter("workload");
+        workload::check(workload, limit, around.has_item, self.found);
+        self.found.leave();
+    }
+
+    /// Checks what a command in a container does, which is not the container's init.
+    pub(in crate::case) fn command(
+        &mut self,
+        key: &'static str,
+        workload: &WorkloadSpec,
+        limit: Option<u32>,
+        around: Surroundings,
+    ) {
+        self.found.enter(key);
+        workload::check_command(workload, limit, around.has_item, self.found);
+        self.found.leave();
+    }
+
+    /// Checks what is asked about a sandbox or a container.
+    pub(in crate::case) fn queries(&mut self, of: &str, queries: &[Query]) {
+        if queries.contains(&Query::ContainerStatus) {
+            self.container("of", of);
+        } else {
+            self.sandbox_or_container("of", of);
+        }
+        if queries.is_empty() {
+            self.found.object_to("read", "this asks nothing");
+        }
     }
 
     fn count(&mut self) {
@@ -340,41 +241,93 @@ impl<'a> Walk<'a, '_> {
     }
 }
 
-fn keyword(step: &Step) -> &'static str {
-    match step {
-        Step::Sandbox(_) => "sandbox",
-        Step::Create(_) => "create",
-        Step::Start(_) => "start",
-        Step::Stop(_) => "stop",
-        Step::Remove(_) => "remove",
-        Step::StopSandbox(_) => "stop-sandbox",
-        Step::RemoveSandbox(_) => "remove-sandbox",
-        Step::KillSandbox(_) => "kill-sandbox",
-        Step::Kill(_) => "kill",
-        Step::Gone(_) => "gone",
-        Step::Await(_) => "await",
-        Step::Relist(_) => "relist",
-        Step::Resubscribe(_) => "resubscribe",
-        Step::Subscribe(_) => "subscribe",
-        Step::Unsubscribe(_) => "unsubscribe",
-        Step::Resume(_) => "resume",
-        Step::AwaitEnd(_) => "await-end",
-        Step::Quiet(_) => "quiet",
-        Step::Prompt(_) => "prompt",
-        Step::Version(_) => "version",
-        Step::Parallel(_) => "parallel",
-        Step::Filters(_) => "filters",
-        Step::EachHandler(_) => "each-handler",
-        Step::OnEvent(_) => "on-event",
-        Step::Meanwhile(_) => "meanwhile",
-        Step::Exec(_) => "exec",
-        Step::Aside(_) => "aside",
-        Step::Image(_) => "image",
-        Step::Unknown(_) => "unknown",
-        Step::AnotherClient(_) => "another-client",
-        Step::StepClock(_) => "step-clock",
-        Step::OutsideCri(_) => "outside-cri",
-        Step::RestartRuntime(_) => "restart-runtime",
-        Step::Repeat(_) => "repeat",
+/// What names stand for.
+impl<'a> Walk<'a, '_> {
+    fn resolve(&mut self, key: &'static str, name: &str, wanted: Wanted) -> Option<Kind<'a>> {
+        let Self {
+            names,
+            found,
+            rounds,
+            ..
+        } = self;
+        names.in_step((key, name), wanted, rounds, found)
+    }
+
+    fn bind(&mut self, name: &'a str, kind: Kind<'a>) {
+        let Self {
+            names,
+            found,
+            rounds,
+            ..
+        } = self;
+        names.bind(name, kind, rounds, found);
+    }
+
+    /// The name under a key must stand for a sandbox.
+    pub(in crate::case) fn sandbox(&mut self, key: &'static str, name: &str) {
+        self.resolve(key, name, Wanted::Sandbox);
+    }
+
+    /// The name under a key must stand for a container; returns its limit of memory, if it has one.
+    pub(in crate::case) fn container(&mut self, key: &'static str, name: &str) -> Option<u32> {
+        match self.resolve(key, name, Wanted::Container) {
+            Some(Kind::Container { memory_mib, .. }) => memory_mib,
+            _ => None,
+        }
+    }
+
+    /// The name under a key must stand for a sandbox or a container.
+    pub(in crate::case) fn sandbox_or_container(&mut self, key: &'static str, name: &str) {
+        self.resolve(key, name, Wanted::Either);
+    }
+
+    /// The name under a key must stand for a subscription; returns whether that has a connection of
+    /// its own.
+    pub(in crate::case) fn subscription(&mut self, key: &'static str, name: &str) -> Option<bool> {
+        match self.resolve(key, name, Wanted::Subscription) {
+            Some(Kind::Subscription { own }) => Some(own),
+            _ => None,
+        }
+    }
+
+    /// Lets a name stand for a sandbox, whose pod may have a limit of memory.
+    pub(in crate::case) fn bind_sandbox(&mut self, name: &'a str, memory_mib: Option<u32>) {
+        self.bind(name, Kind::Sandbox { memory_mib });
+    }
+
+    /// Lets a name stand for a container; returns the lowest limit of memory, its own or its pod's.
+    pub(in crate::case) fn bind_container(&mut self, step: &'a CreateStep) -> Option<u32> {
+        let of_pod = match self.resolve("in", &step.sandbox, Wanted::Sandbox) {
+            Some(Kind::Sandbox { memory_mib }) => memory_mib,
+            _ => None,
+        };
+        let limit = of_pod.into_iter().chain(step.memory_mib).min();
+        let kind = Kind::Container {
+            sandbox: &step.sandbox,
+            memory_mib: limit,
+            declares_exit: workload::declares_exit(&step.workload),
+        };
+        self.bind(&step.binding, kind);
+        limit
+    }
+
+    /// Lets a name stand for a subscription.
+    pub(in crate::case) fn bind_subscription(&mut self, name: &'a str, own: bool) {
+        self.bind(name, Kind::Subscription { own });
+    }
+
+    /// Notes how the call may end that makes what the name stands for.
+    pub(in crate::case) fn is_made(&mut self, name: &'a str, expectation: CallExpectation) {
+        self.names.is_made(name, expectation);
+    }
+
+    /// Notes that the step makes a call on what the name stands for.
+    pub(in crate::case) fn called(&mut self, name: &'a str, edges: &[CallEdge]) {
+        self.names.called(name, edges);
+    }
+
+    /// Notes that the step lists a sandbox's containers.
+    pub(in crate::case) fn relisted(&mut self, sandbox: &'a str) {
+        self.names.relisted(sandbox);
     }
 }

@@ -3,27 +3,7 @@
 use std::time::Duration;
 
 use super::findings::Findings;
-use crate::case::file::CaseFile;
-use crate::case::{
-    ChildEatSpec, CreateStep, Delay, DieSpec, ExitSpec, Need, Number, WorkloadSpec, limits,
-};
-
-/// Checks a container's workload and its limits; `limit` is the lowest, its own or its pod's.
-pub(super) fn check(
-    step: &CreateStep,
-    (file, limit): (&CaseFile, Option<u32>),
-    has_item: bool,
-    found: &mut Findings,
-) {
-    if let Some(mib) = step.memory_mib {
-        check_limit(mib, file, found);
-    }
-    check_stop_signal(step, file, found);
-    check_oom_group(step, file, found);
-    found.enter("workload");
-    check_workload(&step.workload, limit, has_item, found);
-    found.leave();
-}
+use crate::case::{ChildEatSpec, Delay, DieSpec, ExitSpec, Number, WorkloadSpec, limits};
 
 /// Checks what a command in a container of this limit does, which is not its init.
 pub(super) fn check_command(
@@ -37,11 +17,12 @@ pub(super) fn check_command(
         check_delay(*after, has_item, found);
         found.leave();
     } else {
-        check_workload(workload, limit, has_item, found);
+        check(workload, limit, has_item, found);
     }
 }
 
-fn check_workload(
+/// Checks what a container does whose memory has this limit, if it has one.
+pub(super) fn check(
     workload: &WorkloadSpec,
     limit: Option<u32>,
     has_item: bool,
@@ -116,42 +97,12 @@ pub(super) fn check_span(key: &'static str, span: Option<Duration>, found: &mut 
     }
 }
 
-/// Objects to a limit of memory that is out of bounds, or that nothing may enforce.
-pub(super) fn check_limit(mib: u32, file: &CaseFile, found: &mut Findings) {
+/// Objects to a limit of memory that is out of bounds.
+pub(super) fn check_limit(mib: u32, found: &mut Findings) {
     let most = limits::MEMORY_MIB;
     if !(1..=most).contains(&mib) {
         let message = format!("a memory limit is from 1 to {most} MiB");
         found.object_to("memory-mib", message);
-    }
-    if !file.needs.contains(&Need::MemoryLimit) {
-        found
-            .object_to(
-                "memory-mib",
-                "the case does not say that it needs memory limits",
-            )
-            .advise("add `needs: [memory-limit]`");
-    }
-}
-
-fn check_stop_signal(step: &CreateStep, file: &CaseFile, found: &mut Findings) {
-    if step.stop_signal.is_some() && !file.needs.contains(&Need::StopSignal) {
-        found
-            .object_to("stop-signal", "the runtime may know no such signals")
-            .advise("add `needs: [stop-signal]`");
-    }
-}
-
-fn check_oom_group(step: &CreateStep, file: &CaseFile, found: &mut Findings) {
-    if !step.oom_group {
-        return;
-    }
-    if step.memory_mib.is_none() {
-        found.object_to("oom-group", "nothing limits the memory");
-    }
-    if !file.needs.contains(&Need::CgroupV2) {
-        found
-            .object_to("oom-group", "only a cgroup of version 2 has this")
-            .advise("add `needs: [cgroup-v2]`");
     }
 }
 

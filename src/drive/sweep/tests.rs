@@ -107,9 +107,9 @@ fn swept_from(refusals: u32, code: StatusCode) -> (Sweep, Arc<Refusing>) {
         let served = backend.clone();
         tokio::spawn(async move { serve(served, &mut listener).await });
         let client = Client::connect(&endpoint, &endpoint, Duration::from_secs(60)).await;
-        let caller = Caller::new(client.expect("it is served"));
+        let client = RecordingClient::new(client.expect("it is served"));
         let run = RunId::from("run".to_owned());
-        let done = sweep((&caller, &Kernel::Host), Some(&run), &[]).await;
+        let done = sweep((&client, &Kernel::Host), Some(&run), &[]).await;
         done.expect("it can list")
     });
     (done, backend)

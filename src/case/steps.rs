@@ -1,0 +1,319 @@
+//! What a case does: one file for each step word, with the keys that it takes, what makes it wrong
+//! and what it needs of a runtime or its node. `drive::steps` has a file of the same name, which
+//! carries the step out.
+
+mod another_client;
+mod aside;
+mod await_end;
+mod await_event;
+mod call_expectation;
+mod calls_return_within;
+mod create;
+mod exec;
+mod for_each_handler;
+mod image;
+mod kill;
+mod kill_sandbox;
+mod list_with_filters;
+mod on_event;
+mod outside_cri;
+mod parallel;
+mod poll_during;
+mod process_exited;
+mod query;
+mod relist;
+mod remove;
+mod remove_sandbox;
+mod repeat;
+mod restart_runtime;
+mod resubscribe;
+mod resume;
+mod sandbox;
+mod start;
+mod stays_silent;
+mod step_clock;
+mod stop;
+mod stop_sandbox;
+mod subscribe;
+mod unknown;
+mod unsubscribe;
+mod version;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Need;
+use super::validate::{Surroundings, Walk};
+
+pub use another_client::AnotherClientStep;
+pub use aside::AsideStep;
+pub use await_end::AwaitEndStep;
+pub use await_event::AwaitStep;
+pub use call_expectation::CallExpectation;
+pub use calls_return_within::CallsReturnWithinStep;
+pub use create::{CreateStep, ImageName};
+pub use exec::ExecStep;
+pub use for_each_handler::ForEachHandlerStep;
+pub use image::ImageStep;
+pub use kill::KillStep;
+pub use kill_sandbox::KillSandboxStep;
+pub use list_with_filters::ListWithFiltersStep;
+pub use on_event::OnEventStep;
+pub use outside_cri::OutsideCriStep;
+pub use parallel::{Branch, ParallelStep};
+pub use poll_during::PollDuringStep;
+pub use process_exited::ProcessExitedStep;
+pub use query::Query;
+pub use relist::RelistStep;
+pub use remove::RemoveStep;
+pub use remove_sandbox::RemoveSandboxStep;
+pub use repeat::RepeatStep;
+pub use restart_runtime::RestartRuntimeStep;
+pub use resubscribe::ResubscribeStep;
+pub use resume::ResumeStep;
+pub use sandbox::SandboxStep;
+pub use start::StartStep;
+pub use stays_silent::StaysSilentStep;
+pub use step_clock::StepClockStep;
+pub use stop::StopStep;
+pub use stop_sandbox::StopSandboxStep;
+pub use subscribe::{ConnectionSpec, SubscribeStep};
+pub use unknown::UnknownStep;
+pub use unsubscribe::UnsubscribeStep;
+pub use version::VersionStep;
+
+/// Gives another macro the list of all step words: a line for each, with its meaning, the word and
+/// its type.
+macro_rules! for_each_step {
+    ($then:ident) => {
+        $then! {
+            /// Run a sandbox.
+            "sandbox" Sandbox(SandboxStep),
+            /// Create a container.
+            "create" Create(CreateStep),
+            /// Start a container.
+            "start" Start(StartStep),
+            /// Stop a container: the stop signal, and after the grace period the kill.
+            "stop" Stop(StopStep),
+            /// Remove a container.
+            "remove" Remove(RemoveStep),
+            /// Stop a sandbox.
+            "stop-sandbox" StopSandbox(StopSandboxStep),
+            /// Remove a sandbox.
+            "remove-sandbox" RemoveSandbox(RemoveSandboxStep),
+            /// Kill a sandbox's own process from the host.
+            "kill-sandbox" KillSandbox(KillSandboxStep),
+            /// Kill a container's process from the host.
+            "kill" Kill(KillStep),
+            /// Wait until an event has arrived.
+            "await" Await(AwaitStep),
+            /// Wait until a container's process has exited, as the host shows.
+            "gone" ProcessExited(ProcessExitedStep),
+            /// List a sandbox's containers and read the status of each.
+            "relist" Relist(RelistStep),
+            /// Give up the event stream and open a new one, proven live before the next step.
+            "resubscribe" Resubscribe(ResubscribeStep),
+            /// Open a subscription in addition to the stream that all cases read.
+            "subscribe" Subscribe(SubscribeStep),
+            /// Give up a subscription.
+            "unsubscribe" Unsubscribe(UnsubscribeStep),
+            /// Let a subscriber that has stopped reading read on.
+            "resume" Resume(ResumeStep),
+            /// Wait until the runtime has ended a subscription.
+            "await-end" AwaitEnd(AwaitEndStep),
+            /// Require that for a time no event arrives and no stream ends.
+            "quiet" StaysSilent(StaysSilentStep),
+            /// Take steps each call of which must return within a time.
+            "prompt" CallsReturnWithin(CallsReturnWithinStep),
+            /// Ask for the runtime's version.
+            "version" Version(VersionStep),
+            /// Take lists of steps concurrently. Names bound in one stand for nothing outside it.
+            "parallel" Parallel(ParallelStep),
+            /// List containers and sandboxes by each filter that the CRI has.
+            "filters" ListWithFilters(ListWithFiltersStep),
+            /// Take steps once for each handler that the runtime offers; their sandboxes have it.
+            "each-handler" ForEachHandler(ForEachHandlerStep),
+            /// Take steps, and ask the runtime the moment an event arrives.
+            "on-event" OnEvent(OnEventStep),
+            /// Take steps, and ask the runtime repeatedly until they are over.
+            "meanwhile" PollDuring(PollDuringStep),
+            /// Run a command in a container.
+            "exec" Exec(ExecStep),
+            /// Make a call that changes no state.
+            "aside" Aside(AsideStep),
+            /// Make a call to the image service that changes nothing of containers.
+            "image" Image(ImageStep),
+            /// Make a call on something that has never been.
+            "unknown" Unknown(UnknownStep),
+            /// Take steps as another client of the runtime.
+            "another-client" AnotherClient(AnotherClientStep),
+            /// Take steps while the host's wall clock is wrong.
+            "step-clock" StepClock(StepClockStep),
+            /// Run a container that is not made through the CRI.
+            "outside-cri" OutsideCri(OutsideCriStep),
+            /// Stop the runtime and start it again.
+            "restart-runtime" RestartRuntime(RestartRuntimeStep),
+            /// Take steps several times.
+            "repeat" Repeat(RepeatStep),
+        }
+    };
+}
+pub(crate) use for_each_step;
+
+macro_rules! define_step {
+    ($($(#[$doc:meta])* $word:literal $variant:ident($shape:ty),)+) => {
+        /// One thing to do.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(expecting = "a step such as `sandbox: {as: pod}`")]
+        pub enum Step {
+            $(
+                $(#[$doc])*
+                #[serde(rename = $word)]
+                $variant($shape),
+            )+
+        }
+
+        impl Step {
+            /// The word that names the step in a case file.
+            #[must_use]
+            pub fn word(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $word,)+
+                }
+            }
+
+            pub(super) fn rules(&self) -> &dyn StepRules {
+                match self {
+                    $(Self::$variant(step) => step,)+
+                }
+            }
+        }
+    };
+}
+for_each_step!(define_step);
+
+/// What validation has to know of a step word.
+pub(super) trait StepRules {
+    /// Whether the step only says how those inside it are taken, and does nothing by itself.
+    fn is_block(&self) -> bool {
+        false
+    }
+
+    /// Objects to what makes no sense, and declares what the step binds and calls.
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings);
+
+    /// Objects to the step in a case about a runtime without events, unless it works there.
+    fn check_without_events(&self, walk: &mut Walk<'_, '_>) {
+        walk.object("where there are no events, a case can only subscribe")
+            .advise("take `no-events` from `needs`, or this step away");
+    }
+
+    /// What the step needs beyond the socket, apart from the steps inside it.
+    fn needs(&self) -> Vec<Need> {
+        Vec::new()
+    }
+
+    /// The steps inside it.
+    fn inner(&self) -> Vec<&[Step]> {
+        Vec::new()
+    }
+}
+
+/// What these steps need beyond the socket, each need once, in the order of the steps.
+pub(super) fn needs(steps: &[Step]) -> Vec<Need> {
+    let mut all = Vec::new();
+    for rules in steps.iter().map(Step::rules) {
+        let inner = rules.inner().into_iter().flat_map(needs);
+        for need in rules.needs().into_iter().chain(inner) {
+            if !all.contains(&need) {
+                all.push(need);
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::case::parse;
+
+    /// What a case with these keys and this one step more needs.
+    #[track_caller]
+    fn check(keys: &str, step: &str, expected: &[Need]) {
+        let text = format!(
+            "id: ORD-01\ntitle: A claim.\nwhy: Someone is harmed.\nsources: [the CRI]\n\
+             levels: {{cache: must}}\nexclusive: true\n{keys}steps:\n  - sandbox: {{as: pod}}\n  \
+             - create: {{as: c, in: pod, workload: obey}}\n  - {step}\nexpect:\n  \
+             - never: {{of: c, event: deleted}}\n"
+        );
+        let case = parse(Path::new("order/needs.yaml"), &text);
+        assert_eq!(
+            case.map(|case| case.needs).as_deref(),
+            Ok(expected),
+            "{step}"
+        );
+    }
+
+    #[test]
+    fn needs_follow_from_the_steps() {
+        for (step, needs) in [
+            ("sandbox: {as: s, own-network: true}", &[Need::Network][..]),
+            ("sandbox: {as: s, faulty: true}", &[Need::FaultyHandler]),
+            (
+                "sandbox: {as: s, memory-mib: 64}",
+                &[Need::MemoryLimit, Need::PodCgroup],
+            ),
+            (
+                "create: {as: d, in: pod, workload: obey, memory-mib: 16, oom-group: true}",
+                &[Need::MemoryLimit, Need::CgroupV2],
+            ),
+            (
+                "create: {as: d, in: pod, workload: obey, stop-signal: SIGUSR1}",
+                &[Need::StopSignal],
+            ),
+            (
+                "create: {as: d, in: pod, workload: obey, flaw: crash-at-kill}",
+                &[Need::FaultyHandler],
+            ),
+            (
+                "create: {as: d, in: pod, workload: {dump: {signal: 11}}}",
+                &[Need::CorePipe],
+            ),
+            ("kill-sandbox: {sandbox: pod}", &[Need::HostPid]),
+            ("kill: {container: c}", &[Need::ContainerPid]),
+            ("gone: {container: c}", &[Need::ContainerPid]),
+            (
+                "filters: {sandbox: pod, streamed: true}",
+                &[Need::StreamedLists],
+            ),
+            (
+                "each-handler: {steps: [{sandbox: {as: s}}]}",
+                &[Need::Handlers],
+            ),
+            (
+                "step-clock: {back: 10s, steps: [{kill: {container: c}}]}",
+                &[Need::ClockSteps, Need::ContainerPid],
+            ),
+            ("outside-cri: {}", &[Need::OutsideCri]),
+            ("restart-runtime: {}", &[Need::RuntimeRestart]),
+            ("relist: {sandbox: pod}", &[]),
+        ] {
+            check("", step, needs);
+        }
+    }
+
+    #[test]
+    fn what_a_case_needs_itself_comes_first_and_each_need_once() {
+        let kill = "kill: {container: c}";
+        let needs = [Need::Broadcast, Need::ContainerPid];
+        check("needs: [broadcast, container-pid]\n", kill, &needs);
+        check(
+            "provokes: oom-kill\n",
+            "relist: {sandbox: pod}",
+            &[Need::MemoryLimit],
+        );
+    }
+}

@@ -1,0 +1,44 @@
+//! `await`: wait until an event has arrived.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::StepRules;
+use crate::case::validate::{Surroundings, Walk};
+use crate::case::{duration, event};
+use crate::history::EventKind;
+
+/// Wait until an event has arrived. That it does is a requirement of the case.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "an event such as `{of: c, event: started}`"
+)]
+pub struct AwaitStep {
+    /// The sandbox or container that the event is about.
+    pub of: String,
+    /// Which event.
+    #[serde(deserialize_with = "event::one")]
+    #[schemars(with = "event::Word")]
+    pub event: EventKind,
+    /// The longest time that a conformant runtime may take; the run's event time-out if absent.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "duration::Text")]
+    pub within: Option<Duration>,
+}
+
+impl StepRules for AwaitStep {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+        walk.sandbox_or_container("of", &self.of);
+        walk.span("within", self.within);
+        if self.within.is_some_and(|within| within.is_zero()) {
+            walk.object_to("within", "no event arrives within no time");
+        }
+    }
+}

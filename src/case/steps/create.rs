@@ -1,0 +1,156 @@
+//! `create`: create a container.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{CallExpectation, StepRules};
+use crate::case::validate::{Surroundings, Walk};
+use crate::case::{Need, StopSignal, WorkloadSpec, duration, limits};
+use crate::history::Flaw;
+
+/// Create a container.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a container such as `{as: c, in: pod, workload: obey}`"
+)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a key of its own in a case file"
+)]
+pub struct CreateStep {
+    /// The name for it.
+    #[serde(rename = "as")]
+    pub binding: String,
+    /// The sandbox to create it in.
+    #[serde(rename = "in")]
+    pub sandbox: String,
+    /// What it shall do.
+    pub workload: WorkloadSpec,
+    /// The container that it is the next attempt of, and whose name in the pod it bears.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt_of: Option<String>,
+    /// Whether it has a terminal.
+    #[serde(default)]
+    pub tty: bool,
+    /// Whether a file of the host is mounted into it: `/dev/null`, which cannot be written to.
+    #[serde(default)]
+    pub mounted: bool,
+    /// Memory limit in MiB, without swap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_mib: Option<u32>,
+    /// An OOM kill takes all of it, as a kubelet asks for where cgroups are of version 2.
+    #[serde(default)]
+    pub oom_group: bool,
+    /// A runtime may refuse this already here. The case is then inconclusive.
+    #[serde(default)]
+    pub may_fail: bool,
+    /// Labels beside the kubelet's.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Whether it goes without the labels that a kubelet gives.
+    #[serde(default)]
+    pub unlabelled: bool,
+    /// Annotations.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+    /// One more annotation, so many KiB long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotation_kib: Option<u32>,
+    /// The image; the suite's own if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<ImageName>,
+    /// The container whose name and attempt it takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<String>,
+    /// What is wrong with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flaw: Option<Flaw>,
+    /// The signal that a stop of it sends first; the runtime's own choice if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_signal: Option<StopSignal>,
+    /// The container whose PID namespace it joins, as a kubelet's ephemeral containers do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid_target: Option<String>,
+    /// The call must fail. If it succeeds, the case is inconclusive.
+    #[serde(default)]
+    pub fails: bool,
+    /// Something else may make it fail: whatever the call returns is right.
+    #[serde(default)]
+    pub races: bool,
+    /// When we give up on the call. Whatever it has come to by then is right.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<duration::Text>")]
+    pub deadline: Option<Duration>,
+}
+
+/// An image that is not the suite's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", expecting = "an image: `missing`")]
+pub enum ImageName {
+    /// One that the runtime does not have.
+    Missing,
+}
+
+impl CreateStep {
+    /// How the call may end.
+    #[must_use]
+    pub fn expectation(&self) -> CallExpectation {
+        CallExpectation::from_keys(self.fails, self.races, self.deadline)
+    }
+}
+
+impl StepRules for CreateStep {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+        let limit = walk.bind_container(self);
+        if let Some(earlier) = &self.attempt_of {
+            walk.container("attempt-of", earlier);
+        }
+        let most = limits::ANNOTATION_KIB;
+        if self.annotation_kib.is_some_and(|kib| kib > most) {
+            let message = format!("an annotation has at most {most} KiB");
+            walk.object_to("annotation-kib", message);
+        }
+        if let Some(twin) = &self.same_as {
+            walk.container("same-as", twin);
+        }
+        if let Some(target) = &self.pid_target {
+            walk.container("pid-target", target);
+        }
+        walk.call_keys(self.fails, self.races || self.deadline.is_some());
+        walk.expectation(self.expectation());
+        walk.is_made(&self.binding, self.expectation());
+        if let Some(mib) = self.memory_mib {
+            walk.memory_limit(mib);
+        }
+        if self.oom_group && self.memory_mib.is_none() {
+            walk.object_to("oom-group", "nothing limits the memory");
+        }
+        walk.workload(&self.workload, limit, around);
+    }
+
+    fn needs(&self) -> Vec<Need> {
+        let mut needs = self.workload.needs();
+        if self.memory_mib.is_some() {
+            needs.push(Need::MemoryLimit);
+        }
+        if self.oom_group {
+            needs.push(Need::CgroupV2);
+        }
+        if self.stop_signal.is_some() {
+            needs.push(Need::StopSignal);
+        }
+        if self.flaw.and_then(Flaw::crashes_at).is_some() {
+            needs.push(Need::FaultyHandler);
+        }
+        needs
+    }
+}

@@ -1,0 +1,30 @@
+//! `each-handler`: take steps once for each runtime handler.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Step, StepRules};
+use crate::case::Need;
+use crate::case::validate::{Surroundings, Walk};
+
+/// Take steps once for each handler that the runtime offers; their sandboxes have it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "steps such as `{steps: […]}`")]
+pub struct ForEachHandlerStep {
+    /// What to do with each handler.
+    pub steps: Vec<Step>,
+}
+
+impl StepRules for ForEachHandlerStep {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+        walk.apart(&self.steps, around);
+    }
+
+    fn needs(&self) -> Vec<Need> {
+        vec![Need::Handlers]
+    }
+
+    fn inner(&self) -> Vec<&[Step]> {
+        vec![&self.steps]
+    }
+}

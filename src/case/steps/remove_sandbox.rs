@@ -1,0 +1,21 @@
+//! `remove-sandbox`: remove a sandbox.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::StepRules;
+use crate::case::validate::{Surroundings, Walk};
+
+/// Remove a sandbox.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a sandbox such as `{sandbox: pod}`")]
+pub struct RemoveSandboxStep {
+    /// Which sandbox.
+    pub sandbox: String,
+}
+
+impl StepRules for RemoveSandboxStep {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+        walk.sandbox("sandbox", &self.sandbox);
+    }
+}

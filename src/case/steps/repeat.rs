@@ -1,0 +1,75 @@
+//! `repeat`: take steps several times.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Step, StepRules};
+use crate::case::limits;
+use crate::case::validate::{Surroundings, Walk};
+
+/// Do some steps several times. Names bound inside are bound anew each time; no later step can use
+/// them, and in an expectation they stand for those of all rounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a mapping with `times` or `items`, and `steps`"
+)]
+pub struct RepeatStep {
+    /// How often. Either this or `items`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<u32>,
+    /// Once for each of these; `item` stands for it where a step takes a number, the innermost one
+    /// where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<u8>,
+    /// How many rounds may be under way at once.
+    #[serde(default = "one")]
+    pub workers: u32,
+    /// What to do in each round.
+    pub steps: Vec<Step>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl StepRules for RepeatStep {
+    fn is_block(&self) -> bool {
+        true
+    }
+
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+        let times = match (self.times, self.items.len()) {
+            (Some(times), 0) => times,
+            (None, items @ 1..) => u32::try_from(items).unwrap_or(u32::MAX),
+            (Some(_), 1..) | (None, 0) => {
+                walk.object("a `repeat` has either `times` or `items`");
+                1
+            }
+        };
+        let most = limits::ROUNDS;
+        if !(1..=most).contains(&times) {
+            let key = if self.times.is_some() {
+                "times"
+            } else {
+                "items"
+            };
+            walk.object_to(key, format!("a `repeat` has from 1 to {most} rounds"));
+        }
+        let most = limits::WORKERS;
+        if !(1..=most).contains(&self.workers) {
+            walk.object_to("workers", format!("there are from 1 to {most} workers"));
+        }
+        walk.nest();
+        let inner = Surroundings {
+            times: around.times.saturating_mul(u64::from(times)),
+            has_item: around.has_item || !self.items.is_empty(),
+            parallel: around.parallel || self.workers > 1,
+        };
+        walk.apart(&self.steps, inner);
+    }
+
+    fn inner(&self) -> Vec<&[Step]> {
+        vec![&self.steps]
+    }
+}

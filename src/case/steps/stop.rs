@@ -1,0 +1,64 @@
+//! `stop`: stop a container, by the stop signal and after the grace period by the kill.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{CallExpectation, StepRules};
+use crate::case::validate::{Surroundings, Walk};
+use crate::case::{CallEdge, duration, limits};
+
+/// Stop a container.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a container and a grace period such as `{container: c, grace: 2s}`"
+)]
+pub struct StopStep {
+    /// Which container.
+    pub container: String,
+    /// By the beginning of its id, as people do, and not by the whole. If the runtime refuses that,
+    /// the case is inconclusive.
+    #[serde(default)]
+    pub by_prefix: bool,
+    /// Time between the stop signal and the kill; whole seconds.
+    #[serde(with = "duration")]
+    #[schemars(with = "duration::Text")]
+    pub grace: Duration,
+    /// Something else may make it fail: whatever the call returns is right.
+    #[serde(default)]
+    pub races: bool,
+    /// When we give up on the call. Whatever it has come to by then is right.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<duration::Text>")]
+    pub deadline: Option<Duration>,
+}
+
+impl StopStep {
+    /// How the call may end.
+    #[must_use]
+    pub fn expectation(&self) -> CallExpectation {
+        CallExpectation::from_keys(false, self.races, self.deadline)
+    }
+}
+
+impl StepRules for StopStep {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+        walk.container("container", &self.container);
+        let edges = [CallEdge::StopCalled, CallEdge::StopReturned];
+        walk.called(&self.container, &edges);
+        if self.grace.subsec_nanos() != 0 || self.grace > limits::GRACE {
+            let most = limits::GRACE.as_secs();
+            let message = format!("a grace period is from 0 to {most} whole seconds");
+            walk.object_to("grace", message)
+                .advise("the CRI counts it in seconds");
+        }
+        walk.expectation(self.expectation());
+    }
+}

@@ -1,0 +1,89 @@
+//! `subscribe`: open a subscription in addition to the stream that all cases read.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::StepRules;
+use crate::case::duration;
+use crate::case::validate::{Surroundings, Walk};
+
+/// Subscribe beside the stream that all cases read. What has not been given up when the steps are
+/// over is given up then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a subscription such as `{as: b}`"
+)]
+pub struct SubscribeStep {
+    /// The name for it.
+    #[serde(rename = "as")]
+    pub binding: String,
+    /// The connection that it uses.
+    #[serde(default)]
+    pub connection: ConnectionSpec,
+    /// It stops reading once it is live.
+    #[serde(default)]
+    pub stalls: bool,
+    /// The deadline of the call.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "duration::Text")]
+    pub deadline: Option<Duration>,
+    /// How soon it must be effective, when no event proves it. If absent, one does.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "duration::Text")]
+    pub effective: Option<Duration>,
+    /// Its request has fields that the CRI does not define.
+    #[serde(default)]
+    pub unknown_fields: bool,
+    /// The host by which it calls the runtime, as gRPC's header `:authority` tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authority: Option<String>,
+}
+
+/// The connection that a subscription uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    rename_all = "kebab-case",
+    expecting = "a connection: `own` or `calls`"
+)]
+pub enum ConnectionSpec {
+    /// One of its own.
+    #[default]
+    Own,
+    /// That of the calls, which it shares with other such subscriptions.
+    Calls,
+}
+
+impl StepRules for SubscribeStep {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
+        walk.alone("the subscription would see other cases, too");
+        for (key, span) in [("deadline", self.deadline), ("effective", self.effective)] {
+            walk.span(key, span);
+        }
+        let own = self.connection == ConnectionSpec::Own;
+        if self.stalls && !own {
+            let message = "the calls on the same connection would be held up";
+            walk.object_to("stalls", message)
+                .advise("let it have a connection of its own");
+        }
+        walk.bind_subscription(&self.binding, own);
+    }
+
+    fn check_without_events(&self, walk: &mut Walk<'_, '_>) {
+        if self.effective.is_none() {
+            walk.object("no event can prove it live where there are none")
+                .advise("add `effective: 250ms`");
+        }
+    }
+}

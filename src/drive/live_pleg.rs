@@ -1,0 +1,262 @@
+//! A Generic PLEG on a runtime: relists it, and keeps what a kubelet's cache would have.
+
+use std::collections::BTreeMap;
+
+use tokio::sync::mpsc::Sender;
+
+use super::recording_client::RecordingClient;
+use crate::history::{
+    CallFault, ContainerId, ContainerListing, ContainerStatus, HostInstant, Labels, Reply, Request,
+    SandboxId, SandboxListing, SandboxReport, StatusCode,
+};
+use crate::host;
+use crate::metrics::{Metrics, RunningState};
+use crate::pleg::{
+    Channel, Features, Generic, Inspection, Kubelet, LifecycleEvent, ListedPod, Moment,
+    POD_UID_LABEL, SharedUid, State, StatusFault, Statuses, list_pods, pod_status,
+};
+
+/// One relist that succeeded.
+#[derive(Debug)]
+pub struct Relist {
+    /// When the runtime was asked.
+    pub began: HostInstant,
+    /// What there is, in the order of the answer.
+    pub sandboxes: Vec<SandboxListing>,
+    /// What there is, in the order of the answer.
+    pub containers: Vec<ContainerListing>,
+    /// The events that the PLEG has sent.
+    pub lifecycle: Vec<LifecycleEvent>,
+    /// The inspections as a kubelet with the gate `EventedPLEG` makes them, which takes containers
+    /// from the sandbox's own status where they are reported there.
+    pub with_evented_pleg_gate: BTreeMap<SharedUid, Inspection>,
+    /// The contents of its cache.
+    pub believed: BTreeMap<SharedUid, Inspection>,
+}
+
+/// The call that a relist failed in, and how.
+pub type RelistFault = (&'static str, CallFault);
+
+/// A Generic PLEG, and the runtime that it asks.
+pub struct LivePleg {
+    client: RecordingClient,
+    metrics: Metrics,
+    labels: Labels,
+    kubelet: Kubelet,
+    generic: Generic,
+}
+
+impl LivePleg {
+    /// A PLEG that knows nothing yet. It will list what carries these labels, all that there is if
+    /// there are none.
+    #[must_use]
+    pub fn new(client: RecordingClient, metrics: Metrics, labels: Labels) -> Self {
+        Self {
+            client,
+            metrics,
+            labels,
+            kubelet: Kubelet::new(Features::Generic, Channel::KUBELET_CAPACITY),
+            generic: Generic::new(),
+        }
+    }
+
+    /// Relists, a period after the end of the last time, until nobody wants to know.
+    ///
+    /// A runtime that is slow to answer shall not hold up events: this belongs into a task of its
+    /// own.
+    pub async fn run(mut self, to: Sender<Result<Relist, RelistFault>>) {
+        let mut tick = tokio::time::interval(Generic::PERIOD);
+        loop {
+            tick.tick().await;
+            let relisted = self.relist().await;
+            if to.send(relisted).await.is_err() {
+                return;
+            }
+            tick.reset();
+        }
+    }
+
+    /// Relists once.
+    ///
+    /// # Errors
+    /// If a list fails. What fails of an inspection is in what the PLEG believes.
+    pub async fn relist(&mut self) -> Result<Relist, RelistFault> {
+        let began = host::now();
+        let at = Moment::from_ns(began.realtime_ns);
+        if let Some(last) = self.generic.relisted_at() {
+            self.metrics.relist_began_after(at.since(last));
+        }
+        let relisted = self.relist_at(began, at).await;
+        self.metrics.relisted(host::elapsed(began));
+        if relisted.is_ok() {
+            self.measure(began);
+        }
+        relisted
+    }
+
+    async fn relist_at(&mut self, began: HostInstant, at: Moment) -> Result<Relist, RelistFault> {
+        let (sandboxes, containers) = self.list().await?;
+        let list = list_pods(at, &sandboxes, &containers);
+        self.generic.relist(&mut self.kubelet, at, &list);
+        let mut with_evented_pleg_gate = BTreeMap::new();
+        while let Some(wanted) = self.generic.wanted() {
+            let pod = list.pod(wanted.index).expect("it was found in this list");
+            let now = Moment::from_ns(host::now().realtime_ns);
+            let answers = Answers::ask(&self.client, &pod).await;
+            let inspection = |gate| pod_status(&pod, gate, now, &answers).map(Into::into);
+            with_evented_pleg_gate.insert(wanted.uid.clone(), inspection(true));
+            self.generic.inspected(&mut self.kubelet, inspection(false));
+        }
+        let entries = self.kubelet.cache.entries().into_iter();
+        let believed = entries.map(|(uid, entry)| (uid.clone(), entry.inspection.clone()));
+        Ok(Relist {
+            began,
+            with_evented_pleg_gate,
+            believed: believed.collect(),
+            lifecycle: self.kubelet.channel.drain().collect(),
+            sandboxes,
+            containers,
+        })
+    }
+
+    async fn list(&self) -> Result<(Vec<SandboxListing>, Vec<ContainerListing>), RelistFault> {
+        let sandboxes = Request::ListSandboxes(self.labels.clone());
+        let containers = Request::ListContainers {
+            sandbox: None,
+            labels: self.labels.clone(),
+        };
+        let Reply::Sandboxes(sandboxes) = ask(&self.client, sandboxes).await? else {
+            unreachable!("`ListPodSandbox` is answered by sandboxes");
+        };
+        let Reply::Containers(mut containers) = ask(&self.client, containers).await? else {
+            unreachable!("`ListContainers` is answered by containers");
+        };
+        label_as_kubelets_do(&sandboxes, &mut containers);
+        Ok((sandboxes, containers))
+    }
+
+    fn measure(&self, began: HostInstant) {
+        self.metrics.last_seen(began.realtime_ns / 1_000_000_000);
+        self.metrics.discarded(self.kubelet.channel.discarded());
+        let gauges = &self.kubelet.gauges;
+        self.metrics.running_pods(gauges.running_pods());
+        for state in State::ALL {
+            if let Some(containers) = gauges.containers(state) {
+                let state = RunningState(state.label());
+                self.metrics.containers(state, containers);
+            }
+        }
+    }
+}
+
+async fn ask(client: &RecordingClient, request: Request) -> Result<Reply, RelistFault> {
+    let method = request.method();
+    let reply = client.call(None, request).await;
+    reply.map_err(|fault| (method, fault))
+}
+
+/// A kubelet finds a container's pod by labels of its own. Who runs pods without a kubelet may not
+/// have set them: then they are put in, or all such containers would be taken for one pod's.
+fn label_as_kubelets_do(sandboxes: &[SandboxListing], containers: &mut [ContainerListing]) {
+    let pods = sandboxes.iter();
+    let pods = pods.filter_map(|sandbox| Some((&sandbox.id, sandbox.metadata.as_ref()?)));
+    let pods: BTreeMap<_, _> = pods.collect();
+    for container in containers {
+        if container.labels.contains_key(POD_UID_LABEL) {
+            continue;
+        }
+        if let Some(pod) = pods.get(&container.sandbox) {
+            let uid = (POD_UID_LABEL.to_owned(), pod.uid.to_string());
+            container.labels.extend([uid]);
+        }
+    }
+}
+
+/// What the runtime answered about one pod.
+#[derive(Debug, Default)]
+struct Answers {
+    sandboxes: BTreeMap<String, Result<SandboxReport, StatusFault>>,
+    containers: BTreeMap<String, Result<ContainerStatus, StatusFault>>,
+}
+
+impl Answers {
+    async fn ask(client: &RecordingClient, pod: &ListedPod<'_>) -> Self {
+        let mut answers = Self::default();
+        for seen in pod.sandboxes() {
+            let request = Request::SandboxStatus(SandboxId::from(seen.id));
+            let answer = match client.call(None, request).await {
+                Ok(Reply::SandboxStatus(report)) => Ok(report),
+                Ok(_) => Err(StatusFault::Empty),
+                Err(fault) => Err(status_fault(&fault)),
+            };
+            answers.sandboxes.insert(seen.id.to_owned(), answer);
+        }
+        for seen in pod.containers() {
+            let request = Request::ContainerStatus(ContainerId::from(seen.id));
+            let answer = match client.call(None, request).await {
+                Ok(Reply::ContainerStatus(report)) => Ok(report.status.into_inner()),
+                Ok(_) => Err(StatusFault::Empty),
+                Err(fault) => Err(status_fault(&fault)),
+            };
+            answers.containers.insert(seen.id.to_owned(), answer);
+        }
+        answers
+    }
+}
+
+fn status_fault(fault: &CallFault) -> StatusFault {
+    if fault.code == StatusCode::NOT_FOUND {
+        StatusFault::NotFound
+    } else {
+        StatusFault::Failed(fault.to_string())
+    }
+}
+
+impl Statuses for Answers {
+    fn sandbox(&self, id: &str) -> Result<&SandboxReport, StatusFault> {
+        let answer = self.sandboxes.get(id).ok_or(StatusFault::NotFound)?;
+        answer.as_ref().map_err(Clone::clone)
+    }
+
+    fn container(&self, id: &str) -> Result<&ContainerStatus, StatusFault> {
+        let answer = self.containers.get(id).ok_or(StatusFault::NotFound)?;
+        answer.as_ref().map_err(Clone::clone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::{ContainerState, PodUid, RuntimeNanos, SandboxMetadata, SandboxState};
+
+    fn container(labels: Labels) -> ContainerListing {
+        ContainerListing {
+            id: ContainerId::from("c"),
+            sandbox: SandboxId::from("s"),
+            metadata: None,
+            state: ContainerState::Running,
+            created_at: RuntimeNanos(0),
+            image: None,
+            labels,
+        }
+    }
+
+    #[test]
+    fn a_container_without_a_kubelets_labels_belongs_to_its_sandboxs_pod() {
+        let sandbox = SandboxListing {
+            id: SandboxId::from("s"),
+            metadata: Some(SandboxMetadata {
+                uid: PodUid::from("u"),
+                ..SandboxMetadata::default()
+            }),
+            state: SandboxState::Ready,
+            created_at: RuntimeNanos(0),
+            labels: Labels::new(),
+        };
+        let labels = Labels::from([(POD_UID_LABEL.to_owned(), "given".to_owned())]);
+        let mut containers = [container(Labels::new()), container(labels)];
+        label_as_kubelets_do(&[sandbox], &mut containers);
+        let uids = containers.map(|container| container.labels[POD_UID_LABEL].clone());
+        assert_eq!(uids, ["u".into(), "given".into()]);
+    }
+}

@@ -1,0 +1,50 @@
+//! Whether the containers' processes can be seen on this host.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Unavailable;
+use crate::drive::session::Session;
+use crate::history::{Reply, Request};
+use crate::workload::Workload;
+
+/// Looks for the process of a trial container.
+pub(super) async fn probe_container_pid(session: &Session) -> Result<(), Unavailable> {
+    let missing = match sees_process_of_container(session).await {
+        Ok(true) => return Ok(()),
+        Ok(false) => "no process of this host is in a cgroup of one that runs".to_owned(),
+        Err(fault) => fault,
+    };
+    let lack = format!(
+        "the processes of containers are out of sight, as was measured when the run began: \
+         {missing}. Run the suite as root in the host's pid namespace, on the runtime's node"
+    );
+    Err(lack.into())
+}
+
+async fn sees_process_of_container(session: &Session) -> Result<bool, String> {
+    let (sandbox, pod) = session
+        .marker_pod()
+        .await
+        .map_err(|fault| fault.to_string())?;
+    let spec = session.container_spec((&sandbox, &pod), "in-sight", 0, &Workload::Obey);
+    let create = Request::CreateContainer(Arc::new(spec));
+    let refused = |fault| format!("no trial container can be made: {fault}");
+    let Reply::Container(container) = session.call(None, create).await.map_err(refused)? else {
+        return Err("CreateContainer was answered by something else".to_owned());
+    };
+    let start = Request::StartContainer(container.clone());
+    let failed = |fault| format!("the trial container cannot be started: {fault}");
+    session.call(None, start).await.map_err(failed)?;
+    let seen = session.options().kernel.has_process_of(container.as_str());
+    let stop = Request::StopContainer {
+        container: container.clone(),
+        grace: Duration::ZERO,
+    };
+    // What is left is swept at the run's end.
+    let _ = session.call(None, stop).await;
+    let _ = session
+        .call(None, Request::RemoveContainer(container))
+        .await;
+    seen.map_err(|fault| fault.to_string())
+}

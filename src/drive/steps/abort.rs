@@ -1,0 +1,40 @@
+//! Why the steps of a case did not come to their end.
+
+use crate::drive::stream_error::StreamError;
+use crate::history::CallFault;
+
+/// Why the steps of a case did not come to their end.
+#[derive(Debug)]
+pub(in crate::drive) enum Abort {
+    /// A step waited in vain for what the case requires; the history shows for what.
+    Unmet,
+    /// The case proves nothing: the situation that it is about did not arise.
+    Inconclusive(String),
+    /// The case is about something that this runtime does not do.
+    NotApplicable(String),
+    /// The suite cannot go on, or the runtime failed a call that the case is not about.
+    Error(String),
+}
+
+impl Abort {
+    /// A call failed that must succeed.
+    pub(in crate::drive) fn failed(method: &str, fault: &CallFault) -> Self {
+        Self::Error(format!("{method} failed: {fault}"))
+    }
+
+    /// A name of the case stands for nothing.
+    pub(in crate::drive) fn unbound(name: &str) -> Self {
+        Self::Error(format!("`{name}` was never made"))
+    }
+
+    /// The run is being stopped.
+    pub(in crate::drive) fn interrupted() -> Self {
+        Self::Error("interrupted".to_owned())
+    }
+}
+
+impl From<StreamError> for Abort {
+    fn from(fault: StreamError) -> Self {
+        Self::Error(fault.to_string())
+    }
+}

@@ -1,0 +1,138 @@
+//! What a step has to work with: the case that is executed, and what surrounds the step in it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use super::abort::Abort;
+use super::scope::Scope;
+use super::{is_refusal, perform};
+use crate::case::{CallExpectation, Step};
+use crate::drive::active_case::ActiveCase;
+use crate::drive::recording_client::RecordingClient;
+use crate::drive::sabotage::Sabotage;
+use crate::drive::session::Session;
+use crate::history::{CallFault, ContainerId, Reply, Request, SandboxId, SubscriptionId};
+
+/// What a step has to work with. Steps that are taken concurrently have a copy each.
+#[derive(Clone, Debug)]
+pub(in crate::drive) struct StepContext {
+    pub(in crate::drive) case: Arc<ActiveCase>,
+    pub(in crate::drive) scope: Scope,
+}
+
+/// Steps under way. Boxed, for steps stand in steps.
+type Taken<'a> = Pin<Box<dyn Future<Output = Result<(), Abort>> + Send + 'a>>;
+
+impl StepContext {
+    /// Takes steps, one after the other.
+    pub(in crate::drive) fn take<'a>(&'a mut self, steps: &'a [Step]) -> Taken<'a> {
+        Box::pin(async move {
+            for step in steps {
+                if self.session().stop().is_cancelled() {
+                    return Err(Abort::interrupted());
+                }
+                perform(step, self).await?;
+                let sabotage = &self.session().options().asked.sabotage;
+                Sabotage::strike(sabotage.steps_of.as_deref(), &self.case.case.id);
+            }
+            Ok(())
+        })
+    }
+
+    pub(super) fn session(&self) -> &Session {
+        &self.case.session
+    }
+
+    /// The client that makes the calls of these steps.
+    pub(super) fn client(&self) -> &RecordingClient {
+        let other = self.scope.client.as_ref();
+        other.unwrap_or_else(|| self.session().client())
+    }
+
+    /// Sends a call of the step.
+    ///
+    /// # Errors
+    /// If it does not return as soon as the case requires.
+    pub(super) async fn send(&self, request: Request) -> Result<Result<Reply, CallFault>, Abort> {
+        let (client, run) = (self.client(), Some(self.case.run));
+        let Some(bound) = self.scope.call_bound else {
+            return Ok(client.call(run, request).await);
+        };
+        let method = request.method();
+        let called = tokio::time::timeout(bound, client.call(run, request));
+        called.await.map_err(|_| {
+            let wanted = format!("the return of {method}");
+            self.case.waits.record(wanted, false, bound);
+            Abort::Unmet
+        })
+    }
+
+    /// Sends a call of the step that must succeed.
+    pub(super) async fn must(&self, request: Request) -> Result<Reply, Abort> {
+        let method = request.method();
+        let result = self.send(request).await?;
+        result.map_err(|fault| Abort::failed(method, &fault))
+    }
+
+    /// Sends a call that must succeed, by the run's own client and however long it takes: the case
+    /// is about the answer.
+    pub(super) async fn ask(&self, request: Request) -> Result<Reply, Abort> {
+        let method = request.method();
+        let answer = self.case.call(request).await;
+        answer.map_err(|fault| Abort::failed(method, &fault))
+    }
+
+    /// Sends a call of the step that may end as expected; returns its reply if it succeeded.
+    pub(super) async fn attempt(
+        &self,
+        request: Request,
+        expected: CallExpectation,
+    ) -> Result<Option<Reply>, Abort> {
+        let method = request.method();
+        let answer = match expected {
+            CallExpectation::AbandonedAfter(time) => {
+                let run = Some(self.case.run);
+                self.client().call_within(run, request, Some(time)).await
+            }
+            _ => self.send(request).await?,
+        };
+        match (answer, expected) {
+            (Ok(_), CallExpectation::Failure) => Err(Abort::NotApplicable(format!(
+                "{method} was meant to fail and succeeded"
+            ))),
+            (Ok(reply), _) => Ok(Some(reply)),
+            (Err(fault), CallExpectation::Success) => Err(Abort::failed(method, &fault)),
+            (Err(fault), CallExpectation::Failure) if !is_refusal(&fault) => {
+                Err(Abort::failed(method, &fault))
+            }
+            (Err(_), _) => Ok(None),
+        }
+    }
+
+    /// The sandbox that a name stands for.
+    pub(super) fn sandbox(&self, name: &str) -> Result<SandboxId, Abort> {
+        let sandbox = self.scope.sandbox(name);
+        sandbox
+            .map(|(id, _)| id.clone())
+            .ok_or_else(|| Abort::unbound(name))
+    }
+
+    /// The container that a name stands for.
+    pub(super) fn container(&self, name: &str) -> Result<ContainerId, Abort> {
+        let container = self.scope.container(name);
+        container.cloned().ok_or_else(|| Abort::unbound(name))
+    }
+
+    /// The id that events about a name carry.
+    pub(super) fn subject(&self, name: &str) -> Result<ContainerId, Abort> {
+        let subject = self.scope.subject(name);
+        subject.ok_or_else(|| Abort::unbound(name))
+    }
+
+    /// The subscription that a name stands for.
+    pub(super) fn subscription(&self, name: &str) -> Result<SubscriptionId, Abort> {
+        let subscription = self.scope.subscription(name);
+        subscription.ok_or_else(|| Abort::unbound(name))
+    }
+}

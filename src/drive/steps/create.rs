@@ -1,0 +1,81 @@
+//! Creating a container.
+
+use std::sync::Arc;
+
+use super::{Abort, Effect, MISSING_IMAGE, StepContext};
+use crate::case::{CreateStep, ImageName};
+use crate::history::{ContainerSpec, Reply, Request, Signal};
+
+impl Effect for CreateStep {
+    async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
+        let spec = Arc::new(container_spec(self, ctx)?);
+        let request = Request::CreateContainer(spec.clone());
+        let made = if self.may_fail {
+            let made = ctx.send(request).await?.map_err(|fault| {
+                Abort::NotApplicable(format!(
+                    "the runtime refuses `{}` already at CreateContainer: {fault}",
+                    self.binding
+                ))
+            })?;
+            Some(made)
+        } else {
+            ctx.attempt(request, self.expectation()).await?
+        };
+        if let Some(Reply::Container(id)) = made {
+            ctx.scope.bind_container(&self.binding, id, spec);
+        }
+        Ok(())
+    }
+}
+
+fn container_spec(step: &CreateStep, ctx: &StepContext) -> Result<ContainerSpec, Abort> {
+    let (session, scope) = (ctx.session(), &ctx.scope);
+    let pod = scope
+        .sandbox(&step.sandbox)
+        .ok_or_else(|| Abort::unbound(&step.sandbox))?;
+    let made = |name: &String| {
+        let spec = scope.container_spec(name);
+        spec.ok_or_else(|| Abort::unbound(name))
+    };
+    let target = step.pid_target.as_ref();
+    let target = target.map(|target| ctx.container(target)).transpose()?;
+    let name = match &step.attempt_of {
+        Some(earlier) => made(earlier)?.name().to_owned(),
+        None => step.binding.clone(),
+    };
+    let workload = scope.workload(&step.workload);
+    let attempt = ctx.case.next_attempt(&name);
+    let mut spec = session.container_spec((&pod.0, &pod.1), &name, attempt, &workload);
+    spec.name = (name != step.binding).then_some(name);
+    spec.binding.clone_from(&step.binding);
+    spec.tty = step.tty;
+    spec.memory_bytes = step.memory_mib.map(|mib| u64::from(mib) << 20);
+    spec.oom_group = step.oom_group;
+    spec.flaw = step.flaw;
+    spec.pid_target = target;
+    spec.stop_signal = step.stop_signal.map(Signal::from).unwrap_or_default();
+    spec.mounted = step.mounted;
+    if step.unlabelled {
+        spec.labels = session.labels();
+    }
+    spec.labels.extend(step.labels.clone());
+    spec.annotations.extend(step.annotations.clone());
+    spec.annotations
+        .extend(step.annotation_kib.map(long_annotation));
+    if step.image == Some(ImageName::Missing) {
+        MISSING_IMAGE.clone_into(&mut spec.image);
+    }
+    if let Some(twin) = &step.same_as {
+        let twin = made(twin)?;
+        spec.name = Some(twin.name().to_owned());
+        spec.labels.clone_from(&twin.labels);
+        spec.attempt = twin.attempt;
+    }
+    Ok(spec)
+}
+
+/// An annotation of so many KiB.
+fn long_annotation(kib: u32) -> (String, String) {
+    let kibibyte = "0123456789abcdef".repeat(64);
+    ("bulk".to_owned(), kibibyte.repeat(kib as usize))
+}

@@ -1,0 +1,36 @@
+//! Waiting until a container's process has exited, as the host shows.
+
+use std::collections::BTreeSet;
+
+use tokio::time::Instant;
+
+use super::{Abort, Effect, StepContext};
+use crate::case::ProcessExitedStep;
+use crate::limits;
+
+impl Effect for ProcessExitedStep {
+    async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
+        let container = ctx.container(&self.container)?;
+        let kernel = &ctx.session().options().kernel;
+        let bound = ctx.session().stretched(self.within.unwrap_or_default());
+        let until = Instant::now() + bound;
+        let mut pace = tokio::time::interval(limits::PROCESS_LOOK);
+        let lives = loop {
+            pace.tick().await;
+            let lives = kernel.has_process_of(container.as_str());
+            let lives = lives.map_err(|fault| Abort::Inconclusive(fault.to_string()))?;
+            if !lives || Instant::now() >= until {
+                break lives;
+            }
+        };
+        let wanted = format!("no process of {} on the host any more", self.container);
+        let instead = lives.then(|| {
+            let left = kernel.leftovers(&BTreeSet::from([container.to_string()]));
+            let left = left.iter().map(|process| format!(": {process}"));
+            left.fold("a process lives on".to_owned(), |text, process| {
+                text + &process
+            })
+        });
+        ctx.case.waits.record_unless(wanted, bound, instead)
+    }
+}

@@ -1,0 +1,20 @@
+//! Taking steps while the host's wall clock is wrong.
+
+use super::{Abort, Effect, StepContext};
+use crate::case::StepClockStep;
+
+impl Effect for StepClockStep {
+    async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
+        let kernel = &ctx.session().options().kernel;
+        let stepped = kernel.step_clock(self.by_ns()).map_err(|fault| {
+            Abort::Inconclusive(format!("the host's wall clock cannot be set: {fault}"))
+        })?;
+        let taken = ctx.take(&self.steps).await;
+        // However they end, it is put right.
+        let put_right = stepped.put_right();
+        put_right.map_err(|fault| {
+            Abort::Error(format!("the host's wall clock was not put right: {fault}"))
+        })?;
+        taken
+    }
+}

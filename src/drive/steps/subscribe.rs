@@ -1,0 +1,43 @@
+//! Opening a subscription of the case.
+
+use super::{Abort, Effect, StepContext};
+use crate::case::{ConnectionSpec, SubscribeStep};
+use crate::cri::Over;
+use crate::drive::extra_subscription::Liveness;
+use crate::drive::stream_error::StreamError;
+use crate::history::Observer;
+
+impl Effect for SubscribeStep {
+    async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
+        let observer = Observer {
+            case: Some(ctx.case.run),
+            binding: self.binding.clone(),
+            stalls: self.stalls,
+            deadline: self.deadline,
+            unknown_fields: self.unknown_fields,
+            authority: self.authority.clone(),
+        };
+        let session = &ctx.case.session;
+        let over = match self.connection {
+            ConnectionSpec::Own => Over::Own(&session.options().endpoint),
+            ConnectionSpec::Calls => Over::Calls(&session.client().client),
+        };
+        let effective = self.effective.map(|time| session.stretched(time));
+        let liveness = effective.map_or(Liveness::Proven, Liveness::After);
+        match session.observe(over, observer, liveness).await {
+            Ok(subscription) => {
+                let id = subscription.id();
+                ctx.case.subscriptions.add(subscription).await;
+                ctx.scope.bind_subscription(&self.binding, id);
+                Ok(())
+            }
+            // That a subscriber gets events is what it subscribes for.
+            Err(StreamError::Silent(bound) | StreamError::OthersAlone { within: bound, .. }) => {
+                let wanted = format!("an event on {}", self.binding);
+                ctx.case.waits.record(wanted, false, bound);
+                Err(Abort::Unmet)
+            }
+            Err(fault) => Err(fault.into()),
+        }
+    }
+}
