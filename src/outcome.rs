@@ -1,8 +1,11 @@
 //! What is said about a run: the verdict of every case and invariant, with its evidence. The
 //! oracle and the runner make these; reports print them. Pure data.
 
+mod fact;
+mod kind;
 mod level;
 mod measured;
+mod mismatch;
 mod standing;
 
 use std::collections::BTreeMap;
@@ -15,8 +18,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::history::{Entry, HostInstant, RunInfo, Seq};
 
+pub use fact::{Fact, Facts};
+pub use kind::Kind;
 pub use level::{Level, Levels, Profile};
 pub use measured::{Capabilities, Largest, Latency, Limit, Worst};
+pub use mismatch::Mismatch;
 pub use standing::{Conformance, Musts, Shoulds, Standing};
 
 /// The one word on a case.
@@ -91,12 +97,24 @@ pub struct Violation {
     pub sentence: String,
     /// The sandbox or container concerned, by its name in the case and its id.
     pub subject: String,
-    /// What should have been.
-    pub expected: String,
-    /// What was.
-    pub actual: String,
+    /// What should have been, and what was.
+    pub mismatch: Mismatch,
     /// The entries that prove it, in order.
     pub evidence: Vec<Seq>,
+}
+
+impl Violation {
+    /// What should have been, in words.
+    #[must_use]
+    pub fn expected(&self) -> String {
+        self.mismatch.expected()
+    }
+
+    /// What was, in words.
+    #[must_use]
+    pub fn actual(&self) -> String {
+        self.mismatch.actual()
+    }
 }
 
 /// What a violation says was seen, and of an invariant in which case: by both it is known.

@@ -4,7 +4,7 @@ use super::{Clean, MatrixOptions, Noticed, told};
 use crate::case::{Case, Defect, Need};
 use crate::history::ExpectationFile;
 use crate::model::{Behaviour, Fault, NamedFault, VARIATIONS, Variation};
-use crate::outcome::{Level, Outcome, RunReport, Seen, Verdict};
+use crate::outcome::{Level, Outcome, RunReport, Seen, Verdict, Violation};
 use crate::plan::Selection;
 use crate::run::{Rehearsal, RunError, Target, Tested, rehearse};
 use crate::verdicts::{JudgedRun, Known, RuntimeFacts};
@@ -189,7 +189,7 @@ fn alarms(report: &RunReport, plain: bool, listed: &Known, cases: &[Case]) -> Ve
             let binds = outcome.levels.highest() > Some(Level::May);
             let mut advice = outcome.advice.iter();
             let known = advice.all(|advice| {
-                let actual = advice.actual.clone();
+                let actual = advice.actual();
                 listed.lists(&outcome.id, &Seen { actual, case: None })
             });
             is_broken(outcome) && (plain || binds) && !known
@@ -204,7 +204,7 @@ fn alarms(report: &RunReport, plain: bool, listed: &Known, cases: &[Case]) -> Ve
 
 fn alarm(outcome: &Outcome) -> String {
     let told = outcome.violations.iter().chain(&outcome.advice);
-    let seen = told.map(|violation| violation.actual.clone()).next();
+    let seen = told.map(Violation::actual).next();
     let why = seen.or_else(|| outcome.reason.clone()).unwrap_or_default();
     format!("{} {:?}: {why}", outcome.id, outcome.verdict)
 }

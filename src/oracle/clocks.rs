@@ -8,14 +8,14 @@ pub(super) const SLACK_NS: i64 = 1_000_000_000;
 pub(super) const TICK_NS: i64 = 10_000_000;
 
 /// Which unit a time seems to be in, if not nanoseconds.
-pub(super) fn unit_hint(at: i64, now_ns: i64) -> &'static str {
+pub(super) fn unit_hint(at: i64, now_ns: i64) -> Option<String> {
     const UNITS: [(i64, &str); 3] = [
-        (1_000_000_000, ", which looks like seconds"),
-        (1_000_000, ", which looks like milliseconds"),
-        (1_000, ", which looks like microseconds"),
+        (1_000_000_000, "looks like seconds"),
+        (1_000_000, "looks like milliseconds"),
+        (1_000, "looks like microseconds"),
     ];
     if at == 0 {
-        return ", which means not set";
+        return Some("means not set".to_owned());
     }
     let close = |factor: i64| {
         at.checked_mul(factor)
@@ -24,7 +24,7 @@ pub(super) fn unit_hint(at: i64, now_ns: i64) -> &'static str {
     UNITS
         .iter()
         .find(|(factor, _)| close(*factor))
-        .map_or("", |(_, hint)| hint)
+        .map(|(_, hint)| (*hint).to_owned())
 }
 
 const DAY_NS: u64 = 86_400_000_000_000;

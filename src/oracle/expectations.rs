@@ -22,7 +22,7 @@ use super::relist::relists_of;
 use super::{entries_about, name_of};
 use crate::case::{Case, Check, EventRef, Expectation, OrderCheck};
 use crate::history::{CaseHistory, EventKind, SandboxId, Seq, Sighting, Subject, SubjectKind};
-use crate::outcome::{Level, Violation};
+use crate::outcome::{Level, Mismatch, Violation};
 pub(super) use calls::{is_about, makes};
 pub use latency::latencies;
 pub(super) use unproven::{held_up_at_the_end, unproven};
@@ -78,8 +78,7 @@ fn broken(case: &Case, expectation: &Expectation, history: &CaseHistory) -> Vec<
         level: *level,
         sentence: case.title.clone(),
         subject,
-        expected,
-        actual,
+        mismatch: Mismatch::in_words::<String, String>(expected, actual),
         evidence,
     };
     let mut names = names_in(check).into_iter();

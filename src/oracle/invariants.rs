@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::rules::INVARIANTS;
 use super::{entries_about, name_of};
 use crate::history::{CaseHistory, Seq, Sighting, Subject, SubscriptionId};
-use crate::outcome::{Level, Levels, Violation};
+use crate::outcome::{Level, Levels, Mismatch, Violation};
 
 /// A rule that every history must keep.
 #[derive(Clone, Copy, Debug)]
@@ -86,20 +86,18 @@ impl Invariant {
     pub(super) fn violation_by<'a>(
         &self,
         subject: &Subject,
-        expected: impl Into<String>,
-        actual: impl Into<String>,
+        mismatch: Mismatch,
         proof: impl IntoIterator<Item = &'a Sighting>,
     ) -> Violation {
         let proof = proof.into_iter().map(Sighting::seq).collect();
-        self.violation(name_of(subject), expected.into(), actual.into(), proof)
+        self.violation(name_of(subject), mismatch, proof)
     }
 
     /// The invariant's violation by whatever breaks it.
     pub(super) fn violation(
         &self,
         subject: String,
-        expected: String,
-        actual: String,
+        mismatch: Mismatch,
         evidence: Vec<Seq>,
     ) -> Violation {
         Violation {
@@ -107,8 +105,7 @@ impl Invariant {
             level: self.level(),
             sentence: self.sentence.to_owned(),
             subject,
-            expected,
-            actual,
+            mismatch,
             evidence,
         }
     }
@@ -117,12 +114,12 @@ impl Invariant {
     pub(super) fn on_each_event(
         &self,
         history: &CaseHistory,
-        check: impl Fn(&Subject, &Sighting) -> Option<(String, String)>,
+        check: impl Fn(&Subject, &Sighting) -> Option<Mismatch>,
     ) -> Vec<Violation> {
         let first = |subject: &Subject| {
             subject.sightings.iter().find_map(|sighting| {
-                let (expected, actual) = check(subject, sighting)?;
-                Some(self.violation_by(subject, expected, actual, [sighting]))
+                let mismatch = check(subject, sighting)?;
+                Some(self.violation_by(subject, mismatch, [sighting]))
             })
         };
         history.subjects().iter().filter_map(first).collect()
@@ -134,14 +131,14 @@ impl Invariant {
         &self,
         history: &CaseHistory,
         counts: impl Fn(&Sighting) -> bool,
-        check: impl Fn(&Sighting, &Sighting) -> Option<(String, String)>,
+        check: impl Fn(&Sighting, &Sighting) -> Option<Mismatch>,
     ) -> Vec<Violation> {
         let first = |subject: &Subject| {
             by_stream(subject).into_values().find_map(|mut sightings| {
                 sightings.retain(|sighting| counts(sighting));
                 sightings.windows(2).find_map(|pair| {
-                    let (expected, actual) = check(pair[0], pair[1])?;
-                    Some(self.violation_by(subject, expected, actual, [pair[0], pair[1]]))
+                    let mismatch = check(pair[0], pair[1])?;
+                    Some(self.violation_by(subject, mismatch, [pair[0], pair[1]]))
                 })
             })
         };

@@ -34,7 +34,7 @@ use std::time::Duration;
 
 use crate::case::Case;
 use crate::history::{Body, CaseHistory, Seq, Sighting, StepsEnd, Subject};
-use crate::outcome::{Level, Violation};
+use crate::outcome::{Level, Mismatch, Violation};
 
 /// What a history says about its case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -154,8 +154,7 @@ fn in_vain(
         level: Level::Must,
         sentence: "Each awaited event arrives in time.".to_owned(),
         subject: wanted.to_owned(),
-        expected: within(wanted, bound),
-        actual,
+        mismatch: Mismatch::in_words(within(wanted, bound), actual),
         evidence: seq.into_iter().chain([at]).collect(),
     }
 }

@@ -63,7 +63,7 @@ pub(super) fn render<'a>(violations: impl IntoIterator<Item = &'a Violation>) ->
             .map(|seq| format!(" #{seq}"))
             .collect();
         let (rule, places, subject) = (&found.rule, places.concat(), &found.subject);
-        let (expected, actual) = (&found.expected, &found.actual);
+        let (expected, actual) = (found.expected(), found.actual());
         format!("{rule} at{places}: {subject}: expected {expected}: {actual}\n")
     };
     violations.into_iter().map(line).collect()

@@ -83,7 +83,7 @@ mod tests {
         let [lost] = &judgement.violations[..] else {
             panic!("{judgement:#?}");
         };
-        assert!(lost.actual.contains("137"), "{lost:#?}");
+        assert!(lost.actual().contains("137"), "{lost:#?}");
         for count in counts {
             assert!(lost.evidence.contains(&count), "{lost:#?}");
         }

@@ -9,6 +9,7 @@ use super::name_of;
 use crate::history::{
     Body, CaseHistory, Entry, EventKind, Observed, RuntimeNanos, Seq, Sighting, StreamEnd, Subject,
 };
+use crate::outcome::{Fact, Kind, Mismatch};
 
 /// How much later than on one stream an event may come on another. One that is younger when the
 /// steps are over is not missed.
@@ -19,8 +20,7 @@ const UNDER_WAY: Duration = Duration::from_secs(1);
 pub(super) struct Difference {
     /// Which container's, and on which subscription.
     pub(super) subject: String,
-    pub(super) expected: String,
-    pub(super) actual: String,
+    pub(super) mismatch: Mismatch,
     pub(super) evidence: Vec<Seq>,
     /// Whether it may still come.
     pub(super) is_open: bool,
@@ -128,24 +128,13 @@ impl Compared<'_> {
     }
 
     fn describe(&self, subject: &Subject, unlike: Unlike) -> Difference {
-        const ABSENT: &str = "it has not come";
         let by = &self.observed.observer().binding;
-        let (seen, expected, actual) = match unlike {
-            Unlike::Missed(seen) => {
-                let kind = seen.event().kind;
-                (seen, format!("{kind} on {by}, too"), ABSENT)
-            }
-            Unlike::Alone(seen) => {
-                let kind = seen.event().kind;
-                let expected = format!("{kind} of {by} on the stream of all cases, too");
-                (seen, expected, ABSENT)
-            }
-            Unlike::Displaced(seen) => {
-                let kind = seen.event().kind;
-                let expected = format!("{kind} on {by} in the same place as on other streams");
-                (seen, expected, "it came in another one")
-            }
+        let (seen, kind) = match unlike {
+            Unlike::Missed(seen) => (seen, Kind::MissingOnSubscription),
+            Unlike::Alone(seen) => (seen, Kind::MissingOnMainStream),
+            Unlike::Displaced(seen) => (seen, Kind::DifferentOrder),
         };
+        let expected = [Fact::Event(seen.event().kind), Fact::Of(by.clone())];
         let mut evidence = vec![self.observed.opened().seq, seen.seq()];
         evidence.extend(self.observed.proven().map(|proven| proven.seq));
         evidence.sort_unstable();
@@ -155,10 +144,9 @@ impl Compared<'_> {
                 name_of(subject),
                 self.observed.id()
             ),
-            expected,
-            actual: actual.to_owned(),
+            mismatch: Mismatch::new(kind, expected, []),
             evidence,
-            is_open: actual == ABSENT && self.ended_in_steps().is_none(),
+            is_open: kind != Kind::DifferentOrder && self.ended_in_steps().is_none(),
         }
     }
 

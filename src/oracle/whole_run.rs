@@ -17,7 +17,7 @@ use crate::history::{
     SubscriptionId,
 };
 use crate::limits;
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// All events about the latest pods of a run, in short.
 #[derive(Debug, Default)]
@@ -174,20 +174,11 @@ fn replayed_again(
             same && later.asked > Some(earlier.seq)
         };
         let (_, earlier) = events.iter().find(|(_, earlier)| same(earlier))?;
-        let rule = &no_replay::RULE;
-        let kind = later.kind;
-        let violation = Violation {
-            rule: rule.id.to_owned(),
-            level: rule.level(),
-            sentence: rule.sentence.to_owned(),
-            subject: container.to_string(),
-            expected: format!("{kind} not to be sent to a subscriber that came after it"),
-            actual: "it had come to an earlier one, and was sent to this one, too".to_owned(),
-            evidence: [Some(earlier.seq), later.asked, Some(later.seq)]
-                .into_iter()
-                .flatten()
-                .collect(),
-        };
+        let actual = [Fact::Event(later.kind)];
+        let mismatch = Mismatch::new(Kind::ReplayedEvent, [], actual);
+        let evidence = [Some(earlier.seq), later.asked, Some(later.seq)];
+        let evidence = evidence.into_iter().flatten().collect();
+        let violation = no_replay::RULE.violation(container.to_string(), mismatch, evidence);
         Some((*stream, violation))
     })
 }
@@ -197,13 +188,9 @@ fn repeated(container: &ContainerId, events: &[Brief]) -> Option<Violation> {
         let earlier = events[..place]
             .iter()
             .find(|earlier| earlier.kind == later.kind)?;
-        let expected = format!("one {} event", later.kind);
-        Some(violation(
-            &no_duplicate_events::RULE,
-            container,
-            expected,
-            [earlier, later],
-        ))
+        let rule = &no_duplicate_events::RULE;
+        let kind = Kind::LateDuplicateEvent;
+        Some(violation(rule, container, kind, [earlier, later]))
     })
 }
 
@@ -217,33 +204,24 @@ fn reordered(container: &ContainerId, events: &[Brief]) -> Option<Violation> {
         if before <= after {
             return None;
         }
-        let expected = format!("{} before {}", later.kind, earlier.kind);
-        Some(violation(
-            &events_in_order::RULE,
-            container,
-            expected,
-            [earlier, later],
-        ))
+        let rule = &events_in_order::RULE;
+        let kind = Kind::LateEventOutOfOrder;
+        Some(violation(rule, container, kind, [earlier, later]))
     })
 }
 
 fn violation(
     rule: &Invariant,
     container: &ContainerId,
-    expected: String,
+    kind: Kind,
     [earlier, later]: [&Brief; 2],
 ) -> Violation {
-    let pause = later.at.since(earlier.at);
-    Violation {
-        rule: rule.id.to_owned(),
-        level: rule.level(),
-        sentence: rule.sentence.to_owned(),
-        subject: container.to_string(),
-        expected,
-        actual: format!(
-            "{} and, {pause:?} later, {}, when its case had been judged",
-            earlier.kind, later.kind
-        ),
-        evidence: vec![earlier.seq, later.seq],
-    }
+    let actual = [
+        Fact::Event(later.kind),
+        Fact::After(earlier.kind),
+        Fact::Pause(later.at.since(earlier.at)),
+    ];
+    let mismatch = Mismatch::new(kind, [], actual);
+    let evidence = vec![earlier.seq, later.seq];
+    rule.violation(container.to_string(), mismatch, evidence)
 }

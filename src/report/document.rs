@@ -318,8 +318,8 @@ impl Broken {
             level: violation.level,
             sentence: violation.sentence.clone(),
             subject: violation.subject.clone(),
-            expected: violation.expected.clone(),
-            actual: violation.actual.clone(),
+            expected: violation.expected(),
+            actual: violation.actual(),
             evidence: violation.evidence.iter().map(|seq| seq.0).collect(),
             timeline: evidence.lines(violation),
         }

@@ -11,8 +11,8 @@ use crate::history::{
     SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode, StreamEnd, SubscriptionId,
 };
 use crate::outcome::{
-    Capabilities, Largest, Latency, Level, Levels, Limit, Outcome, Profile, REMOVED, RunReport,
-    Verdict, Violation, Worst,
+    Capabilities, Largest, Latency, Level, Levels, Limit, Mismatch, Outcome, Profile, REMOVED,
+    RunReport, Verdict, Violation, Worst,
 };
 
 pub(super) const POD: &str = "b7c1d2e3f4a5968778695a4b3c2d1e0f";
@@ -296,8 +296,7 @@ pub(super) fn violation(actual: &str) -> Violation {
                    DELETED, each of them once, whatever else the node is doing meanwhile."
             .to_owned(),
         subject: "c (3f2a9c81d0e4b)".to_owned(),
-        expected: "CREATED, STARTED, STOPPED".to_owned(),
-        actual: actual.to_owned(),
+        mismatch: Mismatch::in_words("CREATED, STARTED, STOPPED", actual),
         evidence: vec![Seq(10), Seq(11)],
     }
 }

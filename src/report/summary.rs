@@ -154,7 +154,10 @@ fn known_of_the_runtime(report: &RunReport) -> Option<String> {
 fn advice_in_one_line(outcome: &Outcome) -> impl Iterator<Item = String> {
     outcome.advice.iter().map(|advice| {
         let (id, label) = (printable(&outcome.id), outcome.label());
-        let (expected, actual) = (cut(&advice.expected, REASON), cut(&advice.actual, REASON));
+        let (expected, actual) = (
+            cut(&advice.expected(), REASON),
+            cut(&advice.actual(), REASON),
+        );
         let subject = cut(&advice.subject, REASON);
         format!("  advice: {id} {label}: {subject}: should be {expected}, but {actual}")
     })

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
 use crate::history::Seq;
-use crate::outcome::{Level, Outcome, REMOVED, Verdict, Violation};
+use crate::outcome::{Level, Mismatch, Outcome, REMOVED, Verdict, Violation};
 
 use super::evidence::Evidence;
 use super::printable::{cut, printable, wrap};
@@ -58,7 +58,7 @@ pub(super) fn cause(outcome: &Outcome) -> String {
             };
             let (subject, actual) = (
                 cut(&violation.subject, REASON),
-                cut(&violation.actual, REASON),
+                cut(&violation.actual(), REASON),
             );
             format!("{rule}{subject}: {actual}{more}")
         }
@@ -148,7 +148,7 @@ fn write_outcome(text: &mut String, outcome: &Outcome, in_full: usize) -> fmt::R
 /// What of an outcome is on the page.
 #[derive(Default)]
 struct Page<'a> {
-    said: BTreeSet<[&'a str; 4]>,
+    said: BTreeSet<(&'a str, &'a str, &'a Mismatch)>,
     proof: BTreeSet<Seq>,
 }
 
@@ -164,11 +164,10 @@ impl<'a> Page<'a> {
         let Violation {
             rule,
             subject,
-            expected,
-            actual,
+            mismatch,
             ..
         } = violation;
-        let is_new = self.said.insert([rule, subject, expected, actual]);
+        let is_new = self.said.insert((rule, subject, mismatch));
         !is_new && self.proves(violation)
     }
 }
@@ -221,8 +220,8 @@ fn write_violation(
     text.truncate(text.trim_end().len());
     text.push('\n');
     field(text, "subject", &violation.subject, 8);
-    field(text, "expected", &violation.expected, 8);
-    field(text, "actual", &violation.actual, 8);
+    field(text, "expected", &violation.expected(), 8);
+    field(text, "actual", &violation.actual(), 8);
     let Some(evidence) = evidence else {
         return writeln!(text, "  the timeline is above");
     };
@@ -257,6 +256,7 @@ mod tests {
 
     use super::failure;
     use crate::history::Seq;
+    use crate::outcome::Mismatch;
     use crate::report::fixture::{failed, fixture, violation};
 
     #[test]
@@ -289,7 +289,7 @@ mod tests {
         outcome.violations = vec![first.clone(), first.clone()];
         let text = failure(&outcome);
         assert_eq!(text.matches("subject").count(), 1, "{text}");
-        outcome.violations[1].actual = "nothing".to_owned();
+        outcome.violations[1].mismatch = Mismatch::in_words("this", "nothing");
         let text = failure(&outcome);
         assert_eq!(text.matches("subject").count(), 2, "{text}");
         assert_eq!(text.matches("the timeline is above").count(), 1, "{text}");

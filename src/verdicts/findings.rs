@@ -74,7 +74,7 @@ impl Found {
 
     fn seen(&self) -> Seen {
         Seen {
-            actual: self.violation.actual.clone(),
+            actual: self.violation.actual(),
             case: self.case.clone(),
         }
     }

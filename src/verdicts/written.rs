@@ -213,7 +213,7 @@ impl Writing<'_> {
         let failed: Vec<_> = judged.failed.iter().filter(of_kind).collect();
         let first = failed.first()?;
         let mut violations = first.violations.iter();
-        let sentence = violations.find(|broken| kinds.contains(&shortened(&broken.actual)));
+        let sentence = violations.find(|broken| kinds.contains(&shortened(&broken.actual())));
         let sentence = sentence.map_or(&*first.title, |broken| &*broken.sentence);
         let count = u32::try_from(failed.len()).unwrap_or(u32::MAX);
         Some(KnownFailure {

@@ -155,7 +155,7 @@ fn told(kind: &str, violations: &[Violation]) -> String {
         let (rule, places) = (&found.rule, places.join(" "));
         // Ids differ from run to run, and the places tell which it is.
         let subject = found.subject.split(" (").next().unwrap_or_default();
-        let (expected, actual) = (&found.expected, &found.actual);
+        let (expected, actual) = (found.expected(), found.actual());
         format!("  {kind} {rule}, {subject} at {places}\n    {expected}\n    {actual}\n")
     };
     violations.iter().map(line).collect()

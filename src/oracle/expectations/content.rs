@@ -110,8 +110,8 @@ impl Events<'_> {
         let own = name_of(self.subject);
         let found = broken.into_iter().find(|found| found.subject == own);
         found.map_or(Holds, |found| Broken {
-            expected: found.expected,
-            actual: found.actual,
+            expected: found.expected(),
+            actual: found.actual(),
             evidence: found.evidence,
         })
     }

@@ -138,12 +138,10 @@ impl Events<'_> {
         if self.first(EventKind::Stopped).is_none() {
             return self.awaited(EventKind::Stopped);
         }
-        if let Some((expected, actual, evidence)) =
-            what_stopped_told_changed(self.history, self.subject)
-        {
+        if let Some((mismatch, evidence)) = what_stopped_told_changed(self.history, self.subject) {
             return Broken {
-                expected,
-                actual,
+                expected: mismatch.expected(),
+                actual: mismatch.actual(),
                 evidence,
             };
         }

@@ -42,12 +42,12 @@ fn same_events(history: &CaseHistory, observed: &Observed) -> Finding {
     match difference(history, observed) {
         None => Holds,
         Some(found) if found.is_open => Pending {
-            awaited: format!("{} ({})", found.expected, found.subject),
+            awaited: format!("{} ({})", found.mismatch.expected(), found.subject),
             evidence: found.evidence,
         },
         Some(found) => Broken {
-            expected: format!("{} ({})", found.expected, found.subject),
-            actual: found.actual,
+            expected: format!("{} ({})", found.mismatch.expected(), found.subject),
+            actual: found.mismatch.actual(),
             evidence: found.evidence,
         },
     }

@@ -13,7 +13,7 @@ use crate::oracle::index::removals;
 use crate::oracle::invariants::{Invariant, MUST_MAY};
 use crate::oracle::lifecycle::progress;
 use crate::oracle::name_of;
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -38,8 +38,7 @@ struct Told<'a> {
 
 /// What is wrong with an answer, and what else proves it.
 struct Wrong {
-    expected: String,
-    actual: String,
+    mismatch: Mismatch,
     proof: Vec<Seq>,
 }
 
@@ -83,7 +82,7 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
             let mut evidence = wrong.proof;
             evidence.extend([told.began.seq, told.ended.seq]);
             evidence.sort_unstable();
-            Some(rule.violation(name_of(sandbox), wrong.expected, wrong.actual, evidence))
+            Some(rule.violation(name_of(sandbox), wrong.mismatch, evidence))
         })
     });
     broken.collect()
@@ -93,10 +92,13 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
 fn half(told: &Told<'_>) -> Option<Wrong> {
     let statuses = told.report.containers.len();
     (told.report.timestamp.0 == 0).then(|| Wrong {
-        expected: "a timestamp beside the statuses of containers".to_owned(),
-        actual: format!("none beside {statuses}"),
+        mismatch: Mismatch::new(Kind::MissingTimestamp, [], [count(statuses)]),
         proof: Vec::new(),
     })
+}
+
+fn count(count: usize) -> Fact {
+    Fact::Count(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
 /// The time is one of the call.
@@ -104,10 +106,16 @@ fn untimely(told: &Told<'_>) -> Option<Wrong> {
     let at = told.report.timestamp.0;
     let earliest = told.began.at.realtime_ns - SLACK_NS;
     let latest = told.ended.at.realtime_ns + SLACK_NS;
-    (at < earliest || at > latest).then(|| Wrong {
-        expected: format!("a timestamp from {earliest} to {latest}"),
-        actual: format!("{at}{}", unit_hint(at, latest)),
-        proof: Vec::new(),
+    (at < earliest || at > latest).then(|| {
+        let hint = unit_hint(at, latest).map(Fact::Hint);
+        Wrong {
+            mismatch: Mismatch::new(
+                Kind::TimestampNotCurrent,
+                [Fact::Earliest(earliest), Fact::Latest(latest)],
+                [Fact::Time(at)].into_iter().chain(hint).collect::<Facts>(),
+            ),
+            proof: Vec::new(),
+        }
     })
 }
 
@@ -126,8 +134,11 @@ fn outdated(told: &Told<'_>, sandbox: &Subject, history: &CaseHistory) -> Option
         .find(|sighting| sighting.seq() < told.began.seq && sighting.event().created_at > at)?;
     let (kind, created_at) = (newer.event().kind, newer.event().created_at.0);
     Some(Wrong {
-        expected: format!("a timestamp not before {kind}, which had come"),
-        actual: format!("it is {} ns before it", created_at.abs_diff(at.0)),
+        mismatch: Mismatch::new(
+            Kind::TimestampBeforeEvent,
+            [],
+            [Fact::Event(kind), Fact::ApartNs(created_at.abs_diff(at.0))],
+        ),
         proof: vec![newer.seq()],
     })
 }
@@ -151,30 +162,18 @@ fn incomplete(
         let is_own = life.sandbox == sandbox;
         let is_gone = life.removed.is_some_and(|removed| removed < began);
         let label = &life.label;
-        let (expected, actual, proof) = if is_own && is_there && !is_told {
-            (
-                format!("a status of {label} among the {among}"),
-                "it is missing",
-                life.made,
-            )
+        let (kind, proof) = if is_own && is_there && !is_told {
+            (Kind::ContainerMissing, life.made)
         } else if !is_own && is_told {
-            (
-                format!("no status of {label}"),
-                "it is told, of another sandbox",
-                life.made,
-            )
+            (Kind::ContainerOfOtherSandbox, life.made)
         } else if is_gone && is_told {
-            (
-                format!("no status of {label}"),
-                "it is told, after its removal",
-                life.removed,
-            )
+            (Kind::RemovedContainer, life.removed)
         } else {
             return None;
         };
+        let among = Fact::Among(i64::try_from(among).unwrap_or(i64::MAX));
         Some(Wrong {
-            expected,
-            actual: actual.to_owned(),
+            mismatch: Mismatch::new(kind, [Fact::Of(label.clone()), among], []),
             proof: proof.into_iter().collect(),
         })
     })
@@ -191,8 +190,15 @@ fn contradicted(
         shown.get(&status.id)?.iter().find_map(|shown| {
             let (expected, actual) = shown.contradicts(told, status)?;
             Some(Wrong {
-                expected: format!("{expected} of {label}, as {}", shown.by),
-                actual,
+                mismatch: Mismatch::new(
+                    Kind::ContradictedStatus,
+                    [
+                        Fact::FieldValue(expected),
+                        Fact::Of(label.clone()),
+                        Fact::Cause(shown.by.to_owned()),
+                    ],
+                    [Fact::FieldValue(actual)],
+                ),
                 proof: shown.asked.into_iter().chain([shown.known]).collect(),
             })
         })
@@ -285,7 +291,7 @@ fn shown(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Shown<'_>>> {
             let status = &report.status;
             let exited = status.state == ContainerState::Exited;
             let exit = exited.then_some((status.exit_code, &*status.reason));
-            show(&status.id, status.state, exit, "ContainerStatus tells");
+            show(&status.id, status.state, exit, "ContainerStatus reports");
         } else if let Reply::Containers(listed) = reply {
             for listing in listed {
                 show(&listing.id, listing.state, None, "ListContainers shows");
@@ -298,7 +304,7 @@ fn shown(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Shown<'_>>> {
                 all.entry(&subject.id).or_default().push(Shown {
                     state: own.state,
                     exit: None,
-                    by: "an event has told",
+                    by: "an event has shown",
                     asked: None,
                     known: sighting.seq(),
                 });
@@ -361,8 +367,8 @@ mod tests {
         then(
             "c remove; pod inspect c=exited read=+0s",
             expect![[r#"
-        INV-22 at #10 #15 #16: pod (pod.0.beef): expected no status of c: it is told, after its removal
-    "#]],
+                INV-22 at #10 #15 #16: pod (pod.0.beef): expected no status of c: it is shown, after its removal
+            "#]],
         );
     }
 
@@ -435,8 +441,8 @@ mod tests {
         then(
             &format!("{other}; pod inspect c=running read=+0s reported=d:created"),
             expect![[r#"
-            INV-22 at #12 #17 #18: pod (pod.0.beef): expected no status of d: it is told, of another sandbox
-        "#]],
+                INV-22 at #12 #17 #18: pod (pod.0.beef): expected no status of d: it is shown, though it is of another sandbox
+            "#]],
         );
     }
 
@@ -445,15 +451,15 @@ mod tests {
         then(
             "pod inspect c=created read=+0s",
             expect![[r#"
-        INV-22 at #8 #13 #14: pod (pod.0.beef): expected RUNNING of c, as an event has told: CREATED
-    "#]],
+                INV-22 at #8 #13 #14: pod (pod.0.beef): expected RUNNING of c, as an event has shown: CREATED
+            "#]],
         );
         then("pod inspect c=unknown read=+0s", expect![]);
         then(
             "c stop; c STOPPED; pod inspect c=running read=+0s",
             expect![[r#"
-            INV-22 at #11 #16 #17: pod (pod.0.beef): expected EXITED of c, as an event has told: RUNNING
-        "#]],
+                INV-22 at #11 #16 #17: pod (pod.0.beef): expected EXITED of c, as an event has shown: RUNNING
+            "#]],
         );
         then(
             "run inspect c=exited; pod inspect c=exited read=+0s reported=c:running",
@@ -468,8 +474,8 @@ mod tests {
         then(
             "pod inspect c=running read=+0s reported=c:exited:137; pod relist c=running",
             expect![[r#"
-            INV-22 at #13 #14 #15 #16: pod (pod.0.beef): expected RUNNING of c, as ContainerStatus tells: EXITED
-        "#]],
+                INV-22 at #13 #14 #15 #16: pod (pod.0.beef): expected RUNNING of c, as ContainerStatus reports: EXITED
+            "#]],
         );
         then(
             "pod inspect c=exited:137 read=+0s; c STOPPED exit=137",
@@ -482,8 +488,8 @@ mod tests {
         then(
             "pod inspect c=exited:137 read=+0s reported=c:exited:1",
             expect![[r#"
-            INV-22 at #13 #14 #15 #16: pod (pod.0.beef): expected EXITED 137 Error of c, as ContainerStatus tells: EXITED 1 Error
-        "#]],
+                INV-22 at #13 #14 #15 #16: pod (pod.0.beef): expected EXITED 137 Error of c, as ContainerStatus reports: EXITED 1 Error
+            "#]],
         );
         then(
             "pod inspect c=exited:137 read=+0s reported=c:exited:137",

@@ -3,7 +3,7 @@
 use crate::history::CaseHistory;
 use crate::oracle::clocks::{SLACK_NS, unit_hint};
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -26,8 +26,12 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
         let at = sighting.event().created_at.0;
         let (earliest, latest) = (began - SLACK_NS, sighting.at().realtime_ns + SLACK_NS);
         (at < earliest || at > latest).then(|| {
-            let expected = format!("created_at from {earliest} to {latest}");
-            (expected, format!("{at}{}", unit_hint(at, latest)))
+            let hint = unit_hint(at, latest).map(Fact::Hint);
+            Mismatch::new(
+                Kind::CreatedAtNotCurrent,
+                [Fact::Earliest(earliest), Fact::Latest(latest)],
+                [Fact::Time(at)].into_iter().chain(hint).collect::<Facts>(),
+            )
         })
     })
 }
@@ -116,9 +120,9 @@ mod tests {
         check_all(
             "pod run; c create; c CREATED at=last; c STARTED at=first",
             expect![[r#"
-            INV-04 at #5: c (c.0.beef): expected created_at from 1699999999001000000 to 1700000001006000000: 9223372036854775807
-            INV-05 at #5 #6: c (c.0.beef): expected created_at of 9223372036854775807 or later: -9223372036854775808, which is 18446744073709551615 ns earlier
-        "#]],
+                INV-04 at #5: c (c.0.beef): expected created_at from 1699999999001000000 to 1700000001006000000: 9223372036854775807
+                INV-05 at #5 #6: c (c.0.beef): expected created_at of 9223372036854775807 or later: -9223372036854775808, which is 18446744073709551615 ns earlier
+            "#]],
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::history::CaseHistory;
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -23,10 +23,10 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
         |earlier, later| {
             let (before, after) = (earlier.event().created_at.0, later.event().created_at.0);
             (after < before).then(|| {
-                let expected = format!("created_at of {before} or later");
-                (
-                    expected,
-                    format!("{after}, which is {} ns earlier", before.abs_diff(after)),
+                Mismatch::new(
+                    Kind::CreatedAtDecreased,
+                    [Fact::Earliest(before)],
+                    [Fact::Time(after), Fact::ApartNs(before.abs_diff(after))],
                 )
             })
         },

@@ -3,7 +3,7 @@
 use crate::history::{CaseHistory, EventKind, Reply, Request};
 use crate::oracle::invariants::{Invariant, SHOULD_MAY};
 use crate::oracle::name_of;
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -56,12 +56,11 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
         if is_late && found.iter().all(|earlier| earlier.subject != name) {
             found.push(rule.violation(
                 name,
-                format!(
-                    "{kind} to be made before {} returned",
-                    call.request().method()
+                Mismatch::new(
+                    Kind::CreatedAtAfterCall,
+                    [Fact::Method(call.request().method().to_owned())],
+                    [Fact::Event(kind)],
                 ),
-                // Without a figure, so that an expectation file can list it.
-                "its created_at is later".to_owned(),
                 vec![call.began().seq, ended.seq, seen.seq()],
             ));
         }

@@ -3,7 +3,7 @@
 use crate::history::{CaseHistory, Sighting};
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::oracle::lifecycle::rank;
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -23,9 +23,10 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     rule.on_each_pair(history, ranked, |earlier, later| {
         let (before, after) = (earlier.event().kind, later.event().kind);
         (rank(before)? > rank(after)?).then(|| {
-            (
-                format!("{after} before {before}"),
-                format!("{after} after {before}"),
+            Mismatch::new(
+                Kind::EventOutOfOrder,
+                [Fact::Event(after), Fact::Before(before)],
+                [Fact::Event(after), Fact::After(before)],
             )
         })
     })

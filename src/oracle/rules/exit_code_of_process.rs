@@ -9,7 +9,7 @@ use crate::history::{
 use crate::oracle::index::started;
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::oracle::name_of;
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -46,9 +46,15 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
             spec.declared_exit.filter(|_| spec.memory_bytes.is_none())?
         };
         (exited && end.exit_code != code).then(|| {
-            let expected = format!("exit code {code} in STOPPED");
-            let actual = format!("exit code {}, reason `{}`", end.exit_code, end.reason);
-            rule.violation(name_of(subject), expected, actual, vec![stopped.seq()])
+            let mismatch = Mismatch::new(
+                Kind::WrongExitCode,
+                [Fact::ExitCode(code.into())],
+                [
+                    Fact::ExitCode(end.exit_code.into()),
+                    Fact::Reason(end.reason.to_string()),
+                ],
+            );
+            rule.violation(name_of(subject), mismatch, vec![stopped.seq()])
         })
     };
     history.subjects().iter().filter_map(wrong).collect()

@@ -8,7 +8,7 @@ use crate::history::{
 };
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::oracle::name_of;
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -43,8 +43,8 @@ impl Told<'_> {
 fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     let later = told_of_each(history);
     let changed = |subject: &Subject| {
-        let (expected, actual, evidence) = changed(subject, later.get(&subject.id)?)?;
-        Some(rule.violation(name_of(subject), expected, actual, evidence))
+        let (mismatch, evidence) = changed(subject, later.get(&subject.id)?)?;
+        Some(rule.violation(name_of(subject), mismatch, evidence))
     };
     history.subjects().iter().filter_map(changed).collect()
 }
@@ -53,7 +53,7 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
 pub(in crate::oracle) fn what_stopped_told_changed(
     history: &CaseHistory,
     subject: &Subject,
-) -> Option<(String, String, Vec<Seq>)> {
+) -> Option<(Mismatch, Vec<Seq>)> {
     changed(subject, told_of_each(history).get(&subject.id)?)
 }
 
@@ -68,7 +68,7 @@ pub(in crate::oracle) fn ends_told(history: &CaseHistory, subject: &Subject) -> 
     })
 }
 
-fn changed(subject: &Subject, later: &[Told<'_>]) -> Option<(String, String, Vec<Seq>)> {
+fn changed(subject: &Subject, later: &[Told<'_>]) -> Option<(Mismatch, Vec<Seq>)> {
     let stopped = subject.first(EventKind::Stopped)?;
     let end = stopped.event().own_status()?;
     if end.state != ContainerState::Exited {
@@ -76,11 +76,11 @@ fn changed(subject: &Subject, later: &[Told<'_>]) -> Option<(String, String, Vec
     }
     let mut later = later.iter().filter(|told| told.is_after(stopped));
     later.find_map(|told| {
-        let (expected, actual) = difference(end, told.status)?;
+        let mismatch = difference(end, told.status)?;
         let mut evidence = vec![stopped.seq()];
         evidence.extend(told.evidence);
         evidence.dedup();
-        Some((expected, actual, evidence))
+        Some((mismatch, evidence))
     })
 }
 
@@ -120,7 +120,7 @@ fn told_of_each(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Told<'_>>> 
 }
 
 /// What is told otherwise of an end.
-fn difference(end: &ContainerStatus, later: &ContainerStatus) -> Option<(String, String)> {
+fn difference(end: &ContainerStatus, later: &ContainerStatus) -> Option<Mismatch> {
     let told = |status: &ContainerStatus| {
         let (started, finished) = (status.started_at, status.finished_at);
         (status.state, status.exit_code, started, finished)
@@ -141,9 +141,10 @@ fn difference(end: &ContainerStatus, later: &ContainerStatus) -> Option<(String,
     let pairs = fields(end).into_iter().zip(fields(later));
     let mut differing = pairs.filter(|(told, later)| told != later);
     let ((field, told), (_, later)) = differing.next()?;
-    Some((
-        format!("{field} {told}, as STOPPED told"),
-        format!("{field} {later}"),
+    Some(Mismatch::new(
+        Kind::ExitStatusChanged,
+        [Fact::FieldValue(told)],
+        [Fact::Field(field.to_owned()), Fact::FieldValue(later)],
     ))
 }
 
@@ -170,26 +171,26 @@ mod tests {
         then(
             "c STOPPED exit=1; pod inspect c=exited:2",
             expect![[r#"
-        INV-16 at #9 #16 #17: c (c.0.beef): expected exit code 1, as STOPPED told: exit code 2
-    "#]],
+                INV-16 at #9 #16 #17: c (c.0.beef): expected exit code 1, as STOPPED reported: exit code 2
+            "#]],
         );
         then(
             "c STOPPED exit=1 reason=Other; run inspect c=exited:1",
             expect![[r#"
-            INV-16 at #9 #16 #17: c (c.0.beef): expected reason `Other`, as STOPPED told: reason `Error`
-        "#]],
+                INV-16 at #9 #16 #17: c (c.0.beef): expected reason `Other`, as STOPPED reported: reason `Error`
+            "#]],
         );
         then(
             "c STOPPED exit=1 finished=+1ms; pod inspect c=exited:1",
             expect![[r#"
-            INV-16 at #9 #16 #17: c (c.0.beef): expected finished_at 1700000000001000002, as STOPPED told: finished_at 1700000000000000002
-        "#]],
+                INV-16 at #9 #16 #17: c (c.0.beef): expected finished_at 1700000000001000002, as STOPPED reported: finished_at 1700000000000000002
+            "#]],
         );
         then(
             "c STOPPED exit=1; pod inspect c=running",
             expect![[r#"
-        INV-16 at #9 #16 #17: c (c.0.beef): expected state EXITED, as STOPPED told: state RUNNING
-    "#]],
+                INV-16 at #9 #16 #17: c (c.0.beef): expected state EXITED, as STOPPED reported: state RUNNING
+            "#]],
         );
     }
 
@@ -208,8 +209,8 @@ mod tests {
         then(
             "c STOPPED exit=1; d create; d CREATED stale=c:exited:2",
             expect![[r#"
-            INV-16 at #9 #12: c (c.0.beef): expected exit code 1, as STOPPED told: exit code 2
-        "#]],
+                INV-16 at #9 #12: c (c.0.beef): expected exit code 1, as STOPPED reported: exit code 2
+            "#]],
         );
         then(
             "c STOPPED exit=1; d create; d CREATED stale=c:running",

@@ -2,7 +2,7 @@
 
 use crate::history::{CaseHistory, ContainerId, EventKind, SubjectKind};
 use crate::oracle::invariants::{Invariant, MUST_MUST};
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -27,18 +27,20 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
         let event = sighting.event();
         let id = event.container.as_str();
         if let EventKind::Unknown(number) = event.kind {
-            return Some(("a type from 0 to 3".to_owned(), format!("type {number}")));
+            let number = Fact::Number(number.into());
+            return Some(Mismatch::new(Kind::UnknownEventType, [], [number]));
         }
         if id.is_empty() {
-            return Some(("a container id".to_owned(), "an empty one".to_owned()));
+            return Some(Mismatch::new(Kind::EmptyId, [], []));
         }
         if !matches!(subject.kind, SubjectKind::Stray) {
             return None;
         }
         let whole = known.iter().find(|whole| whole.as_str().starts_with(id))?;
-        Some((
-            format!("the whole id {whole}"),
-            format!("the shortened id {id}"),
+        Some(Mismatch::new(
+            Kind::ShortenedId,
+            [Fact::Id(whole.to_string())],
+            [Fact::Id(id.to_owned())],
         ))
     })
 }
@@ -84,8 +86,8 @@ mod tests {
         after_create(
             "c STARTED id=d.0",
             expect![[r#"
-        INV-10 at #6: d.0: expected the id of something that a call has made or a list has shown: STARTED of an id that nothing else tells of
-    "#]],
+                INV-10 at #6: d.0: expected the id of something that a call has made or a list has shown: STARTED of an id that no call has returned and no list shows
+            "#]],
         );
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::history::{CaseHistory, Sighting, Subject};
 use crate::oracle::invariants::{Invariant, MUST_SHOULD, by_stream};
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -25,9 +25,13 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
             sightings.into_iter().find_map(|sighting| {
                 let kind = sighting.event().kind;
                 let earlier: &Sighting = seen.insert(kind, sighting)?;
-                let expected = format!("one {kind} event");
-                let actual = format!("{kind} again after {:?}", sighting.at().since(earlier.at()));
-                Some(rule.violation_by(subject, expected, actual, [earlier, sighting]))
+                let pause = sighting.at().since(earlier.at());
+                let mismatch = Mismatch::new(
+                    Kind::DuplicateEvent,
+                    [Fact::Event(kind)],
+                    [Fact::Event(kind), Fact::Pause(pause)],
+                );
+                Some(rule.violation_by(subject, mismatch, [earlier, sighting]))
             })
         })
     };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::history::{CaseHistory, ContainerId, Reply, Request, Seq, SubjectKind};
 use crate::oracle::index::{by_sandbox, removals};
 use crate::oracle::invariants::{Invariant, MUST_MAY};
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -45,8 +45,8 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
         });
         let is_there = is_kept(&subject.id) || earlier.next().is_some();
         (event.containers.is_empty() && is_there).then(|| {
-            let expected = format!("a container in {}, as one is there", event.kind);
-            (expected, format!("the snapshot of {} is empty", event.kind))
+            let event = [Fact::Event(event.kind)];
+            Mismatch::new(Kind::EmptySnapshot, [], event)
         })
     })
 }

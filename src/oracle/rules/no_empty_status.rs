@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::history::{CaseHistory, ContainerId, ContainerStatus, Reply, Seq, Subject};
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::oracle::name_of;
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -30,11 +30,16 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
             .enumerate()
             .find_map(|(place, status)| {
                 let lacking = lacking(status)?;
-                let expected = "an id, metadata, an image, its reference and created_at in each \
-                                status";
-                let kind = event.kind;
-                let actual = format!("status {place} of {kind} has {lacking}");
-                Some((expected.to_owned(), actual))
+                let place = i64::try_from(place).unwrap_or(i64::MAX);
+                Some(Mismatch::new(
+                    Kind::IncompleteStatus,
+                    [],
+                    [
+                        Fact::Event(event.kind),
+                        Fact::Field(lacking.to_owned()),
+                        Fact::Place(place),
+                    ],
+                ))
             })
     });
     broken.extend(changed_image_refs(rule, history));
@@ -48,9 +53,9 @@ fn changed_image_refs(rule: &Invariant, history: &CaseHistory) -> Vec<Violation>
         let mut refs = refs.get(&subject.id)?.iter();
         let (first, shown) = refs.next()?;
         let (other, seq) = refs.find(|(other, _)| other != first)?;
-        let expected = format!("image_ref `{first}`, as was shown first");
-        let actual = format!("image_ref `{other}`");
-        Some(rule.violation(name_of(subject), expected, actual, vec![*shown, *seq]))
+        let value = |value: &str| [Fact::FieldValue(value.to_owned())];
+        let mismatch = Mismatch::new(Kind::ImageRefChanged, value(first), value(other));
+        Some(rule.violation(name_of(subject), mismatch, vec![*shown, *seq]))
     };
     history.subjects().iter().filter_map(changed).collect()
 }
@@ -83,15 +88,15 @@ fn image_refs(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<(&str, Seq)>>
 
 fn lacking(status: &ContainerStatus) -> Option<&'static str> {
     if status.id.as_str().is_empty() {
-        Some("no id")
+        Some("id")
     } else if status.metadata.is_none() {
-        Some("no metadata")
+        Some("metadata")
     } else if status.image.is_none() {
-        Some("no image")
+        Some("image")
     } else if status.image_ref.is_empty() {
-        Some("no image_ref")
+        Some("image_ref")
     } else if status.created_at.0 == 0 {
-        Some("no created_at")
+        Some("created_at")
     } else {
         None
     }

@@ -7,7 +7,7 @@ use crate::oracle::invariants::{Invariant, MUST_MUST};
 use crate::oracle::relist::{Relist, relists_of};
 use crate::oracle::subscribers::is_on_other_stream;
 use crate::oracle::transition::{Streams, Transition, had_its_time, transitions};
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -87,15 +87,19 @@ fn missed(
     });
     let last = history.entries().last();
     let is_unread = last.is_some_and(|last| history.held_up_before(last.at, bound).is_some());
-    let actual = match late {
+    let (by, shown) = proof.by;
+    let due = [Fact::Within(bound), Fact::Cause(format!("{by}{shown}"))];
+    let mismatch = match late {
         None if is_unread => return None,
-        None if had_its_time(history, proof.ended.at) => format!("{needed} has not come"),
-        Some(late) if late > bound => format!("{needed} came {late:?} later"),
+        None if had_its_time(history, proof.ended.at) => Mismatch::missing(needed, due),
+        Some(late) if late > bound => Mismatch::new(
+            Kind::LateEvent,
+            due,
+            [Fact::Event(needed), Fact::Pause(late)],
+        ),
         None | Some(_) => return None,
     };
-    let (kind, by) = proof.by;
-    let expected = format!("{needed} within {bound:?} of {kind}{by}");
-    let mut violation = rule.violation_by(subject, expected, actual, told);
+    let mut violation = rule.violation_by(subject, mismatch, told);
     let places = [proof.began.seq, proof.ended.seq];
     violation.evidence.extend(places);
     violation.evidence.sort_unstable();

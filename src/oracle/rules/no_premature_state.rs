@@ -8,7 +8,7 @@ use crate::history::{
 use crate::oracle::invariants::{Invariant, MUST_MAY};
 use crate::oracle::lifecycle::progress;
 use crate::oracle::name_of;
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -42,12 +42,17 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
             let is_less = |found: &&Found| progress(found.state) < progress(*state);
             let found = found.iter().filter(is_later).find(is_less)?;
             let event = sighting.event();
-            let expected = format!(
-                "{} in {}, as {} found it later",
-                found.state, event.kind, found.by
+            let mismatch = Mismatch::new(
+                Kind::PrematureState,
+                [
+                    Fact::State(found.state.to_string()),
+                    Fact::Event(event.kind),
+                    Fact::Method(found.by.to_owned()),
+                ],
+                [Fact::State(state.to_string()), Fact::Event(event.kind)],
             );
             let evidence = vec![sighting.seq(), found.began.seq, found.ended.seq];
-            Some(rule.violation(name_of(subject), expected, state.to_string(), evidence))
+            Some(rule.violation(name_of(subject), mismatch, evidence))
         })
     };
     history.subjects().iter().filter_map(ahead).collect()

@@ -4,7 +4,7 @@ use crate::history::{
     CaseHistory, ContainerId, Reply, Request, Seq, Sighting, Subject, SubjectKind,
 };
 use crate::oracle::invariants::{Invariant, SHOULD_SHOULD};
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -37,8 +37,7 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
 fn unknown(rule: &Invariant, stray: &Subject, first: &Sighting) -> Violation {
     rule.violation_by(
         stray,
-        "the id of something that a call has made or a list has shown",
-        format!("{} of an id that nothing else tells of", first.event().kind),
+        Mismatch::new(Kind::UnknownId, [], [Fact::Event(first.event().kind)]),
         [first],
     )
 }
@@ -97,8 +96,8 @@ mod tests {
             &RULE,
             "pod run; c create; c CREATED; c STARTED id=other; end",
             expect![[r#"
-            INV-10 at #6: other: expected the id of something that a call has made or a list has shown: STARTED of an id that nothing else tells of
-        "#]],
+                INV-10 at #6: other: expected the id of something that a call has made or a list has shown: STARTED of an id that no call has returned and no list shows
+            "#]],
         );
     }
 
@@ -109,8 +108,8 @@ mod tests {
             "pod run; c create; c CREATED; c STARTED id=other; pod relist c=running; \
          pod find-sandbox pod=ready; end",
             expect![[r#"
-            INV-10 at #6: other: expected the id of something that a call has made or a list has shown: STARTED of an id that nothing else tells of
-        "#]],
+                INV-10 at #6: other: expected the id of something that a call has made or a list has shown: STARTED of an id that no call has returned and no list shows
+            "#]],
         );
     }
 
@@ -138,8 +137,8 @@ mod tests {
             &RULE,
             "pod run; c create; c CREATED id=other; d create fails; end",
             expect![[r#"
-            INV-10 at #5: other: expected the id of something that a call has made or a list has shown: CREATED of an id that nothing else tells of
-        "#]],
+                INV-10 at #5: other: expected the id of something that a call has made or a list has shown: CREATED of an id that no call has returned and no list shows
+            "#]],
         );
     }
 

@@ -2,7 +2,7 @@
 
 use crate::history::{CaseHistory, EventKind, SubjectKind};
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -32,12 +32,15 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
             .count();
         (times != 1).then(|| {
             let (kind, among) = (event.kind, event.containers.len());
-            let expected = format!("one status of it among the {among} in {kind}");
-            let actual = match times {
-                0 => format!("it is missing from {kind}"),
-                _ => format!("there are {times} in {kind}"),
+            let [among, times_shown] =
+                [among, times].map(|count| i64::try_from(count).unwrap_or(i64::MAX));
+            let (is, actual) = match times {
+                0 => (Kind::OwnContainerMissing, None),
+                _ => (Kind::OwnContainerRepeated, Some(Fact::Count(times_shown))),
             };
-            (expected, actual)
+            let actual = [Fact::Event(kind)].into_iter().chain(actual);
+            let expected = [Fact::Event(kind), Fact::Among(among)];
+            Mismatch::new(is, expected, actual.collect::<Facts>())
         })
     })
 }

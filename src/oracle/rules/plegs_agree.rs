@@ -28,7 +28,7 @@ use crate::oracle::invariants::{Invariant, MUST_MAY};
 use crate::oracle::name_of;
 use crate::oracle::rules::snapshots_never_regress::pods_that_went_back;
 use crate::oracle::subscribers::is_split;
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 use crate::pleg::{
     Features, Generic, Kubelet, KubeletPanic, PodStatus, list_pods, pod_status, receive,
 };
@@ -127,8 +127,7 @@ fn panicked(rule: &Invariant, history: &CaseHistory, at: Seq, panic: &KubeletPan
     let subject = history.subjects().iter().find(of);
     rule.violation(
         subject.map_or_else(String::new, name_of),
-        "a kubelet takes the event".to_owned(),
-        format!("the kubelet panics: {panic}"),
+        Mismatch::new(Kind::KubeletPanic, [], [Fact::Panic(panic.to_string())]),
         vec![at],
     )
 }
@@ -168,10 +167,10 @@ impl Pod<'_> {
                 let mut evidence: Vec<Seq> = self.events().map(Sighting::seq).collect();
                 evidence.extend(relist.evidence());
                 evidence.sort_unstable();
-                let told = |(beliefs, parts): (String, Vec<String>)| {
-                    let expected =
-                        format!("both kubelets believe the same of {}", parts.join(" and "));
-                    rule.violation(name_of(self.subject), expected, beliefs, evidence.clone())
+                let told = |(beliefs, parts): (Facts, Vec<String>)| {
+                    let of = [Fact::Of(parts.join(" and "))];
+                    let mismatch = Mismatch::new(Kind::BeliefsDiffer, of, beliefs);
+                    rule.violation(name_of(self.subject), mismatch, evidence.clone())
                 };
                 Some(differences.into_iter().map(told).collect())
             })

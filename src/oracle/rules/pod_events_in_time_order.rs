@@ -6,7 +6,7 @@ use crate::history::{Body, CaseHistory, Sighting, Subject, SubscriptionId};
 use crate::oracle::index::by_sandbox;
 use crate::oracle::invariants::{Invariant, SHOULD_MAY};
 use crate::oracle::name_of;
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -80,16 +80,18 @@ fn first_inversion<'a>(events: &[Told<'a>]) -> Option<[Told<'a>; 2]> {
 
 fn told(rule: &Invariant, name: String, newest: Told<'_>, later: Told<'_>) -> Violation {
     let [before, after] = [newest, later].map(|(_, sighting)| sighting.event().created_at.0);
-    let [first, then] = [newest, later]
-        .map(|(subject, sighting)| format!("{} of {}", sighting.event().kind, subject.label()));
+    let (first, then) = (newest.1.event().kind, later.1.event().kind);
     rule.violation(
         name,
-        format!(
-            "{then}, which came after {first}, to be made after it, too, and not {} ns before",
-            before.abs_diff(after)
+        Mismatch::new(
+            Kind::CreatedAtBeforeSibling,
+            [
+                Fact::Of(later.0.label()),
+                Fact::Cause(format!("{first} of {}", newest.0.label())),
+                Fact::ApartNs(before.abs_diff(after)),
+            ],
+            [Fact::Event(then)],
         ),
-        // Without a figure, so that an expectation file can list it.
-        "its created_at is earlier".to_owned(),
         vec![newest.1.seq(), later.1.seq()],
     )
 }

@@ -7,7 +7,7 @@ use crate::history::{
     Subject, SubjectKind,
 };
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -39,21 +39,28 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
             SubjectKind::Stray => return None,
         };
         let told = sighting.event().sandbox.as_ref()?;
-        let other = other_sandbox(told, own, spec);
-        other
-            .or_else(|| {
-                let wanted = lives.get(own)?.state_in(subject, sighting)?;
-                (told.state != wanted).then(|| (wanted.to_string(), told.state.to_string()))
+        let event = sighting.event().kind;
+        other_sandbox(told, own, spec, event).or_else(|| {
+            let wanted = lives.get(own)?.state_in(subject, sighting)?;
+            let state = |state: SandboxState| Fact::State(state.to_string());
+            (told.state != wanted).then(|| {
+                Mismatch::new(
+                    Kind::WrongSandboxState,
+                    [state(wanted)],
+                    [state(told.state), Fact::Event(event)],
+                )
             })
-            .map(|(expected, actual)| {
-                let kind = sighting.event().kind;
-                (format!("the sandbox {expected} in {kind}"), actual)
-            })
+        })
     })
 }
 
 /// In what a status is another sandbox's than that which was run so.
-fn other_sandbox(told: &SandboxStatus, own: &str, spec: &SandboxSpec) -> Option<(String, String)> {
+fn other_sandbox(
+    told: &SandboxStatus,
+    own: &str,
+    spec: &SandboxSpec,
+    event: EventKind,
+) -> Option<Mismatch> {
     let metadata = told.metadata.as_ref()?;
     if metadata.uid != spec.uid {
         // Told by a rule of its own.
@@ -71,9 +78,11 @@ fn other_sandbox(told: &SandboxStatus, own: &str, spec: &SandboxSpec) -> Option<
         let (wanted, told) = (spec.attempt, metadata.attempt);
         (wanted != told).then(|| ("attempt", wanted.to_string(), told.to_string()))
     })?;
-    Some((
-        format!("with the {field} `{wanted}`"),
-        format!("the {field} `{told}`"),
+    let field = Fact::Field(field.to_owned());
+    Some(Mismatch::new(
+        Kind::WrongSandboxField,
+        [Fact::FieldValue(wanted)],
+        [field, Fact::FieldValue(told), Fact::Event(event)],
     ))
 }
 

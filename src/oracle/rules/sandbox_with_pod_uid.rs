@@ -2,7 +2,7 @@
 
 use crate::history::{CaseHistory, PodUid, Subject, SubjectKind};
 use crate::oracle::invariants::{Invariant, MUST_MUST};
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -23,15 +23,19 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
             // A stray was found by the UID it tells; one without would not be here.
             return None;
         };
-        let actual = match (&event.sandbox, event.pod_uid()) {
-            (None, _) => format!("no pod_sandbox_status in {}", event.kind),
-            (Some(_), None) => format!("no metadata in the pod_sandbox_status of {}", event.kind),
-            (Some(_), Some(told)) if told != uid => {
-                format!("the UID `{told}` in {}", event.kind)
-            }
+        let (kind, other_uid) = match (&event.sandbox, event.pod_uid()) {
+            (None, _) => (Kind::MissingSandboxStatus, None),
+            (Some(_), None) => (Kind::MissingSandboxMetadata, None),
+            (Some(_), Some(other)) if other != uid => (Kind::WrongPodUid, Some(other)),
             (Some(_), Some(_)) => return None,
         };
-        Some((format!("pod_sandbox_status with the UID `{uid}`"), actual))
+        let other_uid = other_uid.map(|uid| Fact::Uid(uid.to_string()));
+        let actual = [Fact::Event(event.kind)].into_iter().chain(other_uid);
+        Some(Mismatch::new(
+            kind,
+            [Fact::Uid(uid.to_string())],
+            actual.collect::<Facts>(),
+        ))
     })
 }
 

@@ -6,7 +6,7 @@ use crate::history::{CaseHistory, ContainerId, EventKind, Sighting, Subject, Sub
 use crate::oracle::index::{by_sandbox, removals};
 use crate::oracle::invariants::{Invariant, MUST_MAY};
 use crate::oracle::name_of;
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -70,13 +70,14 @@ fn missing(
     let event = sighting.event();
     rule.violation(
         name_of(sibling.subject),
-        format!(
-            "a status of it among the {} in {} of {}",
-            event.containers.len(),
-            event.kind,
-            subject.label()
+        Mismatch::new(
+            Kind::SiblingMissing,
+            [
+                Fact::Among(i64::try_from(event.containers.len()).unwrap_or(i64::MAX)),
+                Fact::Of(subject.label()),
+            ],
+            [Fact::Event(event.kind)],
         ),
-        "it is missing".to_owned(),
         vec![sibling.by.seq(), sighting.seq()],
     )
 }

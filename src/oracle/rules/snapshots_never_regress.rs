@@ -7,7 +7,7 @@ use crate::history::{
 };
 use crate::oracle::invariants::{Invariant, MUST_MAY};
 use crate::oracle::name_of;
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -152,8 +152,14 @@ fn broken(
     evidence.sort_unstable();
     rule.violation(
         subject.map_or_else(|| container.to_string(), name_of),
-        format!("{} or later in the snapshots that follow", word(before)),
-        format!("{} after {}", word(after), word(before)),
+        Mismatch::new(
+            Kind::SnapshotRegressed,
+            [Fact::State(word(before).to_owned())],
+            [
+                Fact::State(word(after).to_owned()),
+                Fact::AfterState(word(before).to_owned()),
+            ],
+        ),
         evidence,
     )
 }

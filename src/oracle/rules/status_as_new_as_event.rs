@@ -2,7 +2,7 @@
 
 use crate::history::{CaseHistory, ContainerState, EventKind};
 use crate::oracle::invariants::{Invariant, MUST_MAY};
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -21,8 +21,11 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     rule.on_each_event(history, |_, sighting| {
         let event = sighting.event();
         let status = event.own_status()?;
-        let expected = match (event.kind, status.state) {
-            (EventKind::Deleted, _) => "no status of it in DELETED",
+        let state = Fact::State(status.state.to_string());
+        let allowed: &[&str] = match (event.kind, status.state) {
+            (EventKind::Deleted, _) => {
+                return Some(Mismatch::new(Kind::StatusInDeleted, [], [state]));
+            }
             (EventKind::Stopped, ContainerState::Exited)
             | (EventKind::Started, ContainerState::Running | ContainerState::Exited)
             | (
@@ -30,13 +33,15 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
                 ContainerState::Created | ContainerState::Running | ContainerState::Exited,
             )
             | (EventKind::Unknown(_), _) => return None,
-            (EventKind::Stopped, _) => "EXITED in STOPPED",
-            (EventKind::Started, _) => "RUNNING or EXITED in STARTED",
-            (EventKind::Created, _) => "CREATED, RUNNING or EXITED in CREATED",
+            (EventKind::Stopped, _) => &["EXITED"],
+            (EventKind::Started, _) => &["RUNNING", "EXITED"],
+            (EventKind::Created, _) => &["CREATED", "RUNNING", "EXITED"],
         };
-        Some((
-            expected.to_owned(),
-            format!("{} in {}", status.state, event.kind),
+        let allowed = allowed.iter().map(|&state| state.to_owned()).collect();
+        Some(Mismatch::new(
+            Kind::OutdatedStatus,
+            [Fact::States(allowed), Fact::Event(event.kind)],
+            [state, Fact::Event(event.kind)],
         ))
     })
 }

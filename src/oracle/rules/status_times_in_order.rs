@@ -6,7 +6,7 @@ use crate::history::{CaseHistory, ContainerState, ContainerStatus, EventKind, Si
 use crate::oracle::clocks::TICK_NS;
 use crate::oracle::index::started;
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -30,14 +30,12 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
         let event = sighting.event();
         event.containers.iter().find_map(|status| {
             let started = started.contains(&status.id);
-            let (expected, actual) = wrong_times(status, started, sighting)?;
-            let of_whom = if status.id == event.container {
-                String::new()
-            } else {
-                format!(", of {}", status.id)
-            };
-            let kind = event.kind;
-            Some((format!("{expected} in {kind}{of_whom}"), actual))
+            let wrong = wrong_times(status, started, sighting)?;
+            let other = (status.id != event.container).then(|| Fact::Of(status.id.to_string()));
+            let event = Fact::Event(event.kind);
+            let expected = wrong.expected.iter().cloned();
+            let expected = expected.chain([event]).chain(other).collect();
+            Some(Mismatch { expected, ..wrong })
         })
     })
 }
@@ -46,19 +44,17 @@ fn wrong_times(
     status: &ContainerStatus,
     was_started: bool,
     sighting: &Sighting,
-) -> Option<(String, String)> {
+) -> Option<Mismatch> {
     let event = sighting.event();
     let has_exited = status.state == ContainerState::Exited;
     let runs = status.state == ContainerState::Running;
     let (created, started) = (status.created_at.0, status.started_at.0);
     let finished = status.finished_at.0;
     if started == 0 && (runs || has_exited && was_started) {
-        let actual = format!("none, of what is {}", status.state);
-        return Some(("started_at".to_owned(), actual));
+        return Some(missing("started_at", status));
     }
     if finished == 0 && has_exited {
-        let actual = format!("none, of what is {}", status.state);
-        return Some(("finished_at".to_owned(), actual));
+        return Some(missing("finished_at", status));
     }
     let is_own = |kind| event.kind == kind && status.id == event.container;
     let made = ("the event's created_at", Some(event.created_at.0));
@@ -86,9 +82,15 @@ fn wrong_times(
     orders.iter().find_map(|times| disorder(times))
 }
 
+fn missing(field: &str, status: &ContainerStatus) -> Mismatch {
+    let field = Fact::Field(field.to_owned());
+    let state = Fact::State(status.state.to_string());
+    Mismatch::new(Kind::MissingTime, [], [field, state])
+}
+
 /// The first of these times that is set and later than the next one that is. What is not set is
 /// told elsewhere.
-fn disorder(times: &[(&str, Option<i64>)]) -> Option<(String, String)> {
+fn disorder(times: &[(&str, Option<i64>)]) -> Option<Mismatch> {
     let set = times
         .iter()
         .filter_map(|(name, time)| Some((name, time.filter(|time| *time != 0)?)));
@@ -96,8 +98,14 @@ fn disorder(times: &[(&str, Option<i64>)]) -> Option<(String, String)> {
     pairs.find_map(|((before, earlier), (after, later))| {
         (later.saturating_add(TICK_NS) < earlier).then(|| {
             let early = Duration::from_nanos(earlier.abs_diff(later));
-            let expected = format!("{before} not {early:?} after {after}");
-            (expected, format!("{before} after {after}"))
+            Mismatch::new(
+                Kind::TimesOutOfOrder,
+                [Fact::Pause(early)],
+                [
+                    Fact::Field(before.to_string()),
+                    Fact::AfterField(after.to_string()),
+                ],
+            )
         })
     })
 }

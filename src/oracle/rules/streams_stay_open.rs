@@ -8,7 +8,7 @@ use crate::history::{
 use crate::limits;
 use crate::oracle::invariants::{Invariant, MUST_MUST};
 use crate::oracle::streams::{goes_on, unasked};
-use crate::outcome::Violation;
+use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -150,8 +150,7 @@ fn is_of_connection(end: &StreamEnd) -> bool {
 fn broken(rule: &Invariant, stream: SubscriptionId, actual: &str, evidence: [Seq; 2]) -> Violation {
     rule.violation(
         format!("stream {}", stream.0),
-        "a stream that stays open as long as the runtime runs".to_owned(),
-        actual.to_owned(),
+        Mismatch::new(Kind::StreamEnded, [], [Fact::End(actual.to_owned())]),
         evidence.to_vec(),
     )
 }

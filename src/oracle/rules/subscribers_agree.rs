@@ -26,7 +26,7 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     let differing = history.observed().filter_map(|observed| {
         let found = difference(history, observed)?;
         (complete || !found.is_open)
-            .then(|| rule.violation(found.subject, found.expected, found.actual, found.evidence))
+            .then(|| rule.violation(found.subject, found.mismatch, found.evidence))
     });
     differing.collect()
 }

@@ -33,7 +33,7 @@ fn told(script: &str, known: &Known) -> (Vec<String>, Option<String>) {
     let invariant = INVARIANTS.iter().find(|invariant| invariant.id == "INV-06");
     let mut outcome = blank_invariant(invariant.expect("it is there"), HostInstant::default());
     findings.tell("INV-06", &mut outcome);
-    let shown = outcome.violations.into_iter().map(|found| found.actual);
+    let shown = outcome.violations.iter().map(Violation::actual);
     (shown.collect(), outcome.reason)
 }
 

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::{HEAD, expectations};
 use crate::history::{ExpectationFile, HostInstant};
 use crate::oracle::INVARIANTS;
-use crate::outcome::{Level, Outcome, RunReport, Seen, Verdict, Violation};
+use crate::outcome::{Level, Mismatch, Outcome, RunReport, Seen, Verdict, Violation};
 use crate::verdicts::plan::blank_invariant;
 use crate::verdicts::{Decided, JudgedRun, Known, RuntimeFacts, Verdicts};
 
@@ -21,8 +21,7 @@ fn outcome(id: &str, verdict: Verdict, seen: &[&str]) -> Outcome {
         level: Level::Must,
         sentence: "It holds.".to_owned(),
         subject: "c".to_owned(),
-        expected: "this".to_owned(),
-        actual: (*actual).to_owned(),
+        mismatch: Mismatch::in_words("this", *actual),
         evidence: Vec::new(),
     };
     Outcome {

@@ -196,8 +196,8 @@ fn an_end_changes() {
         "final: {of: c}",
         &script,
         expect![[r#"
-        ORD-01 at #9 #16 #17: c (c.0.beef): expected exit code 255, as STOPPED told: exit code 1
-    "#]],
+            ORD-01 at #9 #16 #17: c (c.0.beef): expected exit code 255, as STOPPED reported: exit code 1
+        "#]],
     );
 }
 

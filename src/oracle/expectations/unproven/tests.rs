@@ -16,7 +16,7 @@ fn comes_to(check: &str, script: &str, expected: Result<&str, &str>) {
     let violation = judgement.violations.first();
     let found = match (&judgement.undecided, violation) {
         (Some(Undecided::Inconclusive(reason)), None) => Err(reason.clone()),
-        (None, Some(violation)) => Ok(violation.actual.clone()),
+        (None, Some(violation)) => Ok(violation.actual()),
         (None, None) => Ok(String::new()),
         (undecided, _) => panic!("{undecided:?}"),
     };

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::history::SandboxState;
+use crate::outcome::{Fact, Facts};
 use crate::pleg::{PodStatus, State};
 
 /// What a kubelet believes of one pod.
@@ -47,7 +48,7 @@ pub(super) fn belief<'a>(status: &'a PodStatus, deleted: &BTreeSet<String>) -> B
 pub(super) fn differences(
     relisting: &Belief<'_>,
     evented: &[Belief<'_>],
-) -> BTreeMap<String, Vec<String>> {
+) -> BTreeMap<Facts, Vec<String>> {
     let nothing = Belief::new();
     let last = evented.last().unwrap_or(&nothing);
     let parts: BTreeSet<&Part<'_>> = relisting.keys().chain(last.keys()).collect();
@@ -63,7 +64,7 @@ pub(super) fn differences(
     for part in parts.into_iter().filter(differs) {
         let (relisting, evented) = (told(relisting, part), told(last, part));
         if relisting != evented {
-            let beliefs = format!("by relists {relisting}, by events {evented}");
+            let beliefs = [Fact::ByRelists(relisting), Fact::ByEvents(evented)].into();
             differences
                 .entry(beliefs)
                 .or_default()

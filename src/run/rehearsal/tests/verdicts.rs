@@ -7,7 +7,7 @@ use super::super::*;
 use super::outcome;
 use crate::case::{Tier, load, parse};
 use crate::model::{ExitNotice, NonTransition, StopSignals};
-use crate::outcome::Verdict;
+use crate::outcome::{Verdict, Violation};
 
 /// What the cases come to on such a model: the outcomes that are no plain pass.
 fn rehearsed(behaviour: Behaviour, cases: Vec<Case>) -> Vec<(String, Verdict, String)> {
@@ -20,7 +20,7 @@ fn rehearsed(behaviour: Behaviour, cases: Vec<Case>) -> Vec<(String, Verdict, St
     let outcomes = report.outcomes.into_iter();
     let outcomes = outcomes.filter(|outcome| outcome.verdict != Verdict::Pass);
     let rows = outcomes.map(|outcome| {
-        let violations = outcome.violations.iter().map(|found| found.actual.clone());
+        let violations = outcome.violations.iter().map(Violation::actual);
         let why = violations.chain(outcome.reason).next();
         (
             outcome.id.to_string(),

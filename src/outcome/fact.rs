@@ -1,0 +1,336 @@
+//! The values of a finding, each by its name and of its type.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::de::Error as _;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use crate::history::EventKind;
+
+/// What the value of a fact can be.
+trait FactValue: fmt::Debug {
+    /// As it stands in a sentence.
+    fn text(&self) -> String;
+
+    fn to_json(&self) -> Value {
+        Value::String(self.text())
+    }
+}
+
+/// What the value of a fact can be that an expectation file can name.
+trait StableValue: FactValue + Sized {
+    fn from_json(value: &Value) -> Result<Self, String>;
+}
+
+/// Makes the enum of all facts. Those behind `measured` differ from run to run.
+macro_rules! facts {
+    (
+        stable { $($(#[doc = $doc:literal])+ $name:literal $variant:ident($type:ty);)+ }
+        measured { $($(#[doc = $m_doc:literal])+ $m_name:literal $m_variant:ident($m_type:ty);)+ }
+    ) => {
+        /// A value of a finding: what was expected, or what was seen.
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Fact {
+            $($(#[doc = $doc])+ $variant($type),)+
+            $($(#[doc = $m_doc])+ $m_variant($m_type),)+
+        }
+
+        impl Fact {
+            /// The names of those that an expectation file can match.
+            pub const STABLE: &[&str] = &[$($name,)+];
+
+            /// Its name.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $name,)+
+                    $(Self::$m_variant(_) => $m_name,)+
+                }
+            }
+
+            /// Whether another run can see the same value.
+            #[must_use]
+            pub fn is_stable(&self) -> bool {
+                match self {
+                    $(Self::$variant(_) => true,)+
+                    $(Self::$m_variant(_) => false,)+
+                }
+            }
+
+            fn value(&self) -> &dyn FactValue {
+                match self {
+                    $(Self::$variant(value) => value,)+
+                    $(Self::$m_variant(value) => value,)+
+                }
+            }
+
+            fn read(name: &str, value: &Value) -> Result<Self, String> {
+                match name {
+                    $($name => <$type>::from_json(value)
+                        .map(Self::$variant)
+                        .map_err(|fault| format!("`{name}`: {fault}")),)+
+                    $($m_name => Err(format!(
+                        "`{name}` is measured: it differs from run to run and cannot be matched"
+                    )),)+
+                    _ => Err(format!(
+                        "there is no fact `{name}`: there are {}",
+                        Self::STABLE.join(", ")
+                    )),
+                }
+            }
+        }
+    };
+}
+
+facts! {
+    stable {
+        /// The event concerned.
+        "event" Event(EventKind);
+        /// Events, in order of arrival.
+        "events" Events(Vec<EventKind>);
+        /// The event before which another should come.
+        "before" Before(EventKind);
+        /// The event after which another came.
+        "after" After(EventKind);
+        /// The state of a container or sandbox.
+        "state" State(String);
+        /// The state that was seen before.
+        "after-state" AfterState(String);
+        /// The states that are allowed.
+        "states" States(Vec<String>);
+        /// The exit code of a container.
+        "exit-code" ExitCode(i64);
+        /// The reason of a container's status.
+        "reason" Reason(String);
+        /// The name of a field of a message.
+        "field" Field(String);
+        /// The field after which another should not come.
+        "after-field" AfterField(String);
+        /// The value of that field.
+        "value" FieldValue(String);
+        /// What a kubelet that relists believes.
+        "by-relists" ByRelists(String);
+        /// What a kubelet that follows events believes.
+        "by-events" ByEvents(String);
+        /// How a stream ended.
+        "end" End(String);
+        /// What a kubelet's panic says.
+        "panic" Panic(String);
+        /// The name of a call.
+        "method" Method(String);
+        /// What a wait saw in place of what it waited for, and other texts.
+        "text" Text(String);
+        /// A number that the CRI does not define.
+        "number" Number(i64);
+    }
+    measured {
+        /// What proves it.
+        "cause" Cause(String);
+        /// Another sandbox, container, pod or subscription that is concerned.
+        "of" Of(String);
+        /// An id.
+        "id" Id(String);
+        /// The UID of a pod.
+        "uid" Uid(String);
+        /// How many there are.
+        "count" Count(i64);
+        /// Among how many.
+        "among" Among(i64);
+        /// The place in a list, from 0.
+        "place" Place(i64);
+        /// The earliest time that is right, in nanoseconds.
+        "earliest" Earliest(i64);
+        /// The latest time that is right, in nanoseconds.
+        "latest" Latest(i64);
+        /// A time in nanoseconds.
+        "time" Time(i64);
+        /// What a time looks like that is not in nanoseconds.
+        "hint" Hint(String);
+        /// How much earlier or later something is, in nanoseconds.
+        "apart-ns" ApartNs(u64);
+        /// How long it was from one to the other.
+        "pause" Pause(Duration);
+        /// The bound.
+        "within" Within(Duration);
+    }
+}
+
+impl Fact {
+    /// Its value as it stands in a sentence.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.value().text()
+    }
+}
+
+impl FactValue for EventKind {
+    fn text(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl StableValue for EventKind {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let known = [Self::Created, Self::Started, Self::Stopped, Self::Deleted];
+        let named = value
+            .as_str()
+            .and_then(|text| known.into_iter().find(|kind| kind.to_string() == text));
+        named.ok_or_else(|| {
+            format!("{value} is no event: there are CREATED, STARTED, STOPPED and DELETED")
+        })
+    }
+}
+
+impl FactValue for Vec<EventKind> {
+    fn text(&self) -> String {
+        if self.is_empty() {
+            return "no event".to_owned();
+        }
+        let kinds: Vec<String> = self.iter().map(ToString::to_string).collect();
+        kinds.join(", ")
+    }
+
+    fn to_json(&self) -> Value {
+        self.iter().map(FactValue::to_json).collect()
+    }
+}
+
+impl StableValue for Vec<EventKind> {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let list = value.as_array().ok_or("it is no list of events")?;
+        list.iter().map(EventKind::from_json).collect()
+    }
+}
+
+impl FactValue for String {
+    fn text(&self) -> String {
+        self.clone()
+    }
+}
+
+impl StableValue for String {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let text = value.as_str().ok_or_else(|| format!("{value} is no text"));
+        text.map(str::to_owned)
+    }
+}
+
+impl FactValue for Vec<String> {
+    fn text(&self) -> String {
+        match &self[..] {
+            [] => String::new(),
+            [only] => only.clone(),
+            [first @ .., last] => format!("{} or {last}", first.join(", ")),
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        self.iter().map(FactValue::to_json).collect()
+    }
+}
+
+impl StableValue for Vec<String> {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let list = value.as_array().ok_or("it is no list of texts")?;
+        list.iter().map(String::from_json).collect()
+    }
+}
+
+impl FactValue for i64 {
+    fn text(&self) -> String {
+        self.to_string()
+    }
+
+    fn to_json(&self) -> Value {
+        Value::from(*self)
+    }
+}
+
+impl FactValue for u64 {
+    fn text(&self) -> String {
+        self.to_string()
+    }
+
+    fn to_json(&self) -> Value {
+        Value::from(*self)
+    }
+}
+
+impl StableValue for i64 {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        value
+            .as_i64()
+            .ok_or_else(|| format!("{value} is no number"))
+    }
+}
+
+impl FactValue for Duration {
+    fn text(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+/// Values by their names, in the order in which they were given. In a file they are a mapping.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Facts(Vec<Fact>);
+
+impl Facts {
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Fact> {
+        self.0.iter()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The fact of a name, if there is one.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Fact> {
+        self.iter().find(|fact| fact.name() == name)
+    }
+
+    /// Those that another run can see as well.
+    #[must_use]
+    pub fn stable(&self) -> Self {
+        self.iter()
+            .filter(|fact| fact.is_stable())
+            .cloned()
+            .collect()
+    }
+}
+
+impl FromIterator<Fact> for Facts {
+    fn from_iter<I: IntoIterator<Item = Fact>>(facts: I) -> Self {
+        Self(facts.into_iter().collect())
+    }
+}
+
+impl<const N: usize> From<[Fact; N]> for Facts {
+    fn from(facts: [Fact; N]) -> Self {
+        Self(facts.into())
+    }
+}
+
+impl Serialize for Facts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for fact in self.iter() {
+            map.serialize_entry(fact.name(), &fact.value().to_json())?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Facts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let map = serde_json::Map::deserialize(deserializer)?;
+        let facts = map.iter().map(|(name, value)| Fact::read(name, value));
+        facts.collect::<Result<_, _>>().map_err(D::Error::custom)
+    }
+}

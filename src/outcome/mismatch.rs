@@ -1,0 +1,98 @@
+//! What is wrong, as values; and the one place that puts it in words.
+
+use std::borrow::Cow;
+
+use super::fact::{Fact, Facts};
+use super::kind::Kind;
+use crate::history::EventKind;
+
+/// What is wrong: of which kind it is, what should have been, and what was.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mismatch {
+    /// Its kind.
+    pub kind: Kind,
+    /// The values that should have been.
+    pub expected: Facts,
+    /// The values that were.
+    pub actual: Facts,
+}
+
+impl Mismatch {
+    /// One of a kind, with the values that should have been and those that were.
+    #[must_use]
+    pub fn new(kind: Kind, expected: impl Into<Facts>, actual: impl Into<Facts>) -> Self {
+        Self {
+            kind,
+            expected: expected.into(),
+            actual: actual.into(),
+        }
+    }
+
+    /// That an event has not come, with what says that it should have; an event of a type that the
+    /// CRI does not define is none that could be missing.
+    #[must_use]
+    pub fn missing(event: EventKind, expected: impl IntoIterator<Item = Fact>) -> Self {
+        let kind = match event {
+            EventKind::Created | EventKind::Unknown(_) => Kind::MissingCreated,
+            EventKind::Started => Kind::MissingStarted,
+            EventKind::Stopped => Kind::MissingStopped,
+            EventKind::Deleted => Kind::MissingDeleted,
+        };
+        let expected: Facts = [Fact::Event(event)].into_iter().chain(expected).collect();
+        Self::new(kind, expected, [])
+    }
+
+    /// One in words.
+    #[must_use]
+    pub fn in_words<E: Into<String>, A: Into<String>>(expected: E, actual: A) -> Self {
+        let text = |text: String| [Fact::Text(text)];
+        Self::new(Kind::Unsorted, text(expected.into()), text(actual.into()))
+    }
+
+    /// What should have been, in words.
+    #[must_use]
+    pub fn expected(&self) -> String {
+        let value = |name: &str| self.expected.get(name).or_else(|| self.actual.get(name));
+        sentence(self.kind.sentences().expected, value)
+    }
+
+    /// What was, in words.
+    #[must_use]
+    pub fn actual(&self) -> String {
+        let value = |name: &str| self.actual.get(name).or_else(|| self.expected.get(name));
+        sentence(self.kind.sentences().actual, value)
+    }
+}
+
+/// Fills the values into a template of [`Kind`].
+fn sentence<'a>(template: &str, value: impl Fn(&str) -> Option<&'a Fact>) -> String {
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some((before, optional)) = rest.split_once('[') {
+        let (optional, after) = optional.split_once(']').unwrap_or((optional, ""));
+        text.push_str(&filled(before, &value).0);
+        let (part, is_whole) = filled(optional, &value);
+        if is_whole {
+            text.push_str(&part);
+        }
+        rest = after;
+    }
+    let (last, is_whole) = filled(rest, &value);
+    debug_assert!(is_whole, "a fact is missing: {template}");
+    text + &last
+}
+
+/// The text of a template without optional parts, and whether each of its values is there.
+fn filled<'a>(template: &str, value: &impl Fn(&str) -> Option<&'a Fact>) -> (String, bool) {
+    let mut parts = template.split('{');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    let mut is_whole = true;
+    for part in parts {
+        let (name, after) = part.split_once('}').unwrap_or((part, ""));
+        let value = value(name).map(Fact::text);
+        is_whole &= value.is_some();
+        text.push_str(&value.map_or(Cow::Borrowed("nothing"), Cow::Owned));
+        text.push_str(after);
+    }
+    (text, is_whole)
+}
