@@ -43,6 +43,15 @@ pub enum LoadError {
         /// The folder.
         path: PathBuf,
     },
+    /// The file lists requirements or defects.
+    #[error(
+        "read {} as a case: it is a list that goes with cases; name a case file or the folder",
+        path.display()
+    )]
+    NoCase {
+        /// The file.
+        path: PathBuf,
+    },
     /// There are more files than cases can be.
     #[error("find the cases: more files than cases can be in {}", path.display())]
     TooMany {
@@ -80,6 +89,9 @@ pub fn from_path(path: &Path) -> Result<Vec<Case>, LoadError> {
     })?;
     if root.is_dir() {
         walk.folder(path, 0);
+    } else if is_no_case(path) {
+        let path = path.to_owned();
+        return Err(LoadError::NoCase { path });
     } else {
         walk.files.push(path.to_owned());
     }
@@ -169,10 +181,7 @@ impl Walk {
         let extension = path.extension().and_then(OsStr::to_str);
         match fs::metadata(&path) {
             Ok(entry) if entry.is_dir() => self.folder(&path, depth + 1),
-            Ok(_)
-                if NO_CASES
-                    .map(|name| Some(OsStr::new(name)))
-                    .contains(&path.file_name()) => {}
+            Ok(_) if is_no_case(&path) => {}
             Ok(_) if extension == Some("yaml") => self.files.push(path),
             Ok(_) if extension == Some("yml") => self.found.push(
                 Diagnostic::of_file(&path, "the file is not read, for cases end in `.yaml`")
@@ -186,6 +195,11 @@ impl Walk {
     fn object(&mut self, path: &Path, message: impl Into<String>) {
         self.found.push(Diagnostic::of_file(path, message));
     }
+}
+
+/// Whether it is one of the files in a folder of cases that are no cases.
+fn is_no_case(path: &Path) -> bool {
+    NO_CASES.iter().any(|name| path.ends_with(name))
 }
 
 /// What stands in a folder, in the order of names, without what is hidden.

@@ -290,6 +290,13 @@ fn one_file_can_be_read_by_its_path() {
 }
 
 #[test]
+fn a_list_of_requirements_is_no_case() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/requirements.yaml");
+    let found = load::from_path(&path).expect_err("it has no case");
+    assert!(matches!(found, LoadError::NoCase { .. }), "{found}");
+}
+
+#[test]
 fn the_example_of_the_readme_is_right() {
     let text = include_str!("../../cases/README.md");
     let (_, rest) = text.split_once("```yaml\n").expect("it has an example");
