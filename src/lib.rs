@@ -34,8 +34,7 @@
 //! | [`terminal`] | all that is printed goes through it | host, escape |
 //! | [`files`] | the files that are written, safe from others who may write to the folder | nothing |
 //! | [`recorder`] | the history while it grows: one writer's end, many readers | files, history, host |
-//! | [`messages`] | the CRI's messages, as bytes, and our own types: states which fields there are | history |
-//! | [`cri`] | unary calls and subscriptions, and a server for both; alone knows gRPC | history, host, messages, recorder |
+//! | [`cri`] | unary calls and subscriptions, and a server for both; alone knows gRPC | history, host, recorder |
 //! | [`model`] | what a correct runtime does, as a runtime without containers | history, host, terminal, workload, cri |
 //! | [`catalogue`] | what is required, what checks it, which defect breaks it, who is known to | all above |
 //! | [`drive`] | does a case's steps, waits, tears down | all above |
@@ -50,8 +49,8 @@
 //!   clock. Time is data. So it is for the model's `Machine`.
 //! * A run's report is what `verdicts` makes of its history, entry by entry. `check` makes the same
 //!   of a recorded one, with the same code.
-//! * gRPC appears in `cri` alone; the CRI's messages are read and written in `messages`, those of a
-//!   history in its codec.
+//! * gRPC appears in `cri` alone. The fields of the CRI's messages are listed once, in
+//!   [`history::messages`], those of a history in [`history::codec`].
 //! * Arrows of the table point one way; `tests/tidy` holds all of this.
 //! * No Rust code knows a case by its name. What a case can say is in `case`, what its steps do is
 //!   in `drive::steps`, what it must have seen is in `oracle`.
@@ -92,7 +91,6 @@ pub mod history;
 pub mod host;
 pub mod limits;
 pub mod matrix;
-pub mod messages;
 pub mod metrics;
 pub mod model;
 pub mod oracle;

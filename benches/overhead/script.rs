@@ -48,10 +48,11 @@ pub(crate) fn scripts(entries: &[Entry]) -> Vec<Script> {
                 call,
                 case: Some(case),
                 request,
+                ..
             } if !is_relist(request) => {
                 open.insert(*call, (*case, request.clone(), at));
             }
-            Body::CallEnded { call, result } => {
+            Body::CallEnded { call, result, .. } => {
                 let Some((case, request, began)) = open.remove(call) else {
                     continue;
                 };

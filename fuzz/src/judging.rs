@@ -77,15 +77,20 @@ pub fn judge_and_tell(case: &Case, run: CaseRun, entries: &[Arc<Entry>]) {
     }
 }
 
-/// What was encoded is decoded again, to the same.
+/// What was encoded is decoded again, and encoded to the same bytes.
 pub fn assert_survives_encoding(entries: &[Entry]) {
+    let bytes = encoded(entries);
+    let again = codec::decode(&bytes);
+    assert_eq!(again.fault, None);
+    assert_eq!(encoded(&again.entries), bytes);
+}
+
+fn encoded(entries: &[Entry]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for entry in entries {
         codec::encode(entry, &mut bytes);
     }
-    let again = codec::decode(&bytes);
-    assert_eq!(again.fault, None);
-    assert_eq!(again.entries, entries);
+    bytes
 }
 
 fn outcome(case: &Case, evidence: &[Arc<Entry>]) -> Outcome {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
+use bytes::Bytes;
 use cri_event_conformance::case::Case;
 use cri_event_conformance::history::{
     Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
@@ -225,7 +226,7 @@ impl Writer {
                 pod,
                 containers,
             } => Body::Event {
-                bytes: 0,
+                message: Bytes::new(),
                 subscription: SubscriptionId(1),
                 event: Event {
                     container: of.container(),
@@ -248,6 +249,7 @@ impl Writer {
                 call: call(number),
                 case: Some(RUN),
                 request: make(*of, *binding, *sandbox),
+                message: Bytes::new(),
             },
             What::Ask {
                 call: number,
@@ -257,6 +259,7 @@ impl Writer {
                 call: call(number),
                 case: Some(RUN),
                 request: request(*of, ask),
+                message: Bytes::new(),
             },
             What::Answer {
                 call: number,
@@ -264,6 +267,7 @@ impl Writer {
             } => Body::CallEnded {
                 call: call(number),
                 result: self.answer(answer),
+                message: Bytes::new(),
             },
             What::Stream { number, what } => stream(SubscriptionId(u32::from(*number % 3)), *what),
             What::Waited { met, wanted } => Body::Waited {

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use cri_event_conformance::cri::{Backend, Client, Endpoint, Listener, events, serve};
 use cri_event_conformance::history::{
     Body, CallFault, CallId, Entry, Event, HostInstant, Reply, Request, RunInfo, RuntimeVersion,
@@ -67,6 +68,7 @@ pub fn assert_survives_serving(conversation: &Conversation, entries: &[Entry]) {
         call: CallId(0),
         case: None,
         request,
+        message: Bytes::new(),
     });
     let bodies = std::iter::once(Body::RunBegan(RunInfo::default().into())).chain(asked);
     let history: Vec<Entry> = bodies.map(at_no_time).collect();

@@ -16,9 +16,10 @@ use super::connect::{ConnectError, channel, diagnose};
 use super::endpoint::Endpoint;
 use super::faults::AnswerFault;
 use super::oci::{self, Beneath};
+use crate::history::messages;
+use crate::history::messages::{IMAGE_SERVICE, RUNTIME_SERVICE};
 use crate::history::{CallFault, Reply, Request, RuntimeVersion, StatusCode};
-use crate::messages::{IMAGE_SERVICE, RUNTIME_SERVICE};
-use crate::{host, limits, messages};
+use crate::{host, limits};
 
 /// A connection to a runtime and to its image service, for unary calls. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -118,21 +119,11 @@ impl Client {
 
     /// Sends one call and waits for its return.
     ///
-    /// The runtime learns how long we wait, as from a kubelet, except where it takes that for the
-    /// grace period of containers.
-    ///
     /// # Errors
     /// Whatever gRPC status the runtime returned, or `DEADLINE_EXCEEDED`. A stop's grace period and
     /// a command's time-out are added to the deadline.
     pub async fn call(&self, request: &Request) -> Result<Reply, CallFault> {
-        let lasts = match request {
-            Request::StopContainer { grace, .. } => *grace,
-            Request::ExecSync { timeout, .. } => *timeout,
-            _ => Duration::ZERO,
-        };
-        let wait = self.deadline + lasts;
-        let on_the_wire = (!deadline_is_grace(request)).then_some(wait);
-        self.send(request, wait, on_the_wire).await
+        self.exchange(request, encode(request), None).await.result
     }
 
     /// Sends one call with a deadline of its own, which the runtime learns, and waits for its
@@ -145,63 +136,106 @@ impl Client {
         request: &Request,
         deadline: Duration,
     ) -> Result<Reply, CallFault> {
-        self.send(request, deadline, Some(deadline)).await
+        let message = encode(request);
+        self.exchange(request, message, Some(deadline)).await.result
     }
 
-    /// Waits so long for the return of a call of which the runtime learns this deadline, or none.
-    async fn send(
+    /// Sends this message of a request and waits for the answer, with the deadline of the client
+    /// unless the call has one of its own.
+    ///
+    /// The runtime learns how long we wait, as from a kubelet, except where it takes the client's
+    /// deadline for the grace period of containers.
+    pub async fn exchange(
         &self,
         request: &Request,
-        deadline: Duration,
-        on_the_wire: Option<Duration>,
-    ) -> Result<Reply, CallFault> {
+        message: Bytes,
+        deadline: Option<Duration>,
+    ) -> Answer {
+        let lasts = match request {
+            Request::StopContainer { grace, .. } => *grace,
+            Request::ExecSync { timeout, .. } => *timeout,
+            _ => Duration::ZERO,
+        };
+        let wait = deadline.unwrap_or(self.deadline + lasts);
         if lacks_log(request) {
-            return Err(CallFault {
+            return Answer::from(CallFault {
                 code: StatusCode::INVALID_ARGUMENT,
                 message: "not sent: a container without a log path lets a kubelet on the node \
                           delete files in its own working directory"
                     .to_owned(),
-                deadline,
+                deadline: wait,
             });
         }
+        let is_told = deadline.is_some() || !deadline_is_grace(request);
         let began = host::now();
-        let answer = self.dispatch(request, on_the_wire);
-        match tokio::time::timeout(deadline, answer).await {
-            Ok(Ok(reply)) => Ok(reply),
-            Ok(Err(fault)) if host::elapsed(began) < deadline => Err(fault.of_call(deadline)),
+        let answer = self.dispatch(request, message, is_told.then_some(wait));
+        match tokio::time::timeout(wait, answer).await {
+            Ok(Ok(message)) => Answer::read(request, message, wait),
+            Ok(Err(status)) if host::elapsed(began) < wait => {
+                AnswerFault::from(status).of_call(wait).into()
+            }
             // Our clock, tonic's and the runtime's run out at once; the last two say CANCELLED.
-            Ok(Err(_)) | Err(_) => Err(CallFault {
+            Ok(Err(_)) | Err(_) => Answer::from(CallFault {
                 code: StatusCode::DEADLINE_EXCEEDED,
                 message: "no answer".to_owned(),
-                deadline,
+                deadline: wait,
             }),
         }
     }
 
+    /// The message of the reply.
     async fn dispatch(
         &self,
         request: &Request,
+        message: Bytes,
         within: Option<Duration>,
-    ) -> Result<Reply, AnswerFault> {
-        let message = messages::encode_request(request).into();
+    ) -> Result<Bytes, Status> {
         let connection = if messages::is_of_images(request) {
             &self.images
         } else {
             &self.runtime
         };
-        let reply = if is_streamed(request) {
-            whole_list(connection, request, timed(message, within)).await?
-        } else {
-            let path = path(request);
-            unary(
-                connection,
-                path,
-                timed(message, within),
-                longest_reply(request),
-            )
-            .await?
-        };
-        Ok(messages::decode_reply(request, &reply)?)
+        let message = timed(message, within);
+        if is_streamed(request) {
+            return whole_list(connection, request, message).await;
+        }
+        unary(connection, path(request), message, longest_reply(request)).await
+    }
+}
+
+/// The CRI's message of a request, as [`Client::exchange`] sends it.
+#[must_use]
+pub fn encode(request: &Request) -> Bytes {
+    messages::encode_request(request).into()
+}
+
+/// What a call came to.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// What it returned.
+    pub result: Result<Reply, CallFault>,
+    /// The message that it returned, readable or not; empty if it failed before one came.
+    pub message: Bytes,
+}
+
+impl Answer {
+    fn read(request: &Request, message: Bytes, deadline: Duration) -> Self {
+        let result = messages::decode_reply(request.response(), &message);
+        let result = result.and_then(|reply| {
+            messages::check_asked(request, &reply)?;
+            Ok(reply)
+        });
+        let result = result.map_err(|fault| AnswerFault::from(fault).of_call(deadline));
+        Self { result, message }
+    }
+}
+
+impl From<CallFault> for Answer {
+    fn from(fault: CallFault) -> Self {
+        Self {
+            result: Err(fault),
+            message: Bytes::new(),
+        }
     }
 }
 

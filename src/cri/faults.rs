@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tonic::Status;
 
+use crate::history::messages::ReplyError;
 use crate::history::{CallFault, StatusCode};
-use crate::messages::ReplyError;
 
 pub(super) fn fault(status: &Status, deadline: Duration) -> CallFault {
     // A broken transport hides its cause behind "transport error"; tell the cause.
@@ -58,9 +58,10 @@ impl AnswerFault {
     pub(super) fn of_call(&self, deadline: Duration) -> CallFault {
         let code = match self {
             Self::Status(status) if !is_unreadable(status) => return fault(status, deadline),
-            Self::Status(_) | Self::Reply(ReplyError::Undecodable(_) | ReplyError::NoStatus(_)) => {
-                StatusCode::DATA_LOSS
-            }
+            Self::Status(_)
+            | Self::Reply(
+                ReplyError::Undecodable(_) | ReplyError::NoStatus(_) | ReplyError::UnknownResponse,
+            ) => StatusCode::DATA_LOSS,
             Self::Reply(ReplyError::TooLong { .. } | ReplyError::Unasked(_)) => {
                 StatusCode::RESOURCE_EXHAUSTED
             }

@@ -18,7 +18,7 @@ mod oci;
 mod server;
 mod subscription;
 
-pub use client::Client;
+pub use client::{Answer, Client, encode};
 pub use connect::ConnectError;
 pub use endpoint::{Endpoint, EndpointError, InProcess, SocketError};
 pub use listener::{ListenError, Listener};

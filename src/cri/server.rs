@@ -21,9 +21,10 @@ use tonic::{Code, Response, Status};
 use super::authority::AnyAuthority;
 use super::bytes_codec::BytesCodec;
 use super::listener::{Incoming, Listener};
+use crate::history::messages;
+use crate::history::messages::RequestError;
 use crate::history::{CallFault, Event, Reply, Request};
-use crate::messages::RequestError;
-use crate::{limits, messages};
+use crate::limits;
 
 /// What stands behind a server, in our own types: a runtime, or what passes for one.
 pub trait Backend: Send + Sync + 'static {
@@ -121,7 +122,7 @@ async fn answer<B: Backend>(backend: &B, method: &str, message: &[u8]) -> Result
         RequestError::Lacks(_) => Status::invalid_argument(fault.to_string()),
         RequestError::UnknownMethod => Status::unimplemented(method.to_owned()),
     })?;
-    let fits = |reply: &Reply| reply.fits(&request);
+    let fits = |reply: &Reply| reply.response() == request.response();
     let reply = backend.call(request.clone()).await;
     let reply = reply.map_err(|fault| status(&fault))?;
     let misfit = || Status::internal("the answer does not fit the call");

@@ -20,9 +20,9 @@ use super::client::{method_path, stream};
 use super::connect::channel;
 use super::line::{Cut, line};
 use super::{Client, ConnectError, Endpoint, faults};
+use crate::history::messages::{self, RUNTIME_SERVICE};
 use crate::history::{Body, CallFault, Event, Observer, StreamEnd, SubscriptionId};
 use crate::limits;
-use crate::messages::{self, RUNTIME_SERVICE};
 use crate::recorder::Recorder;
 
 /// An open stream. Dropped, it is cancelled.
@@ -217,12 +217,11 @@ impl Reader {
             self.recorder.record(answered);
         }
         while let Some(message) = stream.message().await? {
-            let bytes = u32::try_from(message.len()).unwrap_or(u32::MAX);
             let event = event(&message)?;
             self.recorder.record(Body::Event {
                 subscription,
                 event,
-                bytes,
+                message,
             });
             // The sender lives as long as the subscription, and that as long as this task.
             let _ = self.reads.wait_for(|reads| *reads).await;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
 
-use crate::cri::{Client, ConnectError, Endpoint};
+use crate::cri::{self, Client, ConnectError, Endpoint};
 use crate::history::{Body, CallFault, CaseRun, Reply, Request};
 use crate::recorder::Recorder;
 
@@ -80,23 +80,23 @@ impl RecordingClient {
         deadline: Option<Duration>,
     ) -> Result<Reply, CallFault> {
         let call = self.recorder.next_call();
+        let message = cri::encode(&request);
         self.recorder.record(Body::CallBegan {
             call,
             case,
             request: request.clone(),
+            message: message.clone(),
         });
         let this = self.clone();
         let sent = self.under_way.spawn(async move {
-            let result = match deadline {
-                Some(deadline) => this.client.call_within(&request, deadline).await,
-                None => this.client.call(&request).await,
-            };
-            this.note(&result);
+            let answer = this.client.exchange(&request, message, deadline).await;
+            this.note(&answer.result);
             this.recorder.record(Body::CallEnded {
                 call,
-                result: result.clone(),
+                result: answer.result.clone(),
+                message: answer.message,
             });
-            result
+            answer.result
         });
         match sent.await.map_err(tokio::task::JoinError::try_into_panic) {
             Ok(result) => result,

@@ -7,6 +7,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+use super::any;
 use super::{
     Aside, ContainerId, ContainerListing, ContainerReport, ContainerState, ImageListing, Labels,
     PodUid, SandboxId, SandboxListing, SandboxReport, SandboxState, Signal,
@@ -14,6 +16,7 @@ use super::{
 use crate::escape::printable;
 
 /// One unary CRI call.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Request {
     /// `Version`.
@@ -37,6 +40,7 @@ pub enum Request {
         /// Which container.
         container: ContainerId,
         /// Time between the stop signal and the kill.
+        #[cfg_attr(test, arbitrary(with = any::seconds))]
         grace: Duration,
     },
     /// `RemoveContainer`.
@@ -71,9 +75,11 @@ pub enum Request {
         /// The whole command line.
         command: Vec<String>,
         /// How long the command may run.
+        #[cfg_attr(test, arbitrary(with = any::seconds))]
         timeout: Duration,
     },
     /// A call that changes no state, with the id of what it is about; empty if that has none.
+    #[cfg_attr(test, arbitrary(skip))]
     Aside(Aside, String),
 }
 
@@ -105,9 +111,37 @@ impl Request {
             Self::Aside(aside, _) => aside.method(),
         }
     }
+
+    /// The CRI's name of the message that answers it; empty where the suite reads nothing in that.
+    /// The messages of a streamed list have the fields of the list itself.
+    #[must_use]
+    pub fn response(&self) -> &'static str {
+        match self {
+            Self::Version => "VersionResponse",
+            Self::RunSandbox(_) => "RunPodSandboxResponse",
+            Self::CreateContainer(_) => "CreateContainerResponse",
+            Self::SandboxStatus(_) => "PodSandboxStatusResponse",
+            Self::ContainerStatus(_) => "ContainerStatusResponse",
+            Self::ListSandboxes(_) | Self::FindSandboxes(_) => "ListPodSandboxResponse",
+            Self::ListContainers { .. } | Self::FindContainers(_) => "ListContainersResponse",
+            Self::RuntimeStatus => "StatusResponse",
+            Self::ImageStatus(_) => "ImageStatusResponse",
+            Self::PullImage(_) => "PullImageResponse",
+            Self::ListImages => "ListImagesResponse",
+            Self::ExecSync { .. } => "ExecSyncResponse",
+            Self::StopSandbox(_)
+            | Self::RemoveSandbox(_)
+            | Self::StartContainer(_)
+            | Self::StopContainer { .. }
+            | Self::RemoveContainer(_)
+            | Self::RemoveImage(_)
+            | Self::Aside(..) => "",
+        }
+    }
 }
 
 /// Which sandboxes a list shall show: those that pass all of it. What is absent lets all pass.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxFilter {
     /// The sandbox with this id.
@@ -121,6 +155,7 @@ pub struct SandboxFilter {
 }
 
 /// Which containers a list shall show: those that pass all of it. What is absent lets all pass.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContainerFilter {
     /// The container with this id.
@@ -136,6 +171,7 @@ pub struct ContainerFilter {
 }
 
 /// A sandbox to run.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SandboxSpec {
     /// The name by which the case calls it; part of the pod's name.
@@ -163,6 +199,7 @@ pub struct SandboxSpec {
     /// The cgroup below which the pod's are; empty for the runtime's default.
     pub cgroup_parent: String,
     /// The limit of that cgroup's memory, without swap; none if absent.
+    #[cfg_attr(test, arbitrary(with = any::limit))]
     pub memory_bytes: Option<u64>,
     /// The directory of the host in which its containers' logs stand. Never empty for what the
     /// suite makes: a kubelet deletes files by the log path of every container that it finds.
@@ -170,6 +207,7 @@ pub struct SandboxSpec {
 }
 
 /// A container to create.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ContainerSpec {
     /// The sandbox it shall live in.
@@ -189,6 +227,7 @@ pub struct ContainerSpec {
     /// The exit code that the command promises when nothing disturbs it.
     pub declared_exit: Option<i32>,
     /// Memory limit, without swap; none if absent.
+    #[cfg_attr(test, arbitrary(with = any::limit))]
     pub memory_bytes: Option<u64>,
     /// Whether it has a terminal.
     pub tty: bool,
@@ -212,6 +251,7 @@ pub struct ContainerSpec {
 
 /// What is wrong with a container, so that it cannot be run. Or, where the handler dies on demand:
 /// when it does, which is once.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",
@@ -279,6 +319,7 @@ impl ContainerSpec {
 }
 
 /// What a call returned.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Reply {
     /// The call returns nothing.
@@ -310,45 +351,29 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// Whether it is one to this request.
+    /// The CRI's name of the message that has it, as [`Request::response`] says.
     #[must_use]
-    pub fn fits(&self, request: &Request) -> bool {
+    pub fn response(&self) -> &'static str {
         match self {
-            Self::Done => matches!(
-                request,
-                Request::StopSandbox(_)
-                    | Request::RemoveSandbox(_)
-                    | Request::StartContainer(_)
-                    | Request::StopContainer { .. }
-                    | Request::RemoveContainer(_)
-                    | Request::RemoveImage(_)
-                    | Request::Aside(..)
-            ),
-            Self::Version(_) => matches!(request, Request::Version),
-            Self::Sandbox(_) => matches!(request, Request::RunSandbox(_)),
-            Self::Container(_) => matches!(request, Request::CreateContainer(_)),
-            Self::SandboxStatus(_) => matches!(request, Request::SandboxStatus(_)),
-            Self::ContainerStatus(_) => matches!(request, Request::ContainerStatus(_)),
-            Self::Sandboxes(_) => {
-                matches!(
-                    request,
-                    Request::ListSandboxes(_) | Request::FindSandboxes(_)
-                )
-            }
-            Self::Containers(_) => matches!(
-                request,
-                Request::ListContainers { .. } | Request::FindContainers(_)
-            ),
-            Self::Image(_) => matches!(request, Request::ImageStatus(_)),
-            Self::Pulled(_) => matches!(request, Request::PullImage(_)),
-            Self::Images(_) => matches!(request, Request::ListImages),
-            Self::Exec(_) => matches!(request, Request::ExecSync { .. }),
-            Self::RuntimeStatus(_) => matches!(request, Request::RuntimeStatus),
+            Self::Done => "",
+            Self::Version(_) => "VersionResponse",
+            Self::Sandbox(_) => "RunPodSandboxResponse",
+            Self::Container(_) => "CreateContainerResponse",
+            Self::SandboxStatus(_) => "PodSandboxStatusResponse",
+            Self::ContainerStatus(_) => "ContainerStatusResponse",
+            Self::Sandboxes(_) => "ListPodSandboxResponse",
+            Self::Containers(_) => "ListContainersResponse",
+            Self::Image(_) => "ImageStatusResponse",
+            Self::Pulled(_) => "PullImageResponse",
+            Self::Images(_) => "ListImagesResponse",
+            Self::Exec(_) => "ExecSyncResponse",
+            Self::RuntimeStatus(_) => "StatusResponse",
         }
     }
 }
 
 /// `runtime.v1.StatusResponse`, as far as the suite reads it.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuntimeStatus {
     /// The conditions that hold, such as `NetworkReady`.
@@ -358,6 +383,7 @@ pub struct RuntimeStatus {
 }
 
 /// `runtime.v1.VersionResponse`.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuntimeVersion {
     /// Such as `containerd` or `cri-o`.
@@ -369,6 +395,7 @@ pub struct RuntimeVersion {
 }
 
 /// Why a call failed, as gRPC tells it. The history's entries around it tell method and duration.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallFault {
     /// The gRPC status code.
@@ -376,6 +403,7 @@ pub struct CallFault {
     /// The runtime's words. Never matched on.
     pub message: String,
     /// The deadline that the call had.
+    #[cfg_attr(test, arbitrary(with = any::span))]
     pub deadline: Duration,
 }
 
@@ -393,6 +421,7 @@ impl fmt::Display for CallFault {
 impl std::error::Error for CallFault {}
 
 /// A gRPC status code, by its number on the wire.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct StatusCode(pub i32);

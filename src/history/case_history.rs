@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use super::{
     Body, Call, CallFault, CallId, CaseRun, ContainerId, ContainerSpec, Entry, Event, EventKind,
     HostFact, HostInstant, Observed, PodUid, Reply, Request, SandboxSpec, Seq, StepsEnd,
@@ -153,7 +155,7 @@ impl CaseHistory {
         self.steps_ended.as_ref().map(|(_, end)| end)
     }
 
-    /// How large the largest message of an event was; 0 if none came, or none tells it.
+    /// The size in bytes of the largest message of an event; 0 if none came.
     #[must_use]
     pub fn largest_event(&self) -> u32 {
         let seen = self.subjects.iter().flat_map(|it| &it.sightings);
@@ -198,13 +200,14 @@ impl CaseHistory {
                 call,
                 case,
                 request,
+                ..
             } => {
                 let of_run = case.is_none() && self.tells_of_pods(request);
                 if *case == Some(self.case) || of_run {
                     self.call_began(*call, request, entry);
                 }
             }
-            Body::CallEnded { call, result } => self.call_ended(*call, result, entry),
+            Body::CallEnded { call, result, .. } => self.call_ended(*call, result, entry),
             Body::Event { event, .. } => self.saw(event, entry),
             Body::SubscriptionOpened { .. }
             | Body::SubscriptionAnswered { .. }
@@ -449,19 +452,19 @@ impl Sighting {
         self.entry.at
     }
 
-    /// How large its message was; 0 in older histories.
+    /// The size of its message in bytes; 0 if that is not known.
     #[must_use]
     pub fn bytes(&self) -> u32 {
-        self.parts().2
+        u32::try_from(self.parts().2.len()).unwrap_or(u32::MAX)
     }
 
-    fn parts(&self) -> (SubscriptionId, &Event, u32) {
+    fn parts(&self) -> (SubscriptionId, &Event, &Bytes) {
         match &self.entry.body {
             Body::Event {
                 subscription,
                 event,
-                bytes,
-            } => (*subscription, event, *bytes),
+                message,
+            } => (*subscription, event, message),
             _ => unreachable!("a sighting is only ever made of an event's entry"),
         }
     }

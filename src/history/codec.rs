@@ -6,30 +6,23 @@
 //! history that is cut off, and its whole entries are as good as any. Pure; files are the
 //! caller's business.
 
-mod details;
-mod direct;
+mod calls;
+mod entry;
 mod frames;
-mod from_wire;
-mod memo;
-#[cfg(test)]
-mod strategies;
+mod run;
 mod stream;
 #[cfg(test)]
 mod tests;
-mod to_wire;
+mod wire;
 
-use self::direct::Direct;
+use self::entry::Unreadable;
 pub use self::frames::FrameWriter;
 pub use self::stream::{ReadFault, StreamDecoder, decode_file};
+pub use self::wire::Malformed;
 use super::Entry;
-use super::wire;
-pub use super::wire::Malformed;
 
-/// The format's version that is written, and the latest that is read.
-pub const FORMAT_VERSION: u32 = 4;
-
-/// The earliest version that is read.
-pub const EARLIEST_VERSION: u32 = 1;
+/// The version of the format, the only one that is read.
+pub const FORMAT_VERSION: u32 = 5;
 
 /// The longest message that is read: 16 MiB, as long as a kubelet accepts from a runtime, and one
 /// more for what surrounds it. A damaged length cannot make the reader allocate more.
@@ -106,7 +99,7 @@ pub enum DecodeFault {
     /// The file is of another version of the format.
     #[error(
         "decode the history at byte {offset}: its format is version {version}, and this suite \
-         reads {EARLIEST_VERSION} to {FORMAT_VERSION}; use the suite that recorded it"
+         reads version {FORMAT_VERSION}; use the suite that recorded it"
     )]
     Version {
         /// Where the message begins.
@@ -118,7 +111,7 @@ pub enum DecodeFault {
 
 /// Appends one entry.
 pub fn encode(entry: &Entry, to: &mut Vec<u8>) {
-    wire::write(&to_wire::entry(entry), to);
+    wire::write(&entry::to_wire(entry), to);
 }
 
 /// Reads a whole history, as far as it can be read. No bytes are no entries, and no fault.
@@ -142,7 +135,6 @@ pub struct Decoder<'a> {
     bytes: &'a [u8],
     offset: usize,
     first: bool,
-    direct: Direct,
 }
 
 impl<'a> Decoder<'a> {
@@ -153,7 +145,6 @@ impl<'a> Decoder<'a> {
             bytes,
             offset: 0,
             first: true,
-            direct: Direct::default(),
         }
     }
 
@@ -165,7 +156,7 @@ impl<'a> Decoder<'a> {
 
     fn read(&mut self) -> Result<Entry, DecodeFault> {
         let rest = &self.bytes[self.offset..];
-        let (entry, taken) = read_next(rest, self.offset, self.first, &mut self.direct)?;
+        let (entry, taken) = read_next(rest, self.offset, self.first)?;
         self.offset += taken;
         self.first = false;
         Ok(entry)
@@ -174,12 +165,7 @@ impl<'a> Decoder<'a> {
 
 /// Reads the message that these bytes begin with; returns how many of them it takes with its
 /// length. A fault says that it is at `offset`.
-fn read_next(
-    bytes: &[u8],
-    offset: usize,
-    first: bool,
-    direct: &mut Direct,
-) -> Result<(Entry, usize), DecodeFault> {
+fn read_next(bytes: &[u8], offset: usize, first: bool) -> Result<(Entry, usize), DecodeFault> {
     let malformed = |source| DecodeFault::Malformed { offset, source };
     let truncated = DecodeFault::Truncated { offset };
     let (prefix, length) = wire::read_length(bytes)
@@ -191,33 +177,27 @@ fn read_next(
         .ok_or(DecodeFault::Oversized { offset, length })?;
     let taken = prefix + whole;
     let message = bytes.get(prefix..taken).ok_or(truncated)?;
-    Ok((read_entry(message, offset, first, direct)?, taken))
+    Ok((read_entry(message, offset, first)?, taken))
 }
 
 /// Reads a message that begins at `offset`, without its length.
-fn read_entry(
-    message: &[u8],
-    offset: usize,
-    first: bool,
-    direct: &mut Direct,
-) -> Result<Entry, DecodeFault> {
-    if !first && let Some(entry) = direct.entry(message) {
-        return Ok(entry);
-    }
+fn read_entry(message: &[u8], offset: usize, first: bool) -> Result<Entry, DecodeFault> {
     let malformed = |source| DecodeFault::Malformed { offset, source };
     let message = wire::read(message).map_err(malformed)?;
     match &message.body {
         Some(wire::entry::Body::RunBegan(run)) => {
             let version = run.format_version;
-            if !(EARLIEST_VERSION..=FORMAT_VERSION).contains(&version) {
+            if version != FORMAT_VERSION {
                 return Err(DecodeFault::Version { offset, version });
             }
         }
         _ if first => return Err(DecodeFault::Headless),
         _ => {}
     }
-    let incomplete = |what| DecodeFault::Incomplete { offset, what };
-    from_wire::entry(message).map_err(|absent| incomplete(absent.0))
+    entry::from_wire(message).map_err(|unreadable| match unreadable {
+        Unreadable::Absent(what) => DecodeFault::Incomplete { offset, what },
+        Unreadable::Malformed(fault) => malformed(Malformed::from(fault)),
+    })
 }
 
 /// Whatever is wrong with the first entry: these are not the bytes of a history.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+use super::any;
 use super::{ContainerSpec, Flaw, Labels, Text};
 
 /// A file that is on every host.
@@ -12,6 +14,7 @@ const MOUNTED: &str = "/mounted";
 const A_DIRECTORY: &str = "/proc";
 
 /// The fields of `runtime.v1.ContainerStatus` that seldom differ from one status to the next.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContainerDetails {
     /// What is mounted into it.
@@ -19,6 +22,7 @@ pub struct ContainerDetails {
     /// Where its output goes.
     pub log_path: Text,
     /// What it may use: what is set, by the CRI's names; absent where the runtime tells nothing.
+    #[cfg_attr(test, arbitrary(with = any::resources))]
     pub resources: Option<Labels>,
     /// The image's id.
     pub image_id: Text,
@@ -27,6 +31,7 @@ pub struct ContainerDetails {
 }
 
 /// `runtime.v1.Mount`, as far as rules read it.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Mount {
     /// Where it is in the container.
@@ -44,6 +49,7 @@ pub struct Mount {
 }
 
 /// `runtime.v1.LinuxContainerUser`.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
     /// The user's number.

@@ -3,14 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+use super::any;
 use super::{
     CallFault, CallId, CaseRun, Event, HostInstant, Labels, Reply, Request, RunEnd, RunInfo,
     RunPlan, Seq, SubscriptionId,
 };
 
 /// One line of the history.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// Its place.
@@ -27,9 +31,12 @@ impl Entry {
     pub fn approximate_bytes(&self) -> usize {
         const ENTRY: usize = 512;
         const STATUS: usize = 512;
-        let event = match &self.body {
-            Body::Event { event, .. } => event,
-            Body::CallEnded { result, .. } => return ENTRY + result.as_ref().map_or(0, listed),
+        let (event, message) = match &self.body {
+            Body::Event { event, message, .. } => (event, message),
+            Body::CallBegan { message, .. } => return ENTRY + message.len(),
+            Body::CallEnded {
+                result, message, ..
+            } => return ENTRY + message.len() + result.as_ref().map_or(0, listed),
             _ => return ENTRY,
         };
         let sandbox = event
@@ -40,6 +47,7 @@ impl Entry {
             weight(&status.labels, &status.annotations) + status.reason.len() + status.message.len()
         });
         ENTRY
+            + message.len()
             + sandbox
                 .chain(containers)
                 .map(|bytes| STATUS + bytes)
@@ -73,6 +81,7 @@ fn weight(labels: &Labels, annotations: &Labels) -> usize {
 }
 
 /// What an entry records.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Body {
     /// The first entry of every history.
@@ -108,6 +117,11 @@ pub enum Body {
         case: Option<CaseRun>,
         /// What is asked.
         request: Request,
+        /// The CRI's message as it was sent. Empty if it is not known: then `request` stands for
+        /// it.
+        #[serde(skip)]
+        #[cfg_attr(test, arbitrary(default))]
+        message: Bytes,
     },
     /// A call has returned.
     CallEnded {
@@ -115,6 +129,11 @@ pub enum Body {
         call: CallId,
         /// What it returned.
         result: Result<Reply, CallFault>,
+        /// The CRI's message as it was received; of a streamed list, all its messages. Empty if
+        /// none was, or if it is not known: then `result` stands for it.
+        #[serde(skip)]
+        #[cfg_attr(test, arbitrary(default))]
+        message: Bytes,
     },
     /// A stream was asked for. That proves nothing yet.
     SubscriptionOpened {
@@ -147,8 +166,11 @@ pub enum Body {
         subscription: SubscriptionId,
         /// The event.
         event: Event,
-        /// How large its message was; 0 in older histories.
-        bytes: u32,
+        /// The CRI's message as it was received. Empty if it is not known: then `event` stands for
+        /// it.
+        #[serde(skip)]
+        #[cfg_attr(test, arbitrary(default))]
+        message: Bytes,
     },
     /// A case has waited for something.
     Waited {
@@ -159,6 +181,7 @@ pub enum Body {
         /// Whether it came in time.
         met: bool,
         /// The longest that the wait was allowed to take.
+        #[cfg_attr(test, arbitrary(with = any::span))]
         bound: Duration,
         /// How long it took to come; absent where that tells nothing, and in older histories.
         took: Option<Took>,
@@ -189,6 +212,7 @@ pub enum Body {
     /// The suite itself did nothing for some time that ends here: the host gave it none.
     HeldUp {
         /// For how long.
+        #[cfg_attr(test, arbitrary(with = any::span))]
         by: Duration,
     },
     /// The run is over. Only the ends of its streams may follow.
@@ -196,15 +220,17 @@ pub enum Body {
 }
 
 /// How long something took that a case has waited for.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Took {
     /// An event.
-    Event(Duration),
+    Event(#[cfg_attr(test, arbitrary(with = any::span))] Duration),
     /// The end of a subscription.
-    End(Duration),
+    End(#[cfg_attr(test, arbitrary(with = any::span))] Duration),
 }
 
 /// One that listens beside the run.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observer {
     /// The case that has subscribed; none if the run has, to learn what several subscribers get.
@@ -214,6 +240,7 @@ pub struct Observer {
     /// Whether it stops reading once it is live.
     pub stalls: bool,
     /// The deadline that it asked for.
+    #[cfg_attr(test, arbitrary(with = any::span_or_none))]
     pub deadline: Option<Duration>,
     /// Whether its request has fields that the CRI does not define.
     pub unknown_fields: bool,
@@ -222,6 +249,7 @@ pub struct Observer {
 }
 
 /// How far a case's steps came.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepsEnd {
     /// To their end: the expectations can be judged.
@@ -238,6 +266,7 @@ pub enum StepsEnd {
 }
 
 /// How a stream ended.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StreamEnd {
     /// We gave it up.
@@ -249,6 +278,7 @@ pub enum StreamEnd {
 }
 
 /// What the kernel says.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HostFact {
     /// How many processes the whole host's OOM killer has killed since boot.

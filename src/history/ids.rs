@@ -16,6 +16,14 @@ macro_rules! text_id {
         #[serde(transparent)]
         pub struct $name(Arc<str>);
 
+        #[cfg(test)]
+        impl<'a> arbitrary::Arbitrary<'a> for $name {
+            fn arbitrary(from: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {
+                // An id that is empty is none.
+                Ok(Self::from(format!("id{}", from.arbitrary::<&str>()?)))
+            }
+        }
+
         impl $name {
             /// The identifier as text, exactly as the runtime or the run wrote it.
             #[must_use]
@@ -88,6 +96,7 @@ impl From<&SandboxId> for ContainerId {
 macro_rules! number_id {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
         $(#[$doc])*
+        #[cfg_attr(test, derive(arbitrary::Arbitrary))]
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[derive(Serialize, Deserialize)]
         #[serde(transparent)]
@@ -125,6 +134,7 @@ number_id!(
 
 /// A moment on this host, by both clocks. Only the monotonic one orders; the other one compares
 /// with what a runtime on the same host reports.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct HostInstant {
     /// `CLOCK_MONOTONIC`, in nanoseconds.

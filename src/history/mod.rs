@@ -4,6 +4,8 @@
 //! Start with [`Entry`]; [`CaseHistory`] is the part of a history that one case caused, and
 //! [`codec`] turns a history to bytes and back.
 
+#[cfg(test)]
+mod any;
 mod aside;
 mod call;
 mod case_history;
@@ -13,13 +15,13 @@ mod details;
 mod entry;
 mod held_up;
 mod ids;
+pub mod messages;
 mod observed;
 mod rpc;
 mod run;
 mod shared;
 mod signal;
 mod status;
-mod wire;
 
 pub use aside::{Aside, AsideOf};
 pub use call::{

@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+use super::any;
 use super::{RunId, RuntimeVersion};
 
 /// What a history is about.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunInfo {
     /// The run.
@@ -24,10 +27,12 @@ pub struct RunInfo {
     /// The host of the suite and the runtime; absent for a runtime that is simulated.
     pub host: Option<Host>,
     /// How long a call may take, unless a case says otherwise; absent in older histories.
+    #[cfg_attr(test, arbitrary(with = any::span_or_none))]
     pub call_deadline: Option<Duration>,
 }
 
 /// The OCI runtime that pods run with, as the runtime tells of it.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OciRuntime {
     /// The runtime handler by which pods ask for it.
@@ -39,6 +44,7 @@ pub struct OciRuntime {
 }
 
 /// Who makes the cgroups of a runtime's containers.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CgroupDriver {
     /// systemd, at the runtime's request.
@@ -67,6 +73,7 @@ impl CgroupDriver {
 }
 
 /// The host that a run had, when it began.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
     /// The kernel's release, as `uname -r` has it.
@@ -80,6 +87,7 @@ pub struct Host {
 }
 
 /// What a run is about to do, and all that its reports say beside what is seen.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunPlan {
     /// The cases, each once.
@@ -108,6 +116,7 @@ pub struct RunPlan {
 }
 
 /// Whether a runtime has what it need not have. Absent is what no case needed to know.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offers {
     /// Events.
@@ -123,6 +132,7 @@ pub struct Offers {
 }
 
 /// Who gets an event when there are several subscribers.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Audience {
     /// Each of them.
@@ -132,6 +142,7 @@ pub enum Audience {
 }
 
 /// A case of the plan.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedCase {
     /// The name by which it is listed.
@@ -141,6 +152,7 @@ pub struct PlannedCase {
 }
 
 /// One execution to come.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedExecution {
     /// The place of its case in [`RunPlan::cases`].
@@ -150,6 +162,7 @@ pub struct PlannedExecution {
 }
 
 /// A file of known failures, as it was when the run began.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExpectationFile {
     /// Its name, as the user gave it.
@@ -159,6 +172,7 @@ pub struct ExpectationFile {
 }
 
 /// How a run ended.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunEnd {
     /// Whether all that the cases made is removed, but for what was to be kept.

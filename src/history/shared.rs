@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 pub type Text = Arc<str>;
 
 /// A value that is cheap to clone: it is copied when it is changed, if anybody else holds it.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Shared<T>(Arc<T>);

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A signal that ends containers, by its number in `runtime.v1.Signal`.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Signal(pub i32);

@@ -6,12 +6,15 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+use super::any;
 use super::{ContainerDetails, ContainerId, PodUid, RuntimeNanos, SandboxId, Shared, Signal, Text};
 
 /// Labels or annotations.
 pub type Labels = Shared<BTreeMap<Text, Text>>;
 
 /// `runtime.v1.ContainerEventType`.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventKind {
@@ -24,7 +27,7 @@ pub enum EventKind {
     /// `CONTAINER_DELETED_EVENT`.
     Deleted,
     /// A number that the CRI does not define.
-    Unknown(i32),
+    Unknown(#[cfg_attr(test, arbitrary(with = any::undefined))] i32),
 }
 
 impl fmt::Display for EventKind {
@@ -40,6 +43,7 @@ impl fmt::Display for EventKind {
 }
 
 /// `runtime.v1.PodSandboxState`.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SandboxState {
     /// `SANDBOX_READY`.
@@ -47,7 +51,7 @@ pub enum SandboxState {
     /// `SANDBOX_NOTREADY`.
     NotReady,
     /// A number that the CRI does not define.
-    Unknown(i32),
+    Unknown(#[cfg_attr(test, arbitrary(with = any::undefined))] i32),
 }
 
 impl fmt::Display for SandboxState {
@@ -61,6 +65,7 @@ impl fmt::Display for SandboxState {
 }
 
 /// `runtime.v1.ContainerState`.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ContainerState {
     /// `CONTAINER_CREATED`.
@@ -70,7 +75,7 @@ pub enum ContainerState {
     /// `CONTAINER_EXITED`.
     Exited,
     /// `CONTAINER_UNKNOWN`, or a number that the CRI does not define.
-    Unknown(i32),
+    Unknown(#[cfg_attr(test, arbitrary(with = any::undefined))] i32),
 }
 
 impl fmt::Display for ContainerState {
@@ -85,6 +90,7 @@ impl fmt::Display for ContainerState {
 }
 
 /// `runtime.v1.ContainerEventResponse`: one message of the event stream.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// The container that the event is about; for a sandbox's own event, the sandbox's id.
@@ -120,6 +126,7 @@ impl Event {
 }
 
 /// `runtime.v1.PodSandboxMetadata`.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxMetadata {
     /// The pod's name.
@@ -133,6 +140,7 @@ pub struct SandboxMetadata {
 }
 
 /// `runtime.v1.PodSandboxStatusResponse`: what a runtime tells of one sandbox when it is asked.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SandboxReport {
     /// The sandbox.
@@ -155,6 +163,7 @@ impl From<SandboxStatus> for SandboxReport {
 }
 
 /// `runtime.v1.PodSandboxStatus`, as far as rules read it.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SandboxStatus {
     /// The sandbox's id.
@@ -166,6 +175,7 @@ pub struct SandboxStatus {
     /// When it was made.
     pub created_at: RuntimeNanos,
     /// The pod's addresses, the primary one first; empty on the host network.
+    #[cfg_attr(test, arbitrary(with = any::texts))]
     pub ips: Vec<String>,
     /// Its labels.
     pub labels: Labels,
@@ -176,6 +186,7 @@ pub struct SandboxStatus {
 }
 
 /// `runtime.v1.ContainerMetadata`.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContainerMetadata {
     /// The container's name in its pod.
@@ -185,6 +196,7 @@ pub struct ContainerMetadata {
 }
 
 /// `runtime.v1.ContainerStatus`, as far as rules read it.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ContainerStatus {
     /// The container's id.
@@ -214,10 +226,12 @@ pub struct ContainerStatus {
     /// Its annotations.
     pub annotations: Labels,
     /// What else it tells. Absent in older histories.
+    #[cfg_attr(test, arbitrary(with = any::details))]
     pub details: Option<Shared<ContainerDetails>>,
 }
 
 /// `runtime.v1.ContainerStatusResponse`: what a runtime tells of one container when it is asked.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ContainerReport {
     /// The container.
@@ -237,6 +251,7 @@ impl From<ContainerStatus> for ContainerReport {
 }
 
 /// `runtime.v1.PodSandbox`: one line of `ListPodSandbox`.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SandboxListing {
     /// The sandbox's id.
@@ -252,6 +267,7 @@ pub struct SandboxListing {
 }
 
 /// `runtime.v1.Container`: one line of `ListContainers`.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ContainerListing {
     /// The container's id.
@@ -271,6 +287,7 @@ pub struct ContainerListing {
 }
 
 /// `runtime.v1.Image`: an image that the runtime has.
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageListing {
     /// The image's id.

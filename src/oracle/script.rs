@@ -15,6 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use crate::history::{
     Body, CallId, CaseHistory, CaseRun, ContainerId, ContainerMetadata, ContainerSpec,
     ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, HostInstant, Labels,
@@ -182,6 +184,7 @@ impl Script {
                 call: CallId(self.calls.len() as u64),
                 case: (!extras.has("foreign")).then_some(CASE),
                 request,
+                message: Bytes::new(),
             });
         }
         if extras.has("begins") {
@@ -199,6 +202,7 @@ impl Script {
         self.record(Body::CallEnded {
             call: CallId(place as u64 + 1),
             result,
+            message: Bytes::new(),
         });
     }
 
@@ -341,13 +345,11 @@ impl Script {
             containers: shown.into_iter().map(Into::into).collect(),
         };
         let subscription = SubscriptionId(stream.unwrap_or(self.stream));
-        let bytes = extras
-            .value("bytes")
-            .map(|bytes| bytes.parse().expect("a number"));
+        let bytes = extras.value("bytes").unwrap_or("0");
         self.record(Body::Event {
             subscription,
             event,
-            bytes: bytes.unwrap_or_default(),
+            message: vec![0; bytes.parse().expect("a number")].into(),
         });
         let recorded = self.entries.last_mut().expect("just recorded");
         let now_ns = recorded.at.realtime_ns;

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use crate::history::{
     Body, CallFault, CallId, CaseRun, CgroupDriver, ContainerId, ContainerListing, ContainerSpec,
     ContainerState, ContainerStatus, Entry, Event, EventKind, Host, HostFact, HostInstant, Labels,
@@ -73,15 +75,17 @@ pub(super) fn entries() -> Vec<Arc<Entry>> {
         call: CallId(number),
         case: Some(case),
         request,
+        message: Bytes::new(),
     };
     let ended = |number, result| Body::CallEnded {
         call: CallId(number),
         result,
+        message: Bytes::new(),
     };
     let event = |event| Body::Event {
         subscription,
         event,
-        bytes: 0,
+        message: Bytes::new(),
     };
     let fact = HostFact::OomKills(7);
     let bodies = vec![

@@ -96,6 +96,7 @@ impl<'a> Timeline<'a> {
                 call,
                 case,
                 request,
+                ..
             } => {
                 let begun = Begun {
                     at: entry.at,
@@ -112,6 +113,7 @@ impl<'a> Timeline<'a> {
             Body::CallEnded {
                 call,
                 result: Ok(reply),
+                ..
             } => {
                 let begun = self.calls.get(call);
                 named.extend(begun.and_then(|begun| begun.names(reply)));
@@ -154,11 +156,12 @@ impl<'a> Timeline<'a> {
                 call,
                 case,
                 request,
+                ..
             } => {
                 let request_text = self.request(request, *case);
                 (lane(request), format!("{request_text} called, call {call}"))
             }
-            Body::CallEnded { call, result } => self.call_ended(*call, result, entry.at),
+            Body::CallEnded { call, result, .. } => self.call_ended(*call, result, entry.at),
             Body::SubscriptionOpened {
                 subscription,
                 observer,

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use cri_event_conformance::history::{
     Body, CallId, CaseRun, ContainerId, ContainerSpec, Entry, Event, EventKind, HostInstant, Reply,
     Request, RuntimeNanos, SandboxId, Seq, SubscriptionId,
@@ -76,6 +78,7 @@ impl Recording {
             call: CallId(self.open),
             case: Some(CASE),
             request,
+            message: Bytes::new(),
         });
     }
 
@@ -88,6 +91,7 @@ impl Recording {
         self.record(Body::CallEnded {
             call: CallId(self.open),
             result: Ok(reply),
+            message: Bytes::new(),
         });
     }
 
@@ -105,7 +109,7 @@ impl Recording {
                 sandbox: None,
                 containers: Vec::new(),
             },
-            bytes: 0,
+            message: Bytes::new(),
         });
     }
 

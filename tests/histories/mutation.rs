@@ -407,10 +407,12 @@ fn id_of(entries: &[Entry], name: &str) -> ContainerId {
         Body::CallEnded {
             call: ended,
             result: Ok(Reply::Sandbox(id)),
+            ..
         } if *ended == call => Some(ContainerId::from(id)),
         Body::CallEnded {
             call: ended,
             result: Ok(Reply::Container(id)),
+            ..
         } if *ended == call => Some(id.clone()),
         _ => None,
     });

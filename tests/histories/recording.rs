@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use cri_event_conformance::case::Case;
 use cri_event_conformance::history::{
     Body, CallFault, CaseHistory, CaseRun, ContainerId, ContainerListing, ContainerState, Entry,
@@ -14,6 +16,9 @@ use cri_event_conformance::pleg::POD_UID_LABEL;
 
 use crate::anything::{Mutation, alter};
 use crate::case_of;
+
+/// More than a message may have.
+static HUGE: [u8; 17 << 20] = [0; 17 << 20];
 
 /// A recording, and what can be told of it without judging.
 pub(crate) struct Recording {
@@ -188,7 +193,7 @@ impl Recording {
                 let replayed = self.replayed(place, subscription)?;
                 entries.insert(place + 1, replayed);
             }
-            Body::Event { bytes, .. } => *bytes = u32::MAX,
+            Body::Event { message, .. } => *message = Bytes::from_static(&HUGE),
             _ => return None,
         }
         for (place, entry) in entries.iter_mut().enumerate() {
@@ -223,7 +228,7 @@ impl Recording {
         let body = Body::Event {
             subscription,
             event,
-            bytes: 0,
+            message: Bytes::new(),
         };
         Some(Entry {
             body,

@@ -38,6 +38,7 @@ pub(crate) fn every_container_has_a_log(history: &Path) -> usize {
             Body::CallEnded {
                 call,
                 result: Ok(Reply::Container(id)),
+                ..
             } => {
                 paths.insert(id.clone(), asked[call].clone());
             }

@@ -9,18 +9,17 @@ use super::{finding, none, product};
 const CRATES: &[(&str, &[&str])] = &[
     (
         "k8s_cri",
-        &["src/messages/", "src/cri/client.rs", "src/cri/oci.rs"],
+        &[
+            "src/history/messages/",
+            "src/cri/client.rs",
+            "src/cri/oci.rs",
+        ],
     ),
     ("tonic", &["src/cri/"]),
     ("hyper_util", &["src/cri/"]),
     (
         "prost",
-        &[
-            "src/cri/",
-            "src/history/codec",
-            "src/history/wire",
-            "src/messages/",
-        ],
+        &["src/cri/", "src/history/codec", "src/history/messages/"],
     ),
     ("axum", &["src/workload/", "src/metrics/"]),
     ("libtest_mimic", &["src/run/"]),

@@ -35,11 +35,7 @@ const USES: &[(&str, &[&str])] = &[
     ("report", &["history", "outcome", "escape"]),
     ("terminal", &["host", "escape"]),
     ("recorder", &["files", "history", "host", "limits"]),
-    ("messages", &["history", "limits"]),
-    (
-        "cri",
-        &["history", "host", "limits", "messages", "recorder"],
-    ),
+    ("cri", &["history", "host", "limits", "recorder"]),
     (
         "model",
         &["cri", "history", "host", "limits", "terminal", "workload"],

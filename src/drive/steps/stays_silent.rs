@@ -46,6 +46,8 @@ fn disturbs(body: &Body, marker: Option<&PodUid>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
     use crate::history::{
         ContainerId, Event, EventKind, Labels, RuntimeNanos, SandboxId, SandboxMetadata,
@@ -76,7 +78,7 @@ mod tests {
                 sandbox: sandbox.map(Into::into),
                 containers: Vec::new(),
             },
-            bytes: 0,
+            message: Bytes::new(),
         }
     }
 

@@ -2,7 +2,6 @@
 
 use std::io::{self, BufRead};
 
-use super::direct::Direct;
 use super::frames::{FrameFault, Frames};
 use super::{DecodeFault, Decoded, of_the_first, read_next};
 use crate::history::Entry;
@@ -15,7 +14,6 @@ pub struct StreamDecoder<R> {
     frame: Vec<u8>,
     began: usize,
     read: usize,
-    direct: Direct,
     entries: u64,
     over: bool,
 }
@@ -51,7 +49,6 @@ impl<R: BufRead> StreamDecoder<R> {
             frame: Vec::new(),
             began: 0,
             read: 0,
-            direct: Direct::default(),
             entries: 0,
             over: false,
         }
@@ -66,8 +63,7 @@ impl<R: BufRead> StreamDecoder<R> {
             }
         }
         let rest = &self.frame[self.read..];
-        let (decoded, taken) =
-            read_next(rest, self.began, entry == 0, &mut self.direct).map_err(damaged)?;
+        let (decoded, taken) = read_next(rest, self.began, entry == 0).map_err(damaged)?;
         self.read += taken;
         self.entries += 1;
         Ok(Some(decoded))

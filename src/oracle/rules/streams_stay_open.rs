@@ -99,7 +99,7 @@ impl Ends {
             Body::CallBegan { call, .. } if !self.open.is_empty() => {
                 self.asked.insert(*call, entry.seq);
             }
-            Body::CallEnded { call, result } => {
+            Body::CallEnded { call, result, .. } => {
                 if let Some(began) = self.asked.remove(call) {
                     self.answered(began, entry.seq, result.as_ref().map(|_| ()));
                 }

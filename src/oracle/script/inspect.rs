@@ -9,6 +9,7 @@ use crate::history::{
     SubscriptionId,
 };
 use crate::pleg::POD_UID_LABEL;
+use bytes::Bytes;
 
 impl Script {
     /// `pod inspect c=running d=exited:137`: what the case asks of one pod; `run inspect` with the
@@ -199,8 +200,13 @@ impl Script {
             call,
             case: (!of_run).then_some(CASE),
             request,
+            message: Bytes::new(),
         });
-        self.record(Body::CallEnded { call, result });
+        self.record(Body::CallEnded {
+            call,
+            result,
+            message: Bytes::new(),
+        });
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use expect_test::{Expect, expect};
 
 use super::timeline;
@@ -69,6 +70,7 @@ fn what_a_sandboxs_status_tells_of_containers_is_shown() {
         Arc::make_mut(&mut told[place]).body = Body::CallEnded {
             call: CallId(9),
             result: Ok(Reply::SandboxStatus(report)),
+            message: Bytes::new(),
         };
     }
     check(
@@ -190,13 +192,22 @@ fn a_container_that_is_returned_twice_keeps_its_first_name() {
             call,
             case: Some(case),
             request,
+            message: Bytes::new(),
         };
-        [began, Body::CallEnded { call, result }]
+        [
+            began,
+            Body::CallEnded {
+                call,
+                result,
+                message: Bytes::new(),
+            },
+        ]
     };
     let removal = Body::CallBegan {
         call: CallId(2),
         case: Some(case),
         request: Request::RemoveContainer(ContainerId::from("beef")),
+        message: Bytes::new(),
     };
     let creations = [creation(0, "c"), creation(1, "twin")];
     let bodies = creations.into_iter().flatten().chain([removal]);

@@ -1,7 +1,5 @@
 //! Replies as bytes: what the client reads, and what a server answers.
 
-use std::collections::HashMap;
-
 use k8s_cri::v1;
 use prost::Message;
 
@@ -16,14 +14,15 @@ use crate::limits;
 /// How many items one message of a streamed list has at most: few, so that there are several.
 const BATCH: usize = 2;
 
-/// What a runtime has answered to a request. Of a streamed list, the messages one after another:
-/// they have the fields of the list itself, and so are its parts.
+/// What a runtime has answered, in the CRI's message of this name, as [`Request::response`] gives
+/// it. Of a streamed list, the messages one after another: they have the fields of the list itself,
+/// and so are its parts.
 ///
 /// # Errors
-/// If the message is not a reply to it, or would use up our memory.
-pub fn decode_reply(request: &Request, bytes: &[u8]) -> Result<Reply, ReplyError> {
-    Ok(match request {
-        Request::Version => {
+/// If the message is not of that name, or would use up our memory.
+pub fn decode_reply(response: &str, bytes: &[u8]) -> Result<Reply, ReplyError> {
+    Ok(match response {
+        "VersionResponse" => {
             let reply = v1::VersionResponse::decode(bytes)?;
             Reply::Version(RuntimeVersion {
                 runtime_name: reply.runtime_name,
@@ -31,49 +30,73 @@ pub fn decode_reply(request: &Request, bytes: &[u8]) -> Result<Reply, ReplyError
                 api_version: reply.runtime_api_version,
             })
         }
-        Request::RunSandbox(_) => {
+        "RunPodSandboxResponse" => {
             let reply = v1::RunPodSandboxResponse::decode(bytes)?;
             Reply::Sandbox(SandboxId::from(reply.pod_sandbox_id))
         }
-        Request::CreateContainer(_) => {
+        "CreateContainerResponse" => {
             let reply = v1::CreateContainerResponse::decode(bytes)?;
             Reply::Container(ContainerId::from(reply.container_id))
         }
-        Request::SandboxStatus(_) => Reply::SandboxStatus(decode_sandbox_report(bytes)?),
-        Request::ContainerStatus(_) => Reply::ContainerStatus(decode_container_report(bytes)?),
-        Request::ListSandboxes(labels) => decode_sandboxes(bytes, labels)?,
-        Request::FindSandboxes(filter) => decode_sandboxes(bytes, &filter.labels)?,
-        Request::ListContainers { labels, .. } => decode_containers(bytes, labels)?,
-        Request::FindContainers(filter) => decode_containers(bytes, &filter.labels)?,
-        Request::RuntimeStatus => decode_runtime_status(bytes)?,
-        Request::ImageStatus(_) => {
+        "PodSandboxStatusResponse" => Reply::SandboxStatus(decode_sandbox_report(bytes)?),
+        "ContainerStatusResponse" => Reply::ContainerStatus(decode_container_report(bytes)?),
+        "ListPodSandboxResponse" => decode_sandboxes(bytes)?,
+        "ListContainersResponse" => decode_containers(bytes)?,
+        "StatusResponse" => decode_runtime_status(bytes)?,
+        "ImageStatusResponse" => {
             let reply = v1::ImageStatusResponse::decode(bytes)?;
             Reply::Image(reply.image.map(decode_image))
         }
-        Request::PullImage(_) => {
+        "PullImageResponse" => {
             let reply = v1::PullImageResponse::decode(bytes)?;
             Reply::Pulled(reply.image_ref)
         }
-        Request::ListImages => {
+        "ListImagesResponse" => {
             let reply = v1::ListImagesResponse::decode(bytes)?;
             Reply::Images(reply.images.into_iter().map(decode_image).collect())
         }
-        Request::ExecSync { .. } => {
+        "ExecSyncResponse" => {
             let reply = v1::ExecSyncResponse::decode(bytes)?;
             Reply::Exec(reply.exit_code)
         }
-        Request::StopSandbox(_)
-        | Request::RemoveSandbox(_)
-        | Request::StartContainer(_)
-        | Request::StopContainer { .. }
-        | Request::RemoveContainer(_)
-        | Request::RemoveImage(_)
-        | Request::Aside(..) => {
+        "" => {
             // Whatever fields it has: the reply is that there is one.
             <()>::decode(bytes)?;
             Reply::Done
         }
+        _ => return Err(ReplyError::UnknownResponse),
     })
+}
+
+/// Refuses a list that shows more than a few items without the labels that were asked for: they
+/// would use up our memory.
+///
+/// # Errors
+/// If it does.
+pub fn check_asked(request: &Request, reply: &Reply) -> Result<(), ReplyError> {
+    let asked = match request {
+        Request::ListSandboxes(labels) | Request::ListContainers { labels, .. } => labels,
+        Request::FindSandboxes(filter) => &filter.labels,
+        Request::FindContainers(filter) => &filter.labels,
+        _ => return Ok(()),
+    };
+    let unasked = match reply {
+        Reply::Sandboxes(listed) => unasked(listed.iter().map(|item| &item.labels), asked),
+        Reply::Containers(listed) => unasked(listed.iter().map(|item| &item.labels), asked),
+        _ => 0,
+    };
+    if unasked > limits::UNASKED {
+        return Err(ReplyError::Unasked(unasked));
+    }
+    Ok(())
+}
+
+fn unasked<'a>(listed: impl Iterator<Item = &'a Labels>, asked: &Labels) -> usize {
+    let carries = |labels: &Labels| {
+        let mut asked = asked.into_iter();
+        asked.all(|(key, value)| labels.get(key).is_some_and(|found| found == value))
+    };
+    listed.filter(|labels| !carries(labels)).count()
 }
 
 /// The CRI's message of a reply. Whether it is one to the request is for [`Reply::fits`] to say.
@@ -175,37 +198,27 @@ fn decode_container_report(bytes: &[u8]) -> Result<ContainerReport, ReplyError> 
     })
 }
 
-fn decode_sandboxes(bytes: &[u8], asked: &Labels) -> Result<Reply, ReplyError> {
+fn decode_sandboxes(bytes: &[u8]) -> Result<Reply, ReplyError> {
     let items = v1::ListPodSandboxResponse::decode(bytes)?.items;
-    let unasked = items.iter().filter(|item| !carries(&item.labels, asked));
-    bounded(items.len(), unasked.count())?;
+    check_length(items.len())?;
     let items = items.into_iter().map(statuses::decode_sandbox_listing);
     Ok(Reply::Sandboxes(items.collect()))
 }
 
-fn decode_containers(bytes: &[u8], asked: &Labels) -> Result<Reply, ReplyError> {
+fn decode_containers(bytes: &[u8]) -> Result<Reply, ReplyError> {
     let items = v1::ListContainersResponse::decode(bytes)?.containers;
-    let unasked = items.iter().filter(|item| !carries(&item.labels, asked));
-    bounded(items.len(), unasked.count())?;
+    check_length(items.len())?;
     let items = items.into_iter().map(statuses::decode_container_listing);
     Ok(Reply::Containers(items.collect()))
 }
 
-fn carries(labels: &HashMap<String, String>, asked: &Labels) -> bool {
-    let mut asked = asked.into_iter();
-    asked.all(|(key, value)| labels.get(&**key).is_some_and(|found| **found == **value))
-}
-
-/// Refuses a list that would use up our memory, for its items and all that is made of them.
-fn bounded(listed: usize, unasked: usize) -> Result<(), ReplyError> {
+/// Refuses a list that would use up our memory.
+fn check_length(listed: usize) -> Result<(), ReplyError> {
     let limit = limits::LISTED;
     if listed > limit {
-        Err(ReplyError::TooLong { listed, limit })
-    } else if unasked > limits::UNASKED {
-        Err(ReplyError::Unasked(unasked))
-    } else {
-        Ok(())
+        return Err(ReplyError::TooLong { listed, limit });
     }
+    Ok(())
 }
 
 fn decode_runtime_status(bytes: &[u8]) -> Result<Reply, ReplyError> {
@@ -256,10 +269,12 @@ fn encode_image(listing: ImageListing) -> v1::Image {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
 
     #[track_caller]
-    fn check(own: usize, foreign: usize, asked: &Labels, refused: Option<&ReplyError>) {
+    fn check(own: usize, foreign: usize, labels: &Labels, refused: Option<&ReplyError>) {
         let container = |run: &str| v1::Container {
             labels: HashMap::from([("run".to_owned(), run.to_owned())]),
             ..v1::Container::default()
@@ -269,7 +284,12 @@ mod tests {
         let message = v1::ListContainersResponse {
             containers: containers.collect(),
         };
-        let found = decode_containers(&message.encode_to_vec(), asked).err();
+        let request = Request::ListContainers {
+            sandbox: None,
+            labels: labels.clone(),
+        };
+        let reply = decode_reply(request.response(), &message.encode_to_vec());
+        let found = reply.and_then(|reply| check_asked(&request, &reply)).err();
         assert_eq!(found.as_ref(), refused);
     }
 
@@ -298,23 +318,27 @@ mod tests {
             v1::ListContainersResponse { containers }.encode_to_vec()
         };
         let parts = [listed(&["a", "b"]), listed(&["c"])].concat();
-        let whole = decode_containers(&listed(&["a", "b", "c"]), &Labels::new());
-        assert_eq!(decode_containers(&parts, &Labels::new()), whole);
+        let whole = decode_containers(&listed(&["a", "b", "c"]));
+        assert_eq!(decode_containers(&parts), whole);
         let reply = whole.unwrap();
         let batches = batches(reply.clone()).unwrap();
         assert_eq!(batches.len(), 2);
         let parts: Vec<u8> = batches.into_iter().flat_map(encode_reply).collect();
-        assert_eq!(decode_containers(&parts, &Labels::new()), Ok(reply));
+        assert_eq!(decode_containers(&parts), Ok(reply));
     }
 
     #[test]
     fn a_report_without_a_status_is_refused() {
-        let asked = Request::ContainerStatus(ContainerId::from("c"));
-        let refused = decode_reply(&asked, &[]).unwrap_err();
+        let refused = decode_reply("ContainerStatusResponse", &[]).unwrap_err();
         let message = "the runtime answered ContainerStatus with OK and without a status";
         assert_eq!(refused.to_string(), message);
-        let asked = Request::SandboxStatus(SandboxId::from("s"));
-        assert!(decode_reply(&asked, &[]).is_err());
-        assert!(decode_reply(&asked, &[0xff]).is_err());
+        assert!(decode_reply("PodSandboxStatusResponse", &[]).is_err());
+        assert!(decode_reply("PodSandboxStatusResponse", &[0xff]).is_err());
+    }
+
+    #[test]
+    fn a_response_that_the_suite_does_not_read_is_refused() {
+        let refused = decode_reply("CheckpointContainerResponse", &[]);
+        assert_eq!(refused, Err(ReplyError::UnknownResponse));
     }
 }

@@ -22,6 +22,9 @@ pub enum ReplyError {
     /// It would use up our memory with what was not asked for.
     #[error("the answer lists {0} that do not have the labels that were asked for")]
     Unasked(usize),
+    /// The suite reads no such message.
+    #[error("no such response")]
+    UnknownResponse,
 }
 
 /// Why a request cannot be used.

@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use k8s_cri::v1;
 
 pub use errors::{ReplyError, RequestError};
-pub use replies::{batches, decode_reply, encode_reply};
+pub use replies::{batches, check_asked, decode_reply, encode_reply};
 pub use requests::{decode_request, encode_request};
 pub use statuses::{decode_event, encode_event};
 

@@ -2,8 +2,6 @@
 //! its messages. Only this module knows how bytes are laid out; [`codec`](super::codec) knows what
 //! they mean.
 
-mod fields;
-
 use prost::Message;
 use prost::encoding::{decode_varint, encoded_len_varint};
 
@@ -20,7 +18,6 @@ mod generated {
     ));
 }
 
-pub(super) use fields::{Field, Fields, Value};
 pub(super) use generated::*;
 
 /// The longest length prefix that protobuf allows.
@@ -50,11 +47,6 @@ pub(super) fn read_length(bytes: &[u8]) -> Result<Option<(usize, u64)>, Malforme
     let mut rest = prefix;
     let length = decode_varint(&mut rest)?;
     Ok(Some((prefix.len() - rest.len(), length)))
-}
-
-/// Reads a part of a message.
-pub(super) fn read_details(bytes: &[u8]) -> Result<ContainerDetails, Malformed> {
-    Ok(ContainerDetails::decode(bytes)?)
 }
 
 /// Reads a message without its length.
