@@ -6,7 +6,6 @@ use prost::Message;
 use prost::encoding::{decode_varint, encoded_len_varint};
 
 #[expect(
-    clippy::large_enum_variant,
     clippy::pedantic,
     unreachable_pub,
     reason = "generated from the documented proto/history.proto"
