@@ -1,4 +1,5 @@
-//! The pages are in one piece: links between them lead somewhere, and the first page is short.
+//! The pages are in one piece: links between them lead somewhere, the files that they name exist,
+//! and the first page is short.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -85,6 +86,46 @@ fn links_between_pages_lead_somewhere() {
         }
     }
     assert!(broken.is_empty(), "{broken:#?}");
+}
+
+/// Paths of this project in the text: code of one word that begins with one of its folders.
+fn paths(text: &str) -> impl Iterator<Item = &str> {
+    const FOLDERS: [&str; 8] = [
+        "benches/",
+        "cases/",
+        "ci/",
+        "fixtures/",
+        "fuzz/",
+        "proto/",
+        "src/",
+        "tests/",
+    ];
+    let code = text.split('`').skip(1).step_by(2);
+    code.filter(|code| !code.contains(' ') && FOLDERS.iter().any(|at| code.starts_with(at)))
+}
+
+/// Of a path such as `cases/<area>/<claim>.yaml` the folder must exist that is named in full.
+#[test]
+fn files_that_pages_name_exist() {
+    let mut found = Vec::new();
+    pages(root(), &mut found);
+    let mut missing = Vec::new();
+    for page in found {
+        let text = prose(&fs::read_to_string(&page).expect("it can be read"));
+        for path in paths(&text) {
+            let named = path.split(['<', '*']).next().unwrap_or_default();
+            let exists = if named == path {
+                root().join(path).exists()
+            } else {
+                let folder = named.rsplit_once('/').map_or("", |(folder, _)| folder);
+                root().join(folder).is_dir()
+            };
+            if !exists {
+                missing.push(format!("{}: {path}", page.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
 }
 
 #[test]
