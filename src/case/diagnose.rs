@@ -1,5 +1,5 @@
-//! What is wrong with case files, told as rustc tells it: the place, the line, a caret, and a way
-//! out. Knows nothing of what makes a case right; see `validate`.
+//! Diagnostics of case files in the style of rustc: the place, the line, a caret, and a way out.
+//! Knows nothing of what makes a case right; see `validate`.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,6 +9,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 
 use super::limits;
 use super::locate::{Part, Segment, locate, locate_repeated_key, locate_second_document, token};
+use super::renamed;
 
 /// How the YAML parser begins its objection to a second document.
 const SEVERAL_DOCUMENTS: &str = "deserializing from YAML containing more than one document";
@@ -171,17 +172,17 @@ impl Problem {
 
 /// Problems at their places in the file's text, from its beginning to its end.
 pub(super) fn locate_all(problems: Vec<Problem>, file: &Path, text: &str) -> Vec<Diagnostic> {
-    let untold = problems.len().saturating_sub(limits::PROBLEMS);
-    let told = problems.into_iter().take(limits::PROBLEMS);
-    let mut located: Vec<_> = told.map(|problem| problem.locate(file, text)).collect();
+    let omitted = problems.len().saturating_sub(limits::PROBLEMS);
+    let shown = problems.into_iter().take(limits::PROBLEMS);
+    let mut located: Vec<_> = shown.map(|problem| problem.locate(file, text)).collect();
     located.sort_by_key(|found| {
         let position = found.position.as_ref();
         position.map(|position| (position.line, position.column))
     });
-    if untold > 0 {
+    if omitted > 0 {
         located.push(Diagnostic::of_file(
             file,
-            format!("there are {untold} more problems"),
+            format!("there are {omitted} more problems"),
         ));
     }
     located
@@ -234,7 +235,7 @@ fn without_place(message: &str) -> String {
     }
 }
 
-/// A message and help in the words of whoever writes a case, for serde's own words are those of
+/// A message and help in the words of a case's author, for serde's own words are those of
 /// Rust's types.
 fn in_words_of_a_case(message: &str) -> (String, Option<String>) {
     if message.starts_with(SEVERAL_DOCUMENTS) {
@@ -243,7 +244,7 @@ fn in_words_of_a_case(message: &str) -> (String, Option<String>) {
         return (message.to_owned(), Some(help.to_owned()));
     }
     if message.contains("expected newtype variant") {
-        let message = "this keyword needs to be told more".to_owned();
+        let message = "this keyword needs a value".to_owned();
         return (
             message,
             Some("write a mapping behind it, `keyword: {…}`".to_owned()),
@@ -288,8 +289,10 @@ fn with_known_words(objection: &str, rest: &str) -> (String, Option<String>) {
     let Some((word, list)) = rest.split_once(", expected ") else {
         return (format!("{objection}{rest}"), None);
     };
-    let known = list.split('`').skip(1).step_by(2);
-    let help = did_you_mean(word.trim_matches('`'), known);
+    let known: Vec<&str> = list.split('`').skip(1).step_by(2).collect();
+    let name = word.trim_matches('`');
+    let help = renamed::advice(name, &known);
+    let help = help.or_else(|| did_you_mean(name, known.iter().copied()));
     let help = help.unwrap_or_else(|| format!("expected {list}"));
     (format!("{objection}{word}"), Some(help))
 }

@@ -38,7 +38,8 @@ pub(super) struct CaseFile {
     pub(super) tags: Vec<String>,
     /// How binding it is, for whom.
     pub(super) levels: Levels,
-    /// What it needs beyond the socket.
+    /// What it needs beyond the socket and does not follow from its steps: `broadcast`,
+    /// `no-events` or `timestamp`.
     #[serde(default)]
     pub(super) needs: Vec<Need>,
     /// No other case may run meanwhile.

@@ -226,7 +226,7 @@ struct Reader {
 
 impl Reader {
     fn file(&mut self, path: &Path) {
-        // `.` and `..` do not tell the area's name, the real path does.
+        // `.` and `..` do not contain the area's name, the real path does.
         let named = match path.parent().and_then(Path::file_name) {
             Some(_) => Ok(path.to_owned()),
             None => fs::canonicalize(path),
@@ -240,7 +240,7 @@ impl Reader {
         }
     }
 
-    /// Takes the text of a file at `path`. `named` is a path to it that tells area and name.
+    /// Takes the text of a file at `path`. `named` is a path to it with its area and name.
     fn text(&mut self, path: &Path, named: &Path, text: &str) {
         let place = Place::of(named);
         let reading = read(path, place, text);

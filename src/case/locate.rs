@@ -1,6 +1,6 @@
 //! Where in a YAML text a value stands, found by its path.
 //!
-//! The parser tells no positions apart from those of its errors. So we make it fail on purpose:
+//! The parser reports no positions apart from those of its errors. So we make it fail on purpose:
 //! a [`Probe`] walks down the path and refuses what it finds at its end.
 
 use std::fmt;

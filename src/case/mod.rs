@@ -1,7 +1,7 @@
 //! A conformance case as data: what to do, in the words of the CRI, and what must then be seen.
 //!
 //! A case names intent, never polling, sleeping or retrying. [`Case`] is what a case means,
-//! [`load`] reads them; [`parse()`] tells all that is wrong with one. Pure, apart from `load`,
+//! [`load`] reads them; [`parse()`] returns all that is wrong with one. Pure, apart from `load`,
 //! which reads files. `cases/README.md` teaches how a case is written, and
 //! `cases/REFERENCE.md`, which is generated from the types here, lists the vocabulary.
 
@@ -17,6 +17,7 @@ pub mod load;
 mod locate;
 mod number;
 mod parse;
+mod renamed;
 mod requirement;
 mod schema;
 mod steps;
@@ -48,18 +49,18 @@ pub use requirement::Requirement;
 pub use schema::schema;
 pub(crate) use steps::for_each_step;
 pub use steps::{
-    AnotherClientStep, AsideStep, AwaitEndStep, AwaitStep, Branch, CallExpectation,
+    AnotherClientStep, AwaitEndStep, AwaitStep, Branch, CallExpectation, CallOutcome, CallStep,
     CallsReturnWithinStep, ConnectionSpec, CreateStep, ExecStep, ForEachHandlerStep, ImageName,
-    ImageStep, KillSandboxStep, KillStep, ListWithFiltersStep, OnEventStep, OutsideCriStep,
+    KillSandboxStep, KillStep, ListWithFiltersStep, Method, OnEventStep, OutsideCriStep,
     ParallelStep, PollDuringStep, ProcessExitedStep, Query, RelistStep, RemoveSandboxStep,
     RemoveStep, RepeatStep, RestartRuntimeStep, ResubscribeStep, ResumeStep, SandboxStep,
     StartStep, StaysSilentStep, Step, StepClockStep, StopSandboxStep, StopStep, SubscribeStep,
-    UnknownStep, UnsubscribeStep, VersionStep,
+    UnsubscribeStep,
 };
 pub use subscriptions::{Code, EndedCheck, HeadersCheck, ReplayCheck, SubscriptionRef};
 pub use workload::{
-    ChildEatSpec, Delay, DieSpec, EatOnTermSpec, EatSpec, ExitAtSpec, ExitSpec, HeedSpec, Number,
-    StopSignal, WorkloadSpec,
+    AllocateInChildSpec, AllocateOnTermSpec, AllocateSpec, Delay, DieSpec, ExitAtSpec, ExitSpec,
+    Number, StopSignal, UntilSignalSpec, WorkloadSpec,
 };
 
 /// One conformance case, from one file `cases/<area>/<name>.yaml`.
@@ -87,7 +88,7 @@ pub struct Case {
     pub needs: Vec<Need>,
     /// Whether no other case may run meanwhile.
     pub exclusive: bool,
-    /// Whether the runtime is asked nothing but what the steps ask: no relist goes on beside them.
+    /// Whether only the steps make calls: no relist runs at the same time.
     pub silent: bool,
     /// The situation without which the case proves nothing.
     pub provokes: Option<Situation>,
@@ -164,11 +165,11 @@ impl fmt::Display for Tier {
 pub enum Need {
     /// Memory limits are enforced, and the host's count of OOM kills can be read.
     MemoryLimit,
-    /// The host's cgroups are of version 2, all of them.
+    /// All cgroups of the host are of version 2.
     CgroupV2,
     /// A pod can have a cgroup that the suite has made on this host.
     PodCgroup,
-    /// Of several subscribers each gets every event.
+    /// Each of several subscribers gets every event.
     Broadcast,
     /// The sandboxes' own processes can be found on this host, and killed.
     HostPid,
@@ -176,21 +177,22 @@ pub enum Need {
     ContainerPid,
     /// The host's core dumps go to a program, which a dying process waits for.
     CorePipe,
-    /// The runtime tells of two runtime handlers or more.
+    /// The runtime reports two runtime handlers or more.
     Handlers,
-    /// Sandboxes can have a network of their own.
+    /// Sandboxes can have their own network.
     Network,
-    /// Lists can be had as streams (KEP-5825).
+    /// The runtime has the calls that stream lists (KEP-5825).
     StreamedLists,
-    /// `PodSandboxStatus` tells when it was read.
+    /// `PodSandboxStatus` reports its timestamp.
     Timestamp,
     /// Containers can have a stop signal of their own (KEP-4960).
     StopSignal,
-    /// The runtime has no event stream, or events are switched off. Such a case runs on no other.
+    /// The runtime has no event stream, or events are switched off. Such a case runs on no other
+    /// runtime.
     NoEvents,
     /// The user allows the host's wall clock to be set, and it can be.
     ClockSteps,
-    /// The user has a command that makes a container outside the CRI.
+    /// The user has a command that runs a container outside the CRI.
     OutsideCri,
     /// The user has a runtime handler whose low-level runtime dies on demand.
     FaultyHandler,

@@ -3,15 +3,14 @@
 //! carries the step out.
 
 mod another_client;
-mod aside;
 mod await_end;
 mod await_event;
+mod call;
 mod call_expectation;
 mod calls_return_within;
 mod create;
 mod exec;
 mod for_each_handler;
-mod image;
 mod kill;
 mod kill_sandbox;
 mod list_with_filters;
@@ -35,9 +34,7 @@ mod step_clock;
 mod stop;
 mod stop_sandbox;
 mod subscribe;
-mod unknown;
 mod unsubscribe;
-mod version;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,15 +43,14 @@ use super::Need;
 use super::validate::{Surroundings, Walk};
 
 pub use another_client::AnotherClientStep;
-pub use aside::AsideStep;
 pub use await_end::AwaitEndStep;
 pub use await_event::AwaitStep;
-pub use call_expectation::CallExpectation;
+pub use call::{CallStep, Method};
+pub use call_expectation::{CallExpectation, CallOutcome};
 pub use calls_return_within::CallsReturnWithinStep;
 pub use create::{CreateStep, ImageName};
 pub use exec::ExecStep;
 pub use for_each_handler::ForEachHandlerStep;
-pub use image::ImageStep;
 pub use kill::KillStep;
 pub use kill_sandbox::KillSandboxStep;
 pub use list_with_filters::ListWithFiltersStep;
@@ -78,9 +74,7 @@ pub use step_clock::StepClockStep;
 pub use stop::StopStep;
 pub use stop_sandbox::StopSandboxStep;
 pub use subscribe::{ConnectionSpec, SubscribeStep};
-pub use unknown::UnknownStep;
 pub use unsubscribe::UnsubscribeStep;
-pub use version::VersionStep;
 
 /// Gives another macro the list of all step words: a line for each, with its meaning, the word and
 /// its type.
@@ -107,49 +101,43 @@ macro_rules! for_each_step {
             "kill" Kill(KillStep),
             /// Wait until an event has arrived.
             "await" Await(AwaitStep),
-            /// Wait until a container's process has exited, as the host shows.
-            "gone" ProcessExited(ProcessExitedStep),
+            /// Wait until the host shows no process of a container.
+            "process-exited" ProcessExited(ProcessExitedStep),
             /// List a sandbox's containers and read the status of each.
             "relist" Relist(RelistStep),
-            /// Give up the event stream and open a new one, proven live before the next step.
+            /// Close the event stream and open a new one, proven live before the next step.
             "resubscribe" Resubscribe(ResubscribeStep),
             /// Open a subscription in addition to the stream that all cases read.
             "subscribe" Subscribe(SubscribeStep),
-            /// Give up a subscription.
+            /// Close a subscription.
             "unsubscribe" Unsubscribe(UnsubscribeStep),
             /// Let a subscriber that has stopped reading read on.
             "resume" Resume(ResumeStep),
             /// Wait until the runtime has ended a subscription.
             "await-end" AwaitEnd(AwaitEndStep),
             /// Require that for a time no event arrives and no stream ends.
-            "quiet" StaysSilent(StaysSilentStep),
+            "stays-silent" StaysSilent(StaysSilentStep),
             /// Take steps each call of which must return within a time.
-            "prompt" CallsReturnWithin(CallsReturnWithinStep),
-            /// Ask for the runtime's version.
-            "version" Version(VersionStep),
+            "calls-return-within" CallsReturnWithin(CallsReturnWithinStep),
             /// Take lists of steps concurrently. Names bound in one stand for nothing outside it.
             "parallel" Parallel(ParallelStep),
             /// List containers and sandboxes by each filter that the CRI has.
-            "filters" ListWithFilters(ListWithFiltersStep),
-            /// Take steps once for each handler that the runtime offers; their sandboxes have it.
-            "each-handler" ForEachHandler(ForEachHandlerStep),
+            "list-with-filters" ListWithFilters(ListWithFiltersStep),
+            /// Take steps once for each runtime handler that `Status` reports.
+            "for-each-handler" ForEachHandler(ForEachHandlerStep),
             /// Take steps, and ask the runtime the moment an event arrives.
             "on-event" OnEvent(OnEventStep),
-            /// Take steps, and ask the runtime repeatedly until they are over.
-            "meanwhile" PollDuring(PollDuringStep),
+            /// Take steps, and make calls repeatedly until they are over.
+            "poll-during" PollDuring(PollDuringStep),
             /// Run a command in a container.
             "exec" Exec(ExecStep),
-            /// Make a call that changes no state.
-            "aside" Aside(AsideStep),
-            /// Make a call to the image service that changes nothing of containers.
-            "image" Image(ImageStep),
-            /// Make a call on something that has never been.
-            "unknown" Unknown(UnknownStep),
+            /// Make a call that no other step makes, by the name of its method in the CRI.
+            "call" Call(CallStep),
             /// Take steps as another client of the runtime.
             "another-client" AnotherClient(AnotherClientStep),
             /// Take steps while the host's wall clock is wrong.
             "step-clock" StepClock(StepClockStep),
-            /// Run a container that is not made through the CRI.
+            /// Run a container that is not created through the CRI.
             "outside-cri" OutsideCri(OutsideCriStep),
             /// Stop the runtime and start it again.
             "restart-runtime" RestartRuntime(RestartRuntimeStep),
@@ -246,7 +234,7 @@ mod tests {
         let text = format!(
             "id: ORD-01\ntitle: A claim.\nwhy: Someone is harmed.\nsources: [the CRI]\n\
              levels: {{cache: must}}\nexclusive: true\n{keys}steps:\n  - sandbox: {{as: pod}}\n  \
-             - create: {{as: c, in: pod, workload: obey}}\n  - {step}\nexpect:\n  \
+             - create: {{as: c, in: pod, workload: until-term}}\n  - {step}\nexpect:\n  \
              - never: {{of: c, event: deleted}}\n"
         );
         let case = parse(Path::new("order/needs.yaml"), &text);
@@ -267,30 +255,30 @@ mod tests {
                 &[Need::MemoryLimit, Need::PodCgroup],
             ),
             (
-                "create: {as: d, in: pod, workload: obey, memory-mib: 16, oom-group: true}",
+                "create: {as: d, in: pod, workload: until-term, memory-mib: 16, oom-group: true}",
                 &[Need::MemoryLimit, Need::CgroupV2],
             ),
             (
-                "create: {as: d, in: pod, workload: obey, stop-signal: SIGUSR1}",
+                "create: {as: d, in: pod, workload: until-term, stop-signal: SIGUSR1}",
                 &[Need::StopSignal],
             ),
             (
-                "create: {as: d, in: pod, workload: obey, flaw: crash-at-kill}",
+                "create: {as: d, in: pod, workload: until-term, flaw: crash-at-kill}",
                 &[Need::FaultyHandler],
             ),
             (
-                "create: {as: d, in: pod, workload: {dump: {signal: 11}}}",
+                "create: {as: d, in: pod, workload: {dump-core: {signal: 11}}}",
                 &[Need::CorePipe],
             ),
             ("kill-sandbox: {sandbox: pod}", &[Need::HostPid]),
             ("kill: {container: c}", &[Need::ContainerPid]),
-            ("gone: {container: c}", &[Need::ContainerPid]),
+            ("process-exited: {container: c}", &[Need::ContainerPid]),
             (
-                "filters: {sandbox: pod, streamed: true}",
+                "list-with-filters: {sandbox: pod, streamed: true}",
                 &[Need::StreamedLists],
             ),
             (
-                "each-handler: {steps: [{sandbox: {as: s}}]}",
+                "for-each-handler: {steps: [{sandbox: {as: s}}]}",
                 &[Need::Handlers],
             ),
             (
@@ -306,10 +294,10 @@ mod tests {
     }
 
     #[test]
-    fn what_a_case_needs_itself_comes_first_and_each_need_once() {
+    fn what_a_case_needs_itself_comes_first() {
         let kill = "kill: {container: c}";
         let needs = [Need::Broadcast, Need::ContainerPid];
-        check("needs: [broadcast, container-pid]\n", kill, &needs);
+        check("needs: [broadcast]\n", kill, &needs);
         check(
             "provokes: oom-kill\n",
             "relist: {sandbox: pod}",

@@ -66,6 +66,7 @@ bad_cases! {
     billion_laughs
     billion_laughs_in_a_list
     bound_twice
+    calls_that_cannot_be
     clock_set_without_asking
     duration_as_a_number
     empty
@@ -83,11 +84,16 @@ bad_cases! {
     missing_key
     missing_key_in_a_step
     need_without_a_list
+    needs_that_follow
     no_reasons
     not_a_mapping
     not_only_ascii
     null_steps
     number_for_a_step
+    old_key
+    old_step
+    old_step_of_a_call
+    old_workload
     only_a_comment
     oom_group_without_a_limit
     oom_without_memory_limits
@@ -119,6 +125,7 @@ bad_cases! {
     unknown_event
     unknown_key
     unknown_level
+    unknown_method
     unknown_workload
     used_after_its_repeat
     used_before_bound
@@ -170,7 +177,7 @@ fn several_files_with_several_problems() {
             error: no sandbox is called `pot` so far
              --> stop/two.yaml:8:25
               |
-            8 |   - create: {as: c, in: pot, workload: obey}
+            8 |   - create: {as: c, in: pot, workload: until-term}
               |                         ^^^
               |
               = help: did you mean `pod`?
@@ -340,7 +347,7 @@ const PIECES: &[&str] = &[
     "  - sandbox: {as: pod}\n",
     "  - repeat:\n",
     "      ",
-    "  - create: {as: c, in: pod, workload: obey}\n",
+    "  - create: {as: c, in: pod, workload: until-term}\n",
     "times: 2\n",
     "steps:\n",
     "  - never: ",

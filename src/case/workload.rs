@@ -12,36 +12,36 @@ use crate::history::Signal;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",
-    expecting = "a workload such as `obey`, `{exit: …}` or `{eat: …}`"
+    expecting = "a workload such as `until-term`, `{exit: …}` or `{allocate: …}`"
 )]
 pub enum WorkloadSpec {
     /// Exit by itself.
     Exit(ExitSpec),
-    /// Exit by itself at a time of the case.
+    /// Exit by itself at a time counted from the case's first step.
     ExitAt(ExitAtSpec),
-    /// Exit by itself and leave a child behind that would live for ever.
-    Leave(ExitSpec),
-    /// Die by the signal of a fault.
+    /// Exit by itself, and leave an orphan behind that never exits.
+    OrphanChild(ExitSpec),
+    /// Die by the signal of a CPU fault.
     Die(DieSpec),
-    /// Die so and leave a core of a MiB, which whoever takes it has to read.
-    Dump(DieSpec),
+    /// Die by the signal of a CPU fault, and dump a core of 1 MiB.
+    DumpCore(DieSpec),
     /// Run until SIGTERM, then exit 0 at once.
-    Obey,
-    /// Ignore SIGTERM and run until killed.
-    Ignore,
-    /// Exit when a signal comes.
-    Heed(HeedSpec),
-    /// Use memory beyond any limit.
-    Eat(EatSpec),
-    /// Use memory beyond any limit once SIGTERM has come.
-    EatOnTerm(EatOnTermSpec),
-    /// Have a child use memory beyond any limit, and outlive it.
-    ChildEat(ChildEatSpec),
+    UntilTerm,
+    /// Ignore SIGTERM and run until SIGKILL.
+    IgnoreTerm,
+    /// Run until a signal arrives, then exit.
+    UntilSignal(UntilSignalSpec),
+    /// Allocate more memory than the limit allows.
+    Allocate(AllocateSpec),
+    /// Allocate more memory than the limit allows when SIGTERM arrives.
+    AllocateOnTerm(AllocateOnTermSpec),
+    /// Have a child process allocate more memory than the limit allows, and outlive it.
+    AllocateInChild(AllocateInChildSpec),
     /// A program that the image does not have.
-    Missing,
-    /// A file that nobody may execute.
-    NoProgram,
-    /// Leave so many zombies to the container's init, then do as `obey`.
+    MissingProgram,
+    /// A file that is not executable.
+    NotExecutable,
+    /// Leave this number of zombies to the container's init, then do as `until-term`.
     Zombies(u32),
 }
 
@@ -49,7 +49,7 @@ impl WorkloadSpec {
     /// What it needs beyond the socket.
     pub(super) fn needs(&self) -> Vec<Need> {
         match self {
-            Self::Dump(_) => vec![Need::CorePipe],
+            Self::DumpCore(_) => vec![Need::CorePipe],
             _ => Vec::new(),
         }
     }
@@ -63,31 +63,31 @@ impl WorkloadSpec {
     expecting = "an exit such as `{code: 42, after: 300ms}`"
 )]
 pub struct ExitSpec {
-    /// With which code.
+    /// The exit code.
     pub code: Number,
-    /// How long after the start.
+    /// The time after the start.
     #[serde(default)]
     pub after: Delay,
 }
 
-/// Exit by itself at a time of the case, however late it was started: what has the same time exits
-/// at once.
+/// Exit by itself at a time counted from the case's first step, however late it was started:
+/// containers with the same time exit together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "an exit such as `{code: 0, time: 8s}`"
 )]
 pub struct ExitAtSpec {
-    /// With which code.
+    /// The exit code.
     pub code: Number,
-    /// How long after the case's first step.
+    /// The time after the case's first step.
     #[serde(with = "duration")]
     #[schemars(with = "duration::Text")]
     pub time: Duration,
 }
 
-/// Die by a signal, in a container by that of a fault. No other signal can be told apart from an
-/// exit: the init of a container dies of no signal that it sends to itself.
+/// Die by a signal, as the init of a container by that of a fault: the init of a container does not
+/// die of other signals that it sends to itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -95,28 +95,28 @@ pub struct ExitAtSpec {
     expecting = "a death such as `{signal: 11, after: 300ms}`"
 )]
 pub struct DieSpec {
-    /// By which signal: 4, 5, 7 or 11, which every architecture has a fault for; as a command in a
+    /// The signal: 4, 5, 7 or 11, for which every architecture has a fault; for a command in a
     /// container, any.
     pub signal: Number,
-    /// How long after the start.
+    /// The time after the start.
     #[serde(default)]
     pub after: Delay,
 }
 
-/// Exit when a signal comes, with a code of its own; SIGTERM and SIGINT end it with 143 and 130.
+/// Run until a signal arrives, then exit with a code; SIGTERM and SIGINT end it with 143 and 130.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a signal and a code such as `{signal: SIGUSR1, code: 42}`"
 )]
-pub struct HeedSpec {
-    /// Which signal.
+pub struct UntilSignalSpec {
+    /// The signal.
     pub signal: StopSignal,
-    /// With which code.
+    /// The exit code.
     pub code: Number,
 }
 
-/// A signal by which a container can be stopped, beside the usual SIGTERM.
+/// A signal by which a container can be stopped instead of SIGTERM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(expecting = "a signal such as `SIGUSR1`")]
 pub enum StopSignal {
@@ -158,54 +158,54 @@ impl From<StopSignal> for Signal {
     }
 }
 
-/// Use memory beyond any limit.
+/// Allocate more memory than the limit allows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
-    expecting = "an appetite such as `{mib: 64, after: 500ms}`"
+    expecting = "an amount of memory such as `{mib: 64, after: 500ms}`"
 )]
-pub struct EatSpec {
-    /// How many MiB to touch.
+pub struct AllocateSpec {
+    /// The amount of memory in MiB.
     pub mib: u32,
-    /// How long after the start. A runtime watches for OOM kills only a little after it has started
+    /// The time after the start. A runtime watches for OOM kills only a little after it has started
     /// the container, so that an instant one tests something else.
     #[serde(with = "duration")]
     #[schemars(with = "duration::Text")]
     pub after: Duration,
 }
 
-/// Use memory beyond any limit once SIGTERM has come.
+/// Allocate more memory than the limit allows when SIGTERM arrives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
-    expecting = "an appetite such as `{mib: 64}`"
+    expecting = "an amount of memory such as `{mib: 64}`"
 )]
-pub struct EatOnTermSpec {
-    /// How many MiB to touch.
+pub struct AllocateOnTermSpec {
+    /// The amount of memory in MiB.
     pub mib: u32,
 }
 
-/// Have a child use memory beyond any limit, and outlive it.
+/// Have a child process allocate more memory than the limit allows, and outlive it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
-    expecting = "an appetite such as `{mib: 64, after: 500ms, then: 1s, code: 0}`"
+    expecting = "an amount of memory such as `{mib: 64, after: 500ms, then: 1s, code: 0}`"
 )]
-pub struct ChildEatSpec {
-    /// How many MiB the child touches.
+pub struct AllocateInChildSpec {
+    /// The amount of memory in MiB.
     pub mib: u32,
-    /// How long after the start.
+    /// The time after the start.
     #[serde(with = "duration")]
     #[schemars(with = "duration::Text")]
     pub after: Duration,
-    /// How long the container runs after the child's death.
+    /// The time that the container runs after the child's death.
     #[serde(with = "duration")]
     #[schemars(with = "duration::Text")]
     pub then: Duration,
-    /// With which code it then exits.
+    /// The exit code.
     pub code: Number,
 }
 

@@ -146,7 +146,7 @@ impl CaseRunner {
         };
         context.take(&active.case.steps).await?;
         // One bound for all that is still to come: what does not come costs it once.
-        let deadline = Instant::now() + session.stretched(limits::EVENT_WAIT);
+        let deadline = Instant::now() + session.scaled(limits::EVENT_WAIT);
         let nothing_to_come = |history: &CaseHistory| {
             oracle::pending(&active.case, history).is_none()
                 && oracle::unannounced(history).is_none()

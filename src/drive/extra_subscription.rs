@@ -7,12 +7,12 @@ use super::stream_error::StreamError;
 use crate::cri::{Over, Subscription};
 use crate::history::{Body, Observer};
 
-/// From when on a subscription counts as live.
+/// When a subscription counts as live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Liveness {
-    /// An event has come that was caused after the opening.
+    /// An event has arrived that was caused after the opening.
     Proven,
-    /// So much time has passed.
+    /// This time has passed.
     After(Duration),
 }
 
@@ -31,7 +31,7 @@ impl Session {
             Liveness::Proven => self.pass_marker(&mut reader, subscription.id()).await?,
             Liveness::After(time) => {
                 let stopped = self.stop().cancelled();
-                // The time is the requirement: nothing tells a subscriber that it is one.
+                // The time is the requirement: a subscriber gets no sign that it is subscribed.
                 if tokio::time::timeout(time, stopped).await.is_ok() {
                     return Err(StreamError::Interrupted);
                 }

@@ -37,9 +37,9 @@ pub(super) async fn end(kernel: &Kernel, ids: &BTreeSet<String>, removed: bool) 
         left.iter().map(ToString::to_string).collect()
     };
     remove_cgroups(kernel, ids, !found.is_empty()).await;
-    let told = found.iter().map(ToString::to_string);
+    let found = found.iter().map(ToString::to_string);
     Ended {
-        ended: told.filter(|told| !left.contains(told)).collect(),
+        ended: found.filter(|process| !left.contains(process)).collect(),
         left: left.into_iter().collect(),
     }
 }

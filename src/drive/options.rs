@@ -18,7 +18,7 @@ use crate::limits::TimeoutScale;
 /// What a session goes by.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct DriveOptions {
-    /// Stretch every bound on time by this factor, for slow machines
+    /// Multiply all timeouts by this factor, for slow machines
     #[arg(
         long,
         value_name = "FACTOR",

@@ -63,7 +63,7 @@ impl RecordingClient {
     /// Sends a call for a case, or for the run itself, and records both its ends.
     ///
     /// # Errors
-    /// Whatever the runtime returned.
+    /// The error that the runtime returned.
     pub async fn call(&self, case: Option<CaseRun>, request: Request) -> Result<Reply, CallFault> {
         self.call_within(case, request, None).await
     }

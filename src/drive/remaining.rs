@@ -7,7 +7,7 @@ use crate::history::{
     CaseHistory, ContainerId, EventKind, PodUid, Reply, Request, SandboxId, StatusCode, Subject,
 };
 
-/// What is wrong with an answer that nobody can read: nothing is known then of what it showed.
+/// Why an answer of the runtime cannot be read, if there is such an answer: it proves nothing.
 pub(super) fn unreadable(history: &CaseHistory) -> Option<String> {
     history.calls().find_map(|call| match call.result() {
         Some(Err(fault)) if fault.code == StatusCode::DATA_LOSS => {

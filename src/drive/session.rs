@@ -1,8 +1,8 @@
 //! What all cases of a run share: the runtime, the event stream, and a marker pod.
 //!
 //! All cases read one stream. A marker is a container that is created and removed in the marker
-//! pod for its event alone: once that has arrived, the stream is live, and whatever the runtime
-//! sent before it has arrived too.
+//! pod only for its event: once that has arrived, the stream is live, and all that the runtime sent
+//! before has arrived, too.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ pub struct SessionOptions {
     pub image: String,
     /// The directory on the host in which the logs of all containers stand.
     pub log_directory: PathBuf,
-    /// Who makes the runtime's cgroups; absent if it does not tell.
+    /// The driver of the runtime's cgroups; absent if it does not report it.
     pub cgroup_driver: Option<CgroupDriver>,
     /// The cgroup below which those of pods are made; empty for the runtime's default.
     pub cgroup_parent: String,
@@ -158,9 +158,9 @@ impl Session {
         &self.stop
     }
 
-    /// A bound on time, stretched as the user wished.
+    /// A timeout, scaled as the user asked for.
     #[must_use]
-    pub fn stretched(&self, bound: Duration) -> Duration {
+    pub fn scaled(&self, bound: Duration) -> Duration {
         self.options.asked.timeout_scale.scaled(bound)
     }
 
@@ -173,7 +173,7 @@ impl Session {
     /// Sends a call for a case, or for the run itself, and records both its ends.
     ///
     /// # Errors
-    /// Whatever the runtime returned.
+    /// The error that the runtime returned.
     pub async fn call(&self, case: Option<CaseRun>, request: Request) -> Result<Reply, CallFault> {
         self.client.call(case, request).await
     }
@@ -265,7 +265,7 @@ impl Session {
             pace.tick().await;
             match self.ensure_stream().await {
                 Err(StreamError::Interrupted) => return Err(StreamError::Interrupted),
-                // Nothing tells when a runtime is back, but that all of this succeeds.
+                // Only the success of all of this shows that a runtime is back.
                 Err(_) if host::elapsed(began) < bound && !self.stop.is_cancelled() => {}
                 done => return done,
             }
@@ -317,7 +317,7 @@ impl Session {
         reader: &mut Reader,
         subscription: SubscriptionId,
     ) -> Result<(), StreamError> {
-        let bound = self.stretched(limits::EVENT_WAIT);
+        let bound = self.scaled(limits::EVENT_WAIT);
         let began = host::now();
         let (mut sent, mut others) = (Vec::new(), 0);
         while host::elapsed(began) < bound || sent.len() < limits::FEWEST_MARKERS {
@@ -332,7 +332,7 @@ impl Session {
                     Seen::Marker | Seen::Nothing(_) => return Err(fault),
                 },
             }
-            let wait = self.stretched(limits::MARKER_WAIT);
+            let wait = self.scaled(limits::MARKER_WAIT);
             match self
                 .wait_for_marker(reader, subscription, &sent, wait)
                 .await?

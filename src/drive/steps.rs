@@ -4,16 +4,15 @@
 
 mod abort;
 mod another_client;
-mod aside;
 mod await_end;
 mod await_event;
+mod call;
 mod calls_return_within;
 mod container_id;
 mod context;
 mod create;
 mod exec;
 mod for_each_handler;
-mod image;
 mod kill;
 mod kill_sandbox;
 mod list_with_filters;
@@ -38,9 +37,7 @@ mod step_clock;
 mod stop;
 mod stop_sandbox;
 mod subscribe;
-mod unknown;
 mod unsubscribe;
-mod version;
 mod workload;
 
 use std::future::Future;

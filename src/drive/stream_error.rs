@@ -62,7 +62,7 @@ pub enum StreamError {
     /// The history overflowed.
     #[error(transparent)]
     Overrun(#[from] Overrun),
-    /// The run was told to stop.
+    /// The run is being stopped.
     #[error("interrupted")]
     Interrupted,
 }

@@ -54,7 +54,7 @@ pub struct SweepError {
 /// not the sandboxes to keep, nor then the image that they use and what cgroups are left.
 ///
 /// # Errors
-/// If the runtime cannot list what it has. What it cannot remove is told in the result.
+/// If the runtime cannot list what it has. What it cannot remove is in the result.
 pub async fn sweep(
     (client, kernel): (&RecordingClient, &Kernel),
     run: Option<&RunId>,
@@ -82,8 +82,8 @@ pub async fn sweep(
     }
     if !done.failures.is_empty() {
         let refused = refused.iter();
-        let told = refused.map(|(id, fault)| format!("sandbox {id}: {fault}"));
-        done.failures.extend(told);
+        let failures = refused.map(|(id, fault)| format!("sandbox {id}: {fault}"));
+        done.failures.extend(failures);
         return Ok(done);
     }
     let of_refused = |sandbox: &SandboxId| refused.iter().any(|(id, _)| id == sandbox);
@@ -264,7 +264,7 @@ async fn sweep_cgroups(kernel: &Kernel, run: Option<&RunId>, done: &mut Sweep) {
 }
 
 /// Stops a container without a grace period, which a runtime would else choose for it: the removal
-/// of a sandbox has none to give. Where that fails, the removal of the sandbox tells.
+/// of a sandbox has none to give. Where that fails, the removal of the sandbox fails, too.
 async fn kill(client: &RecordingClient, container: &str) {
     let stop = Request::StopContainer {
         container: ContainerId::from(container),
@@ -279,7 +279,7 @@ async fn remove(client: &RecordingClient, id: &SandboxId, until: Instant) -> Res
     let mut pace = tokio::time::interval(limits::SWEEP_PACE);
     loop {
         pace.tick().await;
-        // A failed stop is told by the removal, which tries the same.
+        // The removal tries the same as a failed stop, and fails then, too.
         let _ = client.call(None, Request::StopSandbox(id.clone())).await;
         match client.call(None, Request::RemoveSandbox(id.clone())).await {
             Ok(_) => return Ok(()),
@@ -337,7 +337,7 @@ async fn sweep_images(
     Ok(())
 }
 
-/// The tag of the image that a run serves, which tells whose it is.
+/// The tag of the image that a run serves, by which its run is known.
 #[must_use]
 pub fn image_tag(run: &RunId) -> String {
     format!("{run}.{}", host::this_process())

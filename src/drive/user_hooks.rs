@@ -25,7 +25,7 @@ pub struct UserHooks {
         help_heading = "Execution"
     )]
     pub outside_cri: Option<String>,
-    /// A runtime handler whose low-level runtime dies when a container's environment tells it to,
+    /// A runtime handler whose low-level runtime dies when a container's environment asks for it,
     /// as ci/lib/faulty-runtime does
     #[arg(
         long,

@@ -214,7 +214,7 @@ impl Execution {
             losses.given_up = Some(format!("{lost}, for the {times}th time"));
             return;
         }
-        let patience = self.session.stretched(limits::RUNTIME_RETURN);
+        let patience = self.session.scaled(limits::RUNTIME_RETURN);
         let back = self.session.renew(patience).await;
         if let (Err(fault), false) = (back, self.session.stop().is_cancelled()) {
             losses.for_good = true;
@@ -268,7 +268,7 @@ impl Execution {
     async fn listen_for_late_events(&self) {
         let part = host::elapsed(self.began) / limits::QUIET_PART;
         let window = part.clamp(limits::SHORTEST_QUIET_WINDOW, limits::QUIET_WINDOW);
-        let window = self.session.stretched(window);
+        let window = self.session.scaled(window);
         if self.session.no_events().is_some() {
             return self.session.recorder().record(Body::CasesEnded);
         }

@@ -78,7 +78,7 @@ fn a_case_that_the_model_does_not_pass_is_shown_with_its_evidence() {
     fs::create_dir(&area).unwrap();
     let case = "id: ORD-99\ntitle: A container stops by itself.\nwhy: It does not.\nsources: [none]\n\
                 levels: {cache: must, hint: must}\nsteps:\n  - sandbox: {as: pod}\n  - create: {as: \
-                c, in: pod, workload: obey}\n  - start: {container: c}\nexpect:\n  - includes: {of: \
+                c, in: pod, workload: until-term}\n  - start: {container: c}\nexpect:\n  - includes: {of: \
                 c, in-order: [stopped]}\n";
     fs::write(area.join("stops.yaml"), case).unwrap();
     let cases = folder.path().display().to_string();

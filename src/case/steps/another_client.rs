@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use super::{Step, StepRules};
 use crate::case::validate::{Surroundings, Walk};
 
-/// Take steps as another client would, whose calls have a connection of their own. Lists and
-/// statuses are asked for as ever.
+/// Take steps as another client of the runtime, whose calls have a connection of their own. Relists
+/// use the run's own connection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "steps such as `{steps: […]}`")]
 pub struct AnotherClientStep {
-    /// What it does.
+    /// The steps.
     pub steps: Vec<Step>,
 }
 

@@ -9,14 +9,14 @@ use super::StepRules;
 use crate::case::duration;
 use crate::case::validate::{Surroundings, Walk};
 
-/// Wait until the runtime has ended a subscription. That it does is a requirement of the case.
+/// Wait until the runtime has ended a subscription. If it does not, the case fails.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a subscription such as `{of: b, within: 5s}`"
 )]
 pub struct AwaitEndStep {
-    /// Which subscription.
+    /// The subscription.
     pub of: String,
     /// The longest time that a conformant runtime may take.
     #[serde(with = "duration")]

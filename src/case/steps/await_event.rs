@@ -10,7 +10,8 @@ use crate::case::validate::{Surroundings, Walk};
 use crate::case::{duration, event};
 use crate::history::EventKind;
 
-/// Wait until an event has arrived. That it does is a requirement of the case.
+/// Wait until an event has arrived. If it does not, the case fails; but if it is STOPPED and the
+/// container still runs, the case is inconclusive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -19,11 +20,11 @@ use crate::history::EventKind;
 pub struct AwaitStep {
     /// The sandbox or container that the event is about.
     pub of: String,
-    /// Which event.
+    /// The event.
     #[serde(deserialize_with = "event::one")]
     #[schemars(with = "event::Word")]
     pub event: EventKind,
-    /// The longest time that a conformant runtime may take; the run's event time-out if absent.
+    /// The longest time that a conformant runtime may take; the event timeout of the run if absent.
     #[serde(
         default,
         with = "duration::option",

@@ -2,9 +2,16 @@
 
 use std::time::Duration;
 
-/// How a step's call may end. A step that allows failure may leave its name bound to nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CallExpectation {
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a call ends that the client waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    rename_all = "kebab-case",
+    expecting = "how a call ends: `success`, `failure` or `either`"
+)]
+pub enum CallOutcome {
     /// It must succeed.
     #[default]
     Success,
@@ -12,24 +19,26 @@ pub enum CallExpectation {
     Failure,
     /// It may succeed or fail.
     Either,
+}
+
+/// How a step's call may end. A step that allows failure may leave its name bound to nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallExpectation {
+    /// The client waits for its end.
+    Ends(CallOutcome),
     /// The client gives up on it after this time; it may have succeeded or failed by then.
     AbandonedAfter(Duration),
 }
 
 impl CallExpectation {
-    /// What the keys of a step say.
-    pub(super) fn from_keys(fails: bool, races: bool, deadline: Option<Duration>) -> Self {
-        match deadline {
-            Some(deadline) => Self::AbandonedAfter(deadline),
-            None if races => Self::Either,
-            None if fails => Self::Failure,
-            None => Self::Success,
-        }
+    /// The meaning of the keys `expect` and `abandon-after` of a step.
+    pub(super) fn from_keys(expect: CallOutcome, abandon_after: Option<Duration>) -> Self {
+        abandon_after.map_or(Self::Ends(expect), Self::AbandonedAfter)
     }
 
     /// Whether the call must succeed.
     #[must_use]
     pub fn is_success(self) -> bool {
-        self == Self::Success
+        self == Self::Ends(CallOutcome::Success)
     }
 }

@@ -1,4 +1,4 @@
-//! `prompt`: each call of some steps returns within a time.
+//! `calls-return-within`: each call of some steps returns within a time.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use super::{Step, StepRules};
 use crate::case::duration;
 use crate::case::validate::{Surroundings, Walk};
 
-/// Do some steps, each call of which must return soon. That it does is a requirement of the case.
+/// Take steps each call of which must return within a time. If one does not, the case fails.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
-    expecting = "a bound and steps such as `{within: 5s, steps: […]}`"
+    expecting = "a bound and steps such as `{time: 5s, steps: […]}`"
 )]
 pub struct CallsReturnWithinStep {
     /// The longest time that a call of a conformant runtime may take.
     #[serde(with = "duration")]
     #[schemars(with = "duration::Text")]
-    pub within: Duration,
-    /// What to do.
+    pub time: Duration,
+    /// The steps.
     pub steps: Vec<Step>,
 }
 
@@ -30,7 +30,7 @@ impl StepRules for CallsReturnWithinStep {
     }
 
     fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
-        walk.span("within", Some(self.within));
+        walk.span("time", Some(self.time));
         walk.steps(&self.steps, around);
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CallExpectation, StepRules};
+use super::{CallExpectation, CallOutcome, StepRules};
 use crate::case::validate::{Surroundings, Walk};
 use crate::case::{Need, StopSignal, WorkloadSpec, duration, limits};
 use crate::history::Flaw;
@@ -16,80 +16,78 @@ use crate::history::Flaw;
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
-    expecting = "a container such as `{as: c, in: pod, workload: obey}`"
+    expecting = "a container such as `{as: c, in: pod, workload: until-term}`"
 )]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a key of its own in a case file"
 )]
 pub struct CreateStep {
-    /// The name for it.
+    /// The name by which later steps and checks refer to it.
     #[serde(rename = "as")]
     pub binding: String,
     /// The sandbox to create it in.
     #[serde(rename = "in")]
     pub sandbox: String,
-    /// What it shall do.
+    /// What it does.
     pub workload: WorkloadSpec,
-    /// The container that it is the next attempt of, and whose name in the pod it bears.
+    /// The container that it is the next attempt of; it has the same name in the pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt_of: Option<String>,
-    /// Whether it has a terminal.
+    /// It has a terminal.
     #[serde(default)]
     pub tty: bool,
-    /// Whether a file of the host is mounted into it: `/dev/null`, which cannot be written to.
+    /// A file of the host is mounted into it, read-only: `/dev/null`.
     #[serde(default)]
     pub mounted: bool,
     /// Memory limit in MiB, without swap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_mib: Option<u32>,
-    /// An OOM kill takes all of it, as a kubelet asks for where cgroups are of version 2.
+    /// An OOM kill ends all its processes, as a kubelet asks for on cgroup v2.
     #[serde(default)]
     pub oom_group: bool,
-    /// A runtime may refuse this already here. The case is then inconclusive.
+    /// A runtime may refuse the container already when it is created. The case is skipped then.
     #[serde(default)]
-    pub may_fail: bool,
-    /// Labels beside the kubelet's.
+    pub may_be_refused: bool,
+    /// Labels in addition to the kubelet's.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// Whether it goes without the labels that a kubelet gives.
+    /// It does not have the labels that a kubelet sets.
     #[serde(default)]
     pub unlabelled: bool,
     /// Annotations.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
-    /// One more annotation, so many KiB long.
+    /// The size in KiB of one more annotation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotation_kib: Option<u32>,
     /// The image; the suite's own if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageName>,
-    /// The container whose name and attempt it takes.
+    /// The container whose name and attempt it has, so that the two conflict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_as: Option<String>,
-    /// What is wrong with it.
+    /// Why it cannot be created, started, stopped or removed as usual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flaw: Option<Flaw>,
-    /// The signal that a stop of it sends first; the runtime's own choice if absent.
+    /// The signal that stops it; the runtime's default if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_signal: Option<StopSignal>,
     /// The container whose PID namespace it joins, as a kubelet's ephemeral containers do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid_target: Option<String>,
-    /// The call must fail. If it succeeds, the case is inconclusive.
+    /// How the call ends: `success`, `failure` or `either`, where something else may make it fail.
+    /// If a call succeeds that must fail, the case is skipped.
     #[serde(default)]
-    pub fails: bool,
-    /// Something else may make it fail: whatever the call returns is right.
-    #[serde(default)]
-    pub races: bool,
-    /// When we give up on the call. Whatever it has come to by then is right.
+    pub expect: CallOutcome,
+    /// When the client gives up on the call, which may have succeeded or failed by then.
     #[serde(
         default,
         with = "duration::option",
         skip_serializing_if = "Option::is_none"
     )]
     #[schemars(with = "Option<duration::Text>")]
-    pub deadline: Option<Duration>,
+    pub abandon_after: Option<Duration>,
 }
 
 /// An image that is not the suite's own.
@@ -104,7 +102,7 @@ impl CreateStep {
     /// How the call may end.
     #[must_use]
     pub fn expectation(&self) -> CallExpectation {
-        CallExpectation::from_keys(self.fails, self.races, self.deadline)
+        CallExpectation::from_keys(self.expect, self.abandon_after)
     }
 }
 
@@ -125,8 +123,7 @@ impl StepRules for CreateStep {
         if let Some(target) = &self.pid_target {
             walk.container("pid-target", target);
         }
-        walk.call_keys(self.fails, self.races || self.deadline.is_some());
-        walk.expectation(self.expectation());
+        walk.expectation(self.expect, self.abandon_after);
         walk.is_made(&self.binding, self.expectation());
         if let Some(mib) = self.memory_mib {
             walk.memory_limit(mib);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CallExpectation, StepRules};
+use super::{CallOutcome, StepRules};
 use crate::case::validate::{Surroundings, Walk};
 use crate::case::{Need, WorkloadSpec, duration};
 
@@ -16,29 +16,19 @@ use crate::case::{Need, WorkloadSpec, duration};
     expecting = "a command such as `{container: c, runs: {exit: {code: 1}}, timeout: 5s}`"
 )]
 pub struct ExecStep {
-    /// In which container.
+    /// The container.
     pub container: String,
-    /// What the command does. If it declares an exit code and the call tells another, the case is
+    /// The command, as a workload. If it ends with another exit code than it declares, the case is
     /// inconclusive.
     pub runs: WorkloadSpec,
-    /// How long it may run; whole seconds.
+    /// The timeout of the call, in whole seconds.
     #[serde(with = "duration")]
     #[schemars(with = "duration::Text")]
     pub timeout: Duration,
-    /// The call must fail, as it does when the time is over.
+    /// How the call ends: `success`, `failure` or `either`, where something else may make it fail.
+    /// If a call succeeds that must fail, the case is skipped.
     #[serde(default)]
-    pub fails: bool,
-    /// Something else may end the command: whatever the call returns is right.
-    #[serde(default)]
-    pub races: bool,
-}
-
-impl ExecStep {
-    /// How the call may end.
-    #[must_use]
-    pub fn expectation(&self) -> CallExpectation {
-        CallExpectation::from_keys(self.fails, self.races, None)
-    }
+    pub expect: CallOutcome,
 }
 
 impl StepRules for ExecStep {
@@ -51,6 +41,7 @@ impl StepRules for ExecStep {
                 .advise("the CRI counts it in seconds");
         }
         walk.span("timeout", Some(self.timeout));
+        walk.expectation(self.expect, None);
     }
 
     fn needs(&self) -> Vec<Need> {

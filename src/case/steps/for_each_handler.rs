@@ -1,4 +1,4 @@
-//! `each-handler`: take steps once for each runtime handler.
+//! `for-each-handler`: take steps once for each runtime handler.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,11 +7,12 @@ use super::{Step, StepRules};
 use crate::case::Need;
 use crate::case::validate::{Surroundings, Walk};
 
-/// Take steps once for each handler that the runtime offers; their sandboxes have it.
+/// Take steps once for each runtime handler that `Status` reports. Their sandboxes have that
+/// handler.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "steps such as `{steps: […]}`")]
 pub struct ForEachHandlerStep {
-    /// What to do with each handler.
+    /// The steps for each handler.
     pub steps: Vec<Step>,
 }
 

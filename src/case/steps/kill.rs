@@ -14,7 +14,7 @@ use crate::case::validate::{Surroundings, Walk};
     expecting = "a container such as `{container: c}`"
 )]
 pub struct KillStep {
-    /// Which container.
+    /// The container.
     pub container: String,
 }
 

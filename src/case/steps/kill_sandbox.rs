@@ -11,7 +11,7 @@ use crate::case::validate::{Surroundings, Walk};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a sandbox such as `{sandbox: pod}`")]
 pub struct KillSandboxStep {
-    /// Which sandbox.
+    /// The sandbox.
     pub sandbox: String,
 }
 

@@ -1,4 +1,4 @@
-//! `filters`: list containers and sandboxes by each filter that the CRI has.
+//! `list-with-filters`: list containers and sandboxes by each filter that the CRI has.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use crate::case::validate::{Surroundings, Walk};
 pub struct ListWithFiltersStep {
     /// The sandbox.
     pub sandbox: String,
-    /// By the calls that stream lists.
+    /// Use the calls that stream lists (KEP-5825).
     #[serde(default)]
     pub streamed: bool,
 }

@@ -10,38 +10,39 @@ use crate::case::validate::{Surroundings, Walk};
 use crate::case::{duration, event};
 use crate::history::EventKind;
 
-/// Take steps, and read the moment an event arrives. The step is over when both are; that the
-/// event comes, by its time-out after the steps, is a requirement of the case.
+/// Take steps, and ask the runtime the moment an event arrives. The step ends when both are done.
+/// If the event does not arrive within the event timeout after the steps, the case fails.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
+    rename_all = "kebab-case",
     expecting = "an event and what to read then, such as `{of: c, event: stopped, read: [containers]}`"
 )]
 pub struct OnEventStep {
-    /// The sandbox or container that the event is about, which exists already.
+    /// The sandbox or container that the event is about. It must exist already.
     pub of: String,
-    /// Which event.
+    /// The event.
     #[serde(deserialize_with = "event::one")]
     #[schemars(with = "event::Word")]
     pub event: EventKind,
-    /// What to ask then, one after the other.
+    /// The calls to make then, one after the other.
     pub read: Vec<Query>,
-    /// To ask the same again so much later.
+    /// How much later to make the same calls once more.
     #[serde(
         default,
         with = "duration::option",
         skip_serializing_if = "Option::is_none"
     )]
     #[schemars(with = "duration::Text")]
-    pub again: Option<Duration>,
-    /// What to do meanwhile.
+    pub read_again_after: Option<Duration>,
+    /// The steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
 }
 
 impl StepRules for OnEventStep {
     fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
-        walk.span("again", self.again);
+        walk.span("read-again-after", self.read_again_after);
         walk.queries(&self.of, &self.read);
         if !self.steps.is_empty() {
             walk.steps(&self.steps, around);

@@ -7,7 +7,7 @@ use super::StepRules;
 use crate::case::Need;
 use crate::case::validate::{Surroundings, Walk};
 
-/// Run the user's command that makes a container outside the CRI, to its end.
+/// Run the user's command that runs a container outside the CRI, until the command ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "nothing, as in `outside-cri: {}`")]
 pub struct OutsideCriStep {}

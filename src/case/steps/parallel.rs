@@ -19,7 +19,7 @@ pub struct ParallelStep {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "steps such as `{steps: […]}`")]
 pub struct Branch {
-    /// What to do.
+    /// The steps.
     pub steps: Vec<Step>,
 }
 

@@ -1,4 +1,4 @@
-//! `meanwhile`: take steps, and ask the runtime repeatedly until they are over.
+//! `poll-during`: take steps, and ask the runtime repeatedly until they are over.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 use super::{Query, Step, StepRules};
 use crate::case::validate::{Surroundings, Walk};
 
-/// Take steps, and read all the while, and once more when they are over.
+/// Take steps, and make calls repeatedly until the steps are over, and once more then.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "what to read during which steps, such as `{of: pod, read: [sandbox-status], steps: […]}`"
 )]
 pub struct PollDuringStep {
-    /// The sandbox or container to ask about, which exists already.
+    /// The sandbox or container that the calls are about. It must exist already.
     pub of: String,
-    /// What to ask, one after the other.
+    /// The calls to make, one after the other.
     pub read: Vec<Query>,
-    /// What to do meanwhile.
+    /// The steps.
     pub steps: Vec<Step>,
 }
 

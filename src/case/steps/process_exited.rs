@@ -1,4 +1,4 @@
-//! `gone`: a container's process has exited, as the host shows.
+//! `process-exited`: a container's process has exited, as the host shows.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use super::StepRules;
 use crate::case::validate::{Surroundings, Walk};
 use crate::case::{Need, duration};
 
-/// Look on the host whether a container's process is gone, which is a requirement of the case.
+/// Wait until the host shows no process of a container. If one lives on, the case fails.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a container such as `{container: c}`"
 )]
 pub struct ProcessExitedStep {
-    /// Which container.
+    /// The container.
     pub container: String,
-    /// How long a conformant runtime may take until it is; no time at all if absent.
+    /// The longest time that a conformant runtime may take; none if absent.
     #[serde(
         default,
         with = "duration::option",

@@ -1,9 +1,9 @@
-//! What `on-event` and `meanwhile` ask the runtime.
+//! What `on-event` and `poll-during` ask the runtime.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Something to ask about a sandbox or container.
+/// A call about a sandbox or container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",

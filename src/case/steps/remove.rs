@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CallExpectation, StepRules};
+use super::{CallExpectation, CallOutcome, StepRules};
 use crate::case::duration;
 use crate::case::validate::{Surroundings, Walk};
 
@@ -17,17 +17,18 @@ use crate::case::validate::{Surroundings, Walk};
     expecting = "a container such as `{container: c}`"
 )]
 pub struct RemoveStep {
-    /// Which container.
+    /// The container.
     pub container: String,
-    /// By the beginning of its id, as people do, and not by the whole. If the runtime refuses that,
-    /// the case is inconclusive.
+    /// Call it by a prefix of its id, as people do. If the runtime refuses that, the case is
+    /// inconclusive.
     #[serde(default)]
     pub by_prefix: bool,
-    /// Something else may make it fail: whatever the call returns is right.
+    /// How the call ends: `success`, `failure` or `either`, where something else may make it fail.
+    /// If a call succeeds that must fail, the case is skipped.
     #[serde(default)]
-    pub races: bool,
-    /// How long after the first call the container must be removed, which is a requirement of the
-    /// case. A runtime may refuse it until then: the call is made again.
+    pub expect: CallOutcome,
+    /// The longest time until the container is removed. A runtime may refuse until then: the call
+    /// is repeated. If it still refuses after that time, the case fails.
     #[serde(
         default,
         with = "duration::option",
@@ -41,15 +42,15 @@ impl RemoveStep {
     /// How the call may end.
     #[must_use]
     pub fn expectation(&self) -> CallExpectation {
-        CallExpectation::from_keys(false, self.races, None)
+        CallExpectation::from_keys(self.expect, None)
     }
 }
 
 impl StepRules for RemoveStep {
     fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
         walk.container("container", &self.container);
-        walk.expectation(self.expectation());
-        if self.within.is_some() && (self.races || self.by_prefix) {
+        walk.expectation(self.expect, None);
+        if self.within.is_some() && (self.expect != CallOutcome::Success || self.by_prefix) {
             walk.object_to("within", "whatever this call returns is right")
                 .advise("leave out either `within` or the rest");
         }

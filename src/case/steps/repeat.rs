@@ -7,25 +7,25 @@ use super::{Step, StepRules};
 use crate::case::limits;
 use crate::case::validate::{Surroundings, Walk};
 
-/// Do some steps several times. Names bound inside are bound anew each time; no later step can use
-/// them, and in an expectation they stand for those of all rounds.
+/// Take steps several times. Names bound inside are bound again in each round. Later steps cannot
+/// use them; in a check they stand for the containers of all rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a mapping with `times` or `items`, and `steps`"
 )]
 pub struct RepeatStep {
-    /// How often. Either this or `items`.
+    /// The number of rounds. Either this or `items`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
-    /// Once for each of these; `item` stands for it where a step takes a number, the innermost one
-    /// where there are several.
+    /// One round for each of these numbers; where a step takes a number, `item` stands for that
+    /// of the innermost `repeat` with items.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<u8>,
-    /// How many rounds may be under way at once.
+    /// How many rounds may run concurrently.
     #[serde(default = "one")]
     pub workers: u32,
-    /// What to do in each round.
+    /// The steps of a round.
     pub steps: Vec<Step>,
 }
 

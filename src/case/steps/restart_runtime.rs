@@ -7,8 +7,8 @@ use super::StepRules;
 use crate::case::Need;
 use crate::case::validate::{Surroundings, Walk};
 
-/// Stop the runtime and start it again, by the user's commands. The event stream is given up
-/// before, and a new one is proven live after.
+/// Stop the runtime and start it again, by the user's commands. The event stream is closed before,
+/// and a new one is opened and proven live after.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use super::{Step, StepRules};
 use crate::case::validate::{Surroundings, Walk};
 
-/// Give up the event stream and open a new one.
+/// Close the event stream and open a new one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "nothing, as in `resubscribe: {}`")]
 pub struct ResubscribeStep {
-    /// What is done between the two, while the run does not listen.
+    /// Steps between the two, while the run does not listen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub meanwhile: Vec<Step>,
 }

@@ -13,7 +13,7 @@ use crate::case::validate::{Surroundings, Walk};
     expecting = "a subscription such as `{subscription: b}`"
 )]
 pub struct ResumeStep {
-    /// Which one.
+    /// The subscription.
     pub subscription: String,
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CallExpectation, StepRules};
+use super::{CallExpectation, CallOutcome, StepRules};
 use crate::case::validate::{Surroundings, Walk};
 use crate::case::{CallEdge, Need, duration};
 
@@ -22,60 +22,58 @@ use crate::case::{CallEdge, Need, duration};
     reason = "each is a key of its own in a case file"
 )]
 pub struct SandboxStep {
-    /// The name for it.
+    /// The name by which later steps and checks refer to it.
     #[serde(rename = "as")]
     pub binding: String,
-    /// Labels beside the kubelet's.
+    /// Labels in addition to the kubelet's.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// Annotations.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
-    /// The sandbox whose pod it is made for, anew: the next attempt of the same pod.
+    /// The sandbox that it is the next attempt of, in the same pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub again: Option<String>,
+    pub attempt_of: Option<String>,
     /// The pod has no UID.
     #[serde(default)]
     pub without_uid: bool,
-    /// The runtime handler; the run's if absent.
+    /// The runtime handler; that of the run if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime_handler: Option<String>,
-    /// The runtime handler is the one whose low-level runtime dies on demand.
+    /// Its runtime handler is the user's, whose low-level runtime dies on demand.
     #[serde(default)]
     pub faulty: bool,
     /// Kernel parameters to set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sysctls: BTreeMap<String, String>,
-    /// It has a network of its own, and not the host's.
+    /// It has its own network, and not the host's.
     #[serde(default)]
     pub own_network: bool,
     /// Its containers share a PID namespace.
     #[serde(default)]
     pub shared_pid: bool,
-    /// Memory limit in MiB, without swap, of the pod's own cgroup, for all that is in it.
+    /// Memory limit in MiB, without swap, of the cgroup of the whole pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_mib: Option<u32>,
-    /// The call must fail. If it succeeds, the case is inconclusive.
+    /// How the call ends: `success`, `failure` or `either`, where something else may make it fail.
+    /// If a call succeeds that must fail, the case is skipped.
     #[serde(default)]
-    pub fails: bool,
-    /// Something else may make it fail: whatever the call returns is right.
-    #[serde(default)]
-    pub races: bool,
-    /// When we give up on the call. Whatever it has come to by then is right.
+    pub expect: CallOutcome,
+    /// When the client gives up on the call, which may have succeeded or failed by then.
     #[serde(
         default,
         with = "duration::option",
         skip_serializing_if = "Option::is_none"
     )]
     #[schemars(with = "Option<duration::Text>")]
-    pub deadline: Option<Duration>,
+    pub abandon_after: Option<Duration>,
 }
 
 impl SandboxStep {
     /// How the call may end.
     #[must_use]
     pub fn expectation(&self) -> CallExpectation {
-        CallExpectation::from_keys(self.fails, self.races, self.deadline)
+        CallExpectation::from_keys(self.expect, self.abandon_after)
     }
 }
 
@@ -83,8 +81,8 @@ impl StepRules for SandboxStep {
     fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
         walk.bind_sandbox(&self.binding, self.memory_mib);
         walk.called(&self.binding, &[CallEdge::SandboxReturned]);
-        if let Some(earlier) = &self.again {
-            walk.sandbox("again", earlier);
+        if let Some(earlier) = &self.attempt_of {
+            walk.sandbox("attempt-of", earlier);
             if self.without_uid {
                 walk.object_to("without-uid", "the pod is that of the other sandbox");
             }
@@ -95,8 +93,7 @@ impl StepRules for SandboxStep {
         if let Some(mib) = self.memory_mib {
             walk.memory_limit(mib);
         }
-        walk.call_keys(self.fails, self.races || self.deadline.is_some());
-        walk.expectation(self.expectation());
+        walk.expectation(self.expect, self.abandon_after);
         walk.is_made(&self.binding, self.expectation());
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CallExpectation, StepRules};
+use super::{CallExpectation, CallOutcome, StepRules};
 use crate::case::validate::{Surroundings, Walk};
 use crate::case::{CallEdge, duration};
 
@@ -17,33 +17,31 @@ use crate::case::{CallEdge, duration};
     expecting = "a container such as `{container: c}`"
 )]
 pub struct StartStep {
-    /// Which container.
+    /// The container.
     pub container: String,
-    /// By the beginning of its id, as people do, and not by the whole. If the runtime refuses that,
-    /// the case is inconclusive.
+    /// Call it by a prefix of its id, as people do. If the runtime refuses that, the case is
+    /// inconclusive.
     #[serde(default)]
     pub by_prefix: bool,
-    /// The call must fail. If it succeeds, the case is inconclusive.
+    /// How the call ends: `success`, `failure` or `either`, where something else may make it fail.
+    /// If a call succeeds that must fail, the case is skipped.
     #[serde(default)]
-    pub fails: bool,
-    /// Something else may make it fail: whatever the call returns is right.
-    #[serde(default)]
-    pub races: bool,
-    /// When we give up on the call. Whatever it has come to by then is right.
+    pub expect: CallOutcome,
+    /// When the client gives up on the call, which may have succeeded or failed by then.
     #[serde(
         default,
         with = "duration::option",
         skip_serializing_if = "Option::is_none"
     )]
     #[schemars(with = "Option<duration::Text>")]
-    pub deadline: Option<Duration>,
+    pub abandon_after: Option<Duration>,
 }
 
 impl StartStep {
     /// How the call may end.
     #[must_use]
     pub fn expectation(&self) -> CallExpectation {
-        CallExpectation::from_keys(self.fails, self.races, self.deadline)
+        CallExpectation::from_keys(self.expect, self.abandon_after)
     }
 }
 
@@ -51,7 +49,6 @@ impl StepRules for StartStep {
     fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, _: Surroundings) {
         walk.container("container", &self.container);
         walk.called(&self.container, &[CallEdge::StartReturned]);
-        walk.call_keys(self.fails, self.races || self.deadline.is_some());
-        walk.expectation(self.expectation());
+        walk.expectation(self.expect, self.abandon_after);
     }
 }

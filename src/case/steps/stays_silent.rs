@@ -1,4 +1,4 @@
-//! `quiet`: for a time, no event arrives and no stream ends.
+//! `stays-silent`: for a time, no event arrives and no stream ends.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use super::{Step, StepRules};
 use crate::case::duration;
 use crate::case::validate::{Surroundings, Walk};
 
-/// Do nothing for a time, in which nothing may come on any stream, and none may end.
+/// Wait for a time in which no event may arrive on any stream, and no stream may end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a time such as `{for: 5s}`")]
 pub struct StaysSilentStep {
-    /// How long, from the end of the steps.
+    /// The time, from the end of the steps.
     #[serde(rename = "for", with = "duration")]
     #[schemars(with = "duration::Text")]
     pub time: Duration,
-    /// What is done before, and makes no event either.
+    /// Steps that come first, and cause no event.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
 }

@@ -9,7 +9,7 @@ use super::{Step, StepRules};
 use crate::case::validate::{Surroundings, Walk};
 use crate::case::{Need, duration, limits};
 
-/// Take steps while the host's wall clock is wrong. It is put right when they are over.
+/// Take steps while the host's wall clock is wrong. It is set right when they are over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -32,12 +32,12 @@ pub struct StepClockStep {
     )]
     #[schemars(with = "Option<duration::Text>")]
     pub forward: Option<Duration>,
-    /// What is done meanwhile.
+    /// The steps.
     pub steps: Vec<Step>,
 }
 
 impl StepClockStep {
-    /// By how many nanoseconds the clock is set: less than 0 for back.
+    /// The change of the clock in nanoseconds; negative for back.
     #[must_use]
     pub fn by_ns(&self) -> i64 {
         let ns = |span: Option<Duration>| {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CallExpectation, StepRules};
+use super::{CallExpectation, CallOutcome, StepRules};
 use crate::case::validate::{Surroundings, Walk};
 use crate::case::{CallEdge, duration, limits};
 
@@ -17,34 +17,35 @@ use crate::case::{CallEdge, duration, limits};
     expecting = "a container and a grace period such as `{container: c, grace: 2s}`"
 )]
 pub struct StopStep {
-    /// Which container.
+    /// The container.
     pub container: String,
-    /// By the beginning of its id, as people do, and not by the whole. If the runtime refuses that,
-    /// the case is inconclusive.
+    /// Call it by a prefix of its id, as people do. If the runtime refuses that, the case is
+    /// inconclusive.
     #[serde(default)]
     pub by_prefix: bool,
     /// Time between the stop signal and the kill; whole seconds.
     #[serde(with = "duration")]
     #[schemars(with = "duration::Text")]
     pub grace: Duration,
-    /// Something else may make it fail: whatever the call returns is right.
+    /// How the call ends: `success`, `failure` or `either`, where something else may make it fail.
+    /// If a call succeeds that must fail, the case is skipped.
     #[serde(default)]
-    pub races: bool,
-    /// When we give up on the call. Whatever it has come to by then is right.
+    pub expect: CallOutcome,
+    /// When the client gives up on the call, which may have succeeded or failed by then.
     #[serde(
         default,
         with = "duration::option",
         skip_serializing_if = "Option::is_none"
     )]
     #[schemars(with = "Option<duration::Text>")]
-    pub deadline: Option<Duration>,
+    pub abandon_after: Option<Duration>,
 }
 
 impl StopStep {
     /// How the call may end.
     #[must_use]
     pub fn expectation(&self) -> CallExpectation {
-        CallExpectation::from_keys(false, self.races, self.deadline)
+        CallExpectation::from_keys(self.expect, self.abandon_after)
     }
 }
 
@@ -59,6 +60,6 @@ impl StepRules for StopStep {
             walk.object_to("grace", message)
                 .advise("the CRI counts it in seconds");
         }
-        walk.expectation(self.expectation());
+        walk.expectation(self.expect, self.abandon_after);
     }
 }

@@ -9,8 +9,8 @@ use super::StepRules;
 use crate::case::duration;
 use crate::case::validate::{Surroundings, Walk};
 
-/// Subscribe beside the stream that all cases read. What has not been given up when the steps are
-/// over is given up then.
+/// Open a subscription in addition to the stream that all cases read. Unless an earlier step closes
+/// it, it is closed when the steps are over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -18,7 +18,7 @@ use crate::case::validate::{Surroundings, Walk};
     expecting = "a subscription such as `{as: b}`"
 )]
 pub struct SubscribeStep {
-    /// The name for it.
+    /// The name by which later steps and checks refer to it.
     #[serde(rename = "as")]
     pub binding: String,
     /// The connection that it uses.
@@ -35,7 +35,8 @@ pub struct SubscribeStep {
     )]
     #[schemars(with = "duration::Text")]
     pub deadline: Option<Duration>,
-    /// How soon it must be effective, when no event proves it. If absent, one does.
+    /// The time after which it counts as live without an event that proves it. If absent, the step
+    /// waits for such an event.
     #[serde(
         default,
         with = "duration::option",
@@ -46,7 +47,7 @@ pub struct SubscribeStep {
     /// Its request has fields that the CRI does not define.
     #[serde(default)]
     pub unknown_fields: bool,
-    /// The host by which it calls the runtime, as gRPC's header `:authority` tells it.
+    /// The value of the HTTP/2 header `:authority`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authority: Option<String>,
 }
@@ -58,10 +59,10 @@ pub struct SubscribeStep {
     expecting = "a connection: `own` or `calls`"
 )]
 pub enum ConnectionSpec {
-    /// One of its own.
+    /// A new one.
     #[default]
     Own,
-    /// That of the calls, which it shares with other such subscriptions.
+    /// The connection of the calls, which it shares with other such subscriptions.
     Calls,
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::StepRules;
 use crate::case::validate::{Surroundings, Walk};
 
-/// Give a subscription up.
+/// Close a subscription.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -14,9 +14,9 @@ use crate::case::validate::{Surroundings, Walk};
     expecting = "a subscription such as `{subscription: b}`"
 )]
 pub struct UnsubscribeStep {
-    /// Which one.
+    /// The subscription.
     pub subscription: String,
-    /// Without cancelling it: its connection is closed, as when the subscriber is killed.
+    /// Close its connection without cancelling the call, as when the subscriber is killed.
     #[serde(default)]
     pub hang_up: bool,
 }

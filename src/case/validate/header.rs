@@ -3,7 +3,7 @@
 use super::findings::Findings;
 use crate::case::diagnose::did_you_mean;
 use crate::case::file::{CaseFile, Place};
-use crate::case::requirement;
+use crate::case::{Need, requirement};
 
 /// The catalogue's areas: what ids begin with, and the folder for it.
 const AREAS: &[(&str, &str)] = &[
@@ -28,6 +28,9 @@ const AREAS: &[(&str, &str)] = &[
     ("SCL", "scale"),
     ("LEK", "leak"),
 ];
+
+/// The needs that a case states; all others follow from its steps and from what it provokes.
+const STATED: [Need; 3] = [Need::Broadcast, Need::NoEvents, Need::Timestamp];
 
 pub(super) fn check(file: &CaseFile, place: Place<'_>, found: &mut Findings) {
     check_id(&file.id, place, found);
@@ -105,6 +108,13 @@ fn check_labels(file: &CaseFile, found: &mut Findings) {
     for (index, id) in file.requirements.iter().enumerate() {
         if !requirement::is_id(id) {
             found.object_to_element("requirements", index, "this is no id such as `R9`");
+        }
+    }
+    for (index, need) in file.needs.iter().enumerate() {
+        if !STATED.contains(need) {
+            found
+                .object_to_element("needs", index, "this need follows from the steps")
+                .advise("leave it out");
         }
     }
     for (index, tag) in file.tags.iter().enumerate() {

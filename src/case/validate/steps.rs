@@ -9,7 +9,9 @@ use super::names::{Kind, Names, Wanted};
 use super::workload;
 use crate::case::file::CaseFile;
 use crate::case::steps::Step;
-use crate::case::{CallEdge, CallExpectation, CreateStep, Need, Query, WorkloadSpec, limits};
+use crate::case::{
+    CallEdge, CallExpectation, CallOutcome, CreateStep, Need, Query, WorkloadSpec, limits,
+};
 
 /// Checks the steps; returns what the names in them stand for.
 pub(super) fn check<'a>(file: &'a CaseFile, found: &mut Findings) -> Names<'a> {
@@ -39,7 +41,7 @@ pub(in crate::case) struct Walk<'a, 'f> {
     taken: u64,
 }
 
-/// What surrounds a step.
+/// The surroundings of a step.
 #[derive(Clone, Copy)]
 pub(in crate::case) struct Surroundings {
     /// How often it is taken.
@@ -161,24 +163,18 @@ impl<'a> Walk<'a, '_> {
         workload::check_span(key, span, self.found);
     }
 
-    /// Objects to keys that contradict one another on how a call may end.
-    pub(in crate::case) fn call_keys(&mut self, fails: bool, may_fail: bool) {
-        if fails && may_fail {
+    /// Objects to what the keys `expect` and `abandon-after` say of how a call may end.
+    pub(in crate::case) fn expectation(&mut self, expect: CallOutcome, abandon: Option<Duration>) {
+        if abandon.is_some() && expect != CallOutcome::Success {
             self.found
-                .object_to("fails", "this call may succeed, too")
-                .advise("leave out either `fails` or the rest");
+                .object_to("expect", "nobody waits for the end of this call")
+                .advise("leave out either `expect` or `abandon-after`");
         }
-    }
-
-    /// Objects to how a call may end.
-    pub(in crate::case) fn expectation(&mut self, expectation: CallExpectation) {
-        if let CallExpectation::AbandonedAfter(time) = expectation {
-            if time.is_zero() {
-                self.found
-                    .object_to("deadline", "no call comes to anything within no time");
-            }
-            self.span("deadline", Some(time));
+        if abandon.is_some_and(|time| time.is_zero()) {
+            self.found
+                .object_to("abandon-after", "no call comes to anything within no time");
         }
+        self.span("abandon-after", abandon);
     }
 
     /// Objects to a limit of memory that is out of bounds.
@@ -186,7 +182,7 @@ impl<'a> Walk<'a, '_> {
         workload::check_limit(mib, self.found);
     }
 
-    /// Checks what a container with a limit of memory does, if it has one.
+    /// Checks the workload of a container; `limit` is its limit of memory, if it has one.
     pub(in crate::case) fn workload(
         &mut self,
         workload: &WorkloadSpec,
@@ -198,7 +194,7 @@ impl<'a> Walk<'a, '_> {
         self.found.leave();
     }
 
-    /// Checks what a command in a container does, which is not the container's init.
+    /// Checks the workload of a command, which is not the init of its container.
     pub(in crate::case) fn command(
         &mut self,
         key: &'static str,

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::findings::Findings;
-use crate::case::{ChildEatSpec, Delay, DieSpec, ExitSpec, Number, WorkloadSpec, limits};
+use crate::case::{AllocateInChildSpec, Delay, DieSpec, ExitSpec, Number, WorkloadSpec, limits};
 
-/// Checks what a command in a container of this limit does, which is not its init.
+/// Checks the workload of a command, which is not the init of its container.
 pub(super) fn check_command(
     workload: &WorkloadSpec,
     limit: Option<u32>,
@@ -21,7 +21,7 @@ pub(super) fn check_command(
     }
 }
 
-/// Checks what a container does whose memory has this limit, if it has one.
+/// Checks the workload of a container; `limit` is its limit of memory, if it has one.
 pub(super) fn check(
     workload: &WorkloadSpec,
     limit: Option<u32>,
@@ -30,7 +30,7 @@ pub(super) fn check(
 ) {
     match workload {
         WorkloadSpec::Exit(exit) => check_exit("exit", exit, has_item, found),
-        WorkloadSpec::Leave(exit) => check_exit("leave", exit, has_item, found),
+        WorkloadSpec::OrphanChild(exit) => check_exit("orphan-child", exit, has_item, found),
         WorkloadSpec::ExitAt(exit) => {
             found.enter("exit-at");
             check_item("code", exit.code == Number::Item, has_item, found);
@@ -38,34 +38,34 @@ pub(super) fn check(
             found.leave();
         }
         WorkloadSpec::Die(die) => check_die("die", die, has_item, found),
-        WorkloadSpec::Dump(die) => check_die("dump", die, has_item, found),
-        WorkloadSpec::Heed(heed) => {
-            found.enter("heed");
+        WorkloadSpec::DumpCore(die) => check_die("dump-core", die, has_item, found),
+        WorkloadSpec::UntilSignal(heed) => {
+            found.enter("until-signal");
             check_item("code", heed.code == Number::Item, has_item, found);
             found.leave();
         }
-        WorkloadSpec::Eat(eat) => {
-            found.enter("eat");
-            check_appetite(eat.mib, limit, found);
+        WorkloadSpec::Allocate(eat) => {
+            found.enter("allocate");
+            check_amount(eat.mib, limit, found);
             check_span("after", Some(eat.after), found);
             found.leave();
         }
-        WorkloadSpec::EatOnTerm(eat) => {
-            found.enter("eat-on-term");
-            check_appetite(eat.mib, limit, found);
+        WorkloadSpec::AllocateOnTerm(eat) => {
+            found.enter("allocate-on-term");
+            check_amount(eat.mib, limit, found);
             found.leave();
         }
-        WorkloadSpec::ChildEat(eat) => check_child_eat(eat, limit, has_item, found),
+        WorkloadSpec::AllocateInChild(eat) => check_allocate_in_child(eat, limit, has_item, found),
         WorkloadSpec::Zombies(count) => {
             let most = limits::ZOMBIES;
             if !(1..=most).contains(count) {
                 found.object_to("zombies", format!("there are from 1 to {most} zombies"));
             }
         }
-        WorkloadSpec::Obey
-        | WorkloadSpec::Ignore
-        | WorkloadSpec::Missing
-        | WorkloadSpec::NoProgram => {}
+        WorkloadSpec::UntilTerm
+        | WorkloadSpec::IgnoreTerm
+        | WorkloadSpec::MissingProgram
+        | WorkloadSpec::NotExecutable => {}
     }
 }
 
@@ -74,17 +74,17 @@ pub(super) fn declares_exit(workload: &WorkloadSpec) -> bool {
     match workload {
         WorkloadSpec::Exit(_)
         | WorkloadSpec::ExitAt(_)
-        | WorkloadSpec::Leave(_)
+        | WorkloadSpec::OrphanChild(_)
         | WorkloadSpec::Die(_)
-        | WorkloadSpec::Dump(_)
-        | WorkloadSpec::ChildEat(_) => true,
-        WorkloadSpec::Obey
-        | WorkloadSpec::Ignore
-        | WorkloadSpec::Heed(_)
-        | WorkloadSpec::Eat(_)
-        | WorkloadSpec::EatOnTerm(_)
-        | WorkloadSpec::Missing
-        | WorkloadSpec::NoProgram
+        | WorkloadSpec::DumpCore(_)
+        | WorkloadSpec::AllocateInChild(_) => true,
+        WorkloadSpec::UntilTerm
+        | WorkloadSpec::IgnoreTerm
+        | WorkloadSpec::UntilSignal(_)
+        | WorkloadSpec::Allocate(_)
+        | WorkloadSpec::AllocateOnTerm(_)
+        | WorkloadSpec::MissingProgram
+        | WorkloadSpec::NotExecutable
         | WorkloadSpec::Zombies(_) => false,
     }
 }
@@ -129,16 +129,21 @@ fn check_die(key: &'static str, die: &DieSpec, has_item: bool, found: &mut Findi
     found.leave();
 }
 
-fn check_child_eat(eat: &ChildEatSpec, limit: Option<u32>, has_item: bool, found: &mut Findings) {
-    found.enter("child-eat");
-    check_appetite(eat.mib, limit, found);
+fn check_allocate_in_child(
+    eat: &AllocateInChildSpec,
+    limit: Option<u32>,
+    has_item: bool,
+    found: &mut Findings,
+) {
+    found.enter("allocate-in-child");
+    check_amount(eat.mib, limit, found);
     check_item("code", eat.code == Number::Item, has_item, found);
     check_span("after", Some(eat.after), found);
     check_span("then", Some(eat.then), found);
     found.leave();
 }
 
-fn check_appetite(mib: u32, limit: Option<u32>, found: &mut Findings) {
+fn check_amount(mib: u32, limit: Option<u32>, found: &mut Findings) {
     let most = limits::MEMORY_MIB;
     if mib > most {
         let message = format!("no container may use more than {most} MiB");

@@ -37,7 +37,7 @@ async fn find_audience(session: &Session) -> Result<Audience, StreamError> {
     let mut found = None;
     for _ in 0..limits::AUDIENCE_MARKERS {
         heard.markers.push(session.send_marker().await?);
-        let wait = session.stretched(limits::MARKER_WAIT);
+        let wait = session.scaled(limits::MARKER_WAIT);
         found = who_hears(session, &mut reader, &mut heard, wait).await?;
         if found.is_some() {
             break;
@@ -45,7 +45,7 @@ async fn find_audience(session: &Session) -> Result<Audience, StreamError> {
     }
     if found.is_none() {
         // As long as a case waits for an event that is late.
-        let wait = session.stretched(limits::EVENT_WAIT);
+        let wait = session.scaled(limits::EVENT_WAIT);
         let left = wait.saturating_sub(host::elapsed(began));
         found = who_hears(session, &mut reader, &mut heard, left).await?;
     }

@@ -41,7 +41,7 @@ async fn sees_process_of_container(session: &Session) -> Result<bool, String> {
         container: container.clone(),
         grace: Duration::ZERO,
     };
-    // What is left is swept at the run's end.
+    // Leftovers are swept at the end of the run.
     let _ = session.call(None, stop).await;
     let _ = session
         .call(None, Request::RemoveContainer(container))

@@ -20,7 +20,7 @@ fn lack_of(pattern: io::Result<String>) -> Option<String> {
     Some(format!(
         "the host's core dumps must go to a program, so that a dying process waits for it, and \
          /proc/sys/kernel/core_pattern {found}; a crash handler such as systemd-coredump sets it \
-         to a pipe, as core(5) tells"
+         to a pipe, as core(5) describes"
     ))
 }
 

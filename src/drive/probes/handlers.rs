@@ -9,7 +9,7 @@ pub(super) async fn probe_handlers(session: &Session) -> Result<(), Unavailable>
     let named = status.handlers.iter().filter(|name| !name.is_empty());
     if named.count() < 2 {
         return Err(Unavailable::because(
-            "the runtime's Status does not tell of several runtime handlers; configure another one \
+            "the runtime's Status does not report several runtime handlers; configure another one \
              to have its events tested, or test one by --runtime-handler",
         ));
     }

@@ -13,7 +13,7 @@ pub(super) async fn probe_network(session: &Session) -> Result<(), Unavailable> 
     let status = runtime_status(session).await;
     if !status.is_ok_and(|status| status.conditions.iter().any(is_ready)) {
         return Err(Unavailable::because(
-            "the runtime's Status does not tell NetworkReady: it has no CNI network; for a \
+            "the runtime's Status does not report NetworkReady: it has no CNI network; for a \
              private containerd, ci/containerd up has --cni bridge",
         ));
     }
@@ -35,7 +35,7 @@ pub(super) async fn probe_network(session: &Session) -> Result<(), Unavailable> 
     };
     let status = Request::SandboxStatus(sandbox.clone());
     let status = session.call(None, status).await;
-    // What is left is swept at the run's end.
+    // Leftovers are swept at the end of the run.
     let stop = Request::StopSandbox(sandbox.clone());
     let _ = session.call(None, stop).await;
     let _ = session.call(None, Request::RemoveSandbox(sandbox)).await;

@@ -31,7 +31,7 @@ async fn try_cgroup(session: &Session) -> Result<(), String> {
         Ok(Reply::Sandbox(sandbox)) => {
             let kernel = &session.options().kernel;
             let found = kernel.is_in_cgroup(&cgroup, sandbox.as_str());
-            // What is left is swept at the run's end.
+            // Leftovers are swept at the end of the run.
             let stop = Request::StopSandbox(sandbox.clone());
             let _ = session.call(None, stop).await;
             let _ = session.call(None, Request::RemoveSandbox(sandbox)).await;

@@ -97,7 +97,7 @@ async fn try_stop_signal(session: &Session, attempt: u32) -> Result<SignalTrial,
             };
         }
     }
-    // What is left is swept at the run's end.
+    // Leftovers are swept at the end of the run.
     let _ = session
         .call(None, Request::RemoveContainer(container))
         .await;

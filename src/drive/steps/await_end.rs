@@ -9,7 +9,7 @@ use crate::history::{CaseHistory, Took};
 impl Effect for AwaitEndStep {
     async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
         let id = ctx.subscription(&self.of)?;
-        let bound = ctx.session().stretched(self.within);
+        let bound = ctx.session().scaled(self.within);
         let has_ended = |history: &CaseHistory| {
             let mut observed = history.observed();
             observed.any(|observed| observed.id() == id && observed.ended().is_some())

@@ -24,7 +24,7 @@ pub(super) async fn await_event(
     ctx: &StepContext,
 ) -> Result<(), Abort> {
     let bound = step.within.unwrap_or(limits::EVENT_WAIT);
-    let bound = ctx.session().stretched(bound);
+    let bound = ctx.session().scaled(bound);
     let wanted = format!("{} of {} ({id})", step.event, step.of);
     let began = Instant::now();
     let view = &ctx.case.view;

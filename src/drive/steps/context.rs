@@ -1,4 +1,4 @@
-//! What a step has to work with: the case that is executed, and what surrounds the step in it.
+//! The context of a step: the case that is executed, and the names and settings in scope.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use super::abort::Abort;
 use super::scope::Scope;
 use super::{is_refusal, perform};
-use crate::case::{CallExpectation, Step};
+use crate::case::{CallExpectation, CallOutcome, Step};
 use crate::drive::active_case::ActiveCase;
 use crate::drive::recording_client::RecordingClient;
 use crate::drive::sabotage::Sabotage;
 use crate::drive::session::Session;
 use crate::history::{CallFault, ContainerId, Reply, Request, SandboxId, SubscriptionId};
 
-/// What a step has to work with. Steps that are taken concurrently have a copy each.
+/// The context of a step. Steps that are taken concurrently have a copy each.
 #[derive(Clone, Debug)]
 pub(in crate::drive) struct StepContext {
     pub(in crate::drive) case: Arc<ActiveCase>,
@@ -95,15 +95,17 @@ impl StepContext {
                 let run = Some(self.case.run);
                 self.client().call_within(run, request, Some(time)).await
             }
-            _ => self.send(request).await?,
+            CallExpectation::Ends(_) => self.send(request).await?,
         };
         match (answer, expected) {
-            (Ok(_), CallExpectation::Failure) => Err(Abort::NotApplicable(format!(
-                "{method} was meant to fail and succeeded"
-            ))),
+            (Ok(_), CallExpectation::Ends(CallOutcome::Failure)) => Err(Abort::NotApplicable(
+                format!("{method} was meant to fail and succeeded"),
+            )),
             (Ok(reply), _) => Ok(Some(reply)),
-            (Err(fault), CallExpectation::Success) => Err(Abort::failed(method, &fault)),
-            (Err(fault), CallExpectation::Failure) if !is_refusal(&fault) => {
+            (Err(fault), CallExpectation::Ends(CallOutcome::Success)) => {
+                Err(Abort::failed(method, &fault))
+            }
+            (Err(fault), CallExpectation::Ends(CallOutcome::Failure)) if !is_refusal(&fault) => {
                 Err(Abort::failed(method, &fault))
             }
             (Err(_), _) => Ok(None),

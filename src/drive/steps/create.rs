@@ -10,7 +10,7 @@ impl Effect for CreateStep {
     async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
         let spec = Arc::new(container_spec(self, ctx)?);
         let request = Request::CreateContainer(spec.clone());
-        let made = if self.may_fail {
+        let made = if self.may_be_refused {
             let made = ctx.send(request).await?.map_err(|fault| {
                 Abort::NotApplicable(format!(
                     "the runtime refuses `{}` already at CreateContainer: {fault}",

@@ -1,7 +1,7 @@
 //! Running a command in a container.
 
 use super::{Abort, Effect, StepContext};
-use crate::case::{CallExpectation, ExecStep};
+use crate::case::{CallOutcome, ExecStep};
 use crate::history::{Reply, Request};
 
 impl Effect for ExecStep {
@@ -13,12 +13,12 @@ impl Effect for ExecStep {
             timeout: ctx.scope.clock.whole_seconds(self.timeout),
         };
         let answer = ctx.client().call(Some(ctx.case.run), request).await;
-        match (answer, self.expectation()) {
-            (Err(fault), CallExpectation::Success) => Err(Abort::failed("ExecSync", &fault)),
-            (Ok(_), CallExpectation::Failure) => Err(Abort::NotApplicable(
+        match (answer, self.expect) {
+            (Err(fault), CallOutcome::Success) => Err(Abort::failed("ExecSync", &fault)),
+            (Ok(_), CallOutcome::Failure) => Err(Abort::NotApplicable(
                 "ExecSync was meant to fail and succeeded".to_owned(),
             )),
-            (Ok(Reply::Exec(code)), CallExpectation::Success) => match workload.declared_exit() {
+            (Ok(Reply::Exec(code)), CallOutcome::Success) => match workload.declared_exit() {
                 Some(declared) if code != declared => Err(Abort::Inconclusive(format!(
                     "the command was to end with code {declared}, and ended with {code}"
                 ))),

@@ -48,7 +48,7 @@ async fn ask_at_event(
         .wait_until(|history| has_seen(history, id, step.event))
         .await?;
     ask(case, requests).await;
-    if let Some(later) = step.again {
+    if let Some(later) = step.read_again_after {
         tokio::select! {
             () = tokio::time::sleep_until(Instant::now() + later) => ask(case, requests).await,
             () = case.session.stop().cancelled() => {}

@@ -8,7 +8,7 @@ impl Effect for OutsideCriStep {
     async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
         let session = ctx.session();
         let options = session.options();
-        let bound = session.stretched(limits::OUTSIDE_WAIT);
+        let bound = session.scaled(limits::OUTSIDE_WAIT);
         let Some(command) = options.asked.hooks.outside_cri() else {
             return Err(Abort::Error("no command was given".to_owned()));
         };

@@ -12,7 +12,7 @@ impl Effect for ProcessExitedStep {
     async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
         let container = ctx.container(&self.container)?;
         let kernel = &ctx.session().options().kernel;
-        let bound = ctx.session().stretched(self.within.unwrap_or_default());
+        let bound = ctx.session().scaled(self.within.unwrap_or_default());
         let until = Instant::now() + bound;
         let mut pace = tokio::time::interval(limits::PROCESS_LOOK);
         let lives = loop {

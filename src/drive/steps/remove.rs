@@ -16,7 +16,7 @@ impl Effect for RemoveStep {
             let removed = ctx.attempt(remove, self.expectation()).await;
             return prefix_outcome(removed, self.by_prefix);
         };
-        let bound = ctx.session().stretched(within);
+        let bound = ctx.session().scaled(within);
         let until = Instant::now() + bound;
         let mut pace = tokio::time::interval(limits::REMOVAL_PACE);
         let refused = loop {

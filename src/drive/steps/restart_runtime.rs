@@ -17,7 +17,7 @@ impl Effect for RestartRuntimeStep {
         let Some(RuntimeCommands { stop, start }) = options.asked.hooks.runtime_commands() else {
             return Err(Abort::Error("no commands were given".to_owned()));
         };
-        let bound = session.stretched(limits::RUNTIME_COMMAND);
+        let bound = session.scaled(limits::RUNTIME_COMMAND);
         session.unsubscribe().await;
         let stopped = options.kernel.stop_runtime((&stop, &start), bound).await;
         let answer = ctx.case.call(Request::Version).await;
@@ -29,7 +29,7 @@ impl Effect for RestartRuntimeStep {
         stopped.map_err(of("stops"))?;
         started.map_err(of("starts"))?;
         session
-            .renew(session.stretched(limits::RUNTIME_RETURN))
+            .renew(session.scaled(limits::RUNTIME_RETURN))
             .await?;
         let wanted = "the runtime's end and return".to_owned();
         ctx.case.waits.record(wanted, true, bound);

@@ -38,7 +38,7 @@ fn sandbox_spec(step: &SandboxStep, ctx: &StepContext) -> Result<SandboxSpec, Ab
     let session = ctx.session();
     let spec = session.sandbox_spec(&step.binding, &ctx.case.case.id);
     let mut spec = SandboxSpec::clone(&spec);
-    if let Some(earlier) = &step.again {
+    if let Some(earlier) = &step.attempt_of {
         let (_, pod) = ctx
             .scope
             .sandbox(earlier)

@@ -1,4 +1,4 @@
-//! What surrounds a step: what the names of the case stand for, and how its calls are made.
+//! The scope of a step: what the names of the case stand for, and how its calls are made.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::history::{
     ContainerId, ContainerSpec, HostInstant, SandboxId, SandboxSpec, SubscriptionId,
 };
 
-/// What surrounds a step: what the names of the case stand for, and how its calls are made.
+/// The scope of a step: what the names of the case stand for, and how its calls are made.
 #[derive(Clone, Debug, Default)]
 pub(in crate::drive) struct Scope {
     sandboxes: BTreeMap<String, (SandboxId, Arc<SandboxSpec>)>,
@@ -92,7 +92,7 @@ impl CaseClock {
         time * self.timeout_percent.max(100) / 100
     }
 
-    /// The same of what the runtime is asked to wait, in whole seconds.
+    /// A time that the runtime is asked to wait, scaled likewise and in whole seconds.
     pub(super) fn whole_seconds(self, time: Duration) -> Duration {
         let time = self.scaled(time);
         Duration::from_secs(time.as_secs() + u64::from(time.subsec_nanos() > 0))

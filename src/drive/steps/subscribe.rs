@@ -22,7 +22,7 @@ impl Effect for SubscribeStep {
             ConnectionSpec::Own => Over::Own(&session.options().endpoint),
             ConnectionSpec::Calls => Over::Calls(&session.client().client),
         };
-        let effective = self.effective.map(|time| session.stretched(time));
+        let effective = self.effective.map(|time| session.scaled(time));
         let liveness = effective.map_or(Liveness::Proven, Liveness::After);
         match session.observe(over, observer, liveness).await {
             Ok(subscription) => {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::scope::Scope;
 use crate::case::{
-    ChildEatSpec, Delay, DieSpec, EatOnTermSpec, EatSpec, ExitAtSpec, ExitSpec, HeedSpec, Number,
-    WorkloadSpec,
+    AllocateInChildSpec, AllocateOnTermSpec, AllocateSpec, Delay, DieSpec, ExitAtSpec, ExitSpec,
+    Number, UntilSignalSpec, WorkloadSpec,
 };
 use crate::history::HostInstant;
 use crate::workload::Workload;
@@ -22,7 +22,7 @@ impl Scope {
                 code: self.number(*code),
                 unix_ms: unix_ms(self.clock.began) + millis(self.clock.scaled(*time)),
             },
-            WorkloadSpec::Leave(ExitSpec { code, after }) => Workload::Leave {
+            WorkloadSpec::OrphanChild(ExitSpec { code, after }) => Workload::Leave {
                 code: self.number(*code),
                 after: self.delay(*after),
             },
@@ -30,24 +30,24 @@ impl Scope {
                 signal: self.number(*signal),
                 after: self.delay(*after),
             },
-            WorkloadSpec::Dump(DieSpec { signal, after }) => Workload::Dump {
+            WorkloadSpec::DumpCore(DieSpec { signal, after }) => Workload::Dump {
                 signal: self.number(*signal),
                 after: self.delay(*after),
             },
-            WorkloadSpec::Obey => Workload::Obey,
-            WorkloadSpec::Ignore => Workload::Ignore,
-            WorkloadSpec::Heed(HeedSpec { signal, code }) => Workload::Heed {
+            WorkloadSpec::UntilTerm => Workload::Obey,
+            WorkloadSpec::IgnoreTerm => Workload::Ignore,
+            WorkloadSpec::UntilSignal(UntilSignalSpec { signal, code }) => Workload::Heed {
                 signal: signal.number(),
                 code: self.number(*code),
             },
-            WorkloadSpec::Eat(EatSpec { mib, after }) => Workload::Eat {
+            WorkloadSpec::Allocate(AllocateSpec { mib, after }) => Workload::Eat {
                 mebibytes: *mib,
                 after: self.clock.scaled(*after),
             },
-            WorkloadSpec::EatOnTerm(EatOnTermSpec { mib }) => {
+            WorkloadSpec::AllocateOnTerm(AllocateOnTermSpec { mib }) => {
                 Workload::EatOnTerm { mebibytes: *mib }
             }
-            WorkloadSpec::ChildEat(ChildEatSpec {
+            WorkloadSpec::AllocateInChild(AllocateInChildSpec {
                 mib,
                 after,
                 then,
@@ -58,8 +58,8 @@ impl Scope {
                 then: self.clock.scaled(*then),
                 code: self.number(*code),
             },
-            WorkloadSpec::Missing => Workload::Missing,
-            WorkloadSpec::NoProgram => Workload::NoProgram,
+            WorkloadSpec::MissingProgram => Workload::Missing,
+            WorkloadSpec::NotExecutable => Workload::NoProgram,
             WorkloadSpec::Zombies(count) => Workload::Zombies { count: *count },
         }
     }
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn what_a_workload_waits_is_scaled_and_never_shortened() {
-        let eat = WorkloadSpec::Eat(EatSpec {
+        let eat = WorkloadSpec::Allocate(AllocateSpec {
             mib: 64,
             after: Duration::from_millis(500),
         });

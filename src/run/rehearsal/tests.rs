@@ -31,7 +31,8 @@ fn case(id: &str, steps: &str, expected: &str) -> Case {
     case::parse(Path::new(&path), &text).expect("a valid case")
 }
 
-const START: &str = "  - create: {as: c, in: pod, workload: obey}\n  - start: {container: c}\n";
+const START: &str =
+    "  - create: {as: c, in: pod, workload: until-term}\n  - start: {container: c}\n";
 const STARTED: &str = "includes: {of: c, in-order: [created, started]}";
 
 /// The model, which does something before it answers a call.
@@ -274,7 +275,7 @@ impl Before for Answers {
 
 #[test]
 fn an_answer_that_nobody_can_read_decides_nothing() {
-    let asked = "  - create: {as: c, in: pod, workload: obey}\n  - on-event: {of: c, event: \
+    let asked = "  - create: {as: c, in: pod, workload: until-term}\n  - on-event: {of: c, event: \
                  created, read: [container-status]}\n";
     let verdict = |code| {
         let expected = "includes: {of: c, in-order: [created]}";
@@ -375,7 +376,7 @@ impl Before for StopsWhenAsked {
 
 #[test]
 fn a_quiet_time_that_the_end_of_the_runtime_breaks_is_undecided() {
-    let quiet = "  - quiet: {for: 5s, steps: [aside: {call: ImageFsInfo}]}\n";
+    let quiet = "  - stays-silent: {for: 5s, steps: [call: {method: ImageFsInfo}]}\n";
     let cases = vec![case("ORD-91", &[START, quiet].concat(), STARTED)];
     let (report, ..) = run_on(StopsWhenAsked::default(), cases);
     let gone = outcome(&report, "ORD-91");
@@ -384,7 +385,7 @@ fn a_quiet_time_that_the_end_of_the_runtime_breaks_is_undecided() {
 
 #[test]
 fn a_quiet_time_in_which_a_runtime_ends_the_stream_and_lives_on_has_failed() {
-    let stop = "  - await: {of: c, event: started}\n  - quiet: {for: 5s, steps: [stop: {container: \
+    let stop = "  - await: {of: c, event: started}\n  - stays-silent: {for: 5s, steps: [stop: {container: \
                 c, grace: 1s}]}\n";
     let report = defective(
         "half-close",

@@ -91,7 +91,7 @@ fn a_stop_signal_is_measured_by_what_a_stop_sends() {
 
 #[test]
 fn what_runs_on_has_no_end_that_could_be_missed() {
-    let seen = rehearsed(Behaviour::default(), ends("obey"));
+    let seen = rehearsed(Behaviour::default(), ends("until-term"));
     let [(id, verdict, why)] = &seen[..] else {
         panic!("{seen:?}");
     };
