@@ -14,7 +14,7 @@ use tonic::{Response, Status, Streaming};
 use super::bytes_codec::BytesCodec;
 use super::connect::{ConnectError, channel, diagnose};
 use super::endpoint::Endpoint;
-use super::faults::AnswerFault;
+use super::faults::{reply_fault, status_fault};
 use super::oci::{self, Beneath};
 use crate::history::messages;
 use crate::history::messages::{IMAGE_SERVICE, RUNTIME_SERVICE};
@@ -171,9 +171,7 @@ impl Client {
         let answer = self.dispatch(request, message, is_told.then_some(wait));
         match tokio::time::timeout(wait, answer).await {
             Ok(Ok(message)) => Answer::read(request, message, wait),
-            Ok(Err(status)) if host::elapsed(began) < wait => {
-                AnswerFault::from(status).of_call(wait).into()
-            }
+            Ok(Err(status)) if host::elapsed(began) < wait => status_fault(&status, wait).into(),
             // Our clock, tonic's and the runtime's run out at once; the last two say CANCELLED.
             Ok(Err(_)) | Err(_) => Answer::from(CallFault {
                 code: StatusCode::DEADLINE_EXCEEDED,
@@ -225,7 +223,7 @@ impl Answer {
             messages::check_asked(request, &reply)?;
             Ok(reply)
         });
-        let result = result.map_err(|fault| AnswerFault::from(fault).of_call(deadline));
+        let result = result.map_err(|fault| reply_fault(&fault, deadline));
         Self { result, message }
     }
 }

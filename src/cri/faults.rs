@@ -32,49 +32,31 @@ fn code(status: &Status) -> StatusCode {
     }
 }
 
-/// What went wrong with a unary call.
-#[derive(Debug)]
-pub(super) enum AnswerFault {
-    /// It has no reply.
-    Status(Status),
-    /// Its reply cannot be used.
-    Reply(ReplyError),
-}
-
-impl From<Status> for AnswerFault {
-    fn from(status: Status) -> Self {
-        Self::Status(status)
+/// Why a unary call without a usable reply failed: `DATA_LOSS` if there was one that gRPC could not
+/// decode.
+pub(super) fn status_fault(status: &Status, deadline: Duration) -> CallFault {
+    let fault = fault(status, deadline);
+    if !is_unreadable(status) {
+        return fault;
+    }
+    CallFault {
+        code: StatusCode::DATA_LOSS,
+        ..fault
     }
 }
 
-impl From<ReplyError> for AnswerFault {
-    fn from(fault: ReplyError) -> Self {
-        Self::Reply(fault)
-    }
-}
-
-impl AnswerFault {
-    /// That of a call with this deadline: `DATA_LOSS` if there is a reply, and it cannot be read.
-    pub(super) fn of_call(&self, deadline: Duration) -> CallFault {
-        let code = match self {
-            Self::Status(status) if !is_unreadable(status) => return fault(status, deadline),
-            Self::Status(_)
-            | Self::Reply(
-                ReplyError::Undecodable(_) | ReplyError::NoStatus(_) | ReplyError::UnknownResponse,
-            ) => StatusCode::DATA_LOSS,
-            Self::Reply(ReplyError::TooLong { .. } | ReplyError::Unasked(_)) => {
-                StatusCode::RESOURCE_EXHAUSTED
-            }
-        };
-        let message = match self {
-            Self::Status(status) => fault(status, deadline).message,
-            Self::Reply(fault) => fault.to_string(),
-        };
-        CallFault {
-            code,
-            message,
-            deadline,
+/// Why a reply cannot be used: `DATA_LOSS` if it cannot be read.
+pub(super) fn reply_fault(fault: &ReplyError, deadline: Duration) -> CallFault {
+    let code = match fault {
+        ReplyError::Undecodable(_) | ReplyError::NoStatus(_) | ReplyError::UnknownResponse => {
+            StatusCode::DATA_LOSS
         }
+        ReplyError::TooLong { .. } | ReplyError::Unasked(_) => StatusCode::RESOURCE_EXHAUSTED,
+    };
+    CallFault {
+        code,
+        message: fault.to_string(),
+        deadline,
     }
 }
 
@@ -109,8 +91,13 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(fault: impl Into<AnswerFault>, code: StatusCode) {
-        assert_eq!(fault.into().of_call(Duration::from_secs(1)).code, code);
+    fn check_status(status: &Status, code: StatusCode) {
+        assert_eq!(status_fault(status, Duration::from_secs(1)).code, code);
+    }
+
+    #[track_caller]
+    fn check_reply(fault: &ReplyError, code: StatusCode) {
+        assert_eq!(reply_fault(fault, Duration::from_secs(1)).code, code);
     }
 
     #[test]
@@ -124,20 +111,19 @@ mod tests {
     #[test]
     fn a_runtime_that_does_not_answer_is_told_from_one_that_refuses() {
         let broken = std::io::Error::from(std::io::ErrorKind::BrokenPipe);
-        check(Status::from_error(broken.into()), StatusCode::UNAVAILABLE);
-        check(
-            Status::unimplemented("no such method"),
-            StatusCode::UNIMPLEMENTED,
-        );
-        check(Status::cancelled("by the runtime"), StatusCode::CANCELLED);
+        check_status(&Status::from_error(broken.into()), StatusCode::UNAVAILABLE);
+        let unimplemented = Status::unimplemented("no such method");
+        check_status(&unimplemented, StatusCode::UNIMPLEMENTED);
+        check_status(&Status::cancelled("by the runtime"), StatusCode::CANCELLED);
         let unreadable = <() as prost::Message>::decode(&[0xff][..]).unwrap_err();
-        check(ReplyError::from(unreadable), StatusCode::DATA_LOSS);
-        check(ReplyError::NoStatus("Status"), StatusCode::DATA_LOSS);
-        check(ReplyError::Unasked(2), StatusCode::RESOURCE_EXHAUSTED);
-        check(Status::out_of_range("too large"), StatusCode::DATA_LOSS);
-        let mut told = Status::internal("of the runtime's own");
-        told.metadata_mut()
+        check_reply(&ReplyError::from(unreadable), StatusCode::DATA_LOSS);
+        check_reply(&ReplyError::NoStatus("Status"), StatusCode::DATA_LOSS);
+        check_reply(&ReplyError::Unasked(2), StatusCode::RESOURCE_EXHAUSTED);
+        check_status(&Status::out_of_range("too large"), StatusCode::DATA_LOSS);
+        let mut internal = Status::internal("of the runtime's own");
+        internal
+            .metadata_mut()
             .insert("content-type", "application/grpc".parse().unwrap());
-        check(told, StatusCode(13));
+        check_status(&internal, StatusCode(13));
     }
 }

@@ -1,18 +1,17 @@
 //! Talking to a runtime: the only module that knows gRPC.
 //!
-//! Everything else asks a [`Client`] for a `Request` and gets a `Reply`, or opens a
-//! [`Subscription`] whose events go straight into the recorder. Every call has a deadline, every
-//! message a largest size, and every subscription a connection of its own unless it asks for that
-//! of the calls. The other way round,
-//! [`serve`] makes a CRI server of any [`Backend`].
+//! A [`Client`] sends a `Request` and returns a `Reply`; a [`Subscription`] records the events of a
+//! stream. Every call has a deadline, every message a size limit, and every subscription its own
+//! connection unless it asks for the client's. [`serve`] does the reverse: it serves the CRI from
+//! any [`Backend`].
 
+mod abortable_connection;
 mod authority;
 mod bytes_codec;
 mod client;
 mod connect;
 mod endpoint;
 mod faults;
-mod line;
 mod listener;
 mod oci;
 mod server;

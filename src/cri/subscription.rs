@@ -1,8 +1,8 @@
 //! One `GetContainerEvents` stream, from its opening to its end.
 //!
-//! The call resolves only when the response's headers come, and runtimes send those with the first
-//! event. So it runs in a task of its own that writes all it sees to the recorder, and nothing is
-//! taken for granted until an event has arrived that was caused after the opening.
+//! The call resolves only when the response headers arrive, and runtimes send those with the first
+//! event. So a separate task makes the call and records what it sees, and the stream counts as live
+//! only once an event has arrived that was caused after the subscription was opened.
 
 #[cfg(test)]
 mod tests;
@@ -16,9 +16,9 @@ use tokio::task::{JoinError, JoinHandle};
 use tonic::Streaming;
 use tonic::transport::Channel;
 
+use super::abortable_connection::{AbortToken, connect_abortable};
 use super::client::{method_path, stream};
 use super::connect::channel;
-use super::line::{Cut, line};
 use super::{Client, ConnectError, Endpoint, faults};
 use crate::history::messages::{self, RUNTIME_SERVICE};
 use crate::history::{Body, CallFault, Event, Observer, StreamEnd, SubscriptionId};
@@ -32,7 +32,7 @@ pub struct Subscription {
     recorder: Recorder,
     reading: JoinHandle<()>,
     reads: watch::Sender<bool>,
-    cut: Cut,
+    abort: AbortToken,
 }
 
 /// The connection that a stream uses.
@@ -51,10 +51,10 @@ impl Subscription {
     /// If the runtime cannot be reached. That it refuses the stream shows as the stream's end.
     pub async fn open(endpoint: &Endpoint, recorder: &Recorder) -> Result<Self, ConnectError> {
         let connection = channel(endpoint).await?;
-        Ok(Self::begin(connection, recorder, None, Cut::new()))
+        Ok(Self::begin(connection, recorder, None, AbortToken::new()))
     }
 
-    /// Asks for the event stream as one that listens beside the run.
+    /// Asks for the event stream as an additional subscriber.
     ///
     /// # Errors
     /// As [`open`](Self::open) does.
@@ -63,29 +63,29 @@ impl Subscription {
         recorder: &Recorder,
         observer: Observer,
     ) -> Result<Self, ConnectError> {
-        let cut = Cut::new();
+        let abort = AbortToken::new();
         let connection = match over {
-            Over::Own(endpoint) => line(endpoint, &observer, &cut).await?,
+            Over::Own(endpoint) => connect_abortable(endpoint, &observer, &abort).await?,
             Over::Calls(client) => client.connection(),
         };
-        Ok(Self::begin(connection, recorder, Some(observer), cut))
+        Ok(Self::begin(connection, recorder, Some(observer), abort))
     }
 
     fn begin(
         connection: Channel,
         recorder: &Recorder,
         observer: Option<Observer>,
-        cut: Cut,
+        abort: AbortToken,
     ) -> Self {
         let id = recorder.next_subscription();
         let reads = watch::Sender::new(true);
         let reader = Reader {
             subscription: id,
             recorder: recorder.clone(),
-            tells_answer: observer.is_some(),
+            records_answer: observer.is_some(),
             ask: observer.as_ref().map(Ask::of).unwrap_or_default(),
             reads: reads.subscribe(),
-            cut: cut.clone(),
+            abort: abort.clone(),
         };
         recorder.record(Body::SubscriptionOpened {
             subscription: id,
@@ -96,7 +96,7 @@ impl Subscription {
             recorder: recorder.clone(),
             reading: tokio::spawn(reader.read(connection)),
             reads,
-            cut,
+            abort,
         }
     }
 
@@ -106,24 +106,24 @@ impl Subscription {
         self.id
     }
 
-    /// Whether the stream has not ended, as far as is known.
+    /// Whether the stream is open, as far as the client knows.
     #[must_use]
     pub fn is_open(&self) -> bool {
         !self.reading.is_finished()
     }
 
-    /// Reads no more, or again. At most one more event is read before the pause.
+    /// Stops reading, or resumes it. At most one more event is read before the pause.
     pub fn set_reading(&self, reads: bool) {
         self.reads.send_replace(reads);
     }
 
-    /// Whether it reads on.
+    /// Whether it is reading.
     #[must_use]
     pub fn is_reading(&self) -> bool {
         *self.reads.borrow()
     }
 
-    /// Cancels the stream; when this returns, nothing of it is recorded any more.
+    /// Cancels the stream; after this returns, nothing more of it is recorded.
     pub async fn cancel(mut self) {
         self.reading.abort();
         let ended = (&mut self.reading).await;
@@ -136,10 +136,10 @@ impl Subscription {
         }
     }
 
-    /// Goes away without a word, as a process that is killed does: the connection is closed, and
-    /// the stream on it is not cancelled before.
+    /// Disconnects as a killed process does: the connection is closed without cancelling the
+    /// stream first.
     pub async fn hang_up(self) {
-        self.cut.cancel();
+        self.abort.cancel();
         self.cancel().await;
     }
 }
@@ -186,17 +186,17 @@ struct LaterRequest {
 struct Reader {
     subscription: SubscriptionId,
     recorder: Recorder,
-    tells_answer: bool,
+    records_answer: bool,
     ask: Ask,
     reads: watch::Receiver<bool>,
-    cut: Cut,
+    abort: AbortToken,
 }
 
 impl Reader {
     async fn read(mut self, connection: Channel) {
         let end = match self.read_events(connection).await {
-            // Whatever a connection that we have cut looks like: it is our doing.
-            _ if self.cut.is_cancelled() => StreamEnd::Cancelled,
+            // Any error on a connection that we aborted is our own doing.
+            _ if self.abort.is_cancelled() => StreamEnd::Cancelled,
             Ok(()) => StreamEnd::Closed,
             Err(status) => {
                 let deadline = self.ask.deadline.unwrap_or_default();
@@ -212,7 +212,7 @@ impl Reader {
     async fn read_events(&mut self, connection: Channel) -> Result<(), tonic::Status> {
         let subscription = self.subscription;
         let mut stream = ask(connection, self.ask).await?;
-        if self.tells_answer {
+        if self.records_answer {
             let answered = Body::SubscriptionAnswered { subscription };
             self.recorder.record(answered);
         }
@@ -256,7 +256,7 @@ impl Ask {
     }
 }
 
-/// The events of a runtime, recorded by nobody.
+/// The events of a runtime, which are not recorded.
 #[derive(Debug)]
 pub struct Events {
     connection: Option<Channel>,

@@ -62,7 +62,7 @@ fn end_of(runtime: Silent, done: impl Fn(&Subscription)) -> StreamEnd {
 
 #[test]
 fn a_connection_that_we_cut_was_not_ended_by_the_runtime() {
-    let end = end_of(Silent { ends: false }, |stream| stream.cut.cancel());
+    let end = end_of(Silent { ends: false }, |stream| stream.abort.cancel());
     assert_eq!(end, StreamEnd::Cancelled);
 }
 

@@ -1,4 +1,4 @@
-//! A connection of its own that can be cut, as by the death of the process that holds it.
+//! A connection that can be aborted, as the death of the process that holds it would.
 
 use std::future::Future;
 use std::io;
@@ -17,15 +17,16 @@ use super::{ConnectError, Endpoint};
 use crate::history::{CallFault, Observer, StatusCode};
 use crate::limits;
 
-/// What cuts a connection: nothing more is sent or received on it, not even a farewell.
-pub(super) type Cut = CancellationToken;
+/// Aborts a connection when it is cancelled: nothing more is sent or received on it, not even a
+/// closing frame.
+pub(super) type AbortToken = CancellationToken;
 
-/// Opens an observer's connection, which `cut` will end. That of one that stalls has a small
-/// window: it holds up a sender soon when nobody reads.
-pub(super) async fn line(
+/// Opens an observer's connection, which `abort` ends. If the observer is to stall, its flow-control
+/// window is small, so that the sender soon has to wait.
+pub(super) async fn connect_abortable(
     endpoint: &Endpoint,
     observer: &Observer,
-    cut: &Cut,
+    abort: &AbortToken,
 ) -> Result<Channel, ConnectError> {
     endpoint.check()?;
     // gRPC wants the name of a host; nothing is made of it.
@@ -34,15 +35,15 @@ pub(super) async fn line(
         .map_err(|fault| malformed(endpoint, &fault))?
         .connect_timeout(limits::CONNECT_DEADLINE)
         .initial_stream_window_size(observer.stalls.then_some(limits::STALLED_WINDOW_BYTES));
-    let dial = Dial {
+    let connector = Connector {
         endpoint: endpoint.clone(),
-        cut: cut.clone(),
+        abort: abort.clone(),
     };
-    let connected = transport.connect_with_connector(dial).await;
+    let connected = transport.connect_with_connector(connector).await;
     connected.map_err(|fault| refused(endpoint, &fault))
 }
 
-/// No such host can be named in a request.
+/// The observer's host cannot be part of a request.
 fn malformed(endpoint: &Endpoint, fault: &dyn std::fmt::Display) -> ConnectError {
     ConnectError::Failed {
         endpoint: endpoint.clone(),
@@ -54,14 +55,14 @@ fn malformed(endpoint: &Endpoint, fault: &dyn std::fmt::Display) -> ConnectError
     }
 }
 
-/// Makes connections, as gRPC's transport wants it.
-struct Dial {
+/// Makes abortable connections for gRPC's transport.
+struct Connector {
     endpoint: Endpoint,
-    cut: Cut,
+    abort: AbortToken,
 }
 
-impl Service<Uri> for Dial {
-    type Response = TokioIo<Line>;
+impl Service<Uri> for Connector {
+    type Response = TokioIo<AbortableConnection>;
     type Error = io::Error;
     type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
 
@@ -70,17 +71,17 @@ impl Service<Uri> for Dial {
     }
 
     fn call(&mut self, _: Uri) -> Self::Future {
-        let (endpoint, cut) = (self.endpoint.clone(), self.cut.clone());
+        let (endpoint, abort) = (self.endpoint.clone(), self.abort.clone());
         Box::pin(async move {
             let stream: Box<dyn Stream> = match &endpoint {
                 Endpoint::Socket(path) => Box::new(UnixStream::connect(path).await?),
                 Endpoint::InProcess(server) => Box::new(server.dial()?),
             };
-            let is_cut = Box::pin(cut.clone().cancelled_owned());
-            Ok(TokioIo::new(Line {
+            let aborted = Box::pin(abort.clone().cancelled_owned());
+            Ok(TokioIo::new(AbortableConnection {
                 stream,
-                cut,
-                is_cut,
+                abort,
+                aborted,
             }))
         })
     }
@@ -90,33 +91,33 @@ trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-struct Line {
+struct AbortableConnection {
     stream: Box<dyn Stream>,
-    cut: Cut,
-    is_cut: Pin<Box<WaitForCancellationFutureOwned>>,
+    abort: AbortToken,
+    aborted: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
-impl AsyncRead for Line {
+impl AsyncRead for AbortableConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        // Nothing read is the end, upon which the transport lets the connection go.
-        if self.is_cut.as_mut().poll(cx).is_ready() {
+        // Reading nothing means the end of the stream: the transport drops the connection.
+        if self.aborted.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Ok(()));
         }
         Pin::new(&mut self.stream).poll_read(cx, into)
     }
 }
 
-impl AsyncWrite for Line {
+impl AsyncWrite for AbortableConnection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        if self.cut.is_cancelled() {
+        if self.abort.is_cancelled() {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
         Pin::new(&mut self.stream).poll_write(cx, bytes)
