@@ -1,9 +1,9 @@
-//! The live end of the history: one recorder takes entries in, any number of readers take them out
-//! at their own pace.
+//! The growing history of a run: one recorder appends entries, any number of readers take them at
+//! their own pace.
 //!
-//! Recording is a short lock and never waits for a reader, so that it cannot delay the reading of
-//! an event stream. What every reader has taken is let go; a reader that falls behind by more than
-//! the limits loses its place and is told so.
+//! Recording takes a short lock and never waits for a reader, so that it cannot delay an event
+//! stream. Entries that every reader has taken are dropped; a reader that falls behind by more than
+//! the limits gets an error.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -18,7 +18,7 @@ use crate::history::codec::FrameWriter;
 use crate::history::{Body, CallId, Entry, Seq, SubscriptionId};
 use crate::{files, host, limits};
 
-/// Takes entries in. Cheap to clone; all clones record into the same history.
+/// Appends entries. Cheap to clone; all clones record into the same history.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     shared: Arc<Shared>,
@@ -43,7 +43,7 @@ struct Window {
     limits: Limits,
 }
 
-/// How much may wait for the slowest reader.
+/// How much is kept for the slowest reader.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     entries: usize,
@@ -65,7 +65,7 @@ enum Place {
     Lost,
 }
 
-/// Takes entries out, from the one recorded next when it was made.
+/// Takes the entries that were recorded since it was created.
 #[derive(Debug)]
 pub struct Reader {
     shared: Arc<Shared>,
@@ -73,7 +73,7 @@ pub struct Reader {
     length: watch::Receiver<u64>,
 }
 
-/// Tells when something is recorded.
+/// Notifies of new entries.
 #[derive(Debug)]
 pub struct Changes {
     length: watch::Receiver<u64>,
@@ -101,7 +101,7 @@ impl Recorder {
         Self::bounded(limits::HISTORY_ENTRIES, limits::HISTORY_BYTES)
     }
 
-    /// The same, where no more than this may wait for the slowest reader.
+    /// A recorder that keeps no more than this for the slowest reader.
     #[must_use]
     pub fn bounded(entries: usize, bytes: usize) -> Self {
         let window = Window {
@@ -119,7 +119,7 @@ impl Recorder {
         }
     }
 
-    /// Appends an entry and tells the readers.
+    /// Appends an entry and notifies the readers.
     pub fn record(&self, body: Body) {
         let mut window = self.shared.window();
         let seq = window.end();
@@ -134,7 +134,7 @@ impl Recorder {
         self.shared.length.send_replace(seq + 1);
     }
 
-    /// A reader of what is recorded from now on.
+    /// A reader of the entries that are recorded from now on.
     #[must_use]
     pub fn reader(&self) -> Reader {
         let length = self.shared.length.subscribe();
@@ -150,7 +150,7 @@ impl Recorder {
         }
     }
 
-    /// Tells when something is recorded from now on.
+    /// A notifier of the entries that are recorded from now on.
     #[must_use]
     pub fn changes(&self) -> Changes {
         Changes {
@@ -210,7 +210,7 @@ impl Window {
         }
     }
 
-    /// Lets go of what every reader has taken.
+    /// Drops what every reader has taken.
     fn trim(&mut self) {
         let places = self.readers.values().filter_map(|place| match place {
             Place::At(next) => Some(*next),
@@ -224,10 +224,10 @@ impl Window {
 }
 
 impl Reader {
-    /// Takes out what has been recorded since the last time.
+    /// Takes what was recorded since the last call.
     ///
     /// # Errors
-    /// If this reader fell behind so far that entries were let go.
+    /// If this reader fell behind so far that entries were dropped.
     pub fn drain(&mut self) -> Result<Vec<Arc<Entry>>, Overrun> {
         self.length.mark_unchanged();
         let mut window = self.shared.window();
@@ -268,7 +268,7 @@ impl Drop for Reader {
     }
 }
 
-/// Writes a history to a file as it grows, in a task of its own. See `proto/history.proto`.
+/// Writes a history to a file while it grows. See `proto/history.proto`.
 #[derive(Debug)]
 pub struct HistoryFile {
     task: tokio::task::JoinHandle<io::Result<()>>,
@@ -276,7 +276,7 @@ pub struct HistoryFile {
 }
 
 impl HistoryFile {
-    /// Begins to write to a file all that is recorded from now on.
+    /// Writes to a file what is recorded from now on.
     #[must_use]
     pub fn begin(recorder: &Recorder, file: File) -> Self {
         let (finish, finished) = tokio::sync::oneshot::channel();

@@ -21,8 +21,8 @@ use crate::limits;
 /// closing frame.
 pub(super) type AbortToken = CancellationToken;
 
-/// Opens an observer's connection, which `abort` ends. If the observer is to stall, its flow-control
-/// window is small, so that the sender soon has to wait.
+/// Opens an observer's connection, which `abort` ends. If the observer is to stall, its
+/// flow-control window is small, so that the sender soon has to wait.
 pub(super) async fn connect_abortable(
     endpoint: &Endpoint,
     observer: &Observer,

@@ -1,4 +1,4 @@
-//! Lets a client name its server as it likes.
+//! Accepts any `:authority` from clients.
 //!
 //! Clients on gRPC's C core (Python, C++ and others) name a server at a socket by the socket's
 //! escaped path, those in Java by the path; HTTP allows neither in `:authority`, and the `h2` crate

@@ -1,10 +1,10 @@
-//! Messages as bytes: gRPC carries them, and what they say is for others to read.
+//! A gRPC codec that passes messages as bytes.
 
 use bytes::{Buf, BufMut, Bytes};
 use tonic::Status;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 
-/// Leaves every message as it is.
+/// Passes each message unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BytesCodec;
 

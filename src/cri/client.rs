@@ -34,7 +34,7 @@ impl Client {
     /// Connects to a runtime and asks for its version; `deadline` is that of every later call.
     ///
     /// # Errors
-    /// If the runtime cannot be reached or is none, with what is there instead.
+    /// If the runtime cannot be reached, or the endpoint is no CRI runtime.
     pub async fn connect(
         runtime: &Endpoint,
         images: &Endpoint,
@@ -61,7 +61,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Another client of the same runtime, whose calls to it have a connection of their own.
+    /// Another client of the same runtime, with its own connection.
     ///
     /// # Errors
     /// If the endpoint, which must be that of [`connect`](Self::connect), takes no more of them.
@@ -78,14 +78,14 @@ impl Client {
         &self.version
     }
 
-    /// How long each call may take, unless it has a deadline of its own.
+    /// The deadline of calls that have none of their own.
     #[must_use]
     pub fn deadline(&self) -> Duration {
         self.deadline
     }
 
-    /// What stands beneath the runtime where pods have this handler, empty for the default one, as
-    /// far as its verbose `Status` and its `RuntimeConfig` show it.
+    /// The OCI runtime of a handler, empty for the default one, and the cgroup driver, as far as
+    /// verbose `Status` and `RuntimeConfig` report them.
     pub async fn beneath(&self, handler: &str) -> Beneath {
         let status = v1::StatusRequest { verbose: true };
         let status = self.ask("Status", &status).await;
@@ -102,7 +102,7 @@ impl Client {
         beneath
     }
 
-    /// Asks the runtime what it may not be able to answer.
+    /// Makes a call that the runtime need not implement; none if it fails.
     async fn ask<T: Message + Default>(&self, method: &str, message: &impl Message) -> Option<T> {
         let within = self.deadline.min(limits::CONNECT_DEADLINE);
         let message = timed(message.encode_to_vec().into(), Some(within));
@@ -117,7 +117,7 @@ impl Client {
         self.runtime.clone()
     }
 
-    /// Sends one call and waits for its return.
+    /// Makes a call and waits for its reply.
     ///
     /// # Errors
     /// Whatever gRPC status the runtime returned, or `DEADLINE_EXCEEDED`. A stop's grace period and
@@ -126,8 +126,7 @@ impl Client {
         self.exchange(request, encode(request), None).await.result
     }
 
-    /// Sends one call with a deadline of its own, which the runtime learns, and waits for its
-    /// return.
+    /// Makes a call with its own deadline, which is sent to the runtime.
     ///
     /// # Errors
     /// As [`call`](Self::call) does.
@@ -140,11 +139,11 @@ impl Client {
         self.exchange(request, message, Some(deadline)).await.result
     }
 
-    /// Sends this message of a request and waits for the answer, with the deadline of the client
-    /// unless the call has one of its own.
+    /// Sends a request's message and waits for the answer, with the client's deadline unless the
+    /// call has its own.
     ///
-    /// The runtime learns how long we wait, as from a kubelet, except where it takes the client's
-    /// deadline for the grace period of containers.
+    /// The deadline is sent to the runtime, as a kubelet does, except where the runtime would take
+    /// the client's deadline for the grace period of containers.
     pub async fn exchange(
         &self,
         request: &Request,
@@ -207,12 +206,12 @@ pub fn encode(request: &Request) -> Bytes {
     messages::encode_request(request).into()
 }
 
-/// What a call came to.
+/// The outcome of a call.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// What it returned.
     pub result: Result<Reply, CallFault>,
-    /// The message that it returned, readable or not; empty if it failed before one came.
+    /// The response message, readable or not; empty if none arrived.
     pub message: Bytes,
 }
 
@@ -237,7 +236,7 @@ impl From<CallFault> for Answer {
     }
 }
 
-/// Where a request is sent to.
+/// The path of a request's method.
 fn path(request: &Request) -> PathAndQuery {
     let service = if messages::is_of_images(request) {
         IMAGE_SERVICE
@@ -336,7 +335,7 @@ fn deadline_is_grace(request: &Request) -> bool {
     )
 }
 
-/// Whether it would make a container whose status shows no log path, or one of no directory.
+/// Whether the container would have no log path.
 fn lacks_log(request: &Request) -> bool {
     let Request::CreateContainer(spec) = request else {
         return false;
@@ -344,12 +343,12 @@ fn lacks_log(request: &Request) -> bool {
     spec.log_path.is_empty() || spec.sandbox_spec.log_directory.is_empty()
 }
 
-/// How long the first call may take where any other may take so long.
+/// The deadline of the first call, where that of all others is this.
 fn first_within(deadline: Duration) -> Duration {
     deadline.min(limits::CONNECT_DEADLINE.max(deadline / limits::FIRST_PART))
 }
 
-/// A request that tells the runtime how long we shall wait, if it is to know.
+/// A request with a deadline, if the runtime is to know one.
 fn timed(message: Bytes, within: Option<Duration>) -> tonic::Request<Bytes> {
     let mut request = tonic::Request::new(message);
     if let Some(within) = within {

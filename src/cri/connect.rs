@@ -1,4 +1,4 @@
-//! Connections to an endpoint, and why there is none.
+//! Connecting to an endpoint, and why that fails.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::faults::deepest;
 use crate::history::{CallFault, StatusCode};
 use crate::limits;
 
-/// Why an endpoint cannot be used.
+/// Why a connection to an endpoint failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// Its file is not a socket that we may use.
@@ -23,7 +23,7 @@ pub enum ConnectError {
         /// What the system said.
         detail: String,
     },
-    /// Somebody listens and says nothing.
+    /// The server accepts connections and does not answer.
     #[error(
         "{endpoint} takes connections but did not answer `Version` within {deadline:?}; \
          is the runtime stuck, or is this another program's socket?"
@@ -34,7 +34,7 @@ pub enum ConnectError {
         /// How long we waited.
         deadline: Duration,
     },
-    /// A gRPC server, but no CRI runtime.
+    /// A gRPC server that does not serve the CRI.
     #[error(
         "{endpoint} does not offer the CRI (runtime.v1.RuntimeService): {fault}; \
          if it is containerd, is its `cri` plugin disabled?"
@@ -64,7 +64,7 @@ pub(super) async fn channel(endpoint: &Endpoint) -> Result<Channel, ConnectError
     let refused = |fault: tonic::transport::Error| refused(endpoint, &fault);
     let address = match endpoint {
         Endpoint::Socket(_) => endpoint.to_string(),
-        // gRPC wants the name of a host; nothing is made of it.
+        // gRPC requires a host name, which is not used.
         Endpoint::InProcess(_) => "http://in-process".to_owned(),
     };
     let transport = tonic::transport::Endpoint::from_shared(address)
@@ -77,7 +77,7 @@ pub(super) async fn channel(endpoint: &Endpoint) -> Result<Channel, ConnectError
     connected.map_err(refused)
 }
 
-/// Nobody listens, or somebody does and hangs up.
+/// Nobody listens, or the server closes the connection.
 pub(super) fn refused(endpoint: &Endpoint, fault: &tonic::transport::Error) -> ConnectError {
     let endpoint = endpoint.clone();
     let cause = deepest(fault);
@@ -94,7 +94,7 @@ pub(super) fn refused(endpoint: &Endpoint, fault: &tonic::transport::Error) -> C
     ConnectError::Failed { endpoint, fault }
 }
 
-/// What it means that the first call has failed.
+/// What the failure of the first call means.
 pub(super) fn diagnose(endpoint: &Endpoint, fault: CallFault) -> ConnectError {
     let endpoint = endpoint.clone();
     match fault.code {

@@ -1,4 +1,4 @@
-//! Where a runtime listens: `unix:///path`, or the path alone as crictl takes it; or within this
+//! Endpoints of runtimes: `unix:///path`, a path alone as crictl accepts it, or a server in this
 //! process.
 
 use std::fmt;
@@ -16,7 +16,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tonic::codegen::Service;
 use tonic::transport::Uri;
 
-/// Where a runtime is reached.
+/// The endpoint of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
     /// The path of its socket.
@@ -25,14 +25,14 @@ pub enum Endpoint {
     InProcess(InProcess),
 }
 
-/// A way to a server in this process.
+/// A connector to a server in this process.
 #[derive(Clone, Debug)]
 pub struct InProcess {
     name: Arc<str>,
     dial: UnboundedSender<DuplexStream>,
 }
 
-/// Text that names no endpoint.
+/// Why a text is no endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
     /// Nothing at all.
@@ -52,16 +52,16 @@ pub enum EndpointError {
     TooLong(String),
 }
 
-/// Why nobody can be reached at an endpoint, as far as its file shows.
+/// Why the file of an endpoint cannot be connected to.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// There is nothing.
+    /// It does not exist.
     #[error("there is no socket {0}; is the runtime running, and is this its endpoint?")]
     Missing(PathBuf),
-    /// There is something else.
+    /// It is no socket.
     #[error("{0} is a {1}, not a socket; give the runtime's socket itself")]
     NotASocket(PathBuf, &'static str),
-    /// Not ours to look at or connect to.
+    /// Permission is denied.
     #[error("permission to use {0} is denied; run as root, or as a user of the socket's group")]
     Denied(PathBuf),
     /// Anything else that the system said.
@@ -70,10 +70,10 @@ pub enum SocketError {
 }
 
 impl Endpoint {
-    /// Looks whether there is something that may be connected to.
+    /// Checks that the socket exists and may be connected to.
     ///
     /// # Errors
-    /// If a socket's path leads to none, with what stands there instead.
+    /// If it may not, with the reason.
     pub fn check(&self) -> Result<(), SocketError> {
         match self {
             Self::Socket(path) => check(path),

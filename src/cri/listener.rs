@@ -1,4 +1,4 @@
-//! Where a server waits for connections: a socket of its own, or a client in the same process.
+//! Listening for connections: on a socket, or within this process.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -16,7 +16,7 @@ use tokio_stream::wrappers::UnixListenerStream;
 
 use super::endpoint::{Endpoint, InProcess};
 
-/// A place where connections come in. Dropped, a socket's file is removed.
+/// A listener. When it is dropped, its socket file is removed.
 #[derive(Debug)]
 pub struct Listener {
     incoming: Option<Incoming>,
@@ -30,13 +30,13 @@ pub(super) enum Incoming {
     InProcess(Connections),
 }
 
-/// Why nobody can be served there.
+/// Why a listener cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Somebody serves there already.
+    /// Another server listens there.
     #[error("somebody already listens on {0}; choose another path, or stop that server first")]
     InUse(PathBuf),
-    /// There is something that is not ours to remove.
+    /// Another file is there.
     #[error("{0} exists and is no socket; choose another path, or remove it yourself")]
     Exists(PathBuf),
     /// An endpoint within this process has a listener from its beginning.
@@ -48,7 +48,7 @@ pub enum ListenError {
 }
 
 impl Listener {
-    /// An endpoint within this process, and what waits for its connections.
+    /// An endpoint within this process, and its listener.
     #[must_use]
     pub fn in_process(name: &str) -> (Endpoint, Self) {
         let (dial, calls) = unbounded_channel();
@@ -59,7 +59,7 @@ impl Listener {
         (Endpoint::InProcess(InProcess::new(name, dial)), listener)
     }
 
-    /// Listens on a socket that only this user may use. One that a dead server left is replaced.
+    /// Listens on a socket that only this user may use. The socket of a dead server is replaced.
     ///
     /// # Errors
     /// If something else is there, or the system refuses.
@@ -69,8 +69,8 @@ impl Listener {
         };
         let system = |fault| ListenError::System(path.clone(), fault);
         make_room(path).await?;
-        // Bound in a folder that is ours alone, and then moved: nobody can ever use it who may not,
-        // nor put anything in its place meanwhile.
+        // Bound in a private folder and then moved, so that no other user can connect to it or
+        // replace it at any time.
         let folder = private_folder_beside(path).map_err(system)?;
         let beside = folder.path().join("s");
         let listener = UnixListener::bind(&beside).map_err(system)?;

@@ -1,5 +1,4 @@
-//! What stands beneath a runtime, as far as its verbose `Status` shows it: the OCI runtime, and who
-//! makes cgroups.
+//! The OCI runtime and the cgroup driver of a CRI runtime, as far as verbose `Status` reports them.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,12 +11,12 @@ use crate::history::{CgroupDriver, OciRuntime};
 /// A longer configuration is not looked at: that of a node has some kilobytes.
 const LONGEST_CONFIG: usize = 1 << 20;
 
-/// What stands beneath a runtime.
+/// The OCI runtime and the cgroup driver of a CRI runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Beneath {
-    /// What starts processes for it; absent if it does not tell.
+    /// Its OCI runtime; absent if not reported.
     pub oci: Option<OciRuntime>,
-    /// Who makes its cgroups; absent if it does not tell.
+    /// Its cgroup driver; absent if not reported.
     pub cgroup_driver: Option<CgroupDriver>,
 }
 

@@ -1,5 +1,5 @@
-//! A CRI server for whatever answers requests and has events: both services of `runtime.v1`, as far
-//! as the suite and its cases need them. All other methods are UNIMPLEMENTED.
+//! A CRI server for any [`Backend`]: both services of `runtime.v1`, as far as the suite needs them.
+//! All other methods are UNIMPLEMENTED.
 
 #[cfg(test)]
 mod tests;
@@ -26,23 +26,23 @@ use crate::history::messages::RequestError;
 use crate::history::{CallFault, Event, Reply, Request};
 use crate::limits;
 
-/// What stands behind a server, in our own types: a runtime, or what passes for one.
+/// What a server serves: answers to requests, and events.
 pub trait Backend: Send + Sync + 'static {
     /// An event stream. It may end with a fault.
     type Events: Stream<Item = Result<Event, CallFault>> + Send + 'static;
 
-    /// Does a unary call. Dropped, the caller has gone.
+    /// Answers a unary call. The future is dropped if the caller disconnects.
     fn call(&self, request: Request) -> impl Future<Output = Result<Reply, CallFault>> + Send;
 
-    /// Opens an event stream, which ends at the deadline if there is one. Dropped, the subscriber
-    /// has gone.
+    /// Opens an event stream, which ends at the deadline if there is one. The stream is dropped if
+    /// the subscriber disconnects.
     fn subscribe(
         &self,
         deadline: Option<Duration>,
     ) -> impl Future<Output = Result<Self::Events, CallFault>> + Send;
 }
 
-/// The server can go on no longer.
+/// The server cannot accept connections any more.
 #[derive(Debug, thiserror::Error)]
 #[error("serve the CRI: {0}")]
 pub struct ServerError(#[from] tonic::transport::Error);
@@ -115,7 +115,7 @@ impl<B: Backend, const IMAGES: bool> Service<http::Request<Body>> for Served<B, 
     }
 }
 
-/// Asks the backend what a message asks, if that is a method of the suite's.
+/// The backend's answer to a request message.
 async fn answer<B: Backend>(backend: &B, method: &str, message: &[u8]) -> Result<Reply, Status> {
     let request = messages::decode_request(method, message).map_err(|fault| match fault {
         RequestError::Undecodable(_) => Status::internal(fault.to_string()),

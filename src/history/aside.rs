@@ -1,4 +1,4 @@
-//! Calls that look at what runs, or adjust it, and change no state: no event may come of them.
+//! Calls that read or adjust something and change no state, and so must cause no event.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

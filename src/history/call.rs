@@ -1,4 +1,4 @@
-//! RPCs as data: what was asked and what came back. One `Request` is one unary call of the CRI.
+//! RPCs as data: requests, replies and failures. A `Request` is one unary call of the CRI.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub enum Request {
     RemoveSandbox(SandboxId),
     /// `PodSandboxStatus`.
     SandboxStatus(SandboxId),
-    /// `ListPodSandbox`, of those that carry all these labels.
+    /// `ListPodSandbox` with these labels as filter.
     ListSandboxes(Labels),
     /// `CreateContainer`.
     CreateContainer(Arc<ContainerSpec>),
@@ -56,9 +56,9 @@ pub enum Request {
     },
     /// `Status`.
     RuntimeStatus,
-    /// `ListPodSandbox` by more than labels.
+    /// `ListPodSandbox` or `StreamPodSandboxes` with any filter.
     FindSandboxes(SandboxFilter),
-    /// `ListContainers` by more than a sandbox and labels.
+    /// `ListContainers` or `StreamContainers` with any filter.
     FindContainers(ContainerFilter),
     /// `ImageStatus` of a reference.
     ImageStatus(String),
@@ -84,7 +84,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// The RPC's name in the CRI.
+    /// The CRI's name of the method.
     #[must_use]
     pub fn method(&self) -> &'static str {
         match self {
@@ -112,8 +112,8 @@ impl Request {
         }
     }
 
-    /// The CRI's name of the message that answers it; empty where the suite reads nothing in that.
-    /// The messages of a streamed list have the fields of the list itself.
+    /// The CRI's name of the response message; empty if the suite reads none of its fields. The
+    /// messages of a streamed list have the fields of the unary one.
     #[must_use]
     pub fn response(&self) -> &'static str {
         match self {
@@ -140,7 +140,7 @@ impl Request {
     }
 }
 
-/// Which sandboxes a list shall show: those that pass all of it. What is absent lets all pass.
+/// The filter of a list of sandboxes. An absent field matches everything.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxFilter {
@@ -154,7 +154,7 @@ pub struct SandboxFilter {
     pub streamed: bool,
 }
 
-/// Which containers a list shall show: those that pass all of it. What is absent lets all pass.
+/// The filter of a list of containers. An absent field matches everything.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContainerFilter {
@@ -174,7 +174,7 @@ pub struct ContainerFilter {
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SandboxSpec {
-    /// The name by which the case calls it; part of the pod's name.
+    /// Its name in the case; part of the pod's name.
     pub binding: String,
     /// The pod's name.
     pub name: String,
@@ -182,7 +182,7 @@ pub struct SandboxSpec {
     pub namespace: String,
     /// The pod's UID.
     pub uid: PodUid,
-    /// How often the sandbox has been made anew for this pod.
+    /// The attempt: how often a sandbox was created for this pod before.
     pub attempt: u32,
     /// Labels.
     pub labels: Labels,
@@ -192,17 +192,17 @@ pub struct SandboxSpec {
     pub runtime_handler: String,
     /// Kernel parameters to set.
     pub sysctls: Labels,
-    /// Whether it has a network of its own; the host's if not.
+    /// Whether it has its own network namespace instead of the host's.
     pub own_network: bool,
-    /// Whether its containers share a PID namespace; each has its own if not.
+    /// Whether its containers share a PID namespace instead of having one each.
     pub shared_pid: bool,
-    /// The cgroup below which the pod's are; empty for the runtime's default.
+    /// The parent of the pod's cgroup; empty for the runtime's default.
     pub cgroup_parent: String,
-    /// The limit of that cgroup's memory, without swap; none if absent.
+    /// The memory limit of that cgroup in bytes, without swap; none if absent.
     #[cfg_attr(test, arbitrary(with = any::limit))]
     pub memory_bytes: Option<u64>,
-    /// The directory of the host in which its containers' logs stand. Never empty for what the
-    /// suite makes: a kubelet deletes files by the log path of every container that it finds.
+    /// The host directory of its containers' logs. The suite always sets it: a kubelet deletes
+    /// files by the log path of every container that it finds.
     pub log_directory: String,
 }
 
@@ -210,23 +210,23 @@ pub struct SandboxSpec {
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ContainerSpec {
-    /// The sandbox it shall live in.
+    /// Its sandbox.
     pub sandbox: SandboxId,
-    /// How that sandbox was made; `CreateContainer` repeats it.
+    /// The specification of that sandbox, which `CreateContainer` repeats.
     pub sandbox_spec: Arc<SandboxSpec>,
-    /// The name by which the case calls it.
+    /// Its name in the case.
     pub binding: String,
     /// Its name in the pod; the binding if absent.
     pub name: Option<String>,
-    /// 0, 1, 2 and so on when the same name is created again.
+    /// The attempt: 0, then 1, 2 and so on when the same name is created again.
     pub attempt: u32,
     /// The image's reference.
     pub image: String,
     /// The whole command line.
     pub command: Vec<String>,
-    /// The exit code that the command promises when nothing disturbs it.
+    /// The exit code that the workload declares if nothing interferes with it.
     pub declared_exit: Option<i32>,
-    /// Memory limit, without swap; none if absent.
+    /// The memory limit in bytes, without swap; none if absent.
     #[cfg_attr(test, arbitrary(with = any::limit))]
     pub memory_bytes: Option<u64>,
     /// Whether it has a terminal.
@@ -235,22 +235,22 @@ pub struct ContainerSpec {
     pub labels: Labels,
     /// Annotations.
     pub annotations: Labels,
-    /// What is wrong with it; nothing if absent.
+    /// What makes it fail on purpose; nothing if absent.
     pub flaw: Option<Flaw>,
-    /// The signal that a stop of it sends first.
+    /// Its stop signal.
     pub stop_signal: Signal,
-    /// The container whose PID namespace it joins, instead of that which the pod gives it.
+    /// The container whose PID namespace it joins instead of the pod's.
     pub pid_target: Option<ContainerId>,
-    /// Whether the kernel kills all of it when it kills one process of it for its memory.
+    /// Whether an OOM kill of one of its processes kills all of them (`memory.oom.group`).
     pub oom_group: bool,
     /// Whether a file of the host is mounted into it.
     pub mounted: bool,
-    /// Its log, relative to the sandbox's `log_directory`. Never empty for what the suite makes.
+    /// Its log, relative to the sandbox's `log_directory`. The suite always sets it.
     pub log_path: String,
 }
 
-/// What is wrong with a container, so that it cannot be run. Or, where the handler dies on demand:
-/// when it does, which is once.
+/// A deliberate flaw of a container: one that keeps it from running, or the operation at which the
+/// faulty OCI runtime of a test handler crashes, once.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
@@ -258,24 +258,24 @@ pub struct ContainerSpec {
     expecting = "a flaw such as `user` or `crash-at-kill`"
 )]
 pub enum Flaw {
-    /// The user that it shall run as is not in the image.
+    /// Its user does not exist in the image.
     User,
     /// Its working directory is a file.
     Directory,
-    /// A directory of the host is to be mounted over the program, which is a file.
+    /// A host directory is mounted over the program, which is a file.
     Mount,
-    /// When it is to create it.
+    /// The OCI runtime crashes at `create`.
     CrashAtCreate,
-    /// When it is to start it.
+    /// The OCI runtime crashes at `start`.
     CrashAtStart,
-    /// When it is to signal it for the first time.
+    /// The OCI runtime crashes at the first `kill`.
     CrashAtKill,
-    /// When it is to delete it for the first time.
+    /// The OCI runtime crashes at the first `delete`.
     CrashAtDelete,
 }
 
 impl Flaw {
-    /// Those by which the low-level runtime dies, and at which of its verbs.
+    /// The crashes of the OCI runtime, each with its operation.
     pub const CRASHES: [(Self, &str); 4] = [
         (Self::CrashAtCreate, "create"),
         (Self::CrashAtStart, "start"),
@@ -283,7 +283,7 @@ impl Flaw {
         (Self::CrashAtDelete, "delete"),
     ];
 
-    /// The verb at which the low-level runtime dies, if it does.
+    /// The operation at which the OCI runtime crashes, if it does.
     #[must_use]
     pub fn crashes_at(self) -> Option<&'static str> {
         let (_, verb) = Self::CRASHES.iter().find(|(flaw, _)| *flaw == self)?;
@@ -307,8 +307,8 @@ impl ContainerSpec {
         format!("{}/{}", self.sandbox_spec.log_directory, self.log_path)
     }
 
-    /// Whether nothing but SIGKILL ends its process: it runs for ever and ignores SIGTERM, as the
-    /// workload's mode `ignore` does, nothing is wrong with it, and it can exceed no limit.
+    /// Whether only SIGKILL ends its process: its workload ignores SIGTERM and never exits, it has
+    /// no flaw, and no memory limit that it could exceed.
     #[must_use]
     pub fn ends_by_kill_alone(&self) -> bool {
         let ignores = self.command.get(1).is_some_and(|mode| mode == "ignore");
@@ -351,7 +351,7 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// The CRI's name of the message that has it, as [`Request::response`] says.
+    /// The CRI's name of the response message; see [`Request::response`].
     #[must_use]
     pub fn response(&self) -> &'static str {
         match self {
@@ -394,13 +394,13 @@ pub struct RuntimeVersion {
     pub api_version: String,
 }
 
-/// Why a call failed, as gRPC tells it. The history's entries around it tell method and duration.
+/// Why a call failed, as gRPC reports it. The entries around it give the method and the duration.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallFault {
     /// The gRPC status code.
     pub code: StatusCode,
-    /// The runtime's words. Never matched on.
+    /// The runtime's message.
     pub message: String,
     /// The deadline that the call had.
     #[cfg_attr(test, arbitrary(with = any::span))]
@@ -409,7 +409,7 @@ pub struct CallFault {
 
 impl fmt::Display for CallFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A runtime may write anything into its message, and this ends up wherever errors do.
+        // The message is the runtime's and may hold anything.
         write!(f, "{}: {}", self.code, printable(&self.message))?;
         if self.code == StatusCode::DEADLINE_EXCEEDED {
             write!(f, " (deadline {:?})", self.deadline)?;
@@ -427,29 +427,29 @@ impl std::error::Error for CallFault {}
 pub struct StatusCode(pub i32);
 
 impl StatusCode {
-    /// The call did what it should.
+    /// Success.
     pub const OK: Self = Self(0);
-    /// The caller went away.
+    /// The caller cancelled the call.
     pub const CANCELLED: Self = Self(1);
-    /// Nothing more is told.
+    /// No other code applies.
     pub const UNKNOWN: Self = Self(2);
     /// The deadline passed.
     pub const DEADLINE_EXCEEDED: Self = Self(4);
-    /// The request makes no sense.
+    /// The request is malformed.
     pub const INVALID_ARGUMENT: Self = Self(3);
-    /// There is no such object.
+    /// The object does not exist.
     pub const NOT_FOUND: Self = Self(5);
-    /// There is such an object already.
+    /// The object exists already.
     pub const ALREADY_EXISTS: Self = Self(6);
-    /// There is no more room.
+    /// A resource is exhausted, or a message too large.
     pub const RESOURCE_EXHAUSTED: Self = Self(8);
-    /// The object is not in the state that the call needs.
+    /// The object is in the wrong state.
     pub const FAILED_PRECONDITION: Self = Self(9);
-    /// The server does not have this method.
+    /// The server does not implement the method.
     pub const UNIMPLEMENTED: Self = Self(12);
-    /// Nobody answers.
+    /// The server cannot be reached.
     pub const UNAVAILABLE: Self = Self(14);
-    /// There is an answer that nobody can read.
+    /// The reply cannot be decoded.
     pub const DATA_LOSS: Self = Self(15);
 
     /// The code with this name, such as `UNAVAILABLE`.

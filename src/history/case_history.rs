@@ -1,9 +1,9 @@
 //! The part of a history that one case caused, folded entry by entry.
 //!
-//! An event belongs to a case if it names a pod UID that the case chose, or an id that the runtime
-//! gave to the case. A runtime may send an event before the call that caused it has returned, and
-//! may leave the UID out or tell a wrong one: while a call is under way that can name the id, such
-//! an event waits unclaimed.
+//! An event belongs to a case if it has a pod UID that the case chose, or an id that the runtime
+//! returned to the case. A runtime may send an event before the call that caused it has returned,
+//! and its pod UID may be missing or wrong: such an event is kept while a call that can return its
+//! id is under way.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use super::{
     SubscriptionId,
 };
 
-/// Events of unknown ids that are kept in the hope that a call will name them. More than this many
-/// at once come from other cases and foreign pods; the oldest is then let go.
+/// The most events of unknown ids that are kept until a call returns their id. More than this come
+/// from other cases and foreign pods; the oldest are dropped.
 const UNCLAIMED_LIMIT: usize = 1_000;
 
-/// What one execution of one case did and saw.
+/// What one execution of a case did and observed.
 #[derive(Clone, Debug)]
 pub struct CaseHistory {
     case: CaseRun,
@@ -41,15 +41,15 @@ pub struct CaseHistory {
 /// A sandbox or a container of the case.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    /// Which of the two.
+    /// What it is, and its specification.
     pub kind: SubjectKind,
     /// Its id.
     pub id: ContainerId,
-    /// The events that were about it, in order of arrival.
+    /// Its events, in order of arrival.
     pub sightings: Vec<Sighting>,
 }
 
-/// What a subject is, and how it was asked for.
+/// The kind of a subject, with its specification.
 #[derive(Clone, Debug)]
 pub enum SubjectKind {
     /// A sandbox.
@@ -84,14 +84,14 @@ impl CaseHistory {
         }
     }
 
-    /// Which execution this is the history of.
+    /// The execution that this is the history of.
     #[must_use]
     pub fn case(&self) -> CaseRun {
         self.case
     }
 
-    /// The case's own subscriptions, in the order in which they were opened. What they saw stands
-    /// with them alone; all else is of the stream that all cases read.
+    /// The case's own subscriptions, in the order in which they were opened. Their events are only
+    /// here; all other events are of the run's stream, which all cases read.
     pub fn observed(&self) -> impl Iterator<Item = &Observed> {
         let of_case = |observed: &&Observed| observed.is_of(self.case);
         self.observed.values().filter(of_case)
@@ -103,20 +103,21 @@ impl CaseHistory {
         &self.entries
     }
 
-    /// The case's sandboxes and containers, in the order in which they were first heard of.
+    /// The case's sandboxes and containers, in the order in which they first occur.
     #[must_use]
     pub fn subjects(&self) -> &[Subject] {
         &self.subjects
     }
 
-    /// Every sandbox or container that the case calls by this name.
+    /// Every sandbox or container that has this name in the case.
     pub fn named<'a>(&'a self, binding: &'a str) -> impl Iterator<Item = &'a Subject> {
         self.subjects
             .iter()
             .filter(move |subject| subject.binding() == Some(binding))
     }
 
-    /// The case's calls, and the run's relists meanwhile, in the order in which they were sent.
+    /// The case's calls, and the run's relists during the case, in the order in which they were
+    /// sent.
     #[must_use]
     pub fn calls(&self) -> impl DoubleEndedIterator<Item = &Call> {
         self.calls.iter().map(|(_, call)| call)
@@ -128,7 +129,7 @@ impl CaseHistory {
         &self.pods
     }
 
-    /// When the case began; absent where its history has lost its beginning.
+    /// When the case began; absent if the history lacks its beginning.
     #[must_use]
     pub fn began(&self) -> Option<HostInstant> {
         self.entries.iter().find_map(|entry| match entry.body {
@@ -137,7 +138,7 @@ impl CaseHistory {
         })
     }
 
-    /// A bound on time, stretched as the run was told to.
+    /// A timeout, multiplied by the run's factor.
     #[must_use]
     pub fn stretched(&self, bound: Duration) -> Duration {
         let percent = self.entries.iter().find_map(|entry| match entry.body {
@@ -149,7 +150,7 @@ impl CaseHistory {
         bound * percent.unwrap_or(100) / 100
     }
 
-    /// How far the case's own steps came; absent until its teardown begins.
+    /// How the case's steps ended; absent until its teardown begins.
     #[must_use]
     pub fn steps_end(&self) -> Option<&StepsEnd> {
         self.steps_ended.as_ref().map(|(_, end)| end)
@@ -162,7 +163,7 @@ impl CaseHistory {
         seen.map(Sighting::bytes).max().unwrap_or_default()
     }
 
-    /// Whether an entry stands before the teardown.
+    /// Whether an entry precedes the teardown.
     #[must_use]
     pub fn within_steps(&self, seq: Seq) -> bool {
         self.steps_ended.as_ref().is_none_or(|(end, _)| seq < *end)
@@ -176,7 +177,7 @@ impl CaseHistory {
         })
     }
 
-    /// Takes in the next entry of the run's history, if it concerns this case.
+    /// Adds the next entry of the run's history, if it concerns this case.
     pub fn push(&mut self, entry: &Arc<Entry>) {
         if self.is_observed(entry) {
             return;
@@ -297,7 +298,7 @@ impl CaseHistory {
         };
         self.entries.push(entry.clone());
         if let Some((id, kind)) = named {
-            // A runtime may return what is there already for what is asked for again.
+            // A runtime may return an existing object if it is asked for the same one again.
             let subject = self.subject(&id);
             if matches!(subject.kind, SubjectKind::Stray) {
                 subject.kind = kind;
@@ -390,7 +391,7 @@ fn makes(request: &Request) -> bool {
 }
 
 impl Subject {
-    /// What the case calls it; absent for a stray.
+    /// Its name in the case; absent for an unknown id.
     #[must_use]
     pub fn binding(&self) -> Option<&str> {
         match &self.kind {
@@ -400,7 +401,7 @@ impl Subject {
         }
     }
 
-    /// A short name for people: `c`, `c#17` for the 17th of that name, or the id of a stray.
+    /// Its name in messages: `c`, `c#17` for the 17th of that name, or its id if it has no name.
     #[must_use]
     pub fn label(&self) -> String {
         match &self.kind {
@@ -411,7 +412,7 @@ impl Subject {
         }
     }
 
-    /// The first arrival of an event of this kind.
+    /// The first event of this kind.
     #[must_use]
     pub fn first(&self, kind: EventKind) -> Option<&Sighting> {
         self.sightings

@@ -1,10 +1,9 @@
-//! Histories as bytes: the format of `proto/history.proto`, read and written. A history file has
-//! them in frames, compressed and with checksums.
+//! Encoding and decoding of histories, in the format of `proto/history.proto`: entries in frames
+//! that are compressed and have checksums.
 //!
-//! Encoding cannot fail. Decoding gives the entries up to the first byte that makes no sense, and
-//! a [`DecodeFault`] that says where it stands and what to do: a run that was killed leaves a
-//! history that is cut off, and its whole entries are as good as any. Pure; files are the
-//! caller's business.
+//! Encoding cannot fail. Decoding returns the entries before the first fault, and a [`DecodeFault`]
+//! that says where it is and what to do: the history of a run that was killed is cut off, and the
+//! entries of its whole frames are valid. Pure: callers open the files.
 
 mod calls;
 mod entry;
@@ -109,7 +108,7 @@ pub enum DecodeFault {
     },
 }
 
-/// Appends one entry.
+/// Appends one entry, with its length before it.
 pub fn encode(entry: &Entry, to: &mut Vec<u8>) {
     wire::write(&entry::to_wire(entry), to);
 }
@@ -200,7 +199,7 @@ fn read_entry(message: &[u8], offset: usize, first: bool) -> Result<Entry, Decod
     })
 }
 
-/// Whatever is wrong with the first entry: these are not the bytes of a history.
+/// A fault of the first entry means that the bytes are no history.
 fn of_the_first(fault: DecodeFault) -> DecodeFault {
     match fault {
         DecodeFault::Version { .. } => fault,

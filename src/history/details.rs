@@ -1,4 +1,4 @@
-//! What a status tells of a container beside how it fares: what it was given, and as whom it runs.
+//! What a status says about the configuration of a container.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! One thing that a run saw or did, and when.
+//! One thing that a run did or observed, and when.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,20 +13,20 @@ use super::{
     RunPlan, Seq, SubscriptionId,
 };
 
-/// One line of the history.
+/// One entry of the history.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its place.
+    /// Its position in the history.
     pub seq: Seq,
     /// When it was recorded, which for an event is when it arrived.
     pub at: HostInstant,
-    /// What it is.
+    /// What it records.
     pub body: Body,
 }
 
 impl Entry {
-    /// Roughly how much memory the entry holds, in bytes: enough to bound a history by.
+    /// An estimate of the memory that the entry uses, in bytes, to bound a history by.
     #[must_use]
     pub fn approximate_bytes(&self) -> usize {
         const ENTRY: usize = 512;
@@ -55,7 +55,7 @@ impl Entry {
     }
 }
 
-/// What the items of a list hold.
+/// An estimate of the memory that a list uses, in bytes.
 fn listed(reply: &Reply) -> usize {
     const ITEM: usize = 256;
     let none = Labels::new();
@@ -94,10 +94,10 @@ pub enum Body {
         id: String,
         /// The case's whole YAML, so that the history can be judged without the suite's files.
         definition: String,
-        /// By how many percent bounds on time are stretched: 100 for not at all.
+        /// The factor by which timeouts are multiplied, in percent; 100 leaves them as they are.
         timeout_percent: u32,
     },
-    /// The case's own steps are over and what they caused has arrived; what follows is teardown.
+    /// The case's own steps are over and their events have arrived; teardown follows.
     StepsEnded {
         /// Which execution.
         case: CaseRun,
@@ -135,20 +135,20 @@ pub enum Body {
         #[cfg_attr(test, arbitrary(default))]
         message: Bytes,
     },
-    /// A stream was asked for. That proves nothing yet.
+    /// A stream was requested. This does not show that the runtime serves it.
     SubscriptionOpened {
         /// Which stream.
         subscription: SubscriptionId,
-        /// Who listens; none for the run itself, whose stream all cases read.
+        /// The subscriber; none for the run itself, whose stream all cases read.
         observer: Option<Observer>,
     },
-    /// The response's headers have come, which is before an event or with the first one.
+    /// The response headers have arrived, before the first event or with it.
     SubscriptionAnswered {
         /// Which stream.
         subscription: SubscriptionId,
     },
-    /// An event that this run caused after the opening has arrived, or the time is over in which
-    /// the stream had to become effective: the stream is live.
+    /// The stream is live: an event that this run caused after opening it has arrived, or the time
+    /// that a runtime has to make it effective is over.
     SubscriptionProven {
         /// Which stream.
         subscription: SubscriptionId,
@@ -183,10 +183,9 @@ pub enum Body {
         /// The longest that the wait was allowed to take.
         #[cfg_attr(test, arbitrary(with = any::span))]
         bound: Duration,
-        /// How long it took to come; absent where that tells nothing, and in older histories.
+        /// How long it took; absent where that means nothing.
         took: Option<Took>,
-        /// What was seen instead, when the bound was over; empty where nothing was, and in older
-        /// histories.
+        /// What was observed instead within the bound; empty if nothing was.
         instead: String,
     },
     /// A fact read from this host's kernel for a case.
@@ -198,18 +197,18 @@ pub enum Body {
     },
     /// The run is prepared: what it is about to do.
     RunPlanned(Arc<RunPlan>),
-    /// A case or an invariant of the plan has no verdict of the oracle's.
+    /// A case or an invariant of the plan that the oracle does not judge.
     Unjudged {
         /// Its number in the plan.
         case: CaseRun,
-        /// Whether it was left out on purpose; otherwise it is undecided.
+        /// Whether it was skipped on purpose; otherwise it is undecided.
         skipped: bool,
         /// Why.
         reason: String,
     },
-    /// All cases are over and late events had their time; what follows is the run's clean-up.
+    /// All cases are over, and so is the time for late events; the run's clean-up follows.
     CasesEnded,
-    /// The suite itself did nothing for some time that ends here: the host gave it none.
+    /// The suite was not scheduled for some time, which ends here.
     HeldUp {
         /// For how long.
         #[cfg_attr(test, arbitrary(with = any::span))]
@@ -219,7 +218,7 @@ pub enum Body {
     RunEnded(RunEnd),
 }
 
-/// How long something took that a case has waited for.
+/// How long a case waited for something.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Took {
@@ -229,13 +228,13 @@ pub enum Took {
     End(#[cfg_attr(test, arbitrary(with = any::span))] Duration),
 }
 
-/// One that listens beside the run.
+/// A subscriber besides the run itself.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observer {
-    /// The case that has subscribed; none if the run has, to learn what several subscribers get.
+    /// The case that subscribed; none if the run did, to measure what several subscribers get.
     pub case: Option<CaseRun>,
-    /// The name by which the case calls it.
+    /// Its name in the case.
     pub binding: String,
     /// Whether it stops reading once it is live.
     pub stalls: bool,
@@ -248,20 +247,20 @@ pub struct Observer {
     pub authority: Option<String>,
 }
 
-/// How far a case's steps came.
+/// How the steps of a case ended.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepsEnd {
-    /// To their end: the expectations can be judged.
+    /// All were done: the expectations can be judged.
     Complete,
-    /// The last wait was in vain: something required did not come in time.
+    /// The last wait timed out: something required did not happen.
     Unmet,
     /// The situation did not arise, for this reason.
     Inconclusive(String),
     /// A step could not be done, for this reason.
     Error(String),
-    /// The runtime does otherwise than the case presumes, and may: it refuses earlier, say, or not
-    /// at all.
+    /// The runtime legitimately behaves otherwise than the case assumes, for this reason: it
+    /// refuses a request earlier, for instance, or not at all.
     NotApplicable(String),
 }
 
@@ -269,15 +268,15 @@ pub enum StepsEnd {
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StreamEnd {
-    /// We gave it up.
+    /// The suite cancelled it.
     Cancelled,
     /// The runtime ended it with status OK.
     Closed,
-    /// It broke.
+    /// It failed.
     Failed(CallFault),
 }
 
-/// What the kernel says.
+/// A fact read from the kernel.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HostFact {

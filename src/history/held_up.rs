@@ -1,19 +1,18 @@
-//! For how long the suite itself did nothing, though it had to: what came meanwhile it has read
-//! later than it came.
+//! How long the suite was not scheduled: what arrived in that time was read later than it came.
 
 use std::time::Duration;
 
 use super::{Body, CaseHistory, HostInstant};
 
 impl CaseHistory {
-    /// For how long the suite was held up between two moments.
+    /// How long the suite was held up between two moments.
     #[must_use]
     pub fn held_up(&self, from: HostInstant, until: HostInstant) -> Duration {
         self.held_up_within(from.monotonic_ns, until.monotonic_ns)
     }
 
-    /// For how long the suite was held up in the time before a moment, if that was a tenth of this
-    /// time or more: what has not come in it may have come, and was not read.
+    /// How long the suite was held up in the time before a moment, if that was a tenth of this time
+    /// or more: then something may have arrived without being read.
     #[must_use]
     pub fn held_up_before(&self, until: HostInstant, time: Duration) -> Option<Duration> {
         let time_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);

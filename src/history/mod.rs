@@ -1,8 +1,8 @@
-//! The record of all that a run saw and did: append-only, typed, and the only thing that verdicts
-//! are made of. Pure data: this module knows no clock, no file and no network.
+//! The record of what a run did and observed: append-only, typed, and the only input of verdicts.
+//! Pure data, without clock, files or network.
 //!
-//! Start with [`Entry`]; [`CaseHistory`] is the part of a history that one case caused, and
-//! [`codec`] turns a history to bytes and back.
+//! Start with [`Entry`]. [`CaseHistory`] is the part of a history that one case caused, [`codec`]
+//! encodes and decodes histories, and [`messages`] the CRI's messages in them.
 
 #[cfg(test)]
 mod any;

@@ -1,10 +1,10 @@
-//! What one of a case's own subscriptions saw, beside the stream that all cases read.
+//! What one of a case's own subscriptions received.
 
 use std::sync::Arc;
 
 use super::{Body, CaseRun, Entry, Observer, Sighting, StreamEnd, SubscriptionId};
 
-/// A subscription beside the run's own, and all that became of it.
+/// A subscription of a case, with its entries.
 #[derive(Clone, Debug)]
 pub struct Observed {
     opened: Arc<Entry>,
@@ -31,31 +31,31 @@ impl Observed {
         self.parts().0
     }
 
-    /// Who listens, and how.
+    /// How it was requested.
     #[must_use]
     pub fn observer(&self) -> &Observer {
         self.parts().1
     }
 
-    /// Where it was asked for.
+    /// The entry of its opening.
     #[must_use]
     pub fn opened(&self) -> &Entry {
         &self.opened
     }
 
-    /// Where the headers of the response came.
+    /// The entry of the response headers.
     #[must_use]
     pub fn answered(&self) -> Option<&Entry> {
         self.find(|body| matches!(body, Body::SubscriptionAnswered { .. }))
     }
 
-    /// From where on it is live.
+    /// The entry from which it is live.
     #[must_use]
     pub fn proven(&self) -> Option<&Entry> {
         self.find(|body| matches!(body, Body::SubscriptionProven { .. }))
     }
 
-    /// Where and how it ended; absent as long as it is open.
+    /// The entry and manner of its end; absent while it is open.
     #[must_use]
     pub fn ended(&self) -> Option<(&Entry, &StreamEnd)> {
         self.entries.iter().find_map(|entry| match &entry.body {
@@ -64,13 +64,13 @@ impl Observed {
         })
     }
 
-    /// All of it, in order.
+    /// All its entries, in order.
     #[must_use]
     pub fn entries(&self) -> &[Arc<Entry>] {
         &self.entries
     }
 
-    /// The events that came, whoever caused them, in order.
+    /// Its events, of all pods, in order.
     pub fn events(&self) -> impl Iterator<Item = Sighting> {
         self.entries.iter().filter_map(Sighting::of)
     }

@@ -1,4 +1,4 @@
-//! One RPC of a case: its two ends.
+//! One RPC of a case: its beginning and its end.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl Call {
         }
     }
 
-    /// What was asked. The id is whole, where a call named a container by the beginning of its id.
+    /// The request, with the full id where the call used a prefix of a container's id.
     #[must_use]
     pub fn request(&self) -> &Request {
         match &self.began.body {
@@ -32,13 +32,13 @@ impl Call {
         }
     }
 
-    /// Whether the run asked, and not the case.
+    /// Whether the call is the run's and not the case's.
     #[must_use]
     pub fn is_of_run(&self) -> bool {
         matches!(self.began.body, Body::CallBegan { case: None, .. })
     }
 
-    /// What came back; absent while the call is under way.
+    /// What it returned; absent while the call is under way.
     #[must_use]
     pub fn result(&self) -> Option<&Result<Reply, CallFault>> {
         match &self.ended.as_ref()?.body {
@@ -47,13 +47,13 @@ impl Call {
         }
     }
 
-    /// Where the call began.
+    /// The entry of its beginning.
     #[must_use]
     pub fn began(&self) -> &Entry {
         &self.began
     }
 
-    /// Where it returned; absent while it is under way.
+    /// The entry of its return; absent while it is under way.
     #[must_use]
     pub fn ended(&self) -> Option<&Entry> {
         self.ended.as_deref()

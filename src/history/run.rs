@@ -1,4 +1,4 @@
-//! What a history tells of the run as a whole: its beginning, its plan, its end.
+//! The run as a whole: its beginning, its plan and its end.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::any;
 use super::{RunId, RuntimeVersion};
 
-/// What a history is about.
+/// The run, the suite, the runtime and the host of a history.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunInfo {
@@ -20,36 +20,36 @@ pub struct RunInfo {
     pub endpoint: String,
     /// What the runtime calls itself.
     pub runtime: RuntimeVersion,
-    /// What starts processes for it; absent if the runtime does not tell.
+    /// Its OCI runtime; absent if it does not report one.
     pub oci: Option<OciRuntime>,
-    /// Who makes its cgroups; absent if the runtime does not tell.
+    /// Its cgroup driver; absent if it does not report one.
     pub cgroup_driver: Option<CgroupDriver>,
     /// The host of the suite and the runtime; absent for a runtime that is simulated.
     pub host: Option<Host>,
-    /// How long a call may take, unless a case says otherwise; absent in older histories.
+    /// The deadline of a call, unless a case sets another one; absent if it was not recorded.
     #[cfg_attr(test, arbitrary(with = any::span_or_none))]
     pub call_deadline: Option<Duration>,
 }
 
-/// The OCI runtime that pods run with, as the runtime tells of it.
+/// The OCI runtime of the pods, as the CRI runtime reports it.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OciRuntime {
     /// The runtime handler by which pods ask for it.
     pub handler: String,
-    /// The name of its program, such as `runc`; absent if that is not told.
+    /// The name of its program, such as `runc`; absent if not reported.
     pub name: Option<String>,
-    /// Its version; absent if that is not told.
+    /// Its version; absent if not reported.
     pub version: Option<String>,
 }
 
-/// Who makes the cgroups of a runtime's containers.
+/// The cgroup driver of a runtime.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CgroupDriver {
-    /// systemd, at the runtime's request.
+    /// systemd creates the cgroups.
     Systemd,
-    /// The OCI runtime itself.
+    /// The OCI runtime creates the cgroups.
     Cgroupfs,
 }
 
@@ -86,7 +86,7 @@ pub struct Host {
     pub load_percent: Option<u32>,
 }
 
-/// What a run is about to do, and all that its reports say beside what is seen.
+/// What a run is about to do, and what its reports say besides what is observed.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunPlan {
@@ -101,7 +101,7 @@ pub struct RunPlan {
     pub image: String,
     /// Pods on the node that the run did not make.
     pub foreign_pods: u64,
-    /// The failures that are known of the runtime.
+    /// The expectation file with the runtime's known failures.
     pub expectations: Option<ExpectationFile>,
     /// Whether cases of the tier were left out by the user's selection.
     pub partial: bool,
@@ -109,13 +109,13 @@ pub struct RunPlan {
     pub profiles: Vec<String>,
     /// The word for how large the run was to be; absent if all cases were meant.
     pub tier: Option<String>,
-    /// Who gets an event, where a case needed to know and it was measured.
+    /// How events are delivered to several subscribers; absent if no case needed to know.
     pub audience: Option<Audience>,
-    /// What else cases needed to know of it.
+    /// What else the run has probed.
     pub offers: Offers,
 }
 
-/// Whether a runtime has what it need not have. Absent is what no case needed to know.
+/// Optional capabilities of a runtime. Absent if no case needed to know.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offers {
@@ -123,21 +123,21 @@ pub struct Offers {
     pub events: Option<bool>,
     /// Lists as streams.
     pub streamed_lists: Option<bool>,
-    /// Several runtime handlers, by name.
+    /// Several named runtime handlers.
     pub handlers: Option<bool>,
-    /// A network of their own for sandboxes.
+    /// Sandboxes with their own network.
     pub network: Option<bool>,
-    /// Stops that send the stop signal that a container was given.
+    /// Stop signals of containers.
     pub stop_signal: Option<bool>,
 }
 
-/// Who gets an event when there are several subscribers.
+/// How a runtime delivers an event to several subscribers.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Audience {
-    /// Each of them.
+    /// To each of them.
     Everyone,
-    /// One of them, so that they take events from each other: containerd 1.7.
+    /// To one of them, so that subscribers take events from each other, as containerd 1.7 does.
     One,
 }
 

@@ -1,4 +1,4 @@
-//! A value that many places hold at once, because a runtime tells the same thing again and again.
+//! Values that are shared by many entries.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// A text that is cheap to clone.
 pub type Text = Arc<str>;
 
-/// A value that is cheap to clone: it is copied when it is changed, if anybody else holds it.
+/// A value that is cheap to clone, and copied when a shared one is changed.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -37,7 +37,7 @@ impl<T> From<T> for Shared<T> {
 }
 
 impl<T: Clone> Shared<T> {
-    /// The value itself; a copy of it, if anybody else holds it.
+    /// The value; a copy if it is shared.
     #[must_use]
     pub fn into_inner(self) -> T {
         Arc::unwrap_or_clone(self.0)

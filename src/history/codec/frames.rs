@@ -12,17 +12,17 @@ use super::{DecodeFault, MESSAGE_LIMIT, encode};
 use crate::history::Entry;
 use crate::limits;
 
-/// How many bytes of entries a frame has when it is ended for its size: enough to compress well.
+/// The size in bytes, before compression, at which a frame is ended: enough to compress well.
 const FULL: usize = 1 << 20;
 
-/// The most bytes of entries that a frame can have: one of the longest entries, and all that fits
-/// before a frame is full. A damaged size cannot make the reader allocate more.
+/// The largest frame in bytes, before compression: what fits before it is full, and one more entry
+/// of the largest size. The reader allocates no more than this.
 const LONGEST: usize = FULL + MESSAGE_LIMIT;
 
-/// The most bytes of entries that are read of a history: twice of what a run writes.
+/// The most bytes that are read of a history, before compression: twice what a run writes.
 const LARGEST: u64 = 2 * limits::HISTORY_FILE_BYTES;
 
-/// The largest window that a reader provides for, as a power of two: no frame is longer.
+/// The largest window of zstd that the reader accepts, as a power of two.
 const WINDOW_LOG: u32 = 25;
 
 /// Writes entries in frames.
@@ -33,13 +33,13 @@ pub struct FrameWriter<W> {
 }
 
 impl<W: Write> FrameWriter<W> {
-    /// Writes frames to this, after what is there.
+    /// Appends frames to `out`.
     pub fn new(out: W) -> Self {
         let pending = Vec::new();
         Self { out, pending }
     }
 
-    /// Takes an entry in; returns how many bytes it has before compression.
+    /// Adds an entry; returns its size in bytes before compression.
     ///
     /// # Errors
     /// If a frame is full and cannot be written.
@@ -51,7 +51,7 @@ impl<W: Write> FrameWriter<W> {
         Ok(length)
     }
 
-    /// Takes in an entry that [`encode`] has encoded.
+    /// Adds an entry that [`encode`] has encoded.
     ///
     /// # Errors
     /// As [`push`](Self::push).
@@ -67,7 +67,7 @@ impl<W: Write> FrameWriter<W> {
         self.end_frame()
     }
 
-    /// Whether there are entries that no frame has yet.
+    /// Whether there are entries that are in no frame yet.
     pub fn is_pending(&self) -> bool {
         !self.pending.is_empty()
     }
@@ -89,7 +89,7 @@ impl<W: Write> FrameWriter<W> {
         Ok(())
     }
 
-    /// Writes the pending entries; returns what the frames were written to.
+    /// Writes the pending entries; returns the writer.
     ///
     /// # Errors
     /// As [`end_frame`](Self::end_frame).
@@ -187,7 +187,7 @@ impl<R: BufRead> Frames<R> {
     }
 }
 
-/// What zstd says of a frame that it cannot read: errors of the system are those of the source.
+/// Tells an error of the source from a damaged frame.
 fn frame_fault(offset: usize, fault: io::Error) -> FrameFault {
     match fault.kind() {
         ErrorKind::UnexpectedEof => FrameFault::Damaged(DecodeFault::Truncated { offset }),

@@ -1,4 +1,4 @@
-//! Reading a history file of any length, one entry after the other, in little memory.
+//! Reading a history file entry by entry, in bounded memory.
 
 use std::io::{self, BufRead};
 
@@ -18,7 +18,7 @@ pub struct StreamDecoder<R> {
     over: bool,
 }
 
-/// Why a history ends before its source does.
+/// Why a history cannot be read to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadFault {
     /// The source cannot be read.

@@ -1,4 +1,4 @@
-//! How a container is asked for: the fields of `CreateContainerRequest`, in both directions.
+//! The fields of `CreateContainerRequest`, in both directions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub(super) fn encode(spec: &ContainerSpec) -> v1::CreateContainerRequest {
     }
 }
 
-/// What the suite never asks for is left out.
+/// Fields that the suite never sets are dropped.
 pub(super) fn decode(
     request: v1::CreateContainerRequest,
     stop_signal: Signal,
@@ -100,7 +100,7 @@ pub(super) fn decode(
     Ok(spec)
 }
 
-/// Those of its pod, but for the PID namespace of another container, if it joins that.
+/// The pod's namespaces, except for the PID namespace if the container joins that of another one.
 fn namespaces(spec: &ContainerSpec) -> v1::NamespaceOption {
     let pod = sandboxes::namespaces(&spec.sandbox_spec);
     match &spec.pid_target {
@@ -113,8 +113,8 @@ fn namespaces(spec: &ContainerSpec) -> v1::NamespaceOption {
     }
 }
 
-/// What is to be set in the container's cgroup besides its limits. Where that is of version 1, some
-/// OCI runtimes refuse it, and others ignore it.
+/// Settings of the container's cgroup besides its limits. On cgroup v1 some OCI runtimes refuse
+/// them, and others ignore them.
 fn unified(spec: &ContainerSpec) -> HashMap<String, String> {
     let group = (OOM_GROUP.to_owned(), "1".to_owned());
     spec.oom_group.then_some(group).into_iter().collect()

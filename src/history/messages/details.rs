@@ -1,20 +1,20 @@
-//! What a status tells of a container beside how it fares, in both directions.
+//! The fields of `ContainerStatus` about a container's configuration, in both directions.
 
 use k8s_cri::v1;
 
 use super::to_map;
 use crate::history::{ContainerDetails, Flaw, Labels, Mount, User};
 
-/// What the CRI calls what a container may use of huge pages, before the size of a page.
+/// The prefix of limits of huge pages, before the page size.
 const HUGEPAGES: &str = "hugepage_limits.";
-/// What the CRI calls what it leaves to cgroups, before their own name for it.
+/// The prefix of settings for cgroup v2, before the name of the file.
 const UNIFIED: &str = "unified.";
 
-/// The variable of a container's environment by which it tells the handler that fails on demand
-/// where to.
+/// The environment variable of a container that says at which operation the faulty OCI runtime
+/// crashes.
 const DEMAND: &str = "CRI_EVENT_CONFORMANCE_FAULT";
 
-/// What a container demands of the handler that fails on demand.
+/// The environment that makes the faulty OCI runtime crash for this flaw.
 pub(super) fn demand(flaw: Option<Flaw>) -> Vec<v1::KeyValue> {
     let verb = flaw.and_then(Flaw::crashes_at);
     let variable = verb.map(|verb| v1::KeyValue {
@@ -24,7 +24,7 @@ pub(super) fn demand(flaw: Option<Flaw>) -> Vec<v1::KeyValue> {
     variable.into_iter().collect()
 }
 
-/// The same, read.
+/// The flaw that an environment demands.
 pub(super) fn demanded(environment: &[v1::KeyValue]) -> Option<Flaw> {
     let variable = environment.iter().find(|variable| variable.key == DEMAND)?;
     let mut crashes = Flaw::CRASHES.into_iter();
@@ -32,7 +32,7 @@ pub(super) fn demanded(environment: &[v1::KeyValue]) -> Option<Flaw> {
     Some(flaw)
 }
 
-/// Takes them out of a status.
+/// Takes the details out of a status.
 pub(super) fn take(status: &mut v1::ContainerStatus) -> ContainerDetails {
     let mounts = std::mem::take(&mut status.mounts);
     let user = status.user.take();
@@ -49,7 +49,7 @@ pub(super) fn take(status: &mut v1::ContainerStatus) -> ContainerDetails {
     }
 }
 
-/// Puts them into a status.
+/// Puts the details into a status.
 pub(super) fn put(details: &ContainerDetails, status: &mut v1::ContainerStatus) {
     status.mounts = details.mounts.iter().map(to_mount).collect();
     status.log_path = details.log_path.to_string();
@@ -109,7 +109,7 @@ fn parts(linux: &mut v1::LinuxContainerResources) -> (Numbers<'_>, Words<'_>) {
     (numbers, words)
 }
 
-/// What is set, by its name.
+/// The resources that are set, by name.
 fn resources(told: v1::ContainerResources) -> Labels {
     let mut linux = told.linux.unwrap_or_default();
     let pages = std::mem::take(&mut linux.hugepage_limits).into_iter();
@@ -128,7 +128,7 @@ fn resources(told: v1::ContainerResources) -> Labels {
     set.into_iter().collect()
 }
 
-/// What no field is for is left out.
+/// Names without a field are dropped.
 fn to_resources(set: &Labels) -> v1::ContainerResources {
     let mut linux = v1::LinuxContainerResources::default();
     let (numbers, words) = parts(&mut linux);

@@ -8,10 +8,10 @@ pub enum ReplyError {
     /// It does not follow protobuf's rules.
     #[error(transparent)]
     Undecodable(#[from] DecodeError),
-    /// It lacks what it is about.
+    /// It has no status.
     #[error("the runtime answered {0} with OK and without a status")]
     NoStatus(&'static str),
-    /// It would use up our memory.
+    /// It has more items than the suite reads.
     #[error("the answer lists {listed}, and the suite looks at no more than {limit}")]
     TooLong {
         /// How many items it has.
@@ -19,7 +19,7 @@ pub enum ReplyError {
         /// The most that are accepted.
         limit: usize,
     },
-    /// It would use up our memory with what was not asked for.
+    /// It has many items without the requested labels.
     #[error("the answer lists {0} that do not have the labels that were asked for")]
     Unasked(usize),
     /// The suite reads no such message.

@@ -1,15 +1,15 @@
-//! Stop signals of containers (KEP-4960), which the generated messages do not know.
+//! Stop signals of containers (KEP-4960), which the generated messages lack.
 //!
-//! The configuration and the status of a container pass as bytes: those of the generated message,
-//! followed by those of the fields that it lacks. A reader takes from all of them what it knows,
-//! since protobuf merges the parts of an embedded message.
+//! The configuration and the status of a container are encoded as the generated message followed by
+//! the missing fields. Decoders accept that, since protobuf merges the parts of an embedded
+//! message.
 
 use k8s_cri::v1;
 use prost::{DecodeError, Message};
 
 use crate::history::Signal;
 
-/// `CreateContainerRequest`, whose configuration is in parts.
+/// `CreateContainerRequest` with its configuration in parts.
 #[derive(Clone, PartialEq, Message)]
 struct CreateContainer {
     #[prost(string, tag = "1")]
@@ -27,7 +27,7 @@ struct ConfigExtra {
     stop_signal: i32,
 }
 
-/// `ContainerStatusResponse`, whose status is in parts.
+/// `ContainerStatusResponse` with its status in parts.
 #[derive(Clone, PartialEq, Message)]
 struct StatusResponse {
     #[prost(bytes = "vec", repeated, tag = "1")]

@@ -1,7 +1,8 @@
-//! Between the CRI's messages, as bytes, and our own types: which fields there are is stated here
-//! and nowhere else. Pure.
+//! Conversion between the CRI's messages, as bytes, and the types of [`history`](super). The only
+//! list of the CRI's fields. Pure.
 //!
-//! Nothing is judged here: what a runtime leaves out stays left out, what it garbles stays garbled.
+//! Nothing is judged or repaired: a field that a runtime omits stays absent, a wrong one stays
+//! wrong.
 
 mod containers;
 mod details;
@@ -24,9 +25,9 @@ pub use statuses::{decode_event, encode_event};
 
 use crate::history::{Labels, Request};
 
-/// The service of the CRI that containers are managed by.
+/// The runtime service of the CRI.
 pub const RUNTIME_SERVICE: &str = "runtime.v1.RuntimeService";
-/// The service of the CRI that images are managed by.
+/// The image service of the CRI.
 pub const IMAGE_SERVICE: &str = "runtime.v1.ImageService";
 
 /// The methods of [`IMAGE_SERVICE`]; all others are of [`RUNTIME_SERVICE`].
@@ -38,7 +39,7 @@ const IMAGE_METHODS: [&str; 5] = [
     "RemoveImage",
 ];
 
-/// Whether a request is one to the image service.
+/// Whether a request goes to the image service.
 #[must_use]
 pub fn is_of_images(request: &Request) -> bool {
     IMAGE_METHODS.contains(&request.method())

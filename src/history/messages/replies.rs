@@ -1,4 +1,4 @@
-//! Replies as bytes: what the client reads, and what a server answers.
+//! Replies, in both directions.
 
 use k8s_cri::v1;
 use prost::Message;

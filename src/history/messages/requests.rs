@@ -1,4 +1,4 @@
-//! Requests as bytes: what the client sends, and what a server reads.
+//! Requests, in both directions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -112,7 +112,7 @@ fn encode_for_container(request: &Request) -> Vec<u8> {
     }
 }
 
-/// The request of a method by the name that the CRI has for it.
+/// The request of the CRI's method of this name.
 ///
 /// # Errors
 /// If the suite does not use the method, or the message is not one of its requests.
@@ -224,7 +224,7 @@ fn decode_sandbox_filter(bytes: &[u8], streamed: bool) -> Result<SandboxFilter, 
     })
 }
 
-/// What no more than labels select is listed as a kubelet does it.
+/// A filter by labels alone is that of a relist.
 fn listed_sandboxes(filter: SandboxFilter) -> Request {
     if filter.id.is_none() && filter.state.is_none() {
         Request::ListSandboxes(filter.labels)
@@ -263,7 +263,7 @@ fn decode_container_filter(bytes: &[u8], streamed: bool) -> Result<ContainerFilt
     })
 }
 
-/// What no more than a sandbox and labels select is listed as a kubelet does it.
+/// A filter by sandbox and labels alone is that of a relist.
 fn listed_containers(filter: ContainerFilter) -> Request {
     if filter.id.is_none() && filter.state.is_none() {
         Request::ListContainers {

@@ -1,4 +1,4 @@
-//! How a sandbox is asked for: the fields of `PodSandboxConfig`, in both directions.
+//! The fields of `PodSandboxConfig`, in both directions.
 
 use k8s_cri::v1;
 
@@ -31,7 +31,7 @@ pub(super) fn encode(spec: &SandboxSpec) -> v1::PodSandboxConfig {
     }
 }
 
-/// What the suite never asks for is left out; the runtime handler is not in it.
+/// Fields that the suite never sets are dropped; the runtime handler is not part of the message.
 pub(super) fn decode(config: v1::PodSandboxConfig) -> Result<SandboxSpec, RequestError> {
     let metadata = config.metadata.ok_or(RequestError::Lacks("metadata"))?;
     let linux = config.linux.unwrap_or_default();
@@ -56,8 +56,8 @@ pub(super) fn decode(config: v1::PodSandboxConfig) -> Result<SandboxSpec, Reques
     })
 }
 
-/// The host's network unless another is asked for, so that no CNI is needed; and, unless they are
-/// to share one, a PID namespace for each container.
+/// The host's network by default, so that no CNI plugin is needed, and a PID namespace for each
+/// container unless they share one.
 pub(super) fn namespaces(spec: &SandboxSpec) -> v1::NamespaceOption {
     let network = if spec.own_network {
         v1::NamespaceMode::Pod
@@ -76,7 +76,7 @@ pub(super) fn namespaces(spec: &SandboxSpec) -> v1::NamespaceOption {
     }
 }
 
-/// So much memory and no swap, so that the limit is one; or no limit.
+/// A memory limit without swap, or no limit.
 pub(super) fn limited_to(memory_bytes: Option<u64>) -> v1::LinuxContainerResources {
     let limit = memory_bytes.map_or(0, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
     v1::LinuxContainerResources {

@@ -1,4 +1,4 @@
-//! Events, and how containers and sandboxes fare: each field of their messages, in both directions.
+//! Events, statuses and list items, in both directions.
 
 use k8s_cri::v1;
 use prost::{DecodeError, Message};
@@ -10,7 +10,7 @@ use crate::history::{
     SandboxStatus, Shared,
 };
 
-/// An event from its message.
+/// Decodes an event.
 ///
 /// # Errors
 /// If the bytes do not follow protobuf's rules.
@@ -32,7 +32,7 @@ pub fn decode_event(bytes: &[u8]) -> Result<Event, DecodeError> {
     })
 }
 
-/// The message of an event.
+/// Encodes an event.
 #[must_use]
 pub fn encode_event(event: Event) -> Vec<u8> {
     let sandbox = event.sandbox.map(Shared::into_inner);
