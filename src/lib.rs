@@ -22,11 +22,12 @@
 //! | [`escape`] | text of others, made fit to be shown | nothing |
 //! | [`history`] | the record: [`history::Entry`], and [`history::CaseHistory`], the part of one case; its files | escape |
 //! | [`outcome`] | verdicts and their evidence | history |
-//! | [`case`] | a case as data: parse, validate, diagnose YAML | history, outcome |
-//! | [`plan`] | which cases run, in what order | case, outcome |
-//! | [`oracle`] | what a history proves: expectations of a case, invariants of every history | case, history, outcome, pleg |
 //! | [`pleg`] | what a kubelet would have believed: its PLEGs, its pod cache | history |
-//! | [`verdicts`] | what a history says of its run: every verdict, the whole report | case, history, oracle, outcome, plan |
+//! | [`oracle`] | what a history proves, whatever its case: the invariants of every history | history, outcome, pleg |
+//! | [`checks`] | what a case can expect: each word's shape, validation and assessment; the verdict on a case | history, oracle, outcome |
+//! | [`case`] | a case as data: parse, validate, diagnose YAML | checks, history, outcome |
+//! | [`plan`] | which cases run, in what order | case, outcome |
+//! | [`verdicts`] | what a history says of its run: every verdict, the whole report | case, checks, history, oracle, outcome, plan |
 //! | [`report`] | an outcome as text, JUnit, JSON; two reports compared; a history as a timeline | history, outcome, escape |
 //! | [`host`] | clocks, kernel facts, processes, cgroups of our own, the user's command | history |
 //! | [`workload`] | the program that containers run, its image, a loopback registry | nothing |
@@ -45,15 +46,15 @@
 //!
 //! # Invariants
 //!
-//! * `history`, `outcome`, `plan`, `oracle`, `pleg`, `verdicts` and `report` do no I/O and read no
-//!   clock. Time is data. So it is for the model's `Machine`.
+//! * `history`, `outcome`, `plan`, `oracle`, `checks`, `pleg`, `verdicts` and `report` do no I/O
+//!   and read no clock. Time is data. So it is for the model's `Machine`.
 //! * A run's report is what `verdicts` makes of its history, entry by entry. `check` makes the same
 //!   of a recorded one, with the same code.
 //! * gRPC appears in `cri` alone. The fields of the CRI's messages are listed once, in
 //!   [`history::messages`], those of a history in [`history::codec`].
 //! * Arrows of the table point one way; `tests/tidy` holds all of this.
-//! * No Rust code knows a case by its name. What a case can say is in `case`, what its steps do is
-//!   in `drive::steps`, what it must have seen is in `oracle`.
+//! * No Rust code knows a case by its name. What a case can say is in `case` and `checks`, what its
+//!   steps do is in `drive::steps`, what it must have seen is in `checks`.
 //! * Whatever is printed goes through [`terminal`], and text of others through [`escape`] before.
 //! * Every wait has a condition, a bound and a reason; the bounds are in [`limits`].
 //! * Whoever wants the time asks [`host::now`], which follows the simulated clock on a
@@ -63,15 +64,16 @@
 //! # Where to start reading
 //!
 //! `cases/order/created-started-stopped-deleted.yaml`, then [`drive::CaseRunner`], which does it,
-//! then [`oracle::judge`], which judges it. [`run::run`] is the whole of a run.
+//! then [`checks::judge()`], which judges it. [`run::run`] is the whole of a run.
 //!
 //! # A new case, a new check, a new invariant
 //!
 //! A case is a file under `cases/`; see `cases/README.md`. A new step word is a file in
 //! `case::steps` with its keys and what makes it wrong, one in `drive::steps` with its effect, and
-//! a line in the list of [`case::Step`]; a new kind of expectation a variant of [`case::Check`] and
-//! an arm in `oracle::expectations`; what a runtime or a node need not have a variant of
-//! [`case::Need`], with a file in `drive::probes` that measures it. An invariant is a file under
+//! a line in the list of [`case::Step`]. A new check is a file in `checks` with its keys, its
+//! validation, its assessment and its tests, and a line in the list of [`checks::Check`]. What a
+//! runtime or a node need not have is a variant of [`case::Need`], with a file in `drive::probes`
+//! that measures it. An invariant is a file under
 //! `oracle/rules` and a line of [`oracle::INVARIANTS`]. Each comes with a history that breaks it,
 //! and one beside it that does not. A defect that the suite must notice is an entry of
 //! `cases/defects.yaml`, and its hook, one of [`model::faults`]; what a correct runtime may do
@@ -82,6 +84,7 @@
 
 pub mod case;
 pub mod catalogue;
+pub mod checks;
 pub mod cli;
 pub mod cri;
 pub mod drive;

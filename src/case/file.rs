@@ -7,7 +7,8 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Case, Check, Expectation, Need, Situation, Step, Tier, steps};
+use super::{Case, Need, Step, Tier, steps};
+use crate::checks::{Check, Expectation, Situation};
 use crate::outcome::{Level, Levels};
 
 /// A case of cri-event-conformance: what to do with a container runtime, and what must be seen.

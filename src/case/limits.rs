@@ -33,7 +33,7 @@ pub(super) const WORKERS: u32 = 16;
 pub(super) const GRACE: Duration = Duration::from_secs(60);
 
 /// The longest time that anything may take or be awaited.
-pub(super) const SPAN: Duration = Duration::from_secs(10 * 60);
+pub(super) use crate::checks::duration::LONGEST_SPAN as SPAN;
 
 /// How far the host's wall clock may be set. What lives by it on the node shall not notice much.
 pub(super) const CLOCK_STEP: Duration = Duration::from_secs(60);

@@ -5,12 +5,9 @@
 //! which reads files. `cases/README.md` teaches how a case is written, and
 //! `cases/REFERENCE.md`, which is generated from the types here, lists the vocabulary.
 
-mod claim;
 mod defect;
+mod delay;
 mod diagnose;
-mod duration;
-mod event;
-mod expectation;
 mod file;
 mod limits;
 pub mod load;
@@ -21,7 +18,6 @@ mod renamed;
 mod requirement;
 mod schema;
 mod steps;
-mod subscriptions;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -33,17 +29,11 @@ use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::checks::{CallEdge, Claim, Expectation, Situation, duration, event};
 use crate::outcome::Levels;
 
-pub use claim::{
-    KeepsCheck, LatencyCheck, MessageSizeCheck, SandboxStateCheck, SandboxWord, ShownCheck,
-};
 pub use defect::Defect;
 pub use diagnose::{Diagnostic, Diagnostics, Position, did_you_mean};
-pub use expectation::{
-    AftermathCheck, CallEdge, Check, EventRef, EventsCheck, ExitCode, Expectation, IncludesCheck,
-    NameRef, OrderCheck, Outlook, StatusCheck, TimingCheck,
-};
 pub use parse::parse;
 pub use requirement::Requirement;
 pub use schema::schema;
@@ -57,7 +47,6 @@ pub use steps::{
     StartStep, StaysSilentStep, Step, StepClockStep, StopSandboxStep, StopStep, SubscribeStep,
     UnsubscribeStep,
 };
-pub use subscriptions::{Code, EndedCheck, HeadersCheck, ReplayCheck, SubscriptionRef};
 pub use workload::{
     AllocateInChildSpec, AllocateOnTermSpec, AllocateSpec, Delay, DieSpec, ExitAtSpec, ExitSpec,
     Number, StopSignal, UntilSignalSpec, WorkloadSpec,
@@ -102,6 +91,18 @@ pub struct Case {
 }
 
 impl Case {
+    /// What it claims, as far as its verdict depends on it.
+    #[must_use]
+    pub fn claim(&self) -> Claim<'_> {
+        Claim {
+            id: &self.id,
+            title: &self.title,
+            expectations: &self.expect,
+            provokes: self.provokes,
+            sets_clock: self.sets_clock(),
+        }
+    }
+
     /// Whether it stops the runtime.
     #[must_use]
     pub fn restarts_runtime(&self) -> bool {
@@ -198,15 +199,4 @@ pub enum Need {
     FaultyHandler,
     /// The user has commands that stop and start the runtime, and allows that.
     RuntimeRestart,
-}
-
-/// A situation that a case provokes. Without it the case is inconclusive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    rename_all = "kebab-case",
-    expecting = "a situation such as `oom-kill`"
-)]
-pub enum Situation {
-    /// The kernel's OOM killer killed a process.
-    OomKill,
 }

@@ -15,7 +15,7 @@ use crate::case::{Case, Need};
 use crate::history::{
     Body, CaseHistory, CaseRun, HostFact, Request, SandboxId, StatusCode, StepsEnd,
 };
-use crate::{host, limits, oracle};
+use crate::{checks, host, limits, oracle};
 
 /// Whether a case's pods are removed when its verdict is not a pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl CaseRunner {
         active.subscriptions.give_up_all().await;
         self.calls_ended().await;
         let passed = complete
-            && oracle::judge(&active.case, &active.view.history())
+            && checks::judge(&active.case.claim(), &active.view.history())
                 .violations
                 .is_empty();
         let mut kept = Vec::new();
@@ -91,7 +91,7 @@ impl CaseRunner {
     /// What the case waits for now, for people.
     #[must_use]
     pub fn waiting_for(&self) -> Option<String> {
-        let pending = |history: &CaseHistory| oracle::pending(&self.active.case, history);
+        let pending = |history: &CaseHistory| checks::pending(&self.active.case.claim(), history);
         self.active.view.peek(pending)?
     }
 
@@ -148,7 +148,7 @@ impl CaseRunner {
         // One bound for all that is still to come: what does not come costs it once.
         let deadline = Instant::now() + session.scaled(limits::EVENT_WAIT);
         let nothing_to_come = |history: &CaseHistory| {
-            oracle::pending(&active.case, history).is_none()
+            checks::pending(&active.case.claim(), history).is_none()
                 && oracle::unannounced(history).is_none()
         };
         if !active.view.wait_by(deadline, nothing_to_come).await? {

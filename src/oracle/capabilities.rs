@@ -5,12 +5,10 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use super::clocks::CLOCKS_APART_NS;
 use crate::history::{Audience, Body, Entry, Reply, SubscriptionId};
 use crate::limits;
 use crate::outcome::Capabilities;
-
-/// The runtime and the suite read their clocks a moment apart.
-const APART_NS: i64 = 1_000_000;
 
 /// An event that claims to be older than this tells of a broken clock, not of a replay.
 const OLDEST_NS: i64 = 24 * 3_600 * 1_000_000_000;
@@ -86,7 +84,7 @@ impl Measuring {
                 }
                 if let Some(stream) = self.open.get(subscription) {
                     let age_ns = stream.opened_ns.saturating_sub(event.created_at.0);
-                    if (APART_NS + 1..OLDEST_NS).contains(&age_ns) {
+                    if (CLOCKS_APART_NS + 1..OLDEST_NS).contains(&age_ns) {
                         self.found.replay = Some(true);
                     }
                 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::index::{entries_about, name_of};
 use super::rules::INVARIANTS;
-use super::{entries_about, name_of};
 use crate::history::{CaseHistory, Seq, Sighting, Subject, SubscriptionId};
 use crate::outcome::{Level, Levels, Mismatch, Violation};
 
@@ -71,7 +71,7 @@ pub fn invariants(history: &CaseHistory) -> Vec<Violation> {
 }
 
 /// What breaks the invariant of an id; none if there is no such invariant.
-pub(super) fn broken_by(id: &str, history: &CaseHistory) -> Option<Vec<Violation>> {
+pub(crate) fn broken_by(id: &str, history: &CaseHistory) -> Option<Vec<Violation>> {
     let invariant = INVARIANTS.iter().find(|invariant| invariant.id == id)?;
     Some((invariant.check)(invariant, history))
 }

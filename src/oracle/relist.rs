@@ -1,6 +1,6 @@
 //! What relists show of a container, and which event must have told it.
 
-use super::expectations::makes;
+use super::index::makes;
 use crate::history::{
     Body, CaseHistory, ContainerListing, ContainerState, Entry, EventKind, Reply, Request, Subject,
     SubjectKind,
@@ -8,16 +8,16 @@ use crate::history::{
 
 /// One listing of a container's sandbox.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Relist<'a> {
-    pub(super) began: &'a Entry,
-    pub(super) ended: &'a Entry,
+pub(crate) struct Relist<'a> {
+    pub(crate) began: &'a Entry,
+    pub(crate) ended: &'a Entry,
     listing: Option<&'a ContainerListing>,
 }
 
 impl Relist<'_> {
     /// What it shows, and the event that tells as much; none if it shows nothing that an event
     /// tells.
-    pub(super) fn announcement(&self) -> Option<(&'static str, EventKind)> {
+    pub(crate) fn announcement(&self) -> Option<(&'static str, EventKind)> {
         match self.listing.map(|listing| listing.state) {
             None => Some(("does not show it", EventKind::Deleted)),
             Some(ContainerState::Created) => Some(("shows it CREATED", EventKind::Created)),
@@ -30,7 +30,7 @@ impl Relist<'_> {
 
 /// The listings of the subject's sandbox that were asked for once the subject was there, and before
 /// the teardown; in order.
-pub(super) fn relists_of<'a>(
+pub(crate) fn relists_of<'a>(
     history: &'a CaseHistory,
     subject: &'a Subject,
 ) -> impl DoubleEndedIterator<Item = Relist<'a>> {

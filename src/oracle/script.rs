@@ -57,7 +57,7 @@ pub(crate) fn entries(script: &str) -> Vec<Entry> {
 }
 
 /// Violations as lines: `INV-02 at #4 #6: c: expected one CREATED event: CREATED again`.
-pub(super) fn render<'a>(violations: impl IntoIterator<Item = &'a Violation>) -> String {
+pub(crate) fn render<'a>(violations: impl IntoIterator<Item = &'a Violation>) -> String {
     let line = |found: &Violation| {
         let places: Vec<_> = found
             .evidence

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::history::{Body, CaseHistory, Entry, StatusCode, StreamEnd};
 
 /// How the runtime has ended a stream that we have not given up.
-pub(super) fn unasked(end: &StreamEnd) -> Option<String> {
+pub(crate) fn unasked(end: &StreamEnd) -> Option<String> {
     match end {
         StreamEnd::Cancelled => None,
         StreamEnd::Closed => Some("the runtime ended it with OK".to_owned()),
@@ -18,7 +18,7 @@ pub(super) fn unasked(end: &StreamEnd) -> Option<String> {
 
 /// How the stream of all cases ended while the case's steps went on, unless we ended it or the
 /// runtime is known to have gone on: what did not come after that, nobody can demand.
-pub(super) fn lost_with_the_runtime(history: &CaseHistory) -> Option<String> {
+pub(crate) fn lost_with_the_runtime(history: &CaseHistory) -> Option<String> {
     let within = |entry: &&Arc<Entry>| history.within_steps(entry.seq);
     let of_streams = history.entries().iter().filter(within);
     let last = of_streams.rev().find(|entry| {

@@ -17,18 +17,18 @@ const UNDER_WAY: Duration = Duration::from_secs(1);
 
 /// An event that came on one stream and not, or in another place, on another.
 #[derive(Clone, Debug)]
-pub(super) struct Difference {
+pub(crate) struct Difference {
     /// Which container's, and on which subscription.
-    pub(super) subject: String,
-    pub(super) mismatch: Mismatch,
-    pub(super) evidence: Vec<Seq>,
+    pub(crate) subject: String,
+    pub(crate) mismatch: Mismatch,
+    pub(crate) evidence: Vec<Seq>,
     /// Whether it may still come.
-    pub(super) is_open: bool,
+    pub(crate) is_open: bool,
 }
 
 /// Whether a subscription of the case got an event that the stream of all cases did not, as where
 /// subscribers take events from each other.
-pub(super) fn is_split(history: &CaseHistory) -> bool {
+pub(crate) fn is_split(history: &CaseHistory) -> bool {
     let misses = |observed: &Observed| {
         let theirs = observed.events();
         let missed = |seen: Sighting| {
@@ -44,7 +44,7 @@ pub(super) fn is_split(history: &CaseHistory) -> bool {
 }
 
 /// Whether a subscription of the case got such an event of the subject.
-pub(super) fn is_on_other_stream(
+pub(crate) fn is_on_other_stream(
     history: &CaseHistory,
     subject: &Subject,
     kind: EventKind,
@@ -57,7 +57,7 @@ pub(super) fn is_on_other_stream(
 
 /// The first difference between what a subscription saw since it was live and what the stream of
 /// all cases saw.
-pub(super) fn difference(history: &CaseHistory, observed: &Observed) -> Option<Difference> {
+pub(crate) fn difference(history: &CaseHistory, observed: &Observed) -> Option<Difference> {
     let compared = Compared {
         history,
         observed,

@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 
 use crate::history::{
-    Body, Call, CaseHistory, ContainerId, Entry, EventKind, HostInstant, Reply, Request, SandboxId,
-    Seq, StepsEnd, SubscriptionId,
+    Body, Call, CaseHistory, ContainerId, Entry, EventKind, Reply, Request, SandboxId, Seq,
+    StepsEnd, SubscriptionId,
 };
 use crate::limits;
 
 /// The first call that proves a transition.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Transition<'a> {
+pub(crate) struct Transition<'a> {
     /// The event that tells it.
-    pub(super) needed: EventKind,
+    pub(crate) needed: EventKind,
     /// The call's name in the CRI.
-    pub(super) method: &'static str,
-    pub(super) began: &'a Entry,
-    pub(super) ended: &'a Entry,
+    pub(crate) method: &'static str,
+    pub(crate) began: &'a Entry,
+    pub(crate) ended: &'a Entry,
 }
 
 /// A container whose creation has succeeded.
@@ -58,7 +58,7 @@ impl<'a> Life<'a> {
 /// The transitions of each container that the calls of the case's steps have made, while a stream
 /// could tell of them: it was live since the container was asked for, and for as long after the
 /// call as the event may take. At the end of complete steps the driver has waited for it.
-pub(super) fn transitions(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Transition<'_>>> {
+pub(crate) fn transitions(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Transition<'_>>> {
     let streams = Streams::of(history);
     let bound = history.stretched(limits::EVENT_WAIT);
     let waited = history.steps_end() == Some(&StepsEnd::Complete);
@@ -133,17 +133,17 @@ fn lives(history: &CaseHistory) -> BTreeMap<&ContainerId, Life<'_>> {
 }
 
 /// What became of the streams while a case ran.
-pub(super) struct Streams<'a>(Vec<&'a Entry>);
+pub(crate) struct Streams<'a>(Vec<&'a Entry>);
 
 impl<'a> Streams<'a> {
-    pub(super) fn of(history: &'a CaseHistory) -> Self {
+    pub(crate) fn of(history: &'a CaseHistory) -> Self {
         let entries = history.entries().iter().map(AsRef::as_ref);
         let of_streams = entries.filter(|entry| subscription(entry).is_some());
         Self(of_streams.collect())
     }
 
     /// Whether one stream was live at a place, and nothing became of any while it was listened to.
-    pub(super) fn live(&self, since: Seq, listening: impl Fn(&Entry) -> bool) -> bool {
+    pub(crate) fn live(&self, since: Seq, listening: impl Fn(&Entry) -> bool) -> bool {
         let (before, after) = self
             .0
             .split_at(self.0.partition_point(|entry| entry.seq < since));
@@ -170,13 +170,4 @@ fn subscription(entry: &Entry) -> Option<SubscriptionId> {
         | Body::SubscriptionEnded { subscription, .. } => Some(subscription),
         _ => None,
     }
-}
-
-/// Whether whatever was to come soon after an instant has had its time: the driver has waited for
-/// it, or something happened later than that.
-pub(super) fn had_its_time(history: &CaseHistory, after: HostInstant) -> bool {
-    let bound = history.stretched(limits::EVENT_WAIT);
-    let last = history.entries().last();
-    history.steps_end() == Some(&StepsEnd::Complete)
-        || last.is_some_and(|last| last.at.since(after) > bound)
 }

@@ -8,8 +8,8 @@ use super::findings::{Found, Sort, find, slice};
 use super::known::{Decided, Known};
 use super::plan::{Execution, Readable};
 use super::tallies::Tally;
+use crate::checks::{self, Undecided};
 use crate::history::{Body, CaseHistory, CaseRun, Entry, Reply, Request, Seq, SubjectKind};
-use crate::oracle::{self, Undecided};
 use crate::outcome::{LAST_SHOWN, Latency, Level, Outcome, Profile, Seen, Verdict, Violation};
 
 /// A case that is over and has not been judged.
@@ -82,7 +82,7 @@ impl EndedCase {
         let (mut found, mut latencies) = (Vec::new(), Vec::new());
         if let Readable::Case(case) = &*self.execution.case {
             let history = &self.history;
-            let judgement = oracle::judge(case, history);
+            let judgement = checks::judge(&case.claim(), history);
             (outcome.verdict, outcome.reason) = match judgement.undecided {
                 Some(Undecided::Error(reason)) => (Verdict::Error, Some(reason)),
                 Some(Undecided::Inconclusive(reason)) => (Verdict::Inconclusive, Some(reason)),
@@ -105,7 +105,7 @@ impl EndedCase {
             outcome.hint = hint(&outcome, &self.hints);
             let judged = (&*case.id, &case.levels, &*self.profiles);
             found = find(judged, history, &self.known, &self.told);
-            latencies = oracle::latencies(case, history, self.call_deadline);
+            latencies = checks::latencies(&case.claim(), history, self.call_deadline);
         }
         let breaks = |found: &Found| !found.is_listed() && found.binds(&self.profiles);
         JudgedCase {

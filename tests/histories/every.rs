@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use cri_event_conformance::case::{Case, Expectation, Step, load};
+use cri_event_conformance::case::{Case, Step, load};
+use cri_event_conformance::checks::{self, Expectation};
 use cri_event_conformance::history::{Body, CaseHistory, ContainerState, Entry, EventKind, codec};
-use cri_event_conformance::oracle;
 use cri_event_conformance::plan::Selection;
 use cri_event_conformance::run::{Rehearsal, rehearse};
 
@@ -135,7 +135,7 @@ fn unbreakable(case: &Case, recording: &Recording) -> Vec<String> {
             history.push(&Arc::new(entry));
         }
         unbroken.retain(|only| {
-            let judged = oracle::judge(only, &history);
+            let judged = checks::judge(&only.claim(), &history);
             judged.violations.is_empty() && judged.advice.is_empty()
         });
     }

@@ -14,8 +14,9 @@ use std::sync::Arc;
 use std::{fs, io};
 
 use cri_event_conformance::case::{Case, load, parse};
+use cri_event_conformance::checks::{self, Undecided};
 use cri_event_conformance::history::{Body, CaseHistory, CaseRun, Entry, codec};
-use cri_event_conformance::oracle::{self, INVARIANTS, Undecided, WholeRun};
+use cri_event_conformance::oracle::{self, INVARIANTS, WholeRun};
 use cri_event_conformance::outcome::Violation;
 use expect_test::expect_file;
 
@@ -108,7 +109,7 @@ fn judge_as(case: &Case, entries: &[Entry]) -> Judged {
         history.push(&Arc::new(entry.clone()));
         whole_run.push(entry);
     }
-    let judgement = oracle::judge(case, &history);
+    let judgement = checks::judge(&case.claim(), &history);
     let mut invariants = oracle::invariants(&history);
     invariants.extend(whole_run.violations(&invariants));
     let (verdict, reason) = match judgement.undecided {

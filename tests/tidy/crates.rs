@@ -55,6 +55,7 @@ const CRATES: &[(&str, &[&str])] = &[
         "schemars",
         &[
             "src/case/",
+            "src/checks/",
             "src/history/aside.rs", // Words of case files, too.
             "src/history/call.rs",
             "src/outcome",

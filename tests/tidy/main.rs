@@ -24,13 +24,16 @@ const USES: &[(&str, &[&str])] = &[
     ("files", &[]),
     ("host", &["history"]),
     ("outcome", &["history"]),
-    ("case", &["history", "outcome"]),
     ("pleg", &["history"]),
-    ("oracle", &["case", "history", "limits", "outcome", "pleg"]),
+    ("oracle", &["history", "limits", "outcome", "pleg"]),
+    ("checks", &["history", "limits", "oracle", "outcome"]),
+    ("case", &["checks", "history", "outcome"]),
     ("plan", &["case", "outcome"]),
     (
         "verdicts",
-        &["case", "history", "limits", "oracle", "outcome", "plan"],
+        &[
+            "case", "checks", "history", "limits", "oracle", "outcome", "plan",
+        ],
     ),
     ("report", &["history", "outcome", "escape"]),
     ("terminal", &["host", "escape"]),
@@ -49,8 +52,8 @@ const USES: &[(&str, &[&str])] = &[
     (
         "drive",
         &[
-            "case", "cri", "escape", "history", "host", "limits", "metrics", "oracle", "pleg",
-            "recorder", "workload",
+            "case", "checks", "cri", "escape", "history", "host", "limits", "metrics", "oracle",
+            "pleg", "recorder", "workload",
         ],
     ),
     (
@@ -101,6 +104,7 @@ const USES: &[(&str, &[&str])] = &[
 const PURE: &[&str] = &[
     "case",
     "catalogue",
+    "checks",
     "history",
     "model",
     "oracle",

@@ -3,39 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::findings::Findings;
+use crate::case::CallExpectation;
 use crate::case::diagnose::did_you_mean;
-use crate::case::{CallEdge, CallExpectation};
-
-/// What a name stands for.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Kind<'a> {
-    Sandbox {
-        /// The limit of memory of all that is in it, if it has one.
-        memory_mib: Option<u32>,
-    },
-    Container {
-        /// The sandbox it lives in.
-        sandbox: &'a str,
-        /// Its limit of memory, if it has one.
-        memory_mib: Option<u32>,
-        /// Whether its workload says with which code it will exit.
-        declares_exit: bool,
-    },
-    Subscription {
-        /// Whether its connection is its own.
-        own: bool,
-    },
-}
-
-/// What may stand at a place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
-    Sandbox,
-    Container,
-    Either,
-    Subscription,
-    Any,
-}
+use crate::checks::CallEdge;
+pub(super) use crate::checks::{Kind, Wanted};
 
 /// The names of a case.
 #[derive(Default)]
@@ -182,47 +153,5 @@ impl<'a> Names<'a> {
             format!("`{name}` is a {is}, where a {needed} is needed"),
         );
         None
-    }
-}
-
-impl Kind<'_> {
-    fn noun(self) -> &'static str {
-        match self {
-            Self::Sandbox { .. } => "sandbox",
-            Self::Container { .. } => "container",
-            Self::Subscription { .. } => "subscription",
-        }
-    }
-}
-
-impl Wanted {
-    fn admits(self, kind: Kind<'_>) -> bool {
-        match kind {
-            Kind::Sandbox { .. } => matches!(self, Self::Sandbox | Self::Either | Self::Any),
-            Kind::Container { .. } => matches!(self, Self::Container | Self::Either | Self::Any),
-            Kind::Subscription { .. } => matches!(self, Self::Subscription | Self::Any),
-        }
-    }
-
-    fn noun(self) -> &'static str {
-        match self {
-            Self::Sandbox => "sandbox",
-            Self::Container => "container",
-            Self::Either => "sandbox or container",
-            Self::Any => "sandbox, container or subscription",
-            Self::Subscription => "subscription",
-        }
-    }
-
-    fn way_to_bind(self, name: &str) -> String {
-        match self {
-            Self::Sandbox => format!("run it in an earlier step: `- sandbox: {{as: {name}}}`"),
-            Self::Container | Self::Either | Self::Any => {
-                format!("create it in an earlier step: `- create: {{as: {name}, in: …}}`")
-            }
-            Self::Subscription => {
-                format!("open it in an earlier step: `- subscribe: {{as: {name}}}`")
-            }
-        }
     }
 }

@@ -9,9 +9,8 @@ use super::names::{Kind, Names, Wanted};
 use super::workload;
 use crate::case::file::CaseFile;
 use crate::case::steps::Step;
-use crate::case::{
-    CallEdge, CallExpectation, CallOutcome, CreateStep, Need, Query, WorkloadSpec, limits,
-};
+use crate::case::{CallExpectation, CallOutcome, CreateStep, Need, Query, WorkloadSpec, limits};
+use crate::checks::CallEdge;
 
 /// Checks the steps; returns what the names in them stand for.
 pub(super) fn check<'a>(file: &'a CaseFile, found: &mut Findings) -> Names<'a> {

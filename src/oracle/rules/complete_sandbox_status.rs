@@ -8,7 +8,7 @@ use crate::history::{
     SandboxReport, Seq, Subject, SubjectKind,
 };
 use crate::oracle::clocks::{SLACK_NS, unit_hint};
-use crate::oracle::expectations::makes;
+use crate::oracle::index::makes;
 use crate::oracle::index::removals;
 use crate::oracle::invariants::{Invariant, MUST_MAY};
 use crate::oracle::lifecycle::progress;

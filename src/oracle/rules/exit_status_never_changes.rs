@@ -50,7 +50,7 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
 }
 
 /// What was told of a container's end that STOPPED told otherwise: expected, actual, and the proof.
-pub(in crate::oracle) fn what_stopped_told_changed(
+pub(crate) fn exit_status_changed(
     history: &CaseHistory,
     subject: &Subject,
 ) -> Option<(Mismatch, Vec<Seq>)> {
@@ -58,7 +58,7 @@ pub(in crate::oracle) fn what_stopped_told_changed(
 }
 
 /// How many calls have told of a container's end after its STOPPED.
-pub(in crate::oracle) fn ends_told(history: &CaseHistory, subject: &Subject) -> usize {
+pub(crate) fn statuses_after_stopped(history: &CaseHistory, subject: &Subject) -> usize {
     let all = told_of_each(history);
     let told = all.get(&subject.id).map_or(&[][..], Vec::as_slice);
     let stopped = subject.first(EventKind::Stopped);

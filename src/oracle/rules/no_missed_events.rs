@@ -2,11 +2,12 @@
 
 use crate::history::{CaseHistory, Entry, EventKind, Subject};
 use crate::limits;
-use crate::oracle::expectations::makes;
+use crate::oracle::deadlines::had_its_time;
+use crate::oracle::index::makes;
 use crate::oracle::invariants::{Invariant, MUST_MUST};
 use crate::oracle::relist::{Relist, relists_of};
 use crate::oracle::subscribers::is_on_other_stream;
-use crate::oracle::transition::{Streams, Transition, had_its_time, transitions};
+use crate::oracle::transition::{Streams, Transition, transitions};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.

@@ -1,7 +1,7 @@
 //! INV-12: all subscribers get the same events in the same order.
 
 use crate::history::{CaseHistory, StepsEnd};
-use crate::oracle::expectations::held_up_at_the_end;
+use crate::oracle::deadlines::held_up_at_the_end;
 use crate::oracle::invariants::{Invariant, OBSERVERS};
 use crate::oracle::subscribers::difference;
 use crate::outcome::Violation;

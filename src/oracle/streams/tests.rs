@@ -1,15 +1,16 @@
 //! Which awaited events a runtime owes after its streams ended.
 
+use crate::checks::testing::case;
+use crate::checks::{Undecided, judge};
 use crate::oracle::script::history;
-use crate::oracle::{Undecided, judge};
 use crate::outcome::Level;
 
 /// What an awaited event comes to that does not come.
 #[track_caller]
 fn awaited_in_vain(how: &str, after: &str) -> Result<(), String> {
-    let case = crate::oracle::expectations::tests::case(Level::Must, "no-repeats: {of: pod}");
+    let case = case(Level::Must, "no-repeats: {of: pod}");
     let script = format!("pod run; {how}; wait in-vain STOPPED_of_c; end unmet; {after}");
-    let judgement = judge(&case, &history(&script));
+    let judgement = judge(&case.claim(), &history(&script));
     if let Some(Undecided::Error(reason)) = judgement.undecided {
         return Err(reason);
     }

@@ -1,0 +1,345 @@
+//! `aftermath`: what became of what calls were to make, whether they failed or not.
+
+#[cfg(test)]
+mod tests;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::scope::{Scope, Wanted};
+use super::word::Finding::{Broken, Holds, Pending};
+use super::word::{About, Finding, Word};
+use crate::history::{
+    Call, CaseHistory, ContainerId, ContainerState, EventKind, PodUid, Reply, Request, SandboxId,
+    SandboxState, Seq, Sighting, Subject, SubjectKind,
+};
+use crate::oracle::makes;
+
+/// What became of what calls were to make.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "an aftermath such as `{of: c, is: untold}`"
+)]
+pub struct AftermathCheck {
+    /// What the calls were to make.
+    pub of: String,
+    /// What must have become of it.
+    pub is: Outlook,
+}
+
+/// What may become of what a call did not make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    rename_all = "kebab-case",
+    expecting = "an aftermath: `untold`, `undone` or `told`"
+)]
+pub enum Outlook {
+    /// No event tells of it, and no later list shows it.
+    Untold,
+    /// It was never STARTED; if it was CREATED, it was DELETED; no later list shows it, or of a
+    /// sandbox, shows it READY.
+    Undone,
+    /// It may be there: what lists show of it, events have told, and what they told is there.
+    Told,
+}
+
+impl Word for AftermathCheck {
+    fn of(&self) -> &str {
+        &self.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        scope.resolve_unsure("of", &self.of, Wanted::Either);
+    }
+
+    fn is_there(&self, history: &CaseHistory, _: &str) -> bool {
+        !self.findings(history).is_empty()
+    }
+
+    fn findings(&self, history: &CaseHistory) -> Vec<(About, Finding)> {
+        let attempts = history.calls().filter_map(|call| {
+            let (binding, attempt, uid, sandbox) = match call.request() {
+                Request::RunSandbox(spec) => (&spec.binding, 0, &spec.uid, None),
+                Request::CreateContainer(spec) => (
+                    &spec.binding,
+                    spec.attempt,
+                    &spec.sandbox_spec.uid,
+                    Some(&spec.sandbox),
+                ),
+                _ => return None,
+            };
+            let label = match attempt {
+                0 => binding.clone(),
+                attempt => format!("{binding}#{attempt}"),
+            };
+            (*binding == self.of).then_some(Attempt {
+                history,
+                call,
+                label,
+                uid,
+                sandbox,
+            })
+        });
+        let attempts = attempts.filter(|attempt| history.within_steps(attempt.call.began().seq));
+        attempts
+            .map(|attempt| (About::new(attempt.label.clone()), attempt.assess(self.is)))
+            .collect()
+    }
+}
+
+/// A call that was to make something.
+struct Attempt<'a> {
+    history: &'a CaseHistory,
+    call: &'a Call,
+    label: String,
+    /// The pod, and for a container its sandbox.
+    uid: &'a PodUid,
+    sandbox: Option<&'a SandboxId>,
+}
+
+/// What a list shows of an id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    Ready,
+    NotReady,
+    Container(ContainerState),
+}
+
+/// One look at all that there is of the pod.
+struct Look<'a> {
+    began: Seq,
+    ended: Seq,
+    shown: Vec<(ContainerId, Shown)>,
+    call: &'a Call,
+}
+
+impl<'a> Attempt<'a> {
+    fn assess(&self, outlook: Outlook) -> Finding {
+        let made = match self.call.result() {
+            Some(Ok(_)) => self.history.subjects().iter().find(|s| makes(self.call, s)),
+            Some(Err(_)) | None => None,
+        };
+        let subjects: Vec<&Subject> = match made {
+            Some(made) => vec![made],
+            None => self.strays().collect(),
+        };
+        let looks = self.looks();
+        match outlook {
+            Outlook::Untold => self.untold(&subjects, &looks),
+            Outlook::Undone => self.undone(&subjects, &looks),
+            Outlook::Told => self.told(made, &subjects, &looks),
+        }
+    }
+
+    /// What events of the pod tell of that no call has returned.
+    fn strays(&self) -> impl Iterator<Item = &'a Subject> {
+        let since = self.call.began().seq;
+        let (uid, sandbox) = (self.uid, self.sandbox);
+        let history = self.history;
+        history.subjects().iter().filter(move |subject| {
+            let of_pod = subject.sightings.iter().any(|seen| {
+                let event = seen.event();
+                let its_own = event.sandbox.as_ref().map(|status| &status.id);
+                seen.seq() > since
+                    && event.pod_uid() == Some(uid)
+                    && sandbox.is_none_or(|sandbox| its_own == Some(sandbox))
+            });
+            matches!(subject.kind, SubjectKind::Stray) && of_pod
+        })
+    }
+
+    /// The lists of the pod after the call, of what no other call has returned.
+    fn looks(&self) -> Vec<Look<'a>> {
+        let history = self.history;
+        let known = |id: &ContainerId| {
+            let mut others = history.subjects().iter();
+            others.any(|subject| {
+                subject.id == *id
+                    && !matches!(subject.kind, SubjectKind::Stray)
+                    && !makes(self.call, subject)
+            })
+        };
+        let since = self.call.ended().map(|ended| ended.seq);
+        let looks = history.calls().filter_map(|call| {
+            let (began, ended) = (call.began().seq, call.ended()?.seq);
+            if since.is_none_or(|since| began < since) || !history.within_steps(ended) {
+                return None;
+            }
+            let mut shown = self.shown_by(call)?;
+            shown.retain(|(id, _)| !known(id));
+            Some(Look {
+                began,
+                ended,
+                shown,
+                call,
+            })
+        });
+        looks.collect()
+    }
+
+    fn shown_by(&self, call: &Call) -> Option<Vec<(ContainerId, Shown)>> {
+        match (call.request(), call.result()?.as_ref().ok()?, self.sandbox) {
+            (Request::ListSandboxes(_), Reply::Sandboxes(listed), None) => {
+                let of_pod = listed.iter().filter(|listed| {
+                    let metadata = listed.metadata.as_ref();
+                    metadata.is_some_and(|metadata| metadata.uid == *self.uid)
+                });
+                let shown = of_pod.map(|listed| {
+                    let shown = match listed.state {
+                        SandboxState::Ready => Shown::Ready,
+                        SandboxState::NotReady | SandboxState::Unknown(_) => Shown::NotReady,
+                    };
+                    (ContainerId::from(&listed.id), shown)
+                });
+                Some(shown.collect())
+            }
+            (Request::ListContainers { sandbox: of, .. }, Reply::Containers(listed), Some(own)) => {
+                if of.as_ref().is_some_and(|of| of != own) {
+                    return None;
+                }
+                let of_pod = listed.iter().filter(|listed| listed.sandbox == *own);
+                let shown =
+                    of_pod.map(|listed| (listed.id.clone(), Shown::Container(listed.state)));
+                Some(shown.collect())
+            }
+            _ => None,
+        }
+    }
+
+    fn untold(&self, subjects: &[&Subject], looks: &[Look<'_>]) -> Finding {
+        if let Some(told) = subjects.first() {
+            let event = told.sightings.iter().map(|seen| seen.event().kind).next();
+            let event = event.map_or_else(String::new, |kind| kind.to_string());
+            let actual = format!("{event} of {}", told.id);
+            return self.broken("no event", actual, told, None);
+        }
+        self.unlisted(looks, |_| true)
+    }
+
+    fn undone(&self, subjects: &[&Subject], looks: &[Look<'_>]) -> Finding {
+        for subject in subjects {
+            if subject.first(EventKind::Started).is_some() {
+                let actual = format!("STARTED of {}", subject.id);
+                return self.broken("no STARTED", actual, subject, None);
+            }
+            if subject.first(EventKind::Created).is_some()
+                && subject.first(EventKind::Deleted).is_none()
+            {
+                return self.awaited(EventKind::Deleted, subject, None);
+            }
+        }
+        self.unlisted(looks, |shown| shown != Shown::NotReady)
+    }
+
+    fn unlisted(&self, looks: &[Look<'_>], counts: impl Fn(Shown) -> bool) -> Finding {
+        for look in looks {
+            if let Some((id, _)) = look.shown.iter().find(|(_, shown)| counts(*shown)) {
+                return Broken {
+                    expected: "nothing of it in any list".to_owned(),
+                    actual: format!("{} shows {id}", look.call.request().method()),
+                    evidence: self.evidence(None, Some(look)),
+                };
+            }
+        }
+        Holds
+    }
+
+    /// What the last look shows has been told, and what was told before it is there.
+    fn told(&self, made: Option<&Subject>, subjects: &[&Subject], looks: &[Look<'_>]) -> Finding {
+        if let Some(made) = made
+            && made.first(EventKind::Created).is_none()
+            && self.sandbox.is_some()
+        {
+            return self.awaited(EventKind::Created, made, None);
+        }
+        if self.is_removed_with_its_sandbox() {
+            let told = |subject: &&&Subject| subject.first(EventKind::Created).is_some();
+            let mut told = subjects.iter().filter(told);
+            if let Some(left) = told.find(|told| told.first(EventKind::Deleted).is_none()) {
+                return self.awaited(EventKind::Deleted, left, None);
+            }
+        }
+        let Some(last) = looks.last() else {
+            return Holds;
+        };
+        let all = self.history.subjects();
+        for (id, shown) in &last.shown {
+            let subject = all.iter().find(|subject| subject.id == *id);
+            let has_told = |kind| subject.is_some_and(|subject| subject.first(kind).is_some());
+            if let Some(missing) = needed(*shown).into_iter().find(|kind| !has_told(*kind)) {
+                return Pending {
+                    awaited: format!("{missing} of {id}, which a list shows,"),
+                    evidence: self.evidence(subject, Some(last)),
+                };
+            }
+        }
+        for subject in subjects {
+            let told = subject.first(EventKind::Created);
+            let told = told.is_some_and(|told| told.seq() < last.began);
+            let is_there = last.shown.iter().any(|(id, _)| *id == subject.id);
+            if told && !is_there && subject.first(EventKind::Deleted).is_none() {
+                return self.awaited(EventKind::Deleted, subject, Some(last));
+            }
+        }
+        Holds
+    }
+
+    /// Whether a call has removed the sandbox with all that is in it.
+    fn is_removed_with_its_sandbox(&self) -> bool {
+        let removes = |call: &Call| match (call.request(), self.sandbox) {
+            (Request::RemoveSandbox(removed), Some(own)) => removed == own,
+            _ => false,
+        };
+        let in_time = |call: &Call| {
+            let ended = call.ended();
+            ended.is_some_and(|ended| self.history.within_steps(ended.seq))
+        };
+        let mut calls = self.history.calls();
+        calls.any(|call| removes(call) && in_time(call) && matches!(call.result(), Some(Ok(_))))
+    }
+
+    fn awaited(&self, kind: EventKind, subject: &Subject, look: Option<&Look<'_>>) -> Finding {
+        Pending {
+            awaited: format!("{kind} of {}", subject.id),
+            evidence: self.evidence(Some(subject), look),
+        }
+    }
+
+    fn broken(
+        &self,
+        expected: &str,
+        actual: String,
+        subject: &Subject,
+        look: Option<&Look<'_>>,
+    ) -> Finding {
+        Broken {
+            expected: expected.to_owned(),
+            actual,
+            evidence: self.evidence(Some(subject), look),
+        }
+    }
+
+    fn evidence(&self, subject: Option<&Subject>, look: Option<&Look<'_>>) -> Vec<Seq> {
+        let mut evidence = vec![self.call.began().seq];
+        evidence.extend(self.call.ended().map(|ended| ended.seq));
+        let sightings = subject.iter().flat_map(|subject| &subject.sightings);
+        evidence.extend(sightings.map(Sighting::seq));
+        evidence.extend(look.iter().flat_map(|look| [look.began, look.ended]));
+        evidence.sort_unstable();
+        evidence.dedup();
+        evidence
+    }
+}
+
+/// The events that must have told what a list shows.
+fn needed(shown: Shown) -> Vec<EventKind> {
+    match shown {
+        // Not every runtime tells of a sandbox's creation.
+        Shown::Ready => vec![EventKind::Started],
+        Shown::NotReady | Shown::Container(ContainerState::Unknown(_)) => Vec::new(),
+        Shown::Container(ContainerState::Created) => vec![EventKind::Created],
+        Shown::Container(ContainerState::Running) => vec![EventKind::Created, EventKind::Started],
+        Shown::Container(ContainerState::Exited) => vec![EventKind::Created, EventKind::Stopped],
+    }
+}

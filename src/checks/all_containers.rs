@@ -1,0 +1,146 @@
+//! `all-containers`: an event shows the containers that lists around it show.
+
+use std::collections::BTreeSet;
+
+use super::name_refs::{NameRef, check_on};
+use super::scope::{Scope, Wanted};
+use super::subject_events::SubjectEvents;
+use super::word::Finding::{Broken, Holds, Pending};
+use super::word::{Finding, Word};
+use crate::history::{CaseHistory, ContainerId, Reply, Request, SandboxId, Seq, SubjectKind};
+
+check_on! {
+    /// The check `all-containers`.
+    AllContainersCheck(NameRef)
+}
+
+impl Word for AllContainersCheck {
+    fn of(&self) -> &str {
+        &self.0.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        scope.resolve("of", &self.0.of, Wanted::Container);
+    }
+
+    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+        let SubjectKind::Container(spec) = &events.subject.kind else {
+            return Holds;
+        };
+        let lists: Vec<_> = lists(events.history, &spec.sandbox).collect();
+        let mut compared = 0;
+        for sighting in events.all() {
+            let event = sighting.event();
+            let Some(cause) = events.cause(event.kind) else {
+                continue;
+            };
+            let before = lists.iter().rfind(|list| list.ended < cause.began().seq);
+            let after = lists.iter().find(|list| list.began > sighting.seq());
+            let (Some(before), Some(after)) = (before, after) else {
+                continue;
+            };
+            compared += 1;
+            let shown: BTreeSet<_> = event.containers.iter().map(|status| &status.id).collect();
+            let mut stay = before.ids.intersection(&after.ids);
+            let known: BTreeSet<_> = before.ids.union(&after.ids).copied().collect();
+            let missing = stay.find(|id| !shown.contains(*id));
+            let strange = shown.iter().find(|id| !known.contains(*id));
+            let kind = event.kind;
+            let actual = match (missing, strange) {
+                (Some(id), _) => format!("{kind} lacks {id}, which both show"),
+                (None, Some(id)) => format!("{kind} has {id}, which neither shows"),
+                (None, None) => continue,
+            };
+            return Broken {
+                expected: "the containers that the lists before and after show".to_owned(),
+                actual,
+                evidence: vec![before.ended, sighting.seq(), after.began],
+            };
+        }
+        if compared > 0 {
+            return Holds;
+        }
+        let awaited = "an event between two lists of its sandbox's containers".to_owned();
+        let evidence = Vec::new();
+        Pending { awaited, evidence }
+    }
+}
+
+/// One list of all containers of a sandbox.
+struct List<'a> {
+    began: Seq,
+    ended: Seq,
+    ids: BTreeSet<&'a ContainerId>,
+}
+
+fn lists<'a>(history: &'a CaseHistory, of: &SandboxId) -> impl Iterator<Item = List<'a>> {
+    history.calls().filter_map(move |call| {
+        let Request::ListContainers { sandbox, .. } = call.request() else {
+            return None;
+        };
+        let Some(Ok(Reply::Containers(listed))) = call.result() else {
+            return None;
+        };
+        (sandbox.as_ref() == Some(of)).then_some(List {
+            began: call.began().seq,
+            ended: call.ended()?.seq,
+            ids: listed.iter().map(|listing| &listing.id).collect(),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::checks::testing::check;
+
+    const ALL: &str = "all-containers: {of: c}";
+
+    #[test]
+    fn all_containers_are_those_that_stay() {
+        let script = "pod run; d create; d CREATED; e create; e CREATED; pod relist d=created e=created; \
+                  c create; e remove; c CREATED without=e; pod relist d=created c=created; end";
+        check(ALL, script, expect!["holds"]);
+    }
+
+    #[test]
+    fn a_container_is_missing() {
+        let script = "pod run; d create; d CREATED; pod relist d=created; c create; \
+                  c CREATED without=d; pod relist d=created c=created; end";
+        check(
+            ALL,
+            script,
+            expect![[r#"
+        ORD-01 at #7 #10 #11: c (c.0.beef): expected the containers that the lists before and after show: CREATED lacks d.0.beef, which both show
+    "#]],
+        );
+    }
+
+    #[test]
+    fn a_container_is_another_sandboxs() {
+        let script = "pod run; d create; d CREATED; pod relist d=created; c create; \
+                  c CREATED; pod relist c=created; pod relist c=created; end";
+        check(
+            ALL,
+            &script.replace("pod relist d=created", "pod relist"),
+            expect![[r#"
+        ORD-01 at #7 #10 #11: c (c.0.beef): expected the containers that the lists before and after show: CREATED has d.0.beef, which neither shows
+    "#]],
+        );
+    }
+
+    #[test]
+    fn a_list_after_the_cause_began_is_none_before_the_event() {
+        let script = "pod run; d create; d CREATED; c create begins; pod relist d=created; \
+                  c create returns; c CREATED; pod relist d=created c=created; end";
+        check(
+            ALL,
+            script,
+            expect![[r#"
+        waits for an event between two lists of its sandbox's containers of c
+        ORD-01 at: c (c.0.beef): expected an event between two lists of its sandbox's containers: it has not come
+    "#]],
+        );
+    }
+}

@@ -1,0 +1,148 @@
+//! `ended`: how and when the runtime ends a subscription.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::duration;
+use super::scope::{Scope, Wanted};
+use super::word::Finding::{Broken, Holds};
+use super::word::{Finding, Word};
+use crate::history::{CaseHistory, Observed, StatusCode, StreamEnd};
+
+/// How and when the runtime ended a subscription.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "an end such as `{of: b, with: [DEADLINE_EXCEEDED], at-least: 3s}`"
+)]
+pub struct EndedCheck {
+    /// The subscription.
+    pub of: String,
+    /// With one of these gRPC codes.
+    pub with: Vec<Code>,
+    /// Not sooner after it was asked for.
+    #[serde(default, with = "duration", skip_serializing_if = "Duration::is_zero")]
+    #[schemars(with = "duration::Text", default)]
+    pub at_least: Duration,
+}
+
+/// A gRPC code by its name, such as `UNAVAILABLE`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub struct Code(pub StatusCode);
+
+impl TryFrom<String> for Code {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let code = StatusCode::named(&name).map(Self);
+        code.ok_or_else(|| format!("`{name}` is no gRPC code such as `UNAVAILABLE`"))
+    }
+}
+
+impl From<Code> for String {
+    fn from(Code(code): Code) -> Self {
+        code.to_string()
+    }
+}
+
+impl Word for EndedCheck {
+    fn of(&self) -> &str {
+        &self.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        scope.resolve("of", &self.of, Wanted::Subscription);
+        if self.with.is_empty() {
+            scope.object_to("with", "no end is one of none");
+        }
+    }
+
+    fn assess_subscription(&self, history: &CaseHistory, observed: &Observed) -> Finding {
+        let opened = observed.opened();
+        let codes: Vec<String> = self
+            .with
+            .iter()
+            .map(|Code(code)| code.to_string())
+            .collect();
+        let least = self.at_least;
+        let ended = observed.ended();
+        let ended = ended.filter(|(ended, _)| history.within_steps(ended.seq));
+        let Some((ended, end)) = ended else {
+            return Broken {
+                expected: format!("an end with {}", codes.join(" or ")),
+                actual: "the stream stayed open".to_owned(),
+                evidence: vec![opened.seq],
+            };
+        };
+        let after = ended.at.since(opened.at);
+        let code = match end {
+            StreamEnd::Failed(fault) => Some(fault.code),
+            StreamEnd::Closed => Some(StatusCode::OK),
+            StreamEnd::Cancelled => None,
+        };
+        if after >= least && self.with.iter().any(|Code(wanted)| Some(*wanted) == code) {
+            return Holds;
+        }
+        let later = if least.is_zero() {
+            String::new()
+        } else {
+            format!(", not before {least:?} have passed")
+        };
+        Broken {
+            expected: format!("an end with {}{later}", codes.join(" or ")),
+            actual: format!("{} after {after:?}", how_it_ended(end)),
+            evidence: vec![opened.seq, ended.seq],
+        }
+    }
+}
+
+pub(super) fn how_it_ended(end: &StreamEnd) -> String {
+    match end {
+        StreamEnd::Cancelled => "it was given up".to_owned(),
+        StreamEnd::Closed => "the runtime ended it with OK".to_owned(),
+        StreamEnd::Failed(fault) => format!("it ended with {}", fault.code),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::checks::testing::check;
+
+    #[test]
+    fn the_runtime_ends_a_subscription_as_it_shall() {
+        let ended = "ended: {of: b, with: [DEADLINE_EXCEEDED], at-least: 3s}";
+        check(
+            ended,
+            "observe 7 as=b; pass 3s; observe 7 ends=4; end",
+            expect!["holds"],
+        );
+        check(
+            ended,
+            "observe 7 as=b; pass 2s; observe 7 ends=4; end",
+            expect![[r#"
+            ORD-01 at #1 #2: b, stream 7: expected an end with DEADLINE_EXCEEDED, not before 3s have passed: it ended with DEADLINE_EXCEEDED after 2.001s
+        "#]],
+        );
+        check(
+            ended,
+            "observe 7 as=b; pass 3s; observe 7 ends=0; end",
+            expect![[r#"
+            ORD-01 at #1 #2: b, stream 7: expected an end with DEADLINE_EXCEEDED, not before 3s have passed: the runtime ended it with OK after 3.001s
+        "#]],
+        );
+        check(
+            ended,
+            "observe 7 as=b; pass 3s; end",
+            expect![[r#"
+        ORD-01 at #1: b, stream 7: expected an end with DEADLINE_EXCEEDED: the stream stayed open
+    "#]],
+        );
+    }
+}

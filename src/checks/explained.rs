@@ -1,0 +1,184 @@
+//! `explained`: each status that shows the end has a message.
+
+use super::name_refs::{NameRef, check_on};
+use super::scope::{Scope, Wanted};
+use super::subject_events::SubjectEvents;
+use super::word::Finding::{Broken, Holds, Pending};
+use super::word::{Finding, Word};
+use crate::history::{
+    ContainerState, ContainerStatus, Reply, Request, Seq, StatusCode, SubjectKind,
+};
+
+check_on! {
+    /// The check `explained`.
+    ExplainedCheck(NameRef)
+}
+
+impl Word for ExplainedCheck {
+    fn of(&self) -> &str {
+        &self.0.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        scope.resolve("of", &self.0.of, Wanted::Container);
+    }
+
+    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+        let ends: Vec<_> = events.ends_shown().collect();
+        if let Some((by, seq, status)) = ends.iter().find(|(_, _, shown)| shown.message.is_empty())
+        {
+            return Broken {
+                expected: format!("a message in the status of {by}"),
+                actual: format!("none, reason `{}`", status.reason),
+                evidence: vec![*seq],
+            };
+        }
+        if !ends.is_empty() || events.is_gone() {
+            return Holds;
+        }
+        Pending {
+            awaited: "a status that shows it EXITED".to_owned(),
+            evidence: Vec::new(),
+        }
+    }
+}
+
+impl SubjectEvents<'_> {
+    /// Each status that shows the end of the container: by what, where, and what it shows.
+    fn ends_shown(&self) -> impl Iterator<Item = (String, Seq, &ContainerStatus)> {
+        let told = self.all().filter_map(|sighting| {
+            let event = sighting.event();
+            let status: &ContainerStatus = event.own_status()?;
+            Some((event.kind.to_string(), sighting.seq(), status))
+        });
+        let answered = self.history.calls().filter_map(|call| {
+            let (by, seq) = (call.request().method().to_owned(), call.ended()?.seq);
+            match call.result()? {
+                Ok(Reply::ContainerStatus(report)) if report.status.id == self.subject.id => {
+                    let status: &ContainerStatus = &report.status;
+                    self.history.within_steps(seq).then_some((by, seq, status))
+                }
+                _ => None,
+            }
+        });
+        let ended =
+            |(_, _, status): &(_, _, &ContainerStatus)| status.state == ContainerState::Exited;
+        told.chain(answered).filter(ended)
+    }
+
+    /// Whether a call has found that there is no such container, or a list that was to show it.
+    fn is_gone(&self) -> bool {
+        let id = &self.subject.id;
+        self.history
+            .calls()
+            .any(|call| match (call.request(), call.result()) {
+                (Request::ContainerStatus(of), Some(Err(fault))) => {
+                    of == id && fault.code == StatusCode::NOT_FOUND
+                }
+                (Request::ListContainers { sandbox, .. }, Some(Ok(Reply::Containers(listed)))) => {
+                    let inside = match &self.subject.kind {
+                        SubjectKind::Container(spec) => *sandbox == Some(spec.sandbox.clone()),
+                        SubjectKind::Sandbox(_) | SubjectKind::Stray => false,
+                    };
+                    inside && listed.iter().all(|listing| listing.id != *id)
+                }
+                _ => false,
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::checks::testing::check;
+
+    const EXPLAINED: &str = "explained: {of: c}";
+
+    const FAILED: &str = "pod run; c create; c CREATED; c start fails";
+
+    #[test]
+    fn an_event_says_why_a_container_ended() {
+        check(
+            EXPLAINED,
+            &format!("{FAILED}; c STOPPED exit=128 message=why; end"),
+            expect!["holds"],
+        );
+        check(
+            EXPLAINED,
+            &format!("{FAILED}; c STOPPED exit=128; end"),
+            expect![[r#"
+            ORD-01 at #8: c (c.0.beef): expected a message in the status of STOPPED: none, reason `Error`
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_status_says_why_a_container_ended() {
+        check(
+            EXPLAINED,
+            &format!("{FAILED}; pod inspect c=exited:128:why d=exited:1; end"),
+            expect!["holds"],
+        );
+        check(
+            EXPLAINED,
+            &format!("{FAILED}; pod inspect c=exited:128; end"),
+            expect![[r#"
+            ORD-01 at #15: c (c.0.beef): expected a message in the status of ContainerStatus: none, reason `Error`
+        "#]],
+        );
+        check(
+            EXPLAINED,
+            &format!("{FAILED}; c STOPPED message=why; pod inspect c=exited:128; end"),
+            expect![[r#"
+            ORD-01 at #16: c (c.0.beef): expected a message in the status of ContainerStatus: none, reason `Error`
+        "#]],
+        );
+    }
+
+    #[test]
+    fn what_has_not_ended_needs_no_words() {
+        check(
+            EXPLAINED,
+            &format!("{FAILED}; pod inspect c=created; end"),
+            expect![[r#"
+            waits for a status that shows it EXITED of c
+            ORD-01 at: c (c.0.beef): expected a status that shows it EXITED: it has not come
+        "#]],
+        );
+        check(
+            EXPLAINED,
+            "pod run; c create; c CREATED; c STARTED; c STOPPED message=why; end",
+            expect!["holds"],
+        );
+    }
+
+    #[test]
+    fn what_is_gone_needs_no_words() {
+        check(
+            EXPLAINED,
+            &format!("{FAILED}; pod inspect c=gone; end"),
+            expect!["holds"],
+        );
+        check(
+            EXPLAINED,
+            &format!("{FAILED}; pod inspect; end"),
+            expect!["holds"],
+        );
+        check(
+            EXPLAINED,
+            &format!("{FAILED}; run inspect c=gone; end"),
+            expect!["holds"],
+        );
+        for other in ["d=gone", "c=created unanswered"] {
+            check(
+                EXPLAINED,
+                &format!("{FAILED}; run inspect {other}; end"),
+                expect![[r#"
+                waits for a status that shows it EXITED of c
+                ORD-01 at: c (c.0.beef): expected a status that shows it EXITED: it has not come
+            "#]],
+            );
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! `filtered`: lists by a filter show what passes it, and nothing else.
+
+use super::labels::carries;
+use super::name_refs::{NameRef, check_on};
+use super::scope::{Scope, Wanted};
+use super::subject_events::SubjectEvents;
+use super::word::Finding::{Broken, Holds, Pending};
+use super::word::{Finding, Word};
+use crate::history::{
+    Call, ContainerFilter, ContainerId, ContainerState, EventKind, Reply, Request, SandboxFilter,
+    SandboxState, Seq, Sighting, SubjectKind,
+};
+
+check_on! {
+    /// The check `filtered`.
+    FilteredCheck(NameRef)
+}
+
+impl Word for FilteredCheck {
+    fn of(&self) -> &str {
+        &self.0.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        scope.resolve("of", &self.0.of, Wanted::Either);
+    }
+
+    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+        let mut compared = 0;
+        for call in events.history.calls() {
+            let (Some(ended), Some(Ok(reply))) = (call.ended(), call.result()) else {
+                continue;
+            };
+            let (began, ended) = (call.began().seq, ended.seq);
+            let (Some(passes), Some(told)) = (events.passes(call), events.state_at(began, ended))
+            else {
+                continue;
+            };
+            compared += 1;
+            let shown = events.shown_in(reply);
+            let wanted: Vec<State> = told.filter(|told| passes(*told)).into_iter().collect();
+            if shown == wanted {
+                continue;
+            }
+            let evidence = events.all().map(Sighting::seq);
+            return Broken {
+                expected: format!("{} in {}", words(&wanted), call.request().method()),
+                actual: words(&shown),
+                evidence: evidence.chain([began, ended]).collect(),
+            };
+        }
+        if compared > 0 {
+            return Holds;
+        }
+        Pending {
+            awaited: "a list by a filter".to_owned(),
+            evidence: Vec::new(),
+        }
+    }
+}
+
+impl SubjectEvents<'_> {
+    /// Whether the subject passes the filter of a list, by its state; none if the list is not of
+    /// its kind.
+    fn passes(&self, call: &Call) -> Option<impl Fn(State) -> bool> {
+        let id = &self.subject.id;
+        let (admitted, wanted) = match (call.request(), &self.subject.kind) {
+            (Request::FindSandboxes(filter), SubjectKind::Sandbox(spec)) => {
+                let SandboxFilter {
+                    id: wanted,
+                    state,
+                    labels,
+                    streamed: _,
+                } = filter;
+                let own = wanted
+                    .as_ref()
+                    .is_none_or(|of| ContainerId::from(of) == *id);
+                let admitted = own && carries(&spec.labels, labels);
+                (admitted, state.map(State::Sandbox))
+            }
+            (Request::FindContainers(filter), SubjectKind::Container(spec)) => {
+                let ContainerFilter {
+                    id: wanted,
+                    state,
+                    sandbox,
+                    labels,
+                    streamed: _,
+                } = filter;
+                let own = wanted.as_ref().is_none_or(|of| of == id);
+                let inside = sandbox.as_ref().is_none_or(|of| *of == spec.sandbox);
+                let admitted = own && inside && carries(&spec.labels, labels);
+                (admitted, state.map(State::Container))
+            }
+            _ => return None,
+        };
+        Some(move |state: State| admitted && wanted.is_none_or(|wanted| wanted == state))
+    }
+
+    /// The state that events have told before a call, if none came during it; none within if it is
+    /// gone.
+    #[expect(clippy::option_option, reason = "not to be there is known, too")]
+    fn state_at(&self, began: Seq, ended: Seq) -> Option<Option<State>> {
+        let is_sandbox = matches!(self.subject.kind, SubjectKind::Sandbox(_));
+        if self
+            .all()
+            .any(|seen| seen.seq() > began && seen.seq() < ended)
+        {
+            return None;
+        }
+        let last = self.all().filter(|seen| seen.seq() < began).last()?;
+        Some(match (last.event().kind, is_sandbox) {
+            (EventKind::Deleted, _) => None,
+            (EventKind::Created | EventKind::Started, true) => {
+                Some(State::Sandbox(SandboxState::Ready))
+            }
+            (EventKind::Stopped, true) => Some(State::Sandbox(SandboxState::NotReady)),
+            (EventKind::Created, false) => Some(State::Container(ContainerState::Created)),
+            (EventKind::Started, false) => Some(State::Container(ContainerState::Running)),
+            (EventKind::Stopped, false) => Some(State::Container(ContainerState::Exited)),
+            (EventKind::Unknown(_), _) => return None,
+        })
+    }
+
+    /// The subject's items in a list.
+    fn shown_in(&self, reply: &Reply) -> Vec<State> {
+        let id = &self.subject.id;
+        match reply {
+            Reply::Sandboxes(listed) => {
+                let own = listed
+                    .iter()
+                    .filter(|one| ContainerId::from(&one.id) == *id);
+                own.map(|one| State::Sandbox(one.state)).collect()
+            }
+            Reply::Containers(listed) => {
+                let own = listed.iter().filter(|one| one.id == *id);
+                own.map(|one| State::Container(one.state)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// What a list shows, or has to show, of a sandbox or container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Sandbox(SandboxState),
+    Container(ContainerState),
+}
+
+fn words(shown: &[State]) -> String {
+    let word = |state: &State| match state {
+        State::Sandbox(state) => state.to_string(),
+        State::Container(state) => state.to_string(),
+    };
+    match shown {
+        [] => "nothing of it".to_owned(),
+        [state] => word(state),
+        several => several.iter().map(word).collect::<Vec<_>>().join(" and "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::checks::testing::check;
+
+    const FILTERED: &str = "filtered: {of: c}";
+
+    const RUNS: &str = "pod run; pod STARTED; c create; c CREATED; c start; c STARTED";
+
+    #[test]
+    fn what_passes_is_shown() {
+        for found in [
+            "c find c=running",
+            "c find state=running c=running",
+            "pod find c=running",
+            "pod find state=running c=running d=running",
+        ] {
+            check(FILTERED, &format!("{RUNS}; {found}; end"), expect!["holds"]);
+        }
+    }
+
+    #[test]
+    fn what_passes_is_missing() {
+        check(
+            FILTERED,
+            &format!("{RUNS}; c find; end"),
+            expect![[r#"
+            ORD-01 at #6 #9 #10 #11: c (c.0.beef): expected RUNNING in ListContainers: nothing of it
+        "#]],
+        );
+        check(
+            FILTERED,
+            &format!("{RUNS}; pod find state=running d=running; end"),
+            expect![[r#"
+            ORD-01 at #6 #9 #10 #11: c (c.0.beef): expected RUNNING in ListContainers: nothing of it
+        "#]],
+        );
+    }
+
+    #[test]
+    fn what_does_not_pass_is_not_shown() {
+        check(
+            FILTERED,
+            &format!("{RUNS}; pod find state=exited; end"),
+            expect!["holds"],
+        );
+        check(
+            FILTERED,
+            &format!("{RUNS}; pod find state=exited c=running; end"),
+            expect![[r#"
+            ORD-01 at #6 #9 #10 #11: c (c.0.beef): expected nothing of it in ListContainers: RUNNING
+        "#]],
+        );
+        check(
+            FILTERED,
+            &format!("{RUNS}; d create; d find d=created c=running; end"),
+            expect![[r#"
+            ORD-01 at #6 #9 #12 #13: c (c.0.beef): expected nothing of it in ListContainers: RUNNING
+        "#]],
+        );
+    }
+
+    #[test]
+    fn what_is_gone_is_not_shown() {
+        let gone = format!("{RUNS}; c STOPPED; c DELETED");
+        check(FILTERED, &format!("{gone}; c find; end"), expect!["holds"]);
+        check(
+            FILTERED,
+            &format!("{gone}; pod find c=exited; end"),
+            expect![[r#"
+            ORD-01 at #6 #9 #10 #11 #12 #13: c (c.0.beef): expected nothing of it in ListContainers: EXITED
+        "#]],
+        );
+    }
+
+    #[test]
+    fn an_item_comes_once_and_in_the_state_that_events_have_told() {
+        check(
+            FILTERED,
+            &format!("{RUNS}; pod find streamed c=running c=running; end"),
+            expect![[r#"
+            ORD-01 at #6 #9 #10 #11: c (c.0.beef): expected RUNNING in StreamContainers: RUNNING and RUNNING
+        "#]],
+        );
+        check(
+            FILTERED,
+            &format!("{RUNS}; c find c=created; end"),
+            expect![[r#"
+            ORD-01 at #6 #9 #10 #11: c (c.0.beef): expected RUNNING in ListContainers: CREATED
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_state_that_changes_meanwhile_is_not_judged() {
+        check(
+            FILTERED,
+            &format!("{RUNS}; pod find c=running; c find begins; c STOPPED; c find returns; end"),
+            expect!["holds"],
+        );
+    }
+
+    #[test]
+    fn there_must_be_such_a_list() {
+        check(
+            FILTERED,
+            &format!("{RUNS}; pod relist c=running; end"),
+            expect![[r#"
+            waits for a list by a filter of c
+            ORD-01 at: c (c.0.beef): expected a list by a filter: it has not come
+        "#]],
+        );
+    }
+
+    #[test]
+    fn sandboxes_are_listed_by_filters_too() {
+        let filtered = "filtered: {of: pod}";
+        let runs = "pod run; pod STARTED";
+        check(
+            filtered,
+            &format!("{runs}; pod find-sandbox state=ready pod=ready; end"),
+            expect!["holds"],
+        );
+        check(
+            filtered,
+            &format!("{runs}; pod2 run; pod2 find-sandbox pod2=ready; end"),
+            expect!["holds"],
+        );
+        check(
+            filtered,
+            &format!("{runs}; pod find-sandbox state=notready pod=ready; end"),
+            expect![[r#"
+            ORD-01 at #3 #4 #5: pod (pod.0.beef): expected nothing of it in ListPodSandbox: READY
+        "#]],
+        );
+        check(
+            filtered,
+            &format!("{runs}; pod STOPPED; pod find-sandbox pod=ready; end"),
+            expect![[r#"
+            ORD-01 at #3 #4 #5 #6: pod (pod.0.beef): expected NOTREADY in ListPodSandbox: READY
+        "#]],
+        );
+    }
+}

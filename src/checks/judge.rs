@@ -1,0 +1,278 @@
+//! The verdict on a case by its expectations, from what its steps caused.
+//!
+//! Each check is assessed for each sandbox or container of its name, as holding, broken, or still
+//! to come. A driver waits while something is to come; the judge takes that for broken.
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use super::check::Expectation;
+use super::situation::{self, Situation};
+use super::word::Finding::{Broken, Holds, Pending, Unproven};
+use crate::history::{Body, CaseHistory, HostInstant, Seq, StepsEnd};
+use crate::oracle::{held_up_at_the_end, lost_with_the_runtime, unasked};
+use crate::outcome::{Level, Mismatch, Violation};
+
+/// What a case claims, as far as its verdict depends on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim<'a> {
+    /// The id of the case.
+    pub id: &'a str,
+    /// The claim, as one sentence.
+    pub title: &'a str,
+    /// What must be seen.
+    pub expectations: &'a [Expectation],
+    /// The situation without which the case proves nothing.
+    pub provokes: Option<Situation>,
+    /// Whether it sets the host's wall clock.
+    pub sets_clock: bool,
+}
+
+/// What a history says about its case.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judgement {
+    /// Broken expectations that convict.
+    pub violations: Vec<Violation>,
+    /// Broken expectations of a lower level.
+    pub advice: Vec<Violation>,
+    /// Why the case proves nothing, if it does not.
+    pub undecided: Option<Undecided>,
+}
+
+/// Why a case proves nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undecided {
+    /// A step could not be done.
+    Error(String),
+    /// The situation did not arise.
+    Inconclusive(String),
+    /// The runtime does otherwise than the case presumes, and may.
+    Skip(String),
+}
+
+/// Judges a case by its expectations, on what its steps caused.
+#[must_use]
+pub fn judge(claim: &Claim<'_>, history: &CaseHistory) -> Judgement {
+    let mut judgement = Judgement::default();
+    match history.steps_end() {
+        Some(StepsEnd::Complete) => {
+            // Who reads of an OOM kill asks first what proves that there was one.
+            let facts = history.entries().iter();
+            let facts = facts.filter(|entry| {
+                claim.provokes.is_some() && matches!(entry.body, Body::Fact { .. })
+            });
+            let facts: Vec<Seq> = facts.map(|entry| entry.seq).collect();
+            for mut violation in broken_expectations(claim, history) {
+                violation.evidence.extend(&facts);
+                violation.evidence.sort_unstable();
+                violation.evidence.dedup();
+                match violation.level {
+                    Level::Must => judgement.violations.push(violation),
+                    Level::Should | Level::May => judgement.advice.push(violation),
+                }
+            }
+            let undecided = situation::missing(claim, history);
+            let holds = judgement.violations.is_empty();
+            let unproven = || unproven(claim, history).filter(|_| holds);
+            judgement.undecided = undecided.or_else(unproven).map(Undecided::Inconclusive);
+        }
+        Some(StepsEnd::Unmet) => match unmet_wait(claim, history) {
+            Some(Ok(violation)) => match lost_with_the_runtime(history) {
+                None => judgement.violations.push(violation),
+                Some(reason) => judgement.undecided = Some(Undecided::Error(reason)),
+            },
+            Some(Err(reason)) => judgement.undecided = Some(Undecided::Inconclusive(reason)),
+            None => {
+                let reason = "the history does not tell which wait was in vain".to_owned();
+                judgement.undecided = Some(Undecided::Error(reason));
+            }
+        },
+        Some(StepsEnd::Inconclusive(reason)) => {
+            judgement.undecided = Some(Undecided::Inconclusive(reason.clone()));
+        }
+        Some(StepsEnd::NotApplicable(reason)) => {
+            judgement.undecided = Some(Undecided::Skip(reason.clone()));
+        }
+        Some(StepsEnd::Error(reason)) => {
+            judgement.undecided = Some(Undecided::Error(reason.clone()));
+        }
+        None => {
+            let reason = "the history ends before the case's steps do".to_owned();
+            judgement.undecided = Some(Undecided::Error(reason));
+        }
+    }
+    if judgement.undecided.is_some() {
+        // Whatever was broken was broken in another situation than the case is about.
+        judgement.violations.clear();
+        judgement.advice.clear();
+    }
+    judgement
+}
+
+/// The step that waited in vain; or why that proves nothing.
+fn unmet_wait(claim: &Claim<'_>, history: &CaseHistory) -> Option<Result<Violation, String>> {
+    history
+        .entries()
+        .iter()
+        .rev()
+        .find_map(|entry| match &entry.body {
+            Body::Waited {
+                wanted,
+                met: false,
+                bound,
+                instead,
+                ..
+            } => Some(history.held_up_before(entry.at, *bound).map_or_else(
+                || {
+                    Ok(in_vain(
+                        claim,
+                        history,
+                        (entry.seq, wanted, *bound),
+                        instead,
+                    ))
+                },
+                |held_up| Err(unread(&within(wanted, *bound), held_up)),
+            )),
+            _ => None,
+        })
+}
+
+/// The violation of a wait for something that did not come.
+fn in_vain(
+    claim: &Claim<'_>,
+    history: &CaseHistory,
+    (at, wanted, bound): (Seq, &str, Duration),
+    instead: &str,
+) -> Violation {
+    let (actual, seq) = match end_of_stream(history, at) {
+        _ if !instead.is_empty() => (instead.to_owned(), None),
+        Some((seq, how)) => (format!("the stream ended before: {how}"), Some(seq)),
+        None => ("it did not come".to_owned(), None),
+    };
+    Violation {
+        rule: claim.id.to_owned(),
+        level: Level::Must,
+        sentence: "Each awaited event arrives in time.".to_owned(),
+        subject: wanted.to_owned(),
+        mismatch: Mismatch::in_words(within(wanted, bound), actual),
+        evidence: seq.into_iter().chain([at]).collect(),
+    }
+}
+
+/// How the stream of all cases had ended by then, if it had, though nobody gave it up.
+fn end_of_stream(history: &CaseHistory, by: Seq) -> Option<(Seq, String)> {
+    let entries = history.entries().iter();
+    let mut before = entries.rev().filter(|entry| entry.seq < by);
+    before.find_map(|entry| match &entry.body {
+        Body::SubscriptionEnded { end, .. } => Some(unasked(end).map(|how| (entry.seq, how))),
+        Body::SubscriptionOpened { .. } => Some(None),
+        _ => None,
+    })?
+}
+
+/// Why it proves nothing that something has not come.
+fn unread(awaited: &str, held_up: Duration) -> String {
+    format!("{awaited} has not come, and the suite itself was held up for {held_up:?} meanwhile")
+}
+
+/// What was to come, or did not, and in which time, if there was any.
+fn within(what: &str, bound: Duration) -> String {
+    if bound.is_zero() {
+        what.to_owned()
+    } else {
+        format!("{what} within {bound:?}")
+    }
+}
+
+/// What the case's binding expectations still wait for, as a phrase: `STOPPED of c`.
+#[must_use]
+pub fn pending(claim: &Claim<'_>, history: &CaseHistory) -> Option<String> {
+    claim
+        .expectations
+        .iter()
+        .filter(|expectation| expectation.level == Level::Must)
+        .map(|expectation| expectation.check.as_word())
+        .filter(|check| check.is_awaited())
+        .flat_map(|check| check.findings(history))
+        .find_map(|(about, finding)| match finding {
+            Pending { awaited, .. } => Some(format!("{awaited} of {}", about.label)),
+            Holds | Broken { .. } | Unproven(_) => None,
+        })
+}
+
+/// The broken expectations of a case whose steps are over.
+pub(super) fn broken_expectations(claim: &Claim<'_>, history: &CaseHistory) -> Vec<Violation> {
+    claim
+        .expectations
+        .iter()
+        .flat_map(|expectation| broken(claim, expectation, history))
+        .collect()
+}
+
+fn broken(claim: &Claim<'_>, expectation: &Expectation, history: &CaseHistory) -> Vec<Violation> {
+    let (level, check) = (expectation.level, expectation.check.as_word());
+    let violation = |subject: String, expected, actual, evidence| Violation {
+        rule: claim.id.to_owned(),
+        level,
+        sentence: claim.title.to_owned(),
+        subject,
+        mismatch: Mismatch::in_words::<String, String>(expected, actual),
+        evidence,
+    };
+    let mut names = check.names().into_iter();
+    if let Some(name) = names.find(|name| !check.is_there(history, name)) {
+        let actual = "the case made none, so that nothing could be checked".to_owned();
+        return vec![violation(
+            name.to_owned(),
+            format!("`{name}`"),
+            actual,
+            Vec::new(),
+        )];
+    }
+    let is_unread = held_up_at_the_end(history).is_some();
+    let broken = check
+        .findings(history)
+        .into_iter()
+        .filter_map(|(about, finding)| match finding {
+            Holds | Unproven(_) => None,
+            Pending { .. } if is_unread => None,
+            Pending { awaited, evidence } => {
+                let actual = "it has not come".to_owned();
+                Some(violation(about.name, awaited, actual, evidence))
+            }
+            Broken {
+                expected,
+                actual,
+                evidence,
+            } => Some(violation(about.name, expected, actual, evidence)),
+        });
+    broken.collect()
+}
+
+/// Why a binding expectation is neither kept nor broken, as far as the suite could see: it was held
+/// up itself.
+fn unproven(claim: &Claim<'_>, history: &CaseHistory) -> Option<String> {
+    if let Some(held_up) = held_up_at_the_end(history)
+        && let Some(awaited) = pending(claim, history)
+    {
+        return Some(unread(&awaited, held_up));
+    }
+    let ended = history.steps_ended_at()?;
+    if history.held_up(HostInstant::default(), ended).is_zero() {
+        return None;
+    }
+    let mut binding = claim
+        .expectations
+        .iter()
+        .filter(|it| it.level == Level::Must);
+    binding.find_map(|expectation| {
+        let findings = expectation.check.as_word().findings(history).into_iter();
+        let mut unproven = findings.filter_map(|(about, finding)| match finding {
+            Unproven(how) => Some(format!("{}: {how}", about.label)),
+            Holds | Pending { .. } | Broken { .. } => None,
+        });
+        unproven.next()
+    })
+}

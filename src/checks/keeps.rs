@@ -1,0 +1,106 @@
+//! `keeps`: a rule of which the case provokes the situation.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::scope::{Scope, Wanted};
+use super::subject_events::SubjectEvents;
+use super::word::Finding::{Broken, Holds};
+use super::word::{Finding, Word};
+use crate::oracle::{broken_by, name_of};
+
+/// A rule that the sandbox or container keeps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a rule by its id, as in `{of: c, rule: …}`"
+)]
+pub struct KeepsCheck {
+    /// The sandbox or container.
+    pub of: String,
+    /// The id of an invariant, of which the case provokes the situation.
+    pub rule: String,
+}
+
+impl Word for KeepsCheck {
+    fn of(&self) -> &str {
+        &self.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        scope.resolve("of", &self.of, Wanted::Either);
+        let number = self.rule.strip_prefix("INV-");
+        if !number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit())) {
+            let message = format!("`{}` is no id of a rule", self.rule);
+            scope.object_to("rule", message).advise(
+                "the invariants, which judge every case, have ids of `INV-` and two digits",
+            );
+        }
+    }
+
+    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+        let Some(broken) = broken_by(&self.rule, events.history) else {
+            return Broken {
+                expected: format!("a rule {}", self.rule),
+                actual: "there is none".to_owned(),
+                evidence: Vec::new(),
+            };
+        };
+        let own = name_of(events.subject);
+        let found = broken.into_iter().find(|found| found.subject == own);
+        found.map_or(Holds, |found| Broken {
+            expected: found.expected(),
+            actual: found.actual(),
+            evidence: found.evidence,
+        })
+    }
+
+    fn is_awaited(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::checks::testing::check;
+
+    #[test]
+    fn a_rule_is_kept_by_the_one_that_is_named() {
+        let script = "pod run; c create; d create; c CREATED; c STARTED state=created; end";
+        check(
+            "keeps: {of: c, rule: INV-08}",
+            script,
+            expect![[r#"
+        ORD-01 at #8: c (c.0.beef): expected RUNNING or EXITED in STARTED: CREATED in STARTED
+    "#]],
+        );
+        check("keeps: {of: d, rule: INV-08}", script, expect!["holds"]);
+        check(
+            "keeps: {of: c, rule: INV-99}",
+            script,
+            expect![[r#"
+        ORD-01 at: c (c.0.beef): expected a rule INV-99: there is none
+    "#]],
+        );
+    }
+
+    /// A case can name no rule that there is not.
+    #[test]
+    fn every_rule_that_a_case_names_is_there() {
+        use crate::case::load;
+        use crate::checks::Check;
+        use crate::oracle::INVARIANTS;
+        for case in load::embedded().expect("the cases are valid") {
+            for expectation in &case.expect {
+                if let Check::Keeps(check) = &expectation.check {
+                    let there = INVARIANTS
+                        .iter()
+                        .any(|invariant| invariant.id == check.rule);
+                    assert!(there, "{}: {}", case.id, check.rule);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Labels that a filter asks for.
+
+use crate::history::Labels;
+
+/// Whether these labels are among those of an object.
+pub(super) fn carries(own: &Labels, wanted: &Labels) -> bool {
+    let mut wanted = wanted.iter();
+    wanted.all(|(key, value)| own.get(key) == Some(value))
+}

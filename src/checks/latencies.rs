@@ -1,0 +1,90 @@
+//! How long things took for which there is a limit, be it kept or not.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::judge::Claim;
+use crate::history::{Body, Call, CaseHistory, Request, Subject, Took};
+use crate::limits;
+use crate::oracle::{span, transitions};
+use crate::outcome::{Latency, Limit};
+
+/// The longest of each kind in a case, as far as they can be seen. `call_deadline` is what a call
+/// may take.
+#[must_use]
+pub fn latencies(
+    claim: &Claim<'_>,
+    history: &CaseHistory,
+    call_deadline: Option<Duration>,
+) -> Vec<Latency> {
+    let wait = history.stretched(limits::EVENT_WAIT);
+    let latency = |limit, bound| move |took| Latency { limit, bound, took };
+    let calls = call_deadline.and_then(|bound| {
+        let longest = history.calls().filter_map(without_grace).max();
+        longest.map(latency(Limit::Call, bound))
+    });
+    let after_call = after_calls(history).map(latency(Limit::EventAfterCall, wait));
+    let lag = longest_lag(history).map(latency(Limit::EventLag, wait));
+    let checks = claim.expectations.iter();
+    let checked = checks.flat_map(|expectation| expectation.check.as_word().latencies(history));
+    let general = [calls, after_call, lag].into_iter().flatten();
+    general.chain(checked).chain(waits(history)).collect()
+}
+
+/// What a call that has returned took, but for the time that it was told to take.
+fn without_grace(call: &Call) -> Option<Duration> {
+    let took = call.ended()?.at.since(call.began().at);
+    Some(match call.request() {
+        Request::StopContainer { grace, .. } => took.saturating_sub(*grace),
+        _ => took,
+    })
+}
+
+/// The longest from the return of a call to the event of what it has done; zero if it came before.
+fn after_calls(history: &CaseHistory) -> Option<Duration> {
+    let of_calls = transitions(history);
+    let late = |subject: &Subject| {
+        let transitions = of_calls.get(&subject.id).into_iter().flatten();
+        let came = transitions.filter_map(|transition| {
+            let came = subject.first(transition.needed)?;
+            Some(came.at().since(transition.ended.at))
+        });
+        came.max()
+    };
+    history.subjects().iter().filter_map(late).max()
+}
+
+/// The longest from `created_at` to the arrival, of events that were made while the case ran.
+fn longest_lag(history: &CaseHistory) -> Option<Duration> {
+    let began_ns = history.began()?.realtime_ns;
+    let sightings = history.subjects().iter().flat_map(|it| &it.sightings);
+    let within = sightings.filter(|seen| history.within_steps(seen.seq()));
+    let lags = within.filter_map(|seen| {
+        let (made, arrived) = (seen.event().created_at.0, seen.at().realtime_ns);
+        (made >= began_ns).then(|| span(made, arrived))
+    });
+    lags.max()
+}
+
+/// What steps have waited for that have a bound of their own.
+fn waits(history: &CaseHistory) -> Vec<Latency> {
+    let usual = history.stretched(limits::EVENT_WAIT);
+    let mut longest = BTreeMap::new();
+    for entry in history.entries() {
+        let Body::Waited { bound, took, .. } = entry.body else {
+            continue;
+        };
+        let (limit, took) = match took {
+            Some(Took::Event(took)) if bound != usual => (Limit::Await, took),
+            Some(Took::End(took)) => (Limit::AwaitEnd, took),
+            _ => continue,
+        };
+        let known = longest.entry((limit, bound)).or_insert(took);
+        *known = took.max(*known);
+    }
+    let latency = |((limit, bound), took)| Latency { limit, bound, took };
+    longest.into_iter().map(latency).collect()
+}

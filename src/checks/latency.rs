@@ -1,0 +1,225 @@
+//! `latency`: how long after its making an event arrives.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::scope::{Scope, Wanted};
+use super::subject_events::SubjectEvents;
+use super::word::Finding::{Broken, Holds, Pending};
+use super::word::{Finding, Word};
+use super::{duration, event};
+use crate::history::{CaseHistory, EventKind, Observed, Seq, Sighting};
+use crate::oracle::span;
+use crate::outcome::{Latency, Limit};
+
+/// How long after its making an event arrives, over all sandboxes or containers of the name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a latency such as `{of: c, event: stopped, median: 100ms, p99: 1s}`"
+)]
+pub struct LatencyCheck {
+    /// The sandboxes or containers.
+    pub of: String,
+    /// The event.
+    #[serde(deserialize_with = "event::one")]
+    #[schemars(with = "event::Word")]
+    pub event: EventKind,
+    /// What half of them may take at most.
+    #[serde(with = "duration")]
+    #[schemars(with = "duration::Text")]
+    pub median: Duration,
+    /// What 99 of 100 may take at most; of fewer than 100, all.
+    #[serde(with = "duration")]
+    #[schemars(with = "duration::Text")]
+    pub p99: Duration,
+}
+
+impl Word for LatencyCheck {
+    fn of(&self) -> &str {
+        &self.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        scope.resolve("of", &self.of, Wanted::Any);
+        if self.median > self.p99 {
+            scope.object_to("median", "this is longer than `p99`");
+        }
+    }
+
+    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+        let name = events.subject.binding().unwrap_or_default();
+        let mut all = Vec::new();
+        for (place, subject) in events.history.named(name).enumerate() {
+            if place == 0 && subject.id != events.subject.id {
+                return Holds;
+            }
+            let events = SubjectEvents {
+                history: events.history,
+                subject,
+            };
+            let Some(sighting) = events.first(self.event) else {
+                return events.awaited(self.event);
+            };
+            all.push(transit_time(events.history, sighting));
+        }
+        // There is one, which is this subject's.
+        self.within_bounds(events.history, all)
+    }
+
+    fn assess_subscription(&self, history: &CaseHistory, observed: &Observed) -> Finding {
+        let named = || {
+            let all = history.observed();
+            all.filter(|other| other.observer().binding == self.of)
+        };
+        if named()
+            .next()
+            .is_some_and(|first| first.id() != observed.id())
+        {
+            return Holds;
+        }
+        let mut spans = Vec::new();
+        for observed in named() {
+            let Some(proven) = observed.proven() else {
+                continue;
+            };
+            let subjects = history.subjects();
+            let live = observed.events().filter(|seen| {
+                let event = seen.event();
+                let of_case = subjects.iter().any(|subject| subject.id == event.container);
+                let within = history.within_steps(seen.seq()) && seen.seq() > proven.seq;
+                event.kind == self.event && within && of_case
+            });
+            spans.extend(live.map(|seen| transit_time(history, &seen)));
+        }
+        if spans.is_empty() {
+            return Pending {
+                awaited: self.event.to_string(),
+                evidence: vec![observed.opened().seq],
+            };
+        }
+        self.within_bounds(history, spans)
+    }
+
+    fn latencies(&self, history: &CaseHistory) -> Vec<Latency> {
+        let came = history.named(&self.of).filter_map(|subject| {
+            let events = SubjectEvents { history, subject };
+            events.first(self.event)
+        });
+        let mut lags: Vec<_> = came
+            .map(|seen| span(seen.event().created_at.0, seen.at().realtime_ns))
+            .collect();
+        lags.sort_unstable();
+        let at = |percent: usize| lags.get((lags.len() * percent).div_ceil(100).max(1) - 1);
+        let bounds = [
+            (Limit::LatencyMedian, self.median, at(50)),
+            (Limit::LatencyP99, self.p99, at(99)),
+        ];
+        let latency = |(limit, bound, took): (Limit, Duration, Option<&Duration>)| {
+            let (bound, took) = (history.stretched(bound), *took?);
+            Some(Latency { limit, bound, took })
+        };
+        bounds.into_iter().filter_map(latency).collect()
+    }
+}
+
+/// How long an event took on its way, without what the suite itself was held up for, and where it
+/// arrived.
+fn transit_time(history: &CaseHistory, seen: &Sighting) -> (Duration, Seq) {
+    let made = seen.event().created_at.0;
+    let took = span(made, seen.at().realtime_ns);
+    let held_up = history.held_up_before(seen.at(), took).unwrap_or_default();
+    (took.saturating_sub(held_up), seen.seq())
+}
+
+impl LatencyCheck {
+    /// Whether events, one or more, took no longer than a check allows.
+    fn within_bounds(&self, history: &CaseHistory, mut all: Vec<(Duration, Seq)>) -> Finding {
+        all.sort_unstable();
+        // At least so many of 100 take no longer.
+        let at = |percent: usize| all[(all.len() * percent).div_ceil(100) - 1];
+        let [(median, _), (p99, _), (worst, slowest)] = [50, 99, 100].map(at);
+        let bounds = [self.median, self.p99].map(|bound| history.stretched(bound));
+        if median <= bounds[0] && p99 <= bounds[1] {
+            return Holds;
+        }
+        let (event, number) = (self.event, all.len());
+        Broken {
+            expected: format!(
+                "{event} within {:?}, 99 of 100 within {:?}",
+                bounds[0], bounds[1]
+            ),
+            actual: format!("median {median:?}, p99 {p99:?}, worst {worst:?} of {number}"),
+            evidence: vec![slowest],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::checks::testing::check;
+
+    const LATENCY: &str = "latency: {of: c, event: created, median: 10ms, p99: 50ms}";
+
+    #[test]
+    fn an_event_is_soon_on_every_subscription_of_the_name() {
+        let soon = "latency: {of: b, event: created, median: 100ms, p99: 1s}";
+        let two = "pod run; observe 7 as=b proven; observe 8 as=b proven; c create";
+        check(
+            soon,
+            &format!("{two}; c CREATED; c CREATED on=7; c CREATED on=8; end"),
+            expect!["holds"],
+        );
+        check(
+            soon,
+            &format!("{two}; c CREATED; c CREATED on=7; c CREATED on=8 at=-2s; end"),
+            expect![[r#"
+            ORD-01 at #11: b, stream 7: expected CREATED within 100ms, 99 of 100 within 1s: median 0ns, p99 2s, worst 2s of 2
+        "#]],
+        );
+        check(
+            soon,
+            &format!("{two}; c CREATED; end"),
+            expect![[r#"
+            waits for CREATED of b
+            ORD-01 at #3: b, stream 7: expected CREATED: it has not come
+        "#]],
+        );
+    }
+
+    #[test]
+    fn half_of_the_events_and_99_of_100_come_in_time() {
+        let life = |at: &str| format!("c create; c CREATED at=-{at}");
+        let lives = |spans: &[&str]| {
+            let lives: Vec<_> = spans.iter().map(|span| life(span)).collect();
+            format!("pod run; {}; end", lives.join("; "))
+        };
+        check(LATENCY, &lives(&["1ms", "10ms", "50ms"]), expect!["holds"]);
+        check(
+            LATENCY,
+            &lives(&["1ms", "11ms", "50ms"]),
+            expect![[r#"
+        ORD-01 at #11: c (c.0.beef): expected CREATED within 10ms, 99 of 100 within 50ms: median 11ms, p99 50ms, worst 50ms of 3
+    "#]],
+        );
+        check(
+            LATENCY,
+            &lives(&["1ms", "10ms", "51ms"]),
+            expect![[r#"
+        ORD-01 at #11: c (c.0.beef): expected CREATED within 10ms, 99 of 100 within 50ms: median 10ms, p99 51ms, worst 51ms of 3
+    "#]],
+        );
+        check(
+            LATENCY,
+            "pod run; c create; end",
+            expect![[r#"
+        waits for CREATED of c
+        ORD-01 at #3 #4: c (c.0.beef): expected CREATED: it has not come
+    "#]],
+        );
+    }
+}

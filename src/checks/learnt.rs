@@ -1,0 +1,73 @@
+//! `learnt`: an event reports it, or a relist shows it.
+
+use super::name_refs::{EventRef, check_on};
+use super::scope::{Scope, needs_relist};
+use super::subject_events::SubjectEvents;
+use super::word::Finding::{Holds, Pending};
+use super::word::{Finding, Word};
+use crate::history::{Body, Entry};
+use crate::oracle::{entries_about, relists_of};
+
+check_on! {
+    /// The check `learnt`.
+    LearntCheck(EventRef)
+}
+
+impl Word for LearntCheck {
+    fn of(&self) -> &str {
+        &self.0.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        needs_relist(scope, &self.0.of);
+    }
+
+    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+        let kind = self.0.event;
+        let of_case = |entry: &Entry| matches!(entry.body, Body::CallBegan { case: Some(_), .. });
+        let mut relists = relists_of(events.history, events.subject);
+        let shown = relists.any(|relist| {
+            let shows = relist
+                .announcement()
+                .is_some_and(|(_, shown)| shown == kind);
+            shows && of_case(relist.began)
+        });
+        if shown || events.first(kind).is_some() {
+            return Holds;
+        }
+        Pending {
+            awaited: format!("{kind}, by an event or a relist"),
+            evidence: entries_about(events.history, events.subject),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::checks::testing::check;
+
+    #[test]
+    fn an_end_is_learnt_by_an_event_or_a_relist() {
+        let learnt = "learnt: {of: c, event: stopped}";
+        check(
+            learnt,
+            "pod run; c create; c STOPPED; end",
+            expect!["holds"],
+        );
+        check(
+            learnt,
+            "pod run; c create; pod relist c=exited; end",
+            expect!["holds"],
+        );
+        check(
+            learnt,
+            "pod run; c create; pod relist c=running; end",
+            expect![[r#"
+            waits for STOPPED, by an event or a relist of c
+            ORD-01 at #3 #4: c (c.0.beef): expected STOPPED, by an event or a relist: it has not come
+        "#]],
+        );
+    }
+}

@@ -1,0 +1,68 @@
+//! `message-size`: how large the messages of events are.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::scope::{Scope, Wanted};
+use super::subject_events::SubjectEvents;
+use super::word::Finding::{Broken, Holds};
+use super::word::{Finding, Word};
+
+/// How large the messages of events may be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a size such as `{of: c, at-most-kib: 4096}`"
+)]
+pub struct MessageSizeCheck {
+    /// The sandboxes or containers.
+    pub of: String,
+    /// How many KiB the message of an event may have.
+    pub at_most_kib: u32,
+}
+
+impl Word for MessageSizeCheck {
+    fn of(&self) -> &str {
+        &self.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        scope.resolve("of", &self.of, Wanted::Either);
+    }
+
+    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+        let limit = u64::from(self.at_most_kib) << 10;
+        let large = events.all().find(|seen| u64::from(seen.bytes()) > limit);
+        large.map_or(Holds, |seen| Broken {
+            expected: format!(
+                "a message of {} with at most {limit} bytes",
+                seen.event().kind
+            ),
+            actual: format!("{} bytes", seen.bytes()),
+            evidence: vec![seen.seq()],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::checks::testing::check;
+
+    #[test]
+    fn a_message_is_too_large() {
+        let sized = |bytes, expect| {
+            let script = format!("pod run; c create; c CREATED bytes={bytes}; end");
+            check("message-size: {of: c, at-most-kib: 4}", &script, expect);
+        };
+        sized(4096, expect!["holds"]);
+        sized(
+            4097,
+            expect![[r#"
+        ORD-01 at #5: c (c.0.beef): expected a message of CREATED with at most 4096 bytes: 4097 bytes
+    "#]],
+        );
+    }
+}

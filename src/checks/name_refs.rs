@@ -1,0 +1,66 @@
+//! What several checks are about: a name, or an event of it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::event;
+use crate::history::EventKind;
+
+/// A sandbox or container.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a sandbox or container such as `{of: c}`"
+)]
+pub struct NameRef {
+    /// Its name.
+    pub of: String,
+}
+
+/// A sandbox's or container's event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "an event such as `{of: c, event: started}`"
+)]
+pub struct EventRef {
+    /// The sandbox or container.
+    pub of: String,
+    /// The event.
+    #[serde(deserialize_with = "event::one")]
+    #[schemars(with = "event::Word")]
+    pub event: EventKind,
+}
+
+/// Subscriptions by their name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a subscription such as `{of: b}`")]
+pub struct SubscriptionRef {
+    /// The name.
+    pub of: String,
+}
+
+/// A check that has no more keys than one of these.
+macro_rules! check_on {
+    ($(#[$doc:meta])* $name:ident($shape:ident)) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub $shape);
+
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                $shape::schema_name()
+            }
+
+            fn schema_id() -> std::borrow::Cow<'static, str> {
+                $shape::schema_id()
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                $shape::json_schema(generator)
+            }
+        }
+    };
+}
+pub(super) use check_on;

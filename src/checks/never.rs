@@ -1,0 +1,53 @@
+//! `never`: no such event.
+
+use super::name_refs::{EventRef, check_on};
+use super::scope::{Scope, Wanted};
+use super::subject_events::{SubjectEvents, listed};
+use super::word::Finding::Holds;
+use super::word::{Finding, Word};
+
+check_on! {
+    /// The check `never`.
+    NeverCheck(EventRef)
+}
+
+impl Word for NeverCheck {
+    fn of(&self) -> &str {
+        &self.0.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        scope.resolve("of", &self.0.of, Wanted::Either);
+    }
+
+    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+        match events.first(self.0.event) {
+            None => Holds,
+            Some(_) => events.broken(format!("no {}", self.0.event), listed(&events.kinds())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::checks::testing::check;
+
+    #[test]
+    fn never_such_an_event() {
+        let never = "never: {of: c, event: deleted}";
+        check(
+            never,
+            "pod run; c create; c STOPPED; end; c DELETED",
+            expect!["holds"],
+        );
+        check(
+            never,
+            "pod run; c create; c STOPPED; c DELETED; end",
+            expect![[r#"
+            ORD-01 at #5 #6: c (c.0.beef): expected no DELETED: STOPPED, DELETED
+        "#]],
+        );
+    }
+}

@@ -1,0 +1,58 @@
+//! `no-repeats`: no event comes twice.
+
+use super::name_refs::{NameRef, check_on};
+use super::scope::{Scope, Wanted};
+use super::subject_events::{SubjectEvents, listed};
+use super::word::Finding::Holds;
+use super::word::{Finding, Word};
+
+check_on! {
+    /// The check `no-repeats`.
+    NoRepeatsCheck(NameRef)
+}
+
+impl Word for NoRepeatsCheck {
+    fn of(&self) -> &str {
+        &self.0.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        scope.resolve("of", &self.0.of, Wanted::Either);
+    }
+
+    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+        let kinds = events.kinds();
+        let repeated = kinds
+            .iter()
+            .enumerate()
+            .find(|(place, kind)| kinds[..*place].contains(kind));
+        match repeated {
+            None => Holds,
+            Some((_, kind)) => events.broken(format!("{kind} once"), listed(&kinds)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::checks::testing::check;
+
+    #[test]
+    fn no_repeats() {
+        let no_repeats = "no-repeats: {of: pod}";
+        check(
+            no_repeats,
+            "pod run; pod STARTED; pod STOPPED; end",
+            expect!["holds"],
+        );
+        check(
+            no_repeats,
+            "pod run; pod STOPPED; pod STARTED; pod STOPPED; end",
+            expect![[r#"
+            ORD-01 at #3 #4 #5: pod (pod.0.beef): expected STOPPED once: STOPPED, STARTED, STOPPED
+        "#]],
+        );
+    }
+}

@@ -1,0 +1,68 @@
+//! `nothing-older`: no event on the subscription is from before it.
+
+use std::time::Duration;
+
+use super::name_refs::{SubscriptionRef, check_on};
+use super::scope::{Scope, Wanted};
+use super::word::Finding::{Broken, Holds};
+use super::word::{Finding, Word};
+use crate::history::{CaseHistory, Observed};
+
+check_on! {
+    /// The check `nothing-older`.
+    NothingOlderCheck(SubscriptionRef)
+}
+
+impl Word for NothingOlderCheck {
+    fn of(&self) -> &str {
+        &self.0.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        scope.resolve("of", &self.0.of, Wanted::Subscription);
+    }
+
+    fn assess_subscription(&self, history: &CaseHistory, observed: &Observed) -> Finding {
+        let opened = observed.opened();
+        let of_case = |id: &_| history.subjects().iter().any(|subject| subject.id == *id);
+        let mut events = observed.events();
+        let old = events.find(|seen| {
+            let event = seen.event();
+            event.created_at.0 < opened.at.realtime_ns && of_case(&event.container)
+        });
+        let Some(old) = old else {
+            return Holds;
+        };
+        let age_ns = opened.at.realtime_ns.abs_diff(old.event().created_at.0);
+        let age = Duration::from_nanos(age_ns);
+        Broken {
+            expected: "no event from before the subscription".to_owned(),
+            actual: format!("{} from {age:?} before it", old.event().kind),
+            evidence: vec![opened.seq, old.seq()],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::checks::testing::check;
+
+    #[test]
+    fn nothing_comes_from_before_the_subscription() {
+        let new = "nothing-older: {of: b}";
+        check(
+            new,
+            "pod run; c create; observe 7 as=b; c CREATED on=7; end",
+            expect!["holds"],
+        );
+        check(
+            new,
+            "pod run; c create; observe 7 as=b; c CREATED on=7 at=-1s; end",
+            expect![[r#"
+            ORD-01 at #5 #6: b, stream 7: expected no event from before the subscription: CREATED from 999ms before it
+        "#]],
+        );
+    }
+}

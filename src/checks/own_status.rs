@@ -1,0 +1,90 @@
+//! `own-status`: every event has its own container's status exactly once.
+
+use super::name_refs::{NameRef, check_on};
+use super::scope::{Scope, Wanted};
+use super::subject_events::SubjectEvents;
+use super::word::{Finding, Word};
+use crate::history::{EventKind, Sighting, Subject};
+
+check_on! {
+    /// The check `own-status`.
+    OwnStatusCheck(NameRef)
+}
+
+impl Word for OwnStatusCheck {
+    fn of(&self) -> &str {
+        &self.0.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        scope.resolve("of", &self.0.of, Wanted::Container);
+    }
+
+    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+        events.each(wrong_number)
+    }
+}
+
+fn wrong_number(_: &Subject, sighting: &Sighting) -> Option<(String, String)> {
+    let event = sighting.event();
+    let times = event
+        .containers
+        .iter()
+        .filter(|status| status.id == event.container)
+        .count();
+    let wanted = usize::from(event.kind != EventKind::Deleted);
+    (times != wanted).then(|| {
+        let expected = format!("{wanted} status of the container in {}", event.kind);
+        (
+            expected,
+            format!("{times}, among {} statuses", event.containers.len()),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::checks::testing::check;
+
+    #[test]
+    fn own_status() {
+        let own_status = "own-status: {of: c}";
+        check(
+            own_status,
+            "pod run; c create; c CREATED; c STOPPED; c DELETED; end",
+            expect!["holds"],
+        );
+        check(
+            own_status,
+            "pod run; c create; c CREATED missing; end",
+            expect![[r#"
+            ORD-01 at #5: c (c.0.beef): expected 1 status of the container in CREATED: 0, among 0 statuses
+        "#]],
+        );
+        check(
+            own_status,
+            "pod run; c create; c CREATED twice; end",
+            expect![[r#"
+            ORD-01 at #5: c (c.0.beef): expected 1 status of the container in CREATED: 2, among 2 statuses
+        "#]],
+        );
+        check(
+            own_status,
+            "pod run; c create; c CREATED; c DELETED present; end",
+            expect![[r#"
+            ORD-01 at #6: c (c.0.beef): expected 0 status of the container in DELETED: 1, among 1 statuses
+        "#]],
+        );
+    }
+
+    #[test]
+    fn own_status_beside_others() {
+        check(
+            "own-status: {of: c}",
+            "pod run; d create; d CREATED; c create; c CREATED; c DELETED; end",
+            expect!["holds"],
+        );
+    }
+}

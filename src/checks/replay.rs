@@ -1,0 +1,121 @@
+//! `replay`: a new stream brings all that happened before it, or nothing.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::event;
+use super::scope::{Scope, Wanted};
+use super::subject_events::{SubjectEvents, listed};
+use super::word::Finding::{Broken, Holds};
+use super::word::{Finding, Word};
+use crate::history::{Body, CaseHistory, Entry, EventKind, Sighting};
+use crate::oracle::CLOCKS_APART_NS;
+
+/// What a new subscriber is told of what has happened while nobody listened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "all that has happened, such as `{of: c, all: [started, stopped]}`"
+)]
+pub struct ReplayCheck {
+    /// The container.
+    pub of: String,
+    /// All that has happened to it.
+    #[serde(deserialize_with = "event::list")]
+    #[schemars(with = "Vec<event::Word>")]
+    pub all: Vec<EventKind>,
+}
+
+impl Word for ReplayCheck {
+    fn of(&self) -> &str {
+        &self.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        scope.resolve("of", &self.of, Wanted::Container);
+        if self.all.is_empty() {
+            scope.object_to("all", "without an event this cannot fail");
+        }
+    }
+
+    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+        let replayed: Vec<&Sighting> = events.all().collect();
+        let new = replayed.iter().find(|seen| {
+            let opened = opened_before(events.history, seen);
+            opened.is_some_and(|opened| {
+                seen.event().created_at.0 > opened.at.realtime_ns + CLOCKS_APART_NS
+            })
+        });
+        if let Some(new) = new {
+            return Broken {
+                expected: "the time at which it happened".to_owned(),
+                actual: format!("a new created_at in {}", new.event().kind),
+                evidence: vec![new.seq()],
+            };
+        }
+        let kinds: Vec<EventKind> = replayed.iter().map(|seen| seen.event().kind).collect();
+        let others = events
+            .history
+            .named(events.subject.binding().unwrap_or_default());
+        let mut others = others.flat_map(|subject| &subject.sightings);
+        let any = others.any(|seen| events.history.within_steps(seen.seq()));
+        if kinds == self.all || !any {
+            return Holds;
+        }
+        events.broken(
+            format!("{}, or nothing at all", listed(&self.all)),
+            listed(&kinds),
+        )
+    }
+}
+
+/// Where the stream was asked for on which an event came.
+fn opened_before<'a>(history: &'a CaseHistory, seen: &Sighting) -> Option<&'a Entry> {
+    let entries = history.entries().iter();
+    let mut opened = entries.filter(|entry| {
+        matches!(&entry.body, Body::SubscriptionOpened { subscription, .. }
+            if *subscription == seen.subscription())
+    });
+    opened.next().map(AsRef::as_ref)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::checks::testing::check;
+
+    const REPLAY: &str = "replay: {of: c, all: [created, stopped]}";
+
+    #[test]
+    fn a_replay_is_whole_or_there_is_none() {
+        check(
+            REPLAY,
+            "pod run; c create; resubscribe; end",
+            expect!["holds"],
+        );
+        check(
+            REPLAY,
+            "pod run; c create; resubscribe; c CREATED at=-1s; c STOPPED at=-1s; end",
+            expect!["holds"],
+        );
+        check(
+            REPLAY,
+            "pod run; c create; resubscribe; c STOPPED at=-1s; end",
+            expect![[r#"
+            ORD-01 at #7: c (c.0.beef): expected CREATED, STOPPED, or nothing at all: STOPPED
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_replay_tells_when_it_happened() {
+        check(
+            REPLAY,
+            "pod run; c create; resubscribe; c CREATED; c STOPPED; end",
+            expect![[r#"
+            ORD-01 at #8: c (c.0.beef): expected the time at which it happened: a new created_at in STOPPED
+        "#]],
+        );
+    }
+}

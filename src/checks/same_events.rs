@@ -1,0 +1,95 @@
+//! `same-events`: a subscription gets what the stream of all cases brings.
+
+use super::name_refs::{SubscriptionRef, check_on};
+use super::scope::{Scope, Wanted};
+use super::word::Finding::{Broken, Holds, Pending};
+use super::word::{Finding, Word};
+use crate::history::{CaseHistory, Observed, StreamEnd};
+use crate::oracle::difference;
+
+check_on! {
+    /// The check `same-events`.
+    SameEventsCheck(SubscriptionRef)
+}
+
+impl Word for SameEventsCheck {
+    fn of(&self) -> &str {
+        &self.0.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        scope.resolve("of", &self.0.of, Wanted::Subscription);
+    }
+
+    fn assess_subscription(&self, history: &CaseHistory, observed: &Observed) -> Finding {
+        if observed.proven().is_none() {
+            return Pending {
+                awaited: "an event".to_owned(),
+                evidence: vec![observed.opened().seq],
+            };
+        }
+        let ended = observed.ended();
+        let ended = ended.filter(|(ended, _)| history.within_steps(ended.seq));
+        if let Some((ended, StreamEnd::Closed)) = ended {
+            return Broken {
+                expected: "an end that tells of what has not come".to_owned(),
+                actual: "the runtime ended the stream with OK".to_owned(),
+                evidence: vec![observed.opened().seq, ended.seq],
+            };
+        }
+        match difference(history, observed) {
+            None => Holds,
+            Some(found) if found.is_open => Pending {
+                awaited: format!("{} ({})", found.mismatch.expected(), found.subject),
+                evidence: found.evidence,
+            },
+            Some(found) => Broken {
+                expected: format!("{} ({})", found.mismatch.expected(), found.subject),
+                actual: found.mismatch.actual(),
+                evidence: found.evidence,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::checks::testing::check;
+
+    #[test]
+    fn a_subscription_sees_what_the_stream_of_all_cases_sees() {
+        let same = "same-events: {of: b}";
+        check(
+            same,
+            "pod run; observe 7 as=b proven; c create; c CREATED at=last; c CREATED on=7 at=last; end",
+            expect!["holds"],
+        );
+        check(
+            same,
+            "pod run; observe 7 as=b proven; c create; c CREATED at=last; pass 1s; end",
+            expect![[r#"
+            waits for CREATED on b, too (c (c.0.beef) on b, stream 7) of b
+            ORD-01 at #3 #4 #7: b, stream 7: expected CREATED on b, too (c (c.0.beef) on b, stream 7): it has not come
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_subscription_may_end_with_an_error_and_not_with_ok() {
+        let same = "same-events: {of: b}";
+        check(
+            same,
+            "pod run; observe 7 as=b proven; observe 7 ends=8; c create; c CREATED at=last; end",
+            expect!["holds"],
+        );
+        check(
+            same,
+            "pod run; observe 7 as=b proven; observe 7 ends=0; c create; c CREATED at=last; end",
+            expect![[r#"
+            ORD-01 at #3 #5: b, stream 7: expected an end that tells of what has not come: the runtime ended the stream with OK
+        "#]],
+        );
+    }
+}

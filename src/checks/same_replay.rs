@@ -1,0 +1,147 @@
+//! `same-replay`: a subscription reports the past as the next stream does.
+
+use super::name_refs::{SubscriptionRef, check_on};
+use super::scope::{Scope, Wanted};
+use super::word::Finding::{Broken, Holds, Pending};
+use super::word::{Finding, Word};
+use crate::history::{Body, CaseHistory, Event, Observed, Sighting};
+use crate::oracle::CLOCKS_APART_NS;
+
+check_on! {
+    /// The check `same-replay`.
+    SameReplayCheck(SubscriptionRef)
+}
+
+impl Word for SameReplayCheck {
+    fn of(&self) -> &str {
+        &self.0.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        scope.resolve("of", &self.0.of, Wanted::Subscription);
+    }
+
+    fn assess_subscription(&self, history: &CaseHistory, observed: &Observed) -> Finding {
+        let opened = observed.opened();
+        let mut next = history
+            .entries()
+            .iter()
+            .filter(|entry| entry.seq > opened.seq);
+        let next = next.find_map(|entry| match entry.body {
+            Body::SubscriptionOpened { subscription, .. } => Some((entry.seq, subscription)),
+            _ => None,
+        });
+        let Some((asked, next)) = next else {
+            return Pending {
+                awaited: "another stream that is asked for later".to_owned(),
+                evidence: vec![opened.seq],
+            };
+        };
+        let since = opened.at.realtime_ns + CLOCKS_APART_NS;
+        let is_old = |seen: &Sighting| seen.event().created_at.0 <= since;
+        let subjects = history.subjects();
+        let of_case = |seen: &Sighting| subjects.iter().any(|it| it.id == seen.event().container);
+        let here = observed
+            .events()
+            .filter(|seen| is_old(seen) && of_case(seen));
+        let here: Vec<Sighting> = here.collect();
+        let all = subjects.iter().flat_map(|subject| &subject.sightings);
+        let there = all.filter(|seen| seen.subscription() == next && is_old(seen));
+        let there: Vec<Sighting> = there.cloned().collect();
+        let lacks = |seen: &&Sighting, others: &[Sighting]| {
+            let same = |other: &Sighting| {
+                let (one, other) = (seen.event(), other.event());
+                let identity =
+                    |event: &Event| (event.container.clone(), event.kind, event.created_at);
+                identity(one) == identity(other)
+            };
+            !others.iter().any(same)
+        };
+        let lost = here.iter().find(|seen| lacks(seen, &there));
+        let alone = there.iter().find(|seen| lacks(seen, &here));
+        let (seen, whose) = match (lost, alone) {
+            (None, None) => return Holds,
+            (Some(seen), _) => (seen, "the other does not"),
+            (None, Some(seen)) => (seen, "this one does not"),
+        };
+        Broken {
+            expected: "the same of what happened before, on both streams".to_owned(),
+            actual: format!("one tells {} and {whose}", seen.event().kind),
+            evidence: vec![opened.seq, asked, seen.seq()],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::checks::testing::check;
+
+    const REPLAY: &str = "same-replay: {of: b}";
+
+    /// Something has happened, and then two subscribe, one after the other.
+    const BOTH: &str = "pod run; c create; observe 7 as=b; resubscribe";
+
+    #[test]
+    fn both_are_told_the_same_of_the_past_or_nothing() {
+        check(REPLAY, &format!("{BOTH}; end"), expect!["holds"]);
+        let both = "c CREATED at=0; c CREATED on=7 at=0";
+        check(REPLAY, &format!("{BOTH}; {both}; end"), expect!["holds"]);
+    }
+
+    #[test]
+    fn what_is_new_is_no_replay() {
+        check(
+            REPLAY,
+            &format!("{BOTH}; c CREATED on=7; end"),
+            expect!["holds"],
+        );
+    }
+
+    #[test]
+    fn one_is_told_of_the_past_and_the_other_is_not() {
+        check(
+            REPLAY,
+            &format!("{BOTH}; c CREATED on=7 at=0; end"),
+            expect![[r#"
+            ORD-01 at #5 #7 #8: b, stream 7: expected the same of what happened before, on both streams: one tells CREATED and the other does not
+        "#]],
+        );
+        check(
+            REPLAY,
+            &format!("{BOTH}; c CREATED at=0; end"),
+            expect![[r#"
+            ORD-01 at #5 #7 #8: b, stream 7: expected the same of what happened before, on both streams: one tells CREATED and this one does not
+        "#]],
+        );
+    }
+
+    #[test]
+    fn what_happened_as_a_stream_was_asked_for_is_of_the_past() {
+        check(
+            REPLAY,
+            &format!("{BOTH}; c CREATED on=7 at=-3ms; end"),
+            expect![[r#"
+            ORD-01 at #5 #7 #8: b, stream 7: expected the same of what happened before, on both streams: one tells CREATED and the other does not
+        "#]],
+        );
+        check(
+            REPLAY,
+            &format!("{BOTH}; c CREATED on=7 at=-1ms; end"),
+            expect!["holds"],
+        );
+    }
+
+    #[test]
+    fn a_replay_needs_another_stream_to_be_compared_with() {
+        check(
+            REPLAY,
+            "pod run; c create; observe 7 as=b; end",
+            expect![[r#"
+            waits for another stream that is asked for later of b
+            ORD-01 at #5: b, stream 7: expected another stream that is asked for later: it has not come
+        "#]],
+        );
+    }
+}

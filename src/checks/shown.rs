@@ -1,0 +1,345 @@
+//! `shown`: after an event, every list and status shows as much.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::labels::carries;
+use super::scope::{Scope, Wanted};
+use super::subject_events::SubjectEvents;
+use super::word::Finding::{Broken, Holds, Pending};
+use super::word::{Finding, Word};
+use super::{duration, event};
+use crate::history::{
+    CallFault, ContainerId, ContainerState, Entry, EventKind, Reply, Request, SandboxState, Seq,
+    StatusCode, SubjectKind,
+};
+
+/// From an event on, every list and status shows as much as it tells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "an event such as `{of: c, event: stopped}`"
+)]
+pub struct ShownCheck {
+    /// The sandbox or container.
+    pub of: String,
+    /// The event.
+    #[serde(deserialize_with = "event::one")]
+    #[schemars(with = "event::Word")]
+    pub event: EventKind,
+    /// What is asked sooner than this after the event's arrival does not count.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "duration::Text")]
+    pub within: Option<Duration>,
+}
+
+impl Word for ShownCheck {
+    fn of(&self) -> &str {
+        &self.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        scope.resolve("of", &self.of, Wanted::Either);
+    }
+
+    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+        let Some(sighting) = events.first(self.event) else {
+            return events.awaited(self.event);
+        };
+        let within = self.within.unwrap_or_default();
+        let within = events.history.stretched(within);
+        let removal = events.removal();
+        let mut asked = 0;
+        for reading in events.readings() {
+            let after = reading.began.at.since(sighting.at());
+            if reading.began.seq < sighting.seq() || after < within {
+                continue;
+            }
+            let Some(reached) = reading.shown.reached() else {
+                continue;
+            };
+            asked += 1;
+            let too_little = reached < self.event;
+            let vanished = reached == EventKind::Deleted
+                && self.event != EventKind::Deleted
+                && removal.is_none_or(|began| reading.ended.seq < began);
+            if too_little || vanished {
+                let (event, by) = (self.event, reading.by);
+                let actual = format!("{by} {}, {after:?} after it", reading.shown.words());
+                return Broken {
+                    expected: format!("what was asked after {event} to show as much"),
+                    actual,
+                    evidence: vec![sighting.seq(), reading.began.seq, reading.ended.seq],
+                };
+            }
+        }
+        if asked > 0 {
+            return Holds;
+        }
+        Pending {
+            awaited: format!("a list or status that was asked for after {}", self.event),
+            evidence: vec![sighting.seq()],
+        }
+    }
+}
+
+impl SubjectEvents<'_> {
+    /// Where the removal of the subject began.
+    fn removal(&self) -> Option<Seq> {
+        let removal = self.cause(EventKind::Deleted)?;
+        Some(removal.began().seq)
+    }
+
+    /// All that was answered before the teardown of where the subject is, in order.
+    fn readings(&self) -> impl Iterator<Item = Reading<'_>> {
+        self.history.calls().filter_map(|call| {
+            let ended = call.ended()?;
+            let shown = self.shown_by(call.request(), call.result()?)?;
+            self.history.within_steps(ended.seq).then(|| Reading {
+                began: call.began(),
+                ended,
+                by: call.request().method(),
+                shown,
+            })
+        })
+    }
+
+    fn shown_by(&self, request: &Request, result: &Result<Reply, CallFault>) -> Option<Shown> {
+        let id = &self.subject.id;
+        let asked = match request {
+            Request::ContainerStatus(of) => of == id,
+            Request::SandboxStatus(of) => ContainerId::from(of) == *id,
+            Request::ListContainers { sandbox, labels } => match &self.subject.kind {
+                SubjectKind::Container(spec) => {
+                    let inside = sandbox.as_ref().is_none_or(|of| *of == spec.sandbox);
+                    inside && carries(&spec.labels, labels)
+                }
+                SubjectKind::Sandbox(_) | SubjectKind::Stray => false,
+            },
+            Request::ListSandboxes(labels) => match &self.subject.kind {
+                SubjectKind::Sandbox(spec) => carries(&spec.labels, labels),
+                SubjectKind::Container(_) | SubjectKind::Stray => false,
+            },
+            _ => false,
+        };
+        if !asked {
+            return None;
+        }
+        Some(match result {
+            Ok(Reply::ContainerStatus(report)) => Shown::Container(report.status.state),
+            Ok(Reply::SandboxStatus(status)) => Shown::Sandbox(status.status.state),
+            Ok(Reply::Containers(listed)) => {
+                let own = listed.iter().find(|listing| listing.id == *id);
+                own.map_or(Shown::Absent, |own| Shown::Container(own.state))
+            }
+            Ok(Reply::Sandboxes(listed)) => {
+                let own = listed.iter().find(|one| ContainerId::from(&one.id) == *id);
+                own.map_or(Shown::Absent, |own| Shown::Sandbox(own.state))
+            }
+            Err(fault) if fault.code == StatusCode::NOT_FOUND => Shown::Absent,
+            Ok(_) | Err(_) => return None,
+        })
+    }
+}
+
+/// What a call showed of a subject.
+struct Reading<'a> {
+    began: &'a Entry,
+    ended: &'a Entry,
+    by: &'static str,
+    shown: Shown,
+}
+
+/// How far a subject has come, as a call shows it.
+#[derive(Clone, Copy)]
+enum Shown {
+    Container(ContainerState),
+    Sandbox(SandboxState),
+    Absent,
+}
+
+impl Shown {
+    /// The latest event that tells no more than this; none for a state that the CRI does not know.
+    fn reached(self) -> Option<EventKind> {
+        match self {
+            Self::Container(ContainerState::Created) => Some(EventKind::Created),
+            Self::Container(ContainerState::Running) | Self::Sandbox(SandboxState::Ready) => {
+                Some(EventKind::Started)
+            }
+            Self::Container(ContainerState::Exited) | Self::Sandbox(SandboxState::NotReady) => {
+                Some(EventKind::Stopped)
+            }
+            Self::Absent => Some(EventKind::Deleted),
+            Self::Container(ContainerState::Unknown(_))
+            | Self::Sandbox(SandboxState::Unknown(_)) => None,
+        }
+    }
+
+    fn words(self) -> String {
+        match self {
+            Self::Container(state) => format!("shows it {state}"),
+            Self::Sandbox(state) => format!("shows it {state}"),
+            Self::Absent => "does not show it".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::checks::testing::check;
+
+    const SHOWN: &str = "shown: {of: c, event: stopped}";
+
+    const LIFE: &str = "pod run; c create; c CREATED; c start; c STARTED";
+
+    const GONE: &str = "shown: {of: c, event: deleted, within: 100ms}";
+
+    #[test]
+    fn what_is_asked_after_stopped_shows_exited() {
+        let script = format!("{LIFE}; pod inspect c=running; c STOPPED; pod inspect c=exited; end");
+        check(SHOWN, &script, expect!["holds"]);
+    }
+
+    #[test]
+    fn what_is_asked_after_stopped_does_not_show_running() {
+        let script = format!("{LIFE}; c STOPPED; pod inspect c=running; end");
+        check(
+            SHOWN,
+            &script,
+            expect![[r#"
+        ORD-01 at #9 #16 #17: c (c.0.beef): expected what was asked after STOPPED to show as much: ContainerStatus shows it RUNNING, 7ms after it
+    "#]],
+        );
+    }
+
+    #[test]
+    fn a_list_after_stopped_does_not_show_running() {
+        check(
+            SHOWN,
+            &format!("{LIFE}; c STOPPED; pod relist c=running; end"),
+            expect![[r#"
+            ORD-01 at #9 #10 #11: c (c.0.beef): expected what was asked after STOPPED to show as much: ListContainers shows it RUNNING, 1ms after it
+        "#]],
+        );
+    }
+
+    #[test]
+    fn what_was_asked_before_the_event_came_does_not_count() {
+        let script =
+            format!("{LIFE}; pod relist begins; c STOPPED; pod relist returns c=running; end");
+        check(
+            SHOWN,
+            &script,
+            expect![[r#"
+        waits for a list or status that was asked for after STOPPED of c
+        ORD-01 at #10: c (c.0.beef): expected a list or status that was asked for after STOPPED: it has not come
+    "#]],
+        );
+    }
+
+    #[test]
+    fn a_container_that_is_being_removed_may_be_gone() {
+        let script = format!("{LIFE}; c STOPPED; c remove begins; pod inspect c=gone; end");
+        check(SHOWN, &script, expect!["holds"]);
+    }
+
+    #[test]
+    fn a_container_that_nobody_removes_is_not_gone() {
+        let script = format!("{LIFE}; c STOPPED; pod inspect c=gone; end");
+        check(
+            SHOWN,
+            &script,
+            expect![[r#"
+        ORD-01 at #9 #16 #17: c (c.0.beef): expected what was asked after STOPPED to show as much: ContainerStatus does not show it, 7ms after it
+    "#]],
+        );
+    }
+
+    #[test]
+    fn a_container_is_not_gone_before_its_removal() {
+        check(
+            SHOWN,
+            &format!("{LIFE}; c STOPPED; pod inspect c=gone; c remove; end"),
+            expect![[r#"
+            ORD-01 at #9 #16 #17: c (c.0.beef): expected what was asked after STOPPED to show as much: ContainerStatus does not show it, 7ms after it
+        "#]],
+        );
+    }
+
+    #[test]
+    fn an_answer_that_fails_shows_nothing() {
+        check(
+            SHOWN,
+            &format!("{LIFE}; c STOPPED; pod inspect c=exited unanswered; end"),
+            expect![[r#"
+            waits for a list or status that was asked for after STOPPED of c
+            ORD-01 at #9: c (c.0.beef): expected a list or status that was asked for after STOPPED: it has not come
+        "#]],
+        );
+    }
+
+    #[test]
+    fn what_is_deleted_may_be_shown_for_a_moment() {
+        let script = format!(
+            "{LIFE}; c STOPPED; c remove; c DELETED; pod relist c=exited; pass 100ms; \
+         pod inspect c=gone; end"
+        );
+        check(GONE, &script, expect!["holds"]);
+    }
+
+    #[test]
+    fn what_is_deleted_is_not_shown_for_longer() {
+        let script =
+            format!("{LIFE}; c STOPPED; c remove; c DELETED; pass 99ms; pod relist c=exited; end");
+        check(
+            GONE,
+            &script,
+            expect![[r#"
+            ORD-01 at #12 #13 #14: c (c.0.beef): expected what was asked after DELETED to show as much: ListContainers shows it EXITED, 100ms after it
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_sandbox_is_shown_as_its_events_tell() {
+        let script = "pod run; pod STARTED; pod stop; pod STOPPED; pod inspect; end";
+        check("shown: {of: pod, event: stopped}", script, expect!["holds"]);
+        let listed = script.replace("pod inspect", "run inspect");
+        check(
+            "shown: {of: pod, event: stopped}",
+            &listed,
+            expect!["holds"],
+        );
+    }
+
+    #[test]
+    fn a_sandbox_that_is_listed_after_deleted_is_not() {
+        let script = "pod run; pod STARTED; pod remove; pod DELETED; pod inspect; end";
+        check(
+            "shown: {of: pod, event: deleted}",
+            script,
+            expect![[r#"
+        ORD-01 at #6 #11 #12: pod (pod.0.beef): expected what was asked after DELETED to show as much: PodSandboxStatus shows it NOTREADY, 5ms after it
+    "#]],
+        );
+    }
+
+    #[test]
+    fn a_sandbox_that_a_list_of_all_shows_after_deleted_is_not() {
+        check(
+            "shown: {of: pod, event: deleted}",
+            "pod run; pod STARTED; pod remove; pod DELETED; run inspect; end",
+            expect![[r#"
+            ORD-01 at #6 #7 #8: pod (pod.0.beef): expected what was asked after DELETED to show as much: ListPodSandbox shows it NOTREADY, 1ms after it
+        "#]],
+        );
+    }
+}

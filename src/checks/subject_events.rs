@@ -1,0 +1,127 @@
+//! The events about one sandbox or container, as checks look at them.
+
+use super::word::Finding::{self, Broken, Holds, Pending};
+use crate::history::{Call, CaseHistory, EventKind, Request, Seq, Sighting, Subject, SubjectKind};
+use crate::oracle::{entries_about, is_about};
+
+/// The events about one sandbox or container that came before the teardown.
+pub(super) struct SubjectEvents<'a> {
+    pub(super) history: &'a CaseHistory,
+    pub(super) subject: &'a Subject,
+}
+
+impl<'a> SubjectEvents<'a> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &'a Sighting> {
+        let history = self.history;
+        self.subject
+            .sightings
+            .iter()
+            .filter(move |seen| history.within_steps(seen.seq()))
+    }
+
+    /// What happened. A replay to a new subscriber tells of nothing new.
+    pub(super) fn kinds(&self) -> Vec<EventKind> {
+        let told: Vec<_> = self.all().collect();
+        let is_replay = |later: &Sighting, earlier: &&Sighting| {
+            let (again, first) = (later.event(), earlier.event());
+            earlier.subscription() != later.subscription()
+                && (again.kind, again.created_at) == (first.kind, first.created_at)
+        };
+        let news = told.iter().enumerate().filter(|(place, later)| {
+            !told[..*place]
+                .iter()
+                .any(|earlier| is_replay(later, earlier))
+        });
+        news.map(|(_, sighting)| sighting.event().kind).collect()
+    }
+
+    pub(super) fn first(&self, kind: EventKind) -> Option<&'a Sighting> {
+        self.all().find(|sighting| sighting.event().kind == kind)
+    }
+
+    pub(super) fn awaited(&self, kind: EventKind) -> Finding {
+        let evidence = entries_about(self.history, self.subject);
+        Pending {
+            awaited: kind.to_string(),
+            evidence,
+        }
+    }
+
+    pub(super) fn broken(&self, expected: impl Into<String>, actual: impl Into<String>) -> Finding {
+        let evidence = self.all().map(Sighting::seq).collect();
+        Broken {
+            expected: expected.into(),
+            actual: actual.into(),
+            evidence,
+        }
+    }
+
+    pub(super) fn each(
+        &self,
+        check: fn(&Subject, &Sighting) -> Option<(String, String)>,
+    ) -> Finding {
+        let broken = self.all().find_map(|sighting| {
+            let (expected, actual) = check(self.subject, sighting)?;
+            Some(Broken {
+                expected,
+                actual,
+                evidence: vec![sighting.seq()],
+            })
+        });
+        broken.unwrap_or(Holds)
+    }
+
+    /// The first event of which something is wrong: what was expected, what is, and the proof.
+    pub(super) fn find(
+        &self,
+        wrong: impl Fn(&Sighting) -> Option<(String, String, Vec<Seq>)>,
+    ) -> Finding {
+        let found = self.all().find_map(wrong);
+        found.map_or(Holds, |(expected, actual, evidence)| Broken {
+            expected,
+            actual,
+            evidence,
+        })
+    }
+
+    /// The call that an event's transition cannot have come before: for the end of a process, its
+    /// start.
+    pub(super) fn cause(&self, event: EventKind) -> Option<&Call> {
+        let subject = self.subject;
+        self.history.calls().find(|call| match call.request() {
+            Request::RunSandbox(_) => {
+                let early = matches!(event, EventKind::Created | EventKind::Started);
+                early && is_about(call, subject)
+            }
+            Request::CreateContainer(_) => event == EventKind::Created && is_about(call, subject),
+            Request::StartContainer(_) => {
+                let runs = matches!(event, EventKind::Started | EventKind::Stopped);
+                runs && is_about(call, subject)
+            }
+            Request::StopSandbox(_) => event == EventKind::Stopped && is_about(call, subject),
+            Request::RemoveContainer(_) => event == EventKind::Deleted && is_about(call, subject),
+            Request::RemoveSandbox(id) => {
+                let ends = matches!(event, EventKind::Stopped | EventKind::Deleted);
+                let inside = match &subject.kind {
+                    SubjectKind::Container(spec) => {
+                        event == EventKind::Deleted && spec.sandbox == *id
+                    }
+                    SubjectKind::Sandbox(_) | SubjectKind::Stray => false,
+                };
+                inside || ends && is_about(call, subject)
+            }
+            _ => false,
+        })
+    }
+}
+
+pub(super) fn listed(kinds: &[EventKind]) -> String {
+    if kinds.is_empty() {
+        return "no event".to_owned();
+    }
+    kinds
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
+}

@@ -1,0 +1,58 @@
+//! How a check is tested: by what it says of the history of a script.
+
+use expect_test::Expect;
+use serde_yaml::with::singleton_map_recursive;
+
+use super::judge::{broken_expectations, pending};
+use super::{Check, Expectation};
+use crate::case::{Case, Tier};
+use crate::oracle::script::{history, render};
+use crate::outcome::{Level, Levels};
+
+/// A case with one check.
+pub(crate) fn case(level: Level, check: &str) -> Case {
+    let yaml = serde_yaml::Deserializer::from_str(check);
+    let check: Check = singleton_map_recursive::deserialize(yaml).expect("a check");
+    Case {
+        name: "order::test".to_owned(),
+        id: "ORD-01".to_owned(),
+        title: "A test.".to_owned(),
+        why: String::new(),
+        sources: Vec::new(),
+        levels: Levels {
+            cache: Some(level),
+            hint: Some(level),
+            observer: None,
+        },
+        requirements: Vec::new(),
+        tier: Tier::default(),
+        tags: Vec::new(),
+        needs: Vec::new(),
+        exclusive: false,
+        silent: false,
+        provokes: None,
+        steps: Vec::new(),
+        expect: vec![Expectation { level, check }],
+        definition: String::new(),
+    }
+}
+
+/// What a check says of a script: what it waits for, and what is broken if nothing more comes.
+#[track_caller]
+pub(super) fn assessment(check: &str, script: &str) -> String {
+    let (case, history) = (case(Level::Must, check), history(script));
+    let waits = pending(&case.claim(), &history).map(|awaited| format!("waits for {awaited}\n"));
+    let broken = render(&broken_expectations(&case.claim(), &history));
+    let said = waits.unwrap_or_default() + &broken;
+    if said.is_empty() {
+        "holds".to_owned()
+    } else {
+        said
+    }
+}
+
+/// Compares what a check says of a script with what is expected.
+#[track_caller]
+pub(super) fn check(check: &str, script: &str, expect: Expect) {
+    expect.assert_eq(&assessment(check, script));
+}

@@ -1,0 +1,147 @@
+//! `times`: the times of each status lie within the calls that set them.
+
+use super::name_refs::{NameRef, check_on};
+use super::scope::{Scope, Wanted};
+use super::subject_events::SubjectEvents;
+use super::word::{Finding, Word};
+use crate::history::{Call, ContainerState, ContainerStatus, Request, Sighting};
+use crate::oracle::{TICK_NS, is_about, span};
+
+check_on! {
+    /// The check `times`.
+    TimesCheck(NameRef)
+}
+
+impl Word for TimesCheck {
+    fn of(&self) -> &str {
+        &self.0.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        scope.resolve("of", &self.0.of, Wanted::Container);
+    }
+
+    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+        let called = |wanted: fn(&Request) -> bool| {
+            let about = |call: &&Call| wanted(call.request()) && is_about(call, events.subject);
+            events.history.calls().find(about)
+        };
+        let created = called(|request| matches!(request, Request::CreateContainer(_)));
+        let started = called(|request| matches!(request, Request::StartContainer(_)));
+        events.find(|sighting| {
+            let event = sighting.event();
+            let status = event.own_status()?;
+            let wrong = wrong_time(status, created, started, sighting)?;
+            let (expected, actual) = wrong;
+            Some((
+                format!("{expected} in {}", event.kind),
+                actual,
+                vec![sighting.seq()],
+            ))
+        })
+    }
+}
+
+/// How long after `StartContainer` has returned a runtime may say that the start was: it is told of
+/// it by a shim, on another way than its caller. The catalogue's bound.
+const START_SLACK_NS: i64 = 50_000_000;
+
+/// The first time of a status that cannot be: what it should be, and what is told.
+fn wrong_time(
+    status: &ContainerStatus,
+    created: Option<&Call>,
+    started: Option<&Call>,
+    sighting: &Sighting,
+) -> Option<(String, String)> {
+    let within = |call: Option<&Call>, slack_ns: i64| {
+        let call = call?;
+        let began = call.began().at.realtime_ns - TICK_NS;
+        let ended = call
+            .ended()
+            .map_or(i64::MAX, |end| end.at.realtime_ns + slack_ns);
+        Some((began, ended, call.request().method()))
+    };
+    let has_run = status.state != ContainerState::Created;
+    let has_ended = status.state == ContainerState::Exited;
+    let arrival = sighting.at().realtime_ns + TICK_NS;
+    let end = started.map(|call| {
+        let began = call.began().at.realtime_ns - TICK_NS;
+        (began, arrival, "the start and the event's arrival")
+    });
+    let times = [
+        (
+            "created_at",
+            status.created_at.0,
+            true,
+            within(created, TICK_NS),
+        ),
+        (
+            "started_at",
+            status.started_at.0,
+            has_run,
+            within(started, START_SLACK_NS),
+        ),
+        ("finished_at", status.finished_at.0, has_ended, end),
+    ];
+    times.into_iter().find_map(|(name, time, is_due, bounds)| {
+        if !is_due {
+            let expected = format!("{name} 0 of what is {}", status.state);
+            return (time != 0).then(|| (expected, time.to_string()));
+        }
+        let (earliest, latest, what) = bounds?;
+        let off = if time < earliest {
+            format!("{:?} before it", span(time, earliest))
+        } else if time > latest {
+            format!("{:?} after it", span(latest, time))
+        } else {
+            return None;
+        };
+        Some((format!("{name} within {what}"), off))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::checks::testing::check;
+
+    #[test]
+    fn times_lie_within_the_calls_that_set_them() {
+        let script = "pod run; c create; c CREATED; c start; c STARTED; c STOPPED; end";
+        check("times: {of: c}", script, expect!["holds"]);
+        let wrong = |words: &str| script.replace("STOPPED", &format!("STOPPED {words}"));
+        // A tick before the call began, and 50 ms after it has returned.
+        for just in ["started=-3000001ns", "started=+57999999ns"] {
+            check("times: {of: c}", &wrong(just), expect!["holds"]);
+        }
+        check(
+            "times: {of: c}",
+            &wrong("started=+1s"),
+            expect![[r#"
+        ORD-01 at #9: c (c.0.beef): expected started_at within StartContainer in STOPPED: 942.000001ms after it
+    "#]],
+        );
+        check(
+            "times: {of: c}",
+            &wrong("started=-1s"),
+            expect![[r#"
+        ORD-01 at #9: c (c.0.beef): expected started_at within StartContainer in STOPPED: 996.999999ms before it
+    "#]],
+        );
+        check(
+            "times: {of: c}",
+            &wrong("finished=+1s"),
+            expect![[r#"
+        ORD-01 at #9: c (c.0.beef): expected finished_at within the start and the event's arrival in STOPPED: 980.000002ms after it
+    "#]],
+        );
+        check(
+            "times: {of: c}",
+            &wrong("finished=0"),
+            expect![[r#"
+        ORD-01 at #9: c (c.0.beef): expected finished_at within the start and the event's arrival in STOPPED: 1699999999.997s before it
+    "#]],
+        );
+    }
+}

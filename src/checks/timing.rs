@@ -1,0 +1,278 @@
+//! `timing`: when an event arrives, measured from a call.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::call_edge::{CallEdge, edge, edge_name};
+use super::duration::LONGEST_SPAN;
+use super::scope::{Scope, Wanted};
+use super::subject_events::SubjectEvents;
+use super::word::Finding::{Broken, Holds, Unproven};
+use super::word::{Finding, Word};
+use super::{duration, event};
+use crate::history::{CaseHistory, EventKind};
+use crate::outcome::{Latency, Limit};
+
+/// When an event arrives, measured from the latest such call on the same sandbox or container.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a time such as `{of: c, event: stopped, after: stop-called, at-most: 2s}`"
+)]
+pub struct TimingCheck {
+    /// The sandbox or container.
+    pub of: String,
+    /// The event.
+    #[serde(deserialize_with = "event::one")]
+    #[schemars(with = "event::Word")]
+    pub event: EventKind,
+    /// From which end of which call.
+    pub after: CallEdge,
+    /// Not earlier than this.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "duration::Text")]
+    pub at_least: Option<Duration>,
+    /// Not later than this; a negative span, earlier than the edge, always passes.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "duration::Text")]
+    pub at_most: Option<Duration>,
+}
+
+impl Word for TimingCheck {
+    fn of(&self) -> &str {
+        &self.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        let known = scope.resolve("of", &self.of, Wanted::Either).is_some();
+        match (self.at_least, self.at_most) {
+            (None, None) => scope
+                .object("this bounds no time")
+                .advise("add `at-least` or `at-most`"),
+            (Some(least), Some(most)) if least > most => {
+                scope.object_to("at-least", "this is longer than `at-most`");
+            }
+            _ => {}
+        }
+        for (key, span) in [("at-least", self.at_least), ("at-most", self.at_most)] {
+            if span.is_some_and(|span| span > LONGEST_SPAN) {
+                let most = humantime::format_duration(LONGEST_SPAN);
+                scope.object_to(key, format!("nothing may take longer than {most}"));
+            }
+        }
+        if known && !scope.is_called(&self.of, self.after) {
+            let (of, call) = (&self.of, call_of(self.after));
+            scope.object_to("after", format!("no step calls {call} on `{of}`"));
+        }
+    }
+
+    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+        let Some(sighting) = events.first(self.event) else {
+            return events.awaited(self.event);
+        };
+        let Some(edge) = edge(self.after, events.history, events.subject) else {
+            return Holds;
+        };
+        let evidence = vec![edge.seq.min(sighting.seq()), edge.seq.max(sighting.seq())];
+        let late = sighting.at().since(edge.at);
+        let early = edge.at.since(sighting.at());
+        let too_early = edge.seq > sighting.seq();
+        let actual = if too_early {
+            format!("{early:?} before {}", edge_name(self.after))
+        } else {
+            format!("{late:?} after {}", edge_name(self.after))
+        };
+        let event = self.event;
+        let at_most = self.at_most.map(|bound| events.history.stretched(bound));
+        if let Some(bound) = at_most.filter(|bound| late > *bound) {
+            let held_up = events.history.held_up(edge.at, sighting.at());
+            if late.saturating_sub(held_up) <= bound {
+                return Unproven(own_fault(event, &actual, held_up));
+            }
+            return Broken {
+                expected: format!("{event} within {bound:?}"),
+                actual,
+                evidence,
+            };
+        }
+        // The time that the case's workloads and grace periods take is stretched, and never shrunk.
+        let at_least = self
+            .at_least
+            .map(|bound| events.history.stretched(bound).max(bound));
+        if let Some(bound) = at_least.filter(|bound| too_early || late < *bound) {
+            // What both of them were read late for may have come long after one another.
+            let last = edge.at.max(sighting.at());
+            if let Some(held_up) = events.history.held_up_before(last, bound) {
+                return Unproven(own_fault(event, &actual, held_up));
+            }
+            let expected = format!("{event} not before {bound:?} have passed");
+            return Broken {
+                expected,
+                actual,
+                evidence,
+            };
+        }
+        Holds
+    }
+
+    fn latencies(&self, history: &CaseHistory) -> Vec<Latency> {
+        let took = history.named(&self.of).filter_map(|subject| {
+            let events = SubjectEvents { history, subject };
+            let edge = edge(self.after, history, subject)?;
+            Some(events.first(self.event)?.at().since(edge.at))
+        });
+        let bound = self.at_most.map(|bound| history.stretched(bound));
+        let longest = bound.zip(took.max());
+        let latency = |(bound, took)| Latency {
+            limit: Limit::Timing,
+            bound,
+            took,
+        };
+        longest.map(latency).into_iter().collect()
+    }
+}
+
+fn own_fault(event: EventKind, came: &str, held_up: Duration) -> String {
+    format!("{event} came {came}, and the suite itself was held up for {held_up:?} meanwhile")
+}
+
+fn call_of(edge: CallEdge) -> &'static str {
+    match edge {
+        CallEdge::SandboxReturned => "RunPodSandbox",
+        CallEdge::StartReturned => "StartContainer",
+        CallEdge::StopCalled | CallEdge::StopReturned => "StopContainer",
+        CallEdge::StopSandboxCalled => "StopPodSandbox",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::checks::testing::check;
+
+    const BETWEEN: &str =
+        "timing: {of: c, event: stopped, after: stop-called, at-least: 2s, at-most: 12s}";
+
+    #[test]
+    fn an_event_in_time() {
+        for after in ["1999ms", "11999ms"] {
+            let script = format!("pod run; c create; c stop begins; pass {after}; c STOPPED; end");
+            check(BETWEEN, &script, expect!["holds"]);
+        }
+    }
+
+    #[test]
+    fn an_event_too_early() {
+        check(
+            BETWEEN,
+            "pod run; c create; c stop begins; pass 1998ms; c STOPPED; c stop returns; end",
+            expect![[r#"
+            ORD-01 at #5 #6: c (c.0.beef): expected STOPPED not before 2s have passed: 1.999s after StopContainer was called
+        "#]],
+        );
+    }
+
+    #[test]
+    fn an_event_too_late() {
+        check(
+            BETWEEN,
+            "pod run; c create; c stop begins; pass 12s; c STOPPED; c stop returns; end",
+            expect![[r#"
+            ORD-01 at #5 #6: c (c.0.beef): expected STOPPED within 12s: 12.001s after StopContainer was called
+        "#]],
+        );
+    }
+
+    #[test]
+    fn an_event_before_its_call_is_too_early_for_any_bound() {
+        let not_before = "timing: {of: c, event: stopped, after: stop-called, at-least: 0s}";
+        check(
+            not_before,
+            "pod run; c create; c STOPPED; c stop; end",
+            expect![[r#"
+            ORD-01 at #5 #6: c (c.0.beef): expected STOPPED not before 0ns have passed: 1ms before StopContainer was called
+        "#]],
+        );
+        check(
+            not_before,
+            "pod run; c create; c stop begins; c STOPPED; end",
+            expect!["holds"],
+        );
+    }
+
+    #[test]
+    fn an_event_before_its_call_is_not_too_late() {
+        check(
+            "timing: {of: c, event: stopped, after: stop-returned, at-most: 0s}",
+            "pod run; c create; c stop begins; c STOPPED; c stop returns; end",
+            expect!["holds"],
+        );
+    }
+
+    #[test]
+    fn an_event_that_does_not_come_has_no_time() {
+        check(
+            BETWEEN,
+            "pod run; c create; c stop; end",
+            expect![[r#"
+        waits for STOPPED of c
+        ORD-01 at #3 #4 #5 #6: c (c.0.beef): expected STOPPED: it has not come
+    "#]],
+        );
+    }
+
+    #[test]
+    fn the_latest_such_call_on_the_same_subject_counts() {
+        check(
+            "timing: {of: c, event: stopped, after: stop-called, at-most: 1s}",
+            "pod run; c create; d create; c stop; pass 2s; c stop; c STOPPED; d stop; end",
+            expect!["holds"],
+        );
+    }
+
+    #[test]
+    fn a_call_on_another_subject_or_in_the_teardown_does_not_count() {
+        check(
+            "timing: {of: c, event: stopped, after: stop-called, at-least: 1s}",
+            "pod run; c create; d create; c stop begins; pass 1s; c STOPPED; d stop; end; c stop",
+            expect!["holds"],
+        );
+    }
+
+    #[test]
+    fn each_edge_is_found() {
+        check(
+            "timing: {of: pod, event: started, after: sandbox-returned, at-most: 50ms}",
+            "pod run; pass 50ms; pod STARTED; end",
+            expect![[r#"
+            ORD-01 at #2 #3: pod (pod.0.beef): expected STARTED within 50ms: 51ms after RunPodSandbox returned
+        "#]],
+        );
+        check(
+            "timing: {of: c, event: stopped, after: start-returned, at-most: 2s}",
+            "pod run; c create; c start; pass 2s; c STOPPED; end",
+            expect![[r#"
+            ORD-01 at #6 #7: c (c.0.beef): expected STOPPED within 2s: 2.001s after StartContainer returned
+        "#]],
+        );
+        check(
+            "timing: {of: pod, event: stopped, after: stop-sandbox-called, at-most: 1s}",
+            "pod run; pod stop begins; pass 1s; pod STOPPED; end",
+            expect![[r#"
+            ORD-01 at #3 #4: pod (pod.0.beef): expected STOPPED within 1s: 1.001s after StopPodSandbox was called
+        "#]],
+        );
+    }
+}

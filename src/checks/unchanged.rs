@@ -1,0 +1,123 @@
+//! `unchanged`: all relists of the sandbox show the same.
+
+use super::name_refs::{NameRef, check_on};
+use super::scope::{Scope, Wanted};
+use super::subject_events::SubjectEvents;
+use super::word::Finding::{Broken, Holds};
+use super::word::{Finding, Word};
+use crate::history::{
+    Call, CaseHistory, ContainerId, Reply, Request, SandboxId, Subject, SubjectKind,
+};
+
+check_on! {
+    /// The check `unchanged`.
+    UnchangedCheck(NameRef)
+}
+
+impl Word for UnchangedCheck {
+    fn of(&self) -> &str {
+        &self.0.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        let sandbox = &self.0.of;
+        scope.resolve("of", sandbox, Wanted::Sandbox);
+        if !scope.is_relisted(sandbox) {
+            scope
+                .object("there is no relist to compare")
+                .advise(format!("add a step `- relist: {{sandbox: {sandbox}}}`"));
+        }
+    }
+
+    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+        let SubjectEvents { history, subject } = *events;
+        let calls = history.calls().filter(|call| {
+            let asked = call.began().seq;
+            !call.is_of_run() && history.within_steps(asked) && is_relist_of(history, subject, call)
+        });
+        let calls: Vec<&Call> = calls.collect();
+        let differs = calls.iter().find_map(|call| {
+            let mut earlier = calls
+                .iter()
+                .take_while(|other| other.began().seq < call.began().seq);
+            let other = earlier
+                .find(|other| other.request() == call.request() && shown(other) != shown(call))?;
+            Some((*other, *call))
+        });
+        let Some((earlier, later)) = differs else {
+            return Holds;
+        };
+        Broken {
+            expected: "the same as before".to_owned(),
+            actual: format!("{} shows something else", later.request().method()),
+            evidence: [earlier, later].map(|call| call.began().seq).to_vec(),
+        }
+    }
+}
+
+fn is_relist_of(history: &CaseHistory, subject: &Subject, call: &Call) -> bool {
+    let own = |sandbox: &SandboxId| ContainerId::from(sandbox) == subject.id;
+    match call.request() {
+        Request::ListContainers { sandbox, .. } => sandbox.as_ref().is_some_and(own),
+        Request::ContainerStatus(id) => {
+            let mut subjects = history.subjects().iter();
+            subjects.any(|subject| match &subject.kind {
+                SubjectKind::Container(spec) => subject.id == *id && own(&spec.sandbox),
+                SubjectKind::Sandbox(_) | SubjectKind::Stray => false,
+            })
+        }
+        _ => false,
+    }
+}
+
+/// What a call showed, whatever the order.
+fn shown(call: &Call) -> Option<Reply> {
+    let mut reply = call.result()?.as_ref().ok()?.clone();
+    if let Reply::Containers(listed) = &mut reply {
+        listed.sort_by(|one, other| one.id.cmp(&other.id));
+    }
+    Some(reply)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::checks::testing::check;
+
+    #[test]
+    fn relists_show_the_same() {
+        let unchanged = "unchanged: {of: pod}";
+        check(
+            unchanged,
+            "pod run; c create; pod relist c=running; pod relist c=running; end",
+            expect!["holds"],
+        );
+        check(
+            unchanged,
+            "pod run; c create; pod relist c=running; pod relist c=exited; end",
+            expect![[r#"
+            ORD-01 at #5 #7: pod (pod.0.beef): expected the same as before: ListContainers shows something else
+        "#]],
+        );
+        check(
+            unchanged,
+            "pod run; c create; pod inspect c=running unlisted; pod inspect c=exited unlisted; end",
+            expect![[r#"
+            ORD-01 at #11 #19: pod (pod.0.beef): expected the same as before: ContainerStatus shows something else
+        "#]],
+        );
+    }
+
+    #[test]
+    fn what_others_ask_and_what_is_asked_of_others_may_change() {
+        for changes in [
+            "pod inspect c=running; run inspect c=exited; end",
+            "pod inspect c=running; end; pod inspect c=exited",
+            "pod2 run; d create; pod2 inspect d=running; pod2 inspect d=exited; end",
+        ] {
+            let script = format!("pod run; c create; {changes}");
+            check("unchanged: {of: pod}", &script, expect!["holds"]);
+        }
+    }
+}
