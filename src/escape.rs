@@ -1,14 +1,13 @@
-//! Text made fit to be shown: to a person on a terminal, or to a program that may show it to one.
+//! Escapes foreign text for display on a terminal, directly or through another program.
 //!
-//! One invariant: whatever passes through here holds no character that moves the cursor, changes a
-//! colour, or turns the reading direction.
+//! One invariant: the result contains no character that moves the cursor, changes a colour, or
+//! changes the text direction.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The text with every character escaped that would do something other than appear: control
-/// characters, line and paragraph separators, invisible characters, and marks that turn the reading
-/// direction.
+/// The text with all unprintable characters escaped: control characters, line and paragraph
+/// separators, invisible characters, and marks of the text direction.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, is_unprintable, |character, to| {
@@ -16,7 +15,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// The same for a text of several lines: line breaks and tabs stay.
+/// As [`printable`], but keeps line breaks and tabs.
 #[must_use]
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     let is_unprintable = |character| !is_layout(character) && is_unprintable(character);
@@ -25,7 +24,7 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// The same for a text of several lines that has colours of our own: what sets a colour stays.
+/// As [`printable_lines`], but keeps colours.
 #[must_use]
 pub fn printable_styled(text: &str) -> Cow<'_, str> {
     const STYLE: &str = "\u{1b}[";
@@ -45,12 +44,11 @@ pub fn printable_styled(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// A JSON text that means the same, in which every character is escaped that would do something
-/// other than appear.
+/// An equivalent JSON text with all unprintable characters escaped.
 #[must_use]
 pub fn printable_json(text: &str) -> Cow<'_, str> {
-    // Outside of strings there is nothing but ASCII, and line breaks are the layout's: those of a
-    // string are escaped already.
+    // Outside of strings JSON is ASCII, and line breaks are layout: those in strings are already
+    // escaped.
     let is_unprintable = |character| !is_layout(character) && is_unprintable(character);
     escaped(text, is_unprintable, |character, to| {
         for unit in character.encode_utf16(&mut [0; 2]) {
@@ -82,7 +80,7 @@ fn is_layout(character: char) -> bool {
     matches!(character, '\n' | '\t')
 }
 
-/// Whether a character does something other than appear.
+/// Whether a character is invisible or has an effect on the display.
 #[must_use]
 pub fn is_unprintable(character: char) -> bool {
     character.is_control()
@@ -96,14 +94,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_text_stays_as_it_is() {
+    fn plain_text_is_unchanged() {
         let plain = "exit 137 – köttbullar 🦀";
         assert_eq!(printable(plain), plain);
         assert_eq!(printable_json(plain), plain);
     }
 
     #[test]
-    fn what_drives_a_terminal_is_escaped() {
+    fn control_characters_are_escaped() {
         assert_eq!(
             printable("\u{1b}[31mred\u{7}\0\r\n\u{9b}\u{202e}\u{2066}\u{e0041}"),
             r"\u{1b}[31mred\u{7}\u{0}\r\n\u{9b}\u{202e}\u{2066}\u{e0041}"
@@ -119,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn of_styles_nothing_but_the_styles_stays() {
+    fn only_colours_are_kept() {
         let styled = "a\u{1b}[1;31mred\u{1b}[0m\n";
         assert_eq!(printable_styled(styled), styled);
         assert_eq!(

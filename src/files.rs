@@ -1,9 +1,9 @@
-//! The files that the suite writes for its user. It runs as root, in folders that others may write
-//! to: whoever can guess a name there can put a link at it.
+//! Writes the output files. The suite runs as root, possibly in directories that others can write
+//! to, where anyone could place a link at a predictable name.
 //!
-//! One invariant: nothing is opened by the name that the user gave. A file is written as a draft, a
-//! new one in the same folder whose name nobody can guess, which only its owner can read, and takes
-//! its place by a rename. Devices and pipes alone are written to directly.
+//! One invariant: no file is opened by the name that the user gave. It is written as a draft, a new
+//! file in the same directory with a random name, readable only by its owner, and then renamed.
+//! Only devices and pipes are written to directly.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, TryLockError};
@@ -16,14 +16,14 @@ use rustix::fs::OFlags;
 use rustix::process::geteuid;
 use tempfile::{Builder, NamedTempFile};
 
-/// What the name of a draft ends with.
+/// The suffix of a draft.
 const DRAFT: &str = ".part";
-/// Characters before that which nobody can guess: 62 to the power of 12 possibilities.
+/// The number of random characters before the suffix: 62 to the power of 12 possibilities.
 const RANDOM: usize = 12;
-/// How many entries of a folder are searched for the drafts of dead processes.
+/// How many entries of a directory are searched for the drafts of dead processes.
 const SEARCHED: usize = 100_000;
 
-/// A file cannot be written.
+/// An output file cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("write the {what} to {}: {fault}", path.display())]
 pub struct OutputError {
@@ -32,31 +32,31 @@ pub struct OutputError {
     fault: io::Error,
 }
 
-/// A file to be written, of which nothing can be seen at its place yet.
+/// An output file that does not appear at its path yet.
 #[derive(Debug)]
 pub struct Draft {
     what: &'static str,
     path: PathBuf,
     place: Place,
-    /// Whether it may take the place of another file.
+    /// Whether it may replace an existing file.
     replaces: bool,
 }
 
 #[derive(Debug)]
 enum Place {
-    /// A device, a pipe, or a file that this process has open already.
+    /// A device, a pipe, or a file that this process has already opened.
     Direct(File),
-    /// A file that is removed unless it is moved.
-    Beside(NamedTempFile),
+    /// A temporary file, which is removed unless it is renamed.
+    Temporary(NamedTempFile),
 }
 
 impl Draft {
-    /// A draft of a file that takes the place of another one, if there is one.
+    /// Opens a draft of a file that replaces an existing one.
     ///
     /// # Errors
-    /// If the file could not be written.
+    /// If the file cannot be written.
     pub fn open(what: &'static str, path: &Path) -> Result<Self, OutputError> {
-        let place = Place::of(path).map_err(|fault| error(what, path, fault))?;
+        let place = Place::choose(path).map_err(|fault| error(what, path, fault))?;
         Ok(Self {
             what,
             path: path.to_owned(),
@@ -65,14 +65,14 @@ impl Draft {
         })
     }
 
-    /// A draft of a file that people edit, so that there must be none yet.
+    /// Opens a draft of a file that users edit, so it must not exist yet.
     ///
     /// # Errors
-    /// If there is one, or it could not be written.
+    /// If it exists, or cannot be written.
     pub fn open_new(what: &'static str, path: &Path) -> Result<Self, OutputError> {
         if path.symlink_metadata().is_ok() {
-            let fault = "it is there already, and what people wrote into it would be lost; name a \
-                         new file, and compare the two";
+            let fault = "it exists already and may have been edited; name a new file, and compare the \
+                         two";
             return Err(error(what, path, io::Error::other(fault)));
         }
         let draft = Self::open(what, path)?;
@@ -82,52 +82,52 @@ impl Draft {
         })
     }
 
-    /// What it is, in a few words.
+    /// The kind of file, for messages.
     #[must_use]
     pub fn what(&self) -> &'static str {
         self.what
     }
 
-    /// The place that the user named.
+    /// The path given by the user.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where it is now; nowhere if it is written directly.
+    /// The path of the temporary file; none if it is written directly.
     #[must_use]
-    pub fn beside(&self) -> Option<&Path> {
+    pub fn temporary_path(&self) -> Option<&Path> {
         match &self.place {
             Place::Direct(_) => None,
-            Place::Beside(draft) => Some(draft.path()),
+            Place::Temporary(draft) => Some(draft.path()),
         }
     }
 
-    /// Refuses to write two things to one place, the second of which would replace the first.
+    /// Checks that two outputs have different paths.
     ///
     /// # Errors
-    /// If this file and the other one are the same.
+    /// If they have the same path.
     pub fn differs_from(&self, what: &str, path: &Path) -> Result<(), OutputError> {
-        if self.beside().is_none() || whole(&self.path) != whole(path) {
+        if self.temporary_path().is_none() || canonical(&self.path) != canonical(path) {
             return Ok(());
         }
-        let fault = format!("that is where the {what} is; name another file");
+        let fault = format!("the {what} has the same path; name another file");
         Err(error(self.what, &self.path, io::Error::other(fault)))
     }
 
-    /// Moves it into its place, to be written from now on.
+    /// Renames it to its path, to be written from now on.
     ///
     /// # Errors
-    /// If it cannot be moved.
+    /// If it cannot be renamed.
     pub fn begin(self) -> Result<File, OutputError> {
         let (what, path) = (self.what, self.path.clone());
         self.persist().map_err(|fault| error(what, &path, fault))
     }
 
-    /// Writes it to the disk and then moves it into its place.
+    /// Writes and syncs it, then renames it to its path.
     ///
     /// # Errors
-    /// If either fails; then there is no draft any more, and an older file is as it was.
+    /// If that fails; the draft is removed then, and an existing file is unchanged.
     pub fn complete(
         mut self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -140,7 +140,7 @@ impl Draft {
     fn fill(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
         let file = match &mut self.place {
             Place::Direct(file) => file,
-            Place::Beside(draft) => draft.as_file_mut(),
+            Place::Temporary(draft) => draft.as_file_mut(),
         };
         let mut out = BufWriter::new(&mut *file);
         write(&mut out)?;
@@ -152,7 +152,7 @@ impl Draft {
     fn persist(self) -> io::Result<File> {
         let draft = match self.place {
             Place::Direct(file) => return Ok(file),
-            Place::Beside(draft) => draft,
+            Place::Temporary(draft) => draft,
         };
         let moved = if self.replaces {
             draft.persist(&self.path)
@@ -160,13 +160,13 @@ impl Draft {
             draft.persist_noclobber(&self.path)
         };
         let file = moved.map_err(|fault| fault.error)?;
-        // What cannot be written is a name, and the next one who looks sees it all the same.
+        // The file is visible even if its directory entry is not synced.
         let _ = File::open(folder(&self.path)).and_then(|folder| folder.sync_all());
         Ok(file)
     }
 }
 
-/// Writes what a file holds to the disk, so that a full disk is noticed. A device has none.
+/// Syncs a file, so that a full disk is noticed. Does nothing for a device.
 ///
 /// # Errors
 /// If that fails.
@@ -179,14 +179,14 @@ pub fn to_disk(file: &File) -> io::Result<()> {
 }
 
 impl Place {
-    fn of(path: &Path) -> io::Result<Self> {
+    fn choose(path: &Path) -> io::Result<Self> {
         let found = match fs::symlink_metadata(path) {
             Ok(found) => found,
-            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Self::beside(path),
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Self::temporary(path),
             Err(fault) => return Err(fault),
         };
         if found.is_symlink() && is_of_the_system(path) {
-            // `/dev/stdout` and the like: what this process has open.
+            // Such as `/dev/stdout`: a file that this process has already opened.
             let file = File::options().append(true).open(path)?;
             return Ok(Self::Direct(file));
         }
@@ -195,15 +195,15 @@ impl Place {
             return Err(io::Error::other("it is a directory; name a file"));
         }
         if found.is_file() {
-            return Self::beside(path);
+            return Self::temporary(path);
         }
         if found.is_symlink() {
             return match behind {
                 Ok(behind) if !behind.is_file() => Err(io::Error::other(
-                    "it is a link to a device or a pipe; name that itself",
+                    "it is a link to a device or a pipe; name its target",
                 )),
-                // The link is replaced, not what it leads to.
-                _ => Self::beside(path),
+                // The link is replaced, not its target.
+                _ => Self::temporary(path),
             };
         }
         let mut options = File::options();
@@ -212,11 +212,11 @@ impl Place {
         if kind.is_char_device() || kind.is_fifo() {
             Ok(Self::Direct(file))
         } else {
-            Err(io::Error::other("it is no file, no pipe and no terminal"))
+            Err(io::Error::other("it is not a file, a pipe or a terminal"))
         }
     }
 
-    fn beside(path: &Path) -> io::Result<Self> {
+    fn temporary(path: &Path) -> io::Result<Self> {
         let Some(name) = path.file_name() else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
@@ -228,11 +228,11 @@ impl Place {
                 .rand_bytes(RANDOM)
                 .make_in(folder(path), create)?;
             let (file, place) = draft.into_parts();
-            // Where locks are not to be had, nobody takes the draft for a dead one's either.
+            // Without support for locks, no process removes foreign drafts either.
             let _ = file.try_lock();
-            // Between the two, another run may have taken it for one.
+            // Before the lock, another run may have removed it as a dead draft.
             if file.metadata()?.nlink() == 1 {
-                return Ok(Self::Beside(NamedTempFile::from_parts(file, place)));
+                return Ok(Self::Temporary(NamedTempFile::from_parts(file, place)));
             }
         }
     }
@@ -254,7 +254,7 @@ fn prefix(name: &OsStr) -> OsString {
     prefix
 }
 
-/// Whether a link lies where the system alone makes links.
+/// Whether a link is in a directory where only the system creates links.
 fn is_of_the_system(path: &Path) -> bool {
     let folder = fs::canonicalize(folder(path));
     folder.is_ok_and(|folder| folder == Path::new("/dev") || folder.starts_with("/proc"))
@@ -267,8 +267,8 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
-/// The path by which the same file is always named, whether or not it is there.
-fn whole(path: &Path) -> Option<PathBuf> {
+/// The canonical path of a file, which need not exist.
+fn canonical(path: &Path) -> Option<PathBuf> {
     let folder = fs::canonicalize(folder(path)).ok()?;
     Some(folder.join(path.file_name()?))
 }
@@ -281,15 +281,15 @@ fn error(what: &'static str, path: &Path, fault: io::Error) -> OutputError {
     }
 }
 
-/// Removes drafts of this file whose processes were killed: our own user's files with the name of a
-/// draft that no process holds.
+/// Removes drafts of this file that killed processes have left: files of our user with the name of
+/// a draft, which no process has locked.
 fn remove_dead_drafts(folder: &Path, name: &OsStr) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;
     };
     for entry in entries.take(SEARCHED).flatten() {
         if is_draft(&entry.file_name(), name) && is_dead(&entry.path()).unwrap_or(false) {
-            // If it stays, it harms nobody.
+            // A leftover does no harm.
             let _ = fs::remove_file(entry.path());
         }
     }
@@ -297,14 +297,16 @@ fn remove_dead_drafts(folder: &Path, name: &OsStr) {
 
 fn is_draft(found: &OsStr, name: &OsStr) -> bool {
     let prefix = prefix(name);
-    let random = found.as_bytes().strip_prefix(prefix.as_bytes());
-    let random = random.and_then(|rest| rest.strip_suffix(DRAFT.as_bytes()));
+    let random = found
+        .as_bytes()
+        .strip_prefix(prefix.as_bytes())
+        .and_then(|rest| rest.strip_suffix(DRAFT.as_bytes()));
     random.is_some_and(|random| {
         random.len() == RANDOM && random.iter().all(u8::is_ascii_alphanumeric)
     })
 }
 
-/// Whether nobody writes this draft any more. While that is asked, it is locked.
+/// Whether no process writes this draft any more. It is locked during the check.
 fn is_dead(path: &Path) -> io::Result<bool> {
     let found = fs::symlink_metadata(path)?;
     if !found.is_file() || found.uid() != geteuid().as_raw() {

@@ -1,12 +1,25 @@
 //! Conformance tests for the CRI event stream, `GetContainerEvents`, against real runtimes.
 //!
-//! # One idea carries it
+//! # The central idea
 //!
-//! Everything that a run does and sees goes into one append-only [`history`]: each call and its
-//! return, each event and its arrival, each fact read from the kernel. Everything that is said
-//! about a run is a pure function of that history. So a failure can be shown as a timeline, a
-//! verdict can be made again from a recorded file, and a broken runtime can be imitated by editing
-//! a history.
+//! Everything that a run does and observes is recorded in one append-only [`history`]: each call
+//! and its return, each event and its arrival, each fact read from the kernel. Verdicts depend only
+//! on the recorded history. So a failure can be shown as a timeline, a recorded run can be judged
+//! again, and a broken runtime can be imitated by editing a history.
+//!
+//! # Glossary
+//!
+//! * *History*: the record of a run, a sequence of *entries* such as a call, a reply or an event.
+//! * *Subscription*: one event stream, opened by `GetContainerEvents`.
+//! * *Snapshot*: the sandbox status and the container statuses that an event carries.
+//! * *PLEG*: the kubelet's pod lifecycle event generator, which detects changes of pods. The
+//!   Generic PLEG *relists*: it lists all pods and compares. The Evented PLEG consumes events.
+//! * *Case*: a YAML file with *steps* and *checks*. *Invariant*: a rule on every case's history.
+//! * *Violation*: evidence that the runtime broke a check or an invariant.
+//! * *Verdict* of a case or invariant: pass, fail, error, skip or inconclusive.
+//! * *Profile*: a kind of consumer, such as kubelet 1.37, and how binding each rule is for it.
+//! * *Defect*: a bug that the [`model`] runtime can have, and that the suite must notice.
+//! * *Expectation file*: known failures of a runtime, which do not fail a run.
 //!
 //! ```text
 //! cases/*.yaml ─► case ─► plan ─► run ─► drive ─► cri ─► the runtime
@@ -19,47 +32,47 @@
 //!
 //! | module | what it does | knows |
 //! |---|---|---|
-//! | [`escape`] | text of others, made fit to be shown | nothing |
+//! | [`escape`] | escapes foreign text for display | nothing |
 //! | [`history`] | the record: [`history::Entry`], and [`history::CaseHistory`], the part of one case; its files | escape |
 //! | [`outcome`] | verdicts and their evidence | history |
-//! | [`pleg`] | what a kubelet would have believed: its PLEGs, its pod cache | history |
+//! | [`pleg`] | the kubelet's PLEGs and its pod cache | history |
 //! | [`oracle`] | what a history proves, whatever its case: the invariants of every history | history, outcome, pleg |
 //! | [`checks`] | what a case can expect: each word's shape, validation and assessment; the verdict on a case | history, oracle, outcome |
 //! | [`case`] | a case as data: parse, validate, diagnose YAML | checks, history, outcome |
-//! | [`plan`] | which cases run, in what order | case, outcome |
+//! | [`plan`] | selects and orders the cases of a run | case, outcome |
 //! | [`verdicts`] | what a history says of its run: every verdict, the whole report | case, checks, history, oracle, outcome, plan |
 //! | [`report`] | an outcome as text, JUnit, JSON; two reports compared; a history as a timeline | history, outcome, escape |
-//! | [`host`] | clocks, kernel facts, processes, cgroups of our own, the user's command | history |
-//! | [`workload`] | the program that containers run, its image, a loopback registry | nothing |
+//! | [`host`] | clocks, kernel facts, processes, cgroups, the user's commands | history |
+//! | [`workload`] | the program of the test containers, its image, a loopback registry | nothing |
 //! | [`metrics`] | a kubelet's PLEG metrics, and their HTTP endpoint | nothing |
-//! | [`terminal`] | all that is printed goes through it | host, escape |
-//! | [`files`] | the files that are written, safe from others who may write to the folder | nothing |
-//! | [`recorder`] | the history while it grows: one writer's end, many readers | files, history, host |
+//! | [`terminal`] | all output to the terminal | host, escape |
+//! | [`files`] | output files, safe in directories that others can write to | nothing |
+//! | [`recorder`] | the history of a run in progress: one writer, many readers | files, history, host |
 //! | [`cri`] | unary calls and subscriptions, and a server for both; alone knows gRPC | history, host, recorder |
-//! | [`model`] | what a correct runtime does, as a runtime without containers | history, host, terminal, workload, cri |
-//! | [`catalogue`] | what is required, what checks it, which defect breaks it, who is known to | all above |
-//! | [`drive`] | does a case's steps, waits, tears down | all above |
+//! | [`model`] | a conformant runtime without containers, with optional defects | history, host, terminal, workload, cri |
+//! | [`catalogue`] | requirements, the cases and invariants that check them, defects, known failures | all above |
+//! | [`drive`] | executes the steps of a case, waits, tears down | all above |
 //! | [`run`] | select, prepare, execute, clean up, report | all above |
-//! | [`matrix`] | every defect of the model against the cases that must notice it | all above |
-//! | [`watch`] | what a node does now, and what a kubelet's PLEGs make of it | all above |
+//! | [`matrix`] | runs every defect against the cases that must notice it | all above |
+//! | [`watch`] | streams a node's events, and compares a kubelet's PLEGs | all above |
 //! | [`cli`] | the command line | all above |
 //!
 //! # Invariants
 //!
 //! * `history`, `outcome`, `plan`, `oracle`, `checks`, `pleg`, `verdicts` and `report` do no I/O
-//!   and read no clock. Time is data. So it is for the model's `Machine`.
-//! * A run's report is what `verdicts` makes of its history, entry by entry. `check` makes the same
-//!   of a recorded one, with the same code.
-//! * gRPC appears in `cri` alone. The fields of the CRI's messages are listed once, in
+//!   and read no clock: time is data. The same holds for the model's `Machine`.
+//! * `verdicts` derives a run's report from its history, entry by entry, and `check` does the same
+//!   with a recorded history.
+//! * gRPC appears only in `cri`. The fields of the CRI's messages are listed once, in
 //!   [`history::messages`], those of a history in [`history::codec`].
-//! * Arrows of the table point one way; `tests/tidy` holds all of this.
+//! * A module uses only modules above it in the table; `tests/tidy` checks all of this.
 //! * No Rust code knows a case by its name. What a case can say is in `case` and `checks`, what its
-//!   steps do is in `drive::steps`, what it must have seen is in `checks`.
-//! * Whatever is printed goes through [`terminal`], and text of others through [`escape`] before.
-//! * Every wait has a condition, a bound and a reason; the bounds are in [`limits`].
-//! * Whoever wants the time asks [`host::now`], which follows the simulated clock on a
-//!   [`host::Reactor`] that has one: there a run on the model takes seconds of our time.
-//! * A violation convicts only with the entries that prove it.
+//!   steps do in `drive::steps`.
+//! * Output is printed by [`terminal`], and foreign text passes through [`escape`] before.
+//! * Every wait has a condition, a timeout and a reason; the timeouts are in [`limits`].
+//! * [`host::now`] is the only clock. It follows the simulated clock of a [`host::Reactor`], with
+//!   which a run on the model takes seconds.
+//! * A violation always names the entries that prove it.
 //!
 //! # Where to start reading
 //!

@@ -6,7 +6,7 @@ use cri_event_conformance::cli::{self, Cli};
 use cri_event_conformance::terminal;
 
 fn main() -> ExitCode {
-    // RUST_LOG tells what the suite itself does; by default only what goes wrong.
+    // RUST_LOG selects log messages of the suite itself; by default only warnings and errors.
     tracing_subscriber::fmt()
         .with_env_filter(
             tracing_subscriber::EnvFilter::builder()
@@ -15,7 +15,7 @@ fn main() -> ExitCode {
         )
         .with_writer(|| terminal::Errors)
         .init();
-    match cli::execute(&Cli::told()) {
+    match cli::execute(&Cli::parse_args()) {
         Ok(exit) => exit.into(),
         Err(fault) => fault.report(),
     }

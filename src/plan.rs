@@ -1,4 +1,4 @@
-//! Which cases run, and in what order. Pure.
+//! Selects the cases of a run and orders them. Pure.
 
 mod glob;
 
@@ -11,27 +11,28 @@ use clap::{Args, ValueEnum};
 use crate::case::{Case, Tier};
 use crate::outcome::{Levels, Profile};
 
-// Comments of fields are the help of options.
-/// Which cases are meant.
+// Doc comments of fields are the help of options.
+/// Which cases to run or to judge.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[expect(
     clippy::doc_markdown,
     reason = "doc comments are help texts here, shown as they stand"
 )]
 pub struct Selection {
-    /// Which cases [default: all of the tier]: an id or a part of an id or name, such as ORD-01 or
-    /// order::
+    /// Cases to run [default: all of the tier]: an id, or a part of an id or name, such as ORD-01
+    /// or order::
     ///
-    /// Also a pattern for the whole, such as 'ORD-*'; tag:WORD; req:ID, by requirement; or
-    /// invariants that alone shall judge, such as INV-15. Several filters select what any of them
-    /// does.
+    /// Also a glob for the whole id or name, such as 'ORD-*'; tag:WORD; req:ID for the cases of a
+    /// requirement; or the only invariants to judge by, such as INV-15. Several filters select what
+    /// any of them matches.
     #[arg(id = "filter", value_name = "FILTER")]
     pub filters: Vec<String>,
-    /// How large the run may be; each tier includes the smaller ones [default: extended, but for
-    /// `check` all that was run]
+    /// The largest tier to run; each tier includes the smaller ones [default: extended, for `check`
+    /// all that was run]
     #[arg(long, value_enum, help_heading = "Selection")]
     pub tier: Option<Tier>,
-    /// For whom to judge; a broken rule that is a MUST for none of them is advice
+    /// Profiles to judge for; rules that are no MUST in a selected profile are reported as advice
+    /// and do not fail the run
     #[arg(
         id = "profile",
         long,
@@ -41,10 +42,10 @@ pub struct Selection {
         help_heading = "Verdict"
     )]
     pub profiles: Vec<ProfileChoice>,
-    /// Filters are whole ids or names
+    /// Match filters against whole ids or names only
     #[arg(long, hide_short_help = true, help_heading = "Selection")]
     pub exact: bool,
-    /// Leave out cases and invariants that this takes; may be repeated
+    /// Exclude cases and invariants that match; may be repeated
     #[arg(long, value_name = "FILTER", help_heading = "Selection")]
     pub skip: Vec<String>,
     /// Only cases with these ids; all if absent.
@@ -52,12 +53,12 @@ pub struct Selection {
     pub only: Option<BTreeSet<String>>,
 }
 
-/// One profile by its name, or all of them.
+/// A value of `--profile`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProfileChoice {
-    /// One of them.
+    /// A single profile.
     One(Profile),
-    /// Every one.
+    /// All profiles.
     All,
 }
 
@@ -74,7 +75,7 @@ impl ValueEnum for ProfileChoice {
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
-        let help = "All of them, as by default; for `check`, instead of those of the run";
+        let help = "All profiles, which is the default; for `check`, instead of those of the run";
         match self {
             Self::One(profile) => profile.to_possible_value(),
             Self::All => Some(PossibleValue::new("all").help(help)),
@@ -82,39 +83,40 @@ impl ValueEnum for ProfileChoice {
     }
 }
 
-/// What a selection looks at of a case or an invariant. Whatever is unknown is in nobody's way.
+/// The properties of a case or an invariant that a selection considers. An absent property
+/// excludes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Facts<'a> {
     /// Its id.
     pub id: &'a str,
-    /// The name by which it is listed.
+    /// Its name in lists.
     pub name: &'a str,
     /// The ids of the requirements that it checks.
     pub requirements: Vec<&'a str>,
-    /// Words to select it by.
+    /// Its tags.
     pub tags: &'a [String],
-    /// How large a run has to be to take it along.
+    /// The smallest tier that includes it.
     pub tier: Option<Tier>,
-    /// How binding it is, for whom.
+    /// How binding it is for each profile.
     pub levels: Option<Levels>,
 }
 
-/// One execution to come.
+/// One planned execution of a case.
 #[derive(Clone, Debug)]
 pub struct Planned {
     /// The case.
     pub case: Arc<Case>,
-    /// Which repetition, from 1; absent unless cases are repeated.
+    /// The number of the repetition, from 1; absent unless cases are repeated.
     pub repetition: Option<u32>,
 }
 
 impl Selection {
-    /// Whether a case is wanted.
+    /// Whether a case is selected.
     #[must_use]
-    pub fn takes(&self, facts: &Facts<'_>) -> bool {
-        let mut filters = self.filters.iter().filter(|text| !is_of_invariants(text));
+    pub fn selects(&self, facts: &Facts<'_>) -> bool {
+        let mut filters = self.filters.iter().filter(|text| !names_an_invariant(text));
         let wanted =
-            self.names_no_case() || filters.any(|filter| facts.is_taken_by(filter, self.exact));
+            self.names_no_case() || filters.any(|filter| facts.matches_filter(filter, self.exact));
         let only = self.only.as_ref();
         let small_enough = match (self.tier, facts.tier) {
             (Some(largest), Some(tier)) => tier <= largest,
@@ -123,46 +125,46 @@ impl Selection {
         wanted
             && small_enough
             && only.is_none_or(|only| only.contains(facts.id))
-            && !self.leaves_out(facts)
+            && !self.excludes(facts)
     }
 
-    /// Whether a case or an invariant is not wanted, whatever else is.
+    /// Whether a case or an invariant is excluded by `--skip` or by the selected profiles.
     #[must_use]
-    pub fn leaves_out(&self, facts: &Facts<'_>) -> bool {
+    pub fn excludes(&self, facts: &Facts<'_>) -> bool {
         let concerns_none = facts
             .levels
             .is_some_and(|levels| levels.highest_of(&self.judged()).is_none());
-        concerns_none || facts.is_taken_by_any(&self.skip, self.exact)
+        concerns_none || facts.matches_any(&self.skip, self.exact)
     }
 
-    /// Whether an invariant is wanted: all are, unless filters name some.
+    /// Whether an invariant is selected: all are, unless filters name some.
     #[must_use]
-    pub fn judges_by(&self, invariant: &Facts<'_>) -> bool {
-        let mut filters = self.filters.iter().filter(|text| is_of_invariants(text));
+    pub fn selects_invariant(&self, invariant: &Facts<'_>) -> bool {
+        let mut filters = self.filters.iter().filter(|text| names_an_invariant(text));
         let wanted = !self.names_invariants()
-            || filters.any(|filter| invariant.is_taken_by(filter, self.exact));
-        wanted && !self.leaves_out(invariant)
+            || filters.any(|filter| invariant.matches_filter(filter, self.exact));
+        wanted && !self.excludes(invariant)
     }
 
-    /// Whether it is of invariants alone, or of no cases in particular.
+    /// Whether no filter names cases: there is none, or all name invariants.
     #[must_use]
     pub fn names_no_case(&self) -> bool {
-        self.filters.iter().all(|filter| is_of_invariants(filter))
+        self.filters.iter().all(|filter| names_an_invariant(filter))
     }
 
-    /// Whether it names invariants.
+    /// Whether a filter names invariants.
     #[must_use]
     pub fn names_invariants(&self) -> bool {
-        self.filters.iter().any(|filter| is_of_invariants(filter))
+        self.filters.iter().any(|filter| names_an_invariant(filter))
     }
 
-    /// Whether it asks for a part of the cases of its tier.
+    /// Whether only part of the tier's cases are selected.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         !self.filters.is_empty() || !self.skip.is_empty() || self.only.is_some()
     }
 
-    /// For whom the runtime is judged: for all, unless some are chosen.
+    /// The selected profiles: all, unless some are named.
     #[must_use]
     pub fn judged(&self) -> Vec<Profile> {
         let chosen = |profile: &Profile| {
@@ -176,16 +178,16 @@ impl Selection {
         Profile::ALL.into_iter().filter(chosen).collect()
     }
 
-    /// The selected cases, each so often, in the order in which they start: those that may run
-    /// beside others first, then those that run alone, then those that restart the runtime, and at
-    /// last those that set the host's clock: what comes after them may still bear the time that was
-    /// wrong.
+    /// The selected cases with their repetitions, in the order in which they start: first those
+    /// that may run in parallel, then exclusive ones, then those that restart the runtime, and last
+    /// those that set the host's clock, since later timestamps could still be wrong.
     #[must_use]
     pub fn plan(&self, cases: Vec<Case>, repeat: u32) -> Vec<Planned> {
-        let wanted = cases
+        let mut wanted: Vec<Arc<Case>> = cases
             .into_iter()
-            .filter(|case| self.takes(&Facts::of(case)));
-        let mut wanted: Vec<Arc<Case>> = wanted.map(Arc::new).collect();
+            .filter(|case| self.selects(&Facts::from_case(case)))
+            .map(Arc::new)
+            .collect();
         wanted.sort_by(|a, b| (a.exclusive, &a.id).cmp(&(b.exclusive, &b.id)));
         let repetitions = 1..=repeat.max(1);
         let number = |repetition| (repeat > 1).then_some(repetition);
@@ -206,9 +208,9 @@ impl Selection {
 }
 
 impl<'a> Facts<'a> {
-    /// Those of a case.
+    /// The properties of a case.
     #[must_use]
-    pub fn of(case: &'a Case) -> Self {
+    pub fn from_case(case: &'a Case) -> Self {
         Self {
             id: &case.id,
             name: &case.name,
@@ -219,15 +221,17 @@ impl<'a> Facts<'a> {
         }
     }
 
-    fn is_taken_by_any(&self, filters: &[String], exact: bool) -> bool {
-        filters.iter().any(|filter| self.is_taken_by(filter, exact))
+    fn matches_any(&self, filters: &[String], exact: bool) -> bool {
+        filters
+            .iter()
+            .any(|filter| self.matches_filter(filter, exact))
     }
 
-    /// Whether a filter takes it: `tag:WORD` by its tags, `req:ID` by its requirements, a pattern
-    /// with `*` or `?` by its whole id or name, and all else by a part of them, or, if `exact`, by
-    /// the whole. Nothing depends on capitals.
+    /// Whether a filter matches: `tag:WORD` a tag, `req:ID` a requirement, a glob with `*` or `?`
+    /// the whole id or name, and anything else a part of them or, if `exact`, the whole. Case is
+    /// ignored.
     #[must_use]
-    pub fn is_taken_by(&self, filter: &str, exact: bool) -> bool {
+    pub fn matches_filter(&self, filter: &str, exact: bool) -> bool {
         let lower = str::to_ascii_lowercase;
         let (id, name, filter) = (&lower(self.id), &lower(self.name), &lower(filter));
         if let Some(tag) = filter.strip_prefix("tag:") {
@@ -247,13 +251,13 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Whether a filter is one of invariants, which all judge every case: cases are selected by others.
-fn is_of_invariants(filter: &str) -> bool {
+/// Whether a filter names invariants, and so selects no cases.
+fn names_an_invariant(filter: &str) -> bool {
     let filter = filter.to_ascii_lowercase();
     filter.starts_with("inv-") || filter == "inv" || filter.starts_with("invariant")
 }
 
-/// How a case is listed, and what filters look at: `ORD-01 order::created-started-stopped-deleted`.
+/// The label of a case, which filters match: `ORD-01 order::created-started-stopped-deleted`.
 #[must_use]
 pub fn label(id: &str, name: &str) -> String {
     format!("{id} {name}")
@@ -281,7 +285,7 @@ mod tests {
 
     #[track_caller]
     fn check(selection: &Selection, taken: bool) {
-        assert_eq!(selection.takes(&facts()), taken, "{selection:?}");
+        assert_eq!(selection.selects(&facts()), taken, "{selection:?}");
     }
 
     fn filter(filter: &str) -> Selection {
@@ -307,8 +311,12 @@ mod tests {
             tags: &tags,
             ..facts()
         };
-        assert!(tagged.is_taken_by("tag:slow", false) && tagged.is_taken_by("tag:slow", true));
-        assert!(!tagged.is_taken_by("tag:slo", false) && !facts().is_taken_by("tag:slow", false));
+        assert!(
+            tagged.matches_filter("tag:slow", false) && tagged.matches_filter("tag:slow", true)
+        );
+        assert!(
+            !tagged.matches_filter("tag:slo", false) && !facts().matches_filter("tag:slow", false)
+        );
     }
 
     #[test]
@@ -333,7 +341,11 @@ mod tests {
                 ..Selection::default()
             };
             check(&selection, case);
-            assert_eq!(selection.judges_by(&invariant), judged, "{filters:?}");
+            assert_eq!(
+                selection.selects_invariant(&invariant),
+                judged,
+                "{filters:?}"
+            );
         }
     }
 
@@ -375,7 +387,7 @@ mod tests {
                 ..Selection::default()
             };
             check(&judged, taken);
-            assert_eq!(judged.leaves_out(&facts()), !taken);
+            assert_eq!(judged.excludes(&facts()), !taken);
         }
     }
 

@@ -1,7 +1,7 @@
-//! All that is printed goes through here, and nothing else writes to standard output or to standard
-//! error: what a runtime, a history or a report of others has put into a text drives no terminal.
+//! All output to standard output and standard error, with control characters escaped: texts from a
+//! runtime, a history or a foreign report cannot control the terminal.
 //!
-//! One invariant: what nobody reads any more stops nothing.
+//! One invariant: a closed output never panics.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -16,32 +16,32 @@ pub struct Output;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Errors;
 
-/// Prints a text, each line of which has its line break.
+/// Prints a text, whose lines end with a line break.
 ///
 /// # Errors
-/// If standard output takes nothing more.
+/// If standard output cannot be written to.
 pub fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(printable_lines(text).as_bytes())?;
     out.flush()
 }
 
-/// Prints a text that has colours, which are taken out where they are not wanted.
+/// Prints a text with colours, which are removed if they are not wanted.
 ///
 /// # Errors
-/// If standard output takes nothing more.
+/// If standard output cannot be written to.
 pub fn print_styled(text: &str) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     out.write_all(printable_styled(text).as_bytes())?;
     out.flush()
 }
 
-/// Says something on standard error, in a line or several.
+/// Prints a message of one or more lines to standard error.
 pub fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{}", printable_lines(text));
 }
 
-/// Says something that has colours, which are taken out where they are not wanted.
+/// Prints a message with colours, which are removed if they are not wanted, to standard error.
 pub fn say_styled(text: &str) {
     let _ = writeln!(anstream::stderr(), "{}", printable_styled(text));
 }
@@ -58,13 +58,13 @@ pub fn errors_are_a_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Whether anybody still reads standard output.
+/// Whether standard output is still open for reading.
 #[must_use]
 pub fn is_read() -> bool {
     host::is_read(&io::stdout())
 }
 
-/// Columns of standard output, if it is a terminal.
+/// The width of standard output, if it is a terminal.
 #[must_use]
 pub fn columns() -> Option<usize> {
     let out = io::stdout();
@@ -75,7 +75,7 @@ pub fn columns() -> Option<usize> {
     (size.ws_col > 0).then(|| usize::from(size.ws_col))
 }
 
-/// Draws a line over the last one of the terminal, as much of it as there is room for.
+/// Overwrites the last line of the terminal, truncated to its width.
 pub fn draw(line: &str) {
     let errors = io::stderr();
     let width = rustix::termios::tcgetwinsize(&errors).map_or(80, |size| size.ws_col);
@@ -84,7 +84,7 @@ pub fn draw(line: &str) {
     let _ = write!(errors.lock(), "\r\u{1b}[2K{line}\r");
 }
 
-/// Clears the line that [`draw`] has drawn.
+/// Clears the line drawn by [`draw`].
 pub fn clear() {
     let _ = write!(io::stderr().lock(), "\r\u{1b}[2K");
 }

@@ -1,5 +1,5 @@
-//! Every case on the model runtime, each a test of its own: with nothing wrong there, nothing may
-//! be found wrong, neither by the case nor by an invariant.
+//! Runs every case on the conformant model runtime, each as a separate test: neither the case nor
+//! an invariant may fail.
 
 use cri_event_conformance::case::{Case, Need, load};
 use cri_event_conformance::outcome::Verdict;

@@ -11,7 +11,7 @@ use cri_event_conformance::history::{
 };
 use cri_event_conformance::pleg::{
     Features, Generic, Health, Hint, InspectError, Inspection, Kubelet, KubeletPanic,
-    LifecycleKind, Moment, POD_UID_LABEL, PodList, Receipt, Seen, SharedId, SharedUid, State,
+    LifecycleKind, ListedItem, Moment, POD_UID_LABEL, PodList, Receipt, SharedId, SharedUid, State,
     StatusFault, Statuses, list_pods, pod_status, receive, relist_hint,
 };
 
@@ -80,7 +80,7 @@ fn refused(uid: &str) -> Receipt {
     Receipt::Refused(SharedUid::from(uid))
 }
 
-fn one_pod(at: Moment, items: &[Seen<'static>]) -> PodList<'static> {
+fn one_pod(at: Moment, items: &[ListedItem<'static>]) -> PodList<'static> {
     let mut list = PodList::new(at);
     list.push(("pod", "web", "default"), items.iter().copied(), []);
     list
@@ -177,7 +177,7 @@ fn a_time_in_the_future_blocks_events_and_relists_until_then() {
     kubelet.channel.drain().for_each(drop);
 
     let mut generic = Generic::new();
-    let exited = one_pod(at(1), &[Seen::container("c", State::Exited, "s")]);
+    let exited = one_pod(at(1), &[ListedItem::container("c", State::Exited, "s")]);
     let told = kubelet
         .cache
         .get("pod")
@@ -302,7 +302,8 @@ fn a_status_without_an_image_would_make_the_kubelet_panic() {
         ..container("c")
     });
     // It converts each answer before it asks for the next one.
-    let [imageless, failing] = ["c", "failing"].map(|id| Seen::container(id, State::Running, "s"));
+    let [imageless, failing] =
+        ["c", "failing"].map(|id| ListedItem::container(id, State::Running, "s"));
     let list = one_pod(at(0), &[imageless, failing]);
     let inspection = pod_status(&list.pod(0).unwrap(), false, at(0), &runtime);
     assert_eq!(inspection, Err(InspectError::Panic(panic)));
@@ -314,7 +315,7 @@ fn a_status_without_an_image_would_make_the_kubelet_panic() {
 #[test]
 fn an_event_after_a_failed_inspection_would_make_the_kubelet_panic() {
     let (mut kubelet, mut generic) = (evented(), Generic::new());
-    let list = one_pod(at(0), &[Seen::container("c", State::Running, "s")]);
+    let list = one_pod(at(0), &[ListedItem::container("c", State::Running, "s")]);
     generic.relist(&mut kubelet, at(0), &list);
     generic.inspected(&mut kubelet, failure());
     for kind in [EventKind::Started, EventKind::Deleted] {
@@ -330,7 +331,7 @@ fn an_event_after_a_failed_inspection_would_make_the_kubelet_panic() {
 fn a_failed_inspection_holds_events_back_until_one_succeeds() {
     let mut kubelet = Kubelet::new(Features::Generic, 1000);
     let mut generic = Generic::new();
-    let list = one_pod(at(0), &[Seen::container("c", State::Running, "s")]);
+    let list = one_pod(at(0), &[ListedItem::container("c", State::Running, "s")]);
     for second in 0..3 {
         generic.relist(&mut kubelet, at(second), &list);
         generic.inspected(&mut kubelet, failure());
@@ -368,7 +369,9 @@ fn ten_thousand_containers_in_one_pod_are_compared_in_linear_time() {
             State::Running => ids.iter().collect(),
             _ => ids.iter().rev().collect(),
         };
-        let items = turned.iter().map(|id| Seen::container(id, state, "s"));
+        let items = turned
+            .iter()
+            .map(|id| ListedItem::container(id, state, "s"));
         list.push(("pod", "web", "default"), items, []);
         generic.relist(&mut kubelet, at(0), &list);
         generic.inspected(&mut kubelet, Ok(status.clone()));
@@ -394,7 +397,7 @@ fn a_list_that_fails_half_way_changes_nothing_until_the_node_is_unhealthy() {
         generic.health(at(0), Generic::THRESHOLD),
         Health::NeverRelisted
     );
-    let list = one_pod(at(0), &[Seen::container("c", State::Running, "s")]);
+    let list = one_pod(at(0), &[ListedItem::container("c", State::Running, "s")]);
     generic.relist(&mut kubelet, at(0), &list);
     generic.inspected(&mut kubelet, failure());
     // Half a list cannot be told; the interval is sampled nevertheless.
@@ -409,7 +412,7 @@ fn a_list_that_fails_half_way_changes_nothing_until_the_node_is_unhealthy() {
 fn a_relist_before_all_are_inspected_finds_the_others_again() {
     let mut kubelet = Kubelet::new(Features::Generic, 1000);
     let mut generic = Generic::new();
-    let list = one_pod(at(0), &[Seen::container("c", State::Running, "s")]);
+    let list = one_pod(at(0), &[ListedItem::container("c", State::Running, "s")]);
     generic.request_inspection("pod");
     for second in 0..3 {
         generic.relist(&mut kubelet, at(second), &list);
@@ -440,8 +443,8 @@ fn of_a_uid_or_an_id_that_comes_twice_one_counts() {
     let mut kubelet = Kubelet::new(Features::Generic, 1000);
     let mut generic = Generic::new();
     let mut list = PodList::new(at(0));
-    let running = Seen::container("c", State::Running, "s");
-    let exited = Seen::sandbox("c", State::Exited);
+    let running = ListedItem::container("c", State::Running, "s");
+    let exited = ListedItem::sandbox("c", State::Exited);
     list.push(("pod", "web", "default"), [], []);
     list.push(("pod", "web", "default"), [running, running], [exited]);
     let runtime = Answers(container("c"));
@@ -477,8 +480,8 @@ fn of_an_id_that_comes_twice_among_many_the_first_counts() {
     let mut list = PodList::new(at(0));
     let running = ids
         .iter()
-        .map(|id| Seen::container(id, State::Running, "s"));
-    let exited = ids.iter().map(|id| Seen::sandbox(id, State::Exited));
+        .map(|id| ListedItem::container(id, State::Running, "s"));
+    let exited = ids.iter().map(|id| ListedItem::sandbox(id, State::Exited));
     list.push(("pod", "web", "default"), running, exited);
     generic.relist(&mut kubelet, at(0), &list);
     let status = pod_status(

@@ -1,11 +1,11 @@
-//! What the suite costs: its wall time beside that of the same calls, sent back to back.
+//! The overhead of the suite: its wall time compared with that of the bare calls.
 //!
 //! `cargo bench --bench overhead -- OPTIONS` takes the options of a run. The suite runs once on the
 //! runtime and records its history. Then a bare loop sends the calls of every case again, to the
 //! same runtime and with as many cases and rounds at once: no stream, no markers, no relists, no
-//! verdicts. Between two calls it lets pass what the case had to wait for, as long as that took when
-//! it was recorded: the life of a container that ends by itself, a time in which nothing may come,
-//! an event that never came. What is left to compare is the suite's own doing.
+//! verdicts. Between two calls it lets pass what the case had to wait for, as long as that took
+//! when it was recorded: the life of a container that ends by itself, a time in which nothing may
+//! come, an event that never came. What is left to compare is the suite's own doing.
 //!
 //! `ci/bench overhead` does it on a containerd of its own.
 
@@ -32,7 +32,7 @@ use cri_event_conformance::history::{
     CaseRun, ContainerId, ContainerSpec, Reply, Request, RunId, SandboxId, SandboxSpec, codec,
 };
 use cri_event_conformance::host::{self, LogDirectory};
-use cri_event_conformance::run::{self, RunError, RunOptions, Target, Tested};
+use cri_event_conformance::run::{self, Endpoints, RunError, RunOptions, Target};
 use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::task::JoinSet;
@@ -65,12 +65,12 @@ fn main() -> ExitCode {
 
 /// Runs the suite, then its bare calls, and prints both times and their ratio.
 fn overhead(mut options: RunOptions) -> Result<(), Box<dyn Error>> {
-    let Tested::Runtime(target) = options.tested.clone() else {
+    let Target::Runtime(endpoints) = options.target.clone() else {
         return Err(RunError::Unserved.into());
     };
     let cases = run::read_cases(options.cases.as_deref())?;
     let planned = options.selection.plan(cases.clone(), options.repeat);
-    let alone: BTreeSet<CaseRun> = (0..)
+    let exclusive: BTreeSet<CaseRun> = (0..)
         .map(CaseRun)
         .zip(&planned)
         .filter_map(|(run, planned)| planned.case.exclusive.then_some(run))
@@ -87,12 +87,12 @@ fn overhead(mut options: RunOptions) -> Result<(), Box<dyn Error>> {
         [first, .., last] => last.at.since(first.at),
         _ => return Err("the run has recorded nothing".into()),
     };
-    let (alone, beside): (Vec<_>, Vec<_>) = scripts(&entries)
+    let (exclusive, shared): (Vec<_>, Vec<_>) = scripts(&entries)
         .into_iter()
-        .partition(|script| alone.contains(&script.case));
-    let scripts = alone.iter().chain(&beside);
+        .partition(|script| exclusive.contains(&script.case));
+    let scripts = exclusive.iter().chain(&shared);
     let calls: usize = scripts.map(|script| script.calls.len()).sum();
-    let bare = Runtime::new()?.block_on(bare_loop(&options, &target, alone, beside))?;
+    let bare = Runtime::new()?.block_on(bare_loop(&options, &endpoints, exclusive, shared))?;
     let (suite, bare) = (suite.as_secs_f64(), bare.as_secs_f64());
     println!(
         "overhead: suite {suite:.2} s, bare loop of the same {calls} calls and waits {bare:.2} s, \
@@ -106,11 +106,11 @@ fn overhead(mut options: RunOptions) -> Result<(), Box<dyn Error>> {
 /// Sends the scripts' calls and returns how long they took.
 async fn bare_loop(
     options: &RunOptions,
-    target: &Target,
-    alone: Vec<Script>,
-    beside: Vec<Script>,
+    endpoints: &Endpoints,
+    exclusive: Vec<Script>,
+    shared: Vec<Script>,
 ) -> Result<Duration, Box<dyn Error>> {
-    let client = Client::connect(&target.runtime, &target.images, target.deadline).await?;
+    let client = Client::connect(&endpoints.runtime, &endpoints.images, endpoints.deadline).await?;
     let caller = RecordingClient::new(client.clone());
     let run = RunId::from(uuid::Uuid::new_v4().to_string());
     let image = run::image(&options.drive, &caller, &run, &mut None).await?;
@@ -119,7 +119,7 @@ async fn bare_loop(
     let places = Arc::new(Semaphore::new(options.threads()));
     let began = host::now();
     let mut running = JoinSet::new();
-    for script in beside {
+    for script in shared {
         let place = places.clone().acquire_owned().await;
         let replay = replay();
         running.spawn(async move {
@@ -128,7 +128,7 @@ async fn bare_loop(
         });
     }
     running.join_all().await;
-    for script in alone {
+    for script in exclusive {
         replay().script(script).await;
     }
     let took = host::elapsed(began);

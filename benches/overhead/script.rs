@@ -31,14 +31,14 @@ type Came = (u64, Option<String>);
 
 /// What a history tells of one case.
 #[derive(Debug, Default)]
-struct Told {
+struct CaseRecord {
     calls: Vec<Recorded>,
     waits: Vec<Came>,
 }
 
 /// The cases' calls out of a history, in the order in which the cases began.
 pub(crate) fn scripts(entries: &[Entry]) -> Vec<Script> {
-    let mut told = BTreeMap::<CaseRun, Told>::new();
+    let mut records = BTreeMap::<CaseRun, CaseRecord>::new();
     let mut open = BTreeMap::<CallId, (CaseRun, Request, u64)>::new();
     let mut events = Vec::<Came>::new();
     for entry in entries {
@@ -61,7 +61,7 @@ pub(crate) fn scripts(entries: &[Entry]) -> Vec<Script> {
                     Ok(Reply::Container(id)) => Some(id.to_string()),
                     _ => None,
                 };
-                told.entry(case).or_default().calls.push(Recorded {
+                records.entry(case).or_default().calls.push(Recorded {
                     pause: Duration::ZERO,
                     request,
                     made,
@@ -72,17 +72,18 @@ pub(crate) fn scripts(entries: &[Entry]) -> Vec<Script> {
             Body::Event { event, .. } => events.push((at, Some(event.container.to_string()))),
             Body::Waited {
                 case, wanted, met, ..
-            } => told.entry(*case).or_default().waited(at, wanted, *met),
+            } => records.entry(*case).or_default().waited(at, wanted, *met),
             _ => {}
         }
     }
-    told.into_iter()
-        .map(|(case, told)| told.script(case, &events))
+    records
+        .into_iter()
+        .map(|(case, records)| records.script(case, &events))
         .collect()
 }
 
-impl Told {
-    /// A wait for an event that came is told by the event. What else is waited for is a time in
+impl CaseRecord {
+    /// A wait for an event that came is records by the event. What else is waited for is a time in
     /// which nothing may come, or an end; and an event that never came.
     fn waited(&mut self, at: u64, wanted: &str, met: bool) {
         let id = wanted

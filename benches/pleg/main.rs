@@ -77,12 +77,12 @@ fn event(criterion: &mut Criterion) {
         ("deleted", EventKind::Deleted),
     ] {
         let mut node = Node::new(Features::EventedInUse);
-        let mut told = World::event(kind);
-        receive(&mut node.kubelet, &told).expect("the real kubelet does not panic either");
+        let mut event = World::event(kind);
+        receive(&mut node.kubelet, &event).expect("the real kubelet does not panic either");
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
-                told.created_at.0 += 1;
-                let receipt = receive(&mut node.kubelet, black_box(&told));
+                event.created_at.0 += 1;
+                let receipt = receive(&mut node.kubelet, black_box(&event));
                 node.kubelet.channel.drain().for_each(drop);
                 receipt
             });

@@ -9,8 +9,8 @@ use cri_event_conformance::history::{
     SandboxReport, SandboxState, SandboxStatus, Text,
 };
 use cri_event_conformance::pleg::{
-    Features, Generic, Kubelet, Moment, PodList, PodStatus, Seen, State, StatusFault, Statuses,
-    list_pods, pod_status,
+    Features, Generic, Kubelet, ListedItem, Moment, PodList, PodStatus, State, StatusFault,
+    Statuses, list_pods, pod_status,
 };
 
 const CONTAINERS: usize = 2;
@@ -91,7 +91,7 @@ pub(crate) fn flipped<'a>(list: &'a PodList<'a>, every: usize) -> PodList<'a> {
     for (number, pod) in list.iter().enumerate() {
         let containers = pod.containers().iter().zip(number * CONTAINERS..);
         let containers = containers.map(|(seen, place)| match place % every {
-            0 => Seen::container(seen.id, State::Exited, seen.sandbox),
+            0 => ListedItem::container(seen.id, State::Exited, seen.sandbox),
             _ => *seen,
         });
         let sandboxes = pod.sandboxes().iter().copied();

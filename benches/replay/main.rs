@@ -4,8 +4,8 @@
 //! `check` does (every byte decoded, every case judged by its expectations and by all invariants,
 //! both PLEGs among them), and prints events a second and the peak of the memory that was held.
 //!
-//! The history is made of the recordings of containerd 2.1 in `fixtures/histories`, each copied with
-//! ids of its own, eight cases under way at once.
+//! The history is made of the recordings of containerd 2.1 in `fixtures/histories`, each copied
+//! with ids of its own, eight cases under way at once.
 //!
 //! # What it comes to
 //!
@@ -131,8 +131,8 @@ fn per_second(count: usize, took: Duration) -> u64 {
 
 /// How long this thread has been on a processor.
 fn processor_time() -> Duration {
-    let told = fs::read_to_string("/proc/self/schedstat").unwrap();
-    let nanos = told.split(' ').next().unwrap();
+    let stat = fs::read_to_string("/proc/self/schedstat").unwrap();
+    let nanos = stat.split(' ').next().unwrap();
     Duration::from_nanos(nanos.parse().unwrap())
 }
 

@@ -1,4 +1,4 @@
-//! All that is known of one id, as a text.
+//! `explain`: describes one id of the catalogue as text.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::oracle::{INVARIANTS, Invariant};
 use crate::plan::label;
 use crate::report::Sheet;
 
-/// There is nothing of this id.
+/// There is no such id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no case, invariant, requirement or defect `{id}`; {help}")]
 pub struct UnknownId {
@@ -18,11 +18,11 @@ pub struct UnknownId {
 }
 
 impl Catalogue {
-    /// What a case, an invariant, a requirement or a defect is about, found by its id or name,
-    /// whichever letters are capital.
+    /// Describes a case, an invariant, a requirement or a defect, found by its id or name, ignoring
+    /// case.
     ///
     /// # Errors
-    /// If there is none; says what may have been meant.
+    /// If there is none, with a suggestion.
     pub fn explain(&self, id: &str) -> Result<String, UnknownId> {
         let is = |known: &str| known.eq_ignore_ascii_case(id);
         let mut cases = self.cases.iter();
@@ -44,13 +44,15 @@ impl Catalogue {
             .or_else(|| case::did_you_mean(&id.to_ascii_lowercase(), self.names()));
         Err(UnknownId {
             id: id.to_owned(),
-            help: help.unwrap_or_else(|| "`--list` and `defects` show what there is".to_owned()),
+            help: help.unwrap_or_else(|| "`--list` and `defects` list all".to_owned()),
         })
     }
 
     fn ids(&self) -> impl Iterator<Item = &str> {
-        let requirements = self.requirements.iter();
-        let requirements = requirements.map(|requirement| requirement.id.as_str());
+        let requirements = self
+            .requirements
+            .iter()
+            .map(|requirement| requirement.id.as_str());
         self.checkers()
             .map(|checker| checker.id)
             .chain(requirements)
@@ -69,15 +71,12 @@ impl Catalogue {
             let _ = write!(facts, "; tags {}", case.tags.join(", "));
         }
         if case.exclusive {
-            facts.push_str("; runs alone");
+            facts.push_str("; exclusive");
         }
         sheet.paragraph("levels", &facts);
         self.requirements_of(&mut sheet, case.requirements.iter().map(String::as_str));
         sheet.items("sources", &case.sources);
-        sheet.verbatim(
-            "what it needs, does and expects",
-            procedure(&case.definition),
-        );
+        sheet.verbatim("definition", procedure(&case.definition));
         self.proofs(&mut sheet, &case.id);
         sheet.into_text()
     }
@@ -95,27 +94,31 @@ impl Catalogue {
 
     fn explain_requirement(&self, requirement: &Requirement) -> String {
         let mut sheet = Sheet::new(&requirement.id, &requirement.sentence);
-        sheet.paragraph("otherwise", &requirement.breaks);
+        sheet.paragraph("if violated", &requirement.breaks);
         sheet.paragraph("levels", &requirement.levels.to_string());
         sheet.items("sources", &requirement.sources);
-        let checkers = self.checkers_of(&requirement.id);
-        let checkers: Vec<_> = checkers.map(|checker| Self::line(&checker)).collect();
+        let checkers: Vec<_> = self
+            .checkers_of(&requirement.id)
+            .map(|checker| Self::line(&checker))
+            .collect();
         sheet.items("checked by", &checkers);
         if let Some(later) = &requirement.later {
             sheet.paragraph("not checked in full yet", later);
         }
-        let breaks = self.defects.iter();
-        let breaks = breaks.filter(|defect| defect.requirements.contains(&requirement.id));
+        let breaks = self
+            .defects
+            .iter()
+            .filter(|defect| defect.requirements.contains(&requirement.id));
         sheet.items(
-            "broken by the defects",
-            &breaks.map(what).collect::<Vec<_>>(),
+            "violated by defects",
+            &breaks.map(describe).collect::<Vec<_>>(),
         );
         sheet.into_text()
     }
 
     fn explain_defect(&self, defect: &Defect) -> String {
         let mut sheet = Sheet::new(&defect.name, &defect.description);
-        sheet.paragraph("like", &defect.similar_to);
+        sheet.paragraph("similar to", &defect.similar_to);
         self.requirements_of(&mut sheet, defect.requirements.iter().map(String::as_str));
         let named = |ids: &[&str]| -> Vec<String> {
             let named = self.checkers().filter(|checker| ids.contains(&checker.id));
@@ -130,29 +133,29 @@ impl Catalogue {
             "--runtime-endpoint model --defect {} {shown_in}\n",
             defect.name
         );
-        if fault_named(&defect.name).is_some_and(|named| named.fault.is_on_the_way()) {
+        if fault_named(&defect.name).is_some_and(|named| named.fault.is_relayable()) {
             let _ = writeln!(
                 how,
                 "--runtime-endpoint ENDPOINT --inject {} {shown_in}",
                 defect.name
             );
         }
-        sheet.verbatim("see it by", &how);
+        sheet.verbatim("reproduce with", &how);
         sheet.into_text()
     }
 
     fn requirements_of<'a>(&self, sheet: &mut Sheet, ids: impl Iterator<Item = &'a str>) {
-        let told = ids.map(|id| match self.requirement(id) {
+        let requirements = ids.map(|id| match self.requirement(id) {
             Some(requirement) => format!("{id} {}", requirement.sentence),
             None => format!("{id} (there is no such requirement)"),
         });
-        sheet.items("requirements", &told.collect::<Vec<_>>());
+        sheet.items("requirements", &requirements.collect::<Vec<_>>());
     }
 
-    /// Who can break it, and who does.
+    /// The defects that it notices, and the runtimes that fail it.
     fn proofs(&self, sheet: &mut Sheet, id: &str) {
-        let defects: Vec<_> = self.noticed_by(id).map(what).collect();
-        sheet.items("defects that turn it red", &defects);
+        let defects: Vec<_> = self.noticed_by(id).map(describe).collect();
+        sheet.items("defects that it notices", &defects);
         let offenders = self.offenders(id).into_iter();
         let offenders = offenders.map(|(runtime, failure)| {
             let when = failure.when.as_ref().map(|when| format!(" {when}"));
@@ -172,13 +175,13 @@ impl Catalogue {
     }
 }
 
-/// What stands below the levels in a case's YAML: needs, steps and expectations.
+/// The part of a case's YAML below the levels: needs, steps and expectations.
 fn procedure(definition: &str) -> &str {
     let levels = definition.find("\nlevels:").map_or(0, |at| at + 1);
     let end = definition[levels..].find('\n');
     end.map_or("", |end| &definition[levels + end + 1..])
 }
 
-fn what(defect: &Defect) -> String {
+fn describe(defect: &Defect) -> String {
     format!("{}: {}", defect.name, defect.description)
 }

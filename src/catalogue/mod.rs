@@ -1,7 +1,7 @@
-//! What the suite knows, and how it hangs together: requirements, the cases and invariants that
-//! check them, the defects that these must notice, and the runtimes that are known to fail them.
+//! The catalogue of the suite: requirements, the cases and invariants that check them, the defects
+//! that these must notice, and the known failures of runtimes.
 //!
-//! Pure; says nothing of any run. What is read of runtimes here are the built-in expectation files.
+//! Pure and independent of any run; known failures come from the built-in expectation files.
 
 mod explain;
 #[cfg(test)]
@@ -14,7 +14,7 @@ use crate::verdicts::{Known, KnownFailure, builtin};
 
 pub use explain::UnknownId;
 
-/// All that is known.
+/// The requirements, cases, defects and known failures.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
     cases: Vec<Case>,
@@ -23,23 +23,23 @@ pub struct Catalogue {
     expectations: Vec<Known>,
 }
 
-/// A case or an invariant, as far as it checks requirements.
+/// A case or an invariant that checks requirements.
 #[derive(Clone, Debug)]
 pub struct Checker<'a> {
     /// Its id.
     pub id: &'a str,
-    /// The name by which it is listed.
+    /// Its name in lists.
     pub name: &'a str,
-    /// Its claim, as a sentence.
+    /// Its rule, as a sentence.
     pub title: &'a str,
     /// The ids of the requirements that it checks.
     pub requirements: Vec<&'a str>,
-    /// How binding it is, for whom.
+    /// How binding it is for each profile.
     pub levels: Levels,
 }
 
 impl Catalogue {
-    /// What is known of these cases, requirements and defects.
+    /// A catalogue with the built-in known failures.
     #[must_use]
     pub fn new(cases: Vec<Case>, requirements: Vec<Requirement>, defects: Vec<Defect>) -> Self {
         Self {
@@ -75,12 +75,14 @@ impl Catalogue {
             .filter(move |checker| checker.requirements.contains(&requirement))
     }
 
-    /// The requirements, each with a profile for which it is a MUST that nothing checks as one.
+    /// The requirements that are a MUST for a profile in which no case or invariant checks them as
+    /// a MUST.
     pub fn unchecked(&self) -> impl Iterator<Item = (&Requirement, Profile)> {
         let is_must = |levels: Levels, profile| levels.of(profile) == Some(Level::Must);
         let demanded = self.requirements.iter().flat_map(move |requirement| {
-            let profiles = Profile::ALL.into_iter();
-            let profiles = profiles.filter(move |profile| is_must(requirement.levels, *profile));
+            let profiles = Profile::ALL
+                .into_iter()
+                .filter(move |profile| is_must(requirement.levels, *profile));
             profiles.map(move |profile| (requirement, profile))
         });
         demanded.filter(move |(requirement, profile)| {
@@ -89,7 +91,7 @@ impl Catalogue {
         })
     }
 
-    /// Each reference to a requirement that does not exist, and what makes it.
+    /// References to requirements that do not exist, with the id or name of their origin.
     pub fn dangling(&self) -> impl Iterator<Item = (String, &str)> {
         let checkers = self
             .checkers()
@@ -117,7 +119,7 @@ impl Catalogue {
             .filter(move |defect| defect.noticed_by.iter().any(|by| by == id))
     }
 
-    /// The runtimes that are known to fail a case or an invariant, each with how.
+    /// The known failures of a case or an invariant, by runtime.
     fn offenders<'a>(&'a self, id: &str) -> Vec<(&'a str, &'a KnownFailure)> {
         let files = self.expectations.iter();
         let offenders = files.flat_map(|known| {

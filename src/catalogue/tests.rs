@@ -1,4 +1,4 @@
-//! That the references hold, that what must hold is checked, and how it is told.
+//! That the references hold, that what must hold is checked, and how it is text.
 
 #![expect(
     clippy::needless_raw_string_hashes,
@@ -78,9 +78,11 @@ fn a_defect_names_each_case_once() {
 #[test]
 fn each_case_and_invariant_checks_a_requirement() {
     let catalogue = catalogue();
-    let idle = catalogue.checkers();
-    let idle = idle.filter(|checker| checker.requirements.is_empty());
-    let idle: Vec<_> = idle.map(|checker| checker.id.to_owned()).collect();
+    let idle: Vec<_> = catalogue
+        .checkers()
+        .filter(|checker| checker.requirements.is_empty())
+        .map(|checker| checker.id.to_owned())
+        .collect();
     assert!(idle.is_empty(), "without a requirement: {idle:?}");
 }
 
@@ -89,8 +91,8 @@ fn each_case_and_invariant_checks_a_requirement() {
 fn each_must_is_checked_or_says_why_not() {
     let catalogue = catalogue();
     let unchecked = catalogue.unchecked();
-    let forgotten = unchecked.filter(|(requirement, _)| requirement.later.is_none());
-    let forgotten: Vec<_> = forgotten
+    let forgotten: Vec<_> = unchecked
+        .filter(|(requirement, _)| requirement.later.is_none())
         .map(|(requirement, profile)| format!("{} in {profile}", requirement.id))
         .collect();
     assert!(forgotten.is_empty(), "nothing checks {forgotten:?}");
@@ -180,7 +182,7 @@ fn a_case_is_explained() {
           Nobody can do anything in one that does not.
 
         levels
-          cache must, hint should; tier full; tags slow; runs alone
+          cache must, hint should; tier full; tags slow; exclusive
 
         requirements
           - X1 Sandboxes run.
@@ -189,7 +191,7 @@ fn a_case_is_explained() {
         sources
           - cri-o/cri-o#1
 
-        what it needs, does and expects
+        definition
           exclusive: true
           steps:
             - sandbox: {as: pod}
@@ -210,7 +212,7 @@ fn a_requirement_is_explained() {
         X1
           Sandboxes run.
 
-        otherwise
+        if violated
           Nothing runs.
 
         levels
@@ -229,30 +231,30 @@ fn a_requirement_is_explained() {
 }
 
 #[test]
-fn what_breaks_an_invariant_and_who_is_told() {
-    let told = catalogue().explain("INV-15").expect("it exists");
+fn what_breaks_an_invariant_and_who_is_reported() {
+    let text = catalogue().explain("INV-15").expect("it exists");
     for part in [
         "\nlevels\n  cache must, hint may; judged on",
         "\nrequirements\n  - R15 ",
-        "\ndefects that turn it red\n  - siblings-missing: ",
+        "\ndefects that it notices\n  - siblings-missing: ",
         "\nknown to fail on\n  - containerd <2.0, sometimes: ",
     ] {
-        assert!(told.contains(part), "{part:?} is not in\n{told}");
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
 }
 
 #[test]
 fn a_defect_is_explained_with_how_to_see_it() {
-    let told = catalogue().explain("drop-every-ninth").expect("it exists");
+    let text = catalogue().explain("drop-every-ninth").expect("it exists");
     for part in [
         "drop-every-ninth\n  Every ninth event ",
-        "\nlike\n  containerd/containerd#9652",
+        "\nsimilar to\n  containerd/containerd#9652",
         "\nrequirements\n  - R5 ",
         "\nnoticed by\n  - CMP-01 ",
-        "\nsee it by\n  --runtime-endpoint model --defect drop-every-ninth CMP-01 REC-05\n",
+        "\nreproduce with\n  --runtime-endpoint model --defect drop-every-ninth CMP-01 REC-05\n",
         "\n  --runtime-endpoint ENDPOINT --inject drop-every-ninth CMP-01 REC-05\n",
     ] {
-        assert!(told.contains(part), "{part:?} is not in\n{told}");
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
 }
 
@@ -270,8 +272,8 @@ fn capital_letters_and_names_do_not_matter() {
 }
 
 #[test]
-fn what_does_not_exist_is_told_with_what_may_be_meant() {
-    let told = |id: &str| {
+fn what_does_not_exist_is_reported_with_what_may_be_meant() {
+    let text = |id: &str| {
         catalogue()
             .explain(id)
             .expect_err("it does not")
@@ -279,13 +281,13 @@ fn what_does_not_exist_is_told_with_what_may_be_meant() {
     };
     let unknown =
         |id, help| format!("there is no case, invariant, requirement or defect `{id}`; {help}");
-    assert_eq!(told("inv-1"), unknown("inv-1", "did you mean `INV-01`?"));
+    assert_eq!(text("inv-1"), unknown("inv-1", "did you mean `INV-01`?"));
     assert_eq!(
-        told("drop-stoped"),
+        text("drop-stoped"),
         unknown("drop-stoped", "did you mean `drop-stopped`?")
     );
     assert_eq!(
-        told("nonsense"),
-        unknown("nonsense", "`--list` and `defects` show what there is")
+        text("nonsense"),
+        unknown("nonsense", "`--list` and `defects` list all")
     );
 }

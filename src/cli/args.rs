@@ -1,12 +1,12 @@
-//! The options, as clap reads them. Names and environment variables are those of crictl and
-//! critest where they have the same meaning, and libtest's for selecting and printing.
+//! The command-line arguments. Options and environment variables are named as in crictl and critest
+//! where they mean the same, and as in libtest for selection and output.
 
 #![expect(
     clippy::doc_markdown,
     reason = "doc comments are help texts here, shown as they stand"
 )]
 
-mod unheeded;
+mod conflicts;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,8 +22,8 @@ use crate::watch::WatchOptions;
 
 /// Conformance tests for a container runtime's event stream, the CRI's GetContainerEvents.
 ///
-/// Runs the cases that a FILTER takes, or all, against a real runtime.
-/// Needs access to the runtime's socket; makes host-network pods of its own, and removes them.
+/// Runs the cases that match a FILTER, or all cases, against a real runtime.
+/// Needs access to the runtime's socket; creates its own host-network pods and removes them.
 #[derive(Debug, Parser)]
 #[command(
     name = "cri-event-conformance",
@@ -43,30 +43,30 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// What this process was told. Ends it if that is wrong, or asks for help.
+    /// Parses the arguments of this process. Exits if they are invalid or ask for help.
     #[must_use]
-    pub fn told() -> Self {
-        let mut command = unheeded::hide(Self::command());
-        let told = command.get_matches_mut();
-        let heeded = unheeded::refuse(&mut command, &told);
-        let cli = heeded.and_then(|()| Self::from_arg_matches(&told));
+    pub fn parse_args() -> Self {
+        let mut command = conflicts::hide(Self::command());
+        let matches = command.get_matches_mut();
+        let checked = conflicts::refuse(&mut command, &matches);
+        let cli = checked.and_then(|()| Self::from_arg_matches(&matches));
         cli.unwrap_or_else(|fault| fault.exit())
     }
 }
 
-/// What to do instead of running cases.
+/// A command other than running cases.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Remove what runs have left at the runtime: pods, containers, images
+    /// Remove pods, containers and images that earlier runs left behind
     Cleanup {
-        /// Only those of this run, even if it still goes on
+        /// Only those of this run, even if it is still in progress
         #[arg(long, value_name = "ID")]
         run_id: Option<String>,
-        /// Where those runs made their log directories, if they were given --log-dir
+        /// The parent of the runs' log directories, if they used --log-dir
         #[arg(long, value_name = "DIR")]
         log_dir: Option<PathBuf>,
     },
-    /// Write the image that containers run, to import where it cannot be pulled
+    /// Write the test image to a file, for import into a runtime that cannot pull it
     Image {
         /// The file to write
         #[arg(long, value_name = "FILE")]
@@ -74,45 +74,47 @@ pub(super) enum Command {
         /// The archive's format
         #[arg(long, value_enum, default_value_t = ArchiveFormat::OciArchive)]
         format: ArchiveFormat,
-        /// A name for the image; may be repeated [default: the name that a run looks for]
+        /// A name for the image; may be repeated [default: the name that a run expects]
         #[arg(long, value_name = "REF")]
         tag: Vec<String>,
     },
-    /// Judge a recorded run again, from its history alone: same verdicts, same reports
+    /// Judge a recorded run again from its history, with the same verdicts and reports
     Check(CheckOptions),
     /// Show a recorded history as a timeline
     Show {
-        /// A file that --history wrote
+        /// A file written by --history
         history: PathBuf,
     },
-    /// Tell all about a case, an invariant, a requirement or a defect.
+    /// Explain a case, an invariant, a requirement or a defect.
     ///
-    /// Such as ORD-02, INV-15, R17 or drop-stopped.
+    /// For example ORD-02, INV-15, R17 or drop-stopped.
     Explain {
         /// Its id or name
         id: String,
     },
-    /// Show what happens on a node now: each event, its lag, what a kubelet makes of it.
+    /// Stream a node's pod events with their latency, and what a kubelet makes of them.
     ///
-    /// Only reads, and shows the pods of others, too. Ctrl-C ends it with a summary.
+    /// Read-only; shows all pods of the node. Ctrl-C ends it with a summary.
     Watch(WatchOptions),
-    /// Serve the model runtime, which makes no real containers, to any client of the CRI
+    /// Serve the model runtime, which runs no real containers, to any CRI client
     Model {
-        /// The socket to make, such as unix:///tmp/model.sock
+        /// The socket to create, such as unix:///tmp/model.sock
         #[arg(long, value_name = "ENDPOINT")]
         listen: String,
     },
-    /// List the defects that the model can be given
+    /// List the defects that the model can simulate
     Defects,
-    /// Prove that every defect is noticed, that every case can fail, and that none does without.
+    /// Verify that every defect is noticed, that every case can fail, and that none fails without
+    /// one.
     ///
-    /// On the model; with --runtime-endpoint on a real runtime behind a relay that has the defects.
+    /// On the model; with --runtime-endpoint, on a real runtime behind a relay that injects
+    /// defects.
     Matrix(MatrixOptions),
-    /// Compare two JSON reports: what got worse, what got better, what is new or gone
+    /// Compare two JSON reports: regressions, improvements, new and removed cases
     ///
-    /// Ends with exit code 1 if anything got worse.
+    /// The exit code is 1 if anything got worse.
     Compare(CompareArgs),
-    /// Print the JSON Schema of a file that this suite reads or writes
+    /// Print the JSON Schema of a file that the suite reads or writes
     Schema {
         /// Which file
         of: SchemaArg,
@@ -135,9 +137,9 @@ pub(super) enum ArchiveFormat {
 /// How to reach the runtime.
 #[derive(Debug, Args)]
 pub(super) struct ConnectionArgs {
-    /// The runtime's socket, such as unix:///run/containerd/containerd.sock; or `model`, for the
-    /// model runtime within the suite, which needs no root and makes no real containers
-    /// [default: from --config, else the first usual one that is there]
+    /// The runtime's socket, such as unix:///run/containerd/containerd.sock; or `model` for the
+    /// built-in model runtime, which needs no root and runs no real containers
+    /// [default: from --config, else the first usual socket that exists]
     #[arg(
         long,
         short,
@@ -158,7 +160,7 @@ pub(super) struct ConnectionArgs {
         help_heading = "Runtime"
     )]
     pub(super) image_endpoint: Option<String>,
-    /// Give the model these defects, by name; `defects` lists them
+    /// Give the model these defects; `defects` lists them
     #[arg(
         long,
         global = true,
@@ -168,7 +170,8 @@ pub(super) struct ConnectionArgs {
         hide_short_help = true, help_heading = "Runtime"
     )]
     pub(super) defect: Vec<NamedFault>,
-    /// Put a relay before the runtime that has these defects, `none` for a relay without any
+    /// Put a relay in front of the runtime that injects these defects; `none` for a relay without
+    /// any
     #[arg(
         long,
         global = true,
@@ -178,7 +181,7 @@ pub(super) struct ConnectionArgs {
         hide_short_help = true, help_heading = "Runtime"
     )]
     pub(super) inject: Vec<Injected>,
-    /// The deadline of each call, such as 30s; a bare number is seconds [default: 30s, times
+    /// The deadline of each call, such as 30s; a plain number is seconds [default: 30s, times
     /// --timeout-scale]
     #[arg(
         long,
@@ -189,7 +192,7 @@ pub(super) struct ConnectionArgs {
         help_heading = "Runtime"
     )]
     pub(super) timeout: Option<Duration>,
-    /// crictl's configuration file [default: /etc/crictl.yaml, if it is there]
+    /// crictl's configuration file [default: /etc/crictl.yaml, if it exists]
     #[arg(
         long,
         short,
@@ -202,7 +205,7 @@ pub(super) struct ConnectionArgs {
     pub(super) config: Option<PathBuf>,
 }
 
-/// A defect that a relay can have, or none.
+/// A defect that a relay can inject, or none.
 pub(super) type Injected = Option<NamedFault>;
 
 fn injected(name: &str) -> Result<Injected, String> {
@@ -210,12 +213,12 @@ fn injected(name: &str) -> Result<Injected, String> {
         return Ok(None);
     }
     let defect = defect(name)?;
-    if defect.fault.is_on_the_way() {
+    if defect.fault.is_relayable() {
         return Ok(Some(defect));
     }
     Err(
-        "it is what a runtime does, not what happens to its answers and events; \
-         only the model can have it, by --defect"
+        "it changes the behaviour of the runtime, not only its answers and events; \
+         only the model can have it, with --defect"
             .to_owned(),
     )
 }
@@ -228,9 +231,11 @@ fn defect(name: &str) -> Result<NamedFault, String> {
     let close = |defect: &NamedFault| strsim::jaro_winkler(defect.name, name);
     let closest = faults().max_by(|a, b| close(a).total_cmp(&close(b)));
     let hint = closest.filter(|defect| close(defect) > 0.8);
-    let hint = hint.map_or_else(String::new, |defect| format!("; is it `{}`?", defect.name));
+    let hint = hint.map_or_else(String::new, |defect| {
+        format!(" (did you mean `{}`?)", defect.name)
+    });
     Err(format!(
-        "there is no such defect{hint} `cri-event-conformance defects` lists all"
+        "there is no such defect{hint}; `cri-event-conformance defects` lists all"
     ))
 }
 
@@ -241,6 +246,6 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
-        unheeded::hide(Cli::command()).debug_assert();
+        conflicts::hide(Cli::command()).debug_assert();
     }
 }

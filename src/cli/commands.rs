@@ -1,4 +1,4 @@
-//! The commands, each in terms of the library.
+//! Executes the commands.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -9,7 +9,7 @@ use clap::{ColorChoice, CommandFactory};
 use tokio::runtime::Runtime;
 
 use super::args::{ArchiveFormat, Cli, Command};
-use super::{Fault, chain, mistaken, proof, reports, target};
+use super::{Fault, chain, defects, mistyped_command, reports, target};
 use crate::case::Tier;
 use crate::catalogue::Catalogue;
 use crate::cri::{Client, Endpoint};
@@ -19,12 +19,12 @@ use crate::history::RunId;
 use crate::history::codec::StreamDecoder;
 use crate::model::{self, Behaviour, ServeError};
 use crate::report;
-use crate::run::{self, Exit, RunError, RunOptions, Target, Tested};
+use crate::run::{self, Endpoints, Exit, RunError, RunOptions, Target};
 use crate::terminal;
 use crate::watch::watch;
 use crate::workload::{Image, imported_name};
 
-/// Enough for most entries of a history.
+/// Bytes per read: more than most entries of a history have.
 const READ_AT_ONCE: usize = 1 << 17;
 
 pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
@@ -47,18 +47,18 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
             Ok(Exit::Conformant)
         }
         Some(Command::Model { listen }) => serve_model(listen, target::behaviour(&cli.connection)),
-        Some(Command::Defects) => print(proof::listed()?.as_bytes()),
+        Some(Command::Defects) => print(defects::list()?.as_bytes()),
         Some(Command::Matrix(options)) => {
             let cases = run::read_cases(cli.run.cases.as_deref()).map_err(run::RunError::from)?;
-            let target = match cli.connection.runtime_endpoint {
+            let endpoints = match cli.connection.runtime_endpoint {
                 Some(_) => relayed(cli)?,
                 None => None,
             };
-            proof::matrix(options, target, &cases)
+            defects::matrix(options, endpoints, &cases)
         }
         Some(Command::Compare(args)) => {
-            let (told, exit) = reports::compare(args)?;
-            print(told.as_bytes()).map(|_| exit)
+            let (text, exit) = reports::compare(args)?;
+            print(text.as_bytes()).map(|_| exit)
         }
         Some(Command::Schema { of }) => print(reports::schema(*of).as_bytes()),
         Some(Command::Completions { shell }) => {
@@ -75,47 +75,48 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
 }
 
 fn run_cases(cli: &Cli) -> Result<Exit, Fault> {
-    let mut options = cli.wanted();
+    let mut options = cli.base_run_options();
     let cases = run::read_cases(options.cases.as_deref()).map_err(run::RunError::from)?;
     let selection = &mut options.selection;
-    mistaken::refuse(&selection.filters, &cases)?;
+    mistyped_command::refuse(&selection.filters, &cases)?;
     if let Some(report) = &options.rerun_failed {
         selection.only = Some(run::failed_in(report, &cases).map_err(RunError::from)?);
     }
     if options.list {
         let mut listed = Vec::new();
-        let requirements = run::read_requirements(options.cases.as_deref());
-        let requirements = requirements.map_err(RunError::from)?;
+        let requirements =
+            run::read_requirements(options.cases.as_deref()).map_err(RunError::from)?;
         let format = options.report.format;
         run::list(cases, &requirements, selection, format, &mut listed)?;
         return print(&listed);
     }
-    options.tested = tested(cli)?;
+    options.target = target(cli)?;
     Ok(run::run(&options, cases)?)
 }
 
 fn explain(cases: Option<&Path>, id: &str) -> Result<Exit, Fault> {
     let requirements = run::read_requirements(cases).map_err(RunError::from)?;
     let cases = run::read_cases(cases).map_err(RunError::from)?;
-    let told = Catalogue::new(cases, requirements, proof::defects()?).explain(id);
-    let told = told.map_err(|fault| Fault::new(Exit::Usage, format!("error: {fault}")))?;
-    print(told.as_bytes())
+    let text = Catalogue::new(cases, requirements, defects::load_defects()?)
+        .explain(id)
+        .map_err(|fault| Fault::new(Exit::Usage, format!("error: {fault}")))?;
+    print(text.as_bytes())
 }
 
-/// The runtime that the user means, told if it was guessed.
-fn tested(cli: &Cli) -> Result<Tested, Fault> {
-    let (tested, note) = target::resolve(&cli.connection, cli.run.drive.timeout_scale)?;
+/// The runtime under test; prints a note if it was not given explicitly.
+fn target(cli: &Cli) -> Result<Target, Fault> {
+    let (target, note) = target::resolve(&cli.connection, cli.run.drive.timeout_scale)?;
     if let Some(note) = note {
         terminal::say(&note);
     }
-    Ok(tested)
+    Ok(target)
 }
 
-/// The runtime that the user means, which has to be there already.
-fn connected(cli: &Cli) -> Result<Target, Fault> {
-    match tested(cli)? {
-        Tested::Runtime(target) => Ok(target),
-        Tested::Model { .. } | Tested::Relayed { .. } => Err(RunError::Unserved.into()),
+/// The endpoints of a runtime that is already running.
+fn connected(cli: &Cli) -> Result<Endpoints, Fault> {
+    match target(cli)? {
+        Target::Runtime(endpoints) => Ok(endpoints),
+        Target::Model { .. } | Target::Relayed { .. } => Err(RunError::Unserved.into()),
     }
 }
 
@@ -133,43 +134,43 @@ fn serve_model(listen: &str, behaviour: Behaviour) -> Result<Exit, Fault> {
     }
 }
 
-/// The runtime that a relay is to be put before, if it is not the model.
-fn relayed(cli: &Cli) -> Result<Option<Target>, Fault> {
-    match tested(cli)? {
-        Tested::Runtime(target) | Tested::Relayed { target, .. } => Ok(Some(target)),
-        Tested::Model { .. } => Ok(None),
+/// The endpoints of the runtime behind a relay; none for the model.
+fn relayed(cli: &Cli) -> Result<Option<Endpoints>, Fault> {
+    match target(cli)? {
+        Target::Runtime(endpoints) | Target::Relayed { endpoints, .. } => Ok(Some(endpoints)),
+        Target::Model { .. } => Ok(None),
     }
 }
 
 impl Cli {
-    /// The options of a run on the runtime that the user means.
+    /// The options of a run.
     ///
     /// # Errors
-    /// If it is not clear which runtime that is.
+    /// If the runtime cannot be determined.
     pub fn run_options(&self) -> Result<RunOptions, Fault> {
         Ok(RunOptions {
-            tested: tested(self)?,
-            ..self.wanted()
+            target: target(self)?,
+            ..self.base_run_options()
         })
     }
 
-    /// The options of a run, whichever runtime it is on.
-    fn wanted(&self) -> RunOptions {
+    /// The options of a run, without its target.
+    fn base_run_options(&self) -> RunOptions {
         let mut options = self.run.clone();
-        // What failed in a run was of its tier, however large that was.
+        // The failed cases may be of any tier.
         if options.rerun_failed.is_none() {
             options.selection.tier.get_or_insert(Tier::Extended);
         }
         options
     }
 
-    /// Makes what the user said of colours count for diagnostics, too.
+    /// Applies `--color` to diagnostics, too.
     pub(super) fn choose_color(&self) {
-        let told = match &self.command {
+        let color = match &self.command {
             Some(Command::Check(options)) => options.report.color,
             _ => self.run.report.color,
         };
-        match told {
+        match color {
             ColorChoice::Auto => {}
             ColorChoice::Always => anstream::ColorChoice::Always.write_global(),
             ColorChoice::Never => anstream::ColorChoice::Never.write_global(),
@@ -177,37 +178,39 @@ impl Cli {
     }
 }
 
-fn cleanup(target: &Target, run: Option<&RunId>, logs: Option<&Path>) -> Result<Exit, Fault> {
+fn cleanup(endpoints: &Endpoints, run: Option<&RunId>, logs: Option<&Path>) -> Result<Exit, Fault> {
     let undecided = |fault: &dyn std::error::Error| {
         Fault::new(Exit::Undecided, format!("error: {}", chain(fault)))
     };
     let runtime = Runtime::new().map_err(|fault| undecided(&fault))?;
     let swept = runtime.block_on(async {
-        let client = Client::connect(&target.runtime, &target.images, target.deadline).await;
+        let client =
+            Client::connect(&endpoints.runtime, &endpoints.images, endpoints.deadline).await;
         let client = client.map_err(|fault| undecided(&fault))?;
         drive::sweep_host(&RecordingClient::new(client), run, logs)
             .await
             .map_err(|fault| undecided(&fault))
     })?;
-    let mut said = String::new();
+    let mut lines = String::new();
     for (what, removed) in [
         ("sandbox", &swept.sandboxes),
         ("image", &swept.images),
         ("cgroup", &swept.cgroups),
         ("log directory", &swept.logs),
     ] {
-        said.extend(removed.iter().map(|id| format!("removed {what} {id}\n")));
+        lines.extend(removed.iter().map(|id| format!("removed {what} {id}\n")));
     }
     let ended = swept.processes.iter();
-    said.extend(ended.map(|process| format!("ended {process}\n")));
+    lines.extend(ended.map(|process| format!("killed {process}\n")));
     for run in &swept.alive {
-        let line = format!("left alone: run {run} still goes on; --run-id {run} removes it\n");
-        said.push_str(&line);
+        let line =
+            format!("skipped: run {run} is still in progress; use --run-id {run} to remove it\n");
+        lines.push_str(&line);
     }
-    if said.is_empty() && swept.failures.is_empty() {
-        said.push_str("nothing to remove\n");
+    if lines.is_empty() && swept.failures.is_empty() {
+        lines.push_str("nothing to remove\n");
     }
-    print(said.as_bytes())?;
+    print(lines.as_bytes())?;
     match &swept.failures[..] {
         [] => Ok(Exit::Conformant),
         failures => Err(Fault::new(
@@ -247,7 +250,7 @@ fn show(path: &Path) -> Result<Exit, Fault> {
     let file = File::open(path).map_err(|fault| failed(&fault))?;
     let source = BufReader::with_capacity(READ_AT_ONCE, file);
     let (mut entries, mut fault) = (Vec::new(), None);
-    // One after the other: what does not begin as a history is not read any further.
+    // Entry by entry: a file that is not a history is not read to its end.
     for entry in StreamDecoder::new(source) {
         match entry {
             Ok(entry) => entries.push(entry),
@@ -267,7 +270,7 @@ fn show(path: &Path) -> Result<Exit, Fault> {
     }
 }
 
-/// Prints to the output; a reader that has gone, as after `| head`, has seen enough.
+/// Prints to standard output; a closed pipe, as after `| head`, is no error.
 fn print(text: &[u8]) -> Result<Exit, Fault> {
     match terminal::print(&String::from_utf8_lossy(text)) {
         Ok(()) => Ok(Exit::Conformant),

@@ -1,4 +1,4 @@
-//! crictl's configuration file, as far as it tells how to reach the runtime.
+//! The connection settings in crictl's configuration file.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-/// Where crictl looks for it.
-const USUAL: &str = "/etc/crictl.yaml";
-/// A file larger than this is none of crictl's.
+/// The default path.
+const DEFAULT_PATH: &str = "/etc/crictl.yaml";
+/// The maximum size of the file.
 const LARGEST_BYTES: u64 = 64 << 10;
 
-/// What the file says; other keys of crictl's mean nothing here.
+/// The content of the file; other keys of crictl are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(
     rename_all = "kebab-case",
@@ -37,9 +37,9 @@ pub(super) struct ConfigError {
 }
 
 impl Config {
-    /// Reads the file that the user named, or the usual one if it is there.
+    /// Reads the given file, or the default one if it exists.
     pub(super) fn read(named: Option<&Path>) -> Result<Self, ConfigError> {
-        let path = named.unwrap_or(Path::new(USUAL));
+        let path = named.unwrap_or(Path::new(DEFAULT_PATH));
         let failed = |detail: String| ConfigError {
             path: path.to_owned(),
             detail,

@@ -1,10 +1,10 @@
-//! The command line: what the words of a user mean. Nothing is decided here about a run.
+//! The command line: parses arguments and dispatches to the library.
 
 mod args;
 mod commands;
 mod config;
-mod mistaken;
-mod proof;
+mod defects;
+mod mistyped_command;
 mod reports;
 mod target;
 
@@ -17,12 +17,12 @@ use crate::run::{Exit, RunError};
 use crate::terminal;
 use crate::watch::WatchError;
 
-/// Why a command could not be done, and how the process then ends.
+/// The error of a command, with its exit code.
 #[derive(Debug)]
 pub struct Fault {
     exit: Exit,
     message: String,
-    /// Whether the message has colours of our own.
+    /// Whether the message contains colours.
     styled: bool,
 }
 
@@ -35,10 +35,10 @@ impl Fault {
         }
     }
 
-    /// Prints the fault and returns the exit code that tells it.
+    /// Prints the error and returns its exit code.
     #[must_use]
     pub fn report(&self) -> ExitCode {
-        // Nobody may be reading; the exit code tells it all the same.
+        // A closed standard error does not change the exit code.
         let message = self.message.trim_end();
         if self.styled {
             terminal::say_styled(message);
@@ -53,7 +53,7 @@ impl From<RunError> for Fault {
     fn from(fault: RunError) -> Self {
         let exit = fault.exit();
         match fault {
-            // Diagnostics bring their own "error:" lines.
+            // Diagnostics have their own "error:" lines.
             RunError::Cases(LoadError::Invalid(diagnostics)) => {
                 let message = diagnostics.render(terminal::errors_have_colours());
                 Self {
@@ -72,7 +72,7 @@ impl From<WatchError> for Fault {
     }
 }
 
-/// An error with its causes, unless it tells them itself.
+/// The message of an error with those of its causes that it does not contain already.
 fn chain(fault: &dyn std::error::Error) -> String {
     let mut text = fault.to_string();
     let mut source = fault.source();
@@ -86,10 +86,10 @@ fn chain(fault: &dyn std::error::Error) -> String {
     text
 }
 
-/// Does what the command line says and returns how the process ends.
+/// Executes the command line and returns the exit code.
 ///
 /// # Errors
-/// If it cannot be done; the fault knows the exit code.
+/// If the command fails.
 pub fn execute(cli: &Cli) -> Result<Exit, Fault> {
     cli.choose_color();
     commands::execute(cli)

@@ -1,4 +1,4 @@
-//! Reports that are there already: two of them compared, and the shape that they have.
+//! The commands `compare` and `schema`.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,7 +13,7 @@ use crate::report::{Comparison, Incomparable, json};
 use crate::run::Exit;
 use crate::watch::Output;
 
-/// A larger file is no report.
+/// The maximum size of a report.
 const LARGEST_REPORT: u64 = 256 << 20;
 
 #[derive(Debug, Args)]
@@ -35,18 +35,18 @@ pub(super) enum SchemaArg {
     Report,
 }
 
-/// What two reports say, as a text, and the exit code that tells whether anything got worse.
+/// Compares two reports; returns the text to print and the exit code.
 pub(super) fn compare(args: &CompareArgs) -> Result<(String, Exit), Fault> {
     let fault = |path: &Path, fault: &str| {
         let message = format!("error: compare the report {}: {fault}", path.display());
         Fault::new(Exit::Usage, message)
     };
     let texts =
-        [&args.before, &args.after].map(|path| read(path).map_err(|told| fault(path, &told)));
+        [&args.before, &args.after].map(|path| read(path).map_err(|cause| fault(path, &cause)));
     let [before, after] = texts;
-    let compared = Comparison::of(&before?, &after?).map_err(|told| match told {
-        Incomparable::Before(told) => fault(&args.before, &told),
-        Incomparable::After(told) => fault(&args.after, &told),
+    let compared = Comparison::of(&before?, &after?).map_err(|cause| match cause {
+        Incomparable::Before(cause) => fault(&args.before, &cause),
+        Incomparable::After(cause) => fault(&args.after, &cause),
     })?;
     let exit = if compared.is_worse() {
         Exit::NonConformant
@@ -79,11 +79,11 @@ fn read(path: &Path) -> Result<String, String> {
     let read = file.take(LARGEST_REPORT + 1).read_to_end(&mut bytes);
     read.map_err(|fault| fault.to_string())?;
     if bytes.len() as u64 > LARGEST_REPORT {
-        return Err("it is larger than 256 MiB, and no report".to_owned());
+        return Err("it is larger than 256 MiB, which no report is".to_owned());
     }
     let no_text = |_| {
-        "it is no JSON report of this suite, nor any text; a history is made into one by `check \
-         HISTORY --json FILE`"
+        "it is not a JSON report of this suite; `check HISTORY --json FILE` makes one from a \
+         history"
             .to_owned()
     };
     String::from_utf8(bytes).map_err(no_text)

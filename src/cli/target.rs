@@ -1,10 +1,10 @@
-//! Which runtime to talk to: the flag, else the environment, else the configuration file, else the
-//! first of the usual sockets that is there.
+//! Determines the runtime under test: by the option, the environment, the configuration file, or
+//! the first of the usual sockets that exists.
 
 use crate::cri::Endpoint;
 use crate::limits::{self, TimeoutScale};
 use crate::model::Behaviour;
-use crate::run::{Exit, Target, Tested};
+use crate::run::{Endpoints, Exit, Target};
 
 use super::Fault;
 use super::args::ConnectionArgs;
@@ -17,19 +17,19 @@ const USUAL: [&str; 3] = [
     "unix:///var/run/cri-dockerd.sock",
 ];
 
-/// The name of the model among endpoints.
+/// The value of `--runtime-endpoint` for the model.
 const MODEL: &str = "model";
 
-/// What to test, and a line that says how it was chosen if the user did not. Whatever deadline the
-/// user has not set is multiplied by the scale.
+/// The target, and a note on how it was chosen if the user did not give it. A default deadline is
+/// multiplied by the scale.
 pub(super) fn resolve(
     args: &ConnectionArgs,
     timeout_scale: TimeoutScale,
-) -> Result<(Tested, Option<String>), Fault> {
+) -> Result<(Target, Option<String>), Fault> {
     let usage = |fault: String| Fault::new(Exit::Usage, format!("error: {fault}"));
     let config = Config::read(args.config.as_deref()).map_err(|fault| usage(fault.to_string()))?;
-    // An empty variable is one that is not set, as for crictl.
-    let told = |flag: &Option<String>, file: &str| {
+    // As for crictl, an empty variable counts as not set.
+    let given = |flag: &Option<String>, file: &str| {
         let flag = flag.clone().filter(|text| !text.is_empty());
         flag.or_else(|| Some(file.to_owned()).filter(|text| !text.is_empty()))
     };
@@ -41,10 +41,10 @@ pub(super) fn resolve(
         .timeout
         .or(config.timeout())
         .unwrap_or(timeout_scale.scaled(limits::CALL_DEADLINE));
-    if told(&args.runtime_endpoint, &config.runtime_endpoint).as_deref() == Some(MODEL) {
-        // It has its own images, whatever a configuration says of those of another runtime.
+    if given(&args.runtime_endpoint, &config.runtime_endpoint).as_deref() == Some(MODEL) {
+        // The model has its own image service; the configured one belongs to another runtime.
         let behaviour = Box::new(behaviour(args));
-        let model = Tested::Model {
+        let model = Target::Model {
             seed: 0,
             behaviour,
             deadline,
@@ -53,46 +53,46 @@ pub(super) fn resolve(
     }
     if let Some(defect) = args.defect.first() {
         return Err(usage(format!(
-            "--defect {} is a defect of the model, and goes with --runtime-endpoint model",
+            "--defect {} needs --runtime-endpoint model: only the model can have it",
             defect.name
         )));
     }
-    let (runtime, note) = if let Some(text) = told(&args.runtime_endpoint, &config.runtime_endpoint)
-    {
-        let is_given = args.runtime_endpoint.iter().any(|given| !given.is_empty());
-        let origin = if is_given {
-            String::new()
+    let (runtime, note) =
+        if let Some(text) = given(&args.runtime_endpoint, &config.runtime_endpoint) {
+            let is_given = args.runtime_endpoint.iter().any(|text| !text.is_empty());
+            let origin = if is_given {
+                String::new()
+            } else {
+                format!(" from {}", config.path.display())
+            };
+            let note = (!is_given).then(|| format!("using the runtime endpoint{origin}: {text}"));
+            (parse(&text, &origin)?, note)
         } else {
-            format!(" of {}", config.path.display())
+            let found = usual()?;
+            let note = format!("no endpoint was given; using {found}");
+            (found, Some(note))
         };
-        let note = (!is_given).then(|| format!("using the runtime endpoint{origin}: {text}"));
-        (parse(&text, &origin)?, note)
-    } else {
-        let found = usual()?;
-        let note = format!("no endpoint was given; found {found}");
-        (found, Some(note))
-    };
-    let images = match told(&args.image_endpoint, &config.image_endpoint) {
+    let images = match given(&args.image_endpoint, &config.image_endpoint) {
         Some(text) => text
             .parse::<Endpoint>()
             .map_err(|fault| usage(format!("the image endpoint: {fault}")))?,
         None => runtime.clone(),
     };
-    let target = Target {
+    let endpoints = Endpoints {
         runtime,
         images,
         deadline,
     };
-    let tested = if args.inject.is_empty() {
-        Tested::Runtime(target)
+    let target = if args.inject.is_empty() {
+        Target::Runtime(endpoints)
     } else {
         let defects = args.inject.iter().flatten().copied().collect();
-        Tested::Relayed { target, defects }
+        Target::Relayed { endpoints, defects }
     };
-    Ok((tested, note))
+    Ok((target, note))
 }
 
-/// How the model shall behave.
+/// The model's behaviour with the given defects.
 pub(super) fn behaviour(args: &ConnectionArgs) -> Behaviour {
     let mut behaviour = Behaviour::default();
     for defect in &args.defect {
@@ -101,7 +101,7 @@ pub(super) fn behaviour(args: &ConnectionArgs) -> Behaviour {
     behaviour
 }
 
-/// The first of the usual sockets that may be used.
+/// The first of the usual sockets that can be used.
 fn usual() -> Result<Endpoint, Fault> {
     let mut tried = Vec::new();
     for text in USUAL {
@@ -118,7 +118,7 @@ fn usual() -> Result<Endpoint, Fault> {
         Exit::Undecided,
         format!(
             "error: no runtime endpoint was given, and none of the usual ones can be used:{tried}\n\
-             name it with --runtime-endpoint or CONTAINER_RUNTIME_ENDPOINT"
+             name one with --runtime-endpoint or CONTAINER_RUNTIME_ENDPOINT"
         ),
     ))
 }
@@ -144,7 +144,7 @@ mod tests {
             let line = ["suite", "-r", "model", "--config", config];
             let cli = Cli::try_parse_from(line.iter().chain(args)).unwrap();
             match resolve(&cli.connection, cli.run.drive.timeout_scale) {
-                Ok((Tested::Model { deadline, .. }, None)) => deadline,
+                Ok((Target::Model { deadline, .. }, None)) => deadline,
                 _ => panic!("the model was asked for"),
             }
         };

@@ -50,7 +50,7 @@ async fn remove_cgroups(kernel: &Kernel, ids: &BTreeSet<String>, killed: bool) {
     let mut pace = tokio::time::interval(limits::PROCESS_LOOK);
     loop {
         pace.tick().await;
-        if kernel.remove_cgroups_of(ids) || !killed || Instant::now() >= until {
+        if kernel.remove_empty_cgroups(ids) || !killed || Instant::now() >= until {
             return;
         }
     }

@@ -1,8 +1,8 @@
-//! Cgroups that the suite makes for pods of its own, as a kubelet does for all pods, and removes.
+//! Creates and removes cgroups for the suite's own pods, as a kubelet does for all pods.
 //!
-//! One is known by its name, which tells the run that made it, at the root of a hierarchy. Nothing
-//! else is touched: what has that name is removed by `rmdir` alone, which takes no cgroup that has
-//! a process, and only if no process is left in all of it.
+//! Such a cgroup is identified by its name, which contains the run, at the root of a hierarchy.
+//! Nothing else is changed: it is removed with `rmdir`, which refuses a cgroup with processes, and
+//! only if no process is left below it.
 
 #[cfg(test)]
 mod tests;
@@ -15,60 +15,59 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::owner::{Owner, PREFIX};
-use super::{ProcessError, SliceError, slice};
+use super::{ProcessError, SliceError, systemd_slice};
 use crate::history::{CgroupDriver, RunId};
 
-/// What the name of a slice of systemd's ends with.
+/// The suffix of a systemd slice.
 const SLICE: &str = ".slice";
-/// How many cgroups lie below one another within a pod's: its containers', and those that these
-/// may have made.
+/// The maximum depth of cgroups below a pod's: those of its containers, and those created by them.
 const DEPTH: usize = 8;
 
-/// The name of a cgroup that a run makes for a pod of its own.
+/// The name of a cgroup that a run creates for a pod.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PodCgroup {
     owner: Owner,
     number: u32,
-    /// Whether it is a slice of systemd's.
+    /// Whether it is a systemd slice.
     is_slice: bool,
 }
 
-/// Why there is no such cgroup, or why it cannot be removed.
+/// Why a cgroup cannot be created or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum CgroupError {
-    /// There is none in which memory can be limited.
-    #[error("this host shows no whole hierarchy of cgroups that limits memory")]
+    /// There is no hierarchy with the memory controller.
+    #[error("this host has no complete cgroup hierarchy that limits memory")]
     NoHierarchy,
-    /// systemd does not do its part.
+    /// systemd failed.
     #[error(transparent)]
     Slice(#[from] SliceError),
-    /// The runtime's cgroups are not those that are seen here.
-    #[error("the cgroup of a sandbox, {0}, is not where this process sees it")]
+    /// The runtime's cgroups are not visible here.
+    #[error("the cgroup of a sandbox, {0}, is not visible to this process")]
     Elsewhere(String),
-    /// The sandbox's process is not to be found.
+    /// The sandbox's process cannot be found.
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// What the system said.
+    /// An error of the system.
     #[error("{path}: {source}")]
     System {
-        /// Of which file.
+        /// The file.
         path: PathBuf,
-        /// What was wrong.
+        /// The error.
         source: io::Error,
     },
-    /// It cannot be removed.
-    #[error("processes are left in it, which the runtime has left, or another one runs")]
+    /// It still contains processes.
+    #[error("it still contains processes")]
     Busy,
 }
 
-/// The hierarchies of cgroups that this host has mounted whole.
+/// The complete cgroup hierarchies that are mounted on this host.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Hierarchies {
     roots: Vec<PathBuf>,
     memory: Option<Memory>,
 }
 
-/// The one that limits memory.
+/// The hierarchy with the memory controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Memory {
     root: PathBuf,
@@ -82,7 +81,7 @@ enum Version {
 }
 
 impl PodCgroup {
-    /// The cgroup of this number of a run in this process, made as the runtime's cgroups are.
+    /// The cgroup with this number of a run in this process, for the runtime's cgroup driver.
     #[must_use]
     pub fn new(run: &RunId, number: u32, driver: CgroupDriver) -> Self {
         Self {
@@ -92,7 +91,7 @@ impl PodCgroup {
         }
     }
 
-    /// What a runtime is asked to use: the name of a slice, or the path from the root.
+    /// The cgroup parent for the runtime: the name of a slice, or the path from the root.
     #[must_use]
     pub fn parent(&self) -> String {
         if self.is_slice {
@@ -106,16 +105,16 @@ impl PodCgroup {
         format!("/{self}")
     }
 
-    /// The run that has made it.
+    /// The run that has created it.
     #[must_use]
     pub fn owner(&self) -> &Owner {
         &self.owner
     }
 
-    /// What a name tells; nothing if no run can have given it.
+    /// Parses a name; none if it is not the name of such a cgroup.
     fn parse(name: &str) -> Option<Self> {
         let slice = name.strip_suffix(SLICE);
-        // A dash in the name of a slice would make it one within another.
+        // A dash in the name of a slice would nest it in another one.
         let plain = slice.map_or(name.to_owned(), |slice| slice.replace('_', "-"));
         let mut parts = plain.strip_prefix(PREFIX)?.split('.');
         let (run, process, number) = (parts.next()?, parts.next()?, parts.next()?);
@@ -139,16 +138,16 @@ impl fmt::Display for PodCgroup {
 }
 
 impl Hierarchies {
-    /// Those of this host.
-    pub(super) fn of_host() -> Result<Self, CgroupError> {
+    /// The hierarchies of this host.
+    pub(super) fn mounted() -> Result<Self, CgroupError> {
         let path = Path::new("/proc/self/mountinfo");
         let mounts = fs::read_to_string(path).map_err(at(path))?;
-        Ok(Self::of(&mounts))
+        Ok(Self::parse(&mounts))
     }
 
-    /// Those of a table of mounts, as `/proc/self/mountinfo` tells them: the root within the
-    /// hierarchy and the place stand fourth and fifth, the type and its options after a hyphen.
-    fn of(mounts: &str) -> Self {
+    /// Parses `/proc/self/mountinfo`: the root within the hierarchy and the mount point are the
+    /// fourth and fifth fields, the type and its options follow a hyphen.
+    fn parse(mounts: &str) -> Self {
         let mut found = Self {
             roots: Vec::new(),
             memory: None,
@@ -170,7 +169,7 @@ impl Hierarchies {
                 _ => continue,
             };
             let limits = version == Version::Two || options.split(',').any(|it| it == "memory");
-            // Where both versions are there, memory is limited where version 1 says so.
+            // If both versions are mounted, version 1 has the memory controller.
             let known = found.memory.as_ref().map(|memory| memory.version);
             if limits && (known.is_none() || version == Version::One) {
                 let root = root.clone();
@@ -185,11 +184,11 @@ impl Hierarchies {
         self.memory.as_ref().ok_or(CgroupError::NoHierarchy)
     }
 
-    /// Looks whether a process is where a cgroup of its runtime's can be given to another pod.
-    /// `told` is what `/proc/PID/cgroup` says of it.
-    pub(super) fn suit(&self, pid: u32, told: &str) -> Result<(), CgroupError> {
+    /// Checks that the cgroup of a runtime's process is visible here. `cgroups` is the content of
+    /// `/proc/PID/cgroup`.
+    pub(super) fn check_visible(&self, pid: u32, cgroups: &str) -> Result<(), CgroupError> {
         let memory = self.memory()?;
-        let path = memory.path(told).ok_or(CgroupError::NoHierarchy)?;
+        let path = memory.path(cgroups).ok_or(CgroupError::NoHierarchy)?;
         let elsewhere = || CgroupError::Elsewhere(path.to_owned());
         if path.starts_with("/..") {
             return Err(elsewhere());
@@ -200,16 +199,16 @@ impl Hierarchies {
         if has { Ok(()) } else { Err(elsewhere()) }
     }
 
-    /// Whether a process of which `told` is said lies below this cgroup.
-    pub(super) fn holds(&self, cgroup: &PodCgroup, told: &str) -> bool {
-        let path = self.memory.as_ref().and_then(|memory| memory.path(told));
+    /// Whether a process with these `cgroups` is below this cgroup.
+    pub(super) fn contains(&self, cgroup: &PodCgroup, cgroups: &str) -> bool {
+        let path = self.memory.as_ref().and_then(|memory| memory.path(cgroups));
         path.is_some_and(|path| path.starts_with(&format!("{}/", cgroup.path())))
     }
 
-    /// Makes a cgroup whose processes may use so much memory together, and no swap.
+    /// Creates a cgroup with a memory limit and without swap.
     pub(super) fn make(&self, cgroup: &PodCgroup, bytes: u64) -> Result<(), CgroupError> {
         if cgroup.is_slice {
-            return Ok(slice::start(&cgroup.to_string(), bytes)?);
+            return Ok(systemd_slice::start(&cgroup.to_string(), bytes)?);
         }
         let memory = self.memory()?;
         let own = memory.root.join(cgroup.to_string());
@@ -221,23 +220,26 @@ impl Hierarchies {
         limited
     }
 
-    /// Removes what a pod had by this name, in all hierarchies: runtimes make it in each.
+    /// Removes the cgroup from all hierarchies: runtimes create it in each.
     pub(super) fn remove(&self, cgroup: &PodCgroup) -> Result<(), CgroupError> {
-        let own = self.roots.iter().map(|root| root.join(cgroup.to_string()));
-        let own: Vec<PathBuf> = own.filter(|own| is_folder(own)).collect();
+        let own: Vec<PathBuf> = self
+            .roots
+            .iter()
+            .map(|root| root.join(cgroup.to_string()))
+            .filter(|own| is_folder(own))
+            .collect();
         if own.iter().any(|own| is_populated(own, DEPTH)) {
             return Err(CgroupError::Busy);
         }
         if cgroup.is_slice {
-            slice::stop(&cgroup.to_string())?;
+            systemd_slice::stop(&cgroup.to_string())?;
         }
         own.iter().try_for_each(|own| remove(own, DEPTH))
     }
 
-    /// Removes the cgroups whose names have one of these ids, if nothing is in them. A runtime that
-    /// has forgotten the container does not do it. What cannot be removed does no harm.
-    /// Says whether none is left.
-    pub(super) fn remove_those_of(&self, ids: &BTreeSet<&str>) -> bool {
+    /// Removes the empty cgroups with one of these ids in their names, which a runtime leaves
+    /// behind when it has lost track of the container. Returns whether none is left.
+    pub(super) fn remove_by_ids(&self, ids: &BTreeSet<&str>) -> bool {
         let mut all_gone = true;
         for root in &self.roots {
             all_gone &= remove_below(root, ids, DEPTH);
@@ -245,8 +247,8 @@ impl Hierarchies {
         all_gone
     }
 
-    /// All that runs of this suite have made, in any hierarchy.
-    pub(super) fn made(&self) -> BTreeSet<PodCgroup> {
+    /// The cgroups that runs of this suite have created, in any hierarchy.
+    pub(super) fn list_own(&self) -> BTreeSet<PodCgroup> {
         let folders = self.roots.iter().filter_map(|root| fs::read_dir(root).ok());
         let names = folders.flatten().filter_map(|entry| {
             let entry = entry.ok()?;
@@ -258,9 +260,9 @@ impl Hierarchies {
 }
 
 impl Memory {
-    /// The path that `/proc/PID/cgroup` tells: lines of a number, controllers and a path.
-    fn path<'a>(&self, told: &'a str) -> Option<&'a str> {
-        told.lines().find_map(|line| {
+    /// The path in `/proc/PID/cgroup`, whose lines have a number, controllers and a path.
+    fn path<'a>(&self, cgroups: &'a str) -> Option<&'a str> {
+        cgroups.lines().find_map(|line| {
             let mut parts = line.splitn(3, ':');
             let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
             let own = match self.version {
@@ -275,19 +277,19 @@ impl Memory {
         let limit = bytes.to_string();
         match self.version {
             Version::One => {
-                // Before Linux 5.11 a limit may concern the cgroup itself alone.
+                // Before Linux 5.11 a limit may apply only to the cgroup itself.
                 let below = own.join("memory.use_hierarchy");
-                if fs::read_to_string(&below).is_ok_and(|told| told.trim() == "0") {
+                if fs::read_to_string(&below).is_ok_and(|value| value.trim() == "0") {
                     write(&below, "1")?;
                 }
                 write(&own.join("memory.limit_in_bytes"), &limit)?;
-                // Memory and swap together: equal, so that there is no swap.
+                // The limit of memory plus swap: equal, so that there is no swap.
                 write_if_there(&own.join("memory.memsw.limit_in_bytes"), &limit)
             }
             Version::Two => {
                 write(&own.join("memory.max"), &limit)?;
                 write_if_there(&own.join("memory.swap.max"), "0")?;
-                // A runtime reads each container's own counts, which are there only so.
+                // Runtimes read the counters of each container, which need the controller.
                 write(&own.join("cgroup.subtree_control"), "+memory")
             }
         }
@@ -299,7 +301,7 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> CgroupError {
     move |source| CgroupError::System { path, source }
 }
 
-/// Writes to a file that is there: a cgroup's are the kernel's.
+/// Writes to an existing file: the kernel creates those of a cgroup.
 fn write(path: &Path, value: &str) -> Result<(), CgroupError> {
     let mut file = OpenOptions::new()
         .write(true)
@@ -315,9 +317,9 @@ fn write_if_there(path: &Path, value: &str) -> Result<(), CgroupError> {
     Ok(())
 }
 
-/// Whether it is a folder itself, and not a link to one.
+/// Whether it is a directory, and not a link to one.
 fn is_folder(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|told| told.is_dir())
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }
 
 fn folders_in(path: &Path) -> Vec<PathBuf> {
@@ -326,7 +328,7 @@ fn folders_in(path: &Path) -> Vec<PathBuf> {
     paths.filter(|path| is_folder(path)).collect()
 }
 
-/// Whether a process is in this cgroup or below it. What cannot be read may have one.
+/// Whether a process is in this cgroup or below it; true if that cannot be read.
 fn is_populated(path: &Path, depth: usize) -> bool {
     let members = match fs::read_to_string(path.join("cgroup.procs")) {
         Ok(members) => members,
@@ -337,8 +339,8 @@ fn is_populated(path: &Path, depth: usize) -> bool {
     !members.trim().is_empty() || below.any(|below| depth == 0 || is_populated(&below, depth - 1))
 }
 
-/// Removes the cgroups below a path whose names have one of these ids, if nothing is in them; says
-/// whether none is left.
+/// Removes the empty cgroups below a path with one of these ids in their names; returns whether
+/// none is left.
 fn remove_below(path: &Path, ids: &BTreeSet<&str>, depth: usize) -> bool {
     let mut all_gone = true;
     for below in folders_in(path) {
@@ -353,12 +355,12 @@ fn remove_below(path: &Path, ids: &BTreeSet<&str>, depth: usize) -> bool {
     all_gone
 }
 
-/// What a path of cgroups consists of: ids, and what runtimes put around them.
+/// The words of a cgroup path: ids, and what runtimes add to them.
 pub(super) fn words(path: &str) -> impl Iterator<Item = &str> {
     path.split(|letter: char| !letter.is_ascii_alphanumeric())
 }
 
-/// Removes empty cgroups from the lowest up. One that has gone meanwhile is as good as removed.
+/// Removes empty cgroups bottom-up. One that is already gone is no error.
 fn remove(path: &Path, depth: usize) -> Result<(), CgroupError> {
     if depth > 0 {
         for below in folders_in(path) {

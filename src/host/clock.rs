@@ -1,8 +1,8 @@
-//! The clocks: the host's, or one that stands still until all that could be done is done.
+//! The clocks: the host's, or a simulated one.
 //!
-//! In simulated time a wait costs none: as soon as every task waits, the clock jumps to the first
-//! moment that one of them waits for. Tokio's paused clock does that, on one thread; [`now`]
-//! follows it wherever the code that asks runs on such a runtime.
+//! In simulated time waiting takes no real time: as soon as every task waits, the clock jumps to
+//! the next deadline. Tokio's paused clock does that, on one thread; [`now`] follows it in code
+//! that runs on such a runtime.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,10 +14,10 @@ use tokio::time::Instant;
 
 use crate::history::HostInstant;
 
-/// The simulated clocks: the moment at which each began, as tokio and as the host tell it.
+/// The simulated clocks: the instant at which each began, by Tokio's and by the host's clock.
 static SIMULATED: RwLock<Option<HashMap<Id, (Instant, HostInstant)>>> = RwLock::new(None);
 
-/// What drives the tasks of a run, in real time or in simulated time.
+/// Drives the tasks of a run, in real or simulated time.
 #[derive(Debug)]
 pub struct Reactor {
     runtime: Runtime,
@@ -25,10 +25,10 @@ pub struct Reactor {
 }
 
 impl Reactor {
-    /// Several threads and the host's clock.
+    /// A multi-threaded reactor with the host's clock.
     ///
     /// # Errors
-    /// If the system refuses what they need.
+    /// If the async runtime cannot be created.
     pub fn real() -> io::Result<Self> {
         let runtime = Runtime::new()?;
         Ok(Self {
@@ -37,10 +37,10 @@ impl Reactor {
         })
     }
 
-    /// One thread and a clock that waits for nobody. It begins with the host's time.
+    /// A single-threaded reactor with a simulated clock, which begins at the host's time.
     ///
     /// # Errors
-    /// If the system refuses what it needs.
+    /// If the async runtime cannot be created.
     pub fn simulated() -> io::Result<Self> {
         let mut builder = Builder::new_current_thread();
         let runtime = builder.enable_all().start_paused(true).build()?;
@@ -57,7 +57,7 @@ impl Reactor {
         })
     }
 
-    /// The runtime. On it, a future is driven by whoever blocks on it.
+    /// The Tokio runtime.
     #[must_use]
     pub fn runtime(&self) -> &Runtime {
         &self.runtime
@@ -69,7 +69,7 @@ impl Reactor {
         self.simulated
     }
 
-    /// Does something that waits for tasks without driving them, from as many threads as it likes.
+    /// Drives the tasks while `work` waits for them, possibly on several threads.
     pub fn drive_during<T>(&self, work: impl FnOnce(&Handle) -> T) -> T {
         let handle = self.runtime.handle();
         if !self.simulated {
@@ -77,7 +77,7 @@ impl Reactor {
         }
         let (done, over) = tokio::sync::oneshot::channel::<()>();
         std::thread::scope(|scope| {
-            // Ends when the work does, be it in a panic.
+            // Ends with the work, even if it panics.
             scope.spawn(|| self.runtime.block_on(over));
             let _done = done;
             work(handle)
@@ -95,63 +95,62 @@ impl Drop for Reactor {
     }
 }
 
-/// The present moment by both clocks.
+/// The current time by both clocks.
 #[must_use]
 pub fn now() -> HostInstant {
     simulated_now().unwrap_or_else(real_now)
 }
 
-/// Lets so much time pass on a simulated clock in which nobody does anything, whatever is due.
+/// Advances a simulated clock while no task can run, whatever is due.
 pub async fn hold_up(by: std::time::Duration) {
     if simulated_now().is_some() {
         tokio::time::advance(by).await;
     }
 }
 
-/// By how much the host's wall clock is wrong because of us, in nanoseconds.
-static WRONG_BY: Mutex<i64> = Mutex::new(0);
+/// The current step of the host's wall clock by this process, in nanoseconds.
+static STEPPED_BY: Mutex<i64> = Mutex::new(0);
 
-/// The wall clock while it is set wrong. Dropped, it is put right.
+/// A stepped wall clock. Dropping it restores the clock.
 #[derive(Debug)]
-#[must_use = "the clock is put right when this is dropped"]
+#[must_use = "the clock is restored when this is dropped"]
 pub struct SteppedClock {
     by_ns: i64,
 }
 
 impl SteppedClock {
-    /// Sets the wall clock by so many nanoseconds: the simulated one on a runtime that has one, or
-    /// else the host's, for all that runs there.
+    /// Steps the wall clock: the simulated one on a simulated reactor, otherwise the host's.
     ///
     /// # Errors
-    /// If the system does not let us.
+    /// If the system does not permit it.
     pub(super) fn by(by_ns: i64) -> io::Result<Self> {
         step(by_ns)?;
         Ok(Self { by_ns })
     }
 
-    /// Puts the clock right.
+    /// Restores the clock.
     ///
     /// # Errors
-    /// If the system does not let us.
-    pub fn put_right(mut self) -> io::Result<()> {
+    /// If the system does not permit it.
+    pub fn restore(mut self) -> io::Result<()> {
         step(-std::mem::take(&mut self.by_ns))
     }
 }
 
 impl Drop for SteppedClock {
     fn drop(&mut self) {
-        // Whoever could be told has called `put_right`.
+        // Callers that handle errors have called `restore`.
         let _ = step(-self.by_ns);
     }
 }
 
-/// Puts the host's wall clock right if this process has set it, and is about to end.
-pub fn put_clock_right() {
-    let wrong_by = WRONG_BY.lock().unwrap_or_else(PoisonError::into_inner);
-    let by_ns = *wrong_by;
-    drop(wrong_by);
+/// Restores the host's wall clock if this process has stepped it, before the process ends.
+pub fn restore_clock() {
+    let stepped_by = STEPPED_BY.lock().unwrap_or_else(PoisonError::into_inner);
+    let by_ns = *stepped_by;
+    drop(stepped_by);
     if by_ns != 0 {
-        // There is nobody left to be told.
+        // The process is ending, so the error cannot be handled.
         let _ = set_host_clock(-by_ns);
     }
 }
@@ -175,14 +174,14 @@ fn step_simulated(by_ns: i64) -> Option<()> {
 }
 
 fn set_host_clock(by_ns: i64) -> io::Result<()> {
-    let mut wrong_by = WRONG_BY.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut stepped_by = STEPPED_BY.lock().unwrap_or_else(PoisonError::into_inner);
     let wanted = real_now().realtime_ns.saturating_add(by_ns);
     let wanted = Timespec {
         tv_sec: wanted.div_euclid(1_000_000_000),
         tv_nsec: wanted.rem_euclid(1_000_000_000),
     };
     clock_settime(ClockId::Realtime, wanted)?;
-    *wrong_by += by_ns;
+    *stepped_by += by_ns;
     Ok(())
 }
 
@@ -253,7 +252,7 @@ mod tests {
             let meanwhile = now();
             assert_eq!(meanwhile.realtime_ns, before.realtime_ns - 10_000_000_000);
             assert_eq!(meanwhile.monotonic_ns, before.monotonic_ns);
-            stepped.put_right().unwrap();
+            stepped.restore().unwrap();
             assert_eq!(now(), before);
             drop(SteppedClock::by(5).unwrap());
             assert_eq!(now(), before);

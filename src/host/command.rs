@@ -1,9 +1,10 @@
-//! Commands that the user has given, run on this host by a shell.
+//! Runs the user's shell commands on this host.
 //!
-//! A command has a process group of its own and a variable in its environment that no other has,
-//! which all that it begins inherits: what it leaves there is killed, and so is all of it when its
-//! time is over or nobody waits for it any more. Only what has cleared its environment and left the
-//! group lives on. A command that starts a runtime is the exception: what it leaves lives on.
+//! A command has its own process group and a unique variable in its environment, which its child
+//! processes inherit: what it leaves behind is killed, as is all of it on a timeout or when the
+//! caller stops waiting. Only processes that have cleared their environment and left the group
+//! survive. A command that starts a runtime is the exception: the processes that it leaves are not
+//! killed.
 
 use std::fs::File;
 use std::io::{self, PipeReader, Read, Seek, SeekFrom};
@@ -18,46 +19,46 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 
 use super::clock::real_now;
-use super::process::has_ended;
+use super::container_process::has_ended;
 
-/// The variable that all has which a command begins.
+/// The variable that marks the processes of a command.
 const MARK: &str = "CRI_EVENT_CONFORMANCE_COMMAND";
 
-/// How much of what a command says is told when it fails: the last lines of a tool's message.
+/// How much of the output of a failed command is reported: the end of it.
 const OUTPUT_BYTES: usize = 2 << 10;
 
-/// Why a command did not do what it was to do.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// It said so.
-    #[error("it ended with {status}{}", said(output))]
+    /// It exited with an error.
+    #[error("it ended with {status}{}", describe(output))]
     Failed {
-        /// How it ended.
+        /// Its exit status.
         status: ExitStatus,
-        /// The end of what it said.
+        /// The end of its output.
         output: String,
     },
-    /// It was killed for its time.
-    #[error("it had not ended within {bound:?}, and was killed{}", said(output))]
+    /// It was killed after a timeout.
+    #[error("it did not end within {bound:?} and was killed{}", describe(output))]
     Slow {
-        /// The time that it had.
+        /// The timeout.
         bound: Duration,
-        /// The end of what it said.
+        /// The end of its output.
         output: String,
     },
-    /// What the system said.
+    /// An error of the system.
     #[error("run it: {0}")]
     System(#[from] io::Error),
 }
 
-fn said(output: &str) -> String {
+fn describe(output: &str) -> String {
     match output.trim() {
-        "" => ", and said nothing".to_owned(),
-        output => format!(", and said: {output}"),
+        "" => ", without output".to_owned(),
+        output => format!("; its output: {output}"),
     }
 }
 
-/// A command that runs. Dropped, it is killed with its process group.
+/// A running command. Dropping it kills its process group.
 #[derive(Debug)]
 struct Running {
     child: Child,
@@ -65,18 +66,18 @@ struct Running {
     ended: bool,
 }
 
-/// What was seen of a command.
+/// The end or timeout of a command, and its output.
 #[derive(Debug)]
 struct Watched {
     ended: bool,
     output: Tail,
 }
 
-/// The end of an output.
+/// The end of a command's output.
 #[derive(Debug, Default)]
 struct Tail(Vec<u8>);
 
-/// Runs a command by a shell, so long at most, and waits for its end.
+/// Runs a shell command and waits for its end, at most for `bound`.
 pub(super) async fn run(command: &str, bound: Duration) -> Result<(), CommandError> {
     let (mut running, output) = Running::start(command)?;
     let handle = running.handle()?;
@@ -91,10 +92,10 @@ pub(super) async fn run(command: &str, bound: Duration) -> Result<(), CommandErr
     }
 }
 
-/// Runs a command by a shell that starts something, so long at most, and waits for its own end.
-/// What it has started by then lives on; if its time is over, all of its process group is killed.
+/// Runs a shell command that starts a daemon and waits for its own end, at most for `bound`.
+/// Processes that it has started are not killed, except on a timeout.
 pub(super) async fn start(command: &str, bound: Duration) -> Result<(), CommandError> {
-    // No pipe, which would break under what lives on when we end.
+    // Not a pipe, which would break for surviving processes when this process ends.
     let output = memfd_create("output", MemfdFlags::CLOEXEC).map_err(io::Error::from)?;
     let output = File::from(output);
     let mut child = Command::new("sh")
@@ -104,17 +105,19 @@ pub(super) async fn start(command: &str, bound: Duration) -> Result<(), CommandE
         .stderr(output.try_clone()?)
         .process_group(0)
         .spawn()?;
-    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let group = group.ok_or(io::Error::from(io::ErrorKind::NotFound))?;
+    let group = i32::try_from(child.id())
+        .ok()
+        .and_then(Pid::from_raw)
+        .ok_or(io::Error::from(io::ErrorKind::NotFound))?;
     let handle = pidfd_open(group, PidfdFlags::empty()).map_err(io::Error::from)?;
     let waiting = tokio::task::spawn_blocking(move || has_ended(&handle, bound));
     let ended = waiting.await.map_err(io::Error::from)??;
     if !ended {
-        // There is none if all of it has ended just now.
+        // The group may have ended just now.
         let _ = kill_process_group(group, Signal::KILL);
     }
     let status = child.wait()?;
-    let output = Tail::of_file(&output)?.text();
+    let output = Tail::from_file(&output)?.text();
     match ended {
         false => Err(CommandError::Slow { bound, output }),
         true if status.success() => Ok(()),
@@ -144,11 +147,11 @@ impl Running {
         Ok(handle.ok_or(io::ErrorKind::NotFound)??)
     }
 
-    /// Kills what is left of it, and waits for its end. Until then its number is that of its group
-    /// and nobody else's.
+    /// Kills the rest of its process group, and waits for its end. Until then the pid cannot be
+    /// reused.
     fn end(&mut self) -> io::Result<ExitStatus> {
         if let Some(group) = self.pid() {
-            // There is none if all of it has ended.
+            // The group may have ended already.
             let _ = kill_process_group(group, Signal::KILL);
         }
         self.ended = true;
@@ -165,16 +168,16 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if !self.ended {
-            // Nobody is left who could be told.
+            // There is no caller to handle the error.
             let _ = self.end();
         }
     }
 }
 
-/// Kills all that has this in its environment, and what it begins meanwhile, but not for ever.
+/// Kills all processes with this mark and their new children, for a limited number of rounds.
 fn end_marked(mark: &str) {
     const ROUNDS: u32 = 16;
-    /// What the kernel needs on a node without any time to spare.
+    /// What the kernel needs at most on an overloaded node.
     const END: Duration = Duration::from_secs(5);
     for _ in 0..ROUNDS {
         let found = marked(mark);
@@ -191,7 +194,7 @@ fn end_marked(mark: &str) {
     }
 }
 
-/// The processes that have this in their environment. Each is held before that is read.
+/// The processes with this mark. Each handle is opened before the environment is read.
 fn marked(mark: &str) -> Vec<OwnedFd> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten();
     let pids = entries.filter_map(|entry| {
@@ -208,7 +211,7 @@ fn marked(mark: &str) -> Vec<OwnedFd> {
     held.collect()
 }
 
-/// Reads what a command says until it has ended or its time is over.
+/// Reads the output of a command until it has ended or the timeout is over.
 fn watch(handle: &OwnedFd, mut output: PipeReader, bound: Duration) -> io::Result<Watched> {
     let began = real_now();
     let mut tail = Tail::default();
@@ -239,7 +242,7 @@ fn watch(handle: &OwnedFd, mut output: PipeReader, bound: Duration) -> io::Resul
 }
 
 impl Tail {
-    fn of_file(mut file: &File) -> io::Result<Self> {
+    fn from_file(mut file: &File) -> io::Result<Self> {
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(OUTPUT_BYTES as u64)))?;
         let mut tail = Vec::new();
@@ -247,7 +250,7 @@ impl Tail {
         Ok(Self(tail))
     }
 
-    /// Reads once; says whether there may be more.
+    /// Reads once; returns whether there may be more.
     fn take(&mut self, output: &mut PipeReader) -> io::Result<bool> {
         let mut read = [0; 1024];
         let length = output.read(&mut read)?;
@@ -271,7 +274,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    fn told(command: &str, bound: Duration) -> Result<(), String> {
+    fn run_blocking(command: &str, bound: Duration) -> Result<(), String> {
         let reactor = Reactor::real().unwrap();
         let ran = reactor.runtime().block_on(run(command, bound));
         ran.map_err(|fault| fault.to_string())
@@ -279,30 +282,30 @@ mod tests {
 
     #[track_caller]
     fn check(command: &str, fault: &str) {
-        let told = told(command, LONG).unwrap_err();
-        assert_eq!(told, fault);
+        let message = run_blocking(command, LONG).unwrap_err();
+        assert_eq!(message, fault);
     }
 
     #[test]
     fn a_command_succeeds_or_says_why_not() {
-        assert_eq!(told("exit 0", LONG), Ok(()));
-        assert_eq!(told("echo nobody asks", LONG), Ok(()));
-        check("exit 3", "it ended with exit status: 3, and said nothing");
+        assert_eq!(run_blocking("exit 0", LONG), Ok(()));
+        assert_eq!(run_blocking("echo nobody asks", LONG), Ok(()));
+        check("exit 3", "it ended with exit status: 3, without output");
         check(
             "echo no image; echo at all >&2; exit 1",
-            "it ended with exit status: 1, and said: no image\nat all",
+            "it ended with exit status: 1; its output: no image\nat all",
         );
         check(
             "kill -9 $$",
-            "it ended with signal: 9 (SIGKILL), and said nothing",
+            "it ended with signal: 9 (SIGKILL), without output",
         );
     }
 
     #[test]
     fn only_the_end_of_what_it_says_is_told() {
-        let told = told("yes | head -c 1000000; echo end; exit 1", LONG).unwrap_err();
-        assert!(told.ends_with("y\nend"), "{told}");
-        assert!(told.len() < 2 * OUTPUT_BYTES);
+        let message = run_blocking("yes | head -c 1000000; echo end; exit 1", LONG).unwrap_err();
+        assert!(message.ends_with("y\nend"), "{message}");
+        assert!(message.len() < 2 * OUTPUT_BYTES);
     }
 
     /// Waits until the process has ended whose number is in a file: nobody tells when a killed one
@@ -323,8 +326,11 @@ mod tests {
         let pid = folder.path().join("pid");
         let command = format!("sleep 600 & echo $! >{}; wait", pid.display());
         let began = now();
-        let told = told(&command, Duration::from_millis(500)).unwrap_err();
-        assert!(told.starts_with("it had not ended within 500ms"), "{told}");
+        let message = run_blocking(&command, Duration::from_millis(500)).unwrap_err();
+        assert!(
+            message.starts_with("it did not end within 500ms"),
+            "{message}"
+        );
         assert!(elapsed(began) < LONG);
         await_end(&pid);
     }
@@ -335,7 +341,7 @@ mod tests {
         let pid = folder.path().join("pid");
         let command = format!("sleep 600 & echo $! >{}", pid.display());
         let began = now();
-        assert_eq!(told(&command, LONG), Ok(()));
+        assert_eq!(run_blocking(&command, LONG), Ok(()));
         assert!(elapsed(began) < LONG);
         await_end(&pid);
     }
@@ -349,14 +355,17 @@ mod tests {
              sleep 0.01; done",
             pid.display()
         );
-        assert_eq!(told(&command, LONG), Ok(()));
+        assert_eq!(run_blocking(&command, LONG), Ok(()));
         await_end(&pid);
     }
 
     #[test]
     fn a_command_that_says_more_than_anybody_reads_has_its_time_and_no_more() {
-        let told = told("yes", Duration::from_millis(200)).unwrap_err();
-        assert!(told.starts_with("it had not ended within 200ms"), "{told}");
+        let message = run_blocking("yes", Duration::from_millis(200)).unwrap_err();
+        assert!(
+            message.starts_with("it did not end within 200ms"),
+            "{message}"
+        );
     }
 
     fn started(command: &str, bound: Duration) -> Result<(), String> {
@@ -385,14 +394,14 @@ mod tests {
 
     #[test]
     fn what_does_not_start_says_why() {
-        let told = started("echo no unit >&2; exit 5", LONG).unwrap_err();
-        assert_eq!(told, "it ended with exit status: 5, and said: no unit");
+        let message = started("echo no unit >&2; exit 5", LONG).unwrap_err();
+        assert_eq!(message, "it ended with exit status: 5; its output: no unit");
         let folder = tempfile::tempdir().unwrap();
         let pid = folder.path().join("pid");
         let in_front = format!("echo serving; echo $$ >{}; exec sleep 600", pid.display());
-        let told = started(&in_front, Duration::from_millis(500)).unwrap_err();
-        let expected = "it had not ended within 500ms, and was killed, and said: serving";
-        assert_eq!(told, expected);
+        let message = started(&in_front, Duration::from_millis(500)).unwrap_err();
+        let expected = "it did not end within 500ms and was killed; its output: serving";
+        assert_eq!(message, expected);
         await_end(&pid);
     }
 

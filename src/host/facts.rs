@@ -1,10 +1,10 @@
-//! What the kernel tells of this host as a whole. What it does not tell is absent.
+//! Facts about this host from the kernel. Unavailable ones are absent.
 
 use std::fs;
 
 use crate::history::Host;
 
-/// This host as it is now.
+/// The current facts.
 pub(super) fn host() -> Host {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
@@ -16,7 +16,7 @@ pub(super) fn host() -> Host {
     }
 }
 
-/// Which cgroups a table of mounts has, as `fstab(5)` writes it: the type stands third.
+/// The cgroup version by a mount table in the format of `fstab(5)`: the type is the third field.
 fn cgroup(mounts: &str) -> Option<&'static str> {
     let types = || mounts.lines().filter_map(|line| line.split(' ').nth(2));
     let (one, two) = (
@@ -31,7 +31,7 @@ fn cgroup(mounts: &str) -> Option<&'static str> {
     }
 }
 
-/// The load of the last minute, in percent: the first number of `/proc/loadavg`, which has two
+/// The load of the last minute in percent: the first number of `/proc/loadavg`, which has two
 /// decimal places.
 fn load_percent(loadavg: &str) -> Option<u32> {
     let (whole, cents) = loadavg.split(' ').next()?.split_once('.')?;
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cgroups_are_told_by_the_types_of_mounts() {
+    fn the_cgroup_version_follows_from_the_types_of_mounts() {
         let one = "tmpfs /sys/fs/cgroup tmpfs rw 0 0\ncgroup /sys/fs/cgroup/cpu cgroup rw 0 0\n";
         let two = "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n";
         assert_eq!(cgroup(one), Some("1"));

@@ -1,27 +1,26 @@
-//! The signals that ask this process to end.
+//! The signals that end this process.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Waits for SIGINT, SIGTERM and SIGHUP, which end the process no more once this listens, nor does
-/// SIGXFSZ.
+/// Receives SIGINT, SIGTERM and SIGHUP, which no longer kill the process, nor does SIGXFSZ.
 #[derive(Debug)]
 pub struct InterruptSignals {
     interrupt: Signal,
     terminate: Signal,
-    /// None where SIGHUP is ignored, as `nohup` has it.
+    /// None if SIGHUP is ignored, as under `nohup`.
     hangup: Option<Signal>,
-    /// Handled and ignored: a write beyond the largest size of a file fails with EFBIG, and does
+    /// Handled and ignored, so that a write beyond the file size limit fails with EFBIG and does
     /// not kill the process.
     _file_too_large: Signal,
 }
 
 impl InterruptSignals {
-    /// Listens from now on.
+    /// Installs the handlers.
     ///
     /// # Errors
-    /// If the system does not let us.
+    /// If the system does not permit it.
     pub fn listen() -> io::Result<Self> {
         let hangup = (!ignores_hangup()).then(|| signal(SignalKind::hangup()));
         Ok(Self {
@@ -40,13 +39,13 @@ impl InterruptSignals {
                 _ = self.terminate.recv() => "SIGTERM",
                 _ = hangup.recv() => "SIGHUP",
             },
-            None => self.insistent().await,
+            None => self.second().await,
         }
     }
 
-    /// The name of the next signal that somebody has sent on purpose: of a terminal that is closed,
-    /// a process may get SIGHUP twice, from the kernel and from its shell.
-    pub async fn insistent(&mut self) -> &'static str {
+    /// The name of the next signal other than SIGHUP: when a terminal is closed, a process may get
+    /// SIGHUP twice, from the kernel and from its shell.
+    pub async fn second(&mut self) -> &'static str {
         tokio::select! {
             _ = self.interrupt.recv() => "SIGINT",
             _ = self.terminate.recv() => "SIGTERM",
@@ -54,17 +53,18 @@ impl InterruptSignals {
     }
 }
 
-/// Whether whoever started this process wants it to outlive its terminal.
+/// Whether SIGHUP is ignored, so that the process outlives its terminal.
 fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status");
     status.is_ok_and(|status| is_hangup_ignored(&status))
 }
 
-/// What the mask of `/proc/PID/status` says of signal 1.
+/// Whether the mask in `/proc/PID/status` contains signal 1.
 fn is_hangup_ignored(status: &str) -> bool {
     let mut lines = status.lines();
-    let mask = lines.find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let mask = lines
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     mask.is_some_and(|mask| mask & 1 != 0)
 }
 

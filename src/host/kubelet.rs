@@ -1,9 +1,9 @@
-//! Whether a kubelet lives on this host, as its processes show it.
+//! Finds a running kubelet among the processes of this host.
 
 use std::fs;
 use std::path::Path;
 
-/// The names of processes that are a kubelet or have one within: the kernel shows 15 bytes of each.
+/// The names of processes that are or contain a kubelet, of at most 15 bytes.
 const NAMES: [&str; 5] = [
     "kubelet",
     "kubelite",
@@ -12,16 +12,16 @@ const NAMES: [&str; 5] = [
     "hyperkube",
 ];
 
-/// A process that is a kubelet or has one within.
+/// A process that is or contains a kubelet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KubeletProcess {
-    /// Its number.
+    /// Its pid.
     pub pid: u32,
     /// Its name.
     pub name: String,
 }
 
-/// The kubelet with the lowest process number that this process can see; none if it sees none.
+/// The visible kubelet with the lowest pid; none if there is none.
 #[must_use]
 pub(super) fn find() -> Option<KubeletProcess> {
     find_below(Path::new("/proc"))

@@ -1,8 +1,7 @@
-//! Processes that live on though the container or sandbox is gone that they belong to.
+//! Finds processes that have outlived their container or sandbox.
 //!
-//! A process is one of these if the runtime has put it into a cgroup that bears the id, or if it is
-//! a shim or a monitor that was started for the id. An id of a runtime has 64 random digits, so no
-//! other container has the same. What only looks alike is left alone.
+//! A process belongs to a container or sandbox if its cgroup path contains the id, or if it is a
+//! shim or a monitor started for the id. Ids have 64 random digits, so they are unique.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,36 +14,36 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::cgroup::{Hierarchies, words};
+use super::container_process::{SHORTEST_ID, has_program};
 use super::owner::Owner;
-use super::process::{SHORTEST_ID, has_program};
 
-/// Where the kernel shows its processes.
+/// The mount point of procfs.
 const PROC: &str = "/proc";
 /// CRI-O's monitor of a container.
 const MONITOR: &str = "conmon";
 
-/// A process that has outlived what it belongs to, and a hold on it.
+/// A process that has outlived its container or sandbox, with a handle on it.
 #[derive(Debug)]
 pub struct Leftover {
     pid: Pid,
     handle: OwnedFd,
     program: String,
-    belongs: Belongs,
+    belongs: Ownership,
 }
 
-/// What shows to whom a process belongs.
+/// Why a process belongs to a container or sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Belongs {
+struct Ownership {
     id: String,
-    /// The cgroup whose name has the id, or the command line.
+    /// The evidence: the cgroup or the command line.
     seen_in: String,
 }
 
 impl Leftover {
-    /// Kills it. That it has ended by itself is no fault.
+    /// Kills it. It is no error if it has already ended.
     ///
     /// # Errors
-    /// If the system does not let us.
+    /// If the system does not permit it.
     pub fn kill(&self) -> io::Result<()> {
         match pidfd_send_signal(&self.handle, Signal::KILL) {
             Err(rustix::io::Errno::SRCH) | Ok(()) => Ok(()),
@@ -55,24 +54,23 @@ impl Leftover {
 
 impl fmt::Display for Leftover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Belongs { id, seen_in } = &self.belongs;
+        let Ownership { id, seen_in } = &self.belongs;
         let (pid, program) = (self.pid.as_raw_nonzero(), &self.program);
         write!(f, "process {pid} ({program}) of {id}, as {seen_in} shows")
     }
 }
 
-/// The processes of these containers and sandboxes. Ids that are too short to be a runtime's are
-/// not looked for.
+/// The processes of these containers and sandboxes. Ids that are too short are ignored.
 pub(super) fn find(ids: &BTreeSet<String>) -> Vec<Leftover> {
     find_in(Path::new(PROC), ids)
 }
 
-/// Removes the empty cgroups of these containers and sandboxes; says whether none is left that can
-/// be seen.
+/// Removes the empty cgroups of these containers and sandboxes; returns whether no visible one is
+/// left.
 pub(super) fn remove_cgroups(ids: &BTreeSet<String>) -> bool {
     let ids = long_enough(ids);
-    match Hierarchies::of_host() {
-        Ok(hierarchies) if !ids.is_empty() => hierarchies.remove_those_of(&ids),
+    match Hierarchies::mounted() {
+        Ok(hierarchies) if !ids.is_empty() => hierarchies.remove_by_ids(&ids),
         Ok(_) | Err(_) => true,
     }
 }
@@ -95,8 +93,8 @@ fn find_in(proc: &Path, ids: &BTreeSet<String>) -> Vec<Leftover> {
     pids.filter_map(|pid| hold(proc, pid, &ids)).collect()
 }
 
-/// A hold on a process, taken before what shows its owner is read for good: a number that is used
-/// again harms nobody.
+/// Opens a handle on a process before finally checking its owner, so that a reused pid does no
+/// harm.
 fn hold(proc: &Path, pid: Pid, ids: &BTreeSet<&str>) -> Option<Leftover> {
     let own = proc.join(pid.as_raw_nonzero().to_string());
     belongs(&own, ids)?;
@@ -111,7 +109,7 @@ fn hold(proc: &Path, pid: Pid, ids: &BTreeSet<&str>) -> Option<Leftover> {
     })
 }
 
-fn belongs(process: &Path, ids: &BTreeSet<&str>) -> Option<Belongs> {
+fn belongs(process: &Path, ids: &BTreeSet<&str>) -> Option<Ownership> {
     if !has_program(process) {
         return None;
     }
@@ -122,32 +120,31 @@ fn belongs(process: &Path, ids: &BTreeSet<&str>) -> Option<Belongs> {
     })
 }
 
-/// By the lines of `/proc/PID/cgroup`: a number, controllers and a path.
-fn by_cgroup(cgroups: &str, ids: &BTreeSet<&str>) -> Option<Belongs> {
+/// Finds an id in `/proc/PID/cgroup`, whose lines have a number, controllers and a path.
+fn by_cgroup(cgroups: &str, ids: &BTreeSet<&str>) -> Option<Ownership> {
     cgroups.lines().find_map(|line| {
         let path = line.splitn(3, ':').nth(2)?;
         let id = words(path).find(|word| ids.contains(word))?;
-        Some(Belongs {
+        Some(Ownership {
             id: id.to_owned(),
             seen_in: format!("its cgroup {path}"),
         })
     })
 }
 
-/// By a command line: a shim of containerd's CRI, a monitor of CRI-O's, or a low-level runtime that
-/// creates the container.
-fn by_command(command: &str, ids: &BTreeSet<&str>) -> Option<Belongs> {
+/// Finds an id in a command line: of a containerd shim, of CRI-O's monitor, or of an OCI runtime
+/// that creates the container.
+fn by_command(command: &str, ids: &BTreeSet<&str>) -> Option<Ownership> {
     let command = CommandLine::parse(command)?;
     let id = command.monitors().or_else(|| command.creates())?;
-    ids.contains(id).then(|| Belongs {
+    ids.contains(id).then(|| Ownership {
         id: id.to_owned(),
         seen_in: "its command line".to_owned(),
     })
 }
 
-/// The ids of the containers and sandboxes that monitors were started for with logs of these runs.
-/// Those whose creation was under way when the runtime, or its caller, was killed are listed
-/// nowhere.
+/// The ids of containers and sandboxes with a shim or monitor whose log path belongs to one of the
+/// given runs. If the runtime or its client was killed during a creation, no list contains them.
 pub(super) fn monitored(is_ours: impl Fn(&Owner) -> bool) -> BTreeSet<String> {
     let entries = std::fs::read_dir(PROC).into_iter().flatten();
     let processes = entries.filter_map(|entry| Some(entry.ok()?.path()));
@@ -157,8 +154,8 @@ pub(super) fn monitored(is_ours: impl Fn(&Owner) -> bool) -> BTreeSet<String> {
         .collect()
 }
 
-/// The container or sandbox that the process of this folder of `/proc` monitors, if its logs are of
-/// these runs.
+/// The container or sandbox that this process monitors, if its logs belong to one of the given
+/// runs.
 fn monitored_by(process: &Path, is_ours: impl Fn(&Owner) -> bool) -> Option<String> {
     let command = std::fs::read(process.join("cmdline")).ok()?;
     let command = String::from_utf8_lossy(&command);
@@ -171,17 +168,16 @@ fn monitored_by(process: &Path, is_ours: impl Fn(&Owner) -> bool) -> Option<Stri
     };
     let mut folders = log.iter();
     let is_log_of_ours = folders.any(|name| {
-        let owner = name.to_str().and_then(Owner::in_name);
+        let owner = name.to_str().and_then(Owner::from_name);
         owner.is_some_and(|owner| is_ours(&owner))
     });
     is_log_of_ours.then(|| id.to_owned())
 }
 
-/// The log directory of a sandbox by the specification that containerd's shim was started with, in
-/// whose folder it works: an annotation of `pkg/cri/annotations` (1.7) and
-/// `internal/cri/annotations` (2.x).
+/// The log directory of a sandbox, from an annotation in the OCI specification in the working
+/// directory of containerd's shim: `pkg/cri/annotations` (1.7), `internal/cri/annotations` (2.x).
 fn log_directory(specification: &Path) -> Option<PathBuf> {
-    /// A longer one is not looked at: that of a sandbox has some ten kilobytes.
+    /// The maximum size; that of a sandbox has some ten kilobytes.
     const LONGEST: u64 = 1 << 20;
     let mut text = String::new();
     let file = File::open(specification).ok()?;
@@ -192,8 +188,8 @@ fn log_directory(specification: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(directory.as_str()?))
 }
 
-/// Whether the process of this folder of `/proc` has our user and PID namespace, and may so end all
-/// that we may: another could name somebody else's container, to have us end that.
+/// Whether this process has our user and PID namespace, and so may kill whatever we may: another
+/// process could name a foreign container in order to have us kill it.
 fn is_equal(process: &Path) -> bool {
     let namespace = |process: &Path| std::fs::read_link(process.join("ns/pid")).ok();
     let same_user = std::fs::metadata(process)
@@ -209,7 +205,7 @@ struct CommandLine<'a> {
 }
 
 impl<'a> CommandLine<'a> {
-    /// From `/proc/PID/cmdline`: each argument ends with NUL.
+    /// Parses `/proc/PID/cmdline`, in which each argument ends with NUL.
     fn parse(text: &'a str) -> Option<Self> {
         let text = text.strip_suffix('\0').unwrap_or(text);
         let mut words = text.split('\0');
@@ -224,7 +220,7 @@ impl<'a> CommandLine<'a> {
         pairs.find_map(|pair| (pair[0] == name).then_some(pair[1]))
     }
 
-    /// The container that it monitors as CRI-O's monitor, or the sandbox as a shim of containerd's.
+    /// The container that CRI-O's monitor, or the sandbox that containerd's shim was started for.
     fn monitors(&self) -> Option<&'a str> {
         if self.program.starts_with("containerd-shim") {
             let is_cris = self.after("-namespace") == Some("k8s.io");
@@ -236,7 +232,7 @@ impl<'a> CommandLine<'a> {
         }
     }
 
-    /// What a low-level runtime creates: the last argument of `runc … create … ID`.
+    /// The container that an OCI runtime creates: the last argument of `runc … create … ID`.
     fn creates(&self) -> Option<&'a str> {
         let creates = self.arguments.contains(&"create");
         self.arguments.last().copied().filter(|_| creates)
@@ -393,10 +389,10 @@ mod tests {
         fs::create_dir(proc.path().join("self")).unwrap();
         let wanted = BTreeSet::from([ID.to_owned(), "short".to_owned()]);
         let found = find_in(proc.path(), &wanted);
-        let told: Vec<_> = found.iter().map(ToString::to_string).collect();
+        let message: Vec<_> = found.iter().map(ToString::to_string).collect();
         let pid = ours.id();
         let expected = format!("process {pid} (sleep) of {ID}, as its cgroup /k8s.io/{ID} shows");
-        assert_eq!(told, [expected]);
+        assert_eq!(message, [expected]);
         for found in found {
             found.kill().unwrap();
         }

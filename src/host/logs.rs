@@ -1,10 +1,11 @@
-//! The directory on this host in which the logs of a run's containers stand.
+//! The directory for the logs of a run's containers.
 //!
-//! Every container has a log below it. A kubelet that lives on the node deletes, of each container
-//! that it does not know, the files that begin with the container's log path: with an empty path
-//! those are files of the kubelet's own working directory.
+//! Every container has a log path in it. A kubelet on the node deletes, for each unknown container,
+//! the files whose path begins with the container's log path: with an empty log path, those would
+//! be files in the kubelet's working directory.
 //!
-//! The name has the run and its process, so that `cleanup` finds what a killed run has left.
+//! The name contains the run and its process, so that `cleanup` finds the directory of a killed
+//! run.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder};
@@ -15,9 +16,9 @@ use std::path::{Path, PathBuf};
 use super::owner::{Owner, PREFIX};
 use crate::history::RunId;
 
-/// Where logs stand on a node, and where the runtime is allowed to write them.
-const USUAL: &str = "/var/log";
-/// Only the runtime, which is root, and the suite itself read what is there.
+/// The usual parent of logs on a node, where the runtime may write.
+const DEFAULT_PARENT: &str = "/var/log";
+/// Accessible only to the suite and to the runtime, which is root.
 const MODE: u32 = 0o700;
 
 /// The log directory of one run.
@@ -27,18 +28,18 @@ pub struct LogDirectory {
     owner: Owner,
 }
 
-/// The log directory could not be made.
+/// The log directory could not be created.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {source}")]
 pub struct LogDirectoryError {
     /// Its path.
     pub path: PathBuf,
-    /// What the system said.
+    /// The error of the system.
     pub source: io::Error,
 }
 
 impl LogDirectory {
-    /// The directory of a run in this process, below `parent`. It is not made yet.
+    /// The directory of a run in this process, below `parent`. It is not created yet.
     #[must_use]
     pub fn new(parent: &Path, run: &RunId) -> Self {
         let owner = Owner::new(run);
@@ -48,13 +49,13 @@ impl LogDirectory {
         Self { path, owner }
     }
 
-    /// The directory of a run in this process: below the parent that the user names, else below
-    /// `/var/log`, else, where that may not be written, below the directory for temporary files.
+    /// Creates the directory of a run in this process: below the given parent, else below
+    /// `/var/log`, or below the temporary directory if the former is not writable.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub fn make(parent: Option<&Path>, run: &RunId) -> Result<Self, LogDirectoryError> {
-        let parents = parent.map_or_else(usual_parents, |parent| vec![parent.to_owned()]);
+        let parents = parent.map_or_else(default_parents, |parent| vec![parent.to_owned()]);
         let mut made = Err(io::Error::from(io::ErrorKind::NotFound));
         let mut path = PathBuf::new();
         for parent in parents {
@@ -69,19 +70,19 @@ impl LogDirectory {
         Err(LogDirectoryError { path, source })
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The run that made it.
+    /// The run that created it.
     #[must_use]
     pub fn owner(&self) -> &Owner {
         &self.owner
     }
 
-    /// Removes it with all logs. That it is gone already is no error.
+    /// Removes it with all logs. It is no error if it is already gone.
     ///
     /// # Errors
     /// If it cannot be removed.
@@ -92,11 +93,10 @@ impl LogDirectory {
         }
     }
 
-    /// The log directories below `parent`, or below the usual ones, that this user's runs have made
-    /// and not removed.
+    /// The log directories that this user's runs have left below `parent` or the default parents.
     #[must_use]
     pub fn found(parent: Option<&Path>) -> Vec<Self> {
-        let parents = parent.map_or_else(usual_parents, |parent| vec![parent.to_owned()]);
+        let parents = parent.map_or_else(default_parents, |parent| vec![parent.to_owned()]);
         let entries = parents
             .iter()
             .filter_map(|parent| fs::read_dir(parent).ok());
@@ -106,18 +106,18 @@ impl LogDirectory {
         paths.filter_map(Self::at).collect()
     }
 
-    /// The log directory at a path; none if no run of this user can have made it.
+    /// The log directory at a path; none if it is not one of this user's runs.
     fn at(path: PathBuf) -> Option<Self> {
         let name = path.file_name().and_then(OsStr::to_str)?;
-        let owner = Owner::in_name(name)?;
+        let owner = Owner::from_name(name)?;
         let found = fs::symlink_metadata(&path).ok()?;
         let ours = found.is_dir() && found.uid() == rustix::process::geteuid().as_raw();
         ours.then_some(Self { path, owner })
     }
 }
 
-fn usual_parents() -> Vec<PathBuf> {
-    vec![PathBuf::from(USUAL), std::env::temp_dir()]
+fn default_parents() -> Vec<PathBuf> {
+    vec![PathBuf::from(DEFAULT_PARENT), std::env::temp_dir()]
 }
 
 #[cfg(test)]

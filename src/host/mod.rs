@@ -1,19 +1,19 @@
-//! What the suite asks of the host it runs on: the clocks, and facts that the kernel tells.
+//! The host: clocks, processes, cgroups, and facts from `/proc`.
 //!
 //! The only module that reads a clock or the kernel's files.
 
 mod cgroup;
 mod clock;
 mod command;
+mod container_process;
 mod facts;
 mod interrupts;
 mod kubelet;
 mod leftovers;
 mod logs;
 mod owner;
-mod process;
-mod slice;
 mod stopped_runtime;
+mod systemd_slice;
 
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
@@ -27,50 +27,50 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 pub use cgroup::{CgroupError, PodCgroup};
-pub use clock::{Reactor, SteppedClock, hold_up, now, put_clock_right};
+pub use clock::{Reactor, SteppedClock, hold_up, now, restore_clock};
 pub use command::CommandError;
+pub use container_process::ProcessError;
 pub use interrupts::InterruptSignals;
 pub use kubelet::KubeletProcess;
 pub use leftovers::Leftover;
 pub use logs::{LogDirectory, LogDirectoryError};
 pub use owner::Owner;
-pub use process::ProcessError;
-pub use slice::SliceError;
 pub use stopped_runtime::start_stopped_runtime;
+pub use systemd_slice::SliceError;
 
 use crate::history::{Host, HostInstant, RunId};
 
-/// The kernel under the runtime that is tested, as far as it can be asked.
+/// The kernel under the runtime under test.
 #[derive(Clone, Debug, Default)]
 pub enum Kernel {
-    /// This host's.
+    /// The kernel of this host.
     #[default]
     Host,
-    /// One that is simulated.
+    /// A simulated kernel.
     Simulated(Arc<dyn Simulation>),
 }
 
-/// A kernel that is simulated.
+/// A simulated kernel.
 pub trait Simulation: fmt::Debug + Send + Sync {
-    /// How many processes it has killed for their memory.
+    /// The number of OOM kills.
     fn oom_kills(&self) -> u64;
-    /// Kills the process of a sandbox or a container; says whether there was one.
+    /// Kills the process of a sandbox or a container; returns whether there was one.
     fn kill(&self, id: &str) -> bool;
-    /// A container lives and is removed that was not made through the CRI.
-    fn live_outside_cri(&self);
-    /// Ends the runtime's own process, and no container's.
+    /// Runs and removes a container outside the CRI.
+    fn run_outside_cri(&self);
+    /// Stops the runtime; its containers keep running.
     fn stop_runtime(&self);
-    /// Starts it again.
+    /// Restarts the runtime.
     fn start_runtime(&self);
-    /// Whether a container's process is there.
+    /// Whether a container's process exists.
     fn runs(&self, id: &str) -> bool;
 }
 
 impl Kernel {
-    /// How many processes the kernel's OOM killer has killed, in all cgroups.
+    /// The number of OOM kills in all cgroups.
     ///
     /// # Errors
-    /// If this host's kernel does not tell it.
+    /// If this host's kernel does not report it.
     pub fn oom_kills(&self) -> io::Result<u64> {
         match self {
             Self::Host => oom_kills(),
@@ -80,29 +80,29 @@ impl Kernel {
 }
 
 impl Kernel {
-    /// Whether a sandbox's own process is to be found, and may be signalled.
+    /// Checks that a sandbox's own process can be found and signalled.
     ///
     /// # Errors
-    /// If it is not, with what is in the way.
-    pub fn finds_process_of(&self, sandbox: &str) -> Result<(), ProcessError> {
+    /// If not, with the reason.
+    pub fn check_process(&self, sandbox: &str) -> Result<(), ProcessError> {
         match self {
-            Self::Host => process::of(sandbox).map(drop),
+            Self::Host => container_process::find(sandbox).map(drop),
             Self::Simulated(_) => Ok(()),
         }
     }
 
-    /// Whether a process of a container is there.
+    /// Whether a container has a process.
     ///
     /// # Errors
-    /// If that is not to be found out.
-    pub fn has_process_of(&self, container: &str) -> Result<bool, ProcessError> {
+    /// If that cannot be determined.
+    pub fn has_process(&self, container: &str) -> Result<bool, ProcessError> {
         match self {
-            Self::Host => process::is_there(container),
+            Self::Host => container_process::exists(container),
             Self::Simulated(simulated) => Ok(simulated.runs(container)),
         }
     }
 
-    /// The processes that live on of containers and sandboxes with these ids.
+    /// The remaining processes of containers and sandboxes with these ids.
     #[must_use]
     pub fn leftovers(&self, ids: &BTreeSet<String>) -> Vec<Leftover> {
         match self {
@@ -111,8 +111,8 @@ impl Kernel {
         }
     }
 
-    /// The ids of the containers and sandboxes that shims and monitors were started for with logs
-    /// of these runs.
+    /// The ids of containers and sandboxes with a shim or monitor whose log path belongs to one of
+    /// the given runs.
     #[must_use]
     pub fn monitored(&self, is_ours: impl Fn(&Owner) -> bool) -> BTreeSet<String> {
         match self {
@@ -121,20 +121,20 @@ impl Kernel {
         }
     }
 
-    /// Removes the cgroups of containers and sandboxes with these ids in which nothing is; returns
-    /// whether none is left.
+    /// Removes the empty cgroups of containers and sandboxes with these ids; returns whether none
+    /// is left.
     #[must_use]
-    pub fn remove_cgroups_of(&self, ids: &BTreeSet<String>) -> bool {
+    pub fn remove_empty_cgroups(&self, ids: &BTreeSet<String>) -> bool {
         match self {
             Self::Host => leftovers::remove_cgroups(ids),
             Self::Simulated(_) => true,
         }
     }
 
-    /// Where the core of a process goes that dies of a fault, in the words of `core(5)`.
+    /// The pattern for core dumps, see `core(5)`.
     ///
     /// # Errors
-    /// If this host's kernel does not tell it.
+    /// If this host's kernel does not report it.
     pub fn core_pattern(&self) -> io::Result<String> {
         match self {
             Self::Host => std::fs::read_to_string("/proc/sys/kernel/core_pattern"),
@@ -142,49 +142,48 @@ impl Kernel {
         }
     }
 
-    /// Kills the process of a sandbox or a container and waits for its end, so long at most;
-    /// returns its number.
+    /// Kills the process of a sandbox or a container and waits for its end; returns its pid.
     ///
     /// # Errors
-    /// As [`finds_process_of`](Self::finds_process_of), or if it does not end.
-    pub async fn kill_process_of(&self, id: &str, bound: Duration) -> Result<u32, ProcessError> {
+    /// As [`check_process`](Self::check_process), or if it does not end within `bound`.
+    pub async fn kill_process(&self, id: &str, bound: Duration) -> Result<u32, ProcessError> {
         match self {
-            Self::Host => process::of(id)?.kill(bound).await,
+            Self::Host => container_process::find(id)?.kill(bound).await,
             Self::Simulated(simulated) if simulated.kill(id) => Ok(1),
             Self::Simulated(_) => Err(ProcessError::Missing(id.to_owned())),
         }
     }
 
-    /// Sets the wall clock under the runtime by so many nanoseconds, until that is dropped.
+    /// Steps the wall clock, until the result is dropped.
     ///
     /// # Errors
-    /// If the system does not let us.
+    /// If the system does not permit it.
     pub fn step_clock(&self, by_ns: i64) -> io::Result<SteppedClock> {
         SteppedClock::by(by_ns)
     }
 
-    /// Runs a shell's command that makes a container outside the CRI, waits for its end and removes
-    /// it, so long at most. Whatever it is where the kernel is simulated, there lives one, too.
+    /// Runs the user's shell command, which runs and removes a container outside the CRI. A
+    /// simulated kernel runs such a container, too, whatever the command does.
     ///
     /// # Errors
-    /// If it cannot be run, fails, or does not end.
-    pub async fn live_outside_cri(
+    /// If the command cannot be run, fails, or does not end within `bound`.
+    pub async fn run_outside_cri(
         &self,
         command: &str,
         bound: Duration,
     ) -> Result<(), CommandError> {
         command::run(command, bound).await?;
         if let Self::Simulated(simulated) = self {
-            simulated.live_outside_cri();
+            simulated.run_outside_cri();
         }
         Ok(())
     }
 
-    /// Stops the runtime by the user's command `stop`, so long at most. Until
-    /// [`Self::start_runtime`] has been called, [`start_stopped_runtime`] starts it by `start`.
+    /// Stops the runtime with the user's command `stop`. Until [`Self::start_runtime`] is called,
+    /// [`start_stopped_runtime`] starts it with `start`.
     ///
     /// # Errors
-    /// If the command cannot be run, fails, or does not end.
+    /// If the command cannot be run, fails, or does not end within `bound`.
     pub async fn stop_runtime(
         &self,
         (stop, start): (&str, &str),
@@ -202,11 +201,10 @@ impl Kernel {
         }
     }
 
-    /// Starts the runtime by the user's command, so long at most, and lets live on what that has
-    /// started.
+    /// Starts the runtime with the user's command; processes that it leaves running are not killed.
     ///
     /// # Errors
-    /// If the command cannot be run, fails, or does not end.
+    /// If the command cannot be run, fails, or does not end within `bound`.
     pub async fn start_runtime(&self, command: &str, bound: Duration) -> Result<(), CommandError> {
         match self {
             Self::Host => {
@@ -221,7 +219,7 @@ impl Kernel {
         }
     }
 
-    /// A kubelet that lives on it; none if none can be seen, or if it is simulated.
+    /// A running kubelet, if one is visible; none on a simulated kernel.
     #[must_use]
     pub fn kubelet(&self) -> Option<KubeletProcess> {
         match self {
@@ -230,11 +228,11 @@ impl Kernel {
         }
     }
 
-    /// Makes the directory for the logs of a run's containers, below the parent that the user
-    /// names or a usual one. Where the kernel is simulated nothing is written, and so none is made.
+    /// Creates the directory for the logs of a run's containers, below the given parent or a
+    /// default one. With a simulated kernel none is created, since nothing is written.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub fn make_log_directory(
         &self,
         parent: Option<&Path>,
@@ -252,69 +250,71 @@ impl Kernel {
         matches!(self, Self::Simulated(_))
     }
 
-    /// Looks whether a runtime may be given a cgroup of ours for a pod: by where it has put the
-    /// process of this sandbox.
+    /// Checks whether the runtime can use a cgroup of ours for a pod, by the cgroup of this
+    /// sandbox's process.
     ///
     /// # Errors
-    /// If not, with what is in the way.
-    pub fn suits_pod_cgroups(&self, sandbox: &str) -> Result<(), CgroupError> {
+    /// If not, with the reason.
+    pub fn check_pod_cgroups(&self, sandbox: &str) -> Result<(), CgroupError> {
         match self {
             Self::Host => {
-                let held = process::of(sandbox)?;
-                Hierarchies::of_host()?.suit(held.number(), &held.cgroups())
+                let held = container_process::find(sandbox)?;
+                Hierarchies::mounted()?.check_visible(held.number(), &held.cgroups())
             }
             Self::Simulated(_) => Ok(()),
         }
     }
 
-    /// Makes a cgroup whose processes may use so much memory together, and no swap.
+    /// Creates a cgroup with a memory limit and without swap.
     ///
     /// # Errors
-    /// If it cannot be made, or not be limited.
+    /// If it cannot be created or limited.
     pub fn make_cgroup(&self, cgroup: &PodCgroup, memory_bytes: u64) -> Result<(), CgroupError> {
         match self {
-            Self::Host => Hierarchies::of_host()?.make(cgroup, memory_bytes),
+            Self::Host => Hierarchies::mounted()?.make(cgroup, memory_bytes),
             Self::Simulated(_) => Ok(()),
         }
     }
 
-    /// Looks whether a sandbox's own process is in this cgroup.
+    /// Checks that a sandbox's own process is in this cgroup.
     ///
     /// # Errors
-    /// If not, or if that is not to be found out.
+    /// If not, or if that cannot be determined.
     pub fn is_in_cgroup(&self, cgroup: &PodCgroup, sandbox: &str) -> Result<(), CgroupError> {
         match self {
             Self::Host => {
-                let told = process::of(sandbox)?.cgroups();
-                let is_in = Hierarchies::of_host()?.holds(cgroup, &told);
-                let elsewhere = || CgroupError::Elsewhere(told);
+                let cgroups = container_process::find(sandbox)?.cgroups();
+                let is_in = Hierarchies::mounted()?.contains(cgroup, &cgroups);
+                let elsewhere = || CgroupError::Elsewhere(cgroups);
                 is_in.then_some(()).ok_or_else(elsewhere)
             }
             Self::Simulated(_) => Ok(()),
         }
     }
 
-    /// Removes a cgroup that a run of this suite has made, if nothing is left in it.
+    /// Removes a cgroup that a run of this suite has created, if it is empty.
     ///
     /// # Errors
-    /// If it cannot be removed. That there is none is none.
+    /// If it exists and cannot be removed.
     pub fn remove_cgroup(&self, cgroup: &PodCgroup) -> Result<(), CgroupError> {
         match self {
-            Self::Host => Hierarchies::of_host()?.remove(cgroup),
+            Self::Host => Hierarchies::mounted()?.remove(cgroup),
             Self::Simulated(_) => Ok(()),
         }
     }
 
-    /// The cgroups that runs of this suite have made on this host and not removed.
+    /// The cgroups that runs of this suite have left on this host.
     #[must_use]
     pub fn cgroups(&self) -> BTreeSet<PodCgroup> {
         match self {
-            Self::Host => Hierarchies::of_host().map_or_else(|_| BTreeSet::new(), |it| it.made()),
+            Self::Host => {
+                Hierarchies::mounted().map_or_else(|_| BTreeSet::new(), |it| it.list_own())
+            }
             Self::Simulated(_) => BTreeSet::new(),
         }
     }
 
-    /// The host under the runtime as it is now; none under one that is simulated.
+    /// Facts about the host; none for a simulated kernel.
     #[must_use]
     pub fn host(&self) -> Option<Host> {
         match self {
@@ -324,7 +324,7 @@ impl Kernel {
     }
 }
 
-/// How many processes the host's OOM killer has killed since boot, in all cgroups.
+/// The number of OOM kills since boot, in all cgroups.
 ///
 /// # Errors
 /// If `/proc/vmstat` cannot be read or lacks the count, as under some sandboxed kernels.
@@ -336,17 +336,17 @@ fn oom_kills() -> io::Result<u64> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "/proc/vmstat has no oom_kill line"))
 }
 
-/// Which process this is, in a way that outlives its number: pid and start time.
+/// Identifies this process uniquely, even if the pid is reused: pid and start time.
 #[must_use]
 pub fn this_process() -> String {
     let pid = std::process::id();
     format!("{pid}-{}", start_ticks(pid).unwrap_or(0))
 }
 
-/// Raises this process's soft limit of open files (`RLIMIT_NOFILE`) to this number if it is lower.
+/// Raises the soft limit of open files (`RLIMIT_NOFILE`) to this number if it is lower.
 ///
 /// # Errors
-/// The present soft limit, if the hard limit does not allow that.
+/// The current soft limit, if the hard limit is too low.
 pub fn allow_open_files(needed: u64) -> Result<(), u64> {
     let mut limit = getrlimit(Resource::Nofile);
     let allowed = limit.current.unwrap_or(u64::MAX);
@@ -357,7 +357,7 @@ pub fn allow_open_files(needed: u64) -> Result<(), u64> {
     setrlimit(Resource::Nofile, limit).map_err(|_| allowed)
 }
 
-/// Whether the process that [`this_process`] named still runs on this host.
+/// Whether the process identified by [`this_process`] is still running.
 #[must_use]
 pub fn is_alive(process: &str) -> bool {
     let Some((pid, ticks)) = process.split_once('-') else {
@@ -379,8 +379,7 @@ fn start_ticks(pid: u32) -> Option<u64> {
     fields.split(' ').nth(19)?.parse().ok()
 }
 
-/// Whether somebody can still read what is written to this end of a pipe. True of all that is no
-/// pipe.
+/// Whether the reading end of this pipe is still open. True for anything other than a pipe.
 #[must_use]
 pub fn is_read(end: &impl AsFd) -> bool {
     let mut watched = [PollFd::new(end, PollFlags::empty())];
@@ -388,7 +387,7 @@ pub fn is_read(end: &impl AsFd) -> bool {
     polled.is_err() || !watched[0].revents().contains(PollFlags::ERR)
 }
 
-/// A span of the monotonic clock that began at a moment.
+/// The time since an instant, by the monotonic clock.
 #[must_use]
 pub fn elapsed(began: HostInstant) -> Duration {
     now().since(began)

@@ -1,14 +1,14 @@
-//! Who made what stands on this host: the run and its process, as they stand in names.
+//! The owner of files and cgroups on this host: the run and its process, as encoded in names.
 
 use std::fmt;
 
 use super::this_process;
 use crate::history::RunId;
 
-/// What the name of everything that runs make on a host begins with.
+/// The prefix of the names of everything that runs create on a host.
 pub(super) const PREFIX: &str = "cri-event-conformance-";
 
-/// A run and the process that it runs in.
+/// A run and its process.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Owner {
     run: String,
@@ -37,13 +37,13 @@ impl Owner {
         &self.process
     }
 
-    /// The owner from the name of what a run has made; none if no run can have given it.
-    pub(super) fn in_name(name: &str) -> Option<Self> {
+    /// Parses the name of a file or cgroup; none if it is not the name of a run's.
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         let (run, process) = name.strip_prefix(PREFIX)?.split_once('.')?;
         Self::parse(run, process)
     }
 
-    /// The owner from the words of a name; none if no run can have given it.
+    /// Parses the parts of a name; none if they are not a run's.
     pub(super) fn parse(run: &str, process: &str) -> Option<Self> {
         let is_word = |word: &str| {
             let mut letters = word.bytes();

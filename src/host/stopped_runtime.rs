@@ -1,4 +1,4 @@
-//! A runtime that this process has stopped, and starts again however it ends.
+//! Restarts a runtime that this process has stopped, however the process ends.
 
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -6,14 +6,14 @@ use std::sync::{Mutex, PoisonError};
 /// The command that starts the runtime, while it is stopped.
 static STOPPED: Mutex<Option<String>> = Mutex::new(None);
 
-/// Notes that the runtime may be stopped from now on, and by which command it is started; or that
-/// it has been started.
+/// Notes the command that starts the runtime when it may be stopped from now on; `None` when it is
+/// running again.
 pub(super) fn note(start: Option<&str>) {
     *STOPPED.lock().unwrap_or_else(PoisonError::into_inner) = start.map(str::to_owned);
 }
 
-/// Begins to start the runtime if this process has stopped it; returns by which command. For when
-/// the process is about to end at once: nobody waits for it.
+/// Starts the runtime if this process has stopped it, without waiting; returns the command. Used
+/// when the process is about to exit.
 pub fn start_stopped_runtime() -> Option<String> {
     let command = STOPPED
         .lock()
@@ -25,7 +25,7 @@ pub fn start_stopped_runtime() -> Option<String> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn();
-    // The user is told the command, and sees whether the runtime comes back.
+    // The caller prints the command; errors show when the runtime does not come back.
     drop(begun);
     Some(command)
 }

@@ -1,12 +1,10 @@
-//! The proof that the suite can fail: each defect of the model against the cases that must notice
-//! it, and the model without a defect, in all its permitted variations, against all cases.
+//! The defect matrix: runs each defect of the model against the cases that must notice it, and the
+//! model without a defect, in all permitted variations, against all cases.
 //!
-//! The same goes for a real runtime, seen through a relay that has those defects which concern
-//! what passes between it and its client.
+//! On a real runtime, a relay injects those defects that only change events and answers.
 //!
-//! A defect is *noticed* if every case and invariant that it names has failed, and *precise* if the
-//! first failure is one of these: a reader of the report is told what is wrong, and not what
-//! follows from it.
+//! A defect is *noticed* if every case and invariant that it lists fails, and *precise* if the
+//! first failure is one of these: the report then shows the cause, not a consequence.
 
 mod table;
 mod trial;
@@ -23,28 +21,28 @@ use crate::history::ExpectationFile;
 use crate::limits::TimeoutScale;
 use crate::model::{VARIATIONS, fault_named};
 use crate::outcome::is_invariant;
-use crate::run::{RunError, Target};
+use crate::run::{Endpoints, RunError};
 
 pub use table::MatrixError;
-use trial::{Trial, Tried};
+use trial::{Trial, TrialResult};
 
-// Comments of fields are the help of options.
-/// What to try, and where to report it.
+// Doc comments of fields are the help of options.
+/// The options of the matrix.
 #[derive(Args, Clone, Debug)]
 pub struct MatrixOptions {
-    /// The runtime that a relay is put before; none for the model.
+    /// The runtime behind the relay; none for the model.
     #[arg(skip)]
-    pub target: Option<Target>,
-    /// The failures that are known of it, for the run without a defect.
+    pub endpoints: Option<Endpoints>,
+    /// The known failures of that runtime, accepted in the run without a defect.
     #[arg(skip)]
     pub known: Option<ExpectationFile>,
-    /// How many trials run at once.
+    /// How many trials run in parallel.
     #[arg(skip = NonZeroUsize::MIN)]
     pub threads: NonZeroUsize,
-    /// Try each defect on all cases, not only on those that it names
+    /// Try each defect on all cases, not only on those that it lists
     #[arg(long)]
     pub all_cases: bool,
-    /// How often to try the model without a defect, in each permitted variation
+    /// How often to run the model without a defect, in each permitted variation
     #[arg(
         long,
         value_name = "N",
@@ -52,10 +50,10 @@ pub struct MatrixOptions {
         value_parser = clap::value_parser!(u64).range(1..=1_000)
     )]
     pub clean_runs: u64,
-    /// Stretch every bound on time by this factor, and all that the model does late
+    /// Multiply all timeouts, and the delays of the model, by this factor
     #[arg(long, value_name = "FACTOR", default_value = "1")]
     pub timeout_scale: TimeoutScale,
-    /// Failures that are known of the real runtime: the run without a defect may have them
+    /// Known failures of the real runtime, accepted in the run without a defect
     #[arg(long, value_name = "FILE")]
     pub expectations: Option<PathBuf>,
     /// Write the table as Markdown
@@ -66,46 +64,46 @@ pub struct MatrixOptions {
     pub json: Option<PathBuf>,
 }
 
-/// What a trial of one defect came to.
+/// The result of the trial of a defect.
 #[derive(Debug)]
-pub struct Noticed {
+pub struct DefectResult {
     /// The defect.
     pub defect: Defect,
-    /// The cases that were tried.
+    /// The cases that were run.
     pub tried: Vec<String>,
     /// The cases and invariants that failed, in the report's order.
     pub failed: Vec<String>,
-    /// Why the trial came to no verdicts, if it did not.
+    /// Why the trial has no verdicts, if it has none.
     pub fault: Option<String>,
 }
 
-/// What a trial of the model without a defect came to.
+/// The result of a trial without a defect.
 #[derive(Debug)]
-pub struct Clean {
-    /// Which variation.
+pub struct CleanResult {
+    /// The variation of the model.
     pub variation: &'static str,
-    /// What looked random in it.
+    /// The seed of the model.
     pub seed: u64,
-    /// What did not pass, each with its reason.
+    /// The failures, each with its reason.
     pub alarms: Vec<String>,
-    /// Whether the trial came to no verdicts.
+    /// Whether the trial has no verdicts.
     pub fault: bool,
 }
 
-/// All of it.
+/// The results of all trials.
 #[derive(Debug, Default)]
 pub struct Matrix {
-    /// Each defect, in the order of the file.
-    pub defects: Vec<Noticed>,
-    /// Each run without a defect.
-    pub clean: Vec<Clean>,
-    /// The ids of all cases that must be able to fail: none for a real runtime, with which only
-    /// some of the defects can be tried.
+    /// The defects, in the order of the file.
+    pub defects: Vec<DefectResult>,
+    /// The runs without a defect.
+    pub clean: Vec<CleanResult>,
+    /// The ids of all cases that must be able to fail: none for a real runtime, where only some of
+    /// the defects can be tried.
     pub cases: Vec<String>,
 }
 
-impl Noticed {
-    /// Those that should have failed and did not.
+impl DefectResult {
+    /// The cases and invariants that should have failed and did not.
     #[must_use]
     pub fn missing(&self) -> Vec<&str> {
         let was_tried = |id: &String| is_invariant(id) || self.tried.contains(id);
@@ -118,13 +116,13 @@ impl Noticed {
             .collect()
     }
 
-    /// Whether everyone who should notice it did.
+    /// Whether all cases and invariants that must notice it have failed.
     #[must_use]
     pub fn is_noticed(&self) -> bool {
         self.fault.is_none() && self.missing().is_empty()
     }
 
-    /// Whether the first failure explains it.
+    /// Whether the first failure is one that must notice it.
     #[must_use]
     pub fn is_precise(&self) -> bool {
         let first = self.failed.first();
@@ -133,7 +131,7 @@ impl Noticed {
 }
 
 impl Matrix {
-    /// The cases that no defect turns red.
+    /// The cases that no defect makes fail.
     #[must_use]
     pub fn never_red(&self) -> Vec<&str> {
         let noticed = self.defects.iter().filter(|noticed| noticed.is_noticed());
@@ -160,7 +158,7 @@ impl Matrix {
 /// Tries every defect and every variation.
 ///
 /// # Errors
-/// If a defect has no hook, or a table cannot be written.
+/// If a defect has no implementation, or a table cannot be written.
 pub fn matrix(
     options: &MatrixOptions,
     cases: &[Case],
@@ -170,26 +168,30 @@ pub fn matrix(
     table::prepare(options)?;
     let cases = &tried_cases(options, cases)[..];
     let trials = trials(options, cases, defects)?;
-    let (alone, beside): (Vec<Trial>, Vec<Trial>) =
-        trials.into_iter().partition(Trial::wants_the_runtime_alone);
-    let mut done = tried(&beside, options.threads, cases, options);
-    if !done.iter().any(Tried::is_at_fault) {
-        done.extend(tried(&alone, NonZeroUsize::MIN, cases, options));
+    let (exclusive, shared): (Vec<Trial>, Vec<Trial>) =
+        trials.into_iter().partition(Trial::needs_exclusive_runtime);
+    let mut done = run_trials(&shared, options.threads, cases, options);
+    if !done.iter().any(TrialResult::has_fault) {
+        done.extend(run_trials(&exclusive, NonZeroUsize::MIN, cases, options));
     }
-    let must_fail = if options.target.is_some() { &[] } else { cases };
-    let matrix = table::gathered(done, must_fail, defects);
+    let must_fail = if options.endpoints.is_some() {
+        &[]
+    } else {
+        cases
+    };
+    let matrix = Matrix::from_trials(done, must_fail, defects);
     table::write(options, &matrix, out)?;
     Ok(matrix)
 }
 
-/// Runs trials, so many at once, until all are done or one on a real runtime came to no verdicts:
-/// it may be gone, or the user may have stopped us.
-fn tried(
+/// Runs trials in parallel until all are done, or until one on a real runtime has no verdicts: the
+/// runtime may be lost, or the run interrupted.
+fn run_trials(
     trials: &[Trial<'_>],
     threads: NonZeroUsize,
     cases: &[Case],
     options: &MatrixOptions,
-) -> Vec<Tried> {
+) -> Vec<TrialResult> {
     let next = AtomicUsize::new(0);
     let interrupted = AtomicBool::new(false);
     let done = Mutex::new(Vec::new());
@@ -200,13 +202,13 @@ fn tried(
                     if interrupted.load(Ordering::Relaxed) {
                         return;
                     }
-                    let tried = trial.run(cases, options);
-                    if trial.is_on_a_real_runtime() && tried.is_at_fault() {
+                    let result = trial.run(cases, options);
+                    if trial.is_on_a_real_runtime() && result.has_fault() {
                         interrupted.store(true, Ordering::Relaxed);
                     }
                     done.lock()
                         .unwrap_or_else(PoisonError::into_inner)
-                        .push(tried);
+                        .push(result);
                 }
             });
         }
@@ -214,15 +216,15 @@ fn tried(
     done.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The cases that are tried: on a real runtime, where trials run beside each other, those of the
-/// core that want nothing for themselves.
+/// The cases that are tried: on a real runtime, where trials run in parallel, those of the core
+/// tier that are not exclusive.
 fn tried_cases(options: &MatrixOptions, cases: &[Case]) -> Vec<Case> {
-    let shared = |case: &&Case| case.tier == Tier::Core && !case.exclusive;
-    let wanted = |case: &&Case| options.target.is_none() || shared(case);
+    let is_shared = |case: &&Case| case.tier == Tier::Core && !case.exclusive;
+    let wanted = |case: &&Case| options.endpoints.is_none() || is_shared(case);
     cases.iter().filter(wanted).cloned().collect()
 }
 
-/// All that is tried, the longest first.
+/// All trials, the longest first.
 fn trials<'a>(
     options: &MatrixOptions,
     cases: &[Case],
@@ -234,15 +236,15 @@ fn trials<'a>(
     };
     let hooked = defects.iter().map(hooked).collect::<Result<Vec<_>, _>>()?;
     let mut trials = Vec::new();
-    if let Some(target) = &options.target {
+    if let Some(endpoints) = &options.endpoints {
         let known = options.known.clone();
-        trials.push(Trial::Unharmed(target.clone(), known));
+        trials.push(Trial::Unharmed(endpoints.clone(), known));
         let is_there = |id: &str| cases.iter().any(|case| case.id == id);
         let shown = |defect: &Defect| defect.shown_in().next().is_some_and(is_there);
         let relayed = hooked
             .into_iter()
-            .filter(|(defect, hook)| hook.fault.is_on_the_way() && shown(defect))
-            .map(|(defect, hook)| Trial::Relayed(target.clone(), defect, hook));
+            .filter(|(defect, hook)| hook.fault.is_relayable() && shown(defect))
+            .map(|(defect, hook)| Trial::Relayed(endpoints.clone(), defect, hook));
         trials.extend(relayed);
         return Ok(trials);
     }
@@ -257,8 +259,8 @@ fn trials<'a>(
     Ok(trials)
 }
 
-/// Why a trial has no report, in a sentence.
-fn told(fault: &RunError) -> String {
+/// The message of an error with those of its causes.
+fn error_chain(fault: &RunError) -> String {
     let mut sentence = fault.to_string();
     let mut source = std::error::Error::source(fault);
     while let Some(cause) = source {

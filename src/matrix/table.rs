@@ -1,4 +1,4 @@
-//! The matrix as people and programs read it.
+//! The matrix as text, Markdown and JSON.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -6,16 +6,16 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::trial::Tried;
-use super::{Matrix, MatrixOptions, Noticed};
+use super::trial::TrialResult;
+use super::{DefectResult, Matrix, MatrixOptions};
 use crate::case::{Case, Defect};
 use crate::files::{Draft, OutputError};
 
 /// Why there is no matrix.
 #[derive(Debug, thiserror::Error)]
 pub enum MatrixError {
-    /// Nothing can be tried: the list names a defect that the model cannot have.
-    #[error("find what the defect `{0}` does: the model has no hook of this name")]
+    /// The list names a defect that the model does not implement.
+    #[error("the defect `{0}` has no implementation in src/model/defects")]
     NoHook(String),
     /// A table cannot be written into a file.
     #[error(transparent)]
@@ -25,27 +25,36 @@ pub enum MatrixError {
     Output(#[from] std::io::Error),
 }
 
-/// What all trials came to, in the order of the defects.
-pub(super) fn gathered(done: Vec<Tried>, cases: &[Case], defects: &[Defect]) -> Matrix {
-    let mut matrix = Matrix {
-        cases: cases.iter().map(|case| case.id.clone()).collect(),
-        ..Matrix::default()
-    };
-    for tried in done {
-        match tried {
-            Tried::Clean(clean) => matrix.clean.push(clean),
-            Tried::Defect(noticed) => matrix.defects.push(noticed),
+impl Matrix {
+    /// Collects the results of all trials, in the order of the defects.
+    pub(super) fn from_trials(
+        results: Vec<TrialResult>,
+        cases: &[Case],
+        defects: &[Defect],
+    ) -> Self {
+        let mut matrix = Self {
+            cases: cases.iter().map(|case| case.id.clone()).collect(),
+            ..Self::default()
+        };
+        for result in results {
+            match result {
+                TrialResult::Clean(clean) => matrix.clean.push(clean),
+                TrialResult::Defect(detected) => matrix.defects.push(detected),
+            }
         }
+        matrix.defects.sort_by_key(|result| {
+            defects
+                .iter()
+                .position(|defect| defect.name == result.defect.name)
+        });
+        matrix
+            .clean
+            .sort_by_key(|clean| (clean.variation, clean.seed));
+        matrix
     }
-    let place = |noticed: &Noticed| defects.iter().position(|it| it.name == noticed.defect.name);
-    matrix.defects.sort_by_key(place);
-    matrix
-        .clean
-        .sort_by_key(|clean| (clean.variation, clean.seed));
-    matrix
 }
 
-/// Makes sure that the tables can be written, before all the work.
+/// Checks that the tables can be written, before anything runs.
 pub(super) fn prepare(options: &MatrixOptions) -> Result<(), MatrixError> {
     let mut paths = [&options.markdown, &options.json].into_iter().flatten();
     paths.try_for_each(|path| to_file(path, ""))
@@ -72,7 +81,7 @@ fn to_file(path: &Path, text: &str) -> Result<(), MatrixError> {
     Ok(draft.complete(|out| out.write_all(text.as_bytes()))?)
 }
 
-/// What does not hold, a line for each.
+/// The problems, one per line.
 fn problems(matrix: &Matrix) -> String {
     let mut text = String::new();
     for noticed in &matrix.defects {
@@ -82,7 +91,7 @@ fn problems(matrix: &Matrix) -> String {
             failed => format!("failed: {}", failed.join(" ")),
         };
         if let Some(fault) = &noticed.fault {
-            let _ = writeln!(text, "NOT TRIED    {name}: {fault}");
+            let _ = writeln!(text, "NOT RUN      {name}: {fault}");
         } else if !noticed.is_noticed() {
             let missing = noticed.missing().join(" ");
             let _ = writeln!(text, "UNNOTICED    {name}: not by {missing}; {failed}");
@@ -93,7 +102,7 @@ fn problems(matrix: &Matrix) -> String {
     for case in matrix.never_red() {
         let _ = writeln!(
             text,
-            "NEVER RED    {case}: no defect names it and is noticed by it"
+            "NEVER FAILS  {case}: no defect that lists it makes it fail"
         );
     }
     for clean in &matrix.clean {
@@ -119,9 +128,9 @@ fn summary(matrix: &Matrix) -> String {
 }
 
 fn markdown(matrix: &Matrix) -> String {
-    let mut text = format!("# How the suite proves itself\n\n{}.\n\n", summary(matrix));
+    let mut text = format!("# Defect matrix\n\n{}.\n\n", summary(matrix));
     text.push_str(
-        "| defect | what the runtime does | imitates | breaks | noticed by | also red |\n",
+        "| defect | description | similar bug | violates | noticed by | other failures |\n",
     );
     text.push_str("|---|---|---|---|---|---|\n");
     for noticed in &matrix.defects {
@@ -148,7 +157,7 @@ fn markdown(matrix: &Matrix) -> String {
             also.join(" ")
         );
     }
-    text.push_str("\nWithout a defect, on a model that is permitted to behave so:\n\n");
+    text.push_str("\nRuns without a defect, in each permitted variation:\n\n");
     text.push_str("| variation | seed | false alarms |\n|---|---|---|\n");
     for clean in &matrix.clean {
         let alarms = clean.alarms.len();
@@ -158,7 +167,7 @@ fn markdown(matrix: &Matrix) -> String {
 }
 
 fn as_json(matrix: &Matrix) -> Value {
-    let defect = |noticed: &Noticed| {
+    let defect = |noticed: &DefectResult| {
         json!({
             "name": noticed.defect.name,
             "what": noticed.defect.description,

@@ -1,35 +1,35 @@
-//! One run of the suite on a model, or through a relay.
+//! One trial: a run of the suite on a model, or through a relay.
 
-use super::{Clean, MatrixOptions, Noticed, told};
+use super::{CleanResult, DefectResult, MatrixOptions, error_chain};
 use crate::case::{Case, Defect, Need};
 use crate::history::ExpectationFile;
 use crate::model::{Behaviour, Fault, NamedFault, VARIATIONS, Variation};
 use crate::outcome::{Level, Outcome, RunReport, Seen, Verdict, Violation};
 use crate::plan::Selection;
-use crate::run::{Rehearsal, RunError, Target, Tested, rehearse};
+use crate::run::{Endpoints, Rehearsal, RunError, Target, rehearse};
 use crate::verdicts::{JudgedRun, Known, RuntimeFacts};
 
-/// What is tried.
+/// A trial.
 pub(super) enum Trial<'a> {
     /// The model in a variation, with a seed.
     Clean(&'static Variation, u64),
-    /// The model with a defect, by its hook.
+    /// The model with a defect.
     Defect(&'a Defect, NamedFault),
-    /// A runtime behind a relay without a defect, and the failures that are known of it.
-    Unharmed(Target, Option<ExpectationFile>),
+    /// A runtime behind a relay without a defect, and its known failures.
+    Unharmed(Endpoints, Option<ExpectationFile>),
     /// A runtime behind a relay with a defect.
-    Relayed(Target, &'a Defect, NamedFault),
+    Relayed(Endpoints, &'a Defect, NamedFault),
 }
 
-/// What it came to.
-pub(super) enum Tried {
-    Clean(Clean),
-    Defect(Noticed),
+/// The result of a trial.
+pub(super) enum TrialResult {
+    Clean(CleanResult),
+    Defect(DefectResult),
 }
 
-impl Tried {
-    /// Whether it came to no verdict.
-    pub(super) fn is_at_fault(&self) -> bool {
+impl TrialResult {
+    /// Whether it has no verdicts.
+    pub(super) fn has_fault(&self) -> bool {
         match self {
             Self::Clean(clean) => clean.fault,
             Self::Defect(noticed) => noticed.fault.is_some(),
@@ -42,62 +42,61 @@ impl Trial<'_> {
         matches!(self, Self::Unharmed(..) | Self::Relayed(..))
     }
 
-    /// Whether the events of other trials would get in its way.
-    pub(super) fn wants_the_runtime_alone(&self) -> bool {
+    /// Whether events of concurrent trials would disturb it.
+    pub(super) fn needs_exclusive_runtime(&self) -> bool {
         matches!(self, Self::Relayed(_, _, hook) if matches!(hook.fault, Fault::Stream(_)))
     }
 
-    pub(super) fn run(&self, cases: &[Case], options: &MatrixOptions) -> Tried {
+    pub(super) fn run(&self, cases: &[Case], options: &MatrixOptions) -> TrialResult {
         let model = |change: &dyn Fn(&mut Behaviour), seed| {
             let mut behaviour = Behaviour {
                 lateness_percent: options.timeout_scale.percent(),
                 ..Behaviour::default()
             };
             change(&mut behaviour);
-            Tested::model(behaviour, seed)
+            Target::model(behaviour, seed)
         };
         match self {
-            Self::Clean((variation, change), seed) => clean(
-                (variation, *seed),
-                model(change, *seed),
-                None,
-                cases,
-                options,
-            ),
+            Self::Clean((variation, change), seed) => {
+                clean(variation, *seed, model(change, *seed), None, cases, options)
+            }
             Self::Defect(defect, hook) => {
-                let tested = model(&|behaviour| hook.fault.apply(behaviour), 0);
-                noticed(defect, tested, cases, options)
+                let target = model(&|behaviour| hook.fault.apply(behaviour), 0);
+                noticed(defect, target, cases, options)
             }
-            Self::Unharmed(target, known) => {
-                let tested = relayed(target, Vec::new());
-                let named = ("a relay without a defect", 0);
-                clean(named, tested, known.clone(), cases, options)
+            Self::Unharmed(endpoints, known) => {
+                let target = relayed(endpoints, Vec::new());
+                let name = "a relay without a defect";
+                clean(name, 0, target, known.clone(), cases, options)
             }
-            Self::Relayed(target, defect, hook) => {
-                let tested = relayed(target, vec![*hook]);
-                noticed(defect, tested, cases, options)
+            Self::Relayed(endpoints, defect, hook) => {
+                let target = relayed(endpoints, vec![*hook]);
+                noticed(defect, target, cases, options)
             }
         }
     }
 }
 
-fn relayed(target: &Target, defects: Vec<NamedFault>) -> Tested {
-    Tested::Relayed {
-        target: target.clone(),
+fn relayed(endpoints: &Endpoints, defects: Vec<NamedFault>) -> Target {
+    Target::Relayed {
+        endpoints: endpoints.clone(),
         defects,
     }
 }
 
 fn clean(
-    (variation, seed): (&'static str, u64),
-    tested: Tested,
+    variation: &'static str,
+    seed: u64,
+    target: Target,
     known: Option<ExpectationFile>,
     cases: &[Case],
     options: &MatrixOptions,
-) -> Tried {
-    let listed = known.as_ref().and_then(|file| Known::parse(file).ok());
-    let listed = listed.unwrap_or_default();
-    let tried = run(tested, Selection::default(), known, cases, options);
+) -> TrialResult {
+    let listed = known
+        .as_ref()
+        .and_then(|file| Known::parse(file).ok())
+        .unwrap_or_default();
+    let tried = run(target, Selection::default(), known, cases, options);
     let (alarms, fault) = match tried {
         Ok(report) => {
             let plain = variation == VARIATIONS[0].0;
@@ -109,9 +108,9 @@ fn clean(
             let alarms = alarms(&report, plain, &listed, cases);
             (alarms, !report.faults.is_empty())
         }
-        Err(fault) => (vec![told(&fault)], true),
+        Err(fault) => (vec![error_chain(&fault)], true),
     };
-    Tried::Clean(Clean {
+    TrialResult::Clean(CleanResult {
         variation,
         seed,
         alarms,
@@ -119,7 +118,12 @@ fn clean(
     })
 }
 
-fn noticed(defect: &Defect, tested: Tested, cases: &[Case], options: &MatrixOptions) -> Tried {
+fn noticed(
+    defect: &Defect,
+    target: Target,
+    cases: &[Case],
+    options: &MatrixOptions,
+) -> TrialResult {
     let all_cases = options.all_cases;
     let mut selection = Selection::default();
     if !all_cases {
@@ -127,13 +131,13 @@ fn noticed(defect: &Defect, tested: Tested, cases: &[Case], options: &MatrixOpti
         let wanted = defect.shown_in().filter(is_there);
         selection.filters = wanted.map(str::to_owned).collect();
     }
-    let (failed, fault) = match run(tested, selection, None, cases, options) {
+    let (failed, fault) = match run(target, selection, None, cases, options) {
         Ok(report) => (failed(&report), report.faults.first().cloned()),
-        Err(fault) => (Vec::new(), Some(told(&fault))),
+        Err(fault) => (Vec::new(), Some(error_chain(&fault))),
     };
     let tried = cases.iter().map(|case| case.id.clone());
     let shown = |id: &String| all_cases || defect.shown_in().any(|it| it == id);
-    Tried::Defect(Noticed {
+    TrialResult::Defect(DefectResult {
         defect: defect.clone(),
         tried: tried.filter(shown).collect(),
         failed,
@@ -142,7 +146,7 @@ fn noticed(defect: &Defect, tested: Tested, cases: &[Case], options: &MatrixOpti
 }
 
 fn run(
-    tested: Tested,
+    target: Target,
     selection: Selection,
     known: Option<ExpectationFile>,
     cases: &[Case],
@@ -154,7 +158,7 @@ fn run(
     };
     let rehearsal = Rehearsal {
         history: None,
-        tested,
+        target,
         selection,
         known,
         timeout_scale: options.timeout_scale,
@@ -168,21 +172,21 @@ fn failed(report: &RunReport) -> Vec<String> {
     failed.map(|outcome| outcome.id.to_string()).collect()
 }
 
-/// Whether a claim does not hold: a failure, or advice where nobody must keep it, as an invariant
-/// in a case that nobody must keep.
+/// Whether a rule is broken: a failure, or advice from a rule that is no MUST, such as an invariant
+/// in a case that is no MUST.
 fn is_broken(outcome: &Outcome) -> bool {
     let binds = outcome.levels.highest() == Some(Level::Must) && !outcome.is_invariant();
     outcome.verdict == Verdict::Fail || !binds && !outcome.advice.is_empty()
 }
 
-/// What is red where nothing is wrong. A variation may lack what nobody must have, and do otherwise
-/// what is only recorded; what only should be, and is listed, is known. Where there are events,
-/// what is about having none cannot run.
+/// The false alarms of a run without a defect. A variation may skip cases of optional features and
+/// break a MAY; a known failure is accepted; cases for runtimes without events cannot run.
 fn alarms(report: &RunReport, plain: bool, listed: &Known, cases: &[Case]) -> Vec<String> {
-    let unfit = cases
+    let without_events: Vec<&str> = cases
         .iter()
-        .filter(|case| case.needs.contains(&Need::NoEvents));
-    let unfit: Vec<&str> = unfit.map(|case| &*case.id).collect();
+        .filter(|case| case.needs.contains(&Need::NoEvents))
+        .map(|case| &*case.id)
+        .collect();
     let outcomes = report.outcomes.iter();
     let red = outcomes.filter(|outcome| match outcome.verdict {
         Verdict::Pass | Verdict::Known => {
@@ -194,7 +198,7 @@ fn alarms(report: &RunReport, plain: bool, listed: &Known, cases: &[Case]) -> Ve
             });
             is_broken(outcome) && (plain || binds) && !known
         }
-        Verdict::Skip => plain && !unfit.contains(&&*outcome.id),
+        Verdict::Skip => plain && !without_events.contains(&&*outcome.id),
         _ => true,
     });
     red.map(alarm)
@@ -203,8 +207,8 @@ fn alarms(report: &RunReport, plain: bool, listed: &Known, cases: &[Case]) -> Ve
 }
 
 fn alarm(outcome: &Outcome) -> String {
-    let told = outcome.violations.iter().chain(&outcome.advice);
-    let seen = told.map(Violation::actual).next();
+    let violations = outcome.violations.iter().chain(&outcome.advice);
+    let seen = violations.map(Violation::actual).next();
     let why = seen.or_else(|| outcome.reason.clone()).unwrap_or_default();
     format!("{} {:?}: {why}", outcome.id, outcome.verdict)
 }

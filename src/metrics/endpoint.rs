@@ -1,6 +1,6 @@
-//! The metrics over HTTP, for a Prometheus to scrape: `GET /metrics`.
+//! Serves the metrics over HTTP for Prometheus: `GET /metrics`.
 //!
-//! Whoever reaches the address may read them. It is a loopback one unless the user named another.
+//! Anyone who can reach the address can read them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use super::Metrics;
 /// Prometheus's text format.
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// A running server; it ends with this value.
+/// A running server, which ends when this is dropped.
 #[derive(Debug)]
 pub struct Endpoint {
     address: SocketAddr,
@@ -27,14 +27,14 @@ pub struct Endpoint {
 #[derive(Debug, thiserror::Error)]
 #[error("serve metrics at {address}: {source}")]
 pub struct EndpointError {
-    /// Where.
+    /// The address.
     pub address: SocketAddr,
-    /// What the system said.
+    /// The error of the system.
     pub source: io::Error,
 }
 
 impl Endpoint {
-    /// Serves the metrics at an address; port 0 takes any that is free.
+    /// Serves the metrics at an address; port 0 selects a free port.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl Endpoint {
         })
     }
 
-    /// What to say of it to whoever started it.
+    /// The line to print when it has started.
     #[must_use]
     pub fn announcement(&self) -> String {
         let address = self.address;
@@ -64,10 +64,10 @@ impl Endpoint {
         if address.ip().is_loopback() {
             return said;
         }
-        format!("{said}\nwarning: the metrics can be read by whoever reaches this address")
+        format!("{said}\nwarning: anyone who can reach this address can read the metrics")
     }
 
-    /// Where it listens.
+    /// The address at which it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -106,11 +106,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_address_that_is_taken_is_told() {
+    async fn an_address_in_use_is_reported() {
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let taken = Endpoint::serve(Metrics::default(), any).await.unwrap();
         let fault = Endpoint::serve(Metrics::default(), taken.address()).await;
-        let told = fault.unwrap_err().to_string();
-        assert!(told.contains(&taken.address().to_string()), "{told}");
+        let message = fault.unwrap_err().to_string();
+        assert!(message.contains(&taken.address().to_string()), "{message}");
     }
 }

@@ -1,4 +1,4 @@
-//! The metrics, and how they are spelled.
+//! The metrics and their names.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,28 +9,28 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use super::plain::PlainCounter;
+use super::counter::BareCounter;
 
-/// `prometheus.DefBuckets` of Go's client, which all of the PLEGs' histograms have.
+/// `prometheus.DefBuckets` of the Go client, used by all PLEG histograms.
 const DEFAULT_BUCKETS: [f64; 11] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 ];
 
-/// All that is measured. Cheap to clone; all clones move the same numbers.
+/// All metrics. Clones are cheap and share the same values.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     relist_duration: Histogram,
     relist_interval: Histogram,
     pod_relist_duration: Histogram,
-    discarded: PlainCounter,
+    discarded: BareCounter,
     last_seen: Gauge,
-    connection_errors: PlainCounter,
-    connection_successes: PlainCounter,
+    connection_errors: BareCounter,
+    connection_successes: BareCounter,
     latency: Histogram,
     running_pods: Gauge,
     running_containers: Family<StateLabel, Gauge>,
-    missed: PlainCounter,
-    disagreements: PlainCounter,
+    missed: BareCounter,
+    disagreements: BareCounter,
 }
 
 /// The value of the label `container_state`.
@@ -58,53 +58,52 @@ impl Default for Metrics {
             relist_duration: histogram(),
             relist_interval: histogram(),
             pod_relist_duration: histogram(),
-            discarded: PlainCounter::default(),
+            discarded: BareCounter::default(),
             last_seen: Gauge::default(),
-            connection_errors: PlainCounter::default(),
-            connection_successes: PlainCounter::default(),
+            connection_errors: BareCounter::default(),
+            connection_successes: BareCounter::default(),
             latency: histogram(),
             running_pods: Gauge::default(),
             running_containers: Family::default(),
-            missed: PlainCounter::default(),
-            disagreements: PlainCounter::default(),
+            missed: BareCounter::default(),
+            disagreements: BareCounter::default(),
         }
     }
 }
 
 impl Metrics {
-    /// A relist has ended, well or not, after so long.
+    /// Records the duration of a relist, successful or not.
     pub fn relisted(&self, duration: Duration) {
         self.relist_duration.observe(duration.as_secs_f64());
     }
 
-    /// A relist begins, so long after the last successful one began.
+    /// Records the interval between the beginnings of the last successful relist and a new one.
     pub fn relist_began_after(&self, interval: Duration) {
         self.relist_interval.observe(interval.as_secs_f64());
     }
 
-    /// One pod was relisted on demand.
+    /// Records the duration of an on-demand relist of one pod.
     pub fn pod_relisted(&self, duration: Duration) {
         self.pod_relist_duration.observe(duration.as_secs_f64());
     }
 
-    /// So many events of the PLEG were lost, all in all, for nobody took them.
+    /// Sets the total number of PLEG events discarded by a full channel.
     pub fn discarded(&self, all: u64) {
         self.discarded.raise_to(all);
     }
 
-    /// The PLEG was last seen active, in seconds since 1970.
+    /// Sets the time at which the PLEG was last active, in seconds since 1970.
     pub fn last_seen(&self, seconds: i64) {
         self.last_seen.set(seconds);
     }
 
-    /// So many streams ended and so many were opened, all in all.
+    /// Sets the total numbers of streams that ended and that were opened.
     pub fn connections(&self, errors: u64, successes: u64) {
         self.connection_errors.raise_to(errors);
         self.connection_successes.raise_to(successes);
     }
 
-    /// An event arrived so many nanoseconds after it was made; by another clock, that may be less
-    /// than nothing.
+    /// Records the latency of an event. It may be negative, since two clocks are involved.
     pub fn event_arrived(&self, lag_ns: i64) {
         #[expect(
             clippy::cast_precision_loss,
@@ -113,12 +112,12 @@ impl Metrics {
         self.latency.observe(lag_ns as f64 / 1e9);
     }
 
-    /// So many pods have a running sandbox.
+    /// Sets the number of pods with a running sandbox.
     pub fn running_pods(&self, pods: i64) {
         self.running_pods.set(pods);
     }
 
-    /// So many containers are in a state.
+    /// Sets the number of containers in a state.
     pub fn containers(&self, state: RunningState, containers: i64) {
         let label = StateLabel {
             container_state: state,
@@ -128,17 +127,17 @@ impl Metrics {
             .set(containers);
     }
 
-    /// A relist has shown what no event told.
+    /// Counts a transition that a relist has shown and no event reported.
     pub fn missed(&self) {
         self.missed.increment();
     }
 
-    /// The caches of both PLEGs have come to disagree about a pod.
+    /// Counts a disagreement of both PLEGs' caches about a pod.
     pub fn disagreed(&self) {
         self.disagreements.increment();
     }
 
-    /// The numbers as Prometheus's text format 0.0.4 has them.
+    /// The metrics in Prometheus text format 0.0.4.
     ///
     /// # Panics
     ///
@@ -147,11 +146,12 @@ impl Metrics {
     pub fn text(&self) -> String {
         let mut text = String::new();
         text::encode_registry(&mut text, &self.registry()).expect("a string takes it all");
-        // Go's client writes `le="1"`: sums by `le` over kubelets and us need the same spelling.
+        // The Go client writes `le="1"`: sums by `le` with a kubelet's series need the same
+        // spelling.
         text.replace(".0\"}", "\"}")
     }
 
-    /// Everything under its name. Made anew for each scrape, for it only borrows the numbers.
+    /// All metrics by name. Built for each scrape, since it only references the values.
     fn registry(&self) -> Registry {
         let mut all = Registry::default();
         self.register_relists(&mut all);
@@ -168,12 +168,12 @@ impl Metrics {
         );
         all.register(
             "cri_event_conformance_missed_events_total",
-            "Transitions that a relist has shown and no event has told in time",
+            "Transitions that a relist has shown and no event has reported in time",
             self.missed.clone(),
         );
         all.register(
             "cri_event_conformance_disagreements_total",
-            "Times that the caches of both PLEGs came to disagree about a pod that was quiet",
+            "Times that the caches of both PLEGs came to disagree about an idle pod",
             self.disagreements.clone(),
         );
         all

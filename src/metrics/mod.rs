@@ -1,17 +1,16 @@
-//! What operators know of a kubelet's PLEGs, measured here: the same names, types and buckets.
+//! A kubelet's PLEG metrics, with the kubelet's names, types and buckets.
 //!
-//! A [`Metrics`] is a set of numbers that anyone may move; [`Endpoint`] shows them to a Prometheus
-//! over HTTP. This module knows nothing of runtimes and reads no clock: spans come from outside.
+//! [`Metrics`] is the set of metrics; [`Endpoint`] serves them to Prometheus over HTTP. This module
+//! knows no runtime and reads no clock: durations are passed in.
 //!
-//! Names are those of kubernetes 1.36.2 (`pkg/kubelet/metrics/metrics.go`), also where they break
-//! Prometheus's conventions, of which `promtool check metrics` reminds. Three of its counters lack
-//! the suffix `_total`, which the `OpenMetrics` format would force on them. So what is served is
-//! the older text format, 0.0.4, which every Prometheus reads, and which a kubelet serves, too. Our
-//! own metrics begin with `cri_event_conformance_`.
+//! Names are those of kubernetes 1.36.2 (`pkg/kubelet/metrics/metrics.go`), even where they violate
+//! Prometheus's conventions and `promtool check metrics` complains. Three of its counters lack the
+//! suffix `_total`, which the `OpenMetrics` format requires. Therefore the text format 0.0.4 is
+//! served, as by a kubelet. The suite's own metrics begin with `cri_event_conformance_`.
 
+mod counter;
 mod endpoint;
 mod families;
-mod plain;
 
 pub use endpoint::{Endpoint, EndpointError};
 pub use families::{Metrics, RunningState};

@@ -1,226 +1,226 @@
-//! All that may differ from one runtime to another, as data.
+//! Everything in which one runtime may differ from another, as data.
 //!
-//! The default is the model at its best. Whatever a runtime is permitted to do otherwise, and
-//! whatever it may get wrong, is another value here: a field that the machine consults, or a hook
-//! on what leaves the machine. Nothing else in the model may branch on who is imitated.
+//! The default is a fully conformant runtime. What the CRI permits to be different, and every
+//! defect that the suite must notice, is another value here: a field that the machine consults, or
+//! a hook on events and replies. Nothing else in the model may branch on which runtime it imitates.
 
 use std::time::Duration;
 
-use super::process::End;
-use super::stage::Passage;
+use super::event_bus::HookContext;
+use super::process::ProcessExit;
 use crate::history::{CallFault, Event, Reply, Request, StreamEnd};
 use crate::limits;
 
-/// What becomes of one event on its way to one subscriber: it comes out as it is, changed, later,
-/// several times or not at all.
-pub type EventHook = fn(&mut Passage<'_>, Event) -> Vec<Delivery>;
+/// Transforms one event on its way to one subscriber: passes it on unchanged, changes, delays,
+/// duplicates or drops it.
+pub type EventHook = fn(&mut HookContext<'_>, Event) -> Vec<Delivery>;
 
-/// What becomes of an answer on its way to its caller.
+/// Transforms the answer to a call before the caller gets it.
 pub type ReplyHook = fn(&Request, Answer) -> Answer;
 
-/// One thing that a stream is to bring.
+/// One item to deliver on a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delivery {
-    /// An event, so long after it was made.
+    /// An event, delayed by this much.
     Event(Duration, Box<Event>),
-    /// The stream's end.
+    /// The end of the stream, delayed by this much.
     End(Duration, StreamEnd),
 }
 
-/// One answer, and when it is given.
+/// The answer to a call, and its delay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// So long after what was asked has been done; none for never.
+    /// Delay after the requested operation has completed; `None` if no answer is ever given.
     pub after: Option<Duration>,
-    /// The answer itself.
+    /// The reply or the error.
     pub result: Result<Reply, CallFault>,
 }
 
-/// What `GetContainerEvents` answers.
+/// How `GetContainerEvents` responds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Offer {
-    /// A stream.
+pub enum StreamSupport {
+    /// With a stream of events.
     #[default]
-    Stream,
-    /// `UNIMPLEMENTED`.
+    Supported,
+    /// With `UNIMPLEMENTED`.
     Unimplemented,
-    /// The end of the stream at once, with OK, as CRI-O where events are switched off.
-    Closed,
-    /// A stream without an event.
-    Silence,
+    /// By closing the stream at once with OK, as CRI-O does when events are disabled.
+    ClosedAtOnce,
+    /// With an open stream that never carries an event.
+    Silent,
 }
 
-/// Who gets an event.
+/// Which subscribers receive an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Audience {
+pub enum FanOutPolicy {
     /// Every subscriber.
     #[default]
-    All,
-    /// One subscriber, in turns, as with containerd 1.7.
-    InTurns,
-    /// The one that came first.
-    Oldest,
-    /// The one that came last.
-    Newest,
+    Broadcast,
+    /// One subscriber in turn, as containerd 1.7 does.
+    RoundRobin,
+    /// Only the subscriber that connected first.
+    OldestOnly,
+    /// Only the subscriber that connected last.
+    NewestOnly,
 }
 
-/// What becomes of events that nobody listens to.
+/// What happens to events while no subscriber is connected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Replay {
-    /// They are gone.
+    /// They are lost.
     #[default]
     None,
-    /// Whoever comes first gets them, as with containerd 2.1 and CRI-O.
+    /// The next subscriber receives all of them, as with containerd 2.1 and CRI-O.
     ToFirst,
-    /// Whoever comes first gets the last of them.
+    /// The next subscriber receives the last few of them.
     TailToFirst,
-    /// Whoever comes gets all of them, also those that others have had.
+    /// Every later subscriber receives all of them again.
     ToEach,
-    /// Whoever comes gets the latest events, also those that others have had.
+    /// Every new subscriber receives the most recent events, delivered before or not.
     Latest,
 }
 
-/// What happens when a subscriber does not read and its queue is full.
+/// What happens when the queue of a subscriber that does not read is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FullQueue {
-    /// Its stream fails; nobody else notices.
+    /// Its stream fails; other subscribers are not affected.
     #[default]
     Fail,
-    /// It misses events and is not told.
+    /// Further events are dropped silently for this subscriber.
     Drop,
-    /// Nobody gets any more events until it reads, as with containerd 2.1.
+    /// No subscriber receives events until this one reads, as with containerd 2.1.
     Wedge,
 }
 
-/// When the exit of a process is noticed.
+/// When the runtime detects that a process has exited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ExitNotice {
+pub enum ExitDetection {
     /// At once.
     #[default]
-    AtOnce,
-    /// So much later.
-    Late(Duration),
-    /// When a call looks at the container.
-    WhenAsked,
-    /// When nobody holds its output open any more.
+    Immediate,
+    /// After this delay.
+    Delayed(Duration),
+    /// When the next call arrives.
+    OnQuery,
+    /// When no process holds the container's output open any more.
     AtEndOfOutput,
     /// Never.
     Never,
 }
 
-/// What the kill of a child for its memory does to its container.
+/// What the OOM kill of a child process does to its container.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChildKill {
     /// Nothing.
     #[default]
-    Nothing,
-    /// It is told as the container's reason, as with containerd.
-    Marks,
-    /// It ends it.
-    Ends,
+    Ignored,
+    /// The container's exit reason becomes `OOMKilled`, as with containerd.
+    MarksContainer,
+    /// The container ends.
+    EndsContainer,
 }
 
-/// Whom an OOM kill by the limit of a pod is put down to.
+/// Which containers are affected by an OOM kill that the pod's memory limit caused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PodKill {
-    /// The container whose process it was.
+    /// The container of the killed process is marked as OOM killed.
     #[default]
-    ItsContainer,
-    /// Nobody: it is any SIGKILL.
-    Nobody,
-    /// Every container of the pod, by its reason, when it ends.
-    Everybody,
-    /// Every container of the pod: all of them end.
+    MarksOwner,
+    /// No container is marked: the kill is reported like any SIGKILL.
+    MarksNone,
+    /// Every container of the pod is marked as OOM killed when it exits.
+    MarksAll,
+    /// Every container of the pod ends.
     EndsAll,
 }
 
-/// What becomes of the stop signal that a container was given.
+/// What the runtime does with the stop signal in a container's configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StopSignals {
-    /// It is told, and a stop sends it.
+    /// `StopContainer` sends it and `ContainerStatus` reports it.
     #[default]
-    Sent,
-    /// A stop sends it, and `ContainerStatus` does not report it, as CRI-O.
+    Supported,
+    /// `StopContainer` sends it; `ContainerStatus` does not report it, as with CRI-O.
     Unreported,
-    /// It is told, and a stop sends SIGTERM.
-    Told,
-    /// Nothing: the runtime does not know of such things.
+    /// `ContainerStatus` reports it, but `StopContainer` sends SIGTERM.
+    ReportedOnly,
+    /// The field is ignored.
     Unknown,
 }
 
-/// What a runtime knows after a restart of exits that happened meanwhile.
+/// What the runtime knows after a restart about exits that happened while it was down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Restart {
-    /// All, and it tells of them.
+    /// It recovers them with exit code and reason, and sends their events.
     #[default]
-    Finds,
-    /// All, but it does not tell, as CRI-O.
-    FindsSilently,
-    /// That they happened: code 255, reason `Unknown`, and not told, as containerd.
-    Guesses,
-    /// Nothing: they run for ever.
+    Recovers,
+    /// It recovers them with exit code and reason, but sends no events, as CRI-O.
+    RecoversSilently,
+    /// It reports exit code 255 and reason `Unknown`, and sends no events, as containerd.
+    ReportsUnknown,
+    /// It does not detect them: the containers are reported as running for ever.
     Forgets,
 }
 
-/// In what order things come that have none of their own.
+/// The order of items for which the CRI defines none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// As they were made.
+    /// By time of creation.
     #[default]
-    Made,
-    /// In any order.
-    Any,
+    Creation,
+    /// Shuffled.
+    Random,
 }
 
-/// Something that happens on the way of a call, and that an event has to tell.
+/// A state transition within a call that requires an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transition {
-    /// A container that cannot be started is over: STOPPED.
+    /// A container that failed to start has exited: STOPPED.
     FailedStart,
-    /// A container is killed to be removed: STOPPED.
+    /// A container is killed in order to be removed: STOPPED.
     ForcedRemoval,
     /// A container is killed when its sandbox is stopped: STOPPED.
     EndWithSandbox,
-    /// A container is removed with its sandbox: DELETED.
+    /// A container is removed together with its sandbox: DELETED.
     RemovalWithSandbox,
-    /// A container ends with the one whose PID namespace it has joined: STOPPED.
+    /// A container ends with the container whose PID namespace it shares: STOPPED.
     EndWithTarget,
-    /// A container has ended and the low-level runtime dies when it is to delete it: STOPPED.
+    /// A container has exited and the OCI runtime crashes while deleting it: STOPPED.
     EndInCrash,
 }
 
-/// Something that does not happen, and that an event may tell all the same.
+/// An occurrence that changes no container's state and must not cause the event named here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NonTransition {
-    /// What has stopped is stopped again: STOPPED.
+    /// A stopped container is stopped again: STOPPED.
     RepeatedStop,
-    /// A container that never ran is removed, and told to have stopped, as with CRI-O: STOPPED.
-    EndOfNeverRun,
-    /// What runs or has exited cannot be started: STARTED.
+    /// A container that never ran is removed: STOPPED, as with CRI-O.
+    StopOfNeverRun,
+    /// The start of a running or exited container is refused: STARTED.
     RefusedStart,
-    /// A command in a container ends: STOPPED of the container.
+    /// A command executed in a container ends: STOPPED of the container.
     ExecEnd,
-    /// A call that changes no state: STARTED of the container that it is about.
-    Aside,
+    /// A call that changes no state: STARTED of the container in question.
+    NoEventCall,
     /// A call to the image service: CREATED of all containers.
     ImageCall,
-    /// What has never been, or is gone, is stopped or removed: STOPPED or DELETED of it.
+    /// An unknown or removed id is stopped or removed: STOPPED or DELETED of this id.
     UnknownId,
-    /// A container lives that was not made through the CRI: all events of it.
+    /// A container is run outside the CRI: all of its events.
     OutsideCri,
-    /// A stop of a container fails, which runs on: STOPPED.
+    /// Stopping a container fails and it keeps running: STOPPED.
     FailedKill,
 }
 
-/// What is left of a sandbox or a container that could not be made.
+/// What remains after a sandbox or a container could not be created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Leftover {
     /// Nothing.
     #[default]
     None,
-    /// A CREATED, and for a sandbox STARTED, of what is not there.
-    Told,
-    /// It is there, and was not told.
+    /// A CREATED event, although the object does not exist.
+    Announced,
+    /// The object is listed, although no event announced it.
     Listed,
 }
 
@@ -231,96 +231,97 @@ pub enum Leftover {
     reason = "each is a way of being wrong, independent of the others"
 )]
 pub struct Behaviour {
-    /// By how many percent all is stretched that comes late or goes late: 100 for not at all.
+    /// Factor, in percent, by which all deliberate delays are multiplied.
     pub lateness_percent: u32,
-    /// What each event passes on its way to each subscriber, one hook after the other.
+    /// Hooks that each event passes, in this order, on its way to each subscriber.
     pub events: Vec<EventHook>,
-    /// What each answer passes on its way to its caller, one hook after the other.
+    /// Hooks that each answer passes, in this order, on its way to its caller.
     pub replies: Vec<ReplyHook>,
-    /// What `GetContainerEvents` answers.
-    pub offer: Offer,
-    /// Who gets an event.
-    pub audience: Audience,
-    /// What becomes of events that nobody listens to.
+    /// How `GetContainerEvents` responds.
+    pub stream_support: StreamSupport,
+    /// Which subscribers receive an event.
+    pub fan_out: FanOutPolicy,
+    /// What happens to events while no subscriber is connected.
     pub replay: Replay,
-    /// How many events wait for a subscriber that does not read.
+    /// How many events are queued for a subscriber that does not read.
     pub queue: usize,
-    /// What happens when there are more.
+    /// What happens when this queue is full.
     pub full_queue: FullQueue,
-    /// Whether lists of containers wait, too, while nobody gets an event for somebody who does not
-    /// read.
+    /// Whether `ListContainers` blocks while a full queue blocks the event stream.
     pub lists_wait_for_events: bool,
     /// How long a subscription takes to become effective.
     pub effective_after: Duration,
-    /// Whether a stream's headers are sent before its first event.
-    pub answers_at_once: bool,
-    /// Whether a stream ends at its deadline.
-    pub heeds_deadlines: bool,
-    /// How long a stream lasts before it is ended with OK; for ever if absent.
-    pub streams_last: Option<Duration>,
-    /// Whether a subscriber that has gone takes the next event with it, as with containerd 1.7.
-    pub zombies: bool,
-    /// In what order the containers of a snapshot, of a list, and of a sandbox's end come.
+    /// Whether response headers are sent before the first event.
+    pub sends_headers_at_once: bool,
+    /// Whether a stream ends at the client's deadline.
+    pub honours_deadlines: bool,
+    /// After what time the server closes a stream with OK; never if absent.
+    pub max_stream_age: Option<Duration>,
+    /// Whether a disconnected subscriber consumes one more event, as with containerd 1.7.
+    pub zombie_subscribers: bool,
+    /// The order of containers in snapshots, in lists, and when their sandbox is stopped.
     pub siblings: Order,
-    /// Whether `PodSandboxStatus` tells of the sandbox's containers, and when it read all that, as
-    /// with CRI-O. containerd 2.1 does not.
+    /// Whether `PodSandboxStatus` includes the sandbox's container statuses and their timestamp,
+    /// as CRI-O does; containerd 2.1 does not.
     pub reports_containers: bool,
-    /// When the exit of a process is noticed.
-    pub exit_notice: ExitNotice,
-    /// What becomes of exits while the runtime was down.
+    /// When the runtime detects that a process has exited.
+    pub exit_detection: ExitDetection,
+    /// What the runtime knows after a restart about exits that happened while it was down.
     pub restart: Restart,
-    /// Whether exits of what ran while the runtime was down are not noticed afterwards.
+    /// Whether, after a restart, exits of containers that were started before it go undetected.
     pub loses_monitors: bool,
-    /// The part of a grace period that is waited for, in percent.
+    /// How much of a grace period is waited for, in percent.
     pub grace_percent: u32,
-    /// How long what has been removed is still listed.
-    pub forgets_after: Duration,
-    /// Whether the death of a sandbox's own process is noticed.
-    pub notices_sandbox_deaths: bool,
-    /// Whether a sandbox whose own process is dead can be stopped, which ends its containers.
+    /// How long a removed container is still listed.
+    pub listed_after_removal: Duration,
+    /// Whether the death of a sandbox's own process is detected.
+    pub detects_sandbox_deaths: bool,
+    /// Whether stopping a sandbox whose own process is dead ends its containers.
     pub stops_dead_sandboxes: bool,
-    /// Whether a stop waits for the end of one that is under way, and does nothing itself.
+    /// Whether a second stop only waits for the stop that is already in progress.
     pub stops_wait_for_stops: bool,
-    /// Whether the stop signal is sent at all.
+    /// Whether a stop signal is sent at all.
     pub sends_stop_signal: bool,
-    /// What becomes of the stop signal that a container was given.
+    /// What the runtime does with the stop signal in a container's configuration.
     pub stop_signals: StopSignals,
-    /// What the kill of a child for its memory does to its container.
+    /// What the OOM kill of a child process does to its container.
     pub child_kill: ChildKill,
-    /// Whom an OOM kill by the limit of a pod is put down to.
+    /// Which containers are affected by an OOM kill that the pod's memory limit caused.
     pub pod_kill: PodKill,
-    /// Whether an OOM kill takes all of a container that is to end as one.
-    pub heeds_oom_groups: bool,
-    /// Whether lists can be had as streams.
+    /// Whether an OOM kill ends all processes of a container with `memory.oom.group` set.
+    pub honours_oom_groups: bool,
+    /// Whether the streaming variants of the list calls are implemented.
     pub streams_lists: bool,
-    /// What has no event, though it should.
-    pub untold: &'static [Transition],
-    /// What has an event, though it need not.
-    pub told_too: &'static [NonTransition],
-    /// What is left of what could not be made.
+    /// Transitions whose required event is not sent.
+    pub suppressed: &'static [Transition],
+    /// Occurrences for which an event is sent although nothing changed.
+    pub spurious: &'static [NonTransition],
+    /// What remains after a sandbox or a container could not be created.
     pub leftover: Leftover,
-    /// Whether a container that was started cannot be removed.
+    /// Whether a container that was ever started cannot be removed.
     pub refuses_removal_of_started: bool,
-    /// Whether a container's process lives on when the container has been removed.
-    pub leaves_processes: bool,
-    /// Whether a container whose maker has gone is removed again, untold.
-    pub undoes_silently: bool,
-    /// Whether a container may be called by the beginning of its id, if no other id begins so.
-    pub takes_prefixes: bool,
-    /// Whether DELETED has the id that the removal was asked with.
-    pub tells_ids_as_asked: bool,
-    /// Whether events tell the latest sandbox of the pod, whichever they are about.
-    pub finds_sandboxes_by_uid: bool,
-    /// Whether the exit of a container that has joined another's PID namespace is told of that one.
-    pub mistakes_targets: bool,
-    /// Whether the end of a process is told at the signal, before its core has been read.
-    pub tells_deaths_at_the_signal: bool,
-    /// What is taken for the exit code of a process that is killed with its sandbox.
-    pub kill_with_sandbox: i32,
-    /// The exit code that is told for a process that ended so.
-    pub exit_code: fn(End) -> i32,
-    /// The reason that is told for it.
-    pub exit_reason: fn(End) -> &'static str,
+    /// Whether a container's process keeps running after the container has been removed.
+    pub leaks_processes: bool,
+    /// Whether a container is removed again, without DELETED, when its `CreateContainer` call was
+    /// abandoned.
+    pub cleans_up_silently: bool,
+    /// Whether calls accept a unique prefix of a container id.
+    pub accepts_id_prefixes: bool,
+    /// Whether DELETED carries the id as given in the request, which may be a prefix.
+    pub reports_requested_id: bool,
+    /// Whether events show the pod's most recent sandbox instead of the one they concern.
+    pub resolves_sandbox_by_pod_uid: bool,
+    /// Whether the exit of a container is reported under the id of the container whose PID
+    /// namespace it shares.
+    pub reports_pid_target: bool,
+    /// Whether an exit is reported when the fatal signal arrives, before the core dump is written.
+    pub reports_exit_at_signal: bool,
+    /// The exit code recorded for a process that is killed when its sandbox is stopped.
+    pub sandbox_stop_exit_code: i32,
+    /// The exit code that is reported for a process.
+    pub exit_code: fn(ProcessExit) -> i32,
+    /// The exit reason that is reported for a process.
+    pub exit_reason: fn(ProcessExit) -> &'static str,
 }
 
 impl Default for Behaviour {
@@ -329,68 +330,68 @@ impl Default for Behaviour {
             lateness_percent: 100,
             events: Vec::new(),
             replies: Vec::new(),
-            offer: Offer::default(),
-            audience: Audience::default(),
+            stream_support: StreamSupport::default(),
+            fan_out: FanOutPolicy::default(),
             replay: Replay::default(),
             queue: limits::MODEL_QUEUE,
             full_queue: FullQueue::default(),
             lists_wait_for_events: false,
             effective_after: Duration::ZERO,
-            answers_at_once: true,
-            heeds_deadlines: true,
-            streams_last: None,
-            zombies: false,
+            sends_headers_at_once: true,
+            honours_deadlines: true,
+            max_stream_age: None,
+            zombie_subscribers: false,
             siblings: Order::default(),
             reports_containers: true,
-            exit_notice: ExitNotice::default(),
+            exit_detection: ExitDetection::default(),
             restart: Restart::default(),
             loses_monitors: false,
             grace_percent: 100,
-            forgets_after: Duration::ZERO,
-            notices_sandbox_deaths: true,
+            listed_after_removal: Duration::ZERO,
+            detects_sandbox_deaths: true,
             stops_dead_sandboxes: true,
             stops_wait_for_stops: false,
             sends_stop_signal: true,
             stop_signals: StopSignals::default(),
             child_kill: ChildKill::default(),
             pod_kill: PodKill::default(),
-            heeds_oom_groups: true,
+            honours_oom_groups: true,
             streams_lists: true,
-            untold: &[],
-            told_too: &[],
+            suppressed: &[],
+            spurious: &[],
             leftover: Leftover::default(),
             refuses_removal_of_started: false,
-            leaves_processes: false,
-            undoes_silently: false,
-            takes_prefixes: true,
-            tells_ids_as_asked: false,
-            finds_sandboxes_by_uid: false,
-            mistakes_targets: false,
-            tells_deaths_at_the_signal: false,
-            kill_with_sandbox: 137,
+            leaks_processes: false,
+            cleans_up_silently: false,
+            accepts_id_prefixes: true,
+            reports_requested_id: false,
+            resolves_sandbox_by_pod_uid: false,
+            reports_pid_target: false,
+            reports_exit_at_signal: false,
+            sandbox_stop_exit_code: 137,
             exit_code: |end| end.code,
             exit_reason: reason,
         }
     }
 }
 
-/// The reason in the words that runtimes share.
-fn reason(end: End) -> &'static str {
+/// The exit reason as the common runtimes spell it.
+fn reason(end: ProcessExit) -> &'static str {
     match end {
-        End { oom: true, .. } => "OOMKilled",
-        End { code: 0, .. } => "Completed",
-        End { .. } => "Error",
+        ProcessExit { oom: true, .. } => "OOMKilled",
+        ProcessExit { code: 0, .. } => "Completed",
+        ProcessExit { .. } => "Error",
     }
 }
 
 impl Delivery {
-    /// The event at once.
+    /// Delivers the event without delay.
     #[must_use]
     pub fn now(event: Event) -> Vec<Self> {
         vec![Self::after(Duration::ZERO, event)]
     }
 
-    /// The event after a time.
+    /// Delivers the event after a delay.
     #[must_use]
     pub fn after(delay: Duration, event: Event) -> Self {
         Self::Event(delay, Box::new(event))
@@ -398,21 +399,21 @@ impl Delivery {
 }
 
 impl Behaviour {
-    /// How late something is that is late by so much: on a slow machine it is later.
-    pub(super) fn late_by(&self, time: Duration) -> Duration {
-        time * self.lateness_percent / 100
+    /// Scales a deliberate delay: on a slow machine it has to be longer to be noticed.
+    pub(super) fn scaled(&self, delay: Duration) -> Duration {
+        delay * self.lateness_percent / 100
     }
 
-    /// How long a subscription takes to become effective there.
+    /// How long a subscription takes to become effective, scaled.
     pub(super) fn effective_in(&self) -> Duration {
-        self.late_by(self.effective_after)
+        self.scaled(self.effective_after)
     }
 
-    pub(super) fn tells(&self, transition: Transition) -> bool {
-        !self.untold.contains(&transition)
+    pub(super) fn reports(&self, transition: Transition) -> bool {
+        !self.suppressed.contains(&transition)
     }
 
-    pub(super) fn also_tells(&self, nothing: NonTransition) -> bool {
-        self.told_too.contains(&nothing)
+    pub(super) fn reports_spuriously(&self, nothing: NonTransition) -> bool {
+        self.spurious.contains(&nothing)
     }
 }

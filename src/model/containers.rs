@@ -1,40 +1,41 @@
-//! Containers: created, started, stopped, removed, told; and the processes in them.
+//! Containers: creation, stop, removal, status and lists; and the processes in them.
 
-mod death;
 mod pod_memory;
+mod signals;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::agenda::later;
 use super::behaviour::{
     ChildKill, Leftover, NonTransition, Order, Restart, StopSignals, Transition,
 };
-use super::machine::{Deed, Machine, Outcome, fault};
-use super::process::{End, Life};
+use super::machine::{Machine, Outcome, Timer, fault};
+use super::process::{ProcessExit, ProcessPlan};
 use super::sandboxes::{FAULTY, carries, no_sandbox};
+use super::timer_queue::later;
 use crate::history::{
     CallFault, ContainerDetails, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata,
     ContainerReport, ContainerSpec, ContainerState, ContainerStatus, EventKind, Flaw, HostInstant,
     Reply, RuntimeNanos, SandboxId, SandboxState, Shared, Signal, StatusCode, Text, User,
 };
 
-/// A container.
+/// The runtime's record of a container.
 #[derive(Clone, Debug)]
 pub(super) struct Container {
     pub(super) spec: Arc<ContainerSpec>,
     pub(super) status: ContainerStatus,
-    made: u64,
-    /// Its process, while that lives.
-    pub(super) life: Option<Life>,
-    /// How its process ended, once it has, noticed or not.
-    ended: Option<(End, HostInstant)>,
-    /// Whether the kill of a child for its memory is told as its reason.
+    /// Position in the order of creation.
+    created_nth: u64,
+    /// Its process, while it runs.
+    pub(super) process: Option<ProcessPlan>,
+    /// How and when its process ended, whether the runtime has detected that or not.
+    ended: Option<(ProcessExit, HostInstant)>,
+    /// Whether the OOM kill of a child process is to be reported as the exit reason.
     child_killed: bool,
-    /// Whether it has ended and left a child that lives on.
+    /// Whether it has exited while a child process keeps running.
     child_left: bool,
-    /// Where the low-level runtime is still to die, if its handler does so on demand.
-    pub(super) demands: Option<Flaw>,
+    /// The OCI runtime crash that is still to happen, if the sandbox's handler crashes on demand.
+    pub(super) pending_crash: Option<Flaw>,
 }
 
 impl Container {
@@ -57,19 +58,19 @@ impl Machine {
         &mut self,
         spec: &Arc<ContainerSpec>,
     ) -> Result<Reply, CallFault> {
-        let made = self.made_container(spec);
-        if made.is_err() && self.sandboxes.contains_key(&spec.sandbox) {
+        let created = self.try_create(spec);
+        if created.is_err() && self.sandboxes.contains_key(&spec.sandbox) {
             let id = ContainerId::from(self.random.id());
             match self.behaviour.leftover {
                 Leftover::None => {}
-                Leftover::Told => self.announce(EventKind::Created, id, &spec.sandbox),
+                Leftover::Announced => self.announce(EventKind::Created, id, &spec.sandbox),
                 Leftover::Listed => self.insert_container(id, spec, Text::default()),
             }
         }
-        made
+        created
     }
 
-    fn made_container(&mut self, spec: &Arc<ContainerSpec>) -> Result<Reply, CallFault> {
+    fn try_create(&mut self, spec: &Arc<ContainerSpec>) -> Result<Reply, CallFault> {
         self.running_sandbox(&spec.sandbox)?;
         let Some(image) = self.image(&spec.image) else {
             let message = format!("no image {}: pull it first", spec.image);
@@ -94,7 +95,8 @@ impl Machine {
         if let Some(target) = &spec.pid_target
             && self.state_of(target) != Some(ContainerState::Running)
         {
-            let message = format!("container {target}, whose PID namespace is meant, does not run");
+            let message =
+                format!("container {target}, whose PID namespace is requested, is not running");
             return Err(fault(StatusCode::FAILED_PRECONDITION, message));
         }
         let id = ContainerId::from(self.random.id());
@@ -126,59 +128,62 @@ impl Machine {
         let container = Container {
             spec: spec.clone(),
             status,
-            made: self.made,
-            life: None,
+            created_nth: self.created_count,
+            process: None,
             ended: None,
             child_killed: false,
             child_left: false,
-            demands: spec.flaw.filter(|_| faulty),
+            pending_crash: spec.flaw.filter(|_| faulty),
         };
-        self.made += 1;
+        self.created_count += 1;
         self.containers.insert(id, container);
     }
 
-    /// What a container is, while it is there.
+    /// The state of a container; none if it does not exist.
     pub(super) fn state_of(&self, id: &ContainerId) -> Option<ContainerState> {
         self.containers
             .get(id)
             .map(|container| container.status.state)
     }
 
-    /// Tells an event of a container to which nothing has happened.
-    pub(super) fn tell_again(&mut self, kind: EventKind, id: &ContainerId) {
+    /// Sends an event about a container to which nothing has happened.
+    pub(super) fn announce_container(&mut self, kind: EventKind, id: &ContainerId) {
         if let Some(container) = self.containers.get(id) {
             let sandbox = container.spec.sandbox.clone();
             self.announce(kind, id.clone(), &sandbox);
         }
     }
 
-    pub(super) fn stop_container(&mut self, asked: &ContainerId, grace: Duration) -> Outcome {
-        let id = &self.whole_id(asked);
+    pub(super) fn stop_container(&mut self, requested: &ContainerId, grace: Duration) -> Outcome {
+        let id = &self.resolve_id(requested);
         let done = Outcome::Done(Ok(Reply::Done));
         let Some(container) = self.containers.get(id) else {
-            self.tell_unknown(EventKind::Stopped, id);
+            self.announce_unknown_id(EventKind::Stopped, id);
             return done;
         };
         let sandbox = container.spec.sandbox.clone();
         if container.status.state != ContainerState::Running {
-            if self.behaviour.also_tells(NonTransition::RepeatedStop) {
+            if self
+                .behaviour
+                .reports_spuriously(NonTransition::RepeatedStop)
+            {
                 self.announce(EventKind::Stopped, id.clone(), &sandbox);
             }
             return done;
         }
-        let (given, life) = (container.spec.stop_signal, container.life);
-        if self.dies(id, Flaw::CrashAtKill) {
-            if self.behaviour.also_tells(NonTransition::FailedKill) {
+        let (given, process) = (container.spec.stop_signal, container.process);
+        if self.crashes(id, Flaw::CrashAtKill) {
+            if self.behaviour.reports_spuriously(NonTransition::FailedKill) {
                 self.announce(EventKind::Stopped, id.clone(), &sandbox);
             }
-            let message = "the low-level runtime was killed";
+            let message = "the OCI runtime was killed";
             return Outcome::Done(Err(fault(StatusCode::UNKNOWN, message)));
         }
         let signal = match self.behaviour.stop_signals {
-            StopSignals::Sent | StopSignals::Unreported => given,
-            StopSignals::Told | StopSignals::Unknown => Signal::DEFAULT,
+            StopSignals::Supported | StopSignals::Unreported => given,
+            StopSignals::ReportedOnly | StopSignals::Unknown => Signal::DEFAULT,
         };
-        let on_stop = life.and_then(|life| life.on_stop(signal));
+        let on_stop = process.and_then(|process| process.on_stop(signal));
         if self.behaviour.stops_wait_for_stops && self.is_being_stopped(id) {
             return Outcome::WhenExited(id.clone());
         }
@@ -189,17 +194,17 @@ impl Machine {
         }
         if let Some(end) = on_stop.filter(|_| self.behaviour.sends_stop_signal) {
             self.end_process(id, end);
-            self.notice(id, true);
+            self.detect_exit(id, true);
             return done;
         }
         self.kill_after(grace, id);
         Outcome::WhenExited(id.clone())
     }
 
-    pub(super) fn remove_container(&mut self, asked: &ContainerId) -> Result<Reply, CallFault> {
-        let id = &self.whole_id(asked);
+    pub(super) fn remove_container(&mut self, requested: &ContainerId) -> Result<Reply, CallFault> {
+        let id = &self.resolve_id(requested);
         let Some(container) = self.containers.get(id) else {
-            self.tell_unknown(EventKind::Deleted, id);
+            self.announce_unknown_id(EventKind::Deleted, id);
             return Ok(Reply::Done);
         };
         if self.behaviour.refuses_removal_of_started && container.status.started_at.0 != 0 {
@@ -207,107 +212,114 @@ impl Machine {
             return Err(fault(StatusCode::FAILED_PRECONDITION, message));
         }
         let sandbox = container.spec.sandbox.clone();
-        let tells_more = self.behaviour.also_tells(NonTransition::EndOfNeverRun);
+        let spurious_stop = self
+            .behaviour
+            .reports_spuriously(NonTransition::StopOfNeverRun);
         match container.status.state {
-            ContainerState::Created if tells_more => {
+            ContainerState::Created if spurious_stop => {
                 self.announce(EventKind::Stopped, id.clone(), &sandbox);
             }
             ContainerState::Running => {
-                let tells = self.behaviour.tells(Transition::ForcedRemoval);
-                self.kill(id, tells);
+                let reports = self.behaviour.reports(Transition::ForcedRemoval);
+                self.kill(id, reports);
             }
             ContainerState::Created | ContainerState::Exited | ContainerState::Unknown(_) => {}
         }
-        self.delete_as_asked(id, asked);
+        self.delete_by_requested_id(id, requested);
         Ok(Reply::Done)
     }
 
-    /// Forgets a container; `tells` by an event or not.
-    pub(super) fn delete_container(&mut self, id: &ContainerId, tells: bool) {
+    /// Deletes a container, and `reports` that by an event or not.
+    pub(super) fn delete_container(&mut self, id: &ContainerId, reports: bool) {
         let Some(container) = self.containers.remove(id) else {
             return;
         };
-        if tells {
+        if reports {
             self.announce(EventKind::Deleted, id.clone(), &container.spec.sandbox);
         }
-        let forgets_after = self.behaviour.late_by(self.behaviour.forgets_after);
-        if !forgets_after.is_zero() {
-            let at = later(self.now, forgets_after);
-            self.agenda.put(at, Deed::Forget(id.clone()));
-            self.leaving.insert(id.clone(), container);
+        let listed_after_removal = self.behaviour.scaled(self.behaviour.listed_after_removal);
+        if !listed_after_removal.is_zero() {
+            let at = later(self.now, listed_after_removal);
+            self.timers.put(at, Timer::Forget(id.clone()));
+            self.removed.insert(id.clone(), container);
         }
     }
 
-    /// Kills a container's process, if it lives, and notices that.
-    pub(super) fn kill(&mut self, id: &ContainerId, tells: bool) {
-        self.kill_with(137, id, tells);
+    /// Kills a container's process, if it runs, and detects the exit at once.
+    pub(super) fn kill(&mut self, id: &ContainerId, reports: bool) {
+        self.kill_with(137, id, reports);
     }
 
-    /// The same, and this is taken for its exit code.
-    pub(super) fn kill_with(&mut self, code: i32, id: &ContainerId, tells: bool) {
-        self.end_process(id, End::exit(code));
-        self.notice(id, tells);
+    /// Like `kill`, and records this exit code.
+    pub(super) fn kill_with(&mut self, code: i32, id: &ContainerId, reports: bool) {
+        self.end_process(id, ProcessExit::exit(code));
+        self.detect_exit(id, reports);
     }
 
-    /// A process is no more, whether anybody notices or not; says whether it lived.
-    pub(super) fn end_process(&mut self, id: &ContainerId, end: End) -> bool {
+    /// Ends a container's process without detecting the exit; returns whether it was running.
+    pub(super) fn end_process(&mut self, id: &ContainerId, end: ProcessExit) -> bool {
         let Some(container) = self.containers.get_mut(id) else {
             return false;
         };
-        let Some(life) = container.life.take() else {
+        let Some(process) = container.process.take() else {
             return false;
         };
         let oom = end.oom || container.child_killed;
-        container.ended = Some((End { oom, ..end }, self.now));
+        container.ended = Some((ProcessExit { oom, ..end }, self.now));
         let sandbox = self.sandboxes.get(&container.spec.sandbox);
         let shared = sandbox.is_some_and(|sandbox| sandbox.spec.shared_pid);
         let is_first = !shared && container.spec.pid_target.is_none();
-        container.child_left = life.leaves_child && !is_first;
+        container.child_left = process.leaves_child && !is_first;
         if end.oom {
             self.count_oom_kill();
-            self.put_kill_down(id);
+            self.apply_pod_kill(id);
         }
         if is_first {
-            self.end_joined(id);
+            self.end_namespace(id);
         }
         true
     }
 
-    /// The first process of a PID namespace has ended: the kernel kills all others in it.
-    fn end_joined(&mut self, target: &ContainerId) {
-        let joined = |container: &&Container| container.spec.pid_target.as_ref() == Some(target);
-        let joined = self.containers.values().filter(joined);
-        let joined: Vec<ContainerId> = joined.map(|it| it.status.id.clone()).collect();
-        let tells = self.behaviour.tells(Transition::EndWithTarget);
+    /// Kills the containers that share the PID namespace of a container whose init has ended, as
+    /// the kernel does.
+    fn end_namespace(&mut self, target: &ContainerId) {
+        let joined: Vec<ContainerId> = self
+            .containers
+            .values()
+            .filter(|container| container.spec.pid_target.as_ref() == Some(target))
+            .map(|container| container.status.id.clone())
+            .collect();
+        let reports = self.behaviour.reports(Transition::EndWithTarget);
         for id in joined {
-            self.kill(&id, tells);
+            self.kill(&id, reports);
         }
     }
 
-    /// Whether a container has ended and a child of it holds its output open.
-    pub(super) fn output_is_open(&self, id: &ContainerId) -> bool {
+    /// Whether a container has exited and a child of it still holds its output open.
+    pub(super) fn holds_output_open(&self, id: &ContainerId) -> bool {
         let container = self.containers.get(id);
         container.is_some_and(|container| container.child_left)
     }
 
-    /// The kernel kills a child; the container's process lives on.
+    /// The kernel OOM-kills a child process; the container's own process keeps running.
     pub(super) fn kill_child(&mut self, id: &ContainerId) {
         if let Some(container) = self.containers.get(id)
-            && container.life.is_some()
+            && container.process.is_some()
         {
-            if self.behaviour.child_kill == ChildKill::Marks {
-                self.mark_killed(id);
+            if self.behaviour.child_kill == ChildKill::MarksContainer {
+                self.mark_oom_killed(id);
             }
             self.count_oom_kill();
-            if self.behaviour.child_kill == ChildKill::Ends {
-                self.end_process(id, End::exit(137));
-                self.notice(id, true);
+            if self.behaviour.child_kill == ChildKill::EndsContainer {
+                self.end_process(id, ProcessExit::exit(137));
+                self.detect_exit(id, true);
             }
         }
     }
 
-    /// The daemon learns that a process has ended, if it has; `tells` by an event or not.
-    pub(super) fn notice(&mut self, id: &ContainerId, tells: bool) {
+    /// Detects the exit of a container's process, if it has exited, and `reports` it by an event or
+    /// not.
+    pub(super) fn detect_exit(&mut self, id: &ContainerId, reports: bool) {
         let Some(container) = self.containers.get_mut(id) else {
             return;
         };
@@ -324,33 +336,33 @@ impl Machine {
         status.reason = (self.behaviour.exit_reason)(end).into();
         let sandbox = container.spec.sandbox.clone();
         let target = container.spec.pid_target.clone();
-        let mistaken = target.filter(|_| self.behaviour.mistakes_targets);
-        let crashes = self.dies(id, Flaw::CrashAtDelete);
-        let tells = tells && (!crashes || self.behaviour.tells(Transition::EndInCrash));
-        if tells {
-            let told = mistaken.unwrap_or_else(|| id.clone());
-            self.announce(EventKind::Stopped, told, &sandbox);
+        let mistaken = target.filter(|_| self.behaviour.reports_pid_target);
+        let crashes = self.crashes(id, Flaw::CrashAtDelete);
+        let reports = reports && (!crashes || self.behaviour.reports(Transition::EndInCrash));
+        if reports {
+            let reported_id = mistaken.unwrap_or_else(|| id.clone());
+            self.announce(EventKind::Stopped, reported_id, &sandbox);
         }
         self.answer_waiting(id);
     }
 
-    pub(super) fn notice_all(&mut self, tells: bool) {
+    pub(super) fn detect_all_exits(&mut self, reports: bool) {
         let all: Vec<ContainerId> = self.containers.keys().cloned().collect();
         for id in all {
-            self.notice(&id, tells);
+            self.detect_exit(&id, reports);
         }
     }
 
-    /// After a restart: what has ended meanwhile?
-    pub(super) fn find_exits(&mut self) {
+    /// After a restart of the daemon: handles the exits that happened while it was down.
+    pub(super) fn recover_exits(&mut self) {
         match self.behaviour.restart {
-            Restart::Finds => self.notice_all(true),
-            Restart::FindsSilently => self.notice_all(false),
-            Restart::Guesses => {
-                let unnoticed = |container: &&mut Container| {
+            Restart::Recovers => self.detect_all_exits(true),
+            Restart::RecoversSilently => self.detect_all_exits(false),
+            Restart::ReportsUnknown => {
+                let undetected = |container: &&mut Container| {
                     container.ended.is_some() && container.status.state == ContainerState::Running
                 };
-                for container in self.containers.values_mut().filter(unnoticed) {
+                for container in self.containers.values_mut().filter(undetected) {
                     let status = &mut container.status;
                     status.state = ContainerState::Exited;
                     status.finished_at = RuntimeNanos(self.now.realtime_ns);
@@ -362,16 +374,19 @@ impl Machine {
         }
     }
 
-    /// After a restart, of a behaviour that watches only what it has started itself.
+    /// After a restart of the daemon: stops monitoring running containers if the behaviour says so.
     pub(super) fn lose_monitors(&mut self) {
         if self.behaviour.loses_monitors {
-            let running = self.containers.iter().filter(|(_, it)| it.life.is_some());
+            let running = self
+                .containers
+                .iter()
+                .filter(|(_, it)| it.process.is_some());
             self.unwatched = running.map(|(id, _)| id.clone()).collect();
         }
     }
 
     pub(super) fn container_status(&self, id: &ContainerId) -> Result<Reply, CallFault> {
-        let containers = [&self.containers, &self.leaving];
+        let containers = [&self.containers, &self.removed];
         match containers.iter().find_map(|some| some.get(id)) {
             Some(container) => Ok(Reply::ContainerStatus(ContainerReport {
                 status: container.status.clone().into(),
@@ -393,10 +408,10 @@ impl Machine {
             labels,
             streamed: _,
         } = filter;
-        let containers = self.containers.values().chain(self.leaving.values());
+        let containers = self.containers.values().chain(self.removed.values());
         let passing = containers.filter(|container| {
             let (status, inside) = (&container.status, &container.spec.sandbox);
-            // As runtimes do, it takes the beginning of an id for the id.
+            // Like real runtimes, it accepts a prefix of an id.
             let wanted = id.as_ref();
             wanted.is_none_or(|id| status.id.as_str().starts_with(id.as_str()))
                 && state.is_none_or(|state| status.state == state)
@@ -404,28 +419,28 @@ impl Machine {
                 && carries(&status.labels, labels)
         });
         let mut listed: Vec<&Container> = passing.collect();
-        listed.sort_by_key(|container| container.made);
-        if self.behaviour.siblings == Order::Any {
+        listed.sort_by_key(|container| container.created_nth);
+        if self.behaviour.siblings == Order::Random {
             self.random.shuffle(&mut listed);
         }
         Reply::Containers(listed.into_iter().map(Container::listing).collect())
     }
 
-    /// The containers of a sandbox in the order of their making, or in any.
+    /// The containers of a sandbox, in the order of [`Behaviour::siblings`](super::Behaviour).
     pub(super) fn containers_in(&mut self, sandbox: &SandboxId) -> Vec<ContainerId> {
         let containers = self.containers.values();
         let mut inside: Vec<&Container> = containers
             .filter(|container| container.spec.sandbox == *sandbox)
             .collect();
-        inside.sort_by_key(|container| container.made);
-        if self.behaviour.siblings == Order::Any {
+        inside.sort_by_key(|container| container.created_nth);
+        if self.behaviour.siblings == Order::Random {
             self.random.shuffle(&mut inside);
         }
         let ids = inside.into_iter().map(|container| &container.status.id);
         ids.cloned().collect()
     }
 
-    /// What an event's snapshot shows of a sandbox's containers.
+    /// The container statuses of a sandbox, as an event's snapshot shows them.
     pub(super) fn statuses_in(&mut self, sandbox: &SandboxId) -> Vec<Shared<ContainerStatus>> {
         let ids = self.containers_in(sandbox).into_iter();
         ids.filter_map(|id| Some(self.containers.get(&id)?.status.clone().into()))
@@ -444,7 +459,7 @@ impl Machine {
     }
 }
 
-/// What a container was given, as it is told.
+/// The configured properties that a container's status reports.
 fn details_of(spec: &ContainerSpec, image_id: &Text) -> ContainerDetails {
     let limit = spec.memory_bytes.map(|bytes| bytes.to_string());
     let names = ["memory_limit_in_bytes", "memory_swap_limit_in_bytes"];

@@ -1,18 +1,17 @@
-//! The hooks of the defects, by name. What each defect is, which bug it imitates and what must
-//! notice it is data: `cases/defects.yaml`.
+//! The implementations of the defects, by name. `cases/defects.yaml` describes each defect, the
+//! bug it imitates and what must detect it.
 //!
-//! A hook is a row of one of the tables in this folder: `stream` and `order` for what happens to
-//! events on their way, `statuses` for the pod that they show, `fields` for their own time, type
-//! and id, `subscribers` for who gets them and how long, `replies` for what happens to answers,
-//! `offers` for what only some lists and pods have, `behaviour` for what the model does otherwise,
-//! and `failures` for what could not be created or was given up. All but `subscribers`,
-//! `behaviour` and `failures` can be put between the suite and a real runtime as well, by a
+//! Each is a row of one of the tables in this folder: `stream` and `order` lose, repeat, reorder
+//! and delay events, `statuses` changes the snapshots they carry, `fields` their time, type and id,
+//! `subscribers` their fan-out and the life of streams, `replies` changes answers, `capabilities`
+//! optional features, `behaviour` the model itself, and `failures` failed and abandoned calls.
+//! Defects that only change events and answers can also be applied to a real runtime, by a
 //! [`Relay`](super::Relay).
 
 mod behaviour;
+mod capabilities;
 mod failures;
 mod fields;
-mod offers;
 mod order;
 mod replies;
 mod statuses;
@@ -21,33 +20,33 @@ mod subscribers;
 
 use super::behaviour::{Behaviour, EventHook, ReplyHook};
 
-/// The name of a defect, and its hook.
+/// A defect's name and implementation.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedFault {
-    /// What it is called in `cases/defects.yaml` and on the command line.
+    /// Its name in `cases/defects.yaml` and on the command line.
     pub name: &'static str,
-    /// What it does.
+    /// Its implementation.
     pub fault: Fault,
 }
 
-/// A row of a table: the name of a defect, and its hook.
+/// A row of a table: a defect's name and implementation.
 type Row = (&'static str, Fault);
 
-/// What a defect does.
+/// The implementation of a defect.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
-    /// Something to each event on its way to each subscriber.
+    /// Transforms each event for each subscriber; depends on the events of one pod alone.
     Events(EventHook),
-    /// The same to the whole stream: what others do meanwhile counts, too.
+    /// Transforms a whole stream: events of concurrent cases have an influence, too.
     Stream(EventHook),
-    /// Something to each answer on its way to its caller.
+    /// Transforms each answer.
     Replies(ReplyHook),
-    /// The model behaves otherwise.
+    /// Changes the behaviour of the model.
     Behaviour(fn(&mut Behaviour)),
 }
 
 impl Fault {
-    /// Makes the model behave so.
+    /// Applies the defect to a model's behaviour.
     pub fn apply(&self, behaviour: &mut Behaviour) {
         match self {
             Self::Events(hook) | Self::Stream(hook) => behaviour.events.push(*hook),
@@ -56,14 +55,14 @@ impl Fault {
         }
     }
 
-    /// Whether it concerns nothing but what passes between a runtime and its client.
+    /// Whether it changes only events and answers, so that a [`Relay`](super::Relay) can apply it.
     #[must_use]
-    pub fn is_on_the_way(&self) -> bool {
+    pub fn is_relayable(&self) -> bool {
         matches!(self, Self::Events(_) | Self::Stream(_) | Self::Replies(_))
     }
 }
 
-/// The hooks of all defects.
+/// All defects.
 pub fn faults() -> impl Iterator<Item = NamedFault> {
     let tables = [
         stream::STREAM,
@@ -72,7 +71,7 @@ pub fn faults() -> impl Iterator<Item = NamedFault> {
         order::ORDER,
         subscribers::SUBSCRIBERS,
         replies::REPLIES,
-        offers::OFFERS,
+        capabilities::CAPABILITIES,
         behaviour::BEHAVIOUR,
         failures::FAILURES,
     ];
@@ -82,14 +81,14 @@ pub fn faults() -> impl Iterator<Item = NamedFault> {
         .map(|&(name, fault)| NamedFault { name, fault })
 }
 
-/// The hook of the defect of this name, if there is one.
+/// The defect of this name, if there is one.
 #[must_use]
 pub fn fault_named(name: &str) -> Option<NamedFault> {
     faults().find(|fault| fault.name == name)
 }
 
-/// Something that a correct runtime may do otherwise: its name, and how the model comes to do it.
+/// A permitted deviation from the default behaviour: its name, and how it is configured.
 pub type Variation = (&'static str, fn(&mut Behaviour));
 
-/// All that a correct runtime may do otherwise.
+/// All deviations that a conformant runtime is permitted.
 pub const VARIATIONS: &[Variation] = behaviour::VARIATIONS;

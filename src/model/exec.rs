@@ -1,18 +1,22 @@
-//! Commands that run in a container beside its own process, and calls that change no state.
+//! `ExecSync`, and calls that change no state.
 
 use std::time::Duration;
 
-use super::agenda::later;
 use super::behaviour::NonTransition;
-use super::machine::{Deed, Machine, Outcome, fault};
-use super::process::Life;
+use super::machine::{Machine, Outcome, Timer, fault};
+use super::process::ProcessPlan;
+use super::timer_queue::later;
 use crate::history::{
     Aside, AsideOf, CallFault, ContainerId, ContainerState, EventKind, Reply, SandboxId, StatusCode,
 };
 use crate::workload::Workload;
 
-/// How a command ends, and how long after its beginning; it does not end by itself without a time.
-type CommandEnd = (Option<Duration>, Result<Reply, CallFault>);
+/// How a command ends.
+struct CommandEnd {
+    /// How long it runs; for ever if absent.
+    after: Option<Duration>,
+    result: Result<Reply, CallFault>,
+}
 
 impl Machine {
     pub(super) fn exec_sync(
@@ -25,24 +29,25 @@ impl Machine {
             let message = format!("container {container} does not run");
             return Outcome::Done(Err(fault(StatusCode::FAILED_PRECONDITION, message)));
         }
-        let life = Life::of(command, self.memory_of(container), self.now);
-        let own_end = life.as_ref().ok().and_then(|life| life.own_end);
-        let (after, result) = match end_of(command, life) {
-            (Some(after), result) if timeout.is_zero() || after <= timeout => (Some(after), result),
-            (None, result) if timeout.is_zero() => (None, result),
-            (_, _) => {
-                let message = format!("the command has run for {timeout:?}");
-                let late = fault(StatusCode::DEADLINE_EXCEEDED, message);
-                (Some(timeout), Err(late))
-            }
-        };
-        if let Some((eaten, end)) = own_end
-            && end.oom
-            && after == Some(eaten)
+        let process = ProcessPlan::new(command, self.memory_limit(container), self.now);
+        let own_end = process.as_ref().ok().and_then(|process| process.own_end);
+        let mut end = command_end(command, process);
+        let in_time = end.after.is_some_and(|after| after <= timeout);
+        if !timeout.is_zero() && !in_time {
+            let message = format!("the command has run for {timeout:?}");
+            end = CommandEnd {
+                after: Some(timeout),
+                result: Err(fault(StatusCode::DEADLINE_EXCEEDED, message)),
+            };
+        }
+        let CommandEnd { after, result } = end;
+        if let Some((killed_after, exit)) = own_end
+            && exit.oom
+            && after == Some(killed_after)
         {
-            // It is killed beside the container's own process.
-            let deed = Deed::KillChild(container.clone());
-            self.agenda.put(later(self.now, eaten), deed);
+            // The command is a child process of the container, not its init.
+            let timer = Timer::KillChild(container.clone());
+            self.timers.put(later(self.now, killed_after), timer);
         }
         Outcome::AtEnd {
             container: container.clone(),
@@ -51,14 +56,14 @@ impl Machine {
         }
     }
 
-    /// A command has ended, or was ended.
+    /// A command in a container has ended or was killed.
     pub(super) fn command_ended(&mut self, container: &ContainerId) {
-        if self.behaviour.also_tells(NonTransition::ExecEnd) {
-            self.tell_again(EventKind::Stopped, container);
+        if self.behaviour.reports_spuriously(NonTransition::ExecEnd) {
+            self.announce_container(EventKind::Stopped, container);
         }
     }
 
-    /// A call that changes no state.
+    /// Answers a call that changes no state.
     pub(super) fn aside(&mut self, aside: Aside, id: &str) -> Result<Reply, CallFault> {
         let (container, sandbox) = (ContainerId::from(id), SandboxId::from(id));
         let known = match aside.of() {
@@ -69,37 +74,43 @@ impl Machine {
         if !known {
             return Err(fault(StatusCode::NOT_FOUND, format!("no {id}")));
         }
-        if self.behaviour.also_tells(NonTransition::Aside) {
-            self.tell_again(EventKind::Started, &container);
+        if self
+            .behaviour
+            .reports_spuriously(NonTransition::NoEventCall)
+        {
+            self.announce_container(EventKind::Started, &container);
         }
         Ok(Reply::Done)
     }
 
-    /// A call to the image service that changes nothing of containers.
+    /// Handles the side effects of a call to the image service: none, if the runtime is correct.
     pub(super) fn image_call(&mut self) {
-        if self.behaviour.also_tells(NonTransition::ImageCall) {
+        if self.behaviour.reports_spuriously(NonTransition::ImageCall) {
             let all: Vec<ContainerId> = self.containers.keys().cloned().collect();
             for container in all {
-                self.tell_again(EventKind::Created, &container);
+                self.announce_container(EventKind::Created, &container);
             }
         }
     }
 }
 
-fn end_of(command: &[String], life: Result<Life, String>) -> CommandEnd {
-    let exits = |code: i32| Ok(Reply::Exec(code));
-    // A command is no init: every signal kills it that it does not take.
+fn command_end(command: &[String], process: Result<ProcessPlan, String>) -> CommandEnd {
+    let exits = |after, code| CommandEnd {
+        after,
+        result: Ok(Reply::Exec(code)),
+    };
+    // A command is not the init of its PID namespace: every signal without a handler kills it.
     if let Some(Workload::Die { signal, after }) = Workload::parse(command) {
-        return (Some(after), exits(128 + i32::from(signal)));
+        return exits(Some(after), 128 + i32::from(signal));
     }
-    match life {
-        Ok(life) => match life.own_end {
-            Some((after, end)) => (Some(after), exits(end.code)),
-            None => (None, exits(0)),
+    match process {
+        Ok(process) => match process.own_end {
+            Some((after, end)) => exits(Some(after), end.code),
+            None => exits(None, 0),
         },
-        Err(message) => {
-            let refused = fault(StatusCode::UNKNOWN, message);
-            (Some(Duration::ZERO), Err(refused))
-        }
+        Err(message) => CommandEnd {
+            after: Some(Duration::ZERO),
+            result: Err(fault(StatusCode::UNKNOWN, message)),
+        },
     }
 }

@@ -1,4 +1,4 @@
-//! Images.
+//! The image service.
 
 use super::machine::Machine;
 use crate::history::{ImageListing, Reply};
@@ -8,7 +8,7 @@ impl Machine {
         self.images.iter().find(|image| names(image, reference))
     }
 
-    /// Any image can be had, and is the suite's.
+    /// Pulls an image: every reference exists and is the suite's image.
     pub(super) fn pull_image(&mut self, reference: &str) -> Reply {
         if self.image(reference).is_none() {
             let image = ImageListing {
@@ -22,7 +22,7 @@ impl Machine {
     }
 }
 
-/// Whether an image is the one that is meant.
+/// Whether a reference names this image, by id or tag.
 pub(super) fn names(image: &ImageListing, reference: &str) -> bool {
     image.id == reference || image.tags.iter().any(|tag| tag == reference)
 }

@@ -1,4 +1,4 @@
-//! A machine that lives: it has a lock, the host's clock, and a task that does what is due.
+//! A running machine: with a lock, the host's clock, and a task that fires its timers.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,8 +11,8 @@ use tokio_stream::Stream;
 use tokio_stream::wrappers::WatchStream;
 
 use super::behaviour::Behaviour;
+use super::event_bus::{StreamItem, Subscriber};
 use super::machine::{Machine, Ticket};
-use super::stage::{Subscriber, Taken};
 use crate::cri::Backend;
 use crate::history::{
     CallFault, ContainerId, Event, ImageListing, Reply, Request, SandboxId, StreamEnd,
@@ -20,7 +20,7 @@ use crate::history::{
 use crate::host::{self, Kernel, Simulation};
 use crate::workload;
 
-/// The model runtime at work. Dropped, it does nothing more.
+/// A running model runtime. Dropping it stops it.
 #[derive(Debug)]
 pub struct Model {
     shared: Arc<Shared>,
@@ -30,12 +30,12 @@ pub struct Model {
 #[derive(Debug)]
 struct Shared {
     machine: Mutex<Machine>,
-    /// Counts the times that something may have changed.
+    /// Incremented whenever something may have changed.
     changes: watch::Sender<u64>,
 }
 
 impl Model {
-    /// Starts a model on the runtime that this is called on. It has the suite's image.
+    /// Starts a model on the current Tokio runtime. It has the suite's image.
     #[must_use]
     pub fn start(behaviour: Behaviour, seed: u64) -> Self {
         let name = workload::imported_name();
@@ -50,22 +50,22 @@ impl Model {
             machine: Mutex::new(machine),
             changes: watch::Sender::new(0),
         });
-        let timers = tokio::spawn(keep_time(shared.clone()));
+        let timers = tokio::spawn(run_timers(shared.clone()));
         Self { shared, timers }
     }
 
-    /// The kernel on which its containers run.
+    /// The simulated kernel on which its containers run.
     #[must_use]
     pub fn kernel(&self) -> Kernel {
         Kernel::Simulated(self.shared.clone())
     }
 
-    /// Stops the daemon, and leaves its containers running.
+    /// Stops the daemon; its containers keep running.
     pub fn stop_daemon(&self) {
         self.shared.stop_runtime();
     }
 
-    /// Starts the daemon again.
+    /// Restarts the daemon.
     pub fn start_daemon(&self) {
         self.shared.start_runtime();
     }
@@ -82,13 +82,13 @@ impl Shared {
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something to the machine, and lets all look who wait for it.
-    fn with<T>(&self, deed: impl FnOnce(&mut Machine) -> T) -> T {
+    /// Runs an operation on the machine, and wakes up all who wait for a change.
+    fn with<T>(&self, operation: impl FnOnce(&mut Machine) -> T) -> T {
         let mut machine = self.machine();
-        let done = deed(&mut machine);
+        let result = operation(&mut machine);
         drop(machine);
         self.changes.send_modify(|changes| *changes += 1);
-        done
+        result
     }
 }
 
@@ -113,8 +113,8 @@ impl Simulation for Shared {
         self.with(|machine| machine.start_daemon(host::now()));
     }
 
-    fn live_outside_cri(&self) {
-        self.with(|machine| machine.live_outside_cri(host::now()));
+    fn run_outside_cri(&self) {
+        self.with(|machine| machine.run_outside_cri(host::now()));
     }
 
     fn runs(&self, id: &str) -> bool {
@@ -122,8 +122,8 @@ impl Simulation for Shared {
     }
 }
 
-/// Does what is due when it is due, for ever.
-async fn keep_time(shared: Arc<Shared>) {
+/// Fires the timers when they are due, for ever.
+async fn run_timers(shared: Arc<Shared>) {
     let mut changes = shared.changes.subscribe();
     loop {
         changes.mark_unchanged();
@@ -145,7 +145,7 @@ async fn keep_time(shared: Arc<Shared>) {
     }
 }
 
-/// A call whose caller still waits; dropped, it has gone.
+/// A call in progress; dropping it abandons the call.
 struct Waiting<'a> {
     shared: &'a Shared,
     ticket: Ticket,
@@ -188,7 +188,7 @@ impl Backend for Model {
             subscriber,
             ended: false,
         };
-        while !self.shared.machine().answers(subscriber) {
+        while !self.shared.machine().has_sent_headers(subscriber) {
             // The sender lives as long as `self`.
             let _ = changes.changed().await;
         }
@@ -196,7 +196,7 @@ impl Backend for Model {
     }
 }
 
-/// The events of one subscriber; dropped, it has gone.
+/// The event stream of one subscriber; dropping it ends the subscription.
 #[derive(Debug)]
 pub struct Events {
     shared: Arc<Shared>,
@@ -215,15 +215,15 @@ impl Stream for Events {
             }
             let taken = self.shared.machine().take(self.subscriber);
             match taken {
-                Taken::Event(event) => return Poll::Ready(Some(Ok(*event))),
-                Taken::End(end) => {
+                StreamItem::Event(event) => return Poll::Ready(Some(Ok(*event))),
+                StreamItem::End(end) => {
                     self.ended = true;
                     return Poll::Ready(match end {
                         StreamEnd::Failed(fault) => Some(Err(fault)),
                         StreamEnd::Closed | StreamEnd::Cancelled => None,
                     });
                 }
-                Taken::Nothing => {}
+                StreamItem::Pending => {}
             }
             if Pin::new(&mut self.changes).poll_next(cx).is_pending() {
                 return Poll::Pending;
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_takes_its_time_is_waited_for() {
+    fn a_delayed_answer_is_waited_for() {
         const HOUR: Duration = Duration::from_secs(3600);
         let slow = Behaviour {
             replies: vec![|_, mut answer| {

@@ -1,88 +1,90 @@
 //! The state of a runtime, and the calls that change it.
 //!
-//! Every call is taken at once and gets a [`Ticket`]; its answer is there when what it waits for
-//! has happened. Nothing happens between two moments but what was told to be due: whoever holds a
-//! machine tells it the time with [`Machine::advance`], at [`Machine::next_due`] at the latest.
+//! Every call is accepted at once and gets a [`Ticket`]; its answer becomes available when the
+//! operation has completed. Time is an input: the owner of a machine calls [`Machine::advance`], at
+//! [`Machine::next_due`] at the latest, and only timers fire in between.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::agenda::{Agenda, before, later};
-use super::behaviour::{Behaviour, Delivery, ExitNotice, NonTransition};
+use super::behaviour::{Behaviour, Delivery, ExitDetection};
 use super::containers::Container;
+use super::event_bus::{EventBus, StreamItem, Subscriber};
 use super::images::names;
-use super::process::End;
+use super::process::ProcessExit;
 use super::random::Random;
-use super::sandboxes::{Sandbox, status};
-use super::stage::{Late, Stage, Subscriber, Taken};
+use super::sandboxes::{Sandbox, runtime_status};
+use super::timer_queue::{TimerQueue, before, later};
 use crate::history::{
-    CallFault, ContainerFilter, ContainerId, Event, EventKind, HostInstant, ImageListing, Reply,
-    Request, RuntimeNanos, RuntimeVersion, SandboxFilter, SandboxId, StatusCode,
+    CallFault, ContainerFilter, ContainerId, HostInstant, ImageListing, Reply, Request,
+    RuntimeVersion, SandboxFilter, SandboxId, StatusCode,
 };
 
-/// A call that was taken.
+/// Identifies a call in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u64);
 
-/// A runtime: its state, and what it is about to do.
+/// A runtime: its state and its pending timers.
 #[derive(Clone, Debug)]
 pub struct Machine {
     pub(super) behaviour: Behaviour,
     pub(super) now: HostInstant,
     pub(super) sandboxes: BTreeMap<SandboxId, Sandbox>,
     pub(super) containers: BTreeMap<ContainerId, Container>,
-    /// Those that are removed and not forgotten.
-    pub(super) leaving: BTreeMap<ContainerId, Container>,
+    /// Containers that were removed and are still listed.
+    pub(super) removed: BTreeMap<ContainerId, Container>,
     pub(super) random: Random,
-    pub(super) made: u64,
-    pub(super) agenda: Agenda<Deed>,
-    /// What ran when the daemon was started again, if it watches only what it has started itself.
+    /// How many sandboxes and containers were created.
+    pub(super) created_count: u64,
+    pub(super) timers: TimerQueue<Timer>,
+    /// Containers whose exits are not detected, because they were started before the restart.
     pub(super) unwatched: BTreeSet<ContainerId>,
-    /// Whether the daemon runs; containers live without it.
+    /// Whether the daemon runs; containers keep running without it.
     up: bool,
-    /// How often the daemon was stopped: what it had in mind is gone then.
-    life: u32,
+    /// Incremented when the daemon stops: its grace periods end with it.
+    generation: u32,
     pub(super) images: Vec<ImageListing>,
     oom_kills: u64,
-    pub(super) stage: Stage,
+    pub(super) event_bus: EventBus,
     next_ticket: u64,
     waiting: BTreeMap<Ticket, (Request, ContainerId)>,
     answers: BTreeMap<Ticket, Result<Reply, CallFault>>,
-    /// The calls whose callers still wait.
+    /// Calls that were not abandoned by their callers.
     open: BTreeSet<Ticket>,
 }
 
-/// What is to happen at its time.
+/// Something that happens at a given time.
 #[derive(Clone, Debug)]
-pub(super) enum Deed {
+pub(super) enum Timer {
     /// A process ends by itself.
-    Exit(ContainerId, End),
-    /// A process gets the signal that it dies of.
-    Signal(ContainerId, End),
-    /// The kernel kills a child of a container's process for its memory.
+    Exit(ContainerId, ProcessExit),
+    /// A process receives a fatal signal.
+    Signal(ContainerId, ProcessExit),
+    /// The kernel OOM-kills a child process of a container.
     KillChild(ContainerId),
-    /// An exit is noticed.
-    Notice(ContainerId),
-    /// A grace period is over, in this life of the daemon.
+    /// An exit is detected.
+    DetectExit(ContainerId),
+    /// A grace period is over; it was started by this generation of the daemon.
     Kill(ContainerId, u32),
-    /// A container that was removed is forgotten.
+    /// A removed container disappears from the lists.
     Forget(ContainerId),
     /// An answer is given.
     Answer(Ticket, Box<Result<Reply, CallFault>>),
-    /// A stream brings something.
+    /// A delivery on a stream is due.
     Deliver(Subscriber, Delivery),
     /// A subscription becomes effective.
-    Listen,
-    /// A command in a container ends, and the call that runs it.
+    SubscriptionEffective,
+    /// A command in a container ends, and with it the `ExecSync` call.
     EndCommand(Ticket, Box<Result<Reply, CallFault>>),
 }
 
-/// What a call comes to.
+/// When a call is answered.
 pub(super) enum Outcome {
+    /// At once.
     Done(Result<Reply, CallFault>),
-    /// Done when this container has exited.
+    /// When this container has exited.
     WhenExited(ContainerId),
-    /// Done after a time, or when this container has exited.
+    /// After a time, or when this container has exited.
     AtEnd {
         container: ContainerId,
         after: Option<Duration>,
@@ -91,8 +93,7 @@ pub(super) enum Outcome {
 }
 
 impl Machine {
-    /// A runtime that has these images and nothing else. What looks random in it follows from the
-    /// seed.
+    /// A runtime with these images and no sandboxes. All random choices follow from the seed.
     #[must_use]
     pub fn new(behaviour: Behaviour, images: Vec<ImageListing>, seed: u64) -> Self {
         Self {
@@ -100,16 +101,16 @@ impl Machine {
             now: HostInstant::default(),
             sandboxes: BTreeMap::new(),
             containers: BTreeMap::new(),
-            leaving: BTreeMap::new(),
+            removed: BTreeMap::new(),
             random: Random::new(seed),
-            made: 0,
-            agenda: Agenda::default(),
+            created_count: 0,
+            timers: TimerQueue::default(),
             unwatched: BTreeSet::new(),
             up: true,
-            life: 0,
+            generation: 0,
             images,
             oom_kills: 0,
-            stage: Stage::default(),
+            event_bus: EventBus::default(),
             next_ticket: 0,
             waiting: BTreeMap::new(),
             answers: BTreeMap::new(),
@@ -117,70 +118,76 @@ impl Machine {
         }
     }
 
-    /// How many processes the kernel has killed for their memory.
+    /// The number of OOM kills so far.
     #[must_use]
     pub fn oom_kills(&self) -> u64 {
         self.oom_kills
     }
 
-    /// When something happens next, if nothing is asked for before.
+    /// When the next timer is due.
     #[must_use]
     pub fn next_due(&self) -> Option<HostInstant> {
-        self.agenda.next_due()
+        self.timers.next_due()
     }
 
-    /// Does all that is due by now.
+    /// Fires all timers that are due by now.
     pub fn advance(&mut self, now: HostInstant) {
-        while let Some((at, deed)) = self.agenda.pop(now) {
-            self.reach(before(now, now.since(at)));
-            self.perform(deed);
+        while let Some((at, timer)) = self.timers.pop(now) {
+            self.set_time(before(now, now.since(at)));
+            self.fire(timer);
         }
-        self.reach(now);
+        self.set_time(now);
     }
 
-    /// Time goes on, which the monotonic clock tells. The other one may have been set meanwhile.
-    fn reach(&mut self, at: HostInstant) {
+    /// Sets the current time, which never goes back by the monotonic clock. The wall clock may
+    /// have been set.
+    fn set_time(&mut self, at: HostInstant) {
         if at.monotonic_ns >= self.now.monotonic_ns {
             self.now = at;
         }
     }
 
-    fn perform(&mut self, deed: Deed) {
-        match deed {
-            Deed::Exit(container, end) => self.exit(container, end),
-            Deed::Signal(container, end) => self.foresee(&container, end),
-            Deed::KillChild(container) => self.kill_child(&container),
-            Deed::Notice(container) => self.notice(&container, true),
-            Deed::Kill(container, life) if life == self.life => self.kill(&container, true),
-            Deed::Kill(..) => {}
-            Deed::Forget(container) => drop(self.leaving.remove(&container)),
-            Deed::Answer(ticket, result) => self.hand_out_late(ticket, *result),
-            Deed::EndCommand(ticket, result) => self.end_command(ticket, *result),
-            Deed::Deliver(subscriber, delivery) => {
-                self.stage.deliver(&self.behaviour, subscriber, delivery);
+    fn fire(&mut self, timer: Timer) {
+        match timer {
+            Timer::Exit(container, end) => self.exit(container, end),
+            Timer::Signal(container, end) => self.exit_at_signal(&container, end),
+            Timer::KillChild(container) => self.kill_child(&container),
+            Timer::DetectExit(container) => self.detect_exit(&container, true),
+            Timer::Kill(container, generation) if generation == self.generation => {
+                self.kill(&container, true);
             }
-            Deed::Listen => self.send_backlog(),
+            Timer::Kill(..) => {}
+            Timer::Forget(container) => drop(self.removed.remove(&container)),
+            Timer::Answer(ticket, result) => self.hand_out_late(ticket, *result),
+            Timer::EndCommand(ticket, result) => self.end_command(ticket, *result),
+            Timer::Deliver(subscriber, delivery) => {
+                self.event_bus
+                    .deliver(&self.behaviour, subscriber, delivery);
+            }
+            Timer::SubscriptionEffective => self.send_backlog(),
         }
     }
 
-    /// A process ends by itself: the daemon notices as it does.
-    pub(super) fn exit(&mut self, container: ContainerId, end: End) {
+    /// A process ends by itself: the exit is detected as the behaviour says.
+    pub(super) fn exit(&mut self, container: ContainerId, end: ProcessExit) {
         if !self.end_process(&container, end) {
             return;
         }
-        match self.behaviour.exit_notice {
+        match self.behaviour.exit_detection {
             _ if !self.up || self.unwatched.contains(&container) => {}
-            ExitNotice::AtEndOfOutput if self.output_is_open(&container) => {}
-            ExitNotice::AtOnce | ExitNotice::AtEndOfOutput => self.notice(&container, true),
-            ExitNotice::Late(after) => {
-                let noticed = later(self.now, self.behaviour.late_by(after));
-                self.agenda.put(noticed, Deed::Notice(container));
+            ExitDetection::AtEndOfOutput if self.holds_output_open(&container) => {}
+            ExitDetection::Immediate | ExitDetection::AtEndOfOutput => {
+                self.detect_exit(&container, true);
             }
-            ExitNotice::WhenAsked | ExitNotice::Never => {}
+            ExitDetection::Delayed(after) => {
+                let detected = later(self.now, self.behaviour.scaled(after));
+                self.timers.put(detected, Timer::DetectExit(container));
+            }
+            ExitDetection::OnQuery | ExitDetection::Never => {}
         }
     }
 
-    /// Takes a call.
+    /// Accepts a call.
     pub fn call(&mut self, now: HostInstant, request: Request) -> Ticket {
         self.advance(now);
         let ticket = Ticket(self.next_ticket);
@@ -191,8 +198,8 @@ impl Machine {
             self.answers.insert(ticket, Err(gone));
             return ticket;
         }
-        if self.behaviour.exit_notice == ExitNotice::WhenAsked {
-            self.notice_all(true);
+        if self.behaviour.exit_detection == ExitDetection::OnQuery {
+            self.detect_all_exits(true);
         }
         match self.dispatch(&request) {
             Outcome::Done(result) => self.answer(ticket, &request, result),
@@ -206,8 +213,8 @@ impl Machine {
             } => {
                 self.waiting.insert(ticket, (request, container));
                 if let Some(after) = after {
-                    let deed = Deed::EndCommand(ticket, Box::new(result));
-                    self.agenda.put(later(self.now, after), deed);
+                    let timer = Timer::EndCommand(ticket, Box::new(result));
+                    self.timers.put(later(self.now, after), timer);
                     self.advance(now);
                 }
             }
@@ -226,13 +233,13 @@ impl Machine {
             Request::StopSandbox(id) => Ok(self.stop_sandbox(id)),
             Request::RemoveSandbox(id) => Ok(self.remove_sandbox(id)),
             Request::SandboxStatus(id) => self.sandbox_status(id),
-            Request::RuntimeStatus => Ok(status()),
+            Request::RuntimeStatus => Ok(runtime_status()),
             Request::ListSandboxes(labels) => Ok(self.list_sandboxes(&SandboxFilter {
                 labels: labels.clone(),
                 ..SandboxFilter::default()
             })),
             Request::FindSandboxes(filter) => self
-                .can_stream(filter.streamed)
+                .check_streaming(filter.streamed)
                 .map(|()| self.list_sandboxes(filter)),
             Request::CreateContainer(spec) => self.create_container(spec),
             Request::StartContainer(id) => self.start_container(id),
@@ -249,7 +256,7 @@ impl Machine {
                 }))
             }
             Request::FindContainers(filter) => self
-                .can_stream(filter.streamed)
+                .check_streaming(filter.streamed)
                 .map(|()| self.list_containers(filter)),
             Request::ImageStatus(reference) => Ok(Reply::Image(self.image(reference).cloned())),
             Request::PullImage(reference) => {
@@ -275,13 +282,13 @@ impl Machine {
     }
 
     fn answer(&mut self, ticket: Ticket, request: &Request, result: Result<Reply, CallFault>) {
-        let answer = self.hooked(request, result);
+        let answer = self.apply_reply_hooks(request, result);
         match answer.after {
             Some(Duration::ZERO) => self.hand_out(ticket, answer.result),
             Some(after) => {
-                let deed = Deed::Answer(ticket, Box::new(answer.result));
-                let given = later(self.now, self.behaviour.late_by(after));
-                self.agenda.put(given, deed);
+                let timer = Timer::Answer(ticket, Box::new(answer.result));
+                let given = later(self.now, self.behaviour.scaled(after));
+                self.timers.put(given, timer);
             }
             None => {}
         }
@@ -293,19 +300,19 @@ impl Machine {
         }
     }
 
-    /// An answer that was kept back: its caller may have gone meanwhile.
+    /// Gives a delayed answer, unless its caller has abandoned the call.
     fn hand_out_late(&mut self, ticket: Ticket, result: Result<Reply, CallFault>) {
         let gone = !self.open.contains(&ticket);
-        if let Ok(Reply::Container(made)) = &result
+        if let Ok(Reply::Container(created)) = &result
             && gone
-            && self.behaviour.undoes_silently
+            && self.behaviour.cleans_up_silently
         {
-            self.delete_container(made, false);
+            self.delete_container(created, false);
         }
         self.hand_out(ticket, result);
     }
 
-    /// A command ends, unless its container has ended before.
+    /// Ends a command, unless its container has ended before.
     fn end_command(&mut self, ticket: Ticket, result: Result<Reply, CallFault>) {
         if let Some((request, container)) = self.waiting.remove(&ticket) {
             self.command_ended(&container);
@@ -313,20 +320,20 @@ impl Machine {
         }
     }
 
-    /// Takes the answer to a call, if it is there.
+    /// Takes the answer to a call, if it is available.
     pub fn take_answer(&mut self, ticket: Ticket) -> Option<Result<Reply, CallFault>> {
         let answer = self.answers.remove(&ticket)?;
         self.open.remove(&ticket);
         Some(answer)
     }
 
-    /// The caller has gone; what it asked for goes on.
+    /// The caller has abandoned the call; the operation continues.
     pub fn forget(&mut self, ticket: Ticket) {
         self.open.remove(&ticket);
         self.answers.remove(&ticket);
     }
 
-    /// Whether a call waits for the container's end that was to stop it, or its caller has gone.
+    /// Whether a `StopContainer` call waits for the container's exit.
     pub(super) fn is_being_stopped(&self, id: &ContainerId) -> bool {
         let mut waiting = self.waiting.values();
         waiting.any(|(request, container)| {
@@ -334,17 +341,18 @@ impl Machine {
         })
     }
 
-    /// Answers the calls that have waited for a container's exit.
+    /// Answers the calls that wait for a container's exit.
     pub(super) fn answer_waiting(&mut self, container: &ContainerId) {
-        let ready = self.waiting.iter();
-        let ready: Vec<Ticket> = ready
+        let ready: Vec<Ticket> = self
+            .waiting
+            .iter()
             .filter(|(_, (_, waits_for))| waits_for == container)
             .map(|(ticket, _)| *ticket)
             .collect();
         for ticket in ready {
             if let Some((request, _)) = self.waiting.remove(&ticket) {
                 let reply = match request {
-                    // The kernel kills whatever runs beside an init that has ended.
+                    // With a container's init the kernel kills all of its processes.
                     Request::ExecSync { .. } => Reply::Exec(137),
                     _ => Reply::Done,
                 };
@@ -356,7 +364,7 @@ impl Machine {
     /// Opens an event stream.
     ///
     /// # Errors
-    /// If the runtime is down, or has no events.
+    /// If the runtime is down, or does not support events.
     pub fn subscribe(
         &mut self,
         now: HostInstant,
@@ -366,129 +374,66 @@ impl Machine {
         if !self.up {
             return Err(fault(StatusCode::UNAVAILABLE, "the runtime is down"));
         }
-        let subscriber = self.stage.subscribe(&self.behaviour, self.now)?;
+        let subscriber = self.event_bus.subscribe(&self.behaviour, self.now)?;
         let effective = later(self.now, self.behaviour.effective_in());
-        self.agenda.put(effective, Deed::Listen);
-        let ends = Stage::ends(&self.behaviour, self.now, subscriber, deadline);
+        self.timers.put(effective, Timer::SubscriptionEffective);
+        let ends = EventBus::ends(&self.behaviour, self.now, subscriber, deadline);
         self.schedule(ends);
         self.advance(now);
         Ok(subscriber)
     }
 
-    /// The subscriber has gone.
+    /// The subscriber has disconnected.
     pub fn unsubscribe(&mut self, subscriber: Subscriber) {
-        self.stage.unsubscribe(&self.behaviour, subscriber);
+        self.event_bus.unsubscribe(&self.behaviour, subscriber);
     }
 
-    /// Whether the headers of the stream's response have been sent.
+    /// Whether the response headers of the stream have been sent.
     #[must_use]
-    pub fn answers(&self, subscriber: Subscriber) -> bool {
-        self.behaviour.answers_at_once || self.stage.has_something(subscriber)
+    pub fn has_sent_headers(&self, subscriber: Subscriber) -> bool {
+        self.behaviour.sends_headers_at_once || self.event_bus.has_pending(subscriber)
     }
 
-    /// What comes next on a stream.
-    pub fn take(&mut self, subscriber: Subscriber) -> Taken {
-        let taken = self.stage.take(subscriber);
+    /// Takes the next item of a stream.
+    pub fn take(&mut self, subscriber: Subscriber) -> StreamItem {
+        let item = self.event_bus.take(subscriber);
         self.send_backlog();
-        taken
+        item
     }
 
-    /// Stops the daemon. Containers run on; calls and streams break.
+    /// Stops the daemon. Containers keep running; calls and streams fail.
     pub fn stop_daemon(&mut self, now: HostInstant) {
         self.advance(now);
         self.up = false;
-        self.life += 1;
+        self.generation += 1;
         let gone = fault(StatusCode::UNAVAILABLE, "the runtime is shutting down");
         for (ticket, _) in std::mem::take(&mut self.waiting) {
             self.hand_out(ticket, Err(gone.clone()));
         }
-        self.stage.end_all(&gone);
+        self.event_bus.end_all(&gone);
     }
 
-    /// Starts the daemon again, which finds what has happened meanwhile.
+    /// Restarts the daemon, which recovers its state.
     pub fn start_daemon(&mut self, now: HostInstant) {
         self.advance(now);
         self.up = true;
-        self.find_exits();
+        self.recover_exits();
         self.lose_monitors();
-    }
-
-    /// Tells an event about a container, or about a sandbox under its own id, to all who listen.
-    pub(super) fn announce(&mut self, kind: EventKind, id: ContainerId, sandbox: &SandboxId) {
-        let Some(sandbox) = self.sandboxes.get(sandbox) else {
-            return;
-        };
-        let mut status = sandbox.status();
-        if self.behaviour.finds_sandboxes_by_uid {
-            status = self.latest_of_pod(status);
-        }
-        let event = Event {
-            container: id,
-            kind,
-            created_at: self.stamp(),
-            containers: self.statuses_in(&status.id),
-            sandbox: Some(status.into()),
-        };
-        self.send(&event);
-    }
-
-    /// Tells an event of what there is not, if the behaviour wants that.
-    pub(super) fn tell_unknown(&mut self, kind: EventKind, id: &ContainerId) {
-        if self.behaviour.also_tells(NonTransition::UnknownId) {
-            self.tell_of_nothing(kind, id);
-        }
-    }
-
-    /// Tells an event of what is in no sandbox.
-    pub(super) fn tell_of_nothing(&mut self, kind: EventKind, id: &ContainerId) {
-        let event = Event {
-            container: id.clone(),
-            kind,
-            created_at: self.stamp(),
-            containers: Vec::new(),
-            sandbox: None,
-        };
-        self.send(&event);
-    }
-
-    fn send(&mut self, event: &Event) {
-        let late = self
-            .stage
-            .send(&self.behaviour, self.now, event, &mut self.random);
-        self.schedule(late);
-    }
-
-    /// Now, as the runtime tells it: later than all that it has told before.
-    pub(super) fn stamp(&mut self) -> RuntimeNanos {
-        self.stage.stamp(self.now)
-    }
-
-    fn send_backlog(&mut self) {
-        let late = self
-            .stage
-            .send_backlog(&self.behaviour, self.now, &mut self.random);
-        self.schedule(late);
-    }
-
-    fn schedule(&mut self, late: Vec<Late>) {
-        for (at, subscriber, delivery) in late {
-            self.agenda.put(at, Deed::Deliver(subscriber, delivery));
-        }
     }
 
     pub(super) fn count_oom_kill(&mut self) {
         self.oom_kills += 1;
     }
 
-    /// The kill at the end of a grace period, by this life of the daemon.
+    /// Schedules the kill at the end of a grace period.
     pub(super) fn kill_after(&mut self, grace: Duration, container: &ContainerId) {
         let at = later(self.now, grace);
-        self.agenda
-            .put(at, Deed::Kill(container.clone(), self.life));
+        self.timers
+            .put(at, Timer::Kill(container.clone(), self.generation));
     }
 }
 
-/// A fault in the runtime's words.
+/// An error reply.
 pub(super) fn fault(code: StatusCode, message: impl Into<String>) -> CallFault {
     CallFault {
         code,

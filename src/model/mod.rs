@@ -1,41 +1,43 @@
-//! The model runtime: what a correct CRI runtime does, as a program that needs no root and makes no
-//! process.
+//! The model runtime: an in-process implementation of a conformant CRI runtime, which needs no root
+//! and starts no processes.
 //!
-//! [`Machine`] is the statement itself, pure: calls, subscriptions and moments go in, answers and
-//! events come out, and time is data. [`Behaviour`] is all that may differ from one runtime to
-//! another: what the CRI permits, and every way of being wrong that the suite must notice, each a
-//! value that the machine consults or a hook that every event and every answer passes. [`Model`]
-//! is a machine that lives: it has a lock, a clock and timers, and is what a server serves.
+//! [`Machine`] is the pure state machine: calls, subscriptions and the time go in, answers and
+//! events come out. [`Behaviour`] holds everything in which runtimes may differ: what the CRI
+//! permits, and every defect that the suite must notice, each a value that the machine consults or
+//! a hook on every event and every answer. [`Model`] runs a machine with a lock, a clock and
+//! timers; a gRPC server can serve it.
 
-mod agenda;
-mod answers;
+mod announce;
 mod behaviour;
 mod containers;
 mod defects;
+mod event_bus;
 mod exec;
+mod id_prefix;
 mod images;
 mod live;
 mod machine;
-mod prefixes;
 mod process;
 mod random;
 mod relay;
+mod reply_hooks;
 mod sandboxes;
 mod serve;
-mod stage;
-mod starts;
+mod start;
 #[cfg(test)]
 mod tests;
+mod timer_queue;
 
 pub use behaviour::{
-    Answer, Audience, Behaviour, ChildKill, Delivery, EventHook, ExitNotice, FullQueue, Leftover,
-    NonTransition, Offer, Order, PodKill, Replay, ReplyHook, Restart, StopSignals, Transition,
+    Answer, Behaviour, ChildKill, Delivery, EventHook, ExitDetection, FanOutPolicy, FullQueue,
+    Leftover, NonTransition, Order, PodKill, Replay, ReplyHook, Restart, StopSignals,
+    StreamSupport, Transition,
 };
 pub use defects::{Fault, NamedFault, VARIATIONS, Variation, fault_named, faults};
+pub use event_bus::{HookContext, StreamItem, Subscriber};
 pub use live::Model;
 pub use machine::{Machine, Ticket};
-pub use process::End;
+pub use process::ProcessExit;
 pub use relay::Relay;
 pub use sandboxes::FAULTY;
 pub use serve::{ServeError, serve};
-pub use stage::{Passage, Subscriber, Taken};

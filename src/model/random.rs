@@ -1,6 +1,6 @@
-//! Choices that look random and are the same for the same seed.
+//! Deterministic pseudo-random choices.
 
-/// A generator of numbers: splitmix64.
+/// The splitmix64 generator.
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 
@@ -17,17 +17,17 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// An identifier as real runtimes make them: 64 hexadecimal digits.
+    /// An identifier like those of real runtimes: 64 hexadecimal digits.
     pub(super) fn id(&mut self) -> String {
         let parts = [(); 4].map(|()| format!("{:016x}", self.next()));
         parts.concat()
     }
 
-    /// Puts things into some order.
-    pub(super) fn shuffle<T>(&mut self, things: &mut [T]) {
-        for left in (1..things.len()).rev() {
+    /// Shuffles the items.
+    pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for left in (1..items.len()).rev() {
             let other = self.next() % (left as u64 + 1);
-            things.swap(left, usize::try_from(other).unwrap_or(left));
+            items.swap(left, usize::try_from(other).unwrap_or(left));
         }
     }
 }

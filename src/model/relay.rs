@@ -1,4 +1,4 @@
-//! A runtime seen through defects: a relay between a client and a real endpoint.
+//! A proxy between a client and a real runtime that injects defects.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use super::behaviour::{Answer, Delivery, EventHook, ReplyHook};
 use super::defects::{Fault, NamedFault};
+use super::event_bus::{HookState, apply_hooks};
 use super::random::Random;
-use super::stage::{Memory, passed};
 use crate::cri::{Backend, Client, ConnectError, Endpoint, events};
 use crate::history::{CallFault, Event, Reply, Request, StatusCode, StreamEnd};
 use crate::host;
 
-/// Passes calls on to a runtime, and its answers and events back, with what defects make of them.
+/// Forwards calls to a runtime, and its answers and events back, changed by defects.
 #[derive(Debug)]
 pub struct Relay {
     runtime: Endpoint,
@@ -29,11 +29,12 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// A relay to a runtime and its image service. Of the defects, only those count that are
-    /// [on the way](Fault::is_on_the_way).
+    /// A relay to a runtime and its image service. Only [relayable](Fault::is_relayable) defects
+    /// have an effect.
     #[must_use]
     pub fn new(
-        (runtime, images): (Endpoint, Endpoint),
+        runtime: Endpoint,
+        images: Endpoint,
         deadline: Duration,
         defects: &[NamedFault],
     ) -> Self {
@@ -77,7 +78,7 @@ impl Backend for Relay {
         }
         match answer.after {
             Some(Duration::ZERO) => {}
-            // What the defect is: nothing else ends this wait.
+            // The delay is the defect itself: nothing else ends this wait.
             Some(after) => tokio::time::sleep_until(Instant::now() + after).await,
             None => std::future::pending().await,
         }
@@ -86,45 +87,45 @@ impl Backend for Relay {
 
     async fn subscribe(&self, deadline: Option<Duration>) -> Result<Self::Events, CallFault> {
         let (to, received) = mpsc::unbounded_channel();
-        let passing = Passing {
+        let relayed = RelayedStream {
             hooks: self.events.clone(),
-            memories: vec![Memory::default(); self.events.len()],
+            hook_states: vec![HookState::default(); self.events.len()],
             random: Random::new(0),
             to,
             late: JoinSet::new(),
         };
         // Not awaited: a runtime may answer no sooner than with its first event.
-        tokio::spawn(pass_on(self.runtime.clone(), deadline, passing));
+        tokio::spawn(forward(self.runtime.clone(), deadline, relayed));
         Ok(Box::pin(UnboundedReceiverStream::new(received)))
     }
 }
 
-/// One stream's way through the defects.
-struct Passing {
+/// One event stream and the state of its hooks.
+struct RelayedStream {
     hooks: Vec<EventHook>,
-    memories: Vec<Memory>,
+    hook_states: Vec<HookState>,
     random: Random,
     to: mpsc::UnboundedSender<Result<Event, CallFault>>,
     late: JoinSet<()>,
 }
 
-/// Passes a stream's events on until it ends, or nobody reads any more.
-async fn pass_on(runtime: Endpoint, deadline: Option<Duration>, mut passing: Passing) {
-    let to = passing.to.clone();
-    let passed = async {
+/// Forwards the events of a stream until it ends or the client disconnects.
+async fn forward(runtime: Endpoint, deadline: Option<Duration>, mut relayed: RelayedStream) {
+    let to = relayed.to.clone();
+    let forwarded = async {
         let mut stream = events(&runtime, deadline)
             .await
             .map_err(|fault| unreachable(&fault))?;
         while let Some(event) = stream.next().await? {
-            let deliveries = passed(
-                &passing.hooks,
-                &mut passing.memories,
-                &mut passing.random,
+            let deliveries = apply_hooks(
+                &relayed.hooks,
+                &mut relayed.hook_states,
+                &mut relayed.random,
                 host::now(),
                 event,
             );
             for delivery in deliveries {
-                if passing.deliver(delivery)? {
+                if relayed.deliver(delivery)? {
                     return Ok(());
                 }
             }
@@ -132,17 +133,17 @@ async fn pass_on(runtime: Endpoint, deadline: Option<Duration>, mut passing: Pas
         Ok(())
     };
     let ended = tokio::select! {
-        ended = passed => ended,
+        ended = forwarded => ended,
         () = to.closed() => return,
     };
     if let Err(fault) = ended {
-        // The reader may have gone meanwhile.
+        // The client may have disconnected meanwhile.
         let _ = to.send(Err(fault));
     }
 }
 
-impl Passing {
-    /// Delivers something now or later; says whether the stream is over.
+impl RelayedStream {
+    /// Delivers an item now or later; returns whether the stream is over.
     fn deliver(&mut self, delivery: Delivery) -> Result<bool, CallFault> {
         match delivery {
             Delivery::Event(Duration::ZERO, event) => Ok(self.to.send(Ok(*event)).is_err()),
@@ -150,7 +151,7 @@ impl Passing {
                 let to = self.to.clone();
                 self.late.spawn(async move {
                     tokio::time::sleep_until(Instant::now() + after).await;
-                    // The reader may have gone meanwhile.
+                    // The client may have disconnected meanwhile.
                     let _ = to.send(Ok(*event));
                 });
                 Ok(false)

@@ -1,4 +1,4 @@
-//! Sandboxes: run, stop, remove, tell.
+//! Sandboxes: run, stop, removal, status and lists.
 
 use std::sync::Arc;
 
@@ -10,21 +10,22 @@ use crate::history::{
     SandboxState, SandboxStatus, StatusCode,
 };
 
-/// A sandbox.
+/// The runtime's record of a sandbox.
 #[derive(Clone, Debug)]
 pub(super) struct Sandbox {
     id: SandboxId,
     pub(super) spec: Arc<SandboxSpec>,
     pub(super) state: SandboxState,
     created_at: RuntimeNanos,
-    made: u64,
+    /// Position in the order of creation.
+    created_nth: u64,
     addresses: Vec<String>,
 }
 
-/// The handlers that there are; the default one has no name.
+/// The runtime handlers; the default one has no name.
 pub(super) const HANDLERS: [&str; 4] = ["", "usual", "other", FAULTY];
 
-/// The handler whose low-level runtime dies on demand.
+/// The runtime handler whose OCI runtime crashes on demand.
 pub const FAULTY: &str = "faulty";
 
 impl Sandbox {
@@ -69,17 +70,17 @@ impl Machine {
             spec: spec.clone(),
             state: SandboxState::Ready,
             created_at: RuntimeNanos(self.now.realtime_ns),
-            made: self.made,
-            addresses: addresses(spec, self.made),
+            created_nth: self.created_count,
+            addresses: addresses(spec, self.created_count),
         };
         let same = |other: &Sandbox| other.metadata() == sandbox.metadata();
         if let Some(other) = self.sandboxes.values().find(|other| same(other)) {
             let message = format!("sandbox {} has the same name, UID and attempt", other.id);
             return Err(fault(StatusCode::ALREADY_EXISTS, message));
         }
-        self.made += 1;
-        if let Err(refused) = can_run(spec) {
-            self.leave(sandbox);
+        self.created_count += 1;
+        if let Err(refused) = check_spec(spec) {
+            self.keep_leftover(sandbox);
             return Err(refused);
         }
         self.sandboxes.insert(id.clone(), sandbox);
@@ -89,35 +90,39 @@ impl Machine {
         Ok(Reply::Sandbox(id))
     }
 
-    /// What could not be run.
-    fn leave(&mut self, sandbox: Sandbox) {
+    /// Keeps or announces a sandbox that failed to run, if the behaviour says so.
+    fn keep_leftover(&mut self, sandbox: Sandbox) {
         let id = sandbox.id.clone();
         if self.behaviour.leftover != Leftover::None {
             self.sandboxes.insert(id.clone(), sandbox);
         }
-        if self.behaviour.leftover == Leftover::Told {
+        if self.behaviour.leftover == Leftover::Announced {
             self.announce(EventKind::Created, ContainerId::from(&id), &id);
             self.sandboxes.remove(&id);
         }
     }
 
-    /// The status of the sandbox that was made last of this one's pod.
+    /// The status of the most recent sandbox of the same pod.
     pub(super) fn latest_of_pod(&self, status: SandboxStatus) -> SandboxStatus {
         let uid = |metadata: &Option<SandboxMetadata>| metadata.clone().map(|it| it.uid);
-        let same = self.sandboxes.values();
-        let same = same.filter(|other| Some(other.metadata().uid) == uid(&status.metadata));
-        let latest = same.max_by_key(|other| other.made);
-        latest.map_or(status, Sandbox::status)
+        self.sandboxes
+            .values()
+            .filter(|other| Some(other.metadata().uid) == uid(&status.metadata))
+            .max_by_key(|other| other.created_nth)
+            .map_or(status, Sandbox::status)
     }
 
-    /// Kills what runs in the sandbox, then ends it.
+    /// Kills the containers of the sandbox, then stops it.
     pub(super) fn stop_sandbox(&mut self, id: &SandboxId) -> Reply {
         let Some(sandbox) = self.sandboxes.get(id) else {
-            self.tell_unknown(EventKind::Stopped, &ContainerId::from(id));
+            self.announce_unknown_id(EventKind::Stopped, &ContainerId::from(id));
             return Reply::Done;
         };
         if sandbox.state != SandboxState::Ready {
-            if self.behaviour.also_tells(NonTransition::RepeatedStop) {
+            if self
+                .behaviour
+                .reports_spuriously(NonTransition::RepeatedStop)
+            {
                 self.announce(EventKind::Stopped, ContainerId::from(id), id);
             }
             if self.behaviour.stops_dead_sandboxes {
@@ -134,42 +139,44 @@ impl Machine {
     }
 
     fn kill_containers(&mut self, id: &SandboxId) {
-        let tells = self.behaviour.tells(Transition::EndWithSandbox);
+        let reports = self.behaviour.reports(Transition::EndWithSandbox);
         for container in self.containers_in(id) {
-            self.kill_with(self.behaviour.kill_with_sandbox, &container, tells);
+            self.kill_with(self.behaviour.sandbox_stop_exit_code, &container, reports);
         }
     }
 
-    /// Somebody kills the sandbox's own process: its containers run on. Says whether there was one.
+    /// Kills the sandbox's own process from outside the runtime; its containers keep running.
+    /// Returns whether it was running.
     pub fn kill_sandbox(&mut self, now: HostInstant, id: &SandboxId) -> bool {
         self.advance(now);
         let Some(sandbox) = self.sandboxes.get_mut(id) else {
             return false;
         };
-        let lived = sandbox.state == SandboxState::Ready;
-        if lived && self.behaviour.notices_sandbox_deaths {
+        let was_running = sandbox.state == SandboxState::Ready;
+        if was_running && self.behaviour.detects_sandbox_deaths {
             sandbox.state = SandboxState::NotReady;
             self.announce(EventKind::Stopped, ContainerId::from(id), id);
         }
-        lived
+        was_running
     }
 
-    /// A container lives, and is removed, that was not made through the CRI: nothing is told of it.
-    pub fn live_outside_cri(&mut self, now: HostInstant) {
+    /// A container runs and is removed that was not created through the CRI: no event reports it,
+    /// unless the behaviour says so.
+    pub fn run_outside_cri(&mut self, now: HostInstant) {
         use EventKind::{Created, Deleted, Started, Stopped};
         self.advance(now);
-        if self.behaviour.also_tells(NonTransition::OutsideCri) {
+        if self.behaviour.reports_spuriously(NonTransition::OutsideCri) {
             let id = ContainerId::from(self.random.id());
             for kind in [Created, Started, Stopped, Deleted] {
-                self.tell_of_nothing(kind, &id);
+                self.announce_without_sandbox(kind, &id);
             }
         }
     }
 
-    /// Stops the sandbox if it runs, removes its containers, then the sandbox.
+    /// Stops the sandbox if it is ready, removes its containers, then the sandbox.
     pub(super) fn remove_sandbox(&mut self, id: &SandboxId) -> Reply {
         if !self.sandboxes.contains_key(id) {
-            self.tell_unknown(EventKind::Deleted, &ContainerId::from(id));
+            self.announce_unknown_id(EventKind::Deleted, &ContainerId::from(id));
             return Reply::Done;
         }
         if self.sandboxes[id].state == SandboxState::Ready {
@@ -177,17 +184,18 @@ impl Machine {
         } else {
             self.kill_containers(id);
         }
-        let tells = self.behaviour.tells(Transition::RemovalWithSandbox);
+        let reports = self.behaviour.reports(Transition::RemovalWithSandbox);
         for container in self.containers_in(id) {
-            self.delete_container(&container, tells);
+            self.delete_container(&container, reports);
         }
         self.announce(EventKind::Deleted, ContainerId::from(id), id);
         self.sandboxes.remove(id);
         Reply::Done
     }
 
-    /// Whether a list can be had so.
-    pub(super) fn can_stream(&self, streamed: bool) -> Result<(), CallFault> {
+    /// # Errors
+    /// If a streamed list is requested and not supported.
+    pub(super) fn check_streaming(&self, streamed: bool) -> Result<(), CallFault> {
         if streamed && !self.behaviour.streams_lists {
             let message = "lists are not streamed".to_owned();
             return Err(fault(StatusCode::UNIMPLEMENTED, message));
@@ -201,9 +209,9 @@ impl Machine {
         };
         let mut report = SandboxReport::from(sandbox.status());
         if self.behaviour.reports_containers {
-            report.timestamp = self.stamp();
+            report.timestamp = self.next_timestamp();
             report.containers = self.statuses_in(id);
-            // The newest first: of two that have the same name a kubelet takes the first one.
+            // Newest first: of two containers of the same name a kubelet uses the first one.
             report.containers.reverse();
         }
         Ok(Reply::SandboxStatus(report))
@@ -212,41 +220,41 @@ impl Machine {
     pub(super) fn list_sandboxes(&mut self, filter: &SandboxFilter) -> Reply {
         let sandboxes = self.sandboxes.values();
         let passing = sandboxes.filter(|sandbox| {
-            // As runtimes do, it takes the beginning of an id for the id.
+            // Like real runtimes, it accepts a prefix of an id.
             let wanted = filter.id.as_ref();
             wanted.is_none_or(|id| sandbox.id.as_str().starts_with(id.as_str()))
                 && filter.state.is_none_or(|state| sandbox.state == state)
                 && carries(&sandbox.spec.labels, &filter.labels)
         });
         let mut listed: Vec<&Sandbox> = passing.collect();
-        listed.sort_by_key(|sandbox| sandbox.made);
-        if self.behaviour.siblings == Order::Any {
+        listed.sort_by_key(|sandbox| sandbox.created_nth);
+        if self.behaviour.siblings == Order::Random {
             self.random.shuffle(&mut listed);
         }
         Reply::Sandboxes(listed.into_iter().map(Sandbox::listing).collect())
     }
 }
 
-/// What the model says of itself.
-pub(super) fn status() -> Reply {
+/// The answer to the runtime's `Status` call.
+pub(super) fn runtime_status() -> Reply {
     Reply::RuntimeStatus(RuntimeStatus {
         conditions: ["RuntimeReady", "NetworkReady"].map(str::to_owned).to_vec(),
         handlers: HANDLERS.map(str::to_owned).to_vec(),
     })
 }
 
-/// The network of the model's pods: no address of it is any real pod's.
+/// The network of the model's pods: reserved for documentation, so never a real pod's.
 const NETWORK: &str = "192.0.2.";
 
-/// The addresses of the sandbox that was made so many sandboxes after the first.
-fn addresses(spec: &SandboxSpec, made: u64) -> Vec<String> {
-    let address = || format!("{NETWORK}{}", made % 254 + 1);
+/// The addresses of a sandbox, by its position in the order of creation.
+fn addresses(spec: &SandboxSpec, created_nth: u64) -> Vec<String> {
+    let address = || format!("{NETWORK}{}", created_nth % 254 + 1);
     spec.own_network.then(address).into_iter().collect()
 }
 
-/// A sandbox needs a handler that there is, and kernel parameters that the kernel knows: the model
-/// has three of the former, and none of the latter.
-fn can_run(spec: &SandboxSpec) -> Result<(), CallFault> {
+/// # Errors
+/// If the sandbox needs an unknown runtime handler or a sysctl: the model has none of the latter.
+fn check_spec(spec: &SandboxSpec) -> Result<(), CallFault> {
     if let Some(sysctl) = spec.sysctls.keys().next() {
         let message = format!("sysctl {sysctl} is not in a separate kernel namespace");
         return Err(fault(StatusCode::UNKNOWN, message));
@@ -258,7 +266,7 @@ fn can_run(spec: &SandboxSpec) -> Result<(), CallFault> {
     Ok(())
 }
 
-/// Whether these labels are among those of an object.
+/// Whether an object has all of the wanted labels.
 pub(super) fn carries(own: &Labels, wanted: &Labels) -> bool {
     wanted
         .iter()

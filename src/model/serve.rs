@@ -1,4 +1,4 @@
-//! The model at a socket of its own, in real time, for any client of the CRI.
+//! Serves the model at a socket, in real time, for any CRI client.
 
 use std::io;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::terminal;
 /// Why the model cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Not there.
+    /// The socket cannot be opened.
     #[error(transparent)]
     Listen(#[from] ListenError),
-    /// Not any more.
+    /// The server failed.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// The system refused what any program needs.
+    /// The operating system refused to start the async runtime or a signal handler.
     #[error("start: {0}")]
     System(#[from] io::Error),
 }
@@ -28,7 +28,7 @@ pub enum ServeError {
 /// Serves a model until SIGINT or SIGTERM.
 ///
 /// # Errors
-/// If it cannot be served at this endpoint, or not any more.
+/// If it cannot be served at this endpoint, or the server fails.
 pub fn serve(endpoint: &Endpoint, behaviour: Behaviour) -> Result<(), ServeError> {
     let reactor = Reactor::real()?;
     let served = reactor.runtime().block_on(async {
@@ -38,7 +38,7 @@ pub fn serve(endpoint: &Endpoint, behaviour: Behaviour) -> Result<(), ServeError
         let seed = host::now().realtime_ns.unsigned_abs();
         let model = Arc::new(Model::start(behaviour, seed));
         terminal::say(&format!(
-            "the model runtime listens on {endpoint}; Ctrl-C ends it"
+            "the model runtime listens on {endpoint}; press Ctrl-C to stop it"
         ));
         tokio::select! {
             served = cri::serve(model, &mut listener) => Ok(served?),

@@ -1,4 +1,4 @@
-//! The machine by itself: what comes of calls and time, told as lines.
+//! Tests of the machine by itself: the effects of calls and time, reported as lines.
 
 mod crashes;
 mod daemon;
@@ -10,8 +10,8 @@ mod streams;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::agenda::later;
-use super::{Behaviour, ChildKill, Machine, Subscriber, Taken};
+use super::timer_queue::later;
+use super::{Behaviour, ChildKill, Machine, StreamItem, Subscriber};
 use crate::history::{
     CallFault, ContainerId, ContainerSpec, Event, HostInstant, ImageListing, Labels, PodUid, Reply,
     Request, SandboxId, SandboxSpec, StreamEnd,
@@ -21,14 +21,14 @@ use crate::workload::Workload;
 const IMAGE: &str = "image";
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A machine, a clock, and one who listens.
-struct Stand {
+/// A machine, a clock, and a subscriber.
+struct Harness {
     machine: Machine,
     now: HostInstant,
-    listener: Subscriber,
+    subscriber: Subscriber,
 }
 
-impl Stand {
+impl Harness {
     fn new(behaviour: Behaviour) -> Self {
         let image = ImageListing {
             id: "sha256:1".to_owned(),
@@ -39,15 +39,15 @@ impl Stand {
             realtime_ns: 1_000_000_000_000,
         };
         let mut machine = Machine::new(behaviour, vec![image], 1);
-        let listener = machine.subscribe(now, None).unwrap();
+        let subscriber = machine.subscribe(now, None).unwrap();
         Self {
             machine,
             now,
-            listener,
+            subscriber,
         }
     }
 
-    fn pass(&mut self, time: Duration) {
+    fn advance(&mut self, time: Duration) {
         self.now = later(self.now, time);
         self.machine.advance(self.now);
     }
@@ -95,18 +95,18 @@ impl Stand {
             memory_bytes: memory_mib.map(|mib| mib << 20),
             ..spec(sandbox, name, workload)
         };
-        self.made(spec)
+        self.create_from(spec)
     }
 
     #[track_caller]
-    fn made(&mut self, spec: ContainerSpec) -> ContainerId {
+    fn create_from(&mut self, spec: ContainerSpec) -> ContainerId {
         match self.call(Request::CreateContainer(Arc::new(spec))) {
             Ok(Reply::Container(id)) => id,
             other => panic!("{other:?}"),
         }
     }
 
-    /// A container that runs.
+    /// A running container.
     #[track_caller]
     fn running(&mut self, sandbox: &SandboxId, name: &str, workload: &Workload) -> ContainerId {
         let id = self.create(sandbox, name, workload);
@@ -114,36 +114,36 @@ impl Stand {
         id
     }
 
-    /// The events that have come since the last time.
+    /// The events since the last call.
     fn events(&mut self) -> Vec<Event> {
-        self.events_of(self.listener)
+        self.events_of(self.subscriber)
     }
 
     fn events_of(&mut self, subscriber: Subscriber) -> Vec<Event> {
         let taken = std::iter::from_fn(|| match self.machine.take(subscriber) {
-            Taken::Event(event) => Some(*event),
-            Taken::End(_) | Taken::Nothing => None,
+            StreamItem::Event(event) => Some(*event),
+            StreamItem::End(_) | StreamItem::Pending => None,
         });
         taken.collect()
     }
 
     fn end_of(&mut self, subscriber: Subscriber) -> Option<StreamEnd> {
         match self.machine.take(subscriber) {
-            Taken::End(end) => Some(end),
-            Taken::Event(_) | Taken::Nothing => None,
+            StreamItem::End(end) => Some(end),
+            StreamItem::Event(_) | StreamItem::Pending => None,
         }
     }
 
-    /// The events since the last time, a line each.
+    /// Compares the events since the last call, one per line.
     #[track_caller]
-    fn told(&mut self, expect: &[&str]) {
+    fn expect_events(&mut self, expect: &[&str]) {
         let lines: Vec<String> = self.events().iter().map(line).collect();
         assert_eq!(lines, expect);
     }
 
     #[track_caller]
     fn status_is(&mut self, id: &ContainerId, expect: &str) {
-        let told = match self.call(Request::ContainerStatus(id.clone())) {
+        let reported = match self.call(Request::ContainerStatus(id.clone())) {
             Ok(Reply::ContainerStatus(report)) => {
                 let status = report.status;
                 format!("{} {} {}", status.state, status.exit_code, status.reason)
@@ -151,7 +151,7 @@ impl Stand {
             Ok(other) => panic!("{other:?}"),
             Err(fault) => fault.code.to_string(),
         };
-        assert_eq!(told.trim_end(), expect);
+        assert_eq!(reported.trim_end(), expect);
     }
 }
 
@@ -201,137 +201,143 @@ fn stop(container: &ContainerId, grace_s: u64) -> Request {
 
 #[test]
 fn a_life_is_told_from_its_beginning_to_its_end() {
-    let mut stand = Stand::new(Behaviour::default());
-    let pod = stand.sandbox("pod");
-    stand.told(&["CREATED sandbox: READY []", "STARTED sandbox: READY []"]);
-    let c = stand.create(&pod, "c", &Workload::Obey);
-    stand.told(&["CREATED c: READY [c CREATED]"]);
-    stand.call(Request::StartContainer(c.clone())).unwrap();
-    stand.told(&["STARTED c: READY [c RUNNING]"]);
-    stand.call(stop(&c, 10)).unwrap();
-    stand.told(&["STOPPED c: READY [c EXITED 0 Completed]"]);
-    stand.call(Request::RemoveContainer(c.clone())).unwrap();
-    stand.told(&["DELETED -: READY []"]);
-    stand.call(Request::RemoveSandbox(pod)).unwrap();
-    stand.told(&[
+    let mut harness = Harness::new(Behaviour::default());
+    let pod = harness.sandbox("pod");
+    harness.expect_events(&["CREATED sandbox: READY []", "STARTED sandbox: READY []"]);
+    let c = harness.create(&pod, "c", &Workload::Obey);
+    harness.expect_events(&["CREATED c: READY [c CREATED]"]);
+    harness.call(Request::StartContainer(c.clone())).unwrap();
+    harness.expect_events(&["STARTED c: READY [c RUNNING]"]);
+    harness.call(stop(&c, 10)).unwrap();
+    harness.expect_events(&["STOPPED c: READY [c EXITED 0 Completed]"]);
+    harness.call(Request::RemoveContainer(c.clone())).unwrap();
+    harness.expect_events(&["DELETED -: READY []"]);
+    harness.call(Request::RemoveSandbox(pod)).unwrap();
+    harness.expect_events(&[
         "STOPPED sandbox: NOTREADY []",
         "DELETED sandbox: NOTREADY []",
     ]);
-    stand.status_is(&c, "NOT_FOUND");
+    harness.status_is(&c, "NOT_FOUND");
 }
 
 #[test]
 fn a_sandboxs_status_may_tell_of_its_containers() {
     let ids = |behaviour| {
-        let mut stand = Stand::new(behaviour);
-        let pod = stand.sandbox("pod");
-        let other = stand.sandbox("other");
-        let made = ["c", "d"].map(|name| stand.create(&pod, name, &Workload::Obey));
-        stand.create(&other, "e", &Workload::Obey);
-        let last = stand.events().last().expect("events").created_at;
-        let Ok(Reply::SandboxStatus(report)) = stand.call(Request::SandboxStatus(pod)) else {
+        let mut harness = Harness::new(behaviour);
+        let pod = harness.sandbox("pod");
+        let other = harness.sandbox("other");
+        let made = ["c", "d"].map(|name| harness.create(&pod, name, &Workload::Obey));
+        harness.create(&other, "e", &Workload::Obey);
+        let last = harness.events().last().expect("events").created_at;
+        let Ok(Reply::SandboxStatus(report)) = harness.call(Request::SandboxStatus(pod)) else {
             panic!("no status");
         };
-        let told = report.containers.iter().map(|status| status.id.clone());
-        (made, told.collect::<Vec<_>>(), report.timestamp > last)
+        let reported = report.containers.iter().map(|status| status.id.clone());
+        (made, reported.collect::<Vec<_>>(), report.timestamp > last)
     };
-    let ([c, d], told, timed) = ids(Behaviour::default());
-    assert_eq!((told, timed), (vec![d, c], true), "the newest first");
-    let (_, told, timed) = ids(Behaviour {
+    let ([c, d], reported, timed) = ids(Behaviour::default());
+    assert_eq!((reported, timed), (vec![d, c], true), "the newest first");
+    let (_, reported, timed) = ids(Behaviour {
         reports_containers: false,
         ..Behaviour::default()
     });
-    assert_eq!((told, timed), (Vec::new(), false));
+    assert_eq!((reported, timed), (Vec::new(), false));
 }
 
 #[test]
 fn an_exit_is_told_when_it_happens() {
-    let mut stand = Stand::new(Behaviour::default());
-    let pod = stand.sandbox("pod");
-    let c = stand.running(&pod, "c", &exit(42, SECOND));
-    stand.events();
-    stand.pass(SECOND / 2);
-    stand.told(&[]);
-    let due = stand.machine.next_due().unwrap();
+    let mut harness = Harness::new(Behaviour::default());
+    let pod = harness.sandbox("pod");
+    let c = harness.running(&pod, "c", &exit(42, SECOND));
+    harness.events();
+    harness.advance(SECOND / 2);
+    harness.expect_events(&[]);
+    let due = harness.machine.next_due().unwrap();
     // Whoever looks late learns of the true time all the same.
-    stand.pass(SECOND);
-    let events = stand.events();
+    harness.advance(SECOND);
+    let events = harness.events();
     assert_eq!(line(&events[0]), "STOPPED c: READY [c EXITED 42 Error]");
     assert_eq!(events[0].created_at.0, due.realtime_ns);
-    stand.status_is(&c, "EXITED 42 Error");
-    assert_eq!(stand.machine.next_due(), None);
+    harness.status_is(&c, "EXITED 42 Error");
+    assert_eq!(harness.machine.next_due(), None);
 }
 
 #[test]
 fn a_container_that_cannot_be_started_is_over_and_told_to_be() {
-    let mut stand = Stand::new(Behaviour::default());
-    let pod = stand.sandbox("pod");
-    let c = stand.create(&pod, "c", &Workload::Missing);
-    stand.events();
-    let fault = stand.call(Request::StartContainer(c.clone())).unwrap_err();
+    let mut harness = Harness::new(Behaviour::default());
+    let pod = harness.sandbox("pod");
+    let c = harness.create(&pod, "c", &Workload::Missing);
+    harness.events();
+    let fault = harness
+        .call(Request::StartContainer(c.clone()))
+        .unwrap_err();
     assert!(fault.message.contains("/missing"), "{fault}");
-    stand.told(&["STOPPED c: READY [c EXITED 128 StartError]"]);
-    let again = stand.call(Request::StartContainer(c)).unwrap_err();
+    harness.expect_events(&["STOPPED c: READY [c EXITED 128 StartError]"]);
+    let again = harness.call(Request::StartContainer(c)).unwrap_err();
     assert_eq!(again.code.to_string(), "FAILED_PRECONDITION");
-    stand.told(&[]);
+    harness.expect_events(&[]);
 }
 
 #[test]
 fn what_the_kernel_kills_for_its_memory_is_told_and_counted() {
-    let mut stand = Stand::new(Behaviour::default());
-    let pod = stand.sandbox("pod");
+    let mut harness = Harness::new(Behaviour::default());
+    let pod = harness.sandbox("pod");
     let eat = Workload::Eat {
         mebibytes: 64,
         after: SECOND,
     };
-    let c = stand.create_limited(&pod, "c", &eat, Some(16));
-    stand.call(Request::StartContainer(c)).unwrap();
-    stand.events();
-    stand.pass(SECOND);
-    stand.told(&["STOPPED c: READY [c EXITED 137 OOMKilled]"]);
-    assert_eq!(stand.machine.oom_kills(), 1);
+    let c = harness.create_limited(&pod, "c", &eat, Some(16));
+    harness.call(Request::StartContainer(c)).unwrap();
+    harness.events();
+    harness.advance(SECOND);
+    harness.expect_events(&["STOPPED c: READY [c EXITED 137 OOMKilled]"]);
+    assert_eq!(harness.machine.oom_kills(), 1);
 }
 
 #[track_caller]
 fn a_child_is_killed(child_kill: ChildKill, meanwhile: &str, last: &str) {
-    let mut stand = Stand::new(Behaviour {
+    let mut harness = Harness::new(Behaviour {
         child_kill,
         ..Behaviour::default()
     });
-    let pod = stand.sandbox("pod");
+    let pod = harness.sandbox("pod");
     let eat = Workload::ChildEat {
         mebibytes: 64,
         after: SECOND,
         then: SECOND,
         code: 5,
     };
-    let c = stand.create_limited(&pod, "c", &eat, Some(16));
-    stand.call(Request::StartContainer(c.clone())).unwrap();
-    stand.pass(SECOND);
-    stand.status_is(&c, meanwhile);
-    stand.pass(SECOND);
-    stand.status_is(&c, last);
-    assert_eq!(stand.machine.oom_kills(), 1);
+    let c = harness.create_limited(&pod, "c", &eat, Some(16));
+    harness.call(Request::StartContainer(c.clone())).unwrap();
+    harness.advance(SECOND);
+    harness.status_is(&c, meanwhile);
+    harness.advance(SECOND);
+    harness.status_is(&c, last);
+    assert_eq!(harness.machine.oom_kills(), 1);
 }
 
 #[test]
 fn a_child_that_is_killed_for_its_memory_is_not_its_container() {
-    a_child_is_killed(ChildKill::Nothing, "RUNNING 0", "EXITED 5 Error");
+    a_child_is_killed(ChildKill::Ignored, "RUNNING 0", "EXITED 5 Error");
     a_child_is_killed(
-        ChildKill::Marks,
+        ChildKill::MarksContainer,
         "RUNNING 0 OOMKilled",
         "EXITED 5 OOMKilled",
     );
-    a_child_is_killed(ChildKill::Ends, "EXITED 137 Error", "EXITED 137 Error");
+    a_child_is_killed(
+        ChildKill::EndsContainer,
+        "EXITED 137 Error",
+        "EXITED 137 Error",
+    );
 }
 
 #[test]
 fn a_command_that_is_killed_for_its_memory_is_not_its_container() {
-    let mut stand = Stand::new(Behaviour::default());
-    let pod = stand.sandbox("pod");
-    let c = stand.create_limited(&pod, "c", &Workload::Obey, Some(16));
-    stand.call(Request::StartContainer(c.clone())).unwrap();
-    stand.events();
+    let mut harness = Harness::new(Behaviour::default());
+    let pod = harness.sandbox("pod");
+    let c = harness.create_limited(&pod, "c", &Workload::Obey, Some(16));
+    harness.call(Request::StartContainer(c.clone())).unwrap();
+    harness.events();
     let eat = Workload::Eat {
         mebibytes: 64,
         after: SECOND,
@@ -341,32 +347,33 @@ fn a_command_that_is_killed_for_its_memory_is_not_its_container() {
         command: eat.command(),
         timeout: SECOND * 5,
     };
-    let ticket = stand.machine.call(stand.now, exec);
-    stand.pass(SECOND);
+    let ticket = harness.machine.call(harness.now, exec);
+    harness.advance(SECOND);
     assert_eq!(
-        stand.machine.take_answer(ticket),
+        harness.machine.take_answer(ticket),
         Some(Ok(Reply::Exec(137)))
     );
-    assert_eq!(stand.machine.oom_kills(), 1);
-    stand.told(&[]);
-    stand.call(stop(&c, 5)).unwrap();
-    stand.told(&["STOPPED c: READY [c EXITED 0 Completed]"]);
+    assert_eq!(harness.machine.oom_kills(), 1);
+    harness.expect_events(&[]);
+    harness.call(stop(&c, 5)).unwrap();
+    harness.expect_events(&["STOPPED c: READY [c EXITED 0 Completed]"]);
 }
 
 #[test]
 fn lists_show_what_is_there_and_passes_their_filters() {
-    let mut stand = Stand::new(Behaviour::default());
-    let (one, two) = (stand.sandbox("one"), stand.sandbox("two"));
-    let a = stand.create(&one, "a", &Workload::Obey);
-    let b = stand.create(&two, "b", &Workload::Obey);
+    let mut harness = Harness::new(Behaviour::default());
+    let (one, two) = (harness.sandbox("one"), harness.sandbox("two"));
+    let a = harness.create(&one, "a", &Workload::Obey);
+    let b = harness.create(&two, "b", &Workload::Obey);
     let mut ids = |sandbox: Option<&SandboxId>, labels: &[(&str, &str)]| {
-        let labels = labels.iter();
-        let labels = labels.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let labels = labels
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         let request = Request::ListContainers {
             sandbox: sandbox.cloned(),
             labels: labels.collect(),
         };
-        match stand.call(request) {
+        match harness.call(request) {
             Ok(Reply::Containers(listed)) => listed.into_iter().map(|it| it.id).collect(),
             other => panic!("{other:?}"),
         }
@@ -380,8 +387,8 @@ fn lists_show_what_is_there_and_passes_their_filters() {
 
 #[test]
 fn images_come_and_go() {
-    let mut stand = Stand::new(Behaviour::default());
-    let mut has = |request| match stand.call(request) {
+    let mut harness = Harness::new(Behaviour::default());
+    let mut has = |request| match harness.call(request) {
         Ok(Reply::Image(image)) => image.is_some(),
         Ok(Reply::Pulled(_) | Reply::Done) => true,
         other => panic!("{other:?}"),

@@ -1,6 +1,6 @@
-//! Patterns with `*` for any text and `?` for one character.
+//! Globs with `*` for any text and `?` for one character.
 
-/// Whether the whole text is as the pattern says.
+/// Whether the whole text matches the glob.
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
     let (mut pattern, mut text) = (pattern.chars(), text.chars());
     // Where to go on if the latest `*` shall stand for one character more.

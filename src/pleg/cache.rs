@@ -1,4 +1,4 @@
-//! The pod cache: what pod workers act on, and what they wait for.
+//! The pod cache: pod workers act on its entries and wait for newer ones.
 //!
 //! Source: kubernetes `pkg/kubelet/container/cache.go`. One invariant: with the gate on, no entry
 //! is replaced by an older one. (A deletion forgets how old it was.)
@@ -7,10 +7,10 @@ use std::collections::hash_map::Entry as Slot;
 use std::sync::Arc;
 
 use super::moment::Moment;
+use super::pod_status::{InspectError, Inspection, PodStatus};
 use super::shared_id::{ById, SharedUid};
-use super::status::{InspectError, Inspection, PodStatus};
 
-/// What is known of all pods.
+/// The pod cache.
 #[derive(Clone, Debug)]
 pub struct Cache {
     guarded: bool,
@@ -20,14 +20,14 @@ pub struct Cache {
     released: Vec<Released>,
 }
 
-/// What is known of one pod.
+/// The cache entry of a pod.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// Its status, or why there is none.
+    /// Its status, or the error of the last inspection.
     pub inspection: Inspection,
-    /// How fresh the status is.
+    /// The time of the status.
     pub modified: Moment,
-    /// When the pod was last looked at.
+    /// When the pod was last observed.
     pub observed: Moment,
 }
 
@@ -38,14 +38,14 @@ impl Entry {
         self.inspection.as_ref().ok()
     }
 
-    /// Why the last inspection failed, if it did.
+    /// The error of the last inspection, if it failed.
     #[must_use]
     pub fn error(&self) -> Option<&InspectError> {
         self.inspection.as_ref().err()
     }
 }
 
-/// One call of [`Cache::newer_than`], by the caller's own number.
+/// Identifies a call of [`Cache::newer_than`]; chosen by the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Waiter(pub u64);
 
@@ -59,16 +59,16 @@ struct Waiting {
 /// The end of a wait.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Released {
-    /// Who waited.
+    /// The waiting call.
     pub waiter: Waiter,
-    /// For which pod.
+    /// The pod.
     pub uid: SharedUid,
-    /// What is known; `None` is an empty status that carries only the UID.
+    /// The entry; `None` stands for an empty status with only the UID.
     pub entry: Option<Entry>,
 }
 
 impl Cache {
-    /// An empty cache. It is guarded against older entries if the feature gate `EventedPLEG` is on.
+    /// An empty cache. With the feature gate `EventedPLEG` it is guarded against older entries.
     #[must_use]
     pub fn new(guarded: bool) -> Self {
         Self {
@@ -80,13 +80,13 @@ impl Cache {
         }
     }
 
-    /// What is known of a pod. `None` stands for an empty status without an error.
+    /// The entry of a pod. `None` stands for an empty status without an error.
     #[must_use]
     pub fn get(&self, uid: &str) -> Option<&Entry> {
         self.entries.get(uid)
     }
 
-    /// All that is known, by UID.
+    /// All entries, by UID.
     #[must_use]
     pub fn entries(&self) -> Vec<(&SharedUid, &Entry)> {
         let mut entries: Vec<_> = self.entries.iter().collect();
@@ -94,14 +94,14 @@ impl Cache {
         entries
     }
 
-    /// The moment at which all of it was last known to be fresh.
+    /// The global time: all entries are at least as fresh.
     #[must_use]
     pub fn global(&self) -> Option<Moment> {
         self.global
     }
 
-    /// Stores what an inspection or an event told. Returns whether it was taken: a guarded cache
-    /// refuses what is older than what it has, and then wakes nobody.
+    /// Stores the result of an inspection or the payload of an event. Returns whether it was
+    /// stored: a guarded cache refuses an older entry, and then releases no waiter.
     pub fn set(&mut self, uid: &SharedUid, inspection: Inspection, at: Moment) -> bool {
         let entry = Entry {
             inspection,
@@ -121,8 +121,8 @@ impl Cache {
         true
     }
 
-    /// Notes that a pod was looked at. It may go backwards. Without an entry nothing is stored, but
-    /// whoever waits is still woken, with nothing.
+    /// Sets when a pod was observed, which may go backwards. Without an entry nothing is stored,
+    /// but waiters are released, without an entry.
     pub fn set_observed(&mut self, uid: &str, at: Moment) {
         if let Some(entry) = self.entries.get_mut(uid) {
             entry.observed = at;
@@ -130,19 +130,19 @@ impl Cache {
         self.release(Some(uid), at);
     }
 
-    /// Notes that everything is as fresh as this. It may go backwards.
+    /// Sets the global time, which may go backwards.
     pub fn update_time(&mut self, at: Moment) {
         self.global = Some(at);
         self.release(None, at);
     }
 
-    /// Forgets a pod, and how fresh it was. Wakes nobody.
+    /// Deletes the entry of a pod. Releases no waiter.
     pub fn delete(&mut self, uid: &str) {
         self.entries.remove(uid);
     }
 
-    /// Asks for what is known of a pod, once it is newer than a moment. The answer comes out of
-    /// [`Cache::take_released`], perhaps at once.
+    /// Waits for an entry of a pod that is newer than a moment. [`Cache::take_released`] returns
+    /// it, possibly at once.
     pub fn newer_than(&mut self, uid: &str, newer_than: Moment, waiter: Waiter) {
         let entry = self.entries.get(uid);
         let all_newer = self.global.is_some_and(|global| global > newer_than);
@@ -161,18 +161,18 @@ impl Cache {
         }
     }
 
-    /// The waits that have ended since this was last asked, in the order in which they ended.
+    /// Takes the waits that have ended since the last call, in order.
     pub fn take_released(&mut self) -> Vec<Released> {
         std::mem::take(&mut self.released)
     }
 
-    /// Who still waits, in the order in which they came.
+    /// The calls that still wait, oldest first.
     pub fn waiting(&self) -> impl Iterator<Item = Waiter> + '_ {
         self.waiting.iter().map(|waiting| waiting.waiter)
     }
 
-    /// Ends waits for a pod, or for any. Here a moment that is equal suffices, unlike in
-    /// [`Cache::newer_than`].
+    /// Ends waits for a pod, or for all pods. Unlike in [`Cache::newer_than`], an equal time
+    /// suffices.
     fn release(&mut self, uid: Option<&str>, at: Moment) {
         if self.waiting.is_empty() {
             return;

@@ -1,25 +1,25 @@
-//! What has become of a pod's containers and sandboxes between two lists.
+//! The changes of a pod's containers and sandboxes between two lists.
 //!
 //! Source: kubernetes `pkg/kubelet/pleg/generic.go` (`computeEvents`, `getContainersFromPods`,
 //! `getContainerState`).
 
 use super::lifecycle::LifecycleKind;
-use super::list::Seen;
+use super::pod_list::ListedItem;
 use super::shared_id::{ById, SharedId};
 use super::state::{Phase, Transition, transition};
 
-/// Beyond so many items a pod's ids are hashed, for a walk over them would be quadratic.
+/// With more items than this, ids are hashed: a linear search would be quadratic overall.
 const WALKABLE: usize = 16;
 
-/// A container or a sandbox that the engine remembers.
+/// A container or a sandbox in the engine's records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Item {
     pub(super) id: SharedId,
     pub(super) phase: Phase,
 }
 
-/// Whether nothing at all has changed, not even the order.
-pub(super) fn same(old: &[Item], new: &[Seen<'_>]) -> bool {
+/// Whether nothing has changed, not even the order.
+pub(super) fn same(old: &[Item], new: &[ListedItem<'_>]) -> bool {
     old.len() == new.len()
         && old
             .iter()
@@ -27,10 +27,10 @@ pub(super) fn same(old: &[Item], new: &[Seen<'_>]) -> bool {
             .all(|(old, new)| old.phase == new.state.phase() && old.id.as_str() == new.id)
 }
 
-/// Makes what was listed one's own; ids that were known before are shared, not copied.
-pub(super) fn adopt(old: &[Item], new: &[Seen<'_>]) -> Vec<Item> {
-    let known = Index::of(old.iter().map(|item| item.id.as_str()), old.len());
-    let own = |(place, seen): (usize, &Seen<'_>)| Item {
+/// Converts a list into owned items; known ids are shared, not copied.
+pub(super) fn adopt(old: &[Item], new: &[ListedItem<'_>]) -> Vec<Item> {
+    let known = Index::new(old.iter().map(|item| item.id.as_str()), old.len());
+    let own = |(place, seen): (usize, &ListedItem<'_>)| Item {
         id: match old.get(place) {
             Some(item) if item.id.as_str() == seen.id => item.id.clone(),
             _ => match known.first(seen.id, old) {
@@ -43,12 +43,12 @@ pub(super) fn adopt(old: &[Item], new: &[Seen<'_>]) -> Vec<Item> {
     new.iter().enumerate().map(own).collect()
 }
 
-/// What happened in a pod.
+/// The changes in a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
-    /// Something changed that no event is sent for.
+    /// Whether something changed for which no event is sent.
     pub(super) silent: bool,
-    /// What to send, in order.
+    /// The events to send, in order.
     pub(super) events: Vec<(LifecycleKind, SharedId)>,
 }
 
@@ -57,11 +57,11 @@ impl Changes {
         !self.silent && self.events.is_empty()
     }
 
-    /// Compares what was and what is; each has its containers first and its sandboxes second. An id
-    /// is looked at where it comes first, and has the state that it has there.
+    /// Compares two states of a pod, each with containers before sandboxes. Of a repeated id, the
+    /// first occurrence counts.
     pub(super) fn between(old: &[Item], new: &[Item]) -> Self {
-        let before = Index::of(old.iter().map(|item| item.id.as_str()), old.len());
-        let after = Index::of(new.iter().map(|item| item.id.as_str()), new.len());
+        let before = Index::new(old.iter().map(|item| item.id.as_str()), old.len());
+        let after = Index::new(new.iter().map(|item| item.id.as_str()), new.len());
         let mut changes = Self::default();
         for (place, item) in old.iter().enumerate() {
             if before.first(item.id.as_str(), old) == Some(place) {
@@ -98,13 +98,13 @@ impl Changes {
     }
 }
 
-/// Finds ids: by walking if they are few, by hashing if they are many.
+/// Finds ids: by linear search if there are few, by hashing if there are many.
 struct Index<'a> {
     hashed: Option<ById<&'a str, usize>>,
 }
 
 impl<'a> Index<'a> {
-    fn of(ids: impl Iterator<Item = &'a str>, count: usize) -> Self {
+    fn new(ids: impl Iterator<Item = &'a str>, count: usize) -> Self {
         let hashed = (count > WALKABLE).then(|| {
             let mut places = ById::default();
             places.reserve(count);
@@ -116,7 +116,7 @@ impl<'a> Index<'a> {
         Self { hashed }
     }
 
-    /// Where an id comes first among the items that were indexed.
+    /// The place of the first occurrence of an id.
     fn first(&self, id: &str, items: &[Item]) -> Option<usize> {
         match &self.hashed {
             Some(places) => places.get(id).copied(),

@@ -1,4 +1,4 @@
-//! The Evented PLEG of kubelet 1.26 to 1.36: puts what an event carries into the cache.
+//! The Evented PLEG of kubelet 1.26 to 1.36: stores the payload of events in the cache.
 //!
 //! Source: kubernetes `pkg/kubelet/pleg/evented.go` of 1.36.2 (`processCRIEvents`,
 //! `processCRIEvent`, `updateRunningPodMetric`, `updateRunningContainerMetric`, `Healthy`).
@@ -11,39 +11,39 @@ use super::generic::send;
 use super::inspect::{event_status, image};
 use super::kubelet::Kubelet;
 use super::lifecycle::LifecycleKind;
+use super::pod_status::{KubeletPanic, PodStatus};
 use super::shared_id::{SharedId, SharedUid};
 use super::state::State;
-use super::status::{KubeletPanic, PodStatus};
 use crate::history::{Event, EventKind, SandboxStatus};
 
-/// How often the cache's global time is set to now while the Evented PLEG is in use, without asking
-/// the runtime anything.
+/// How often the cache's global time is set to now while the Evented PLEG is in use, without any
+/// call to the runtime.
 pub const GLOBAL_TIME_PERIOD: Duration = Duration::from_secs(5);
 
-/// What became of an event.
+/// The result of processing an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Receipt {
-    /// It has no sandbox status, or one without metadata: it is as if it had not come. It gives no
-    /// sample of latency either.
+    /// It has no sandbox status, or one without metadata, and is ignored; it does not count for the
+    /// latency either.
     Ignored,
-    /// It is not newer than what the cache has: nobody will hear of it.
+    /// It is older than the cache entry: it has no effect.
     Refused(SharedUid),
-    /// It was taken: it is in the cache, or was a deletion.
+    /// It was stored in the cache, or was a deletion.
     Taken(SharedUid),
 }
 
-/// Takes an event of the runtime.
+/// Processes an event of the runtime.
 ///
-/// Its latency, which is the caller's to measure, is the time from `created_at` to now.
+/// The caller measures its latency, the time from `created_at` to now.
 ///
 /// # Errors
 ///
 /// If the real kubelet would have panicked. Then nothing has changed.
 pub fn receive(kubelet: &mut Kubelet, event: &Event) -> Result<Receipt, KubeletPanic> {
-    let Some((told, metadata)) = event
+    let Some((sandbox_status, metadata)) = event
         .sandbox
         .as_ref()
-        .and_then(|told| Some((told, told.metadata.as_ref()?)))
+        .and_then(|sandbox_status| Some((sandbox_status, sandbox_status.metadata.as_ref()?)))
     else {
         return Ok(Receipt::Ignored);
     };
@@ -51,12 +51,12 @@ pub fn receive(kubelet: &mut Kubelet, event: &Event) -> Result<Receipt, KubeletP
         image(container)?;
     }
     let uid = SharedUid::from(Arc::from(&metadata.uid));
-    follow(kubelet, &uid, told, event)?;
+    follow(kubelet, &uid, sandbox_status, event)?;
     if event.kind == EventKind::Deleted {
-        deleted(kubelet, &uid, told, event);
+        deleted(kubelet, &uid, sandbox_status, event);
         return Ok(Receipt::Taken(uid));
     }
-    let mut status = event_status(uid.clone(), told, event)?;
+    let mut status = event_status(uid.clone(), sandbox_status, event)?;
     if let Some(ips) = kubelet.preserved_ips(&status) {
         status.ips = ips;
     }
@@ -82,10 +82,10 @@ pub fn receive(kubelet: &mut Kubelet, event: &Event) -> Result<Receipt, KubeletP
     Ok(Receipt::Taken(uid))
 }
 
-/// The deletion of a sandbox forgets its pod, whatever other sandbox the pod has. That of a
-/// container leaves the cache alone.
-fn deleted(kubelet: &mut Kubelet, uid: &SharedUid, told: &SandboxStatus, event: &Event) {
-    if told.id.as_str() == event.container.as_str() {
+/// The deletion of a sandbox deletes the cache entry of its pod, even if the pod has another
+/// sandbox. The deletion of a container does not change the cache.
+fn deleted(kubelet: &mut Kubelet, uid: &SharedUid, sandbox_status: &SandboxStatus, event: &Event) {
+    if sandbox_status.id.as_str() == event.container.as_str() {
         kubelet.cache.delete(uid.as_str());
     }
     let container = SharedId::from(Arc::from(&event.container));
@@ -98,11 +98,11 @@ fn deleted(kubelet: &mut Kubelet, uid: &SharedUid, told: &SandboxStatus, event: 
     send(kubelet, uid, LifecycleKind::ContainerRemoved, container);
 }
 
-/// Moves the gauges by what the event changes in its pod, whether or not it will be taken.
+/// Updates the gauges by the difference to the cached pod, whether or not the event is stored.
 fn follow(
     kubelet: &mut Kubelet,
     uid: &SharedUid,
-    told: &SandboxStatus,
+    sandbox_status: &SandboxStatus,
     event: &Event,
 ) -> Result<(), KubeletPanic> {
     let was = match kubelet.cache.get(uid.as_str()) {
@@ -115,8 +115,8 @@ fn follow(
         }
     };
     let containers = event.containers.iter();
-    let is = Tally::of(
-        told.id.as_str(),
+    let is = Tally::new(
+        sandbox_status.id.as_str(),
         containers.map(|status| (status.id.as_str(), State::from(status.state))),
     );
     kubelet.gauges.follow(was.as_ref(), &is);
@@ -129,7 +129,7 @@ fn cached(status: &PodStatus) -> Tally {
         .first()
         .map_or("", |sandbox| sandbox.id.as_str());
     let containers = status.containers.iter();
-    Tally::of(
+    Tally::new(
         sandbox,
         containers.map(|container| (container.id.as_str(), container.state)),
     )

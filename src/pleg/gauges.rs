@@ -1,9 +1,9 @@
-//! The two gauges that PLEGs keep: pods and containers that run.
+//! The gauges of PLEGs: running pods and containers.
 //!
 //! Source: kubernetes `pkg/kubelet/pleg/generic.go` (`updateRunningPodAndContainerMetrics`),
 //! `pkg/kubelet/pleg/evented.go` (`updateRunningPodMetric`, `updateRunningContainerMetric`).
 
-use super::list::PodList;
+use super::pod_list::PodList;
 use super::state::State;
 
 /// `kubelet_running_pods` and `kubelet_running_containers`.
@@ -14,19 +14,19 @@ pub struct Gauges {
 }
 
 impl Gauges {
-    /// How many pods are thought to have a running sandbox. Events make it drift.
+    /// The number of pods with a running sandbox. Events make it drift.
     #[must_use]
     pub fn running_pods(&self) -> i64 {
         self.running_pods
     }
 
-    /// How many containers are thought to be in a state; absent if none ever was.
+    /// The number of containers in a state; absent if there never was one.
     #[must_use]
     pub fn containers(&self, state: State) -> Option<i64> {
         self.containers[state as usize]
     }
 
-    /// Counts anew. A state that nobody is in any more keeps its old number.
+    /// Recounts all pods. As in the kubelet, a state without containers keeps its old number.
     pub(super) fn count(&mut self, list: &PodList<'_>) {
         let mut pods = 0;
         let mut containers = [0; State::ALL.len()];
@@ -45,7 +45,7 @@ impl Gauges {
         }
     }
 
-    /// Follows an event: adds what its pod now is, and takes away what it was, as far as known.
+    /// Updates the gauges by the difference between two states of a pod.
     pub(super) fn follow(&mut self, was: Option<&Tally>, is: &Tally) {
         let ran = was.is_some_and(|was| was.sandbox_runs);
         self.running_pods += i64::from(is.sandbox_runs) - i64::from(ran);
@@ -59,7 +59,7 @@ impl Gauges {
     }
 }
 
-/// What one pod adds to the gauges.
+/// The contribution of one pod to the gauges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     sandbox_runs: bool,
@@ -67,8 +67,8 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Counts containers. The sandbox runs only if it is among them, and running.
-    pub(super) fn of<'a>(sandbox: &str, items: impl Iterator<Item = (&'a str, State)>) -> Self {
+    /// Counts containers. As in the kubelet, the sandbox counts only if it is among them.
+    pub(super) fn new<'a>(sandbox: &str, items: impl Iterator<Item = (&'a str, State)>) -> Self {
         let mut tally = Self::default();
         for (id, state) in items {
             tally.containers[state as usize] += 1;

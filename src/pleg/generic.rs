@@ -1,8 +1,8 @@
-//! The Generic PLEG: learns what happened by listing all pods and comparing.
+//! The Generic PLEG: detects changes by listing all pods and comparing.
 //!
-//! It calls nobody. [`Generic::relist`] takes a list and tells which pods have to be inspected;
-//! [`Generic::inspected`] takes each answer. Only then are the pod's events sent, and only then is
-//! the pod's new state remembered: what could not be inspected is found again by the next relist.
+//! It makes no calls. [`Generic::relist`] takes a list and determines which pods have to be
+//! inspected; [`Generic::inspected`] takes each result. Only then are the pod's events sent and its
+//! new state stored: the next relist finds the changes of a failed inspection again.
 //!
 //! Source: kubernetes `pkg/kubelet/pleg/generic.go` (`Relist`, `relistPod`, `reconcilePodRecord`,
 //! `updateCache`, `Healthy`).
@@ -14,13 +14,13 @@ use std::time::Duration;
 use super::changes::{Changes, Item, adopt, same};
 use super::kubelet::Kubelet;
 use super::lifecycle::{LifecycleEvent, LifecycleKind};
-use super::list::{ListedPod, PodList};
 use super::moment::Moment;
-use super::records::Records;
+use super::pod_list::{ListedPod, PodList};
+use super::pod_records::Records;
+use super::pod_status::Inspection;
 use super::shared_id::{SharedId, SharedUid};
-use super::status::Inspection;
 
-/// The engine's own memory. What it shares with others is in [`Kubelet`].
+/// The state of the Generic PLEG. State shared with the Evented PLEG is in [`Kubelet`].
 #[derive(Clone, Debug, Default)]
 pub struct Generic {
     records: Records,
@@ -30,7 +30,7 @@ pub struct Generic {
     closing: Option<Moment>,
 }
 
-/// A pod that has to be inspected before its changes count.
+/// A pod whose changes take effect once it is inspected.
 #[derive(Clone, Debug)]
 struct Pending {
     slot: usize,
@@ -41,25 +41,25 @@ struct Pending {
     observe: bool,
 }
 
-/// Which pod has to be inspected.
+/// A pod that has to be inspected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// Its UID.
     pub uid: SharedUid,
-    /// Its place in the list.
+    /// Its index in the list.
     pub index: usize,
     /// Whether an inspection of it was requested.
     requested: bool,
 }
 
-/// How the Generic PLEG feels, and so the node.
+/// The health of the Generic PLEG, on which the node's readiness depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
     /// No relist has succeeded yet.
     NeverRelisted,
-    /// The last successful relist is this long ago, which is no longer than allowed.
+    /// The last successful relist is this long ago, within the threshold.
     Healthy(Duration),
-    /// The last successful relist is this long ago, which is too long.
+    /// The last successful relist is this long ago, beyond the threshold.
     Stale(Duration),
 }
 
@@ -72,26 +72,26 @@ impl Health {
 }
 
 impl Generic {
-    /// How often all pods are listed, if there are no events.
+    /// The relist period without events.
     pub const PERIOD: Duration = Duration::from_secs(1);
-    /// How old the last relist may be, if there are no events.
+    /// The health threshold without events.
     pub const THRESHOLD: Duration = Duration::from_secs(180);
-    /// How often all pods are listed while the Evented PLEG of kubelet 1.26 to 1.36 is in use.
+    /// The relist period while the Evented PLEG of kubelet 1.26 to 1.36 is in use.
     pub const PERIOD_WITH_EVENTS: Duration = Duration::from_secs(300);
-    /// How old the last relist may be while that is so.
+    /// The health threshold while it is in use.
     pub const THRESHOLD_WITH_EVENTS: Duration = Duration::from_secs(600);
 
-    /// An engine that has seen nothing.
+    /// A PLEG without any records.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes a list of all pods, asked for at `now`. Afterwards every [`Generic::wanted`] pod has
-    /// to be [`Generic::inspected`]; with the last one the relist ends.
+    /// Processes a list of all pods, requested at `now`. Afterwards every [`Generic::wanted`] pod
+    /// has to be [`Generic::inspected`]; with the last one the relist ends.
     ///
-    /// A relist, also of one pod, that comes before that gives the others up: their changes are
-    /// found again. A list that could not be had is not to be told: it changes nothing here.
+    /// An earlier relist, also one of a single pod, abandons pending inspections: their changes are
+    /// found again. A failed list call must not be passed in.
     pub fn relist(&mut self, kubelet: &mut Kubelet, now: Moment, list: &PodList<'_>) {
         self.give_up();
         self.relisted_at = Some(now);
@@ -110,8 +110,8 @@ impl Generic {
         self.close(kubelet);
     }
 
-    /// Takes a list of one pod's containers and sandboxes, read on demand. Only its UID is looked
-    /// for. If it is not in there, nothing happens: removals are left to the next relist.
+    /// Processes an on-demand list for one pod; other pods in it are ignored. If the pod is not in
+    /// the list, nothing happens: removals are left to the next relist.
     pub fn relist_pod(&mut self, kubelet: &mut Kubelet, uid: &str, list: &PodList<'_>) {
         self.give_up();
         let Some((index, pod)) = list.iter().enumerate().find(|(_, pod)| pod.uid == uid) else {
@@ -123,7 +123,7 @@ impl Generic {
         }
     }
 
-    /// Asks that a pod be inspected by the next relist that finds it, changed or not.
+    /// Requests that the next relist inspects a pod, changed or not.
     pub fn request_inspection(&mut self, uid: &str) {
         self.reinspect.insert(SharedUid::from(uid));
     }
@@ -140,7 +140,7 @@ impl Generic {
         self.pending.iter().map(|pending| &pending.wanted)
     }
 
-    /// Takes the status of the [`Generic::wanted`] pod; does nothing if there is none.
+    /// Processes the status of the [`Generic::wanted`] pod; does nothing if there is none.
     pub fn inspected(&mut self, kubelet: &mut Kubelet, inspection: Inspection) {
         let Some(mut pending) = self.pending.pop_front() else {
             return;
@@ -150,7 +150,7 @@ impl Generic {
         if self.store(kubelet, &pending.wanted, inspection, read_at) {
             self.records
                 .replace(pending.slot, std::mem::take(&mut pending.next));
-            tell(kubelet, &uid, pending.changes);
+            send_changes(kubelet, &uid, pending.changes);
         }
         if observe {
             kubelet.cache.set_observed(uid.as_str(), read_at);
@@ -158,32 +158,32 @@ impl Generic {
         self.close(kubelet);
     }
 
-    /// When the last successful relist was begun.
+    /// When the last successful relist began.
     #[must_use]
     pub fn relisted_at(&self) -> Option<Moment> {
         self.relisted_at
     }
 
-    /// The time from the last successful relist to one that begins now. It is sampled whether or
-    /// not the latter succeeds (`kubelet_pleg_relist_interval_seconds`).
+    /// The time from the last successful relist to one that begins now. It is recorded even if the
+    /// latter fails (`kubelet_pleg_relist_interval_seconds`).
     #[must_use]
     pub fn interval(&self, now: Moment) -> Option<Duration> {
         self.relisted_at.map(|at| now.since(at))
     }
 
-    /// The pods it remembers, by UID.
+    /// The recorded pods, by UID.
     #[must_use]
     pub fn pods(&self) -> Vec<&SharedUid> {
         self.records.uids()
     }
 
-    /// The pods of which an inspection is requested, by UID.
+    /// The pods whose inspection is requested, by UID.
     #[must_use]
     pub fn inspection_requests(&self) -> impl ExactSizeIterator<Item = &SharedUid> {
         self.reinspect.iter()
     }
 
-    /// Whether it is healthy at a moment.
+    /// Its health at a moment.
     #[must_use]
     pub fn health(&self, now: Moment, threshold: Duration) -> Health {
         match self.interval(now) {
@@ -193,7 +193,7 @@ impl Generic {
         }
     }
 
-    /// Compares a listed pod with what is remembered. Returns whether it has to be inspected.
+    /// Compares a listed pod with its record. Returns whether it has to be inspected.
     fn reconcile(
         &mut self,
         slot: usize,
@@ -227,7 +227,7 @@ impl Generic {
         true
     }
 
-    /// Deals with a pod that is remembered, and not listed. One that never had anything stays.
+    /// Processes the removal of a recorded pod that is not listed. A record without items stays.
     fn vanished(&mut self, kubelet: &mut Kubelet, slot: usize) {
         let Some(record) = self.records.get(slot) else {
             return;
@@ -238,10 +238,10 @@ impl Generic {
         }
         let record = self.records.forget(slot).expect("it was just looked at");
         kubelet.cache.delete(record.uid.as_str());
-        tell(kubelet, &record.uid, Changes::between(&record.items, &[]));
+        send_changes(kubelet, &record.uid, Changes::between(&record.items, &[]));
     }
 
-    /// Stores an inspection. Returns whether the pod's changes count.
+    /// Stores an inspection. Returns whether the pod's changes take effect.
     fn store(
         &mut self,
         kubelet: &mut Kubelet,
@@ -286,7 +286,7 @@ impl Generic {
 }
 
 /// Sends what happened in a pod; if nothing did, that it was inspected.
-fn tell(kubelet: &mut Kubelet, pod: &SharedUid, changes: Changes) {
+fn send_changes(kubelet: &mut Kubelet, pod: &SharedUid, changes: Changes) {
     if changes.is_empty() {
         kubelet.channel.send(LifecycleEvent {
             pod: pod.clone(),

@@ -1,5 +1,4 @@
-//! From the CRI's statuses to the kubelet's: of a pod that is asked about, and of one that an event
-//! tells of.
+//! Converts the CRI's statuses to the kubelet's pod status, on inspection and from an event.
 //!
 //! Source: kubernetes `pkg/kubelet/kuberuntime/kuberuntime_manager.go` (`GetPodStatus`,
 //! `GeneratePodStatus`), `kuberuntime_container.go` (`getPodContainerStatuses`,
@@ -9,12 +8,12 @@ use core::net::{IpAddr, Ipv4Addr};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use super::list::{ListedPod, Seen};
-use super::listing::told;
+use super::from_cri::find;
 use super::moment::Moment;
+use super::pod_list::{ListedItem, ListedPod};
+use super::pod_status::{InspectError, KubeletPanic, PodContainer, PodSandbox, PodStatus};
 use super::shared_id::{SharedId, SharedUid};
 use super::state::State;
-use super::status::{InspectError, KubeletPanic, PodContainer, PodSandbox, PodStatus};
 use crate::history::{
     ContainerState, ContainerStatus, Event, SandboxReport, SandboxState, SandboxStatus, Text,
 };
@@ -23,28 +22,28 @@ const CONTAINER_NAME_LABEL: &str = "io.kubernetes.container.name";
 const RESTART_COUNT_ANNOTATION: &str = "io.kubernetes.container.restartCount";
 const HASH_ANNOTATION: &str = "io.kubernetes.container.hash";
 
-/// What a runtime answers when it is asked for statuses. The caller asks it beforehand, or reads a
-/// recording: this module waits for nobody.
+/// A runtime's answers to status calls. The caller has made the calls beforehand, or reads them
+/// from a recording.
 pub trait Statuses {
     /// The answer of `PodSandboxStatus`.
     ///
     /// # Errors
     ///
-    /// If the call failed, or gave nothing.
+    /// If the call failed, or its answer has no status.
     fn sandbox(&self, id: &str) -> Result<&SandboxReport, StatusFault>;
 
     /// The answer of `ContainerStatus`.
     ///
     /// # Errors
     ///
-    /// If the call failed, or gave nothing.
+    /// If the call failed, or its answer has no status.
     fn container(&self, id: &str) -> Result<&ContainerStatus, StatusFault>;
 }
 
 /// Why there is no status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StatusFault {
-    /// It is gone. A kubelet then leaves it out.
+    /// The object is gone. A kubelet then leaves it out.
     NotFound,
     /// The call failed otherwise.
     Failed(String),
@@ -52,14 +51,14 @@ pub enum StatusFault {
     Empty,
 }
 
-/// What a kubelet makes of a pod when it asks the runtime.
+/// The pod status that a kubelet gets from the runtime on inspection.
 ///
-/// With the gate on, a timestamp in the newest sandbox's answer means that its containers are in
-/// there as well, and no container is asked about. `now` is the moment just before asking.
+/// With the gate on, a timestamp in the newest sandbox's answer means that it includes container
+/// statuses, and `ContainerStatus` is not called. `now` is the moment just before the calls.
 ///
 /// # Errors
 ///
-/// If any status could not be had, except for what is gone.
+/// If a status call failed, except with `NotFound`.
 pub fn pod_status(
     pod: &ListedPod<'_>,
     gate: bool,
@@ -77,7 +76,7 @@ pub fn pod_status(
         read_at: now,
     };
     let mut active = None;
-    let mut ask_containers = !gate;
+    let mut needs_containers = !gate;
     for (place, seen) in pod.sandboxes().iter().enumerate() {
         let answer = match runtime.sandbox(seen.id) {
             Err(StatusFault::NotFound) => continue,
@@ -93,21 +92,26 @@ pub fn pod_status(
         }
         if gate && answer.timestamp.0 != 0 {
             status.read_at = answer.timestamp.into();
-            status.containers = converted(answer.containers.iter().map(|told| &**told))?;
+            status.containers = converted(
+                answer
+                    .containers
+                    .iter()
+                    .map(|sandbox_status| &**sandbox_status),
+            )?;
         } else if gate {
-            ask_containers = true;
+            needs_containers = true;
         }
     }
-    if ask_containers {
-        ask(&mut status, pod.containers(), active, runtime)?;
+    if needs_containers {
+        add_containers(&mut status, pod.containers(), active, runtime)?;
     }
     Ok(status)
 }
 
-/// Asks about each listed container.
-fn ask(
+/// Adds the status of each listed container.
+fn add_containers(
     status: &mut PodStatus,
-    listed: &[Seen<'_>],
+    listed: &[ListedItem<'_>],
     active: Option<&str>,
     runtime: &impl Statuses,
 ) -> Result<(), InspectError> {
@@ -133,21 +137,21 @@ fn ask(
     Ok(())
 }
 
-/// What a kubelet makes of a pod that an event tells of. The event must have a sandbox status.
+/// The pod status that a kubelet gets from an event, which must have a sandbox status.
 pub(super) fn event_status(
     uid: SharedUid,
-    told: &SandboxStatus,
+    sandbox_status: &SandboxStatus,
     event: &Event,
 ) -> Result<PodStatus, KubeletPanic> {
-    let metadata = told.metadata.as_ref();
+    let metadata = sandbox_status.metadata.as_ref();
     let mut containers = converted(event.containers.iter().map(|status| &**status))?;
     containers.sort_by_key(|container| Reverse(container.created_at));
     Ok(PodStatus {
         uid,
         name: metadata.map_or_else(Text::default, |metadata| metadata.name.clone()),
         namespace: metadata.map_or_else(Text::default, |metadata| metadata.namespace.clone()),
-        ips: ips(told),
-        sandboxes: vec![sandbox(told)],
+        ips: ips(sandbox_status),
+        sandboxes: vec![sandbox(sandbox_status)],
         containers,
         active_containers: Vec::new(),
         read_at: Moment::NEVER,
@@ -188,10 +192,10 @@ fn converted<'a>(
 fn container(status: &ContainerStatus) -> Result<PodContainer, KubeletPanic> {
     let image = image(status)?.clone();
     let exited = status.state == ContainerState::Exited;
-    let annotation = |key: &str| told(&status.annotations, key);
+    let annotation = |key: &str| find(&status.annotations, key);
     Ok(PodContainer {
         id: SharedId::from(Arc::from(&status.id)),
-        name: told(&status.labels, CONTAINER_NAME_LABEL)
+        name: find(&status.labels, CONTAINER_NAME_LABEL)
             .cloned()
             .unwrap_or_default(),
         state: State::from(status.state),
@@ -228,14 +232,14 @@ fn container(status: &ContainerStatus) -> Result<PodContainer, KubeletPanic> {
     })
 }
 
-/// The image that the kubelet takes for granted.
+/// The image, which the kubelet dereferences without a check.
 pub(super) fn image(status: &ContainerStatus) -> Result<&Text, KubeletPanic> {
     status.image.as_ref().ok_or_else(|| KubeletPanic::NoImage {
         container: SharedId::from(status.id.as_str()),
     })
 }
 
-/// A sandbox's addresses; none if any of them is no address.
+/// A sandbox's addresses; none if any of them is invalid.
 fn ips(status: &SandboxStatus) -> Vec<String> {
     if status.ips.iter().all(|ip| is_address(ip)) {
         status.ips.clone()
@@ -244,7 +248,7 @@ fn ips(status: &SandboxStatus) -> Vec<String> {
     }
 }
 
-/// Whether the kubelet reads this as an address: unlike Rust, it accepts leading zeros.
+/// Whether the kubelet accepts this as an address: unlike Rust, it accepts leading zeros.
 fn is_address(text: &str) -> bool {
     let octet = |part: &str| {
         let digits = part.trim_start_matches('0');
@@ -262,7 +266,7 @@ mod tests {
     use super::is_address;
 
     #[test]
-    fn addresses_are_read_as_the_kubelet_reads_them() {
+    fn addresses_are_parsed_as_by_the_kubelet() {
         for good in ["10.0.0.1", "010.00.0.001", "fd00::1", "::ffff:1.2.3.4"] {
             assert!(is_address(good), "{good}");
         }

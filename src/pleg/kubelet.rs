@@ -1,26 +1,26 @@
-//! What the PLEGs of one kubelet share.
+//! The state that the PLEGs of a kubelet share.
 
 use super::cache::Cache;
 use super::gauges::Gauges;
 use super::lifecycle::Channel;
 use super::moment::Moment;
-use super::status::PodStatus;
+use super::pod_status::PodStatus;
 
-/// One kubelet, as far as its PLEGs see it.
+/// The shared state of a kubelet's PLEGs.
 #[derive(Clone, Debug)]
 pub struct Kubelet {
-    /// What its pod workers act on.
+    /// The cache that pod workers act on.
     pub cache: Cache,
-    /// What its sync loop reads.
+    /// The channel that the sync loop reads.
     pub channel: Channel,
-    /// What it tells of running pods and containers.
+    /// The gauges of running pods and containers.
     pub gauges: Gauges,
     gate: bool,
     evented: bool,
 }
 
 impl Kubelet {
-    /// A kubelet that has just been started.
+    /// A kubelet that has just started.
     #[must_use]
     pub fn new(features: Features, channel_capacity: usize) -> Self {
         let gate = features != Features::Generic;
@@ -39,24 +39,23 @@ impl Kubelet {
         self.gate
     }
 
-    /// Whether the Evented PLEG is in use: started, and not given up.
+    /// Whether the Evented PLEG is in use: it was started and has not fallen back.
     #[must_use]
     pub fn evented_in_use(&self) -> bool {
         self.evented
     }
 
-    /// The Evented PLEG gives up, for the life of the process.
+    /// The Evented PLEG falls back to relisting, for the life of the process.
     pub fn fall_back(&mut self) {
         self.evented = false;
     }
 
-    /// What the Evented PLEG does every five seconds, without asking the runtime anything.
+    /// Sets the cache's global time, as the Evented PLEG does every five seconds without any call.
     pub fn bump_global_time(&mut self, now: Moment) {
         self.cache.update_time(now);
     }
 
-    /// The addresses that a new status of a pod shall have: a pod that has stopped keeps those it
-    /// had.
+    /// The cached addresses of a pod that has stopped, which replace those of its new status.
     ///
     /// Source: kubernetes `pkg/kubelet/pleg/generic.go` (`getPodIPs`).
     pub(super) fn preserved_ips(&self, new: &PodStatus) -> Option<Vec<String>> {
@@ -68,13 +67,13 @@ impl Kubelet {
     }
 }
 
-/// Which of the kubelet's ways is followed.
+/// The configuration of the kubelet's PLEGs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Features {
     /// The gate `EventedPLEG` is off.
     Generic,
-    /// The gate is on, and the Evented PLEG is not in use: it gave up, or the kubelet is 1.37 or
-    /// later.
+    /// The gate is on, and the Evented PLEG does not write the cache: it has fallen back, or the
+    /// kubelet is 1.37 or later.
     GateOnly,
     /// The gate is on, and the Evented PLEG of kubelet 1.26 to 1.36 is in use.
     EventedInUse,

@@ -1,4 +1,4 @@
-//! What a PLEG says: lifecycle events, and the bounded channel that they wait in.
+//! A PLEG's output: lifecycle events, and the bounded channel to the sync loop.
 //!
 //! Source: kubernetes `pkg/kubelet/pleg/pleg.go` (`PodLifecycleEvent`); the channel's capacity is
 //! `plegChannelCapacity` in `pkg/kubelet/kubelet.go`.
@@ -8,16 +8,16 @@ use std::fmt;
 
 use super::shared_id::{SharedId, SharedUid};
 
-/// What happened in a pod.
+/// The kind of a lifecycle event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LifecycleKind {
-    /// A container, or a sandbox, runs.
+    /// A container or a sandbox is running.
     ContainerStarted,
-    /// It ran no more.
+    /// It has exited.
     ContainerDied,
-    /// It is gone. The kubelet syncs no pod for it.
+    /// It was removed. The kubelet does not sync the pod for it.
     ContainerRemoved,
-    /// The pod was inspected on request, and nothing was found to have changed.
+    /// The pod was inspected on request, and nothing had changed.
     PodSync,
 }
 
@@ -35,15 +35,15 @@ impl fmt::Display for LifecycleKind {
 /// One event of a PLEG.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LifecycleEvent {
-    /// In which pod.
+    /// The pod.
     pub pod: SharedUid,
-    /// What.
+    /// The kind.
     pub kind: LifecycleKind,
-    /// To which container or sandbox; absent for [`LifecycleKind::PodSync`].
+    /// The container or sandbox; absent for [`LifecycleKind::PodSync`].
     pub container: Option<SharedId>,
 }
 
-/// Where events wait for the kubelet's sync loop. Both PLEGs share one.
+/// The channel to the kubelet's sync loop, which both PLEGs share.
 #[derive(Clone, Debug)]
 pub struct Channel {
     capacity: usize,
@@ -52,7 +52,7 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// How many events a kubelet's channel holds.
+    /// The capacity of a kubelet's channel.
     pub const KUBELET_CAPACITY: usize = 1000;
 
     /// An empty channel.
@@ -65,7 +65,7 @@ impl Channel {
         }
     }
 
-    /// Puts an event in without waiting; a full channel loses and counts it.
+    /// Sends an event without blocking; a full channel discards and counts it.
     pub fn send(&mut self, event: LifecycleEvent) {
         if self.is_full() {
             self.discarded += 1;
@@ -84,26 +84,26 @@ impl Channel {
         self.waiting.drain(..)
     }
 
-    /// How many events wait.
+    /// The number of queued events.
     #[must_use]
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether none waits.
+    /// Whether no event is queued.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Whether the next event is lost. This is the only thing that makes an Evented PLEG of
-    /// kubelet 1.26 to 1.36 unhealthy.
+    /// Whether the next event will be discarded. Only this makes an Evented PLEG of kubelet 1.26 to
+    /// 1.36 unhealthy.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.waiting.len() >= self.capacity
     }
 
-    /// How many events were lost (`kubelet_pleg_discard_events`).
+    /// The number of discarded events (`kubelet_pleg_discard_events`).
     #[must_use]
     pub fn discarded(&self) -> u64 {
         self.discarded

@@ -1,4 +1,4 @@
-//! The only time this module knows: a number that the caller passes in.
+//! Time as a number that the caller passes in.
 
 use std::time::Duration;
 
@@ -6,9 +6,8 @@ use crate::history::RuntimeNanos;
 
 /// A moment as a kubelet compares it: nanoseconds since 1970, or [`Moment::NEVER`].
 ///
-/// A kubelet takes what a runtime stamps and what its own clock says for the same thing, and so
-/// does this type. That is what makes a skewed `created_at` dangerous, so it must not be prevented
-/// here.
+/// Like a kubelet, this type makes no difference between a runtime's timestamps and the local
+/// clock. That is what makes a skewed `created_at` dangerous, so it must not be prevented here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(i64);
 
@@ -35,7 +34,7 @@ impl Moment {
         Duration::from_nanos(u64::try_from(ns.max(0)).unwrap_or(u64::MAX))
     }
 
-    /// This moment, so much later.
+    /// This moment plus a duration.
     #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
         let ns = i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);

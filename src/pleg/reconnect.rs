@@ -1,4 +1,4 @@
-//! When a kubelet opens the event stream again, and when it gives it up.
+//! When a kubelet reopens the event stream, and when it gives up.
 //!
 //! Sources: kubernetes `pkg/kubelet/pleg/evented.go` (`watchEventsChannel`) of 1.36.2 and after
 //! pull request 139262; KEP-3386, "Generic PLEG Continuous Validation", for what was planned.
@@ -8,31 +8,31 @@ use std::time::Duration;
 use super::generic::Generic;
 use super::moment::Moment;
 
-/// How a kubelet deals with streams that end.
+/// How a kubelet reacts to streams that end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// Kubelet 1.26 to 1.36: after so many failures, in all its life, it falls back to relisting.
-    /// There is no pause between two tries, but a relist of all pods.
+    /// Kubelet 1.26 to 1.36: after this many failures in its lifetime it falls back to relisting.
+    /// Between two attempts there is no pause, but a relist of all pods.
     FallBack {
-        /// How many failures that takes.
+        /// The number of failures.
         failures: u32,
     },
-    /// Kubelet 1.37 and later: after so many ends, good or bad, it listens no more. There is
-    /// neither a pause between two tries nor a relist.
+    /// Kubelet 1.37 and later: after this many ends, with or without an error, it stops listening.
+    /// Between two attempts there is neither a pause nor a relist.
     Disable {
-        /// How many ends that takes.
+        /// The number of ends.
         ends: u32,
     },
-    /// What KEP-3386 plans, and no kubelet does: at once, after 1 s, 2 s, 4 s and so on, and at
-    /// last every 60 s for ever. Jitter takes off up to half of a pause; a stream that was open for
-    /// 60 s makes the next try an immediate one. (The KEP has a step of 64 s before its 60 s.)
+    /// As planned in KEP-3386, but not implemented by any kubelet: at once, then after 1 s, 2 s, 4
+    /// s and so on, up to 60 s. Jitter shortens a pause by up to half; after a stream that was open
+    /// for 60 s the next attempt is immediate. (The KEP has a step of 64 s before its 60 s.)
     BackOff,
 }
 
 impl Policy {
-    /// That of kubelet 1.26 to 1.36.
+    /// The policy of kubelet 1.26 to 1.36.
     pub const KUBELET_1_26: Self = Self::FallBack { failures: 5 };
-    /// That of kubelet 1.37 and later.
+    /// The policy of kubelet 1.37 and later.
     pub const KUBELET_1_37: Self = Self::Disable { ends: 5 };
     /// The longest pause of [`Policy::BackOff`].
     pub const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -40,23 +40,23 @@ impl Policy {
     pub const HEALTHY_AFTER: Duration = Duration::from_secs(60);
 }
 
-/// How a try to listen ended.
+/// How an attempt to listen ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamFate {
-    /// There was no stream at all.
+    /// The stream could not be opened.
     Refused,
-    /// It broke. To a kubelet's client library, a stream that the runtime ends is one that breaks.
+    /// It failed. For a kubelet's client library, a stream closed by the runtime has failed.
     Failed,
     /// It ended without an error.
     Closed,
 }
 
-/// What to do next.
+/// The reaction to the end of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Then {
-    /// First, list all pods.
+    /// Whether to list all pods first.
     pub relist: bool,
-    /// And then this.
+    /// What to do then.
     pub next: Next,
 }
 
@@ -67,9 +67,9 @@ pub enum Next {
     Open(Duration),
     /// Stop listening, and relist as without events from now on.
     FallBack {
-        /// How often.
+        /// The relist period.
         period: Duration,
-        /// How old the last relist may be.
+        /// The health threshold.
         threshold: Duration,
     },
     /// Stop listening.
@@ -87,7 +87,7 @@ pub struct Reconnect {
 }
 
 impl Reconnect {
-    /// Nothing has been tried yet.
+    /// The state before the first attempt.
     #[must_use]
     pub fn new(policy: Policy) -> Self {
         Self {
@@ -99,30 +99,30 @@ impl Reconnect {
         }
     }
 
-    /// What to do at the beginning.
+    /// The first action.
     #[must_use]
     pub fn begin(&self) -> Then {
         self.then(false, Duration::ZERO)
     }
 
-    /// What failed before is over: with [`Policy::BackOff`], pauses begin anew.
+    /// Resets the pauses of [`Policy::BackOff`].
     pub fn start_over(&mut self) {
         if self.policy == Policy::BackOff {
             self.counted = 0;
         }
     }
 
-    /// There is a stream, though the server may not have answered yet.
+    /// A stream was opened, though the server may not have answered yet.
     pub fn opened(&mut self, now: Moment) {
         self.successes += 1;
         self.opened_at = Some(now);
     }
 
-    /// A try has ended. `jitter`, in thousandths, tells how much of the possible shortening to
-    /// take.
+    /// An attempt has ended. `jitter`, in thousandths, is the part of the maximum shortening to
+    /// apply.
     pub fn ended(&mut self, fate: StreamFate, now: Moment, jitter: u16) -> Then {
         let open_for = self.opened_at.take().map(|at| now.since(at));
-        // Kubelets up to 1.36 ask for the error alone, and so do not notice an end without one.
+        // Kubelets up to 1.36 only check for an error, and so do not notice an end without one.
         let noticed = fate != StreamFate::Closed || !matches!(self.policy, Policy::FallBack { .. });
         if !noticed {
             return self.then(false, Duration::ZERO);
@@ -138,13 +138,13 @@ impl Reconnect {
         self.then(matches!(self.policy, Policy::FallBack { .. }), pause)
     }
 
-    /// How many streams there were (`kubelet_evented_pleg_connection_success_count`).
+    /// The number of opened streams (`kubelet_evented_pleg_connection_success_count`).
     #[must_use]
     pub fn successes(&self) -> u64 {
         self.successes
     }
 
-    /// How many tries ended (`kubelet_evented_pleg_connection_error_count`).
+    /// The number of attempts that ended (`kubelet_evented_pleg_connection_error_count`).
     #[must_use]
     pub fn errors(&self) -> u64 {
         self.errors
@@ -164,7 +164,7 @@ impl Reconnect {
     }
 }
 
-/// The pause after so many failures in a row: none, 1 s, 2 s, 4 s and so on, up to the longest.
+/// The pause after consecutive failures: none, 1 s, 2 s, 4 s and so on, up to the longest.
 fn pause(failures: u32) -> Duration {
     let Some(doublings) = failures.checked_sub(1) else {
         return Duration::ZERO;

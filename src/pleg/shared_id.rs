@@ -1,12 +1,12 @@
-//! Identifiers as PLEGs know them, which make less of a difference between them than the history.
+//! Identifiers as used by PLEGs, with fewer types than in the history.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// A map by identifiers. A relist of thousands of pods hashes tens of thousands of them, which the
-/// standard library's hasher would take a quarter of its time for.
+/// A map by identifiers. A relist of thousands of pods hashes tens of thousands of them, for which
+/// the standard library's hasher would need a quarter of its time.
 pub(super) type ById<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
 macro_rules! shared_id {
@@ -54,6 +54,6 @@ shared_id!(
     SharedUid
 );
 shared_id!(
-    /// The id of a container or a sandbox: PLEGs make no difference between them.
+    /// The id of a container or a sandbox: PLEGs do not distinguish them.
     SharedId
 );

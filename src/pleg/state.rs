@@ -1,11 +1,11 @@
-//! States of containers and sandboxes, and what a change between two of them means.
+//! States of containers and sandboxes, and the events of their changes.
 //!
 //! Source: kubernetes `pkg/kubelet/pleg/generic.go` (`convertState`, `generateEvents`),
 //! `pkg/kubelet/kuberuntime/helpers.go` (`toKubeContainerState`, `sandboxToKubeContainer`).
 
 use crate::history::{ContainerState, SandboxState};
 
-/// What a listing says of a container or a sandbox.
+/// The listed state of a container or a sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
     /// Created, not started.
@@ -14,7 +14,7 @@ pub enum State {
     Running,
     /// Exited; a sandbox that is not ready.
     Exited,
-    /// The runtime does not know, or says what the CRI does not define.
+    /// Unknown to the runtime, or not defined by the CRI.
     Unknown,
 }
 
@@ -33,7 +33,7 @@ impl State {
         }
     }
 
-    /// What the PLEG makes of it.
+    /// The phase in which the PLEG sees it.
     #[must_use]
     pub fn phase(self) -> Phase {
         match self {
@@ -65,7 +65,7 @@ impl From<SandboxState> for State {
     }
 }
 
-/// A state as the PLEG compares it: created and unknown are one. Not existing is `None`.
+/// A state as the PLEG compares it: created and unknown are the same. `None` is a missing object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
     /// Running.
@@ -76,24 +76,24 @@ pub enum Phase {
     Unknown,
 }
 
-/// What two successive phases of one id amount to.
+/// The change between two successive phases of an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Transition {
     /// Nothing happened.
     Same,
-    /// Something happened that is computed but never sent (`ContainerChanged`).
+    /// A change that is computed but never sent (`ContainerChanged`).
     Changed,
-    /// It runs.
+    /// It is running.
     Started,
-    /// It ran no more.
+    /// It has exited.
     Died,
-    /// It is gone, and its death has been told.
+    /// It is gone, and its exit was already reported.
     Removed,
-    /// It is gone, and its death has not been told.
+    /// It is gone, and its exit was not reported.
     DiedAndRemoved,
 }
 
-/// The whole table of events, by the pair of phases.
+/// The transition for each pair of phases.
 pub(super) fn transition(old: Option<Phase>, new: Option<Phase>) -> Transition {
     match (old, new) {
         (old, new) if old == new => Transition::Same,

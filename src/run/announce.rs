@@ -1,15 +1,16 @@
-//! What a run says before its first case: to the user, and in its history.
+//! What a run announces before its first case: on the console, and in its history.
 
 use std::sync::Arc;
 
 use super::RunOptions;
+use super::prepare::Prepared;
 use crate::drive::RuntimeCommands;
-use crate::history::{Audience, ExpectationFile, PlannedCase, PlannedExecution, RunInfo, RunPlan};
+use crate::history::{ExpectationFile, PlannedCase, PlannedExecution, RunInfo, RunPlan};
 use crate::oracle::Invariant;
 use crate::plan::Planned;
 use crate::{report, terminal};
 
-/// Says what is about to be tested.
+/// Prints what is about to be tested.
 pub(super) fn announce(
     info: &RunInfo,
     plan: &RunPlan,
@@ -32,43 +33,47 @@ pub(super) fn announce(
     ));
     if let Some(reason) = no_events {
         terminal::say(&format!(
-            "{}\nonly cases that judge a runtime without events are run, all others are skipped",
+            "{}\nonly cases for runtimes without events are run; all others are skipped",
             report::printable(reason)
         ));
     }
     if let Some(commands) = restarts {
         terminal::say(&format!(
-            "at its end the run stops the runtime by `{}` and starts it by `{}`",
+            "at its end the run stops the runtime with `{}` and starts it with `{}`",
             commands.stop, commands.start
         ));
     }
     let foreign_pods = plan.foreign_pods;
     if foreign_pods > 0 {
         terminal::say(&format!(
-            "{foreign_pods} pods of others are on this node; they are left alone. If they are a \
-             kubelet's, stop it first: it removes pods that it does not know, as the suite's are"
+            "this node has {foreign_pods} other pods, which are left alone. If a kubelet manages \
+             them, stop it first: it removes pods that it does not know, including the suite's"
         ));
     }
 }
 
-/// The plan as the history tells it.
+/// The run's plan, as its history records it.
 pub(super) fn plan(
     options: &RunOptions,
     planned: &[Planned],
     invariants: &[&Invariant],
     expectations: Option<ExpectationFile>,
-    (image, foreign_pods, audience): (&str, usize, Option<Audience>),
+    Prepared {
+        session,
+        foreign_pods,
+    }: &Prepared,
 ) -> RunPlan {
     let judged = options.selection.judged();
     let mut plan = RunPlan {
         invariants: invariants.iter().map(|rule| rule.id.to_owned()).collect(),
-        image: image.to_owned(),
-        foreign_pods: foreign_pods as u64,
+        image: session.options().image.clone(),
+        foreign_pods: *foreign_pods as u64,
         expectations,
         partial: options.selection.is_partial(),
         profiles: judged.iter().map(ToString::to_string).collect(),
         tier: options.selection.tier.map(|tier| tier.to_string()),
-        audience,
+        audience: session.audience(),
+        offers: session.capabilities(),
         ..RunPlan::default()
     };
     let mut cases = Vec::new();

@@ -1,4 +1,4 @@
-//! Judging a recorded run again, from its history alone.
+//! `check`: judges a recorded run again, from its history alone.
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -9,9 +9,9 @@ use std::sync::Arc;
 use clap::Args;
 use tokio_util::sync::CancellationToken;
 
-use super::console::{self, Look, Trial};
-use super::outputs::{Outputs, Places, conclude};
-use super::{Exit, Expectations, ReportOptions, RunError, ids, known, nothing_selected};
+use super::console::{self, ConsoleOptions, Trial};
+use super::outputs::{OutputPaths, Outputs, conclude};
+use super::{Exit, Expectations, ReportOptions, RunError, expectations, ids, nothing_selected};
 use crate::case::load;
 use crate::history::codec::StreamDecoder;
 use crate::history::{Body, Entry, Seq};
@@ -20,14 +20,13 @@ use crate::plan::Selection;
 use crate::verdicts::{Accepted, Scope, Verdicts};
 use crate::{report, terminal};
 
-// Comments of fields are the help of options.
+// Doc comments of fields are the help of options.
 /// What to judge again and how to report it.
 #[derive(Args, Clone, Debug)]
 pub struct CheckOptions {
-    /// A file that --history wrote
+    /// A file written by --history
     pub history: PathBuf,
-    /// Another recorded run of the runtime that --write-expectations is to be made of as well; may
-    /// be repeated
+    /// Another recorded run of the runtime to include in --write-expectations; may be repeated
     #[arg(
         long,
         value_name = "HISTORY",
@@ -35,7 +34,7 @@ pub struct CheckOptions {
         help_heading = "Verdict"
     )]
     pub also: Vec<PathBuf>,
-    /// The cases of it that are wanted.
+    /// The selected cases of the run.
     #[command(flatten)]
     pub selection: Selection,
     /// How verdicts are reported.
@@ -43,7 +42,7 @@ pub struct CheckOptions {
     pub report: ReportOptions,
 }
 
-/// Why a file cannot be judged at all.
+/// A file that cannot be judged at all.
 #[derive(Debug, thiserror::Error)]
 #[error("check the history {}: {fault}", path.display())]
 pub struct CheckError {
@@ -51,15 +50,15 @@ pub struct CheckError {
     fault: String,
 }
 
-/// What became of a history that was read to its end, or as far as it is whole.
+/// The verdicts of a history, as far as it is readable.
 struct Replayed {
     verdicts: Verdicts,
     damage: Option<String>,
 }
 
-/// Judges a recorded run again, as the run itself was judged, and returns how that went.
+/// Judges a recorded run again and returns the exit code that the run would have.
 ///
-/// A history that is damaged is judged up to there.
+/// A damaged history is judged up to the damage.
 ///
 /// # Errors
 /// If there is nothing to judge.
@@ -68,7 +67,7 @@ pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
         selection: options.selection.clone(),
         accepted: accepted(options)?,
     };
-    let outputs = Outputs::open(Places {
+    let outputs = Outputs::open(OutputPaths {
         junit: options.report.junit.as_deref(),
         json: options.report.json.as_deref(),
         expectations: options.report.write_expectations.as_deref(),
@@ -82,31 +81,36 @@ pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
     if options.report.expectations == Some(Expectations::Builtin)
         && verdicts.known().known.is_empty()
     {
-        terminal::say(&known::none_for(&report.info.runtime.runtime_name));
+        terminal::say(&expectations::none_for(&report.info.runtime.runtime_name));
     }
     show(options, verdicts.outcomes(), &report);
     let history = Some(options.history.display().to_string());
     let mut reports = vec![report];
     reports.extend(also);
-    let told = (&reports[..], verdicts.known());
-    Ok(conclude(options.report.format, outputs, told, history))
+    Ok(conclude(
+        options.report.format,
+        outputs,
+        &reports,
+        verdicts.known(),
+        history,
+    ))
 }
 
-/// Which known failures fail no run.
+/// The known failures that are accepted.
 fn accepted(options: &CheckOptions) -> Result<Accepted, RunError> {
     match &options.report.expectations {
         None => Ok(Accepted::Recorded),
         Some(Expectations::Builtin) => Ok(Accepted::Builtin),
         Some(Expectations::File(path)) => {
-            // Those of another version of the suite may be in the history; all are taken alike.
+            // The history may contain cases of another version of the suite.
             let cases = load::embedded().map_err(load::LoadError::from)?;
-            let (_, known) = known::read(path, &ids(&cases))?;
+            let (_, known) = expectations::read(path, &ids(&cases))?;
             Ok(Accepted::Listed(Box::new(known)))
         }
     }
 }
 
-/// The report of the recorded run, and those of the others.
+/// The report of the recorded run, and the reports of the further runs.
 fn read_all(
     options: &CheckOptions,
     scope: &Scope,
@@ -121,7 +125,7 @@ fn read_all(
             return Err(CheckError {
                 path: path.clone(),
                 fault: format!(
-                    "it is of {}, and one file of known failures is for one runtime, here {}",
+                    "it is a run of {}, but an expectation file is for one runtime, here {}",
                     report::printable(found),
                     report::printable(runtime)
                 ),
@@ -132,7 +136,7 @@ fn read_all(
     Ok((report, verdicts, also))
 }
 
-/// The report of a recorded run; says where the record is damaged.
+/// The report of a recorded run; prints where the history is damaged.
 fn read(path: &Path, scope: &Scope) -> Result<(RunReport, Verdicts), CheckError> {
     let unusable = |fault: String| CheckError {
         path: path.to_owned(),
@@ -158,7 +162,7 @@ fn open(path: &Path) -> Result<File, String> {
     }
 }
 
-/// Prints a line for each outcome, and all of each that did not pass.
+/// Prints a line for each outcome, and details of those that did not pass.
 fn show(options: &CheckOptions, outcomes: Vec<Outcome>, report: &RunReport) {
     let info = &report.info;
     terminal::say(&format!(
@@ -176,16 +180,16 @@ fn show(options: &CheckOptions, outcomes: Vec<Outcome>, report: &RunReport) {
             Trial::case(name, move || outcome)
         }
     };
-    let look = Look {
+    let look = ConsoleOptions {
         format: options.report.format,
         threads: 1,
     };
     let trials = outcomes.into_iter().map(trial).collect();
-    // Nothing runs that would have to be stopped when nobody reads any more.
+    // There is nothing to stop when the output is closed.
     let _ = console::present(look, trials, &CancellationToken::new());
 }
 
-/// Judges what a source holds. An error is one of the source as a whole.
+/// Judges the entries of a source. An error concerns the source as a whole.
 fn replay(scope: Scope, source: impl io::Read) -> Result<Replayed, String> {
     let mut verdicts = Verdicts::new(scope);
     let mut next = 0;
@@ -198,8 +202,7 @@ fn replay(scope: Scope, source: impl io::Read) -> Result<Replayed, String> {
             }
             Ok(entry) => {
                 damage = Some(format!(
-                    "entry #{next}: #{} stands in its place; entries are missing, and what follows \
-                     is not judged",
+                    "entry #{next} is missing: #{} stands in its place; what follows is not judged",
                     entry.seq
                 ));
                 break;
@@ -217,10 +220,10 @@ fn replay(scope: Scope, source: impl io::Read) -> Result<Replayed, String> {
     Ok(Replayed { verdicts, damage })
 }
 
-/// What is read at once: enough for most messages, so that they need not be copied.
+/// Bytes per read: more than most messages have, so that they need not be copied.
 const BUFFER: usize = 1 << 17;
 
-/// Lets the verdicts see an entry, and judges the case that ends with it.
+/// Adds an entry to the verdicts, and judges the case that ends with it.
 fn take(verdicts: &mut Verdicts, entry: Entry) {
     let entry = Arc::new(entry);
     let Some(ended) = verdicts.push(&entry) else {
@@ -230,7 +233,7 @@ fn take(verdicts: &mut Verdicts, entry: Entry) {
     if let Ok(judged) = catch_unwind(AssertUnwindSafe(|| ended.judge())) {
         verdicts.settle(judged);
     } else {
-        // A panic of ours is this case's error, and stops nothing else; a run records it so, too.
+        // A panic is this case's error and affects no other case, as in a run.
         let body = Body::Unjudged {
             case: run,
             skipped: false,

@@ -1,4 +1,4 @@
-//! Removing all that a run has made, however it ended.
+//! Removes everything that a run has created, however it ended.
 
 use std::time::Duration;
 
@@ -8,34 +8,35 @@ use crate::host::{Kernel, LogDirectory};
 use crate::limits::{self, TimeoutScale};
 use crate::{host, terminal};
 
-/// What a run has made beside its labelled pods, and how to remove all of it.
+/// What a run has created, and how to remove it.
 #[derive(Debug)]
 pub(super) struct CleanUp {
     caller: RecordingClient,
     kernel: Kernel,
     run: RunId,
-    /// How long a runtime that is gone may take to come back.
+    /// How long to wait for a lost runtime to come back.
     patience: Duration,
-    /// Whether a runtime that is gone is waited for at all.
+    /// Whether to wait for a lost runtime at all.
     pub(super) waits: bool,
-    /// The image that the user named, if the run had to pull it.
+    /// The user's image, if the run had to pull it.
     pub(super) pulled: Option<String>,
-    /// The directory of its containers' logs, once it is made.
+    /// The directory of its containers' logs, once it exists.
     pub(super) logs: Option<LogDirectory>,
 }
 
-/// How an attempt went.
+/// The result of an attempt.
 enum Attempt {
     Done(Vec<String>),
-    /// The runtime is gone; what it said last.
+    /// The runtime is lost, with its last error.
     Gone(String),
 }
 
 impl CleanUp {
-    /// What a run needs that has made nothing but labelled pods.
-    pub(super) fn after(
+    /// The clean-up of a run that has created nothing but labelled pods yet.
+    pub(super) fn new(
         run: &RunId,
-        (caller, kernel): (&RecordingClient, &Kernel),
+        caller: &RecordingClient,
+        kernel: &Kernel,
         timeout_scale: TimeoutScale,
     ) -> Self {
         Self {
@@ -49,17 +50,17 @@ impl CleanUp {
         }
     }
 
-    /// Removes all but these sandboxes and the images that they need; returns what could not be
-    /// removed, and how to remove it later.
+    /// Removes everything but these sandboxes and the images that they need; returns what could not
+    /// be removed, and how to remove it later.
     pub(super) async fn all_but(&self, keep: &[SandboxId]) -> Vec<String> {
-        // What is still being made could not be seen yet.
+        // Objects of calls in progress are not listed yet.
         self.caller.settled().await;
         let began = host::now();
         let mut pause = tokio::time::interval(limits::RUNTIME_LOOK);
         loop {
             match self.attempt(keep).await {
                 Attempt::Done(failures) => return failures,
-                // A runtime that restarts comes back; nothing tells when, but that it answers.
+                // A restarting runtime is back when it answers; there is no other signal.
                 Attempt::Gone(_) if self.waits && host::elapsed(began) < self.patience => {
                     pause.tick().await;
                 }
@@ -83,13 +84,13 @@ impl CleanUp {
             }
         };
         for process in &swept.processes {
-            let line = format!("the runtime had left {process}: ended");
+            let line = format!("killed {process}, which the runtime had left behind");
             terminal::say(&line);
         }
         let hint = |fault: &String| {
             let again = self.hint();
             format!(
-                "not removed: {fault}; try {again}, and if that fails restart the runtime before"
+                "not removed: {fault}; try {again}, and if that fails, restart the runtime first"
             )
         };
         let mut failures: Vec<String> = swept.failures.iter().map(hint).collect();
@@ -114,7 +115,7 @@ impl CleanUp {
                 )
             }));
         }
-        // What failed because the runtime went away meanwhile is tried again when it is back.
+        // Removals that failed because the runtime was lost are retried when it is back.
         match self.caller.call(None, Request::Version).await {
             Err(fault) if !failures.is_empty() && is_gone(fault.code) => {
                 Attempt::Gone(failures.swap_remove(0))
@@ -128,8 +129,8 @@ impl CleanUp {
     }
 }
 
-/// Whether a runtime that answers so may be restarting: containerd 1.7 says UNKNOWN, "server is not
-/// initialized yet", until it is up.
+/// Whether an error may come from a restarting runtime: containerd 1.7 returns UNKNOWN, "server is
+/// not initialized yet", until it is up.
 fn is_gone(code: StatusCode) -> bool {
     [StatusCode::UNAVAILABLE, StatusCode::UNKNOWN].contains(&code)
 }

@@ -1,9 +1,8 @@
-//! The run as its user sees it: a line for each case as it ends, then in full what failed. The
-//! closing lines, with the only counts, are the report's.
+//! Console output of a run: a line for each case as it ends, then the failures in detail. The
+//! summary with the counts belongs to the report.
 //!
-//! libtest-mimic runs the trials. Its printer knows no words but `ok`, `FAILED` and `ignored`, and
-//! would call FAILED what is undecided; so it prints to nowhere, and this module says what is
-//! printed.
+//! libtest-mimic runs the trials. Its own output knows only `ok`, `FAILED` and `ignored`, and would
+//! call an undecided case FAILED; so it prints to `/dev/null`, and this module prints instead.
 
 mod events;
 mod lines;
@@ -21,33 +20,33 @@ use crate::terminal;
 use events::Events;
 use lines::Lines;
 
-/// The output cannot be written to, for this reason.
+/// Writing to the output failed.
 pub(super) struct OutputLost(pub(super) io::Error);
 
-/// How to present it.
+/// How results are printed, and how many cases run in parallel.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Look {
+pub(super) struct ConsoleOptions {
     pub(super) format: Format,
     pub(super) threads: usize,
 }
 
-/// A line to be printed, and what makes its outcome.
+/// A case or an invariant: its name, and the function that produces its outcome.
 pub(super) struct Trial {
     name: String,
     is_case: bool,
     run: Box<dyn FnOnce() -> Outcome + Send>,
 }
 
-/// What is to be printed of outcomes as they come.
-trait Show: Send {
+/// Renders outcomes as they arrive.
+trait Renderer: Send {
     fn begin(&mut self, cases: usize, invariants: usize) -> String;
     fn outcome(&mut self, name: &str, outcome: &Outcome) -> String;
     fn end(&mut self) -> String;
 }
 
-/// What is to be printed, and the first failure to print it, after which nothing more is printed.
-struct Shown {
-    by: Box<dyn Show>,
+/// The renderer, and the first write error, after which nothing more is printed.
+struct Printer {
+    by: Box<dyn Renderer>,
     lost: Option<io::Error>,
 }
 
@@ -68,7 +67,7 @@ impl Trial {
     }
 }
 
-/// How a case or an invariant is listed.
+/// The name of a case or an invariant in the output.
 pub(super) fn name(id: &str, name: &str, repetition: Option<u32>) -> String {
     match repetition {
         Some(repetition) => format!("{}#{repetition}", label(id, name)),
@@ -76,17 +75,16 @@ pub(super) fn name(id: &str, name: &str, repetition: Option<u32>) -> String {
     }
 }
 
-/// Makes the outcomes and prints a line for each as it comes. If the output can be written to no
-/// more, that stops the run.
+/// Runs the trials and prints a line for each as it ends. A write error stops the run.
 ///
 /// # Errors
-/// If it could not be written to. The cases that were under way have then ended, too.
+/// If the output cannot be written to. The cases in progress have ended by then.
 pub(super) fn present(
-    look: Look,
+    look: ConsoleOptions,
     trials: Vec<Trial>,
     stop: &CancellationToken,
 ) -> Result<(), OutputLost> {
-    let by: Box<dyn Show> = match look.format {
+    let by: Box<dyn Renderer> = match look.format {
         Format::Json => Box::new(Events::new()),
         Format::Pretty | Format::Terse => {
             let widest = trials.iter().map(|trial| trial.name.chars().count()).max();
@@ -98,27 +96,27 @@ pub(super) fn present(
             ))
         }
     };
-    let shown = Arc::new(Mutex::new(Shown { by, lost: None }));
+    let printer = Arc::new(Mutex::new(Printer { by, lost: None }));
     let cases = trials.iter().filter(|trial| trial.is_case).count();
     let invariants = trials.len() - cases;
-    say(&shown, stop, |by| by.begin(cases, invariants));
+    say(&printer, stop, |by| by.begin(cases, invariants));
     let trials = trials.into_iter().map(|trial| {
-        let (shown, stop) = (shown.clone(), stop.clone());
+        let (printer, stop) = (printer.clone(), stop.clone());
         libtest_mimic::Trial::test(trial.name.clone(), move || {
             let outcome = (trial.run)();
-            say(&shown, &stop, |by| by.outcome(&trial.name, &outcome));
+            say(&printer, &stop, |by| by.outcome(&trial.name, &outcome));
             Ok(())
         })
     });
-    // What it counts is nothing: no trial fails by its word.
+    // Its counts are meaningless: to libtest-mimic, no trial fails.
     let _ = libtest_mimic::run(&arguments(look.threads), trials.collect());
-    say(&shown, stop, |by| by.end());
-    let lost = lock(&shown).lost.take();
+    say(&printer, stop, |by| by.end());
+    let lost = lock(&printer).lost.take();
     lost.map_or(Ok(()), |fault| Err(OutputLost(fault)))
 }
 
-/// One thread more than cases may run at once, whose number the execution keeps: with a single one
-/// libtest-mimic uses none.
+/// One thread more than cases may run in parallel, which the execution limits itself: with a single
+/// one libtest-mimic uses no threads.
 fn arguments(threads: usize) -> Arguments {
     Arguments {
         test_threads: Some(threads + 1),
@@ -128,18 +126,22 @@ fn arguments(threads: usize) -> Arguments {
     }
 }
 
-/// Prints something, unless nothing can be printed any more.
-fn say(shown: &Mutex<Shown>, stop: &CancellationToken, what: impl FnOnce(&mut dyn Show) -> String) {
-    let mut shown = lock(shown);
-    let text = what(&mut *shown.by);
-    if shown.lost.is_none()
+/// Prints a text, unless a write has failed before.
+fn say(
+    printer: &Mutex<Printer>,
+    stop: &CancellationToken,
+    what: impl FnOnce(&mut dyn Renderer) -> String,
+) {
+    let mut printer = lock(printer);
+    let text = what(&mut *printer.by);
+    if printer.lost.is_none()
         && let Err(fault) = terminal::print_styled(&text)
     {
-        shown.lost = Some(fault);
+        printer.lost = Some(fault);
         stop.cancel();
     }
 }
 
-fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
-    shown.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(printer: &Mutex<Printer>) -> MutexGuard<'_, Printer> {
+    printer.lock().unwrap_or_else(PoisonError::into_inner)
 }

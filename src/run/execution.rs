@@ -1,4 +1,4 @@
-//! Executing a plan: which cases run at once, and when each is judged.
+//! Executes a plan: decides which cases run in parallel, and when each is judged.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,8 +7,8 @@ use tokio::sync::{OnceCell, RwLock, Semaphore, watch};
 use tokio::task::JoinError;
 
 use super::RunOptions;
-use super::following::Following;
-use super::status::Status;
+use super::live_verdicts::LiveVerdicts;
+use super::progress::Progress;
 use super::telemetry;
 use crate::drive::{CaseRunner, Sabotage, Session, TeardownPolicy};
 use crate::history::{Body, CaseRun, HostInstant, Request, SandboxId};
@@ -24,28 +24,28 @@ pub(super) struct Execution {
     fail_fast: bool,
     teardown: TeardownPolicy,
     gate: Gate,
-    status: Arc<Status>,
+    progress: Arc<Progress>,
     to_do: watch::Sender<usize>,
     failed: AtomicBool,
     losses: tokio::sync::Mutex<Losses>,
     kept: Mutex<Vec<SandboxId>>,
     cases_ended: OnceCell<()>,
-    following: Mutex<Following>,
+    live_verdicts: Mutex<LiveVerdicts>,
     began: HostInstant,
 }
 
-/// When the runtime was gone.
+/// The times at which the runtime was lost.
 #[derive(Debug, Default)]
 struct Losses {
-    /// During which cases, and what it said then.
+    /// The case in progress and the error, for each time.
     during: Vec<String>,
-    /// Why nothing more is asked of it.
+    /// Why no further case is run.
     given_up: Option<String>,
-    /// Whether it was waited for in vain.
+    /// Whether it did not come back.
     for_good: bool,
 }
 
-/// Lets so many cases run at once, and some only alone, in the order of the plan.
+/// Admits cases in the order of the plan, up to a limit, and exclusive ones only alone.
 #[derive(Debug)]
 struct Gate {
     turn: watch::Sender<usize>,
@@ -56,9 +56,10 @@ struct Gate {
 impl Execution {
     pub(super) fn new(
         session: Arc<Session>,
-        (options, cases): (&RunOptions, usize),
-        status: Arc<Status>,
-        following: Following,
+        options: &RunOptions,
+        cases: usize,
+        progress: Arc<Progress>,
+        live_verdicts: LiveVerdicts,
     ) -> Arc<Self> {
         Arc::new(Self {
             session,
@@ -69,33 +70,28 @@ impl Execution {
                 places: Semaphore::new(options.threads()),
                 alone: RwLock::new(()),
             },
-            status,
+            progress,
             to_do: watch::Sender::new(cases),
             failed: AtomicBool::new(false),
             losses: tokio::sync::Mutex::default(),
             kept: Mutex::default(),
             cases_ended: OnceCell::new(),
-            following: Mutex::new(following),
+            live_verdicts: Mutex::new(live_verdicts),
             began: host::now(),
         })
     }
 
-    /// What runs now.
-    pub(super) fn status(&self) -> Arc<Status> {
-        self.status.clone()
-    }
-
-    /// Executes the case at a place of the plan as soon as there is room for it.
+    /// Executes the case at this place in the plan once it is admitted.
     pub(super) async fn case(self: &Arc<Self>, place: usize, planned: &Planned) -> Outcome {
         let (this, plan) = (self.clone(), planned.clone());
-        // In a task of its own: a panic of ours is this case's error, and stops nothing else.
+        // In its own task: a panic is this case's error and affects no other case.
         let task = tokio::spawn(async move { this.waited(place, &plan).await });
         if let Err(fault) = task.await {
             self.failed.store(true, Ordering::Relaxed);
             self.failed_itself(number(place), &fault);
         }
         let outcome = self.outcome(number(place));
-        self.status.end(place);
+        self.progress.end(place);
         self.to_do.send_modify(|to_do| *to_do -= 1);
         outcome
     }
@@ -109,7 +105,7 @@ impl Execution {
             turn.send_modify(|turn| *turn += 1);
             self.admitted(place, planned).await;
         } else {
-            let _beside = self.gate.alone.read().await;
+            let _shared = self.gate.alone.read().await;
             let _place = self.gate.places.acquire().await;
             turn.send_modify(|turn| *turn += 1);
             self.admitted(place, planned).await;
@@ -123,10 +119,10 @@ impl Execution {
             return;
         }
         let runner = CaseRunner::new(self.session.clone(), case.clone(), run);
-        self.status.begin(place, &case.id, &runner);
+        self.progress.begin(place, &case.id, &runner);
         let executed = runner.execute(self.teardown).await;
         lock(&self.kept).extend(executed.kept);
-        let ended = lock(&self.following).ended(run);
+        let ended = lock(&self.live_verdicts).ended(run);
         let sabotage = &self.session.options().asked.sabotage;
         Sabotage::strike(sabotage.verdict_of.as_deref(), &case.id);
         match ended {
@@ -136,7 +132,7 @@ impl Execution {
                     self.failed.store(true, Ordering::Relaxed);
                 }
                 telemetry::count_broken(&judged, self.session.metrics());
-                lock(&self.following).settle(judged);
+                lock(&self.live_verdicts).settle(judged);
             }
             Err(fault) => self.unjudged(run, false, fault.to_string()),
         }
@@ -153,7 +149,7 @@ impl Execution {
     }
 
     async fn reason_not_to_run(&self, planned: &Planned) -> Option<(Verdict, String)> {
-        // Held as long as a runtime is waited for that may come back.
+        // The lock is held while a lost runtime is waited for.
         if let Some(lost) = &self.losses.lock().await.given_up {
             return Some((Verdict::Error, format!("not run: {lost}")));
         }
@@ -170,7 +166,7 @@ impl Execution {
         lack.map(|reason| (Verdict::Skip, reason))
     }
 
-    /// Records why a case or an invariant has no verdict of the oracle's.
+    /// Records why a case or an invariant was not judged.
     fn unjudged(&self, case: CaseRun, skipped: bool, reason: String) {
         self.session.recorder().record(Body::Unjudged {
             case,
@@ -179,26 +175,26 @@ impl Execution {
         });
     }
 
-    /// Records that a panic of ours took a verdict's place.
+    /// Records that a panic of the suite prevented a verdict.
     fn failed_itself(&self, case: CaseRun, fault: &JoinError) {
         self.unjudged(case, false, format!("the suite itself failed: {fault}"));
     }
 
     fn outcome(&self, run: CaseRun) -> Outcome {
-        let outcome = lock(&self.following).outcome(run);
+        let outcome = lock(&self.live_verdicts).outcome(run);
         outcome.expect("it is in the plan, and either judged or said not to be")
     }
 
-    /// Lets the verdicts follow the history until aborted, however long no case ends.
+    /// Keeps the verdicts up to date with the history until aborted.
     pub(super) async fn follow(self: Arc<Self>) {
         let mut changes = self.session.recorder().changes();
         loop {
             changes.next().await;
-            lock(&self.following).catch_up();
+            lock(&self.live_verdicts).catch_up();
         }
     }
 
-    /// After an error, finds out whether the runtime is still there, and waits for it if not.
+    /// After an error, checks whether the runtime still answers, and waits for it if not.
     async fn look_for_runtime(&self, outcome: &Outcome) {
         let mut losses = self.losses.lock().await;
         let Err(fault) = self.session.call(None, Request::Version).await else {
@@ -224,13 +220,13 @@ impl Execution {
         }
     }
 
-    /// Whether the runtime was lost for good, as far as nobody waits for it still.
+    /// Whether the runtime was lost and did not come back.
     pub(super) fn is_gone(&self) -> bool {
         let losses = self.losses.try_lock();
         losses.is_ok_and(|losses| losses.for_good)
     }
 
-    /// How often the runtime was lost, if it was.
+    /// How often the runtime was lost; none if never.
     pub(super) fn lost(&self) -> Option<String> {
         let losses = self.losses.try_lock().ok()?;
         let times = match losses.during.len() {
@@ -242,7 +238,7 @@ impl Execution {
         Some(format!("the runtime was lost {times}, during {during}"))
     }
 
-    /// Judges an invariant on all histories, once every case has ended and a quiet window is over.
+    /// Judges an invariant on all histories, after all cases have ended and a quiet period.
     pub(super) async fn invariant(self: &Arc<Self>, place: usize) -> Outcome {
         let (this, run) = (self.clone(), number(place));
         let task = tokio::spawn(async move { this.judge_invariant(run).await });
@@ -272,30 +268,30 @@ impl Execution {
         if self.session.no_events().is_some() {
             return self.session.recorder().record(Body::CasesEnded);
         }
-        self.status.doing("listening for events that come too late");
+        self.progress.doing("waiting for late events");
         let stopped = self.session.stop().cancelled();
-        // Nothing to wait for but the absence of events: the window is the condition.
+        // The condition is the absence of events, so the full period has to elapse.
         let _ = tokio::time::timeout(window, stopped).await;
         self.session.recorder().record(Body::CasesEnded);
     }
 
-    /// The sandboxes that were kept.
+    /// The sandboxes kept for inspection.
     pub(super) fn kept(&self) -> Vec<SandboxId> {
         lock(&self.kept).clone()
     }
 
-    /// The failures that are known of the runtime, as the run accepted them.
+    /// The known failures that the run accepts.
     pub(super) fn known(&self) -> Known {
-        lock(&self.following).known().clone()
+        lock(&self.live_verdicts).known().clone()
     }
 
-    /// The report on all that has been recorded.
+    /// The report on everything recorded so far.
     pub(super) fn report(&self) -> RunReport {
-        lock(&self.following).report()
+        lock(&self.live_verdicts).report()
     }
 }
 
-/// The number in the plan of what stands at a place of it.
+/// The number of the execution at this place in the plan.
 fn number(place: usize) -> CaseRun {
     CaseRun(u32::try_from(place).expect("a plan has fewer places"))
 }

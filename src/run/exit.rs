@@ -1,4 +1,4 @@
-//! How a run ends, as its caller sees it.
+//! The exit codes of a run.
 
 use std::process::ExitCode;
 
@@ -7,16 +7,15 @@ use crate::outcome::{Outcome, RunReport, Verdict};
 /// The exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// No MUST of a judged profile is broken, or those alone that the expectation file lists.
+    /// No MUST of a selected profile is broken, except failures that the expectation file lists.
     Conformant = 0,
-    /// The runtime broke a MUST of a judged profile, or passed what the expectation file lists as
-    /// failing.
+    /// The runtime broke a MUST of a selected profile, or an expected failure passed.
     NonConformant = 1,
-    /// The command line or a case file is wrong, or a file is no history. Nothing was run.
+    /// The command line or a case file is invalid, or a file is not a history. Nothing was run.
     Usage = 2,
-    /// We could not decide: the runtime cannot be reached or was lost, it has no events, the run
-    /// was interrupted, what every case is about did not happen, the recorded history is not whole,
-    /// or a report could not be written.
+    /// There is no verdict: the runtime could not be reached or was lost, it has no events, the run
+    /// was interrupted, every case was inconclusive, the recorded history is incomplete, or a
+    /// report could not be written.
     Undecided = 3,
     /// No case ran: the selection is empty, or every case was skipped.
     NothingRan = 4,
@@ -25,18 +24,18 @@ pub enum Exit {
 /// The exit codes as `--help` prints them.
 pub const EXIT_CODES: &str = "\
 Exit codes:
-  0  conformant: no rule is broken that is a MUST for a judged profile, or as --expectations says
-  1  non-conformant: the runtime broke such a rule (or an expected failure passed)
-  2  wrong usage, a wrong case file, or no history; nothing was run
+  0  conformant: no MUST of a selected profile is broken, except as --expectations allows
+  1  non-conformant: the runtime broke such a MUST, or an expected failure passed
+  2  wrong usage, an invalid case file, or not a history; nothing was run
   3  undecided: the runtime could not be reached or was lost, it has no events, the run was
-     interrupted, every case was inconclusive, a recorded history is not whole, or a report
+     interrupted, every case was inconclusive, a recorded history is incomplete, or a report
      could not be written
   4  nothing ran: no case was selected, or all were skipped";
 
 impl Exit {
-    /// The exit of a finished run. A broken rule outweighs trouble of our own.
+    /// The exit code for a finished run. A broken rule takes precedence over an undecided case.
     #[must_use]
-    pub fn of(report: &RunReport) -> Self {
+    pub fn from_report(report: &RunReport) -> Self {
         let any = |verdict| report.count(verdict) > 0;
         let cases = report
             .outcomes
@@ -62,14 +61,14 @@ impl Exit {
         }
     }
 
-    /// The last line on a run that came to a report.
-    pub(super) fn in_words(self, report: &RunReport) -> String {
+    /// The last line of the summary.
+    pub(super) fn describe(self, report: &RunReport) -> String {
         let known = report.count(Verdict::Known);
         let meaning = match self {
             Self::Conformant if known == 0 => "no MUST is broken".to_owned(),
-            Self::Conformant => format!("no MUST is broken, but for {known} known to fail"),
+            Self::Conformant => format!("no MUST is broken, except {known} known to fail"),
             Self::NonConformant if report.count(Verdict::Fail) > 0 => "a MUST is broken".to_owned(),
-            Self::NonConformant => "what is listed as failing has passed".to_owned(),
+            Self::NonConformant => "an expected failure passed".to_owned(),
             Self::Usage => "wrong usage".to_owned(),
             Self::Undecided => "undecided, see above".to_owned(),
             Self::NothingRan => "nothing ran".to_owned(),
@@ -96,7 +95,7 @@ mod tests {
             report.faults.clear();
             report.outcomes = vec![outcome("FEA-02", "feature::off", verdict)];
             report.capabilities.events = events;
-            Exit::of(&report)
+            Exit::from_report(&report)
         };
         assert_eq!(exit(Some(false), Verdict::Pass), Exit::Undecided);
         assert_eq!(exit(Some(false), Verdict::Fail), Exit::NonConformant);
@@ -113,7 +112,7 @@ mod tests {
             let case = |verdict: &Verdict| outcome("NEG-08", "negative::outside", *verdict);
             let invariant = outcome("INV-01", "invariant::order", Verdict::Pass);
             report.outcomes = verdicts.iter().map(case).chain([invariant]).collect();
-            Exit::of(&report)
+            Exit::from_report(&report)
         };
         let open = Verdict::Inconclusive;
         assert_eq!(exit(&[open]), Exit::Undecided);

@@ -1,14 +1,14 @@
-//! What a user may have meant by a filter that takes nothing.
+//! Suggestions for a filter that matches nothing.
 
 use std::collections::BTreeSet;
 
 use crate::plan::Facts;
 
-/// How alike words have to be to be taken for each other.
-const ALIKE: f64 = 0.85;
+/// The minimum similarity of a suggestion.
+const MIN_SIMILARITY: f64 = 0.85;
 
-/// The filter that was meant, if one resembles this.
-pub(super) fn of(filter: &str, all: &[Facts<'_>]) -> Option<String> {
+/// The most similar valid filter, if there is a similar one.
+pub(super) fn suggest(filter: &str, all: &[Facts<'_>]) -> Option<String> {
     let requirements: BTreeSet<&str> = all
         .iter()
         .flat_map(|facts| facts.requirements.iter().copied())
@@ -25,16 +25,16 @@ pub(super) fn of(filter: &str, all: &[Facts<'_>]) -> Option<String> {
     let names = all.iter().map(|facts| facts.name);
     let areas = names.clone().filter_map(|name| name.split("::").next());
     let meant = filter.trim_end_matches(':').to_ascii_lowercase();
-    let alike = |word: &str| strsim::jaro_winkler(&word.to_ascii_lowercase(), &meant);
+    let similarity = |word: &str| strsim::jaro_winkler(&word.to_ascii_lowercase(), &meant);
     let words = ids
         .chain(areas)
         .chain(names)
-        .map(|word| (alike(word), word));
-    // Of several that are as alike, the first.
+        .map(|word| (similarity(word), word));
+    // The first one of several that are equally similar.
     let best = words.fold(None, |best: Option<(f64, &str)>, next| match best {
         Some(best) if best.0 >= next.0 => Some(best),
         _ => Some(next),
     });
-    let best = best.filter(|(alike, _)| *alike > ALIKE);
+    let best = best.filter(|(similarity, _)| *similarity > MIN_SIMILARITY);
     best.map(|(_, word)| format!("`{word}`"))
 }

@@ -1,4 +1,4 @@
-//! Being told to stop: by Ctrl-C, SIGTERM or SIGHUP, or by an output that nobody reads any more.
+//! Handles SIGINT, SIGTERM and SIGHUP during a run.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::history::RunId;
 use crate::host::{self, InterruptSignals};
 use crate::terminal;
 
-/// Which signal, if any, has stopped the run.
+/// The signal that stopped the run, if any.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Interrupts {
     first: Arc<OnceLock<&'static str>>,
@@ -23,11 +23,11 @@ impl Interrupts {
     }
 }
 
-/// From now on the first signal stops the run, which then cleans up, and the second ends the
-/// process at once, without its unfinished files.
+/// Installs the handlers: the first signal stops the run, which then cleans up; the second one ends
+/// the process at once and removes its unfinished files.
 ///
 /// # Errors
-/// If the system does not let us listen for signals.
+/// If the system does not allow signal handlers.
 pub(super) fn watch(
     stop: &CancellationToken,
     run: &RunId,
@@ -38,22 +38,21 @@ pub(super) fn watch(
     let (stop, run, first) = (stop.clone(), run.clone(), interrupts.first.clone());
     tokio::spawn(async move {
         let name = signals.first().await;
-        // The cell is set here alone.
+        // Only this task sets the cell.
         let _ = first.set(name);
         stop.cancel();
         terminal::say(&format!(
-            "\n{name}: stopping, and removing what the run made; again to leave at once"
+            "\n{name}: stopping and cleaning up; repeat to exit at once"
         ));
-        signals.insistent().await;
+        signals.second().await;
         terminal::say(&format!(
-            "left at once; remove what the run made with: cri-event-conformance cleanup --run-id \
-             {run}"
+            "exiting at once; clean up with: cri-event-conformance cleanup --run-id {run}"
         ));
         outputs::remove(&unfinished);
-        host::put_clock_right();
+        host::restore_clock();
         if let Some(command) = host::start_stopped_runtime() {
             terminal::say(&format!(
-                "the runtime was stopped; starting it by: {command}"
+                "the runtime was stopped; starting it with: {command}"
             ));
         }
         std::process::exit(Exit::Undecided as i32);

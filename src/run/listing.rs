@@ -1,4 +1,4 @@
-//! `--list`: the selected cases, and for machines what else there is.
+//! `--list`: the selected cases; as JSON also the invariants and requirements.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::oracle::Invariant;
 use crate::outcome::Levels;
 use crate::plan::{Planned, label};
 
-/// What is listed; as JSON an object with these keys.
+/// The content of the list; in JSON an object with these keys.
 #[derive(Serialize)]
 pub(super) struct Listing<'a> {
     cases: Vec<CaseLine<'a>>,
@@ -47,25 +47,26 @@ struct InvariantLine<'a> {
 struct RequirementLine<'a> {
     #[serde(flatten)]
     requirement: &'a Requirement,
-    /// Of the cases and invariants that are listed.
+    /// The listed cases and invariants that check it.
     checked_by: Vec<&'a str>,
 }
 
 impl<'a> Listing<'a> {
-    pub(super) fn of(
+    pub(super) fn new(
         planned: &'a [Planned],
         invariants: &[&'a Invariant],
         requirements: &'a [Requirement],
     ) -> Self {
-        // Repetitions are one case.
-        let cases = planned
+        // Each case is listed once, however often it is repeated.
+        let mut cases: Vec<_> = planned
             .iter()
-            .filter(|planned| planned.repetition.unwrap_or(1) == 1);
-        let mut cases: Vec<_> = cases.map(CaseLine::of).collect();
+            .filter(|planned| planned.repetition.unwrap_or(1) == 1)
+            .map(CaseLine::from_case)
+            .collect();
         cases.sort_by_key(|case| case.id);
         let invariants: Vec<_> = invariants
             .iter()
-            .map(|rule| InvariantLine::of(rule))
+            .map(|rule| InvariantLine::from_invariant(rule))
             .collect();
         let requirements = requirements.iter().map(|requirement| {
             let id = requirement.id.as_str();
@@ -88,17 +89,22 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// One line a case, and, if they are to be shown, one an invariant; `json` is one object.
+    /// Writes one line per case and, if requested, per invariant; `json` is one object.
     pub(super) fn write(
         &self,
         format: Format,
         with_invariants: bool,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        let cases = self.cases.iter();
-        let cases = cases.map(|case| (case.id, case.name, case.title));
-        let invariants = self.invariants.iter().filter(|_| with_invariants);
-        let invariants = invariants.map(|rule| (rule.id, rule.name, rule.title));
+        let cases = self
+            .cases
+            .iter()
+            .map(|case| (case.id, case.name, case.title));
+        let invariants = self
+            .invariants
+            .iter()
+            .filter(|_| with_invariants)
+            .map(|rule| (rule.id, rule.name, rule.title));
         let lines: Vec<_> = cases.chain(invariants).collect();
         match format {
             Format::Pretty => {
@@ -126,7 +132,7 @@ impl<'a> Listing<'a> {
 }
 
 impl<'a> CaseLine<'a> {
-    fn of(planned: &'a Planned) -> Self {
+    fn from_case(planned: &'a Planned) -> Self {
         let case = &planned.case;
         Self {
             id: &case.id,
@@ -144,7 +150,7 @@ impl<'a> CaseLine<'a> {
 }
 
 impl<'a> InvariantLine<'a> {
-    fn of(invariant: &'a Invariant) -> Self {
+    fn from_invariant(invariant: &'a Invariant) -> Self {
         Self {
             id: invariant.id,
             name: invariant.name,

@@ -1,6 +1,6 @@
 //! A run from its options to its exit code: select, prepare, execute, clean up, report.
 //!
-//! Nothing is printed but through `console` and the closing summary, and nothing is left at the
+//! Results are printed only by `console` and the final summary, and nothing is left behind at the
 //! runtime, however the run ends.
 
 mod announce;
@@ -9,19 +9,19 @@ mod clean_up;
 mod console;
 mod execution;
 mod exit;
-mod following;
+mod expectations;
 mod hints;
 mod interrupt;
-mod known;
 mod listing;
+mod live_verdicts;
 mod options;
 mod outputs;
 mod prepare;
+mod progress;
 mod rehearsal;
-mod selecting;
-mod status;
+mod select;
+mod target;
 mod telemetry;
-mod tested;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -46,27 +46,26 @@ use crate::verdicts::Known;
 
 pub use check::{CheckError, CheckOptions, check};
 use clean_up::CleanUp;
-use console::{Look, OutputLost, Trial};
+use console::{ConsoleOptions, OutputLost, Trial};
 use execution::Execution;
 pub use exit::{EXIT_CODES, Exit};
-use following::Following;
+use expectations::ExpectationSource;
+pub use expectations::{Expectations, ExpectationsError};
 use interrupt::Interrupts;
-use known::Listed;
-pub use known::{Expectations, KnownError};
 pub use options::{Format, ReportOptions, RunOptions};
 pub use outputs::OutputError;
-use outputs::{Outputs, Places, conclude};
-use prepare::Recording;
+use outputs::{OutputPaths, Outputs, conclude};
+use prepare::{Connection, Preparation};
 pub use prepare::{PrepareError, image};
+use progress::Progress;
 pub use rehearsal::{Rehearsal, rehearse};
-pub use selecting::{RerunError, failed_in, list};
-use selecting::{invariants, nothing_selected, plan};
-use status::Status;
-use telemetry::{Counting, Telemetry};
-use tested::Stand;
-pub use tested::{Target, Tested};
+pub use select::{RerunError, failed_in, list};
+use select::{invariants, nothing_selected, plan};
+use target::Connected;
+pub use target::{Endpoints, Target};
+use telemetry::{BackgroundTasks, Telemetry};
 
-/// Why a run came to no report.
+/// Why a run has no report.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The cases cannot be read.
@@ -77,8 +76,8 @@ pub enum RunError {
     NothingSelected(String),
     /// The expectation file cannot be used.
     #[error(transparent)]
-    Known(#[from] KnownError),
-    /// A report does not tell what to run again.
+    Expectations(#[from] ExpectationsError),
+    /// The failed cases of a report cannot be determined.
     #[error(transparent)]
     Rerun(#[from] RerunError),
     /// A recorded history cannot be judged.
@@ -93,31 +92,31 @@ pub enum RunError {
     /// No case can run.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
-    /// The model is meant, and there is none to talk to.
+    /// The command needs a served runtime, but the target is the built-in model.
     #[error(
-        "the model runtime lives within a run alone; serve one with `cri-event-conformance model \
-         --listen unix:///PATH`, and name that endpoint"
+        "the built-in model runtime exists only during a run; serve one with \
+         `cri-event-conformance model --listen unix:///PATH` and name that endpoint"
     )]
     Unserved,
-    /// This process may open too few files.
+    /// The limit of open files is too low.
     #[error(
-        "this process may open {0} files at once, and a run needs {needed}: allow it more, as with \
-         ulimit -n {needed}; nothing was run",
+        "this process may open {0} files at once, but a run needs {needed}: raise the limit, for \
+         example with ulimit -n {needed}; nothing was run",
         needed = limits::OPEN_FILES
     )]
     OpenFiles(u64),
-    /// The system refused what any program needs.
+    /// The async runtime or a signal handler could not be started.
     #[error("start: {0}")]
     System(#[from] io::Error),
 }
 
 impl RunError {
-    /// The exit code that tells it.
+    /// The exit code for this error.
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
             Self::Cases(_)
-            | Self::Known(_)
+            | Self::Expectations(_)
             | Self::Rerun(_)
             | Self::Output(_)
             | Self::Check(_)
@@ -129,7 +128,7 @@ impl RunError {
     }
 }
 
-/// The cases from a file or folder, or those that are built in.
+/// The cases of a file or directory, or the built-in ones.
 ///
 /// # Errors
 /// If they cannot be read, or one of them is invalid.
@@ -140,7 +139,7 @@ pub fn read_cases(path: Option<&Path>) -> Result<Vec<Case>, load::LoadError> {
     }
 }
 
-/// The requirements of a folder of cases, or those that are built in.
+/// The requirements of a directory of cases, or the built-in ones.
 ///
 /// # Errors
 /// If they cannot be read, or one of them is invalid.
@@ -148,48 +147,55 @@ pub fn read_requirements(cases: Option<&Path>) -> Result<Vec<Requirement>, load:
     Ok(load::requirements(cases)?)
 }
 
-/// Runs the selected cases and returns how it went.
+/// Runs the selected cases and returns the exit code.
 ///
 /// # Errors
-/// If it came to no report.
+/// If there is no report.
 pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
     let known = match &options.report.expectations {
-        Some(Expectations::File(path)) => Listed::In(Some(read_expectations(path, &cases)?)),
-        Some(Expectations::Builtin) => Listed::Builtin,
-        None => Listed::In(None),
+        Some(Expectations::File(path)) => {
+            ExpectationSource::Given(Some(read_expectations(path, &cases)?))
+        }
+        Some(Expectations::Builtin) => ExpectationSource::Builtin,
+        None => ExpectationSource::Given(None),
     };
     let planned = plan(cases, &options.selection, options.repeat)?;
     host::allow_open_files(limits::OPEN_FILES).map_err(RunError::OpenFiles)?;
     let history = options.history.as_deref();
-    let mut outputs = Outputs::open(Places {
+    let mut outputs = Outputs::open(OutputPaths {
         junit: options.report.junit.as_deref(),
         json: options.report.json.as_deref(),
         expectations: options.report.write_expectations.as_deref(),
         history,
         judged: None,
     })?;
-    match run_plan(options, known, planned, &mut outputs, Shown::OnConsole) {
+    match run_plan(options, known, planned, &mut outputs, Visibility::Console) {
         Ok((report, known)) => {
             let cut = if outputs.history_is_whole() {
                 ""
             } else {
-                ", which is not whole"
+                " (incomplete)"
             };
             let history = history.map(|path| format!("{}{cut}", path.display()));
             let reports = [report];
-            let told = (&reports[..], &known);
-            Ok(conclude(options.report.format, outputs, told, history))
+            Ok(conclude(
+                options.report.format,
+                outputs,
+                &reports,
+                &known,
+                history,
+            ))
         }
         Err(fault) => Err(fault),
     }
 }
 
-/// The failures that a file says are known of a runtime.
+/// Reads an expectation file.
 ///
 /// # Errors
-/// If it cannot be used for these cases.
+/// If it is invalid for these cases.
 pub fn read_expectations(path: &Path, cases: &[Case]) -> Result<ExpectationFile, RunError> {
-    Ok(known::read(path, &ids(cases))?.0)
+    Ok(expectations::read(path, &ids(cases))?.0)
 }
 
 /// The ids that an expectation file may list.
@@ -199,132 +205,176 @@ fn ids(cases: &[Case]) -> BTreeSet<&str> {
     cases.chain(invariants).collect()
 }
 
-/// Whether anybody looks on.
+/// Whether a run prints to the console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shown {
-    OnConsole,
-    Nowhere,
+enum Visibility {
+    Console,
+    Silent,
 }
 
 fn run_plan(
     options: &RunOptions,
-    known: Listed,
+    known: ExpectationSource,
     planned: Vec<Planned>,
     outputs: &mut Outputs,
-    shown: Shown,
+    shown: Visibility,
 ) -> Result<(RunReport, Known), RunError> {
-    let reactor = options.tested.reactor()?;
+    let reactor = options.target.reactor()?;
     let runtime = reactor.runtime();
-    // Whatever is done here is done at the reactor's time.
+    // From here on, the reactor's clock applies.
     let _within = runtime.enter();
     let stop = CancellationToken::new();
     let run = RunId::from(uuid::Uuid::new_v4().to_string());
-    let interrupts = interrupts((shown, &reactor), &stop, &run, outputs)?;
+    let interrupts = if shown == Visibility::Silent && reactor.is_simulated() {
+        Interrupts::default()
+    } else {
+        interrupt::watch(&stop, &run, outputs.unfinished())?
+    };
     let telemetry = runtime.block_on(Telemetry::serve(options.metrics_address))?;
-    let stand = Stand::of(&options.tested)?;
-    let connecting = prepare::connect(&stand, &options.drive.runtime_handler, run, outputs, &stop);
-    let (caller, info, Recording { following, file }) = runtime.block_on(connecting)?;
+    let connected = Connected::start(&options.target)?;
+    let handler = &options.drive.runtime_handler;
+    let connecting = prepare::connect(&connected, handler, run, outputs, &stop);
+    let connection = runtime.block_on(connecting)?;
+    let (caller, info) = (&connection.caller, &connection.info);
     let scale = options.drive.timeout_scale;
-    let mut clean_up = CleanUp::after(&info.run, (&caller, &stand.kernel), scale);
-    let place = (&stand.target, &stand.kernel, telemetry.metrics());
-    let asked = (options, &planned[..]);
-    let preparing = prepare::prepare(asked, place, &caller, &info, stop.clone(), &mut clean_up);
-    let (session, foreign_pods) = match runtime.block_on(preparing) {
+    let mut clean_up = CleanUp::new(&info.run, caller, &connected.kernel, scale);
+    let preparation = Preparation {
+        options,
+        planned: &planned,
+        connected: &connected,
+        metrics: telemetry.metrics(),
+        caller,
+        info,
+    };
+    let preparing = prepare::prepare(preparation, stop.clone(), &mut clean_up);
+    let prepared = match runtime.block_on(preparing) {
         Ok(prepared) => prepared,
         Err(fault) => {
-            runtime.block_on(abandon(&fault, &caller, clean_up, file));
+            runtime.block_on(abandon(&fault, caller, clean_up, connection.file));
             return Err(fault.into());
         }
     };
     let invariants = invariants(&options.selection);
-    let image = session.options().image.as_str();
-    let found = (image, foreign_pods, session.audience());
-    let mut plan = announce::plan(options, &planned, &invariants, known.of(&info), found);
-    plan.offers = session.capabilities();
-    if shown == Shown::OnConsole {
+    let known = known.resolve(info);
+    let plan = announce::plan(options, &planned, &invariants, known, &prepared);
+    let session = prepared.session;
+    if shown == Visibility::Console {
         let restarts = session.restarts(planned.iter().map(|planned| &*planned.case));
         let simulated = reactor.is_simulated();
-        announce::announce(&info, &plan, session.no_events(), restarts, simulated);
+        announce::announce(info, &plan, session.no_events(), restarts, simulated);
     }
     caller.recorder.record(Body::RunPlanned(Arc::new(plan)));
-    let session = Arc::new(session);
-    let counting = Counting::begin(&session);
-    let execution = execution(options, session, planned.len(), following, &reactor, shown);
-    let following = runtime.spawn(execution.clone().follow());
-    let status = execution.status();
-    let drawing = runtime.spawn(status.clone().draw());
-    let look = (shown == Shown::OnConsole).then(|| options.look());
-    let ran = run_cases(look, (planned, &invariants), &execution, &reactor, &stop);
-    drop(counting);
-    status.doing("removing what the run made");
-    clean_up.waits = !execution.is_gone();
-    let kept = execution.kept();
-    let mut faults = runtime.block_on(clean_up.all_but(&kept));
-    let removed = faults.is_empty();
-    drawing.abort();
-    following.abort();
-    status.finish();
-    faults.extend(cut_short(ran.err(), &interrupts, &execution));
-    end(&caller, removed, faults);
-    let mut report = execution.report();
-    let unwritten = runtime.block_on(finish_history(file));
-    report.faults.extend(outputs.history_ended(unwritten));
-    if !reactor.is_simulated() {
-        tell_kept(&info, &kept);
-    }
-    Ok((report, execution.known()))
+    let run = PreparedRun {
+        options,
+        reactor: &reactor,
+        shown,
+        stop,
+        interrupts,
+        session: Arc::new(session),
+        connection,
+        clean_up,
+    };
+    Ok(run.execute(planned, &invariants, outputs))
 }
 
-/// Runs the cases, and shows how they go if anybody looks on.
+/// A run whose plan is recorded.
+struct PreparedRun<'a> {
+    options: &'a RunOptions,
+    reactor: &'a Reactor,
+    shown: Visibility,
+    stop: CancellationToken,
+    interrupts: Interrupts,
+    session: Arc<Session>,
+    connection: Connection,
+    clean_up: CleanUp,
+}
+
+impl PreparedRun<'_> {
+    /// Executes the plan and cleans up; returns the report, and the known failures it accepts.
+    fn execute(
+        self,
+        planned: Vec<Planned>,
+        invariants: &[&'static Invariant],
+        outputs: &mut Outputs,
+    ) -> (RunReport, Known) {
+        let Connection {
+            caller,
+            info,
+            live_verdicts,
+            file,
+        } = self.connection;
+        let runtime = self.reactor.runtime();
+        let background = BackgroundTasks::begin(&self.session);
+        // A simulated run is over at once, and drawing would take part in its simulated time.
+        let draws = self.options.report.format == Format::Pretty
+            && self.shown == Visibility::Console
+            && !self.reactor.is_simulated();
+        let progress = Arc::new(Progress::new(planned.len(), draws));
+        let (session, options) = (self.session, self.options);
+        let execution = Execution::new(
+            session,
+            options,
+            planned.len(),
+            progress.clone(),
+            live_verdicts,
+        );
+        let following = runtime.spawn(execution.clone().follow());
+        let drawing = runtime.spawn(progress.clone().draw());
+        let console = (self.shown == Visibility::Console).then(|| options.console_options());
+        let ran = run_cases(
+            console,
+            planned,
+            invariants,
+            &execution,
+            self.reactor,
+            &self.stop,
+        );
+        drop(background);
+        progress.doing("cleaning up");
+        let mut clean_up = self.clean_up;
+        clean_up.waits = !execution.is_gone();
+        let kept = execution.kept();
+        let mut faults = runtime.block_on(clean_up.all_but(&kept));
+        let removed = faults.is_empty();
+        drawing.abort();
+        following.abort();
+        progress.finish();
+        faults.extend(cut_short(ran.err(), &self.interrupts, &execution));
+        end(&caller, removed, faults);
+        let mut report = execution.report();
+        let unwritten = runtime.block_on(finish_history(file));
+        report.faults.extend(outputs.history_ended(unwritten));
+        if !self.reactor.is_simulated() {
+            print_kept_sandboxes(&info, &kept);
+        }
+        (report, execution.known())
+    }
+}
+
+/// Runs the cases, and prints their results if requested.
 ///
 /// # Errors
-/// If that can be written no more.
+/// If the output cannot be written to.
 fn run_cases(
-    look: Option<Look>,
-    (planned, invariants): (Vec<Planned>, &[&'static Invariant]),
+    console: Option<ConsoleOptions>,
+    planned: Vec<Planned>,
+    invariants: &[&'static Invariant],
     execution: &Arc<Execution>,
     reactor: &Reactor,
     stop: &CancellationToken,
 ) -> Result<(), OutputLost> {
-    let Some(look) = look else {
+    let Some(options) = console else {
         let cases = rehearsal::execute(planned, invariants, execution);
         reactor.runtime().block_on(cases);
         return Ok(());
     };
     reactor.drive_during(|handle| {
         let trials = trials(planned, invariants, execution, handle);
-        console::present(look, trials, stop)
+        console::present(options, trials, stop)
     })
 }
 
-/// What signals do to a run; nothing if nobody sees it and it takes no time.
-fn interrupts(
-    (shown, reactor): (Shown, &Reactor),
-    stop: &CancellationToken,
-    run: &RunId,
-    outputs: &Outputs,
-) -> Result<Interrupts, RunError> {
-    if shown == Shown::Nowhere && reactor.is_simulated() {
-        return Ok(Interrupts::default());
-    }
-    Ok(interrupt::watch(stop, run, outputs.unfinished())?)
-}
-
-fn execution(
-    options: &RunOptions,
-    session: Arc<Session>,
-    cases: usize,
-    following: Following,
-    reactor: &Reactor,
-    shown: Shown,
-) -> Arc<Execution> {
-    let pretty = options.report.format == Format::Pretty && shown == Shown::OnConsole;
-    // What passes in no time is nothing to look at, and drawing it would take part in that time.
-    let status = Arc::new(Status::new(cases, pretty && !reactor.is_simulated()));
-    Execution::new(session, (options, cases), status, following)
-}
-
-/// Why the run did not come to its end, or not at once.
+/// The reasons why the run ended early or was disturbed.
 fn cut_short(
     lost: Option<OutputLost>,
     interrupts: &Interrupts,
@@ -333,10 +383,12 @@ fn cut_short(
     let mut faults = Vec::from_iter(execution.lost());
     if let Some(OutputLost(fault)) = lost {
         let fault = match fault.kind() {
-            io::ErrorKind::BrokenPipe => "the output was closed before the run's end".to_owned(),
-            _ => format!("the output could not be written to: {fault}"),
+            io::ErrorKind::BrokenPipe => {
+                "the output was closed before the end of the run".to_owned()
+            }
+            _ => format!("cannot write to the output: {fault}"),
         };
-        // The summary goes where nobody reads.
+        // The summary would go to the closed output.
         terminal::say(&format!("{fault}: stopped"));
         faults.push(fault);
     } else if let Some(signal) = interrupts.signal() {
@@ -345,7 +397,7 @@ fn cut_short(
     faults
 }
 
-/// Ends a run in which no case can run.
+/// Ends a run whose preparation failed.
 async fn abandon(
     fault: &PrepareError,
     caller: &RecordingClient,
@@ -353,8 +405,8 @@ async fn abandon(
     file: Option<HistoryFile>,
 ) {
     let mut faults = clean_up.all_but(&[]).await;
-    let told = [&[fault.to_string()], &faults[..]].concat();
-    end(caller, faults.is_empty(), told);
+    let all = [&[fault.to_string()], &faults[..]].concat();
+    end(caller, faults.is_empty(), all);
     faults.extend(finish_history(file).await);
     for fault in faults {
         terminal::say(&fault);
@@ -367,7 +419,7 @@ fn end(caller: &RecordingClient, removed: bool, faults: Vec<String>) {
     caller.recorder.record(Body::RunEnded(end));
 }
 
-/// What the console shows, each thing with what makes its outcome.
+/// The trials of all cases and invariants.
 fn trials(
     planned: Vec<Planned>,
     invariants: &[&'static Invariant],
@@ -391,21 +443,21 @@ fn trials(
     trials
 }
 
-/// Says what was left for a look, and how it goes away.
-fn tell_kept(info: &RunInfo, kept: &[SandboxId]) {
+/// Prints which sandboxes were kept, and how to remove them.
+fn print_kept_sandboxes(info: &RunInfo, kept: &[SandboxId]) {
     if kept.is_empty() {
         return;
     }
     let ids: Vec<&str> = kept.iter().map(SandboxId::as_str).collect();
     let run = &info.run;
     terminal::say(&format!(
-        "kept for a look: sandbox {}\nremove with: cri-event-conformance cleanup --run-id {run}",
+        "kept for inspection: sandbox {}\nremove with: cri-event-conformance cleanup --run-id {run}",
         ids.join(", ")
     ));
 }
 
-/// Writes the rest of the history; returns what is wrong with it.
+/// Completes the history file; returns its error, if any.
 async fn finish_history(history: Option<HistoryFile>) -> Option<String> {
     let fault = history?.finish().await.err()?;
-    Some(format!("the history could not be written whole: {fault}"))
+    Some(format!("the history is incomplete: {fault}"))
 }

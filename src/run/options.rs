@@ -1,4 +1,4 @@
-//! The options of a run, as clap fills them.
+//! The options of a run, filled by clap.
 
 #![expect(
     clippy::doc_markdown,
@@ -12,37 +12,37 @@ use std::path::PathBuf;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ColorChoice, ValueEnum};
 
-use super::Tested;
-use super::console::Look;
-use super::known::Expectations;
+use super::Target;
+use super::console::ConsoleOptions;
+use super::expectations::Expectations;
 use crate::drive::{DriveOptions, TeardownPolicy};
 use crate::limits;
 use crate::plan::Selection;
 
-/// How the console shows a run.
+/// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// A line for each case
+    /// One line per case
     #[default]
     Pretty,
-    /// libtest's terse format: a character for each case
+    /// libtest's terse format: one character per case
     Terse,
     /// libtest's JSON events
     Json,
 }
 
-// Comments of fields are the help of options.
+// Doc comments of fields are the help of options.
 /// What to run and how to report it.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RunOptions {
     /// The runtime.
     #[arg(skip)]
-    pub tested: Tested,
-    /// The cases that are wanted.
+    pub target: Target,
+    /// The selected cases.
     #[command(flatten)]
     pub selection: Selection,
-    /// Only cases that failed or were not decided in a run, by its JSON or JUnit report; also those
-    /// in which an invariant was broken
+    /// Run only cases that failed or were undecided in a run, or in which an invariant was broken,
+    /// by its JSON or JUnit report
     #[arg(
         long,
         value_name = "REPORT",
@@ -50,12 +50,12 @@ pub struct RunOptions {
         help_heading = "Selection"
     )]
     pub rerun_failed: Option<PathBuf>,
-    /// List the selected cases and stop; no runtime is needed
+    /// List the selected cases and exit; no runtime is needed
     ///
     /// With `--format terse` the list is in libtest's format.
     #[arg(long, help_heading = "Selection")]
     pub list: bool,
-    /// Read cases from a file or folder instead of the built-in ones
+    /// Read cases from a file or directory instead of the built-in ones
     #[arg(
         long,
         value_name = "PATH",
@@ -63,7 +63,7 @@ pub struct RunOptions {
         help_heading = "Selection"
     )]
     pub cases: Option<PathBuf>,
-    /// Run each case so many times
+    /// Run each case N times
     #[arg(
         long,
         value_name = "N",
@@ -72,7 +72,7 @@ pub struct RunOptions {
         help_heading = "Execution"
     )]
     pub repeat: u32,
-    /// How many cases may run at once [default: twice the processors, at most 8]
+    /// How many cases may run in parallel [default: twice the processors, at most 8]
     #[arg(
         long,
         value_name = "N",
@@ -81,19 +81,19 @@ pub struct RunOptions {
         help_heading = "Execution"
     )]
     pub test_threads: Option<usize>,
-    /// Start no further case once one has failed
+    /// Start no further case after one has failed
     #[arg(long, help_heading = "Execution")]
     pub fail_fast: bool,
-    /// Leave the pods of failed cases for a look
+    /// Keep the pods of failed cases for inspection
     #[arg(long, help_heading = "Execution")]
     pub keep: bool,
-    /// What the driver goes by.
+    /// The options of the driver.
     #[command(flatten)]
     pub drive: DriveOptions,
     /// How verdicts are reported.
     #[command(flatten)]
     pub report: ReportOptions,
-    /// Serve metrics as a kubelet's during the run, at an address such as 127.0.0.1:9101
+    /// Serve a kubelet's PLEG metrics during the run, at an address such as 127.0.0.1:9101
     #[arg(
         long,
         value_name = "ADDRESS:PORT",
@@ -101,7 +101,7 @@ pub struct RunOptions {
         help_heading = "Output"
     )]
     pub metrics_address: Option<SocketAddr>,
-    /// Write all that was seen and done, 1 GiB at most, for `check` and `show`
+    /// Record the run for `check` and `show`, at most 1 GiB before compression
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub history: Option<PathBuf>,
 }
@@ -109,8 +109,8 @@ pub struct RunOptions {
 /// How verdicts are reported.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ReportOptions {
-    /// Accept the failures that are known of this runtime: those of a YAML file or, with `builtin`,
-    /// those that this suite knows of it
+    /// Accept known failures of this runtime: those of a YAML file or, with `builtin`, those known
+    /// to this suite
     #[arg(
         long,
         value_name = "FILE",
@@ -118,8 +118,8 @@ pub struct ReportOptions {
         help_heading = "Verdict"
     )]
     pub expectations: Option<Expectations>,
-    /// Write a file of known failures to finish: what failed, and what --expectations lists and is
-    /// not mended; never over a file that is there
+    /// Write a draft of an expectation file: what failed, and what --expectations lists and is not
+    /// fixed; never overwrites a file
     #[arg(
         long,
         value_name = "FILE",
@@ -130,7 +130,7 @@ pub struct ReportOptions {
     /// How to print results
     #[arg(long, value_enum, default_value_t = Format::Pretty, help_heading = "Output")]
     pub format: Format,
-    /// When to colour them; NO_COLOR is obeyed
+    /// When to use colours; NO_COLOR is respected
     #[arg(
         long,
         value_enum,
@@ -148,14 +148,14 @@ pub struct ReportOptions {
 }
 
 impl RunOptions {
-    /// How many cases may run at once.
+    /// How many cases may run in parallel.
     #[must_use]
     pub fn threads(&self) -> usize {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         self.test_threads.unwrap_or((2 * processors).min(8))
     }
 
-    /// What to do with the pods of a failed case.
+    /// Whether the pods of failed cases are removed.
     pub(super) fn teardown(&self) -> TeardownPolicy {
         if self.keep {
             TeardownPolicy::KeepFailed
@@ -164,8 +164,8 @@ impl RunOptions {
         }
     }
 
-    pub(super) fn look(&self) -> Look {
-        Look {
+    pub(super) fn console_options(&self) -> ConsoleOptions {
+        ConsoleOptions {
             format: self.report.format,
             threads: self.threads(),
         }
@@ -179,7 +179,7 @@ fn threads(text: &str) -> Result<usize, String> {
     }
 }
 
-/// The built-in expectations by their name, or those of a file.
+/// Parses the value of `--expectations`: `builtin` or a file.
 fn expectations(named: OsString) -> Expectations {
     if named == "builtin" {
         Expectations::Builtin

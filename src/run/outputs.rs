@@ -1,5 +1,5 @@
-//! The files that a run writes. Each is opened before anything runs, so that a path which cannot be
-//! written is told at once; a report replaces its predecessor only when it is complete.
+//! The files that a run writes. Each is opened before anything runs, so that an unwritable path is
+//! reported at once; a report replaces an older one only when it is complete.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -12,18 +12,18 @@ use crate::outcome::RunReport;
 use crate::verdicts::{self, Known};
 use crate::{report, terminal};
 
-/// Where the user wants what.
+/// The paths of the output files.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Places<'a> {
+pub(super) struct OutputPaths<'a> {
     pub(super) junit: Option<&'a Path>,
     pub(super) json: Option<&'a Path>,
     pub(super) expectations: Option<&'a Path>,
     pub(super) history: Option<&'a Path>,
-    /// A history that is read.
+    /// A history that is read, which no output may overwrite.
     pub(super) judged: Option<&'a Path>,
 }
 
-/// The files that the user asked for.
+/// The requested output files.
 #[derive(Debug, Default)]
 pub(super) struct Outputs {
     junit: Option<Draft>,
@@ -33,18 +33,18 @@ pub(super) struct Outputs {
     history_is_cut: bool,
 }
 
-/// What became of the reports.
+/// The result of writing the reports.
 #[derive(Debug, Default)]
 pub(super) struct Written {
-    /// A line for each that is there now.
+    /// A line for each report that was written.
     pub(super) lines: Vec<String>,
-    /// Why others are not.
+    /// The errors of those that were not.
     pub(super) faults: Vec<OutputError>,
 }
 
 impl Outputs {
-    /// Drafts of all of them; where that fails, none is left.
-    pub(super) fn open(places: Places<'_>) -> Result<Self, OutputError> {
+    /// Opens drafts of all files; if one fails, none is left behind.
+    pub(super) fn open(places: OutputPaths<'_>) -> Result<Self, OutputError> {
         let open = |what, path: Option<&Path>| path.map(|path| Draft::open(what, path)).transpose();
         let new = |path| Draft::open_new("expectation file", path);
         let outputs = Self {
@@ -59,8 +59,10 @@ impl Outputs {
     }
 
     fn differ(&self, judged: Option<&Path>) -> Result<(), OutputError> {
-        let drafts = [&self.junit, &self.json, &self.expectations, &self.history];
-        let drafts: Vec<&Draft> = drafts.into_iter().flatten().collect();
+        let drafts: Vec<&Draft> = [&self.junit, &self.json, &self.expectations, &self.history]
+            .into_iter()
+            .flatten()
+            .collect();
         for (place, draft) in drafts.iter().enumerate() {
             for before in &drafts[..place] {
                 draft.differs_from(before.what(), before.path())?;
@@ -72,31 +74,34 @@ impl Outputs {
         Ok(())
     }
 
-    /// The history's file, for the run that now begins.
+    /// Begins the history file of the run.
     pub(super) fn begin_history(&mut self) -> Result<Option<File>, OutputError> {
         self.history.take().map(Draft::begin).transpose()
     }
 
-    /// The run is over, and this is what is wrong with its history's file, if anything is.
+    /// Notes the error of the history file, if any, at the end of the run.
     pub(super) fn history_ended(&mut self, fault: Option<String>) -> Option<String> {
         self.history_is_cut = fault.is_some();
         fault
     }
 
-    /// Whether nothing of the history was lost.
+    /// Whether the history file is complete.
     pub(super) fn history_is_whole(&self) -> bool {
         !self.history_is_cut
     }
 
-    /// The files that are of no use unless the run comes to a report.
+    /// The files that are useless without a report.
     pub(super) fn unfinished(&self) -> Vec<PathBuf> {
         let drafts = [&self.junit, &self.json, &self.expectations, &self.history];
-        let places = drafts.into_iter().flatten().filter_map(Draft::beside);
+        let places = drafts
+            .into_iter()
+            .flatten()
+            .filter_map(Draft::temporary_path);
         places.map(Path::to_owned).collect()
     }
 
-    /// Writes each report that can be written: of the first one, and the expectation file of all.
-    /// `known` is what they were judged by.
+    /// Writes the reports on the first run, and the expectation file of all runs, as far as
+    /// possible. `known` are the failures that were accepted.
     pub(super) fn write(self, reports: &[RunReport], known: &Known) -> Written {
         let report = &reports[0];
         let mut written = Written::default();
@@ -120,19 +125,20 @@ impl Written {
     }
 }
 
-/// Removes files that are empty and ours; if one stays, it harms nobody.
+/// Removes empty files of our own; errors are ignored, since a leftover does no harm.
 pub(super) fn remove(files: &[PathBuf]) {
     for file in files {
         let _ = fs::remove_file(file);
     }
 }
 
-/// Writes the reports, prints the summary, and returns the run's exit code. A report that cannot be
-/// written keeps none of this back.
+/// Writes the reports, prints the summary, and returns the run's exit code, even if a report cannot
+/// be written.
 pub(super) fn conclude(
     format: Format,
     outputs: Outputs,
-    (reports, known): (&[RunReport], &Known),
+    reports: &[RunReport],
+    known: &Known,
     history: Option<String>,
 ) -> Exit {
     let report = &reports[0];
@@ -145,16 +151,16 @@ pub(super) fn conclude(
     if let Some(history) = history {
         summary.extend(["history: ", &history, "\n"]);
     }
-    let exit = match Exit::of(report) {
+    let exit = match Exit::from_report(report) {
         Exit::Conformant if !written.faults.is_empty() => Exit::Undecided,
         exit => exit,
     };
-    summary.push_str(&exit.in_words(report));
+    summary.push_str(&exit.describe(report));
     summary.push('\n');
     if format == Format::Json {
         terminal::say(summary.trim_end());
     } else {
-        // A reader that is gone has been told of in the report.
+        // The report already contains a closed output as a fault.
         let _ = terminal::print(&summary);
     }
     for fault in &written.faults {

@@ -1,13 +1,13 @@
-//! What comes before the first case: a runtime that answers, the image, and a live event stream.
+//! Prepares a run: connects to the runtime, provides the image, and opens the event stream.
 
 use std::collections::BTreeSet;
 
 use tokio_util::sync::CancellationToken;
 
 use super::clean_up::CleanUp;
-use super::following::Following;
+use super::live_verdicts::LiveVerdicts;
 use super::outputs::Outputs;
-use super::{RunError, RunOptions, Stand, Target};
+use super::{Connected, RunError, RunOptions};
 use crate::case::Need;
 use crate::cri::{Client, ConnectError};
 use crate::drive::{
@@ -28,37 +28,37 @@ pub enum PrepareError {
     /// The runtime cannot be reached.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// A kubelet lives on the node.
+    /// A kubelet runs on the node.
     #[error(
-        "a kubelet lives on this node: {0}. It removes pods that it does not know, as the suite's \
-         are, and would spoil the run; nothing was run\n\
-         To test the runtime, stop the kubelet for that time (systemctl stop kubelet) and start it \
-         again afterwards\n\
-         To look at this node as it is, without making anything: cri-event-conformance watch\n\
-         To run all the same, if it is another runtime's kubelet: --allow kubelet"
+        "a kubelet runs on this node: {0}. It removes pods that it does not know, including the \
+         suite's, and would disturb the run; nothing was run\n\
+         To test the runtime, stop the kubelet (systemctl stop kubelet) and start it again \
+         afterwards\n\
+         To observe this node without changing it: cri-event-conformance watch\n\
+         To run anyway, if the kubelet uses another runtime: --allow kubelet"
     )]
     Kubelet(String),
-    /// The directory for logs cannot be made.
-    #[error("make a directory for the logs of containers: {0}; name another place with --log-dir")]
+    /// The directory for logs cannot be created.
+    #[error("create a directory for container logs: {0}; name another place with --log-dir")]
     Logs(#[from] LogDirectoryError),
-    /// The runtime cannot tell what it has.
-    #[error("ask the runtime for its pods: {0}")]
+    /// The runtime's pods cannot be listed.
+    #[error("list the runtime's pods: {0}")]
     List(#[from] SweepError),
-    /// The user's image is not to be had.
+    /// The user's image cannot be pulled.
     #[error("pull {reference}: {fault}")]
     Image {
         /// The image.
         reference: String,
-        /// What the runtime returned.
+        /// The runtime's error.
         fault: CallFault,
     },
-    /// Our own image is not to be had.
+    /// The suite's image cannot be pulled.
     #[error(
         "the runtime cannot pull the suite's image from this host's loopback interface: {fault}\n{}",
         advice(*is_crio)
     )]
     OwnImage {
-        /// What the runtime returned.
+        /// The runtime's error.
         fault: CallFault,
         /// Whether the runtime is CRI-O.
         is_crio: bool,
@@ -66,15 +66,15 @@ pub enum PrepareError {
     /// The loopback registry cannot be opened.
     #[error("serve the suite's image on the loopback interface: {0}")]
     Registry(std::io::Error),
-    /// The event stream is not to be had.
+    /// The event stream cannot be opened.
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// The run was told to stop.
+    /// The run was interrupted.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// What to do where the suite's image cannot be pulled, what fits the runtime first.
+/// What to do if the suite's image cannot be pulled, depending on the runtime.
 fn advice(is_crio: bool) -> String {
     const REGISTRIES: &str = "Let CRI-O pull from 127.0.0.1 without TLS, and run again: put this into \
          /etc/containers/registries.conf.d/loopback.conf\n  \
@@ -101,39 +101,60 @@ fn advice(is_crio: bool) -> String {
     )
 }
 
-/// Where the history of a run goes: into its verdicts and, if the user wants that, into a file.
+/// A run that is connected to its runtime, and the consumers of its history.
 #[derive(Debug)]
-pub(super) struct Recording {
-    pub(super) following: Following,
+pub(super) struct Connection {
+    pub(super) caller: RecordingClient,
+    pub(super) info: RunInfo,
+    pub(super) live_verdicts: LiveVerdicts,
     pub(super) file: Option<HistoryFile>,
 }
 
-/// A connection for a run, and the history that both fill.
+/// What is needed to prepare a connected run.
+#[derive(Debug)]
+pub(super) struct Preparation<'a> {
+    pub(super) options: &'a RunOptions,
+    pub(super) planned: &'a [Planned],
+    pub(super) connected: &'a Connected,
+    pub(super) metrics: &'a Metrics,
+    pub(super) caller: &'a RecordingClient,
+    pub(super) info: &'a RunInfo,
+}
+
+/// A run that can begin.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) session: Session,
+    pub(super) foreign_pods: usize,
+}
+
+/// Connects to the runtime and begins the run's history.
 pub(super) async fn connect(
-    Stand { target, kernel }: &Stand,
+    Connected { endpoints, kernel }: &Connected,
     handler: &str,
     run: RunId,
     outputs: &mut Outputs,
     stop: &CancellationToken,
-) -> Result<(RecordingClient, RunInfo, Recording), RunError> {
+) -> Result<Connection, RunError> {
     let connecting = async {
-        let client = Client::connect(&target.runtime, &target.images, target.deadline).await?;
+        let client =
+            Client::connect(&endpoints.runtime, &endpoints.images, endpoints.deadline).await?;
         let beneath = client.beneath(handler).await;
         Ok::<_, ConnectError>((client, beneath))
     };
     let (client, beneath) = tokio::select! {
         connected = connecting => connected.map_err(PrepareError::from)?,
-        // Nothing has been made yet that could be left behind.
+        // Nothing has been created yet.
         () = stop.cancelled() => return Err(PrepareError::Interrupted.into()),
     };
     let recorder = Recorder::new();
-    let following = Following::new(recorder.reader());
+    let live_verdicts = LiveVerdicts::new(recorder.reader());
     let file = outputs.begin_history()?;
     let file = file.map(|file| HistoryFile::begin(&recorder, file));
     let info = RunInfo {
         run,
         suite: crate::VERSION.to_owned(),
-        endpoint: target.runtime.to_string(),
+        endpoint: endpoints.runtime.to_string(),
         runtime: client.version().clone(),
         oci: beneath.oci,
         cgroup_driver: beneath.cgroup_driver,
@@ -142,21 +163,24 @@ pub(super) async fn connect(
     };
     recorder.record(Body::RunBegan(info.clone().into()));
     let caller = RecordingClient::recording(client, recorder);
-    Ok((caller, info, Recording { following, file }))
+    Ok(Connection {
+        caller,
+        info,
+        live_verdicts,
+        file,
+    })
 }
 
-/// Makes the image and the event stream available. What this leaves at the runtime when it fails is
-/// the caller's to sweep.
+/// Provides the image and the event stream. On failure the caller has to clean up at the runtime.
 pub(super) async fn prepare(
-    (options, planned): (&RunOptions, &[Planned]),
-    (target, kernel, metrics): (&Target, &Kernel, &Metrics),
-    caller: &RecordingClient,
-    info: &RunInfo,
+    preparation: Preparation<'_>,
     stop: CancellationToken,
     clean_up: &mut CleanUp,
-) -> Result<(Session, usize), PrepareError> {
+) -> Result<Prepared, PrepareError> {
+    let Preparation { caller, info, .. } = preparation;
+    let Connected { endpoints, kernel } = preparation.connected;
     let foreign = drive::foreign_pods(caller).await?;
-    let asked = &options.drive;
+    let asked = &preparation.options.drive;
     if !asked.allow.contains(&Allowance::Kubelet) {
         refuse_kubelet(kernel, foreign)?;
     }
@@ -170,18 +194,27 @@ pub(super) async fn prepare(
             ..asked.clone()
         },
         run: info.run.clone(),
-        endpoint: target.runtime.clone(),
+        endpoint: endpoints.runtime.clone(),
         image,
         log_directory,
         cgroup_driver: info.cgroup_driver,
         cgroup_parent: cgroup_parent(asked.cgroup_parent.as_deref(), info.cgroup_driver),
         kernel: kernel.clone(),
     };
-    let session = Session::new(session_options, caller.clone(), metrics.clone(), stop);
-    let needs = planned.iter().flat_map(|planned| &planned.case.needs);
-    let needs: BTreeSet<Need> = needs.copied().collect();
+    let session = Session::new(
+        session_options,
+        caller.clone(),
+        preparation.metrics.clone(),
+        stop,
+    );
+    let needs: BTreeSet<Need> = preparation
+        .planned
+        .iter()
+        .flat_map(|planned| &planned.case.needs)
+        .copied()
+        .collect();
     match session.ensure_stream().await {
-        // Whatever is selected, that is said of each case, and in the reports.
+        // Each case reports that itself, as does the report.
         Err(fault) if fault.is_refusal() => {
             session.continue_without_events(fault.to_string());
         }
@@ -190,11 +223,14 @@ pub(super) async fn prepare(
             session.probe_needs(&needs).await?;
         }
     }
-    Ok((session, foreign.all))
+    Ok(Prepared {
+        session,
+        foreign_pods: foreign.all,
+    })
 }
 
-/// Below which cgroup pods' are to be: the user's word, else what the runtime can use. With systemd
-/// that must be a slice. This one is there anyway, so that none has to be made and removed.
+/// The parent cgroup of pods: as given by the user, else one that the runtime can use. With systemd
+/// that must be a slice; this one always exists, so that none has to be created.
 fn cgroup_parent(given: Option<&str>, driver: Option<CgroupDriver>) -> String {
     const SYSTEM: &str = "system.slice";
     let default = match driver {
@@ -204,7 +240,7 @@ fn cgroup_parent(given: Option<&str>, driver: Option<CgroupDriver>) -> String {
     given.unwrap_or(default).to_owned()
 }
 
-/// Refuses to run where a kubelet lives: it removes pods that it does not know, as the suite's are.
+/// Refuses to run beside a kubelet, which removes unknown pods, including the suite's.
 fn refuse_kubelet(kernel: &Kernel, foreign: ForeignPods) -> Result<(), PrepareError> {
     let sign = match kernel.kubelet() {
         Some(KubeletProcess { pid, name }) => format!("process {pid} is `{name}`"),
@@ -216,8 +252,7 @@ fn refuse_kubelet(kernel: &Kernel, foreign: ForeignPods) -> Result<(), PrepareEr
     Err(PrepareError::Kubelet(sign))
 }
 
-/// What the user provides for the cases that need it. Where the kernel is simulated, so is what
-/// the user does not provide.
+/// The user's hooks; on a simulated kernel, missing ones are simulated, too.
 fn hooks(given: &UserHooks, kernel: &Kernel) -> UserHooks {
     const DONE: &str = "true";
     if !kernel.is_simulated() {
@@ -237,8 +272,8 @@ fn hooks(given: &UserHooks, kernel: &Kernel) -> UserHooks {
     }
 }
 
-/// The reference of an image that the runtime has. If that is the user's and had to be pulled, it
-/// is also put into `pulled`.
+/// Provides the test image and returns its reference. `pulled` is set if the user's image had to be
+/// pulled.
 ///
 /// # Errors
 /// If the runtime can neither find nor pull it.
@@ -263,11 +298,12 @@ pub async fn image(
     if has_image(caller, &imported).await {
         return Ok(imported);
     }
-    // Its label makes it an image of this run alone: removing it takes no other run's image away.
+    // Its label makes the image unique to this run, so that removing it affects no other run.
     let labels = drive::run_labels(run);
     let tag = drive::image_tag(run);
-    let registry = Registry::serve(Image::build(&labels), workload::REPOSITORY, &tag).await;
-    let registry = registry.map_err(PrepareError::Registry)?;
+    let registry = Registry::serve(Image::build(&labels), workload::REPOSITORY, &tag)
+        .await
+        .map_err(PrepareError::Registry)?;
     let reference = registry.reference();
     let own = caller
         .call(None, Request::PullImage(reference.clone()))

@@ -1,4 +1,4 @@
-//! A run that nobody looks at: for proofs that cases can fail, and for tests of the suite.
+//! A run without console output: for the defect matrix, and for tests of the suite.
 
 #[cfg(test)]
 mod tests;
@@ -9,64 +9,64 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use super::execution::Execution;
-use super::known::Listed;
-use super::outputs::{Outputs, Places};
-use super::{RunError, RunOptions, Shown, Tested, plan, run_plan};
+use super::expectations::ExpectationSource;
+use super::outputs::{OutputPaths, Outputs};
+use super::{RunError, RunOptions, Target, Visibility, plan, run_plan};
 use crate::case::{Case, Need};
 use crate::drive::{DriveOptions, Sabotage};
 use crate::history::ExpectationFile;
 use crate::limits::TimeoutScale;
-use crate::model::{Behaviour, Offer};
+use crate::model::{Behaviour, StreamSupport};
 use crate::oracle::Invariant;
 use crate::outcome::RunReport;
 use crate::plan::{Planned, Selection};
 
-/// What to try on what.
+/// The options of a rehearsal.
 #[derive(Clone, Debug, Default)]
 pub struct Rehearsal {
     /// What is tested.
-    pub tested: Tested,
-    /// The cases that are wanted.
+    pub target: Target,
+    /// The selected cases.
     pub selection: Selection,
-    /// The failures that are known.
+    /// The accepted failures.
     pub known: Option<ExpectationFile>,
-    /// Where to write all that was seen and done.
+    /// Where to record the history.
     pub history: Option<PathBuf>,
-    /// By how much all timeouts are multiplied.
+    /// The factor for all timeouts.
     pub timeout_scale: TimeoutScale,
-    /// Where the suite itself shall fail.
+    /// Faults to inject into the suite itself.
     pub sabotage: Sabotage,
 }
 
 impl Rehearsal {
-    /// On a model with nothing wrong, on which this case can run.
+    /// A rehearsal on a conformant model on which this case can run.
     #[must_use]
     pub fn fit_for(case: &Case) -> Self {
         let mut behaviour = Behaviour::default();
         if case.needs.contains(&Need::NoEvents) {
-            behaviour.offer = Offer::Unimplemented;
+            behaviour.stream_support = StreamSupport::Unimplemented;
         }
         Self {
-            tested: Tested::model(behaviour, 0),
+            target: Target::model(behaviour, 0),
             ..Self::default()
         }
     }
 }
 
-/// Runs the selected cases and all invariants, and prints nothing. On a model that takes no time;
-/// on a real runtime a signal ends it in an orderly way, which is a fault of the report.
+/// Runs the selected cases and all invariants without console output. On the model it runs in
+/// simulated time; on a real runtime a signal stops it, which the report contains as a fault.
 ///
 /// # Errors
-/// If it came to no report.
+/// If there is no report.
 pub fn rehearse(rehearsal: Rehearsal, cases: Vec<Case>) -> Result<RunReport, RunError> {
-    /// As many as can profit from it.
+    /// More cases in parallel gain nothing.
     const CASES_AT_ONCE: usize = 8;
-    let mut tested = rehearsal.tested;
-    if let Tested::Model { deadline, .. } = &mut tested {
+    let mut target = rehearsal.target;
+    if let Target::Model { deadline, .. } = &mut target {
         *deadline = rehearsal.timeout_scale.scaled(*deadline);
     }
     let options = RunOptions {
-        tested,
+        target,
         selection: rehearsal.selection,
         test_threads: Some(CASES_AT_ONCE),
         drive: DriveOptions {
@@ -77,16 +77,16 @@ pub fn rehearse(rehearsal: Rehearsal, cases: Vec<Case>) -> Result<RunReport, Run
         ..RunOptions::default()
     };
     let planned = plan(cases, &options.selection, options.repeat)?;
-    let mut outputs = Outputs::open(Places {
+    let mut outputs = Outputs::open(OutputPaths {
         history: rehearsal.history.as_deref(),
-        ..Places::default()
+        ..OutputPaths::default()
     })?;
-    let known = Listed::In(rehearsal.known);
-    let (report, _) = run_plan(&options, known, planned, &mut outputs, Shown::Nowhere)?;
+    let known = ExpectationSource::Given(rehearsal.known);
+    let (report, _) = run_plan(&options, known, planned, &mut outputs, Visibility::Silent)?;
     Ok(report)
 }
 
-/// Executes the plan, then judges the invariants. Nothing is printed that could get lost.
+/// Executes the plan, then judges the invariants.
 pub(super) async fn execute(
     planned: Vec<Planned>,
     invariants: &[&Invariant],

@@ -1,4 +1,4 @@
-//! What a kubelet's metrics would tell of a run, counted while its history grows.
+//! The metrics of a run: what a kubelet's PLEGs would count, derived from its growing history.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -15,26 +15,26 @@ use crate::metrics::{Endpoint, EndpointError, Metrics};
 use crate::verdicts::JudgedCase;
 use crate::{oracle, terminal};
 
-/// The numbers, and where they are served, as long as this lives.
+/// The metrics and their HTTP endpoint, which ends when this is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Telemetry {
     metrics: Metrics,
     _endpoint: Option<Endpoint>,
 }
 
-/// Relists and counts as long as this lives.
+/// The tasks that relist and count; they end when this is dropped.
 #[derive(Debug)]
-pub(super) struct Counting {
+pub(super) struct BackgroundTasks {
     _relist: BackgroundRelist,
     _heartbeat: Heartbeat,
     _task: JoinSet<()>,
 }
 
 impl Telemetry {
-    /// Serves the numbers, if there is an address.
+    /// Serves the metrics, if there is an address.
     ///
     /// # Errors
-    /// If that cannot be used.
+    /// If the address cannot be used.
     pub(super) async fn serve(address: Option<SocketAddr>) -> Result<Self, EndpointError> {
         let metrics = Metrics::default();
         let Some(address) = address else {
@@ -51,27 +51,27 @@ impl Telemetry {
         })
     }
 
-    /// The numbers.
+    /// The metrics.
     pub(super) fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 }
 
-impl Counting {
-    /// Begins to relist a run's pods and to count what its history tells.
+impl BackgroundTasks {
+    /// Starts to relist the run's pods and to count the events of its history.
     pub(super) fn begin(session: &Arc<Session>) -> Self {
         let mut reader = session.recorder().reader();
         let metrics = session.metrics().clone();
-        // The run's stream has been opened and proven already.
-        let mut count = Count {
+        // The run's stream is already open.
+        let mut count = StreamCounts {
             successes: 1,
             errors: 0,
             observers: BTreeSet::new(),
         };
-        count.tell(&metrics);
+        count.export(&metrics);
         let mut task = JoinSet::new();
         task.spawn(async move {
-            // What an overrun loses is told as an error by the cases that lose it.
+            // Cases report the entries that an overrun loses as errors.
             while let Ok(entries) = reader.drain() {
                 for entry in entries {
                     count.take(&metrics, &entry);
@@ -90,7 +90,7 @@ impl Counting {
     }
 }
 
-/// Holds all tasks up, so often and for so long, in simulated time.
+/// Blocks all tasks periodically, in simulated time.
 async fn hold_up(every: Duration, by: Duration) {
     let mut times = tokio::time::interval(every);
     times.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -101,7 +101,7 @@ async fn hold_up(every: Duration, by: Duration) {
     }
 }
 
-/// Counts what the verdict on a case says of missed events and of kubelets that disagree.
+/// Counts missed events and PLEG disagreements of a judged case.
 pub(super) fn count_broken(judged: &JudgedCase, metrics: &Metrics) {
     for invariant in judged.broken_invariants() {
         match invariant {
@@ -113,14 +113,14 @@ pub(super) fn count_broken(judged: &JudgedCase, metrics: &Metrics) {
 }
 
 #[derive(Debug)]
-struct Count {
+struct StreamCounts {
     successes: u64,
     errors: u64,
-    /// Streams beside the one that a kubelet would have.
+    /// Streams other than the one that a kubelet would have.
     observers: BTreeSet<SubscriptionId>,
 }
 
-impl Count {
+impl StreamCounts {
     fn take(&mut self, metrics: &Metrics, entry: &Entry) {
         match &entry.body {
             Body::Event {
@@ -139,19 +139,19 @@ impl Count {
             }
             Body::SubscriptionOpened { .. } => {
                 self.successes += 1;
-                self.tell(metrics);
+                self.export(metrics);
             }
             Body::SubscriptionEnded { subscription, .. } if self.observers.remove(subscription) => {
             }
             Body::SubscriptionEnded { end, .. } if *end != StreamEnd::Cancelled => {
                 self.errors += 1;
-                self.tell(metrics);
+                self.export(metrics);
             }
             _ => {}
         }
     }
 
-    fn tell(&self, metrics: &Metrics) {
+    fn export(&self, metrics: &Metrics) {
         metrics.connections(self.errors, self.successes);
     }
 }

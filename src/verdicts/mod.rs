@@ -21,5 +21,5 @@ pub use known::{
     Bound, Day, Decided, JudgedRun, Known, KnownFailure, KnownFault, Losses, Rate, RuntimeFacts,
     Texts, When,
 };
-pub use plan::facts_of;
+pub use plan::invariant_facts;
 pub use written::expectations;

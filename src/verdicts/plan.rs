@@ -115,14 +115,14 @@ impl Plan {
                 ..cases.get(planned.case as usize)?.clone()
             };
             selection
-                .takes(&execution.case.facts())
+                .selects(&execution.case.facts())
                 .then_some((run, execution))
         });
         let first = u32::try_from(plan.executions.len()).unwrap_or(u32::MAX);
         let numbered = (first..).map(CaseRun).zip(&plan.invariants);
         let invariants = numbered.filter_map(|(run, id)| {
             let invariant = INVARIANTS.iter().find(|invariant| invariant.id == id)?;
-            let wanted = selection.judges_by(&facts_of(invariant));
+            let wanted = selection.selects_invariant(&invariant_facts(invariant));
             wanted.then_some((run, invariant))
         });
         Self {
@@ -145,7 +145,7 @@ impl Plan {
         if self.invariants.is_empty() {
             let wanted = INVARIANTS
                 .iter()
-                .filter(|invariant| selection.judges_by(&facts_of(invariant)));
+                .filter(|invariant| selection.selects_invariant(&invariant_facts(invariant)));
             // Numbers that no case of such a history has reached.
             let numbers = (0..u32::MAX).rev().map(CaseRun);
             self.invariants = numbers.zip(wanted).collect();
@@ -156,7 +156,7 @@ impl Plan {
             name: now.map_or(format!("recorded::{id}"), |case| case.name),
             definition: definition.to_owned(),
         });
-        if selection.takes(&case.facts()) {
+        if selection.selects(&case.facts()) {
             self.executions.insert(run, Execution::new(case));
         }
     }
@@ -194,7 +194,7 @@ impl Readable {
 
     fn facts(&self) -> Facts<'_> {
         match self {
-            Self::Case(case) => Facts::of(case),
+            Self::Case(case) => Facts::from_case(case),
             Self::Not(name, _) => Facts {
                 id: name,
                 name,
@@ -245,7 +245,7 @@ fn recorded(file: Option<&ExpectationFile>, faults: &mut Vec<String>) -> Known {
 
 /// What a selection looks at of an invariant.
 #[must_use]
-pub fn facts_of(invariant: &Invariant) -> Facts<'static> {
+pub fn invariant_facts(invariant: &Invariant) -> Facts<'static> {
     Facts {
         id: invariant.id,
         name: invariant.name,

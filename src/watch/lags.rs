@@ -1,8 +1,8 @@
-//! The lags of events: how long each was on its way.
+//! The lags of events: the time from `created_at` to arrival.
 
 use std::collections::VecDeque;
 
-/// As many lags are kept for the quantiles; those before them are forgotten.
+/// The number of lags kept for the quantiles; older ones are dropped.
 const KEPT: usize = 100_000;
 
 /// Lags in nanoseconds.
@@ -21,7 +21,7 @@ impl Lags {
         self.max = self.max.max(Some(lag_ns));
     }
 
-    /// The lag that so many percent of those kept do not exceed.
+    /// The percentile of the kept lags.
     pub(super) fn percentile(&self, percent: usize) -> Option<i64> {
         let mut sorted: Vec<i64> = self.kept.iter().copied().collect();
         sorted.sort_unstable();
@@ -29,7 +29,7 @@ impl Lags {
         sorted.get(rank.saturating_sub(1)).copied()
     }
 
-    /// The greatest of all.
+    /// The maximum of all lags.
     pub(super) fn max(&self) -> Option<i64> {
         self.max
     }
@@ -44,12 +44,12 @@ mod tests {
         let mut lags = Lags::default();
         assert_eq!((lags.percentile(50), lags.max()), (None, None));
         (1..=100).rev().for_each(|lag| lags.add(lag));
-        let told = (lags.percentile(50), lags.percentile(95), lags.max());
-        assert_eq!(told, (Some(50), Some(95), Some(100)));
+        let summary = (lags.percentile(50), lags.percentile(95), lags.max());
+        assert_eq!(summary, (Some(50), Some(95), Some(100)));
     }
 
     #[test]
-    fn memory_is_bounded_and_the_greatest_is_remembered() {
+    fn memory_is_bounded_and_the_maximum_is_kept() {
         let mut lags = Lags::default();
         lags.add(7);
         (0..KEPT).for_each(|_| lags.add(1));

@@ -1,8 +1,8 @@
-//! Which transitions each container and sandbox has made, and which of them an event has told.
+//! Tracks the transitions of each container and sandbox, and which of them an event has reported.
 //!
-//! An id makes each transition once, so it is enough to know which kinds of event have come for it.
-//! What is demanded is what a relist proves: whoever is seen running was created and started. One
-//! invariant: nothing is demanded that happened while there was no stream.
+//! An id makes each transition once, so it suffices to know which kinds of event have arrived for
+//! it. Expected are the events that a relist proves: what is listed as running was created and
+//! started. One invariant: no event is expected for a transition without an open stream.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,18 +12,18 @@ use crate::history::{EventKind, HostInstant};
 use crate::limits;
 use crate::pleg::State;
 
-/// All that is known, by id.
+/// The state of all tracked objects, by id.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     items: BTreeMap<String, Item>,
 }
 
-/// An event that has not come.
+/// An event that did not arrive.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Missing {
     pub(super) subject: Subject,
     pub(super) kind: EventKind,
-    /// What the relist shows; none if it is gone.
+    /// The state in the relist; none if the object is gone.
     pub(super) listed: Option<State>,
     pub(super) waited: Duration,
 }
@@ -31,29 +31,29 @@ pub(super) struct Missing {
 #[derive(Debug, Default)]
 struct Item {
     subject: Subject,
-    told: BTreeSet<EventKind>,
-    told_at: HostInstant,
-    /// The last state that a relist has shown.
+    reported: BTreeSet<EventKind>,
+    last_event: HostInstant,
+    /// The state in the last relist.
     seen: Option<State>,
-    /// It is known to have run.
+    /// Whether it has ever run.
     ran: bool,
     gone: bool,
-    demanded: BTreeMap<EventKind, HostInstant>,
+    expected: BTreeMap<EventKind, HostInstant>,
 }
 
 impl Ledger {
-    /// Whether an id is known, or there is room for it.
-    pub(super) fn takes(&self, id: &str) -> bool {
+    /// Whether an id is tracked, or there is room for it.
+    pub(super) fn can_track(&self, id: &str) -> bool {
         self.items.len() < limits::WATCHED || self.items.contains_key(id)
     }
 
-    /// What is known of an id.
+    /// The names of a tracked object.
     pub(super) fn subject(&self, id: &str) -> Option<&Subject> {
         self.items.get(id).map(|item| &item.subject)
     }
 
-    /// An event came. One that was `queued` is no reason to expect others of its kind.
-    pub(super) fn told(
+    /// Notes an event. One that was `queued` does not start the tracking of its object.
+    pub(super) fn event(
         &mut self,
         subject: &Subject,
         kind: EventKind,
@@ -64,49 +64,52 @@ impl Ledger {
             return;
         }
         let item = self.item(subject);
-        item.told.insert(kind);
+        item.reported.insert(kind);
         item.ran |= kind == EventKind::Started;
-        item.told_at = at;
-        item.demanded.remove(&kind);
+        item.last_event = at;
+        item.expected.remove(&kind);
     }
 
-    /// A list came that was asked for at `began`. Returns how many transitions it shows that no
-    /// stream could tell; that is so for all of them if there was none.
+    /// Notes a list that was requested at `began`. Returns how many transitions happened without a
+    /// stream to report them: if `blind`, all new ones.
     pub(super) fn listed(
         &mut self,
         began: HostInstant,
         listed: &[(Subject, State)],
-        deaf: bool,
+        blind: bool,
     ) -> u64 {
         let present: BTreeSet<&str> = listed.iter().map(|(of, _)| of.id.as_str()).collect();
         for (id, item) in &mut self.items {
-            // What is younger than the list is not gone.
-            item.gone = !present.contains(id.as_str()) && item.told_at <= began;
+            // What is newer than the list is not gone.
+            item.gone = !present.contains(id.as_str()) && item.last_event <= began;
         }
         for (subject, state) in listed {
             let item = self.item(subject);
             item.seen = Some(*state);
             item.ran |= *state == State::Running;
         }
-        let unheard = self.items.values_mut();
-        let unheard = unheard.map(|item| item.demand(began, deaf)).sum();
+        let unheard = self
+            .items
+            .values_mut()
+            .map(|item| item.expect(began, blind))
+            .sum();
         self.items
-            .retain(|_, item| !item.gone || !item.demanded.is_empty());
+            .retain(|_, item| !item.gone || !item.expected.is_empty());
         unheard
     }
 
-    /// What has been demanded for longer than `within`; each is told once.
+    /// Takes the events that were expected for longer than `within`.
     pub(super) fn missing(&mut self, now: HostInstant, within: Duration) -> Vec<Missing> {
         let mut missing = Vec::new();
         for item in self.items.values_mut() {
-            let demanded = std::mem::take(&mut item.demanded);
-            for (kind, since) in demanded {
+            let expected = std::mem::take(&mut item.expected);
+            for (kind, since) in expected {
                 let waited = now.since(since);
                 if waited <= within {
-                    item.demanded.insert(kind, since);
+                    item.expected.insert(kind, since);
                     continue;
                 }
-                item.told.insert(kind);
+                item.reported.insert(kind);
                 missing.push(Missing {
                     subject: item.subject.clone(),
                     kind,
@@ -128,25 +131,24 @@ impl Ledger {
 }
 
 impl Item {
-    /// Demands what is proven and has not been told; or counts it, if nobody could have told it.
-    fn demand(&mut self, now: HostInstant, deaf: bool) -> u64 {
+    /// Expects the events that are proven and were not reported; if `blind`, only counts them.
+    fn expect(&mut self, now: HostInstant, blind: bool) -> u64 {
         let proven = self.proven();
-        let untold = proven.difference(&self.told).copied();
-        let untold: Vec<EventKind> = untold.collect();
-        if deaf {
-            self.demanded.clear();
-            self.told.extend(&untold);
-            return untold.len() as u64;
+        let unreported: Vec<EventKind> = proven.difference(&self.reported).copied().collect();
+        if blind {
+            self.expected.clear();
+            self.reported.extend(&unreported);
+            return unreported.len() as u64;
         }
-        self.demanded.retain(|kind, _| untold.contains(kind));
-        for kind in untold {
-            self.demanded.entry(kind).or_insert(now);
+        self.expected.retain(|kind, _| unreported.contains(kind));
+        for kind in unreported {
+            self.expected.entry(kind).or_insert(now);
         }
         0
     }
 
-    /// The events without which it could not be as it is. That a sandbox is created is not among
-    /// them: not all runtimes tell it.
+    /// The events that the known state proves. CREATED of a sandbox is not among them: not all
+    /// runtimes send it.
     fn proven(&self) -> BTreeSet<EventKind> {
         let is_container = self.subject.container.is_some();
         let exited = self.seen == Some(State::Exited);
@@ -183,7 +185,7 @@ mod tests {
         }
     }
 
-    /// A script: `c@3` is CREATED told at second 3 (`s`, `x`, `d` the others), `C@3` a list that
+    /// A script: `c@3` is CREATED at second 3 (`s`, `x`, `d` the others), `C@3` a list that
     /// shows it created (`R`, `X`, `-` running, exited, absent), `!@3` one without a stream.
     #[track_caller]
     fn check(script: &str, expect: &str) {
@@ -200,7 +202,7 @@ mod tests {
                 _ => None,
             };
             if let Some(kind) = kind {
-                ledger.told(&container(), kind, now, false);
+                ledger.event(&container(), kind, now, false);
                 continue;
             }
             let state = match what {
@@ -227,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_life_that_is_told_misses_nothing() {
+    fn no_event_is_missed_if_all_are_reported() {
         check("c@1 s@2 R@3 x@4 X@5 d@6 -@20 -@99", "");
     }
 
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_event_tells_is_missed_once() {
+    fn an_event_is_missed_once() {
         check("c@1 s@1 R@2 X@3 X@8 X@9 X@20", "STOPPED");
         check("R@2 R@8 R@20", "CREATED STARTED");
         check("c@1 s@1 R@2 x@3 -@4 -@10 -@99", "DELETED");
@@ -261,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_is_younger_than_the_list_is_no_reason_to_demand_its_end() {
+    fn an_event_newer_than_the_list_does_not_prove_a_deletion() {
         check("c@3 -@2 C@4 C@20", "");
     }
 }

@@ -1,4 +1,4 @@
-//! What there is to say, as data: one [`Notice`] is one line of output.
+//! The output as data: one [`Notice`] is one line.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use serde::Serialize;
 /// A container or a sandbox, and its pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Subject {
-    /// The pod's namespace; empty if nobody has told it.
+    /// The pod's namespace; empty if unknown.
     pub namespace: String,
-    /// The pod's name; empty if nobody has told it.
+    /// The pod's name; empty if unknown.
     pub pod: String,
-    /// The pod's UID; empty if nobody has told it.
+    /// The pod's UID; empty if unknown.
     pub uid: String,
     /// The container's name; none for a sandbox.
     pub container: Option<String>,
@@ -20,33 +20,33 @@ pub struct Subject {
     pub id: String,
 }
 
-/// One line of output. The module's documentation tells every field.
+/// One line of output. The module's documentation describes every field.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Notice {
-    /// An event came.
+    /// An event arrived.
     Event(EventSeen),
-    /// The Generic PLEG would have sent something.
+    /// A lifecycle event that the Generic PLEG would have sent.
     Relist {
-        /// Of what.
+        /// Its subject.
         #[serde(flatten)]
         subject: Subject,
-        /// What it would have sent.
+        /// The kind of the lifecycle event.
         lifecycle: String,
     },
-    /// A relist has shown what no event told in time.
+    /// A relist has shown a transition that no event reported in time.
     Missed {
-        /// Of what.
+        /// Its subject.
         #[serde(flatten)]
         subject: Subject,
-        /// The kind of the event that did not come.
+        /// The kind of the event that did not arrive.
         kind: String,
-        /// What the relist shows.
+        /// The state in the relist.
         listed: String,
-        /// For how long it has been known.
+        /// How long it has been expected.
         waited_ns: u64,
     },
-    /// The caches of both PLEGs disagree about a pod that is quiet.
+    /// The caches of both PLEGs disagree about an idle pod.
     Disagreement {
         /// The pod's namespace.
         namespace: String,
@@ -54,14 +54,14 @@ pub enum Notice {
         pod: String,
         /// Its UID.
         uid: String,
-        /// What the cache that relists fill has.
+        /// The pod in the cache filled by relists.
         generic: View,
-        /// What the cache that events fill has.
+        /// The pod in the cache filled by events.
         evented: View,
-        /// Whether that is because there was no stream.
+        /// Whether the cause is a missing stream.
         outage: bool,
     },
-    /// They agree again.
+    /// The caches agree again.
     Agreement {
         /// The pod's namespace.
         namespace: String,
@@ -70,83 +70,83 @@ pub enum Notice {
         /// Its UID.
         uid: String,
     },
-    /// Something became of the connection.
+    /// The state of the connection has changed.
     Stream {
         /// `opened`, `live`, `ended`, `overrun`, `relist-failed` or `relist-works`.
         what: &'static str,
-        /// The same in a sentence.
+        /// A description.
         detail: String,
     },
     /// The last line.
     Summary(Summary),
 }
 
-/// An event, and what the Evented PLEG of kubelet 1.26 to 1.36 makes of it.
+/// An event, and the reaction of the Evented PLEG of kubelet 1.26 to 1.36.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct EventSeen {
-    /// Of what.
+    /// Its subject.
     #[serde(flatten)]
     pub subject: Subject,
     /// `CREATED`, `STARTED`, `STOPPED`, `DELETED`.
     pub kind: String,
-    /// The state of what it is about, if it tells it.
+    /// The state of its subject, if it contains it.
     pub state: Option<String>,
-    /// How it exited, if it has.
+    /// The exit code, if it has exited.
     pub exit_code: Option<i32>,
-    /// A word for why it is in this state, if there is one.
+    /// The reason for the state, if there is one.
     pub reason: Option<String>,
-    /// When the runtime made it; 0 if it does not say.
+    /// When the runtime created it; 0 if not set.
     pub created_at_ns: i64,
     /// When it arrived.
     pub arrived_ns: i64,
-    /// The difference.
+    /// The time from creation to arrival.
     pub lag_ns: Option<i64>,
-    /// Whether it was made before this stream was asked for.
+    /// Whether it was created before this stream was requested.
     pub queued: bool,
     /// `taken`, `refused`, `ignored`, `panic` or `unfollowed`.
     pub evented: &'static str,
-    /// What the PLEG would have sent.
+    /// The lifecycle events that the PLEG would have sent.
     pub lifecycle: Vec<String>,
     /// Why a kubelet would have panicked.
     pub panic: Option<String>,
 }
 
-/// What a cache has of a pod; none if it has nothing.
+/// A pod in a cache, by ids of its containers and sandboxes; none if it is not cached.
 pub type View = Option<BTreeMap<String, Viewed>>;
 
-/// What a cache has of a container or a sandbox.
+/// A container or a sandbox in a cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Viewed {
     /// The container's name; none for a sandbox.
     pub container: Option<String>,
     /// Its state.
     pub state: String,
-    /// How it exited, if it has.
+    /// The exit code, if it has exited.
     pub exit_code: Option<i32>,
 }
 
-/// What was seen, all in all.
+/// The totals of a watch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// How long it was watched.
+    /// The duration of the watch.
     pub watched_ns: u64,
     /// Events by their kind.
     pub events: BTreeMap<String, u64>,
-    /// Those that were made before their stream was asked for; they count in no lag.
+    /// Events created before their stream was requested; they are excluded from the lag.
     pub queued: u64,
     /// The median lag.
     pub lag_median_ns: Option<i64>,
-    /// 95 of 100 lags are not greater.
+    /// The 95th percentile of the lag.
     pub lag_p95_ns: Option<i64>,
-    /// The greatest lag.
+    /// The maximum lag.
     pub lag_max_ns: Option<i64>,
-    /// Transitions that a relist has shown and no event told in time.
+    /// Transitions that a relist has shown and no event reported in time.
     pub missed: u64,
-    /// Transitions that were found while there was no stream to tell them.
+    /// Transitions that happened while there was no stream.
     pub unheard: u64,
-    /// Times that the caches came to disagree.
+    /// Disagreements of the caches.
     pub disagreements: u64,
-    /// Times that they did because there was no stream.
+    /// Disagreements that a missing stream caused.
     pub disagreements_in_outages: u64,
     /// Events that would have made a kubelet panic.
     pub panics: u64,
@@ -156,7 +156,7 @@ pub struct Summary {
     pub relists: u64,
 }
 
-/// Nanoseconds, as JSON has them.
+/// A duration in nanoseconds, for JSON.
 pub(super) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,8 +1,8 @@
-//! What is made of events and relists. Pure: each step returns what there is to say.
+//! Evaluates events and relists. Pure: each step returns the notices to print.
 //!
-//! It keeps the Evented PLEG of kubelet 1.26 to 1.36, whose cache events fill, beside what the
-//! relist loop's Generic PLEG has found. As in a kubelet, the evented cache starts from a relist,
-//! and gets another one every five minutes and after each stream that ended.
+//! It runs the Evented PLEG of kubelet 1.26 to 1.36, whose cache is filled by events, and compares
+//! it with the Generic PLEG of the relist loop. As in a kubelet, the evented cache starts from a
+//! relist, and is relisted every five minutes and after each stream that ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,22 +22,22 @@ use crate::pleg::{
     PodStatus, Receipt, SharedUid, State, list_pods, receive,
 };
 
-/// A relist that begins so soon after its stream was asked for may show what the runtime had no
-/// listener for yet.
-const DEAF_AFTER_OPENING: Duration = Duration::from_millis(500);
+/// A relist that begins this soon after its stream was requested may show transitions from before
+/// the subscription was effective.
+const BLIND_AFTER_OPENING: Duration = Duration::from_millis(500);
 
-/// All that is known.
+/// The state of the observation.
 pub(super) struct Observer {
     within: Duration,
     began: HostInstant,
-    /// When the stream was asked for; none while there is none.
+    /// When the stream was requested; none while there is no stream.
     opened: Option<HostInstant>,
-    /// When the last list was asked for.
+    /// When the last list was requested.
     listed: Option<HostInstant>,
     ledger: Ledger,
     kubelet: Kubelet,
     generic: Generic,
-    /// When the evented cache was last relisted; none if it has to be.
+    /// When the evented cache was last relisted; none if a relist is due.
     relisted: Option<HostInstant>,
     believed: BTreeMap<SharedUid, Inspection>,
     active: BTreeMap<SharedUid, HostInstant>,
@@ -67,30 +67,30 @@ impl Observer {
         }
     }
 
-    /// A stream was asked for.
+    /// A stream was requested.
     pub(super) fn opened(&mut self, at: HostInstant, again: bool) {
         self.opened = Some(at);
         self.summary.reconnects += u64::from(again);
     }
 
-    /// The stream is no more, or events of it were lost.
-    pub(super) fn deafened(&mut self) {
+    /// The stream has ended, or some of its events were lost.
+    pub(super) fn stream_lost(&mut self) {
         self.opened = None;
         self.relisted = None;
     }
 
-    /// An event came.
+    /// Processes an event.
     pub(super) fn event(&mut self, at: HostInstant, event: &Event) -> Notice {
         let subject = self.subject(event);
-        // A runtime that makes ids up without end must not use up our memory.
-        let is_followed = self.ledger.takes(&subject.id);
+        // Unbounded ids of a broken runtime must not exhaust the memory.
+        let is_tracked = self.ledger.can_track(&subject.id);
         let asked_ns = self.opened.map_or(0, |opened| opened.realtime_ns);
         let created_at_ns = event.created_at.0;
         let queued = created_at_ns != 0 && created_at_ns < asked_ns;
         let lag_ns = (created_at_ns != 0).then(|| at.realtime_ns.saturating_sub(created_at_ns));
         self.count(event.kind, lag_ns, queued);
-        if is_followed {
-            self.follow(&subject, event.kind, at, queued);
+        if is_tracked {
+            self.track(&subject, event.kind, at, queued);
         }
         let mut seen = EventSeen {
             subject,
@@ -101,8 +101,8 @@ impl Observer {
             queued,
             ..EventSeen::default()
         };
-        tell_state(&mut seen, event);
-        if is_followed {
+        set_state(&mut seen, event);
+        if is_tracked {
             self.receive(&mut seen, event);
         } else {
             seen.evented = "unfollowed";
@@ -110,8 +110,8 @@ impl Observer {
         Notice::Event(seen)
     }
 
-    fn follow(&mut self, subject: &Subject, kind: EventKind, at: HostInstant, queued: bool) {
-        self.ledger.told(subject, kind, at, queued);
+    fn track(&mut self, subject: &Subject, kind: EventKind, at: HostInstant, queued: bool) {
+        self.ledger.event(subject, kind, at, queued);
         let uid = SharedUid::from(subject.uid.as_str());
         if kind == EventKind::Deleted {
             let deleted = self.deleted.entry(uid.clone()).or_default();
@@ -120,45 +120,45 @@ impl Observer {
         self.active.insert(uid, at);
     }
 
-    /// A relist came.
+    /// Processes a relist.
     pub(super) fn relisted(&mut self, now: HostInstant, relist: Relist) -> Vec<Notice> {
         self.summary.relists += 1;
         let listed = listed(&relist);
-        let deaf = self.is_deaf(&relist);
+        let blind = self.may_miss_events(&relist);
         self.listed = Some(relist.began);
-        // The ledger forgets what is gone, so it is asked for names first.
+        // The ledger drops what is gone, so names are looked up first.
         let mut notices = if self.summary.relists > 1 {
             self.sent(&relist.lifecycle, &listed)
         } else {
             Vec::new()
         };
-        let unheard = self.ledger.listed(relist.began, &listed, deaf);
+        let unheard = self.ledger.listed(relist.began, &listed, blind);
         if self.summary.relists > 1 {
             self.summary.unheard += unheard;
         }
         notices.extend(self.missed(now));
         self.relist_evented(&relist);
         let outage = self.opened.is_none() || self.relisted.is_none();
-        if deaf {
-            // Events may have gone by since: the next list, which is not deaf, is needed, too.
+        if blind {
+            // Events may have been missed since: the next list, which is not blind, is needed, too.
             self.relisted = None;
         }
         self.note_activity(now, relist.believed);
-        notices.extend(self.compare(outage || deaf));
+        notices.extend(self.compare(outage || blind));
         notices
     }
 
-    /// Whether a relist may show what no stream could tell: there was none, or it had just been
-    /// asked for, or this is the first list since then.
-    fn is_deaf(&self, relist: &Relist) -> bool {
+    /// Whether a relist may show transitions that no stream could report: there was no stream, or
+    /// it had just been requested, or this is the first list since.
+    fn may_miss_events(&self, relist: &Relist) -> bool {
         let Some(opened) = self.opened else {
             return true;
         };
         let first = self.listed.is_none_or(|before| before < opened);
-        first || relist.began.since(opened) < DEAF_AFTER_OPENING
+        first || relist.began.since(opened) < BLIND_AFTER_OPENING
     }
 
-    /// All that was seen until now.
+    /// The summary until now.
     pub(super) fn summary(&self, now: HostInstant) -> Summary {
         Summary {
             watched_ns: nanos(now.since(self.began)),
@@ -169,7 +169,7 @@ impl Observer {
         }
     }
 
-    /// What relists tell of a pod.
+    /// The state of a pod according to relists.
     #[cfg(test)]
     pub(super) fn believes(&self, uid: &SharedUid) -> Option<&Inspection> {
         self.believed.get(uid)
@@ -183,14 +183,14 @@ impl Observer {
         }
     }
 
-    /// Whom an event is about, as it says itself or as is known from before.
+    /// The subject of an event, by its own snapshot or as known before.
     fn subject(&self, event: &Event) -> Subject {
         let id = event.container.to_string();
         let known = self.ledger.subject(&id).cloned();
         let metadata = event
             .sandbox
             .as_ref()
-            .and_then(|told| told.metadata.as_ref());
+            .and_then(|sandbox| sandbox.metadata.as_ref());
         let Some(metadata) = metadata else {
             let unknown = Subject {
                 id,
@@ -198,12 +198,14 @@ impl Observer {
             };
             return known.unwrap_or(unknown);
         };
-        let own = event.own_status().and_then(|own| own.metadata.as_ref());
-        let own = own.map(|metadata| metadata.name.to_string());
+        let own = event
+            .own_status()
+            .and_then(|own| own.metadata.as_ref())
+            .map(|metadata| metadata.name.to_string());
         let is_sandbox = event
             .sandbox
             .as_ref()
-            .is_some_and(|told| told.id.as_str() == id);
+            .is_some_and(|sandbox| sandbox.id.as_str() == id);
         let unnamed = (!is_sandbox).then(String::new);
         Subject {
             namespace: metadata.namespace.to_string(),
@@ -214,7 +216,7 @@ impl Observer {
         }
     }
 
-    /// Gives an event to the Evented PLEG.
+    /// Passes an event to the Evented PLEG.
     fn receive(&mut self, seen: &mut EventSeen, event: &Event) {
         match receive(&mut self.kubelet, event) {
             Ok(Receipt::Taken(_)) => seen.evented = "taken",
@@ -230,12 +232,12 @@ impl Observer {
         seen.lifecycle = sent.map(|event| event.kind.to_string()).collect();
     }
 
-    /// What the other side's Generic PLEG has sent.
+    /// The notices for what the relist loop's Generic PLEG has sent.
     fn sent(&self, lifecycle: &[LifecycleEvent], listed: &[(Subject, State)]) -> Vec<Notice> {
-        let listed = listed
+        let listed: BTreeMap<&str, &Subject> = listed
             .iter()
-            .map(|(subject, _)| (subject.id.as_str(), subject));
-        let listed: BTreeMap<&str, &Subject> = listed.collect();
+            .map(|(subject, _)| (subject.id.as_str(), subject))
+            .collect();
         let notice = |event: &LifecycleEvent| {
             let id = event.container.as_ref().map_or("", |id| id.as_str());
             let known = listed.get(id).copied().or(self.ledger.subject(id));
@@ -267,8 +269,8 @@ impl Observer {
         notices.collect()
     }
 
-    /// Lets the evented side's own Generic PLEG relist, if a kubelet would. What inspections would
-    /// tell it they have told the other one: in this relist, or before, and it is so still.
+    /// Relists the evented cache, if a kubelet would. The statuses come from the relist loop's
+    /// Generic PLEG: from this relist, or from an earlier one if the pod has not changed since.
     fn relist_evented(&mut self, relist: &Relist) {
         let due = self
             .relisted
@@ -284,21 +286,21 @@ impl Observer {
                 Arc::make_mut(&mut status).read_at = at;
                 status
             };
-            let told_now = relist.with_evented_pleg_gate.get(&wanted.uid).cloned();
-            let told_before = || Some(relist.believed.get(&wanted.uid)?.clone().map(as_of_now));
-            let Some(told) = told_now.or_else(told_before) else {
+            let current = relist.with_evented_pleg_gate.get(&wanted.uid).cloned();
+            let earlier = || Some(relist.believed.get(&wanted.uid)?.clone().map(as_of_now));
+            let Some(inspection) = current.or_else(earlier) else {
                 break;
             };
-            self.generic.inspected(&mut self.kubelet, told);
+            self.generic.inspected(&mut self.kubelet, inspection);
         }
         self.kubelet.channel.drain().for_each(drop);
         self.relisted = Some(relist.began);
     }
 
     fn note_activity(&mut self, now: HostInstant, believed: BTreeMap<SharedUid, Inspection>) {
-        for (uid, told) in &believed {
-            let is_same = match (told, self.believed.get(uid)) {
-                (Ok(told), Some(Ok(before))) => Arc::ptr_eq(told, before),
+        for (uid, inspection) in &believed {
+            let is_same = match (inspection, self.believed.get(uid)) {
+                (Ok(now), Some(Ok(before))) => Arc::ptr_eq(now, before),
                 _ => false,
             };
             if !is_same {
@@ -315,7 +317,7 @@ impl Observer {
         self.active.retain(|_, at| now.since(*at) <= within);
     }
 
-    /// Names the containers whose names their labels do not tell.
+    /// Fills in the names of containers that have no name label.
     fn name(&self, view: &mut View) {
         for (id, viewed) in view.iter_mut().flatten() {
             let known = self.ledger.subject(id);
@@ -326,11 +328,14 @@ impl Observer {
         }
     }
 
-    /// Compares both caches' views of each pod that is quiet. Where they differ because there was
-    /// no stream, the runtime is not to blame.
+    /// Compares both caches for each pod that is idle. A difference because of an `outage` of the
+    /// stream is not the runtime's fault.
     fn compare(&mut self, outage: bool) -> Vec<Notice> {
-        let cached = self.kubelet.cache.entries().into_iter();
-        let cached: BTreeMap<SharedUid, Inspection> = cached
+        let cached: BTreeMap<SharedUid, Inspection> = self
+            .kubelet
+            .cache
+            .entries()
+            .into_iter()
             .map(|(uid, entry)| (uid.clone(), entry.inspection.clone()))
             .collect();
         self.deleted.retain(|uid, _| cached.contains_key(uid));
@@ -344,8 +349,9 @@ impl Observer {
             {
                 continue;
             }
-            let status =
-                |told: Option<&Inspection>| told.and_then(|told| told.as_ref().ok()).cloned();
+            let status = |inspection: Option<&Inspection>| {
+                inspection.and_then(|it| it.as_ref().ok()).cloned()
+            };
             let (generic, evented) = (status(both.0), status(both.1));
             let deleted = self.deleted.get(uid).unwrap_or(&none);
             let mut found = views(generic.as_deref(), evented.as_deref(), deleted);
@@ -355,8 +361,9 @@ impl Observer {
             let disputes = &mut self.disputes;
             notices.extend(dispute(disputes, uid, names.as_deref(), found, outage));
         }
-        let new = notices.iter();
-        let new = new.filter(|notice| matches!(notice, Notice::Disagreement { .. }));
+        let new = notices
+            .iter()
+            .filter(|notice| matches!(notice, Notice::Disagreement { .. }));
         let counter = if outage {
             &mut self.summary.disagreements_in_outages
         } else {
@@ -369,7 +376,7 @@ impl Observer {
     }
 }
 
-/// Says when two views have come to differ, or to agree again.
+/// The notice if two views begin to differ, or agree again.
 fn dispute(
     disputes: &mut BTreeMap<SharedUid, (View, View)>,
     uid: &SharedUid,
@@ -379,13 +386,13 @@ fn dispute(
 ) -> Option<Notice> {
     let namespace = names.map_or_else(String::new, |names| names.namespace.to_string());
     let pod = names.map_or_else(String::new, |names| names.name.to_string());
-    let told = uid.to_string();
+    let id = uid.to_string();
     if generic == evented {
         disputes.remove(uid)?;
         return Some(Notice::Agreement {
             namespace,
             pod,
-            uid: told,
+            uid: id,
         });
     }
     let found = (generic, evented);
@@ -397,15 +404,15 @@ fn dispute(
     Some(Notice::Disagreement {
         namespace,
         pod,
-        uid: told,
+        uid: id,
         generic,
         evented,
         outage,
     })
 }
 
-/// The state of what an event is about, as its own snapshot tells it.
-fn tell_state(seen: &mut EventSeen, event: &Event) {
+/// Sets the state of the event's subject from its own snapshot.
+fn set_state(seen: &mut EventSeen, event: &Event) {
     if let Some(own) = event.own_status() {
         let exited = State::from(own.state) == State::Exited;
         seen.state = Some(own.state.to_string());
@@ -418,14 +425,17 @@ fn tell_state(seen: &mut EventSeen, event: &Event) {
     }
 }
 
-/// All that a relist shows, each with its pod.
+/// The listed objects with their pods and states.
 fn listed(relist: &Relist) -> Vec<(Subject, State)> {
     let sandboxes = relist.sandboxes.iter().map(|listed| {
         let state = State::from(listed.state);
         (sandbox_subject(listed), state)
     });
-    let own = relist.sandboxes.iter().map(|listed| (&listed.id, listed));
-    let own: BTreeMap<&SandboxId, &SandboxListing> = own.collect();
+    let own: BTreeMap<&SandboxId, &SandboxListing> = relist
+        .sandboxes
+        .iter()
+        .map(|listed| (&listed.id, listed))
+        .collect();
     let containers = relist.containers.iter().map(|listed| {
         let state = State::from(listed.state);
         let sandbox = own.get(&listed.sandbox).copied();

@@ -1,4 +1,4 @@
-//! Where notices go: standard output, as text or JSON; what is about the stream also to standard
+//! Prints notices to standard output, as text or JSON, and those about the stream to standard
 //! error.
 
 use std::io;
@@ -14,7 +14,7 @@ use crate::history::HostInstant;
 use crate::report::rfc3339;
 use crate::terminal;
 
-/// How notices are printed. The help of an option lists the values alone.
+/// The format of notices. The help of the option lists only the values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Output {
     /// Lines for people.
@@ -26,7 +26,7 @@ pub enum Output {
     Json,
 }
 
-/// A notice and when it is printed.
+/// A notice with its time of printing.
 #[derive(Serialize)]
 struct Timed<'a> {
     time: String,
@@ -38,7 +38,7 @@ impl Output {
     /// Prints a notice.
     ///
     /// # Errors
-    /// If standard output takes nothing more.
+    /// If standard output cannot be written to.
     pub(super) fn show(self, at: HostInstant, notice: &Notice) -> io::Result<()> {
         if matches!(notice, Notice::Stream { .. }) {
             terminal::say_styled(&text::line(at, notice));

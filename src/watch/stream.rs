@@ -1,4 +1,4 @@
-//! Keeping an event stream open: opens it, tells how it goes, and opens it again after a pause.
+//! Keeps an event stream open: opens it, reports its state, and reopens it after a pause.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::pleg::{Moment, Next, Policy, Reconnect, StreamFate};
 use crate::recorder::Recorder;
 use crate::report::span;
 
-/// The stream, if there is one, and when to open the next.
+/// The stream, if there is one, and when to reopen it.
 pub(super) struct Stream {
     endpoint: Endpoint,
     recorder: Recorder,
@@ -37,7 +37,7 @@ impl Stream {
         }
     }
 
-    /// Whether an event of this stream belongs to the one that is open.
+    /// Whether this is the subscription that is open now.
     pub(super) fn is(&self, id: SubscriptionId) -> bool {
         self.open.as_ref().is_some_and(|open| open.id() == id)
     }
@@ -48,48 +48,48 @@ impl Stream {
         Some(due.since(now))
     }
 
-    /// Asks for the stream, and returns when that was, or says why there is none.
+    /// Opens the stream; returns when it was requested, if that succeeded, and the notice.
     pub(super) async fn open(&mut self) -> (Option<HostInstant>, Notice) {
         self.due = None;
-        let asked = host::now();
+        let requested = host::now();
         match Subscription::open(&self.endpoint, &self.recorder).await {
             Ok(subscription) => {
-                self.reconnect.opened(moment(asked));
+                self.reconnect.opened(moment(requested));
                 self.count();
                 self.open = Some(subscription);
-                self.opened = asked;
+                self.opened = requested;
                 self.live = false;
-                let detail = "the event stream is asked for; its first event will prove it";
-                (Some(asked), notice("opened", detail.to_owned()))
+                let detail = "the event stream is requested; its first event will prove it";
+                (Some(requested), notice("opened", detail.to_owned()))
             }
             Err(fault) => (None, self.ended(StreamFate::Refused, &fault.to_string())),
         }
     }
 
-    /// The runtime answers again: what there was to wait for is over.
-    pub(super) fn hurry(&mut self) {
+    /// The runtime answers again: reopens the stream without further delay.
+    pub(super) fn reopen_now(&mut self) {
         self.reconnect.start_over();
         if self.due.is_some() {
             self.due = Some(HostInstant::default());
         }
     }
 
-    /// An event came; says so if it is the first one.
-    pub(super) fn heard(&mut self, at: HostInstant) -> Option<Notice> {
+    /// Notes an event; returns a notice if it is the first one.
+    pub(super) fn received(&mut self, at: HostInstant) -> Option<Notice> {
         if std::mem::replace(&mut self.live, true) {
             return None;
         }
         let after = span(at.since(self.opened));
-        let detail = format!("the event stream is live: an event came after {after}");
+        let detail = format!("the event stream is live: the first event arrived after {after}");
         Some(notice("live", detail))
     }
 
     /// The stream has ended.
-    pub(super) fn broke(&mut self, end: &StreamEnd) -> Notice {
+    pub(super) fn stream_ended(&mut self, end: &StreamEnd) -> Notice {
         self.open = None;
         match end {
-            StreamEnd::Closed => self.ended(StreamFate::Closed, "the runtime ended it with OK"),
-            StreamEnd::Cancelled => self.ended(StreamFate::Closed, "it was given up"),
+            StreamEnd::Closed => self.ended(StreamFate::Closed, "the runtime closed it with OK"),
+            StreamEnd::Cancelled => self.ended(StreamFate::Closed, "it was cancelled"),
             StreamEnd::Failed(fault) => self.ended(StreamFate::Failed, &fault.to_string()),
         }
     }
@@ -105,9 +105,9 @@ impl Stream {
         self.due = Some(later(now, pause));
         self.count();
         let again = if pause.is_zero() {
-            "trying again at once".to_owned()
+            "retrying at once".to_owned()
         } else {
-            format!("trying again in {}", span(pause))
+            format!("retrying in {}", span(pause))
         };
         notice("ended", format!("there is no event stream: {why}; {again}"))
     }

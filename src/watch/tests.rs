@@ -1,4 +1,4 @@
-//! What is said of events and relists, as text and as JSON.
+//! What is reported of events and relists, as text and as JSON.
 
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
@@ -30,7 +30,7 @@ struct Node {
     container: Option<ContainerState>,
     /// When the sandbox's status has read the containers; none if it does not tell of them.
     reported_ms: Option<u64>,
-    said: Vec<(HostInstant, Notice)>,
+    reported: Vec<(HostInstant, Notice)>,
 }
 
 fn at(ms: u64) -> HostInstant {
@@ -53,7 +53,7 @@ impl Node {
             sandbox: Some(SandboxState::Ready),
             container: None,
             reported_ms: None,
-            said: Vec::new(),
+            reported: Vec::new(),
         }
     }
 
@@ -135,7 +135,7 @@ impl Node {
             ..at(ms)
         };
         let notice = self.observer.event(arrived, &event);
-        self.said.push((arrived, notice));
+        self.reported.push((arrived, notice));
     }
 
     fn relist(&mut self, ms: u64) {
@@ -166,33 +166,33 @@ impl Node {
         let moment = Moment::from_ns(at(ms).realtime_ns);
         let list = list_pods(moment, &sandboxes, &containers);
         let answers = Answers(self.sandbox_report(), self.container_status());
-        let told = |gate| {
-            let told = list.iter().map(|pod| {
-                let told = pod_status(&pod, gate, moment, &answers).map(Arc::new);
-                (SharedUid::from(pod.uid), told)
+        let statuses = |gate| {
+            let statuses = list.iter().map(|pod| {
+                let statuses = pod_status(&pod, gate, moment, &answers).map(Arc::new);
+                (SharedUid::from(pod.uid), statuses)
             });
-            told.collect::<BTreeMap<_, _>>()
+            statuses.collect::<BTreeMap<_, _>>()
         };
-        let believed = told(false);
+        let believed = statuses(false);
         let relist = Relist {
             began: at(ms),
             lifecycle: Vec::new(),
-            with_evented_pleg_gate: told(true),
+            with_evented_pleg_gate: statuses(true),
             believed: self.unchanged(believed),
             sandboxes,
             containers,
         };
         let notices = self.observer.relisted(at(ms), relist);
-        self.said
+        self.reported
             .extend(notices.into_iter().map(|notice| (at(ms), notice)));
     }
 
     /// A Generic PLEG keeps the very status that it had if nothing has changed.
     fn unchanged(
         &self,
-        mut told: BTreeMap<SharedUid, Inspection>,
+        mut statuses: BTreeMap<SharedUid, Inspection>,
     ) -> BTreeMap<SharedUid, Inspection> {
-        for (uid, status) in &mut told {
+        for (uid, status) in &mut statuses {
             let Some(Ok(before)) = self.observer.believes(uid) else {
                 continue;
             };
@@ -203,17 +203,20 @@ impl Node {
                 *status = before.clone();
             }
         }
-        told
+        statuses
     }
 
     fn text(&self) -> String {
-        let lines = self.said.iter().map(|(at, notice)| text::line(*at, notice));
+        let lines = self
+            .reported
+            .iter()
+            .map(|(at, notice)| text::line(*at, notice));
         let text = lines.collect::<Vec<_>>().join("\n");
         anstream::adapter::strip_str(&text).to_string()
     }
 
     #[track_caller]
-    fn says(&self, expected: &Expect) {
+    fn expect_lines(&self, expected: &Expect) {
         expected.assert_eq(&self.text());
     }
 }
@@ -245,7 +248,7 @@ fn a_life_is_shown_and_nothing_is_wrong_with_it() {
     node.container = None;
     node.event(31_000, EventKind::Deleted);
     (32..50).for_each(|second| node.relist(second * 1000));
-    node.says(&expect![[r#"
+    node.expect_lines(&expect![[r#"
         2026-11-20T16:52:42.000Z CREATED  shop/web  app  c0ffee00c0ffe  CREATED  lag 0.6 ms  evented: cached
         2026-11-20T16:52:42.100Z STARTED  shop/web  app  c0ffee00c0ffe  RUNNING  lag 0.6 ms  evented: ContainerStarted
         2026-11-20T16:53:01.000Z STOPPED  shop/web  app  c0ffee00c0ffe  EXITED 137 OOM\u{1b}[31mKilled  lag 0.6 ms  evented: ContainerDied
@@ -256,14 +259,14 @@ fn a_life_is_shown_and_nothing_is_wrong_with_it() {
         lag: median 0.6 ms, p95 0.6 ms, max 0.6 ms
         missed events: 0
         disagreements: 0
-        events that make a kubelet panic: 0
-        reconnects: 0 (transitions unheard meanwhile: 0, disagreements: 0)
+        events that would make a kubelet panic: 0
+        reconnects: 0 (meanwhile: 0 transitions, 0 disagreements)
         relists: 44"#]]
     .assert_eq(&anstream::adapter::strip_str(&text::line(at(0), &summary)).to_string());
 }
 
 #[test]
-fn what_relists_show_and_events_do_not_tell_is_an_alarm() {
+fn what_relists_show_and_events_do_not_report_is_an_alarm() {
     let mut node = Node::new();
     node.container = Some(ContainerState::Running);
     node.relist(100);
@@ -272,13 +275,13 @@ fn what_relists_show_and_events_do_not_tell_is_an_alarm() {
     (3..12).for_each(|second| node.relist(second * 1000));
     node.event(12_000, EventKind::Stopped);
     (13..30).for_each(|second| node.relist(second * 1000));
-    node.says(&expect![[r#"
-        2026-11-20T16:52:49.000Z MISSED   shop/web  app  c0ffee00c0ffe  no STOPPED within 6.000 s, but the relist shows it EXITED
+    node.expect_lines(&expect![[r#"
+        2026-11-20T16:52:49.000Z MISSED   shop/web  app  c0ffee00c0ffe  no STOPPED within 6.000 s, but a relist shows it EXITED
         2026-11-20T16:52:49.000Z DISAGREE shop/web: a kubelet's caches differ
             5a11d80c5a11d  by relists: READY         by events: READY
         >   c0ffee00c0ffe  by relists: EXITED 137    by events: RUNNING
         2026-11-20T16:52:52.000Z STOPPED  shop/web  app  c0ffee00c0ffe  EXITED 137 OOM\u{1b}[31mKilled  lag 0.6 ms  evented: ContainerDied
-        2026-11-20T16:52:58.000Z AGREE    shop/web: a kubelet's caches are the same again"#]]);
+        2026-11-20T16:52:58.000Z AGREE    shop/web: a kubelet's caches agree again"#]]);
     let summary = node.observer.summary(at(0));
     assert_eq!((summary.missed, summary.disagreements), (1, 1));
 }
@@ -288,12 +291,12 @@ fn what_happens_without_a_stream_is_no_alarm() {
     let mut node = Node::new();
     node.container = Some(ContainerState::Running);
     node.relist(2000);
-    node.observer.deafened();
+    node.observer.stream_lost();
     node.container = Some(ContainerState::Exited);
     node.relist(3000);
     node.observer.opened(at(3500), true);
     (4..20).for_each(|second| node.relist(second * 1000));
-    node.says(&expect![""]);
+    node.expect_lines(&expect![""]);
     let summary = node.observer.summary(at(0));
     assert_eq!((summary.unheard, summary.reconnects), (1, 1));
 }
@@ -304,12 +307,12 @@ fn what_differs_for_want_of_a_stream_is_counted_apart() {
     node.container = Some(ContainerState::Running);
     node.relist(100);
     node.relist(2000);
-    node.observer.deafened();
+    node.observer.stream_lost();
     node.container = Some(ContainerState::Exited);
     (3..12).for_each(|second| node.relist(second * 1000));
     assert!(
         node.text()
-            .contains("differ, for there was no event stream")
+            .contains("differ, because there was no event stream")
     );
     node.observer.opened(at(12_000), true);
     (13..30).for_each(|second| node.relist(second * 1000));
@@ -325,7 +328,7 @@ fn what_happens_before_a_new_stream_takes_effect_is_no_alarm() {
     node.container = Some(ContainerState::Running);
     node.relist(100);
     node.relist(2000);
-    node.observer.deafened();
+    node.observer.stream_lost();
     node.observer.opened(at(2500), true);
     node.relist(2600);
     node.container = Some(ContainerState::Exited);
@@ -375,7 +378,7 @@ fn what_a_sandboxs_status_has_read_before_the_last_event_is_refused() {
         let mut node = Node::new();
         node.container = Some(ContainerState::Running);
         node.event(2000, EventKind::Started);
-        node.observer.deafened();
+        node.observer.stream_lost();
         node.container = Some(ContainerState::Exited);
         node.reported_ms = Some(reported_ms);
         node.observer.opened(at(3500), true);
@@ -386,7 +389,7 @@ fn what_a_sandboxs_status_has_read_before_the_last_event_is_refused() {
 }
 
 #[test]
-fn an_event_out_of_order_and_one_without_a_sandbox_are_told_as_what_they_do() {
+fn an_event_out_of_order_and_one_without_a_sandbox_are_reported_as_what_they_do() {
     let mut node = Node::new();
     node.container = Some(ContainerState::Running);
     node.relist(100);
@@ -394,10 +397,10 @@ fn an_event_out_of_order_and_one_without_a_sandbox_are_told_as_what_they_do() {
     node.event(2000, EventKind::Created);
     node.sandbox = None;
     node.event(3100, EventKind::Stopped);
-    node.says(&expect![[r#"
+    node.expect_lines(&expect![[r#"
         2026-11-20T16:52:43.000Z STARTED  shop/web  app  c0ffee00c0ffe  RUNNING  lag 0.6 ms  evented: ContainerStarted
         2026-11-20T16:52:42.000Z CREATED  shop/web  app  c0ffee00c0ffe  RUNNING  lag 0.6 ms  evented: refused, older than its cache
-        2026-11-20T16:52:43.100Z STOPPED  shop/web  app  c0ffee00c0ffe  RUNNING  lag 0.6 ms  evented: ignored, for no sandbox is told"#]]);
+        2026-11-20T16:52:43.100Z STOPPED  shop/web  app  c0ffee00c0ffe  RUNNING  lag 0.6 ms  evented: ignored, it has no sandbox status"#]]);
 }
 
 #[test]
@@ -406,7 +409,7 @@ fn an_event_that_was_made_before_the_stream_counts_in_no_lag() {
     node.observer.opened(at(5000), false);
     node.container = Some(ContainerState::Running);
     node.event(1000, EventKind::Started);
-    node.says(&expect!["2026-11-20T16:52:41.000Z STARTED  shop/web  app  c0ffee00c0ffe  RUNNING  lag 0.6 ms (made before the stream was asked for)  evented: ContainerStarted"]);
+    node.expect_lines(&expect!["2026-11-20T16:52:41.000Z STARTED  shop/web  app  c0ffee00c0ffe  RUNNING  lag 0.6 ms (created before the stream was requested)  evented: ContainerStarted"]);
     assert_eq!(node.observer.summary(at(0)).lag_max_ns, None);
 }
 
@@ -416,10 +419,9 @@ fn json_has_a_line_for_each_notice() {
     node.relist(100);
     node.container = Some(ContainerState::Exited);
     node.event(2000, EventKind::Stopped);
-    let lines = node.said.iter().map(|(at, notice)| json(*at, notice));
+    let lines = node.reported.iter().map(|(at, notice)| json(*at, notice));
     let summary = Notice::Summary(node.observer.summary(at(3000)));
-    let lines = lines.chain([json(at(3000), &summary)]);
-    let lines: Vec<_> = lines.collect();
+    let lines: Vec<_> = lines.chain([json(at(3000), &summary)]).collect();
     for line in &lines {
         serde_json::from_str::<serde_json::Value>(line).unwrap();
     }
@@ -429,7 +431,7 @@ fn json_has_a_line_for_each_notice() {
 }
 
 #[test]
-fn a_kubelets_panic_is_told() {
+fn a_kubelets_panic_is_reported() {
     let mut node = Node::new();
     node.container = Some(ContainerState::Running);
     let mut event = Event {

@@ -1,5 +1,5 @@
-//! Notices as lines for people. Colours are always in them; the stream that they are written to
-//! takes them out where they are not wanted.
+//! Notices as text. Colours are always included; the output stream strips them if they are not
+//! wanted.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -11,24 +11,24 @@ use super::notice::{EventSeen, Notice, Subject, Summary, View};
 use crate::history::HostInstant;
 use crate::report::{cut, printable, rfc3339, short_id, signed_span, span};
 
-/// Characters kept of a text that a runtime chose.
+/// The maximum length of a text from a runtime, in characters.
 const TEXT: usize = 80;
 
-/// What nothing is wrong with, and nobody asked for.
-const ASIDE: Style = Style::new().dimmed();
-/// What is wrong.
+/// Background information.
+const DIM: Style = Style::new().dimmed();
+/// A problem.
 const ALARM: Style = AnsiColor::Red.on_default().bold();
-/// What was wrong, or may be.
+/// A possible or former problem.
 const NOTE: Style = AnsiColor::Yellow.on_default();
 
-/// The notice as one line, or a few, without the last line break.
+/// The notice as one or more lines, without the last line break.
 pub(super) fn line(at: HostInstant, notice: &Notice) -> String {
     let at = rfc3339(at);
     match notice {
         Notice::Event(seen) => format!("{at} {}", event(seen)),
         Notice::Relist { subject, lifecycle } => {
-            let of = of(subject);
-            format!("{ASIDE}{at} relist   {of}  generic: {lifecycle}{ASIDE:#}")
+            let of = describe(subject);
+            format!("{DIM}{at} relist   {of}  generic: {lifecycle}{DIM:#}")
         }
         Notice::Missed {
             subject,
@@ -36,9 +36,9 @@ pub(super) fn line(at: HostInstant, notice: &Notice) -> String {
             listed,
             waited_ns,
         } => {
-            let (of, waited) = (of(subject), span(Duration::from_nanos(*waited_ns)));
+            let (of, waited) = (describe(subject), span(Duration::from_nanos(*waited_ns)));
             format!(
-                "{ALARM}{at} MISSED   {of}  no {kind} within {waited}, but the relist shows it \
+                "{ALARM}{at} MISSED   {of}  no {kind} within {waited}, but a relist shows it \
                  {listed}{ALARM:#}"
             )
         }
@@ -53,7 +53,7 @@ pub(super) fn line(at: HostInstant, notice: &Notice) -> String {
             let pod = pod_name(namespace, pod, uid);
             let both = side_by_side(generic, evented);
             let (style, why) = match outage {
-                true => (NOTE, ", for there was no event stream"),
+                true => (NOTE, ", because there was no event stream"),
                 false => (ALARM, ""),
             };
             format!("{style}{at} DISAGREE {pod}: a kubelet's caches differ{why}{style:#}{both}")
@@ -64,15 +64,15 @@ pub(super) fn line(at: HostInstant, notice: &Notice) -> String {
             uid,
         } => {
             let pod = pod_name(namespace, pod, uid);
-            format!("{NOTE}{at} AGREE    {pod}: a kubelet's caches are the same again{NOTE:#}")
+            format!("{NOTE}{at} AGREE    {pod}: a kubelet's caches agree again{NOTE:#}")
         }
         Notice::Stream { detail, .. } => format!("{at} stream   {}", cut(detail, 4 * TEXT)),
-        Notice::Summary(told) => summary(told),
+        Notice::Summary(totals) => summary(totals),
     }
 }
 
 fn event(seen: &EventSeen) -> String {
-    let mut line = format!("{:<8} {}", seen.kind, of(&seen.subject));
+    let mut line = format!("{:<8} {}", seen.kind, describe(&seen.subject));
     if let Some(state) = &seen.state {
         let _ = write!(line, "  {state}");
     }
@@ -90,7 +90,7 @@ fn event(seen: &EventSeen) -> String {
     if seen.queued {
         let _ = write!(
             line,
-            " {NOTE}(made before the stream was asked for){NOTE:#}"
+            " {NOTE}(created before the stream was requested){NOTE:#}"
         );
     }
     let _ = match seen.evented {
@@ -100,10 +100,10 @@ fn event(seen: &EventSeen) -> String {
             line,
             "  {NOTE}evented: refused, older than its cache{NOTE:#}"
         ),
-        "unfollowed" => write!(line, "  {NOTE}not followed: there are too many{NOTE:#}"),
+        "unfollowed" => write!(line, "  {NOTE}not tracked: too many containers{NOTE:#}"),
         "ignored" => write!(
             line,
-            "  {ALARM}evented: ignored, for no sandbox is told{ALARM:#}"
+            "  {ALARM}evented: ignored, it has no sandbox status{ALARM:#}"
         ),
         _ => {
             let why = cut(seen.panic.as_deref().unwrap_or_default(), 2 * TEXT);
@@ -117,7 +117,7 @@ fn event(seen: &EventSeen) -> String {
 }
 
 /// `kube-system/dns  coredns  3f2a9c81d0e4b`; a sandbox has `-` for the container's name.
-fn of(subject: &Subject) -> String {
+fn describe(subject: &Subject) -> String {
     let container = match &subject.container {
         None => "-".to_owned(),
         Some(name) if name.is_empty() => "?".to_owned(),
@@ -134,10 +134,13 @@ fn pod_name(namespace: &str, pod: &str, uid: &str) -> String {
     format!("{}/{}", cut(namespace, TEXT), cut(pod, TEXT))
 }
 
-/// A line for each id that either of the two has, the differing ones marked.
+/// A line for each id in either view; differences are marked.
 fn side_by_side(generic: &View, evented: &View) -> String {
-    let ids = generic.iter().chain(evented).flat_map(|view| view.keys());
-    let ids: BTreeSet<&String> = ids.collect();
+    let ids: BTreeSet<&String> = generic
+        .iter()
+        .chain(evented)
+        .flat_map(|view| view.keys())
+        .collect();
     let state = |view: &View, id: &String| {
         let Some(viewed) = view.as_ref().and_then(|view| view.get(id)) else {
             return "nothing".to_owned();
@@ -160,43 +163,44 @@ fn side_by_side(generic: &View, evented: &View) -> String {
     lines
 }
 
-fn summary(told: &Summary) -> String {
-    let watched = Duration::from_nanos(told.watched_ns);
-    let kinds = told.events.iter();
-    let kinds: Vec<_> = kinds
+fn summary(totals: &Summary) -> String {
+    let watched = Duration::from_nanos(totals.watched_ns);
+    let kinds: Vec<_> = totals
+        .events
+        .iter()
         .map(|(kind, count)| format!("{kind} {count}"))
         .collect();
-    let all: u64 = told.events.values().sum();
+    let all: u64 = totals.events.values().sum();
     let mut text = format!("watched for {}: {all} events", span(watched));
     if !kinds.is_empty() {
         let _ = write!(text, " ({})", kinds.join(", "));
     }
     if let (Some(median), Some(p95), Some(max)) =
-        (told.lag_median_ns, told.lag_p95_ns, told.lag_max_ns)
+        (totals.lag_median_ns, totals.lag_p95_ns, totals.lag_max_ns)
     {
         let [median, p95, max] = [median, p95, max].map(signed_span);
         let _ = write!(text, "\nlag: median {median}, p95 {p95}, max {max}");
     }
-    if told.queued > 0 {
+    if totals.queued > 0 {
         let _ = write!(
             text,
-            "\n{} events were made before their stream was asked for; they count in no lag",
-            told.queued
+            "\n{} events were created before their stream was requested; the lag excludes them",
+            totals.queued
         );
     }
     let style = |bad: u64| if bad > 0 { ALARM } else { Style::new() };
     for (count, what) in [
-        (told.missed, "missed events"),
-        (told.disagreements, "disagreements"),
-        (told.panics, "events that make a kubelet panic"),
+        (totals.missed, "missed events"),
+        (totals.disagreements, "disagreements"),
+        (totals.panics, "events that would make a kubelet panic"),
     ] {
         let style = style(count);
         let _ = write!(text, "\n{style}{what}: {count}{style:#}");
     }
     let _ = write!(
         text,
-        "\nreconnects: {} (transitions unheard meanwhile: {}, disagreements: {})\nrelists: {}",
-        told.reconnects, told.unheard, told.disagreements_in_outages, told.relists
+        "\nreconnects: {} (meanwhile: {} transitions, {} disagreements)\nrelists: {}",
+        totals.reconnects, totals.unheard, totals.disagreements_in_outages, totals.relists
     );
     text
 }

@@ -1,7 +1,7 @@
-//! Two caches side by side.
+//! Makes the pods of two caches comparable.
 //!
-//! Some differences are how the Evented PLEG is made, and no fault of a runtime: its status of a
-//! pod tells of the newest sandbox alone, and it keeps a container that an event says was deleted.
+//! Some differences are by design of the Evented PLEG and not the runtime's fault: its pod status
+//! contains only the newest sandbox, and it keeps containers whose deletion an event reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::notice::{View, Viewed};
 use crate::history::SandboxState;
 use crate::pleg::{Moment, PodStatus, State};
 
-/// What both have of a pod, as far as they have to agree.
+/// The views of a pod in both caches, reduced to what must agree.
 pub(super) fn views(
     generic: Option<&PodStatus>,
     evented: Option<&PodStatus>,
@@ -28,8 +28,10 @@ pub(super) fn views(
 }
 
 fn view(status: &PodStatus, since: Moment) -> BTreeMap<String, Viewed> {
-    let sandboxes = status.sandboxes.iter();
-    let sandboxes = sandboxes.filter(|sandbox| sandbox.created_at >= since);
+    let sandboxes = status
+        .sandboxes
+        .iter()
+        .filter(|sandbox| sandbox.created_at >= since);
     let sandboxes = sandboxes.map(|sandbox| {
         let viewed = Viewed {
             container: None,
@@ -38,8 +40,10 @@ fn view(status: &PodStatus, since: Moment) -> BTreeMap<String, Viewed> {
         };
         (sandbox.id.to_string(), viewed)
     });
-    let containers = status.containers.iter();
-    let containers = containers.filter(|container| container.created_at >= since);
+    let containers = status
+        .containers
+        .iter()
+        .filter(|container| container.created_at >= since);
     let containers = containers.map(|container| {
         let exited = container.state == State::Exited;
         let viewed = Viewed {

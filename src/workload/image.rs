@@ -1,8 +1,7 @@
-//! An OCI image with the workload program as its only file, made in memory.
+//! Builds an OCI image in memory with the workload program as its only file.
 //!
-//! The module knows the formats of images and archives, and nothing of runtimes. The bytes follow
-//! from the labels and the architecture alone: two builds of the same labels are the same image,
-//! and images of different labels have different ids.
+//! The module knows the formats of images and archives, and no runtimes. Builds are reproducible:
+//! the same labels and architecture give the same image, and different labels different ids.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,7 +20,7 @@ const CONFIG_TYPE: &str = "application/vnd.oci.image.config.v1+json";
 const LAYER_TYPE: &str = "application/vnd.oci.image.layer.v1.tar";
 const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
 
-/// The directories that runtimes mount something on, with their modes.
+/// The mount points that runtimes need, with their modes.
 const DIRECTORIES: [(&str, u32); 5] = [
     ("dev/", 0o755),
     ("etc/", 0o755),
@@ -30,7 +29,7 @@ const DIRECTORIES: [(&str, u32); 5] = [
     ("tmp/", 0o1777),
 ];
 
-/// Content with the digest that names it.
+/// Content and its digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blob {
     /// `sha256:` and the digest in hexadecimal.
@@ -84,7 +83,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// Makes the image with these labels.
+    /// Builds the image with these labels.
     #[must_use]
     pub fn build(labels: &BTreeMap<Arc<str>, Arc<str>>) -> Self {
         let layer = Blob::new(layer());
@@ -118,7 +117,7 @@ impl Image {
         self.config.digest()
     }
 
-    /// The digest of the manifest, which a reference by digest names.
+    /// The digest of the manifest, for a reference by digest.
     #[must_use]
     pub fn manifest_digest(&self) -> &str {
         self.manifest.digest()
@@ -130,7 +129,7 @@ impl Image {
         &self.manifest
     }
 
-    /// What the manifest names: the configuration and the layer.
+    /// The blobs in the manifest: the configuration and the layer.
     #[must_use]
     pub fn blobs(&self) -> [&Blob; 2] {
         [&self.config, &self.layer]
@@ -141,7 +140,7 @@ impl Image {
     ///
     /// # Errors
     ///
-    /// What writing to `out` fails with.
+    /// If writing to `out` fails.
     pub fn write_docker_archive(&self, tags: &[String], out: impl Write) -> io::Result<()> {
         let config_path = format!("{}.json", self.config.hex());
         let layer_path = format!("{}/layer.tar", self.layer.hex());
@@ -159,7 +158,7 @@ impl Image {
     ///
     /// # Errors
     ///
-    /// What writing to `out` fails with.
+    /// If writing to `out` fails.
     pub fn write_oci_archive(&self, tags: &[String], out: impl Write) -> io::Result<()> {
         let index = json!({
             "schemaVersion": 2,
@@ -212,7 +211,7 @@ fn layer() -> Vec<u8> {
         .expect("a Vec takes every write")
 }
 
-/// The architecture that this program was built for, by its name in the Go language.
+/// The architecture of this build, by its Go name.
 fn architecture() -> &'static str {
     if cfg!(target_arch = "aarch64") {
         "arm64"
@@ -221,7 +220,7 @@ fn architecture() -> &'static str {
     }
 }
 
-/// A tar archive of entries that belong to root and have no time.
+/// A tar archive whose entries belong to root and have no timestamp.
 struct Archive<W: Write>(tar::Builder<W>);
 
 impl<W: Write> Archive<W> {

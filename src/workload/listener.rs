@@ -1,7 +1,7 @@
-//! Connections to the registry: plain HTTP alone, and no more of them than it can bear.
+//! The connections of the registry: only plain HTTP, and a bounded number.
 //!
-//! This module knows nothing of what is served. Whatever a client does, there are no more than
-//! [`CONNECTIONS`] at once and none lasts longer than [`CONNECTION_LIFETIME`].
+//! Whatever a client does, there are at most [`CONNECTIONS`] at once and none lasts longer than
+//! [`CONNECTION_LIFETIME`].
 
 use std::io;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ pub(super) const CONNECTIONS: usize = 32;
 /// connection when it finds its old one closed.
 const CONNECTION_LIFETIME: Duration = Duration::from_secs(30);
 
-/// How long to wait after a connection could not be accepted.
+/// The pause after an accept error.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 /// The first byte of a TLS handshake.
@@ -42,7 +42,7 @@ const PLAIN_HTTP_ONLY: &[u8] =
 /// Each connection's first byte is awaited in a task of its own, so that a silent client delays
 /// nobody. The tasks are part of this value and end with it.
 pub(super) struct PlainListener {
-    door: Door,
+    acceptor: Acceptor,
     arriving: JoinSet<Option<(Connection, SocketAddr)>>,
 }
 
@@ -50,7 +50,7 @@ impl PlainListener {
     /// Connections end when `stop` is cancelled.
     pub(super) fn new(listener: TcpListener, stop: CancellationToken) -> Self {
         Self {
-            door: Door::new(listener, stop),
+            acceptor: Acceptor::new(listener, stop),
             arriving: JoinSet::new(),
         }
     }
@@ -68,7 +68,7 @@ impl Listener for PlainListener {
                         return connection;
                     }
                 }
-                (connection, peer) = self.door.enter() => {
+                (connection, peer) = self.acceptor.accept() => {
                     self.arriving.spawn(async move { Some((connection.plain().await?, peer)) });
                 }
             }
@@ -76,18 +76,18 @@ impl Listener for PlainListener {
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.door.listener.local_addr()
+        self.acceptor.listener.local_addr()
     }
 }
 
-/// Where connections come in, as many as there are slots.
-struct Door {
+/// Accepts connections while there are free slots.
+struct Acceptor {
     listener: TcpListener,
     slots: Arc<Semaphore>,
     stop: CancellationToken,
 }
 
-impl Door {
+impl Acceptor {
     fn new(listener: TcpListener, stop: CancellationToken) -> Self {
         Self {
             listener,
@@ -96,9 +96,11 @@ impl Door {
         }
     }
 
-    async fn enter(&self) -> (Connection, SocketAddr) {
-        let slot = Arc::clone(&self.slots).acquire_owned().await;
-        let slot = slot.expect("nobody closes the semaphore");
+    async fn accept(&self) -> (Connection, SocketAddr) {
+        let slot = Arc::clone(&self.slots)
+            .acquire_owned()
+            .await
+            .expect("nobody closes the semaphore");
         loop {
             match self.listener.accept().await {
                 Ok((stream, peer)) => return (Connection::new(stream, slot, &self.stop), peer),
@@ -113,7 +115,7 @@ impl Door {
     }
 }
 
-/// A client's connection. It occupies a slot, and fails once its time is up or the registry gone.
+/// A client's connection. It occupies a slot, and fails after its lifetime or with the registry.
 pub(super) struct Connection {
     stream: TcpStream,
     end: Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -133,7 +135,7 @@ impl Connection {
         }
     }
 
-    /// Looks at the first byte without taking it. A client that would speak TLS is told not to.
+    /// Peeks at the first byte, and refuses a TLS handshake.
     async fn plain(mut self) -> Option<Self> {
         let mut first = [0];
         let peeked = tokio::select! {
@@ -150,8 +152,8 @@ impl Connection {
         Some(self)
     }
 
-    /// Answers, and then reads what the client sent: closing a socket with unread bytes would reset
-    /// the connection, and the client might lose the answer.
+    /// Answers, then reads what the client sent: closing a socket with unread bytes would reset the
+    /// connection, and the client might lose the answer.
     async fn refuse_tls(&mut self) -> io::Result<()> {
         self.write_all(PLAIN_HTTP_ONLY).await?;
         self.shutdown().await?;

@@ -1,9 +1,9 @@
-//! What the containers run, and how a runtime gets it.
+//! The workload of the test containers, and its image.
 //!
-//! [`program`] is one tiny static file with a mode for every way in which a container can live and
-//! die, [`image`] makes an OCI image of it, and [`registry`] serves that image to `PullImage` from
-//! the loopback interface. No network, no shell and no foreign image are needed. This module knows
-//! nothing of the CRI, and every byte of an image follows from its labels and the architecture.
+//! [`program`] is a small static executable with a mode for each behaviour of a container,
+//! [`image`] builds an OCI image with it, and [`registry`] serves that image to `PullImage` from
+//! the loopback interface. No network, shell or other image is needed. This module does not know
+//! the CRI, and an image is reproducible from its labels and the architecture.
 
 pub mod image;
 mod listener;
@@ -18,7 +18,7 @@ pub const REPOSITORY: &str = "cri-event-conformance/workload";
 pub use program::{PROGRAM, Workload};
 pub use registry::Registry;
 
-/// The name under which the image is written for an import by hand.
+/// The name of the image in an archive for manual import.
 #[must_use]
 pub fn imported_name() -> String {
     let image = Image::build(&std::collections::BTreeMap::new());

@@ -1,22 +1,20 @@
 //! The modes of the workload program, as types.
 //!
-//! `fixtures/workload.rs` is the program itself and says what each mode does. This module must not
-//! know how a container is made. Every command that it gives is one that the program understands,
-//! but for [`Workload::Missing`]
-//! and [`Workload::NoProgram`].
+//! `fixtures/workload.rs` is the program itself. The program understands every command of this
+//! module, except [`Workload::Missing`] and [`Workload::NoProgram`].
 
 use std::time::Duration;
 
 /// The program: a static executable of Linux for the architecture of this build.
 pub const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/workload"));
 
-/// Where the program lies in the image.
+/// The path of the program in the image.
 pub const PROGRAM_PATH: &str = "/workload";
 
-/// A file that is in every container and that nobody may execute.
+/// A file that exists in every container and is not executable.
 const NO_PROGRAM_PATH: &str = "/proc/version";
 
-/// What a container is to do with its life.
+/// The behaviour of a container.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Workload {
     /// Reaps children for ever, as the init of a sandbox; a SIGTERM ends it with code 0.
@@ -38,7 +36,7 @@ pub enum Workload {
     },
     /// Waits for a SIGTERM, then exits with code 0 at once.
     Obey,
-    /// Ignores every signal but SIGKILL, which alone ends it.
+    /// Ignores every signal except SIGKILL.
     Ignore,
     /// Waits for a signal, then exits with `code`; with 143 when a SIGTERM comes first.
     Heed {
@@ -47,34 +45,34 @@ pub enum Workload {
         /// The exit code.
         code: u8,
     },
-    /// Dies by a signal after a time.
+    /// Is killed by a signal after a time.
     ///
-    /// As the init of a container only the signals of faults can do it: SIGILL, SIGTRAP, SIGBUS,
-    /// SIGSEGV and, on `x86_64`, SIGFPE. For any other it then exits with code 99.
+    /// The init of a container is only killed by signals of faults: SIGILL, SIGTRAP, SIGBUS,
+    /// SIGSEGV and, on `x86_64`, SIGFPE. With any other it exits with code 99 instead.
     Die {
         /// The number of the signal, from 1 to 64.
         signal: u8,
         /// How long it runs.
         after: Duration,
     },
-    /// Dies so with a core that no pipe holds, whoever takes it.
+    /// Is killed by a signal, with a core dump larger than a pipe's buffer.
     Dump {
         /// The number of the signal.
         signal: u8,
         /// How long it runs.
         after: Duration,
     },
-    /// Touches memory after a time, to be killed for it; if it is not, it exits with code 98.
+    /// Allocates memory after a time, to be OOM-killed; otherwise it exits with code 98.
     Eat {
-        /// How much memory it touches.
+        /// How much memory it allocates.
         mebibytes: u32,
         /// How long it runs before that.
         after: Duration,
     },
-    /// Has a child that eats memory, outlives it, and exits with `code`; with 98 if the child was
-    /// not killed.
+    /// Has a child that allocates memory, outlives it, and exits with `code`; with 98 if the child
+    /// was not killed.
     ChildEat {
-        /// How much memory the child touches.
+        /// How much memory the child allocates.
         mebibytes: u32,
         /// How long the child runs before that.
         after: Duration,
@@ -83,21 +81,21 @@ pub enum Workload {
         /// The exit code of the parent.
         code: u8,
     },
-    /// Waits for a SIGTERM and then touches memory, to be killed for it; if it is not, it exits
-    /// with code 98.
+    /// Waits for a SIGTERM and then allocates memory, to be OOM-killed; otherwise it exits with
+    /// code 98.
     EatOnTerm {
-        /// How much memory it touches.
+        /// How much memory it allocates.
         mebibytes: u32,
     },
-    /// Has a child that waits for ever and holds the output open, and exits with `code`; the child
-    /// ends with the pid namespace.
+    /// Starts a child that waits for ever and holds the output open, and exits with `code`; the
+    /// child ends with the PID namespace.
     Leave {
         /// The exit code.
         code: u8,
         /// How long it runs.
         after: Duration,
     },
-    /// Leaves zombies to the init of its pid namespace, then does as [`Workload::Obey`].
+    /// Leaves zombies to the init of its PID namespace, then behaves like [`Workload::Obey`].
     Zombies {
         /// How many.
         count: u32,
@@ -107,9 +105,9 @@ pub enum Workload {
         /// The line, without its end.
         text: String,
     },
-    /// A command that the image does not have: the start of the container fails.
+    /// A command missing from the image: the start of the container fails.
     Missing,
-    /// A file that is in every container, and no program: the start of the container fails.
+    /// A file that is not executable: the start of the container fails.
     NoProgram,
 }
 
@@ -153,10 +151,10 @@ impl Workload {
             .collect()
     }
 
-    /// What a command line makes the program do; none if the program does not understand it.
+    /// Parses a command line; none if the program does not understand it.
     ///
-    /// A command without a word is the image's own, which is [`Workload::Pause`]; one of another
-    /// program is [`Workload::Missing`], for the image has no other.
+    /// An empty command is the image's default, [`Workload::Pause`]; one of another program is
+    /// [`Workload::Missing`], since the image has no other.
     #[must_use]
     pub fn parse(command: &[String]) -> Option<Self> {
         let words: Vec<&str> = command.iter().map(String::as_str).collect();

@@ -1,9 +1,8 @@
 //! A registry of one image on the loopback interface, for `PullImage`.
 //!
 //! It serves the read-only part of the OCI distribution protocol, over plain HTTP. containerd
-//! accepts that from 127.0.0.1; CRI-O does only where a registries.conf has an entry for 127.0.0.1
-//! with `insecure = true`. It must not know who pulls. Its connections are few and short, whatever
-//! a client does, and all of them end when the [`Registry`] is dropped.
+//! accepts that from 127.0.0.1; CRI-O only if registries.conf has an entry for 127.0.0.1 with
+//! `insecure = true`. Its connections are bounded, and end when the [`Registry`] is dropped.
 
 use std::convert::Infallible;
 use std::io;
@@ -24,7 +23,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::image::{Image, MANIFEST_TYPE};
 use super::listener::PlainListener;
 
-/// A running registry; it ends with this value.
+/// A running registry, which ends when this is dropped.
 #[derive(Debug)]
 pub struct Registry {
     address: SocketAddr,
@@ -34,11 +33,11 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Serves the image as `repository:tag`, and by its digest, on a port that is free.
+    /// Serves the image as `repository:tag`, and by its digest, on a free port.
     ///
     /// # Errors
     ///
-    /// What binding a port fails with.
+    /// If binding a port fails.
     ///
     /// # Panics
     ///
@@ -48,12 +47,12 @@ impl Registry {
         let address = listener.local_addr()?;
         let stop = CancellationToken::new();
         let listener = PlainListener::new(listener, stop.clone());
-        let shelf = Shelf {
+        let content = Content {
             image,
             repository: repository.to_owned(),
             tag: tag.to_owned(),
         };
-        let router = Router::new().fallback(answer).with_state(Arc::new(shelf));
+        let router = Router::new().fallback(answer).with_state(Arc::new(content));
         let mut server = JoinSet::new();
         server.spawn(axum::serve(listener, router).into_future());
         Ok(Self {
@@ -64,7 +63,7 @@ impl Registry {
         })
     }
 
-    /// Where the registry listens.
+    /// The address of the registry.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -77,21 +76,27 @@ impl Registry {
     }
 }
 
-/// What the registry has.
-struct Shelf {
+/// The content of the registry.
+struct Content {
     image: Image,
     repository: String,
     tag: String,
 }
 
-/// Something that was asked for: its media type, its digest and its bytes.
-type Found<'a> = (&'static str, &'a str, &'a [u8]);
+/// A requested manifest or blob.
+struct Found<'a> {
+    media_type: &'static str,
+    digest: &'a str,
+    bytes: &'a [u8],
+}
 
-impl Shelf {
-    /// Finds what the path names, or the distribution protocol's code for its absence.
+impl Content {
+    /// # Errors
+    /// The error code of the distribution protocol, if the path does not exist.
     fn find(&self, path: &str) -> Result<Found<'_>, &'static str> {
-        let path = path.strip_prefix("/v2/").ok_or("UNSUPPORTED")?;
         let path = path
+            .strip_prefix("/v2/")
+            .ok_or("UNSUPPORTED")?
             .strip_prefix(&self.repository)
             .and_then(|path| path.strip_prefix('/'))
             .ok_or("NAME_UNKNOWN")?;
@@ -99,7 +104,11 @@ impl Shelf {
             let manifest = self.image.manifest();
             return [&self.tag, manifest.digest()]
                 .contains(&reference)
-                .then_some((MANIFEST_TYPE, manifest.digest(), manifest.bytes()))
+                .then_some(Found {
+                    media_type: MANIFEST_TYPE,
+                    digest: manifest.digest(),
+                    bytes: manifest.bytes(),
+                })
                 .ok_or("MANIFEST_UNKNOWN");
         }
         let digest = path.strip_prefix("blobs/").ok_or("UNSUPPORTED")?;
@@ -107,14 +116,18 @@ impl Shelf {
             .image
             .blobs()
             .into_iter()
-            .find(|blob| blob.digest() == digest);
-        let blob = blob.ok_or("BLOB_UNKNOWN")?;
-        Ok(("application/octet-stream", blob.digest(), blob.bytes()))
+            .find(|blob| blob.digest() == digest)
+            .ok_or("BLOB_UNKNOWN")?;
+        Ok(Found {
+            media_type: "application/octet-stream",
+            digest: blob.digest(),
+            bytes: blob.bytes(),
+        })
     }
 }
 
 async fn answer(
-    State(shelf): State<Arc<Shelf>>,
+    State(content): State<Arc<Content>>,
     method: Method,
     uri: Uri,
 ) -> Result<Response, Infallible> {
@@ -133,8 +146,12 @@ async fn answer(
             b"{}".to_vec(),
         )
     } else {
-        match shelf.find(uri.path()) {
-            Ok((media_type, digest, bytes)) => (
+        match content.find(uri.path()) {
+            Ok(Found {
+                media_type,
+                digest,
+                bytes,
+            }) => (
                 response
                     .header(CONTENT_TYPE, media_type)
                     .header("Docker-Content-Digest", digest),
@@ -148,7 +165,7 @@ async fn answer(
             ),
         }
     };
-    // The length is told in an answer to HEAD too, where the body is left out.
+    // The answer to HEAD has the length, too, but no body.
     let length = body.len();
     let body = if method == Method::HEAD {
         Body::empty()

@@ -1,5 +1,5 @@
-//! A recorded run in its bare calls, as `ci/bench overhead` sends them: what stands between them is
-//! as long as what was waited for.
+//! The bare calls of a recorded run, as `ci/bench overhead` sends them: pauses between them are as
+//! long as the recorded waits.
 
 mod recording;
 #[path = "../../benches/overhead/script.rs"]

@@ -1,4 +1,4 @@
-//! `check`: a recorded run judged again, and what is told of one that is not whole.
+//! `check`: judges recorded runs again, also damaged ones.
 
 use std::fs;
 
@@ -72,7 +72,7 @@ fn other_expectations_can_be_named() {
     .unwrap();
     suite(["check", &run("known"), "--expectations", file])
         .run()
-        .fails(2, &["lists `X`, which is no case and no invariant"]);
+        .fails(2, &["lists `X`, which is neither a case nor an invariant"]);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_file_that_is_cut_off_is_judged_up_to_there() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cut");
     let bytes = fs::read(run("failing")).unwrap();
-    // FLR-02 has ended, and the invariants that it breaks are told.
+    // FLR-02 has ended, and the invariants that it breaks are message.
     fs::write(&file, &bytes[..bytes.len() - 500]).unwrap();
     let file = file.to_str().unwrap();
     let ended = suite(["check", file]).run().fails(
@@ -115,13 +115,13 @@ fn a_damaged_file_is_judged_up_to_there() {
 }
 
 #[test]
-fn a_file_without_a_history_is_told() {
+fn a_file_without_a_history_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("none");
     let path = file.to_str().unwrap();
     suite(["check", path]).run().fails(2, &["No such file"]);
     suite(["check", "/"]).run().fails(2, &["it is a directory"]);
-    for (text, told) in [
+    for (text, message) in [
         ("", "it is empty"),
         ("runtime: any\n", "does not begin as a history"),
     ] {
@@ -130,7 +130,7 @@ fn a_file_without_a_history_is_told() {
         suite(args)
             .inside(folder.path())
             .run()
-            .fails(2, &[path, told]);
+            .fails(2, &[path, message]);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

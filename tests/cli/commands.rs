@@ -1,4 +1,4 @@
-//! Help, completions, the image, colours, and a reader that goes away.
+//! Help, completions, the image, colours, and a closed output.
 
 use std::fs;
 
@@ -85,14 +85,14 @@ fn no_command_passes_over_what_is_told_to_a_run() {
         .fails(2, &["put it after `matrix`", "--expectations <FILE>"]);
     suite(["--keep", "cleanup"])
         .run()
-        .fails(2, &["`cleanup` does not take `--keep`"]);
+        .fails(2, &["`cleanup` does not accept `--keep`"]);
     for before_and_after in [
         &["-t", "5", "schema", "case"],
         &["schema", "case", "-t", "5"],
     ] {
         suite(before_and_after)
             .run()
-            .fails(2, &["`schema` does not take `--timeout <TIMEOUT>`"]);
+            .fails(2, &["`schema` does not accept `--timeout <TIMEOUT>`"]);
     }
     // Every command heeds the one, and this command the other.
     let cases = concat!(env!("CARGO_MANIFEST_DIR"), "/cases");
@@ -117,7 +117,7 @@ fn the_image_is_written_in_both_formats_under_the_name_that_a_run_looks_for() {
         ("docker-archive", "manifest.json"),
     ] {
         let path = folder.path().join(format);
-        let told = suite(
+        let message = suite(
             ["image", "--format", format, "--output"]
                 .map(Into::into)
                 .into_iter()
@@ -126,8 +126,8 @@ fn the_image_is_written_in_both_formats_under_the_name_that_a_run_looks_for() {
         .run()
         .succeeds();
         assert!(
-            told.contains("localhost/cri-event-conformance/workload:"),
-            "{told}"
+            message.contains("localhost/cri-event-conformance/workload:"),
+            "{message}"
         );
         let mut archive = tar::Archive::new(fs::File::open(&path).unwrap());
         let mut entries = archive.entries().unwrap();
@@ -140,15 +140,15 @@ fn the_image_is_written_in_both_formats_under_the_name_that_a_run_looks_for() {
 fn an_image_is_written_under_the_names_that_are_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let tags = ["--tag", "localhost/a:1", "--tag", "localhost/b:2"];
-    let told = suite(["image", "--output", "image.tar"].into_iter().chain(tags))
+    let message = suite(["image", "--output", "image.tar"].into_iter().chain(tags))
         .inside(folder.path())
         .run()
         .succeeds();
-    assert_eq!(told, "image.tar: localhost/a:1, localhost/b:2\n");
+    assert_eq!(message, "image.tar: localhost/a:1, localhost/b:2\n");
 }
 
 #[test]
-fn an_image_that_cannot_be_written_is_told() {
+fn an_image_that_cannot_be_written_is_reported() {
     let missing = "/no/such/folder/image.tar";
     suite(["image", "--output", missing])
         .run()

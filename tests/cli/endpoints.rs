@@ -1,5 +1,4 @@
-//! Endpoints at which no runtime can be used: each is told with its name, what is wrong with it,
-//! and what to do.
+//! Unusable endpoints: the error names the endpoint, the problem, and the remedy.
 
 use std::fs::{self, Permissions};
 use std::io::{Read, Write};
@@ -49,21 +48,21 @@ fn run_at(endpoint: &Path) -> Ended {
     .run()
 }
 
-/// Asserts that a run at the endpoint cannot be decided, and is told with its path and these.
+/// Asserts that a run at the endpoint cannot be decided, and is message with its path and these.
 #[track_caller]
-fn is_told(endpoint: &Path, told: &[&str]) {
-    let ended = run_at(endpoint).fails(3, told);
+fn is_reported(endpoint: &Path, message: &[&str]) {
+    let ended = run_at(endpoint).fails(3, message);
     let ended = ended.fails(3, &["error: ", endpoint.to_str().unwrap()]);
     assert_eq!(ended.out, "");
     assert!(
         ended.err.lines().count() <= 2,
-        "one fault is told once: {ended:#?}"
+        "one fault is message once: {ended:#?}"
     );
 }
 
 #[test]
 fn there_is_no_such_socket() {
-    is_told(
+    is_reported(
         Path::new("/no/such/socket"),
         &["no socket", "is the runtime running"],
     );
@@ -72,19 +71,19 @@ fn there_is_no_such_socket() {
 #[test]
 fn there_is_a_directory_in_its_place() {
     let folder = tempfile::tempdir().unwrap();
-    is_told(folder.path(), &["is a directory, not a socket"]);
+    is_reported(folder.path(), &["is a directory, not a socket"]);
 }
 
 #[test]
 fn there_is_a_regular_file_in_its_place() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    is_told(file.path(), &["not a socket", "the runtime's socket"]);
+    is_reported(file.path(), &["not a socket", "the runtime's socket"]);
 }
 
 #[test]
 fn a_part_of_the_path_is_no_directory() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    is_told(&file.path().join("cri"), &["Not a directory"]);
+    is_reported(&file.path().join("cri"), &["Not a directory"]);
 }
 
 #[test]
@@ -102,7 +101,7 @@ fn nobody_listens_any_more() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("s");
     drop(UnixListener::bind(&socket).unwrap());
-    is_told(
+    is_reported(
         &socket,
         &["nobody listens", "refused", "is the runtime running"],
     );
@@ -112,19 +111,19 @@ fn nobody_listens_any_more() {
 fn the_connection_is_accepted_and_nothing_is_said() {
     let held = std::sync::Mutex::new(Vec::new());
     let served = Served::new(move |stream| held.lock().unwrap().push(stream));
-    is_told(&served.socket(), &["within 1s", "is the runtime stuck"]);
+    is_reported(&served.socket(), &["within 1s", "is the runtime stuck"]);
 }
 
 #[test]
 fn the_runtime_is_stuck() {
     let fake = FakeCri::start(Flaw::Stuck);
-    is_told(&fake.socket(), &["within 1s", "is the runtime stuck"]);
+    is_reported(&fake.socket(), &["within 1s", "is the runtime stuck"]);
 }
 
 #[test]
 fn the_connection_is_closed_at_once() {
     let served = Served::new(drop);
-    is_told(
+    is_reported(
         &served.socket(),
         &["did not answer `Version`", "another program's socket"],
     );
@@ -141,7 +140,7 @@ fn somebody_speaks_no_grpc() {
             let _ = stream.read(&mut [0; 1024]);
             let _ = stream.write_all(garbage);
         });
-        is_told(
+        is_reported(
             &served.socket(),
             &["did not answer `Version`", "another program's socket"],
         );
@@ -151,7 +150,7 @@ fn somebody_speaks_no_grpc() {
 #[test]
 fn a_grpc_server_is_no_runtime() {
     let fake = FakeCri::start(Flaw::ImagesOnly);
-    is_told(
+    is_reported(
         &fake.socket(),
         &["does not offer the CRI", "UNIMPLEMENTED", "plugin"],
     );
@@ -174,7 +173,7 @@ fn the_image_service_is_told_apart_from_the_runtime() {
 
 #[test]
 fn text_that_is_no_endpoint_is_wrong_usage() {
-    for (text, told) in [
+    for (text, message) in [
         ("run/containerd.sock", "absolute path"),
         ("unix://run/containerd.sock", "absolute path"),
         ("containerd", "absolute path"),
@@ -186,10 +185,10 @@ fn text_that_is_no_endpoint_is_wrong_usage() {
         let suggestion = "unix:///run/containerd/containerd.sock";
         suite(["ORD-01", "-r", text])
             .run()
-            .fails(2, &[told, suggestion]);
+            .fails(2, &[message, suggestion]);
         suite(["ORD-01", "-r", "/x", "-i", text])
             .run()
-            .fails(2, &["image endpoint", told, suggestion]);
+            .fails(2, &["image endpoint", message, suggestion]);
     }
     let long = format!("/{}", "x".repeat(200));
     suite(["ORD-01", "-r", &long])
@@ -217,7 +216,7 @@ fn the_flag_is_nearer_than_the_variable_and_that_than_the_file() {
     fs::write(&config, "runtime-endpoint: /from/file\ndebug: true\n").unwrap();
     let file = || suite(["ORD-01"]).env("CRI_CONFIG_FILE", &config);
     let variable = "CONTAINER_RUNTIME_ENDPOINT";
-    let origin = format!("using the runtime endpoint of {}: ", config.display());
+    let origin = format!("using the runtime endpoint from {}: ", config.display());
     file().run().fails(3, &["/from/file", &origin]);
     file()
         .env(variable, "/from/variable")
@@ -260,14 +259,14 @@ fn a_configuration_that_cannot_be_used_is_wrong_usage() {
     let path = config.to_str().unwrap();
     let at = || suite(["ORD-01", "--config", path]).run();
     at().fails(2, &[path, "No such file"]);
-    for (text, told) in [
+    for (text, message) in [
         ("timeout: [", "line 1"),
         ("timeout: soon\n", "line 1"),
         ("just text\n", "runtime-endpoint:"),
         ("runtime-endpoint: tcp://x\n", "not supported"),
     ] {
         fs::write(&config, text).unwrap();
-        let ended = at().fails(2, &[told]);
+        let ended = at().fails(2, &[message]);
         assert!(ended.err.starts_with("error: "), "{text}: {ended:#?}");
     }
     fs::write(&config, "#".repeat(100_000)).unwrap();

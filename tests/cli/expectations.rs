@@ -1,5 +1,4 @@
-//! Known failures: those that are built in, files made of several runs, and what `--fail-fast` cuts
-//! off.
+//! Known failures: built-in ones, files generated from several runs, and `--fail-fast`.
 
 use std::fs;
 
@@ -33,15 +32,15 @@ fn failing() -> String {
 #[test]
 fn a_failure_that_is_known_of_the_runtime_says_so() {
     let ended = suite(["check", &failing(), "FLR-02"]).run().fails(1, &[]);
-    for told in [
+    for message in [
         "\nknown of this runtime: no STOPPED event after a failed StartContainer",
         "`--expectations builtin` accepts it",
         "(known)\n",
         "2 of 2 failures; `--expectations builtin` accepts them\n",
     ] {
         assert!(
-            words(&ended.out).contains(&words(told)),
-            "{told}: {ended:#?}"
+            words(&ended.out).contains(&words(message)),
+            "{message}: {ended:#?}"
         );
     }
 }
@@ -54,7 +53,7 @@ fn expectations_that_are_built_in_are_taken_by_the_runtime() {
     let args = ["-r", "model", "SBX-01", "--expectations", "builtin"];
     suite(args)
         .run()
-        .fails(0, &["no expectations are built in for model"]);
+        .fails(0, &["there are no built-in expectations for model"]);
 }
 
 const DROPS: [&str; 2] = ["--defect", "drop-stopped"];
@@ -74,8 +73,8 @@ fn several_runs_make_one_file() {
     let write = ["--write-expectations", "known.yaml"];
     inside(&folder, &[&check[..], &write].concat()).fails(1, &[]);
     let known = fs::read_to_string(folder.path().join("known.yaml")).unwrap();
-    for told in ["\nruns: 2\n", "case: ORD-01\n", "rate: 1/2\n"] {
-        assert!(known.contains(told), "{told}: {known}");
+    for message in ["\nruns: 2\n", "case: ORD-01\n", "rate: 1/2\n"] {
+        assert!(known.contains(message), "{message}: {known}");
     }
     for history in ["bad", "good"] {
         inside(&folder, &["check", history, "--expectations", "known.yaml"]).fails(0, &[]);
@@ -87,7 +86,7 @@ fn several_runs_make_one_file() {
         &["o.yaml"],
     ]
     .concat();
-    inside(&folder, &other).fails(2, &["it is of containerd", "here model"]);
+    inside(&folder, &other).fails(2, &["it is a run of containerd", "here model"]);
 }
 
 #[test]
@@ -97,14 +96,14 @@ fn fail_fast_stops_at_a_broken_invariant() {
     let run = ["ORD-01", "SBX-01", "--exact", "--test-threads", "1"];
     let fast = [&run[..], &defect, &["--fail-fast"]].concat();
     let ended = model(&folder, &fast).fails(1, &[]);
-    let told = "skipped: SBX-01 sandbox::";
-    assert!(ended.out.contains(told), "{ended:#?}");
+    let message = "skipped: SBX-01 sandbox::";
+    assert!(ended.out.contains(message), "{ended:#?}");
     assert!(
         words(&ended.out).contains("an invariant has failed"),
         "{ended:#?}"
     );
     let ended = model(&folder, &[&run[..], &defect].concat()).fails(1, &[]);
-    assert!(!ended.out.contains(told), "{ended:#?}");
+    assert!(!ended.out.contains(message), "{ended:#?}");
 }
 
 /// An invariant is listed as failing in a case that did not run.
@@ -145,8 +144,8 @@ fn a_race_that_is_lost_too_often_fails_the_run() {
             &[&args[..], &["--defect", "late-started"]].concat(),
         )
         .fails(code, &[]);
-        let told = "more often than chance explains";
-        assert_eq!(words(&ended.out).contains(told), code == 1, "{ended:#?}");
+        let message = "more often than chance explains";
+        assert_eq!(words(&ended.out).contains(message), code == 1, "{ended:#?}");
     }
 }
 

@@ -1,5 +1,5 @@
-//! A CRI server that is no runtime: pods and containers are entries in a list, and its event stream
-//! is wrong in a way that a test chooses.
+//! A fake CRI server: pods and containers are entries in a list, and its event stream has a flaw
+//! that the test selects.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;

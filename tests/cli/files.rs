@@ -1,5 +1,5 @@
-//! The files that a user names: reports, cases, expectations, histories. What is wrong with one is
-//! told before anything runs, and leaves nothing behind.
+//! Files given by the user: reports, cases, expectations, histories. Errors are reported before
+//! anything runs, and nothing is left behind.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ fn a_report_that_cannot_be_written_is_told_before_the_runtime_is_looked_for() {
 }
 
 #[test]
-fn a_report_in_a_folder_that_is_not_ours_is_told() {
+fn a_report_in_a_folder_that_is_not_ours_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let inner = folder.path().join("read-only");
     fs::create_dir(&inner).unwrap();
@@ -110,7 +110,7 @@ fn a_run_that_cannot_begin_leaves_older_files_as_they_are() {
 
 #[test]
 fn a_wrong_case_is_told_with_its_line_and_a_way_to_mend_it() {
-    for (file, told) in [
+    for (file, message) in [
         (
             "typo-in-a-step.yaml",
             &[
@@ -133,10 +133,10 @@ fn a_wrong_case_is_told_with_its_line_and_a_way_to_mend_it() {
         ("empty.yaml", &["error:"]),
     ] {
         let path = fixture(file);
-        let told: Vec<_> = told.iter().copied().chain([path.as_str()]).collect();
-        suite(["--list", "--cases", &path]).run().fails(2, &told);
+        let message: Vec<_> = message.iter().copied().chain([path.as_str()]).collect();
+        suite(["--list", "--cases", &path]).run().fails(2, &message);
         let ended = suite(["--cases", &path, "-r", "/no/such/socket"]).run();
-        assert_eq!(ended.fails(2, &told).out, "");
+        assert_eq!(ended.fails(2, &message).out, "");
     }
 }
 
@@ -148,7 +148,7 @@ fn all_wrong_cases_of_a_folder_are_told_at_once() {
 }
 
 #[test]
-fn what_is_no_case_file_is_told() {
+fn what_is_no_case_file_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let large = folder.path().join("large.yaml");
     fs::File::create(&large)
@@ -159,7 +159,7 @@ fn what_is_no_case_file_is_told() {
     fs::write(&binary, [0xff, 0xfe, 0x00]).unwrap();
     let empty = folder.path().join("empty");
     fs::create_dir(&empty).unwrap();
-    for (path, told) in [
+    for (path, message) in [
         (large, "too large"),
         (binary, "error:"),
         (empty, "no `.yaml` file"),
@@ -169,16 +169,16 @@ fn what_is_no_case_file_is_told() {
         let path = path.to_str().unwrap();
         suite(["--list", "--cases", path])
             .run()
-            .fails(2, &[told, path]);
+            .fails(2, &[message, path]);
     }
 }
 
 #[test]
-fn a_wrong_expectation_file_is_told() {
+fn a_wrong_expectation_file_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("known.yaml");
     let known = |entry: &str| format!("runtime: containerd\nknown:\n{entry}");
-    for (text, told) in [
+    for (text, message) in [
         (String::new(), "`case`, `reason` and `link`"),
         ("known: yes\n".to_owned(), "line 1"),
         (known("  - {case: ORD-01, reason: r}\n"), "link"),
@@ -206,7 +206,7 @@ fn a_wrong_expectation_file_is_told() {
         let path = path.to_str().unwrap();
         suite(["ORD-01", "-r", "/no/such/socket", "--expectations", path])
             .run()
-            .fails(2, &["error: ", path, told]);
+            .fails(2, &["error: ", path, message]);
     }
     let missing = ["-r", "/no/such/socket", "--expectations", "/no/such/file"];
     suite(missing)
@@ -215,7 +215,7 @@ fn a_wrong_expectation_file_is_told() {
 }
 
 #[test]
-fn what_is_no_history_is_told() {
+fn what_is_no_history_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let show = |path: &Path| suite([Path::new("show"), path]).run();
     let missing = folder.path().join("missing");

@@ -1,5 +1,5 @@
-//! Runtimes that mean harm, or are broken beyond measure: what they say drives no terminal, and how
-//! much they say uses up no memory.
+//! Malicious or badly broken runtimes: their texts cannot control the terminal, and the size of
+//! their answers cannot exhaust the memory.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,9 +25,9 @@ fn is_plain(text: &str) {
 }
 
 #[track_caller]
-fn says_plainly(ended: &Ended, told: &str) {
+fn says_plainly(ended: &Ended, message: &str) {
     assert!(
-        format!("{}{}", ended.err, ended.out).contains(told),
+        format!("{}{}", ended.err, ended.out).contains(message),
         "{ended:#?}"
     );
     is_plain(&ended.err);
@@ -36,7 +36,7 @@ fn says_plainly(ended: &Ended, told: &str) {
 
 #[test]
 fn an_error_that_would_drive_a_terminal_is_escaped() {
-    let told = r"evil\u{1b}]0;x\u{7}\u{1b}[2J\u{0}\r\u{9b}31m\u{202e}\u{2066}\u{200f}\nend";
+    let message = r"evil\u{1b}]0;x\u{7}\u{1b}[2J\u{0}\r\u{9b}31m\u{202e}\u{2066}\u{200f}\nend";
     for method in [
         "version",
         "list_pod_sandbox",
@@ -46,10 +46,10 @@ fn an_error_that_would_drive_a_terminal_is_escaped() {
         let fake = FakeCri::start(Flaw::Evil(method));
         let socket = fake.socket();
         let run = ["ORD-01", "-r", socket.to_str().unwrap()];
-        says_plainly(&suite(run).run().fails(3, &[]), told);
+        says_plainly(&suite(run).run().fails(3, &[]), message);
         if ["version", "list_pod_sandbox"].contains(&method) {
             let cleanup = ["cleanup", "-r", socket.to_str().unwrap()];
-            says_plainly(&suite(cleanup).run().fails(3, &[]), told);
+            says_plainly(&suite(cleanup).run().fails(3, &[]), message);
         }
     }
 }
@@ -141,13 +141,13 @@ fn a_flood_of_events_uses_up_no_memory_and_is_told_once_a_second() {
     }
     watching.send(Signal::INT);
     let ended = watching.end().fails(0, &[]);
-    let told = ended.err.lines();
-    let told: Vec<_> = told
+    let message = ended.err.lines();
+    let message: Vec<_> = message
         .filter(|line| line.contains("events came faster"))
         .collect();
     // At most once a second, and printed a moment later.
-    let seconds: BTreeSet<_> = told.iter().filter_map(|line| line.get(..19)).collect();
-    assert!(told.len() <= 2 * seconds.len(), "{ended:#?}");
+    let seconds: BTreeSet<_> = message.iter().filter_map(|line| line.get(..19)).collect();
+    assert!(message.len() <= 2 * seconds.len(), "{ended:#?}");
     let run = ["ORD-01", "-r", socket, "--history", "/dev/null"];
     let run = suite_within(MEMORY, run).run();
     run.fails(

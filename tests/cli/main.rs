@@ -1,5 +1,5 @@
-//! The command line as its users meet it: the built program, without a runtime. What looks like one
-//! is a socket of the test's own, or a server that gets one thing wrong.
+//! Tests of the built program, without a real runtime: with sockets of the tests, and a fake
+//! server.
 
 #![expect(clippy::unwrap_used, reason = "all of this is a test, its helpers too")]
 

@@ -1,4 +1,4 @@
-//! The model runtime as a user meets it: within a run, and at a socket of its own.
+//! The model runtime: within a run, and served at a socket.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -148,7 +148,10 @@ fn what_needs_a_runtime_that_is_there_says_how_to_have_the_model_there() {
         let ended = suite([command, "-r", "model"]).run();
         ended.fails(
             2,
-            &["error: the model runtime lives within a run", "--listen"],
+            &[
+                "error: the built-in model runtime exists only during a run",
+                "--listen",
+            ],
         );
     }
 }
@@ -169,8 +172,8 @@ fn a_panic_is_provoked_by_the_environment_of_a_build_for_tests_alone() {
         assert_eq!(says_so, panics, "{ended:#?}");
     }
     for flag in ["--panic-in", "--panic-judging"] {
-        let told = format!("unexpected argument '{flag}' found");
-        suite([flag, "ORD-01"]).run().fails(2, &[&told]);
+        let message = format!("unexpected argument '{flag}' found");
+        suite([flag, "ORD-01"]).run().fails(2, &[&message]);
     }
 }
 

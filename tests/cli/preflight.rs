@@ -1,4 +1,4 @@
-//! Runtimes whose event stream cannot be used: told by what to do about it, and nothing is left.
+//! Runtimes with an unusable event stream: the error names the remedy, and nothing is left behind.
 
 use std::time::Duration;
 
@@ -29,10 +29,10 @@ fn run_with_bounds(fake: &FakeCri, scale: &str, more: &[&str]) -> Suite {
 }
 
 #[track_caller]
-fn is_told(flaw: Flaw, told: &[&str]) {
+fn is_reported(flaw: Flaw, message: &[&str]) {
     let fake = FakeCri::start(flaw);
     for format in ["pretty", "terse", "json"] {
-        let ended = run_at(&fake, &["--format", format]).run().fails(3, told);
+        let ended = run_at(&fake, &["--format", format]).run().fails(3, message);
         assert_eq!(ended.out, "", "no case is said to have run");
         assert_eq!(fake.sandboxes(), 0, "{ended:#?}");
     }
@@ -41,7 +41,7 @@ fn is_told(flaw: Flaw, told: &[&str]) {
 /// Without a case that judges a runtime without events.
 #[test]
 fn a_runtime_without_events_is_told_in_the_reports_too_and_once() {
-    for (flaw, told) in [
+    for (flaw, message) in [
         (Flaw::EventsOff, "switched off: the runtime ended"),
         (
             Flaw::EventsOff,
@@ -57,7 +57,9 @@ fn a_runtime_without_events_is_told_in_the_reports_too_and_once() {
         let place = |name: &str| fake.folder().join(name).to_str().unwrap().to_owned();
         let (junit, json) = (place("j.xml"), place("r.json"));
         let args = ["ORD", "--tier", "core", "--junit", &junit, "--json", &json];
-        let ended = run_with_bounds(&fake, "3", &args).run().fails(3, &[told]);
+        let ended = run_with_bounds(&fake, "3", &args)
+            .run()
+            .fails(3, &[message]);
         // At the first case, and in the closing lines with the ids of all.
         let lines = |start: &str| {
             ended
@@ -86,7 +88,7 @@ fn a_runtime_without_events_is_told_in_the_reports_too_and_once() {
 
 #[test]
 fn a_runtime_without_events_is_judged_by_how_it_says_so_and_by_nothing_else() {
-    for (flaw, told) in [
+    for (flaw, message) in [
         (Flaw::EventsOff, "but the runtime ended it with OK"),
         (
             Flaw::NoEvents,
@@ -95,11 +97,9 @@ fn a_runtime_without_events_is_judged_by_how_it_says_so_and_by_nothing_else() {
     ] {
         let fake = FakeCri::start(flaw);
         let running = run_with_bounds(&fake, "3", &["FEA-02", "--exact"]);
-        let ended = running
-            .run()
-            .fails(3, &["only cases that judge a runtime without"]);
+        let ended = running.run().fails(3, &["only cases for runtimes without"]);
         let out = &ended.out;
-        assert!(out.contains(told), "{out}");
+        assert!(out.contains(message), "{out}");
         assert_eq!(out.contains("advice: FEA-02"), flaw == Flaw::EventsOff);
         let other = out.lines().find(|line| line.starts_with("test ORD-01 "));
         assert!(other.unwrap().contains(" ... skipped: "), "{out}");
@@ -109,7 +109,7 @@ fn a_runtime_without_events_is_judged_by_how_it_says_so_and_by_nothing_else() {
 
 #[test]
 fn a_silent_stream_is_told_within_its_bound() {
-    is_told(Flaw::Silent, &["open and silent", "within 1s"]);
+    is_reported(Flaw::Silent, &["open and silent", "within 1s"]);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_signal_ends_the_wait_for_a_silent_stream_and_what_was_made_is_removed() {
         fake.wait_for("create_container");
         running.send(signal);
         let ended = running.end_within(Duration::from_secs(5));
-        ended.fails(3, &["stopping, and removing", "interrupted"]);
+        ended.fails(3, &["stopping and cleaning up", "interrupted"]);
         assert_eq!(fake.sandboxes(), 0);
     }
 }
@@ -140,7 +140,7 @@ fn a_terminal_that_is_closed_may_send_two_signals() {
     let running = run_with_bounds(&fake, "3", &[]).start();
     fake.wait_for("create_container");
     running.send(Signal::HUP);
-    running.wait_for("SIGHUP: stopping, and removing");
+    running.wait_for("SIGHUP: stopping and cleaning up");
     running.send(Signal::HUP);
     running.end_within(Duration::from_secs(5)).fails(3, &[]);
     assert_eq!(fake.sandboxes(), 0);
@@ -166,23 +166,23 @@ fn a_second_signal_leaves_at_once_and_tells_how_to_clean_up() {
     fake.wait_for("create_container");
     fake.crash();
     running.send(Signal::INT);
-    running.wait_for("again to leave at once");
+    running.wait_for("repeat to exit at once");
     running.send(Signal::INT);
     let ended = running.end_within(Duration::from_secs(5));
-    ended.fails(3, &["left at once", "cleanup --run-id"]);
+    ended.fails(3, &["exiting at once", "cleanup --run-id"]);
 }
 
 #[test]
 fn a_node_where_a_kubelet_lives_is_refused_before_anything_is_made() {
     let fake = FakeCri::start(Flaw::EventsOff);
     fake.add_pod_of_a_kubelet();
-    let told = [
-        "a kubelet lives on this node",
+    let message = [
+        "a kubelet runs on this node",
         "systemctl stop kubelet",
         "cri-event-conformance watch",
         "--allow kubelet",
     ];
-    run_at(&fake, &[]).run().fails(3, &told);
+    run_at(&fake, &[]).run().fails(3, &message);
     assert_eq!(fake.sandboxes(), 1);
     run_at(&fake, &["--allow", "kubelet"])
         .run()

@@ -37,11 +37,11 @@ fn a_broken_rule_convicts_only_for_those_whom_it_binds() {
 fn a_part_of_a_run_is_partial() {
     let part = suite(["-r", "model", "SBX-01"]).run();
     let part = part.fails(0, &[]);
-    for told in [
+    for message in [
         "\ncache     partial ",
         "\nCases were left out, so that no profile ",
     ] {
-        assert!(part.out.contains(told), "{part:#?}");
+        assert!(part.out.contains(message), "{part:#?}");
     }
 }
 
@@ -57,7 +57,7 @@ fn a_known_failure_that_is_advice_now_is_no_unexpected_pass() {
     for part in [
         "  known to fail: CMP-02 ",
         "\ncache     partial but for 2 known ",
-        "\nexit code 0: no MUST is broken, but for 2 known to fail\n",
+        "\nexit code 0: no MUST is broken, except 2 known to fail\n",
     ] {
         assert!(ended.out.contains(part), "{part:?}: {ended:#?}");
     }
@@ -107,10 +107,10 @@ fn what_a_tier_or_a_profile_leaves_out_is_told_where_nothing_is_left() {
     let folder = tempfile::tempdir().unwrap();
     let cases = large_case(folder.path());
     let list = |args: &[&str]| suite([&["--list", "--cases", &cases], args].concat()).run();
-    let larger = "no case matches `tag:slow`; there are 1 in larger tiers, see `--tier`";
+    let larger = "no case matches `tag:slow`; 1 match in larger tiers, see `--tier`";
     list(&["tag:slow"]).fails(4, &[larger]);
-    list(&["--tier", "core"]).fails(4, &["no case matches the selection; there are 1 in larger"]);
-    let others = "no case matches `STR-*`; there are 1 for other profiles, see `--profile`";
+    list(&["--tier", "core"]).fails(4, &["no case matches the selection; 1 match in larger"]);
+    let others = "no case matches `STR-*`; 1 match for other profiles, see `--profile`";
     list(&["STR-*", "--tier", "full", "--profile", "cache"]).fails(4, &[others]);
     for args in [
         &["tag:slow", "--tier", "full"][..],
@@ -131,6 +131,6 @@ fn there_are_no_other_tiers_and_profiles() {
     suite(["--tier", "small"])
         .run()
         .fails(2, &["core, extended, full"]);
-    let told = ["cache, hint, observer, all"];
-    suite(["--profile", "kubelet"]).run().fails(2, &told);
+    let message = ["cache, hint, observer, all"];
+    suite(["--profile", "kubelet"]).run().fails(2, &message);
 }

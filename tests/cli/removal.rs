@@ -1,4 +1,4 @@
-//! What a run has made is removed: without a grace period, and what cannot be removed is told.
+//! Clean-up: pods are removed without a grace period, and failures are reported.
 
 use crate::fake_cri::{Asked, FakeCri, Flaw};
 use crate::suite::suite;
@@ -12,8 +12,8 @@ fn no_deadline_is_told_by_which_a_runtime_ends_containers() {
         assert!(asked.iter().any(|asked| asked.method == method), "{method}");
     }
     for asked in asked {
-        let is_told = !ends.contains(&asked.method);
-        assert_eq!(asked.has_deadline, is_told, "{asked:?}");
+        let is_reported = !ends.contains(&asked.method);
+        assert_eq!(asked.has_deadline, is_reported, "{asked:?}");
     }
 }
 

@@ -1,5 +1,4 @@
-//! Reports after a run: their shape, two of them compared, and what failed made into a file of
-//! expectations.
+//! Reports: their schema, comparison, and the generation of expectation files.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -32,8 +31,8 @@ const CASES: [&str; 3] = ["ORD-01", "SBX-01", "INV"];
 #[test]
 fn a_report_has_the_shape_that_its_schema_tells() {
     let folder = tempfile::tempdir().unwrap();
-    let told = suite(["schema", "report"]).run().fails(0, &[]);
-    let schema: Value = serde_json::from_str(&told.out).unwrap();
+    let message = suite(["schema", "report"]).run().fails(0, &[]);
+    let schema: Value = serde_json::from_str(&message.out).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     for defects in [&[][..], &DROPS] {
         let args = [&CASES[..], defects, &["--json", "r.json"]].concat();
@@ -49,9 +48,9 @@ fn a_report_has_the_shape_that_its_schema_tells() {
 
 #[test]
 fn a_case_has_the_shape_that_its_schema_tells() {
-    let told = suite(["schema", "case"]).run().fails(0, &[]);
+    let message = suite(["schema", "case"]).run().fails(0, &[]);
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/cases/schema.json");
-    assert_eq!(told.out, fs::read_to_string(kept).unwrap());
+    assert_eq!(message.out, fs::read_to_string(kept).unwrap());
 }
 
 #[test]
@@ -76,8 +75,8 @@ fn two_reports_are_compared() {
     model(&folder, &broken).fails(1, &[]);
     let worse = inside(&folder, &["compare", "good.json", "bad.json"]).fails(1, &[]);
     assert!(worse.out.contains("worse    ORD-01 order::"), "{worse:#?}");
-    let told = "worse    profile cache: partial → non-conformant";
-    assert!(worse.out.contains(told), "{worse:#?}");
+    let message = "worse    profile cache: partial → non-conformant";
+    assert!(worse.out.contains(message), "{worse:#?}");
     let better = inside(&folder, &["compare", "bad.json", "good.json"]).fails(0, &[]);
     assert!(
         better.out.contains("better   ORD-01 order::"),
@@ -91,7 +90,7 @@ fn two_reports_are_compared() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_told() {
+fn what_cannot_be_compared_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("good.json"), "").unwrap();
     model(
@@ -100,7 +99,7 @@ fn what_cannot_be_compared_is_told() {
     )
     .fails(0, &[]);
     fs::write(folder.path().join("other.json"), r#"{"format": 2}"#).unwrap();
-    for (before, after, told) in [
+    for (before, after, message) in [
         (
             "good.json",
             "none.json",
@@ -109,7 +108,7 @@ fn what_cannot_be_compared_is_told() {
         (
             "h",
             "good.json",
-            "compare the report h: it is no JSON report",
+            "compare the report h: it is not a JSON report",
         ),
         (
             "good.json",
@@ -118,7 +117,7 @@ fn what_cannot_be_compared_is_told() {
         ),
         (".", "good.json", "compare the report .: Is a directory"),
     ] {
-        inside(&folder, &["compare", before, after]).fails(2, &[told]);
+        inside(&folder, &["compare", before, after]).fails(2, &[message]);
     }
 }
 
@@ -132,13 +131,13 @@ fn with_what_failed_as_expectations_nothing_fails() {
         "{failed:#?}"
     );
     let known = text(&folder, "known.yaml");
-    for told in [
+    for message in [
         "# Known failures, as runs",
         "case: ORD-01",
         "reason: 'TODO: ",
         "link: TODO",
     ] {
-        assert!(known.contains(told), "{told}: {known}");
+        assert!(known.contains(message), "{message}: {known}");
     }
     let again = ["--expectations", "known.yaml"];
     model(&folder, &[&CASES[..], &DROPS, &again].concat()).fails(0, &[]);
@@ -169,11 +168,11 @@ const FULL: &str = "/dev/full";
 #[test]
 fn a_report_that_cannot_be_written_keeps_no_verdict_back() {
     let folder = tempfile::tempdir().unwrap();
-    let told = "error: write the JUnit report to /dev/full: No space left";
+    let message = "error: write the JUnit report to /dev/full: No space left";
     for (defects, code) in [(&[][..], 3), (&DROPS, 1)] {
         let reports = ["--junit", FULL, "--json", "r.json"];
         let args = [&CASES[..], defects, &reports].concat();
-        let ended = model(&folder, &args).fails(code, &[told]);
+        let ended = model(&folder, &args).fails(code, &[message]);
         assert!(ended.out.contains("profile "), "{ended:#?}");
         assert!(ended.out.contains("JSON report: r.json"), "{ended:#?}");
         assert!(!ended.out.contains("JUnit report: "), "{ended:#?}");
@@ -187,8 +186,8 @@ fn a_report_that_cannot_be_written_keeps_no_verdict_back() {
 fn a_history_that_cannot_be_written_is_not_said_to_be_whole() {
     let folder = tempfile::tempdir().unwrap();
     let ended = model(&folder, &["ORD-01", "--history", FULL]).fails(3, &[]);
-    let told = "history: /dev/full, which is not whole";
-    assert!(ended.out.contains(told), "{ended:#?}");
+    let message = "history: /dev/full (incomplete)";
+    assert!(ended.out.contains(message), "{ended:#?}");
 }
 
 #[test]
@@ -197,8 +196,8 @@ fn a_file_that_may_not_grow_is_a_fault_and_kills_nobody() {
     let args = ["-r", "model", "ORD-01", "--history", "h"];
     let run = suite_limited("--fsize=2048", args).inside(folder.path());
     let ended = run.run().fails(3, &[]);
-    for told in ["File too large", "history: h, which is not whole"] {
-        assert!(ended.out.contains(told), "{ended:#?}");
+    for message in ["File too large", "history: h (incomplete)"] {
+        assert!(ended.out.contains(message), "{ended:#?}");
     }
 }
 
@@ -206,15 +205,16 @@ fn a_file_that_may_not_grow_is_a_fault_and_kills_nobody() {
 fn an_output_that_is_full_is_not_said_to_be_closed() {
     let full = fs::File::options().write(true).open(FULL).unwrap();
     let ended = suite(["-r", "model", "ORD-01"]).out(full).run();
-    ended.fails(3, &["the output could not be written to: No space left"]);
+    ended.fails(3, &["cannot write to the output: No space left"]);
 }
 
 #[test]
 fn too_few_files_to_open_are_told_before_the_run() {
     let few = suite_limited("--nofile=12", ["-r", "model", "ORD-01"]).run();
-    let told = "this process may open 12 files at once, and a run needs 64";
+    let message = "this process may open 12 files at once, but a run needs 64";
     assert_eq!(
-        few.fails(3, &[told, "ulimit -n 64", "nothing was run"]).out,
+        few.fails(3, &[message, "ulimit -n 64", "nothing was run"])
+            .out,
         ""
     );
     let raised = suite_limited("--nofile=12:1024", ["-r", "model", "ORD-01"]).run();
@@ -231,11 +231,11 @@ fn two_reports_at_one_place_are_refused_before_the_run() {
         ("--junit", "--history"),
     ] {
         let args = ["ORD-01", one, "x", other, "./x"];
-        let ended = model(&folder, &args).fails(2, &["to ./x: that is where the"]);
+        let ended = model(&folder, &args).fails(2, &["has the same path; name another file"]);
         assert_eq!(ended.out, "");
     }
     let judged = inside(&folder, &["check", "x", "--json", "x"]);
-    judged.fails(2, &["to x: that is where the history is"]);
+    judged.fails(2, &["to x: the history has the same path"]);
     assert_eq!(text(&folder, "x"), "older");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
@@ -271,8 +271,8 @@ fn an_entry_that_has_expired_is_told_and_counts_no_more() {
     fs::write(folder.path().join("known.yaml"), known).unwrap();
     let args = ["ORD-01", "--exact", "--expectations", "known.yaml"];
     let passed = model(&folder, &args).fails(0, &[]);
-    let told = "note: known.yaml: the entry of ORD-01 has expired on 2001-12-31";
-    assert!(passed.out.contains(told), "{passed:#?}");
+    let message = "note: known.yaml: the entry of ORD-01 has expired on 2001-12-31";
+    assert!(passed.out.contains(message), "{passed:#?}");
     model(&folder, &[&args[..], &DROPS].concat()).fails(1, &[]);
     fs::write(
         folder.path().join("known.yaml"),

@@ -1,4 +1,4 @@
-//! `--rerun-failed`: what a report says has failed.
+//! `--rerun-failed`: runs the failed cases of a report.
 
 use std::fs;
 use std::path::Path;
@@ -59,7 +59,7 @@ fn nothing_is_run_again_where_nothing_failed() {
 }
 
 #[test]
-fn what_is_no_report_of_these_cases_is_told() {
+fn what_is_no_report_of_these_cases_is_reported() {
     let folder = reports(&["CMP-02", "--defect", "repeat-stopped"]);
     let again = |report: &str| {
         let again = suite(["--list", "--rerun-failed", report]);

@@ -1,4 +1,4 @@
-//! `--list` and the filters; none of it needs a runtime.
+//! `--list` and filters, which need no runtime.
 
 use std::fs;
 
@@ -87,17 +87,17 @@ fn json_tells_what_pretty_does_not() {
         .run()
         .succeeds();
     let listed: Value = serde_json::from_str(&text).unwrap();
-    let told = |list: &str, keys: &[&str]| {
+    let message = |list: &str, keys: &[&str]| {
         for key in keys {
             assert!(!listed[list][0][key].is_null(), "{list} {key}: {text}");
         }
     };
     let keys = ["id", "name", "title", "levels", "requirements", "sources"];
-    told("cases", &keys);
-    told("cases", &["tier", "tags", "needs", "exclusive"]);
-    told("invariants", &keys);
-    told("requirements", &["id", "sentence", "sources", "breaks"]);
-    told("requirements", &["levels", "checked_by"]);
+    message("cases", &keys);
+    message("cases", &["tier", "tags", "needs", "exclusive"]);
+    message("invariants", &keys);
+    message("requirements", &["id", "sentence", "sources", "breaks"]);
+    message("requirements", &["levels", "checked_by"]);
     let mut ordered = listed["requirements"].as_array().unwrap().iter();
     let ordered = ordered.find(|known| known["id"] == "R9").unwrap();
     let by: Vec<_> = ordered["checked_by"].as_array().unwrap().iter().collect();
@@ -137,7 +137,7 @@ fn requirements_beside_cases_are_no_case_and_take_the_place_of_the_built_in_ones
 }
 
 #[test]
-fn what_cannot_be_explained_is_told() {
+fn what_cannot_be_explained_is_reported() {
     let explained = suite(["explain", "ord-01"]).run().succeeds();
     assert!(explained.starts_with("ORD-01 order::"), "{explained}");
     let unknown = suite(["explain", "ORD-111"]).run();
@@ -170,8 +170,10 @@ fn filters_take_what_any_of_them_matches() {
 
 #[test]
 fn a_filter_that_takes_nothing_is_a_mistake_even_beside_others() {
-    let refused = |args: &[&str], told: &str| {
-        let ended = suite([&["--list"], args].concat()).run().fails(4, &[told]);
+    let refused = |args: &[&str], message: &str| {
+        let ended = suite([&["--list"], args].concat())
+            .run()
+            .fails(4, &[message]);
         assert_eq!(ended.out, "", "{args:?}");
     };
     refused(
@@ -196,19 +198,22 @@ fn capitals_do_not_matter() {
 
 #[test]
 fn what_is_meant_as_a_command_runs_nothing() {
-    for (word, told) in [
+    for (word, message) in [
         (
             "run",
-            "without a command cases run; for the cases with it in their names write '*run*'",
+            "cases are run if no command is given; to select cases with this word in their names, write '*run*'",
         ),
-        ("test", "`test` is no command: without a command cases run"),
+        (
+            "test",
+            "`test` is not a command: cases are run if no command is given",
+        ),
         ("list", "use --list"),
         ("help", "use --help"),
-        ("all", "without a filter all cases run"),
+        ("all", "all cases are run if no filter is given"),
         ("wacth", "did you mean `watch`?"),
         ("explian", "did you mean `explain`?"),
     ] {
-        let ended = suite(["-r", "model", word]).run().fails(2, &[told]);
+        let ended = suite(["-r", "model", word]).run().fails(2, &[message]);
         assert_eq!(ended.out, "", "{word}");
     }
     assert!(!listed(&["*run*"]).is_empty());

@@ -1,5 +1,4 @@
-//! `watch` without a runtime that works: what is wrong is told at once, and what is not for ever is
-//! waited for.
+//! `watch` without a working runtime: permanent errors are reported at once, others are retried.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
@@ -11,7 +10,7 @@ use crate::fake_cri::{FakeCri, Flaw};
 use crate::suite::{Suite, suite};
 
 const AT_ONCE: Duration = Duration::from_secs(5);
-const ASKED: &str = "the event stream is asked for";
+const ASKED: &str = "the event stream is requested";
 
 fn watch(fake: &FakeCri, args: &[&str]) -> Suite {
     let socket = fake.socket();
@@ -19,21 +18,21 @@ fn watch(fake: &FakeCri, args: &[&str]) -> Suite {
 }
 
 #[test]
-fn wrong_usage_is_told() {
-    for (args, told) in [
-        (["--within", "0"], "it must be more than nothing"),
+fn wrong_usage_is_reported() {
+    for (args, message) in [
+        (["--within", "0"], "it must be more than zero"),
         (["--output", "xml"], "[possible values: text, json]"),
         (["--metrics-address", "9101"], "invalid socket address"),
         (["--format", "json"], "unexpected argument"),
     ] {
         suite([&["watch"], &args[..]].concat())
             .run()
-            .fails(2, &[told]);
+            .fails(2, &[message]);
     }
 }
 
 #[test]
-fn an_address_that_is_taken_is_told() {
+fn an_address_that_is_taken_is_reported() {
     let fake = FakeCri::start(Flaw::Silent);
     let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -45,7 +44,7 @@ fn an_address_that_is_taken_is_told() {
 fn an_address_that_others_reach_is_warned_of() {
     let fake = FakeCri::start(Flaw::Silent);
     let running = watch(&fake, &["--metrics-address", "0.0.0.0:0"]).start();
-    running.wait_for("warning: the metrics can be read by whoever reaches this address");
+    running.wait_for("warning: anyone who can reach this address can read the metrics");
 }
 
 #[test]
@@ -116,7 +115,7 @@ fn a_runtime_that_is_lost_is_tried_again() {
     let running = watch(&fake, &[]).start();
     running.wait_for(ASKED);
     fake.crash();
-    running.wait_for("trying again at once");
+    running.wait_for("retrying at once");
     running.wait_for_times("there is no event stream", 2);
     running.send(Signal::INT);
     running.end_within(AT_ONCE).fails(0, &["nobody listens"]);

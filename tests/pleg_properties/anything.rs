@@ -9,7 +9,7 @@ use cri_event_conformance::history::{
     SandboxId, SandboxMetadata, SandboxState, SandboxStatus,
 };
 use cri_event_conformance::pleg::{
-    Features, Generic, InspectError, Kubelet, Moment, PodList, PodStatus, Seen, SharedId,
+    Features, Generic, InspectError, Kubelet, ListedItem, Moment, PodList, PodStatus, SharedId,
     SharedUid, State, Waiter, receive,
 };
 use proptest::collection::vec;
@@ -142,7 +142,7 @@ fn list(at: i64, pods: &[ListedPod]) -> PodList<'static> {
     let seen = |items: &[(usize, State)]| {
         let seen = items
             .iter()
-            .map(|(id, state)| Seen::sandbox(IDS[*id], *state));
+            .map(|(id, state)| ListedItem::sandbox(IDS[*id], *state));
         seen.collect::<Vec<_>>()
     };
     let mut list = PodList::new(Moment::from_ns(at));

@@ -8,8 +8,8 @@ use cri_event_conformance::history::{
     SandboxId, SandboxMetadata, SandboxReport, SandboxState, SandboxStatus,
 };
 use cri_event_conformance::pleg::{
-    Features, Generic, InspectError, Kubelet, LifecycleKind, Moment, PodList, PodStatus, Receipt,
-    Seen, SharedId, State, StatusFault, Statuses, pod_status, receive,
+    Features, Generic, InspectError, Kubelet, LifecycleKind, ListedItem, Moment, PodList,
+    PodStatus, Receipt, SharedId, State, StatusFault, Statuses, pod_status, receive,
 };
 
 pub(crate) const POD: &str = "pod";
@@ -118,7 +118,7 @@ impl Truth {
             let seen = |id| {
                 states
                     .get(id)
-                    .map(|state| Seen::container(id, *state, SANDBOX))
+                    .map(|state| ListedItem::container(id, *state, SANDBOX))
             };
             list.push((POD, "web", "default"), seen(CONTAINER), seen(SANDBOX));
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use cri_event_conformance::pleg::{
-    Features, Generic, InspectError, Inspection, Kubelet, Moment, PodContainer, PodList,
-    PodSandbox, PodStatus, Receipt, Seen, SharedId, SharedUid, State, list_pods, pod_status,
+    Features, Generic, InspectError, Inspection, Kubelet, ListedItem, Moment, PodContainer,
+    PodList, PodSandbox, PodStatus, Receipt, SharedId, SharedUid, State, list_pods, pod_status,
     receive,
 };
 use serde::Deserialize;
@@ -135,9 +135,9 @@ fn scripted_inspection(relist: &Relist, index: usize) -> Inspection {
 }
 
 fn scripted_list(relist: &Relist) -> PodList<'_> {
-    fn seen(items: Option<&Vec<Item>>) -> impl Iterator<Item = Seen<'_>> {
+    fn seen(items: Option<&Vec<Item>>) -> impl Iterator<Item = ListedItem<'_>> {
         let items = items.into_iter().flatten();
-        items.map(|item| Seen::sandbox(&item.id, item.state()))
+        items.map(|item| ListedItem::sandbox(&item.id, item.state()))
     }
     let mut list = PodList::new(Moment::from_ns(relist.list_ts));
     for pod in &relist.pods {

@@ -179,7 +179,7 @@ fn is_orderly(node: &Node, signal: Signal, name: &str) {
     running.send(signal);
     let ended = running
         .end_within(ORDERLY)
-        .fails(3, &[name, "again to leave at once"]);
+        .fails(3, &[name, "repeat to exit at once"]);
     leaves_nothing(node, &run);
     assert!(
         ended.out.contains(&format!("interrupted by {name}")),
@@ -210,12 +210,12 @@ pub(crate) fn a_second_sigint_leaves_at_once_and_cleanup_does_the_rest(node: &No
     let running = node.suite(&args).inside(folder.path()).start();
     let run = node.wait_for_a_container(&running);
     running.send(Signal::INT);
-    running.wait_for("again to leave at once");
+    running.wait_for("repeat to exit at once");
     running.send(Signal::INT);
     let hint = format!("cri-event-conformance cleanup --run-id {run}");
     running
         .end_within(AT_ONCE)
-        .fails(3, &["left at once", &hint]);
+        .fails(3, &["exiting at once", &hint]);
     assert!(!node.left_of(&run).is_empty());
     assert_eq!(
         fs::read_dir(folder.path()).unwrap().count(),
@@ -235,7 +235,7 @@ fn removes(told: &str) {
 }
 
 pub(crate) fn an_output_that_nobody_reads_ends_a_run_in_an_orderly_way(node: &Node) {
-    let told = "the output was closed before the run's end: stopped";
+    let told = "the output was closed before the end of the run: stopped";
     for format in ["pretty", "terse", "json"] {
         let args = ["ORD-01", "SBX", "--test-threads", "1", "--format", format];
         let ended = node.suite(&args).run_for_a_line().fails(3, &[told]);
@@ -278,7 +278,7 @@ pub(crate) fn a_kept_pod_stays_until_it_is_cleaned_up(node: &Node) {
     let ended = node
         .suite(&args)
         .run()
-        .fails(1, &["kept for a look: sandbox "]);
+        .fails(1, &["kept for inspection: sandbox "]);
     let run = run_id(&ended.err);
     let hint = format!("cri-event-conformance cleanup --run-id {run}");
     assert!(ended.err.contains(&hint), "{ended:#?}");
@@ -298,17 +298,14 @@ pub(crate) fn cleanup_removes_what_a_killed_run_left_and_no_run_that_goes_on(nod
     let live_run = node.wait_for_a_container(&live);
     let told = node.suite(&["cleanup"]).run().succeeds();
     removes(&told);
-    assert!(
-        told.contains(&format!("left alone: run {live_run}")),
-        "{told}"
-    );
+    assert!(told.contains(&format!("skipped: run {live_run}")), "{told}");
     leaves_nothing(node, &killed_run);
     passes(&live.end());
     leaves_nothing(node, &live_run);
     // Log directories and cgroups are the host's: those of the runs of other tests are seen, too.
     let again = node.suite(&["cleanup"]).run().succeeds();
     for line in again.lines() {
-        let others = line.starts_with("left alone: run ") && !line.contains(&live_run);
+        let others = line.starts_with("skipped: run ") && !line.contains(&live_run);
         assert!(line == "nothing to remove" || others, "{again}");
     }
 }

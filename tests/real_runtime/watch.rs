@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::node::Node;
 
 const AT_ONCE: Duration = Duration::from_secs(5);
-const ASKED: &str = "the event stream is asked for";
+const ASKED: &str = "the event stream is requested";
 
 /// A pod that the watch has not made.
 fn run_pod(node: &Node) -> (SandboxId, Arc<SandboxSpec>) {
@@ -83,7 +83,7 @@ pub(crate) fn a_watch_sees_the_pods_of_others_and_outlives_its_runtime(node: &No
     remove_pod(node, &pod);
     running.wait_for_output(&format!("\"id\":\"{pod}\",\"kind\":\"DELETED\""));
     running.send(Signal::INT);
-    let ended = running.end_within(AT_ONCE).fails(0, &["trying again"]);
+    let ended = running.end_within(AT_ONCE).fails(0, &["retrying"]);
     let lines = ended.out.lines().map(serde_json::from_str::<Value>);
     let lines: Vec<_> = lines.map(Result::unwrap).collect();
     let of = |kind: &str, id: &str| {

@@ -1,4 +1,4 @@
-//! Every container has a log path: as it is asked for, and as the runtime reports it.
+//! Every container has a log path, as requested and as reported by the runtime.
 
 use std::collections::BTreeMap;
 use std::path::Path;

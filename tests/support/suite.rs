@@ -241,12 +241,12 @@ impl Drop for Running {
 impl Ended {
     /// Asserts the exit code, and that the error stream holds all of these.
     #[track_caller]
-    pub(crate) fn fails(self, code: i32, told: &[&str]) -> Self {
+    pub(crate) fn fails(self, code: i32, message: &[&str]) -> Self {
         assert_eq!(self.code, code, "{self:#?}");
-        for told in told {
+        for message in message {
             assert!(
-                self.err.contains(told),
-                "it does not tell {told:?}: {self:#?}"
+                self.err.contains(message),
+                "it does not print {message:?}: {self:#?}"
             );
         }
         assert!(!self.err.contains("panicked"), "{self:#?}");

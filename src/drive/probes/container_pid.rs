@@ -36,7 +36,7 @@ async fn sees_process_of_container(session: &Session) -> Result<bool, String> {
     let start = Request::StartContainer(container.clone());
     let failed = |fault| format!("the trial container cannot be started: {fault}");
     session.call(None, start).await.map_err(failed)?;
-    let seen = session.options().kernel.has_process_of(container.as_str());
+    let seen = session.options().kernel.has_process(container.as_str());
     let stop = Request::StopContainer {
         container: container.clone(),
         grace: Duration::ZERO,

@@ -13,7 +13,7 @@ const TRIAL_MEMORY_MIB: u32 = 64;
 /// one is.
 pub(super) async fn probe_pod_cgroup(session: &Session) -> Result<(), Unavailable> {
     let (sandbox, _) = session.marker_pod().await?;
-    let suits = session.options().kernel.suits_pod_cgroups(sandbox.as_str());
+    let suits = session.options().kernel.check_pod_cgroups(sandbox.as_str());
     let probed = match suits {
         Err(fault) => Err(fault.to_string()),
         Ok(()) => try_cgroup(session).await,

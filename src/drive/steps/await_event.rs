@@ -57,7 +57,7 @@ async fn still_runs(case: &ActiveCase, id: &ContainerId) -> bool {
         return false;
     };
     let kernel = &case.session.options().kernel;
-    let is_dead = matches!(kernel.has_process_of(id.as_str()), Ok(false));
+    let is_dead = matches!(kernel.has_process(id.as_str()), Ok(false));
     report.status.state == ContainerState::Running && !is_dead
 }
 

@@ -12,7 +12,7 @@ impl Effect for OutsideCriStep {
         let Some(command) = options.asked.hooks.outside_cri() else {
             return Err(Abort::Error("no command was given".to_owned()));
         };
-        let living = options.kernel.live_outside_cri(command, bound);
+        let living = options.kernel.run_outside_cri(command, bound);
         let lived = tokio::select! {
             lived = living => lived,
             () = session.stop().cancelled() => return Err(Abort::interrupted()),

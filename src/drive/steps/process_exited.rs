@@ -17,7 +17,7 @@ impl Effect for ProcessExitedStep {
         let mut pace = tokio::time::interval(limits::PROCESS_LOOK);
         let lives = loop {
             pace.tick().await;
-            let lives = kernel.has_process_of(container.as_str());
+            let lives = kernel.has_process(container.as_str());
             let lives = lives.map_err(|fault| Abort::Inconclusive(fault.to_string()))?;
             if !lives || Instant::now() >= until {
                 break lives;

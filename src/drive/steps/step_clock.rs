@@ -11,8 +11,8 @@ impl Effect for StepClockStep {
         })?;
         let taken = ctx.take(&self.steps).await;
         // However they end, it is put right.
-        let put_right = stepped.put_right();
-        put_right.map_err(|fault| {
+        let restore = stepped.restore();
+        restore.map_err(|fault| {
             Abort::Error(format!("the host's wall clock was not put right: {fault}"))
         })?;
         taken

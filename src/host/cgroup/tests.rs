@@ -80,7 +80,7 @@ fn an_empty_one_is_removed_in_all_hierarchies_and_nothing_beside_it() {
         make(&folder, "memory/kubepods/pod"),
         make(&folder, &format!("pids/{NAME}0")),
     ];
-    assert_eq!(hierarchies.made().len(), 2);
+    assert_eq!(hierarchies.list_own().len(), 2);
     hierarchies.remove(&ours()).expect("nothing is left in it");
     assert!(own.iter().all(|own| !own.exists()));
     assert!(others.iter().all(|other| other.exists()));
@@ -127,19 +127,19 @@ fn the_limit_is_on_memory_and_on_swap_with_it() {
         Memory { version, ..memory }.limit(&own, 4096)
     };
     limit(Version::One).expect("the kernel has made the files");
-    let told = |file| fs::read_to_string(own.join(file)).expect("it is there");
-    assert_eq!(told("memory.use_hierarchy"), "1");
-    assert_eq!(told("memory.limit_in_bytes"), "4096");
-    assert_eq!(told("memory.memsw.limit_in_bytes"), "4096");
+    let content = |file| fs::read_to_string(own.join(file)).expect("it is there");
+    assert_eq!(content("memory.use_hierarchy"), "1");
+    assert_eq!(content("memory.limit_in_bytes"), "4096");
+    assert_eq!(content("memory.memsw.limit_in_bytes"), "4096");
     // What the kernel has not made is no file that a limit could be written to.
     assert!(limit(Version::Two).is_err());
     for file in ["memory.max", "memory.swap.max", "cgroup.subtree_control"] {
         fs::write(own.join(file), "").expect("a new file");
     }
     limit(Version::Two).expect("the kernel has made the files");
-    assert_eq!(told("memory.max"), "4096");
-    assert_eq!(told("memory.swap.max"), "0");
-    assert_eq!(told("cgroup.subtree_control"), "+memory");
+    assert_eq!(content("memory.max"), "4096");
+    assert_eq!(content("memory.swap.max"), "0");
+    assert_eq!(content("cgroup.subtree_control"), "+memory");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn one_that_cannot_be_limited_is_not_left_behind() {
 
 #[test]
 fn hierarchies_are_those_that_are_mounted_whole() {
-    let of = |mounts: &[&str]| Hierarchies::of(&mounts.join("\n"));
+    let of = |mounts: &[&str]| Hierarchies::parse(&mounts.join("\n"));
     let memory = |root: &str, version| {
         let root = PathBuf::from(root);
         Some(Memory { root, version })
@@ -180,18 +180,22 @@ fn a_runtime_suits_whose_cgroups_are_plain_and_in_sight() {
     let (folder, hierarchies) = two_hierarchies();
     let seen = make(&folder, "memory/k8s.io/abc");
     fs::write(seen.join("cgroup.procs"), "16\n17\n").expect("a new file");
-    let suit = |told| hierarchies.suit(17, told);
-    assert!(suit("9:pids:/\n4:cpu,memory:/k8s.io/abc\n0::/\n").is_ok());
-    assert!(hierarchies.suit(18, "4:memory:/k8s.io/abc\n").is_err());
+    let visible = |cgroups| hierarchies.check_visible(17, cgroups);
+    assert!(visible("9:pids:/\n4:cpu,memory:/k8s.io/abc\n0::/\n").is_ok());
+    assert!(
+        hierarchies
+            .check_visible(18, "4:memory:/k8s.io/abc\n")
+            .is_err()
+    );
     let scope = make(&folder, "memory/system.slice/cri-containerd-abc.scope");
     fs::write(scope.join("cgroup.procs"), "17\n").expect("a new file");
-    assert!(suit("4:memory:/system.slice/cri-containerd-abc.scope\n").is_ok());
+    assert!(visible("4:memory:/system.slice/cri-containerd-abc.scope\n").is_ok());
     for elsewhere in ["4:memory:/../k8s.io/abc\n", "4:memory:/other/abc\n"] {
-        let found = suit(elsewhere);
+        let found = visible(elsewhere);
         assert!(matches!(found, Err(CgroupError::Elsewhere(_))), "{found:?}");
     }
     assert!(matches!(
-        suit("4:pids:/k8s.io/abc\n"),
+        visible("4:pids:/k8s.io/abc\n"),
         Err(CgroupError::NoHierarchy)
     ));
 }
@@ -199,7 +203,7 @@ fn a_runtime_suits_whose_cgroups_are_plain_and_in_sight() {
 #[test]
 fn a_pods_processes_lie_below_its_cgroup() {
     let (_folder, hierarchies) = two_hierarchies();
-    let holds = |path: &str| hierarchies.holds(&ours(), &format!("4:memory:{path}\n"));
+    let holds = |path: &str| hierarchies.contains(&ours(), &format!("4:memory:{path}\n"));
     assert!(holds(&format!("/{NAME}/abc")));
     assert!(!holds(&format!("/{NAME}0/abc")));
     assert!(!holds("/k8s.io/abc"));
@@ -216,11 +220,11 @@ fn the_empty_cgroups_of_what_has_ended_are_removed_and_no_others() {
     let above = make(&folder, "0d4e");
     let scope = make(&folder, "memory/a.slice/crio-0d4e.scope");
     let ids = BTreeSet::from(["0d4e"]);
-    assert!(!hierarchies.remove_those_of(&ids), "one is in use");
+    assert!(!hierarchies.remove_by_ids(&ids), "one is in use");
     assert!(!folder.path().join(empty).exists());
     assert!(!scope.exists());
     assert!(busy.exists() && other.exists() && above.exists());
     fs::remove_file(busy.join("cgroup.procs")).expect("it was made");
-    assert!(hierarchies.remove_those_of(&ids));
+    assert!(hierarchies.remove_by_ids(&ids));
     assert!(!busy.exists() && other.exists() && above.exists());
 }

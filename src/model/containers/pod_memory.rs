@@ -1,27 +1,26 @@
-//! Memory that containers share: the limit of their pod, and whom a kill by it is put down to.
+//! The memory limit of a pod, and which containers an OOM kill by it affects.
 
 use super::super::behaviour::PodKill;
 use super::super::machine::Machine;
-use super::super::process::End;
+use super::super::process::ProcessExit;
 use crate::history::{ContainerId, ContainerState};
 
 impl Machine {
-    /// How much memory the kernel lets a container use: the lower of its limit and its pod's.
-    pub(in crate::model) fn memory_of(&self, id: &ContainerId) -> Option<u64> {
+    /// The effective memory limit of a container: the lower of its own and its pod's.
+    pub(in crate::model) fn memory_limit(&self, id: &ContainerId) -> Option<u64> {
         let own = self.containers.get(id)?.spec.memory_bytes;
-        own.into_iter().chain(self.memory_of_pod(id)).min()
+        own.into_iter().chain(self.pod_memory_limit(id)).min()
     }
 
-    fn memory_of_pod(&self, id: &ContainerId) -> Option<u64> {
+    fn pod_memory_limit(&self, id: &ContainerId) -> Option<u64> {
         let container = self.containers.get(id)?;
         let sandbox = self.sandboxes.get(&container.spec.sandbox)?;
         sandbox.spec.memory_bytes
     }
 
-    /// The kernel has killed a container for its memory: by the limit of its pod, if there is one
-    /// and the container has none.
-    pub(super) fn put_kill_down(&mut self, id: &ContainerId) {
-        if self.memory_of_pod(id).is_none() {
+    /// Handles an OOM kill that the pod's limit caused: the pod has one and the container has none.
+    pub(super) fn apply_pod_kill(&mut self, id: &ContainerId) {
+        if self.pod_memory_limit(id).is_none() {
             return;
         }
         let Some(killed) = self.containers.get_mut(id) else {
@@ -32,15 +31,15 @@ impl Machine {
         }
         let sandbox = killed.spec.sandbox.clone();
         match self.behaviour.pod_kill {
-            PodKill::ItsContainer => {}
-            PodKill::Nobody => {
+            PodKill::MarksOwner => {}
+            PodKill::MarksNone => {
                 if let Some((end, _)) = &mut killed.ended {
                     end.oom = false;
                 }
             }
-            PodKill::Everybody => {
+            PodKill::MarksAll => {
                 for sibling in self.containers_in(&sandbox) {
-                    self.mark_killed(&sibling);
+                    self.mark_oom_killed(&sibling);
                 }
             }
             PodKill::EndsAll => {
@@ -51,14 +50,14 @@ impl Machine {
         }
     }
 
-    /// An OOM kill is told as the reason of a container, however it ends.
-    pub(super) fn mark_killed(&mut self, id: &ContainerId) {
+    /// Marks a container as OOM killed, however it exits later.
+    pub(super) fn mark_oom_killed(&mut self, id: &ContainerId) {
         let Some(container) = self.containers.get_mut(id) else {
             return;
         };
         if container.status.state == ContainerState::Running {
             container.child_killed = true;
-            container.status.reason = (self.behaviour.exit_reason)(End::KILLED).into();
+            container.status.reason = (self.behaviour.exit_reason)(ProcessExit::KILLED).into();
         }
     }
 }

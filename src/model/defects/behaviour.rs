@@ -1,4 +1,4 @@
-//! What the model can do otherwise: wrongly, or within what is permitted.
+//! Defects of the model itself, and permitted deviations.
 
 use std::time::Duration;
 
@@ -6,41 +6,42 @@ use super::replies::behind;
 use super::{Fault, Row, Variation};
 use crate::history::{EventKind, Reply, SandboxReport};
 use crate::model::{
-    Answer, ChildKill, Delivery, ExitNotice, NonTransition, Order, Replay, StopSignals, Transition,
+    Answer, ChildKill, Delivery, ExitDetection, NonTransition, Order, Replay, StopSignals,
+    Transition,
 };
 
 pub(super) const BEHAVIOUR: &[Row] = &[
-    // Transitions that are not reported.
+    // Transitions whose event is suppressed.
     (
         "no-stopped-after-failed-start",
-        Fault::Behaviour(|behaviour| behaviour.untold = &[Transition::FailedStart]),
+        Fault::Behaviour(|behaviour| behaviour.suppressed = &[Transition::FailedStart]),
     ),
     (
         "no-stopped-on-forced-removal",
-        Fault::Behaviour(|behaviour| behaviour.untold = &[Transition::ForcedRemoval]),
+        Fault::Behaviour(|behaviour| behaviour.suppressed = &[Transition::ForcedRemoval]),
     ),
     (
         "no-stopped-with-the-sandbox",
-        Fault::Behaviour(|behaviour| behaviour.untold = &[Transition::EndWithSandbox]),
+        Fault::Behaviour(|behaviour| behaviour.suppressed = &[Transition::EndWithSandbox]),
     ),
     (
         "no-deleted-with-the-sandbox",
-        Fault::Behaviour(|behaviour| behaviour.untold = &[Transition::RemovalWithSandbox]),
+        Fault::Behaviour(|behaviour| behaviour.suppressed = &[Transition::RemovalWithSandbox]),
     ),
     (
         "no-stopped-after-a-failed-deletion",
-        Fault::Behaviour(|behaviour| behaviour.untold = &[Transition::EndInCrash]),
+        Fault::Behaviour(|behaviour| behaviour.suppressed = &[Transition::EndInCrash]),
     ),
-    // Events for what did not happen.
+    // Spurious events.
     (
         "stopped-for-a-repeated-stop",
-        Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::RepeatedStop]),
+        Fault::Behaviour(|behaviour| behaviour.spurious = &[NonTransition::RepeatedStop]),
     ),
     (
         "stopped-for-what-never-ran",
-        Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::EndOfNeverRun]),
+        Fault::Behaviour(|behaviour| behaviour.spurious = &[NonTransition::StopOfNeverRun]),
     ),
-    // What PodSandboxStatus reports about containers.
+    // Container statuses in PodSandboxStatus.
     (
         "report-without-statuses",
         Fault::Behaviour(|behaviour| {
@@ -83,45 +84,45 @@ pub(super) const BEHAVIOUR: &[Row] = &[
     ),
     (
         "started-for-a-refused-start",
-        Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::RefusedStart]),
+        Fault::Behaviour(|behaviour| behaviour.spurious = &[NonTransition::RefusedStart]),
     ),
     (
         "stopped-for-the-end-of-a-command",
-        Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::ExecEnd]),
+        Fault::Behaviour(|behaviour| behaviour.spurious = &[NonTransition::ExecEnd]),
     ),
     (
         "started-for-a-call-that-changes-nothing",
-        Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::Aside]),
+        Fault::Behaviour(|behaviour| behaviour.spurious = &[NonTransition::NoEventCall]),
     ),
     (
         "created-for-an-image",
-        Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::ImageCall]),
+        Fault::Behaviour(|behaviour| behaviour.spurious = &[NonTransition::ImageCall]),
     ),
     (
-        "told-of-an-unknown-id",
-        Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::UnknownId]),
+        "event-for-an-unknown-id",
+        Fault::Behaviour(|behaviour| behaviour.spurious = &[NonTransition::UnknownId]),
     ),
     (
-        "told-of-what-is-outside-the-cri",
-        Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::OutsideCri]),
+        "event-for-a-foreign-container",
+        Fault::Behaviour(|behaviour| behaviour.spurious = &[NonTransition::OutsideCri]),
     ),
     (
         "stopped-for-a-failed-kill",
-        Fault::Behaviour(|behaviour| behaviour.told_too = &[NonTransition::FailedKill]),
+        Fault::Behaviour(|behaviour| behaviour.spurious = &[NonTransition::FailedKill]),
     ),
     // Exits.
     (
         "exit-never-noticed",
-        Fault::Behaviour(|behaviour| behaviour.exit_notice = ExitNotice::Never),
+        Fault::Behaviour(|behaviour| behaviour.exit_detection = ExitDetection::Never),
     ),
     (
         "exit-noticed-when-asked",
-        Fault::Behaviour(|behaviour| behaviour.exit_notice = ExitNotice::WhenAsked),
+        Fault::Behaviour(|behaviour| behaviour.exit_detection = ExitDetection::OnQuery),
     ),
     (
         "exit-noticed-late",
         Fault::Behaviour(|behaviour| {
-            behaviour.exit_notice = ExitNotice::Late(Duration::from_secs(11));
+            behaviour.exit_detection = ExitDetection::Delayed(Duration::from_secs(11));
         }),
     ),
     (
@@ -146,8 +147,8 @@ pub(super) const BEHAVIOUR: &[Row] = &[
         }),
     ),
     (
-        "death-told-at-the-signal",
-        Fault::Behaviour(|behaviour| behaviour.tells_deaths_at_the_signal = true),
+        "stopped-before-the-core-dump",
+        Fault::Behaviour(|behaviour| behaviour.reports_exit_at_signal = true),
     ),
     (
         "killed-with-exit-code-0",
@@ -157,7 +158,7 @@ pub(super) const BEHAVIOUR: &[Row] = &[
     ),
     (
         "killed-with-its-sandbox-with-exit-code-0",
-        Fault::Behaviour(|behaviour| behaviour.kill_with_sandbox = 0),
+        Fault::Behaviour(|behaviour| behaviour.sandbox_stop_exit_code = 0),
     ),
     (
         "oom-kill-is-an-error",
@@ -166,7 +167,7 @@ pub(super) const BEHAVIOUR: &[Row] = &[
     // Sandboxes that die.
     (
         "sandbox-death-unnoticed",
-        Fault::Behaviour(|behaviour| behaviour.notices_sandbox_deaths = false),
+        Fault::Behaviour(|behaviour| behaviour.detects_sandbox_deaths = false),
     ),
     (
         "dead-sandbox-is-not-stopped",
@@ -176,7 +177,7 @@ pub(super) const BEHAVIOUR: &[Row] = &[
     (
         "listed-after-deleted",
         Fault::Behaviour(|behaviour| {
-            behaviour.forgets_after = Duration::from_millis(500);
+            behaviour.listed_after_removal = Duration::from_millis(500);
         }),
     ),
     // Stopping.
@@ -192,7 +193,7 @@ pub(super) const BEHAVIOUR: &[Row] = &[
     ),
     (
         "oom-kill-of-a-child-ends-it",
-        Fault::Behaviour(|behaviour| behaviour.child_kill = ChildKill::Ends),
+        Fault::Behaviour(|behaviour| behaviour.child_kill = ChildKill::EndsContainer),
     ),
     (
         "stop-waits-for-the-one-before",
@@ -208,7 +209,7 @@ pub(super) const BEHAVIOUR: &[Row] = &[
     ),
 ];
 
-/// Changes what an answer of `PodSandboxStatus` tells.
+/// Changes an answer to `PodSandboxStatus`.
 fn reporting(mut answer: Answer, change: impl FnOnce(&mut SandboxReport)) -> Answer {
     if let Ok(Reply::SandboxStatus(report)) = &mut answer.result {
         change(report);
@@ -216,10 +217,10 @@ fn reporting(mut answer: Answer, change: impl FnOnce(&mut SandboxReport)) -> Ans
     answer
 }
 
-/// What a correct runtime may do otherwise.
+/// All deviations that a conformant runtime is permitted.
 pub(super) const VARIATIONS: &[Variation] = &[
-    ("as it is", |_| {}),
-    ("a sandbox has no CREATED", |behaviour| {
+    ("the default", |_| {}),
+    ("no CREATED for sandboxes", |behaviour| {
         behaviour.events.push(|_, event| {
             let sandbox = event.sandbox.as_ref();
             let of_sandbox = sandbox.is_some_and(|own| own.id.as_str() == event.container.as_str());
@@ -230,39 +231,42 @@ pub(super) const VARIATIONS: &[Variation] = &[
             }
         });
     }),
-    ("events come after the call has returned", |behaviour| {
+    ("events arrive after the call has returned", |behaviour| {
         behaviour
             .events
             .push(|_, event| vec![Delivery::after(Duration::from_millis(20), event)]);
     }),
-    ("events come before the call returns", |behaviour| {
+    ("events arrive before the call returns", |behaviour| {
         behaviour.replies.push(|_, mut answer| {
             answer.after = answer.after.map(|after| after + Duration::from_millis(20));
             answer
         });
     }),
-    ("siblings come in any order", |behaviour| {
-        behaviour.siblings = Order::Any;
+    ("random order of siblings", |behaviour| {
+        behaviour.siblings = Order::Random;
     }),
     (
-        "an OOM kill of a child is told as the reason",
+        "the OOM kill of a child becomes the exit reason",
         |behaviour| {
-            behaviour.child_kill = ChildKill::Marks;
+            behaviour.child_kill = ChildKill::MarksContainer;
         },
     ),
-    ("PodSandboxStatus tells of no containers", |behaviour| {
+    ("PodSandboxStatus without container statuses", |behaviour| {
         behaviour.reports_containers = false;
     }),
-    ("lists are not streamed", |behaviour| {
+    ("no streamed lists", |behaviour| {
         behaviour.streams_lists = false;
     }),
-    ("stop signals are not reported", |behaviour| {
+    ("unreported stop signals", |behaviour| {
         behaviour.stop_signals = StopSignals::Unreported;
     }),
-    ("stop signals are unknown", |behaviour| {
+    ("unsupported stop signals", |behaviour| {
         behaviour.stop_signals = StopSignals::Unknown;
     }),
-    ("the first subscriber gets what was queued", |behaviour| {
-        behaviour.replay = Replay::ToFirst;
-    }),
+    (
+        "queued events replayed to the first subscriber",
+        |behaviour| {
+            behaviour.replay = Replay::ToFirst;
+        },
+    ),
 ];

@@ -1,4 +1,4 @@
-//! What can be wrong with what could not be made, with what its caller gave up, and with ids.
+//! Defects after failed or abandoned creations, and of ids.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use crate::model::Leftover;
 pub(super) const FAILURES: &[Row] = &[
     (
         "created-for-a-refused-creation",
-        Fault::Behaviour(|behaviour| behaviour.leftover = Leftover::Told),
+        Fault::Behaviour(|behaviour| behaviour.leftover = Leftover::Announced),
     ),
     (
         "refused-creation-stays",
         Fault::Behaviour(|behaviour| behaviour.leftover = Leftover::Listed),
     ),
     (
-        "taken-back-silently",
+        "abandoned-container-removed-silently",
         Fault::Behaviour(|behaviour| {
-            behaviour.undoes_silently = true;
+            behaviour.cleans_up_silently = true;
             behaviour.replies.push(|request, mut answer| {
                 if matches!(request, Request::CreateContainer(_)) {
                     answer.after = Some(Duration::from_millis(20));
@@ -29,7 +29,7 @@ pub(super) const FAILURES: &[Row] = &[
     ),
     (
         "process-outlives-its-container",
-        Fault::Behaviour(|behaviour| behaviour.leaves_processes = true),
+        Fault::Behaviour(|behaviour| behaviour.leaks_processes = true),
     ),
     (
         "removal-refused-for-ever",
@@ -37,10 +37,10 @@ pub(super) const FAILURES: &[Row] = &[
     ),
     (
         "sandbox-found-by-uid",
-        Fault::Behaviour(|behaviour| behaviour.finds_sandboxes_by_uid = true),
+        Fault::Behaviour(|behaviour| behaviour.resolves_sandbox_by_pod_uid = true),
     ),
     (
         "deleted-by-the-id-as-asked",
-        Fault::Behaviour(|behaviour| behaviour.tells_ids_as_asked = true),
+        Fault::Behaviour(|behaviour| behaviour.reports_requested_id = true),
     ),
 ];

@@ -1,5 +1,4 @@
-//! What an event can tell wrong of itself: when it was made, of what type it is, whose, and how its
-//! container ended.
+//! Defects of an event's own fields: creation time, type, id, and how its container ended.
 
 use super::statuses::own;
 use super::stream::{at_once, own_reason};
@@ -27,21 +26,21 @@ pub(super) const FIELDS: &[Row] = &[
     ),
     (
         "created-at-constant",
-        Fault::Events(|passage, event| {
-            if passage.held.is_empty() {
-                passage.held.push(event.clone());
+        Fault::Events(|context, event| {
+            if context.held.is_empty() {
+                context.held.push(event.clone());
             }
-            at(passage.held[0].created_at.0, event)
+            at(context.held[0].created_at.0, event)
         }),
     ),
     (
         "created-at-goes-back",
-        Fault::Events(|passage, event| {
-            if passage.held.is_empty() {
-                passage.held.push(event.clone());
+        Fault::Events(|context, event| {
+            if context.held.is_empty() {
+                context.held.push(event.clone());
             }
-            let steps = i64::try_from(passage.nth).unwrap_or(i64::MAX);
-            at(passage.held[0].created_at.0.saturating_sub(steps), event)
+            let steps = i64::try_from(context.nth).unwrap_or(i64::MAX);
+            at(context.held[0].created_at.0.saturating_sub(steps), event)
         }),
     ),
     (

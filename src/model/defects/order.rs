@@ -1,53 +1,53 @@
-//! In what order events can come otherwise, and when.
+//! Defects that reorder or delay events.
 
 use std::time::Duration;
 
 use super::stream::{at_once, is_of_sandbox};
 use super::{Fault, Row};
 use crate::history::{Event, EventKind, RuntimeNanos};
-use crate::model::{Delivery, Passage};
+use crate::model::{Delivery, HookContext};
 
 pub(super) const ORDER: &[Row] = &[
     (
         "clock-decides-what-is-new",
-        Fault::Events(|passage, event| {
+        Fault::Events(|context, event| {
             let sent = Event {
-                created_at: RuntimeNanos(passage.at.realtime_ns),
+                created_at: RuntimeNanos(context.at.realtime_ns),
                 ..event.clone()
             };
-            if passage
+            if context
                 .held
                 .iter()
                 .any(|before| before.created_at > sent.created_at)
             {
                 return Vec::new();
             }
-            *passage.held = vec![sent];
+            *context.held = vec![sent];
             Delivery::now(event)
         }),
     ),
     (
         "stopped-before-started",
-        Fault::Events(|passage, event| {
-            hold(passage, event, EventKind::Started, EventKind::Stopped)
+        Fault::Events(|context, event| {
+            hold(context, event, EventKind::Started, EventKind::Stopped)
         }),
     ),
     (
         "started-before-created",
-        Fault::Events(|passage, event| {
-            hold(passage, event, EventKind::Created, EventKind::Started)
+        Fault::Events(|context, event| {
+            hold(context, event, EventKind::Created, EventKind::Started)
         }),
     ),
     (
         "deleted-before-stopped",
-        Fault::Events(|passage, event| {
-            hold(passage, event, EventKind::Stopped, EventKind::Deleted)
+        Fault::Events(|context, event| {
+            hold(context, event, EventKind::Stopped, EventKind::Deleted)
         }),
     ),
     (
         "started-after-deleted",
-        Fault::Events(|passage, event| {
-            hold(passage, event, EventKind::Started, EventKind::Deleted)
+        Fault::Events(|context, event| {
+            hold(context, event, EventKind::Started, EventKind::Deleted)
         }),
     ),
     (
@@ -56,32 +56,32 @@ pub(super) const ORDER: &[Row] = &[
     ),
     (
         "started-beside-the-call",
-        Fault::Events(|passage, mut event| {
+        Fault::Events(|context, mut event| {
             const LATE: Duration = Duration::from_millis(15);
             const ONE_OF: usize = 60;
             if event.kind != EventKind::Started {
                 return vec![at_once(event)];
             }
-            passage.held.push(event.clone());
-            if passage.held.len() < ONE_OF {
+            context.held.push(event.clone());
+            if context.held.len() < ONE_OF {
                 return vec![at_once(event)];
             }
-            passage.held.clear();
+            context.held.clear();
             event.created_at.0 += 15_000_000;
             vec![Delivery::after(LATE, event)]
         }),
     ),
     (
         "overtaking",
-        Fault::Events(|passage, event| {
-            let late = Duration::from_millis(passage.nth % 2 * 20);
+        Fault::Events(|context, event| {
+            let late = Duration::from_millis(context.nth % 2 * 20);
             vec![Delivery::after(late, event)]
         }),
     ),
     (
         "lanes",
-        Fault::Events(|passage, event| {
-            let lane = lane(passage, &event);
+        Fault::Events(|context, event| {
+            let lane = lane(context, &event);
             vec![Delivery::after(Duration::from_millis(lane * 20), event)]
         }),
     ),
@@ -95,33 +95,34 @@ pub(super) const ORDER: &[Row] = &[
     ),
     (
         "sandbox-deleted-first",
-        Fault::Events(|passage, event| {
+        Fault::Events(|context, event| {
             if event.kind != EventKind::Deleted {
                 return vec![at_once(event)];
             }
             if !is_of_sandbox(&event) {
                 return vec![Delivery::after(Duration::from_millis(200), event)];
             }
-            passage.held.clear();
+            context.held.clear();
             vec![at_once(event)]
         }),
     ),
 ];
 
-/// Which of two lanes the events of a container take: the first for sandboxes, and then in turns.
-fn lane(passage: &mut Passage<'_>, event: &Event) -> u64 {
+/// Which of two lanes the events of a container take: the first for sandboxes, alternating for
+/// containers.
+fn lane(context: &mut HookContext<'_>, event: &Event) -> u64 {
     const KEPT: usize = 1_000;
     if is_of_sandbox(event) {
         return 0;
     }
-    if passage.held.len() == KEPT {
-        passage.held.clear();
+    if context.held.len() == KEPT {
+        context.held.clear();
     }
     let of_same = |held: &Event| held.container == event.container;
-    let known = passage.held.iter().position(of_same);
+    let known = context.held.iter().position(of_same);
     let place = known.unwrap_or_else(|| {
-        passage.held.push(event.clone());
-        passage.held.len() - 1
+        context.held.push(event.clone());
+        context.held.len() - 1
     });
     u64::from(place % 2 == 1)
 }
@@ -135,9 +136,9 @@ fn late(event: Event, kind: EventKind, by: Duration) -> Vec<Delivery> {
     vec![Delivery::after(delay, event)]
 }
 
-/// Holds a container's event of one kind back until one of another kind has been sent.
+/// Holds back a container's event of one kind until one of another kind has been sent.
 fn hold(
-    passage: &mut Passage<'_>,
+    context: &mut HookContext<'_>,
     event: Event,
     held: EventKind,
     until: EventKind,
@@ -146,16 +147,16 @@ fn hold(
         return vec![at_once(event)];
     }
     if event.kind == held {
-        passage.held.push(event);
+        context.held.push(event);
         return Vec::new();
     }
     let mut sent = vec![at_once(event.clone())];
-    let place = passage
+    let place = context
         .held
         .iter()
         .position(|held| held.container == event.container);
     if let Some(place) = place.filter(|_| event.kind == until) {
-        sent.push(at_once(passage.held.remove(place)));
+        sent.push(at_once(context.held.remove(place)));
     }
     sent
 }

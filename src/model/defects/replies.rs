@@ -1,4 +1,4 @@
-//! What can happen to answers on their way.
+//! Defects of answers to calls.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What an event can show wrong of its sandbox, and of the containers in it.
+//! Defects of the sandbox status and the container statuses that an event carries.
 
 use super::stream::at_once;
 use super::{Fault, Row};
@@ -6,7 +6,7 @@ use crate::history::{
     ContainerId, ContainerState, ContainerStatus, Event, EventKind, Labels, PodUid, Reply,
     RuntimeNanos, SandboxId, SandboxState, Shared, Text,
 };
-use crate::model::{Delivery, Passage};
+use crate::model::{Delivery, HookContext};
 
 pub(super) const STATUSES: &[Row] = &[
     // Sandbox status.
@@ -136,9 +136,9 @@ pub(super) const STATUSES: &[Row] = &[
     ),
     (
         "own-status-in-deleted",
-        Fault::Events(|passage, mut event| {
+        Fault::Events(|context, mut event| {
             if event.kind == EventKind::Deleted {
-                let held = passage
+                let held = context
                     .held
                     .iter()
                     .find(|held| held.container == event.container);
@@ -146,7 +146,7 @@ pub(super) const STATUSES: &[Row] = &[
                     .containers
                     .extend(held.and_then(Event::own_status).cloned());
             } else if event.kind == EventKind::Stopped {
-                keep(passage, &event);
+                keep(context, &event);
             }
             vec![at_once(event)]
         }),
@@ -168,15 +168,15 @@ pub(super) const STATUSES: &[Row] = &[
     ),
     (
         "siblings-go-back",
-        Fault::Events(|passage, mut event| {
-            keep(passage, &event);
+        Fault::Events(|context, mut event| {
+            keep(context, &event);
             let own = event.container.clone();
             for status in event
                 .containers
                 .iter_mut()
                 .filter(|status| status.id != own)
             {
-                let first = passage.held.iter().find(|held| held.container == status.id);
+                let first = context.held.iter().find(|held| held.container == status.id);
                 if let Some(first) = first.and_then(Event::own_status) {
                     status.clone_from(first);
                 }
@@ -195,12 +195,12 @@ pub(super) const STATUSES: &[Row] = &[
     ),
     (
         "snapshot-lost-in-a-removal",
-        Fault::Events(|passage, mut event| {
+        Fault::Events(|context, mut event| {
             let of_same = |held: &Event| held.pod_uid() == event.pod_uid();
-            let follows = passage.held.iter().any(of_same);
-            passage.held.clear();
+            let follows = context.held.iter().any(of_same);
+            context.held.clear();
             if event.kind == EventKind::Deleted {
-                passage.held.push(event.clone());
+                context.held.push(event.clone());
             } else if follows {
                 event.containers.clear();
             }
@@ -258,10 +258,10 @@ pub(super) const STATUSES: &[Row] = &[
     ),
     (
         "bulky-stopped",
-        Fault::Events(|passage, mut event| {
-            let is_first = passage.held.is_empty() && event.kind == EventKind::Stopped;
+        Fault::Events(|context, mut event| {
+            let is_first = context.held.is_empty() && event.kind == EventKind::Stopped;
             if event.containers.len() >= 30 && is_first {
-                passage.held.push(event.clone());
+                context.held.push(event.clone());
                 event.containers[0].message = "x".repeat(5 << 20);
             }
             vec![at_once(event)]
@@ -269,20 +269,20 @@ pub(super) const STATUSES: &[Row] = &[
     ),
 ];
 
-/// Keeps the first event of each container. Of many, the oldest are forgotten.
-fn keep(passage: &mut Passage<'_>, event: &Event) {
+/// Keeps the first event of each container, up to a limit.
+fn keep(context: &mut HookContext<'_>, event: &Event) {
     const KEPT: usize = 1_000;
-    if passage
+    if context
         .held
         .iter()
         .any(|held| held.container == event.container)
     {
         return;
     }
-    if passage.held.len() == KEPT {
-        passage.held.remove(0);
+    if context.held.len() == KEPT {
+        context.held.remove(0);
     }
-    passage.held.push(event.clone());
+    context.held.push(event.clone());
 }
 
 fn with_uid_in_stopped(mut event: Event, uid: &str) -> Vec<Delivery> {

@@ -1,10 +1,10 @@
-//! What can happen to events on their way: they are lost, or come too often; and to their stream.
+//! Defects that lose or repeat events, or break their stream.
 
 use std::time::Duration;
 
 use super::{Fault, Row};
 use crate::history::{CallFault, Event, EventKind, StatusCode, StreamEnd};
-use crate::model::{Delivery, Passage};
+use crate::model::{Delivery, HookContext};
 
 const SECOND_NS: i64 = 1_000_000_000;
 
@@ -28,7 +28,7 @@ pub(super) const STREAM: &[Row] = &[
     ),
     (
         "drop-every-ninth",
-        Fault::Events(|passage, event| unless(passage.nth % 9 == 8, event)),
+        Fault::Events(|context, event| unless(context.nth % 9 == 8, event)),
     ),
     (
         "drop-sandbox-events",
@@ -41,22 +41,22 @@ pub(super) const STREAM: &[Row] = &[
     // The stream itself.
     (
         "stall",
-        Fault::Stream(|passage, event| unless(over(passage, &event), event)),
+        Fault::Stream(|context, event| unless(over(context, &event), event)),
     ),
     (
         "cut",
-        Fault::Stream(|passage, event| {
+        Fault::Stream(|context, event| {
             let broken = StreamEnd::Failed(CallFault {
                 code: StatusCode::UNAVAILABLE,
                 message: "the connection was cut".to_owned(),
                 deadline: Duration::ZERO,
             });
-            end(passage, event, broken)
+            end(context, event, broken)
         }),
     ),
     (
         "half-close",
-        Fault::Stream(|passage, event| end(passage, event, StreamEnd::Closed)),
+        Fault::Stream(|context, event| end(context, event, StreamEnd::Closed)),
     ),
     // Too many.
     (
@@ -108,23 +108,23 @@ fn unless(lost: bool, event: Event) -> Vec<Delivery> {
     }
 }
 
-/// Ends a stream in the place of the event that follows the first STARTED of a container.
-fn end(passage: &mut Passage<'_>, event: Event, end: StreamEnd) -> Vec<Delivery> {
-    if over(passage, &event) {
+/// Ends a stream instead of the event that follows the first STARTED of a container.
+fn end(context: &mut HookContext<'_>, event: Event, end: StreamEnd) -> Vec<Delivery> {
+    if over(context, &event) {
         vec![Delivery::End(Duration::ZERO, end)]
     } else {
         vec![at_once(event)]
     }
 }
 
-/// Whether a stream has brought the STARTED of a container before, not counting what was queued.
-fn over(passage: &mut Passage<'_>, event: &Event) -> bool {
+/// Whether a stream has delivered STARTED of a container before, not counting queued events.
+fn over(context: &mut HookContext<'_>, event: &Event) -> bool {
     const QUEUED_NS: i64 = SECOND_NS / 2;
-    let over = !passage.held.is_empty();
-    let age_ns = passage.at.realtime_ns.saturating_sub(event.created_at.0);
+    let over = !context.held.is_empty();
+    let age_ns = context.at.realtime_ns.saturating_sub(event.created_at.0);
     let started = event.kind == EventKind::Started && !is_of_sandbox(event);
     if started && age_ns < QUEUED_NS && !over {
-        passage.held.push(event.clone());
+        context.held.push(event.clone());
     }
     over
 }

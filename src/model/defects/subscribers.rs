@@ -1,27 +1,27 @@
-//! What can be wrong with who gets events, when, and for how long.
+//! Defects of the fan-out to subscribers, of replay, and of the life of streams.
 
 use std::time::Duration;
 
 use super::{Fault, Row};
 use crate::history::{EventKind, StreamEnd};
-use crate::model::{Audience, Delivery, FullQueue, Replay};
+use crate::model::{Delivery, FanOutPolicy, FullQueue, Replay};
 
 pub(super) const SUBSCRIBERS: &[Row] = &[
     (
         "shared-channel",
-        Fault::Behaviour(|behaviour| behaviour.audience = Audience::InTurns),
+        Fault::Behaviour(|behaviour| behaviour.fan_out = FanOutPolicy::RoundRobin),
     ),
     (
         "newest-subscriber-only",
-        Fault::Behaviour(|behaviour| behaviour.audience = Audience::Newest),
+        Fault::Behaviour(|behaviour| behaviour.fan_out = FanOutPolicy::NewestOnly),
     ),
     (
         "oldest-subscriber-only",
-        Fault::Behaviour(|behaviour| behaviour.audience = Audience::Oldest),
+        Fault::Behaviour(|behaviour| behaviour.fan_out = FanOutPolicy::OldestOnly),
     ),
     (
         "zombie-subscribers",
-        Fault::Behaviour(|behaviour| behaviour.zombies = true),
+        Fault::Behaviour(|behaviour| behaviour.zombie_subscribers = true),
     ),
     (
         "latest-events-for-new-subscribers",
@@ -43,7 +43,7 @@ pub(super) const SUBSCRIBERS: &[Row] = &[
     ),
     (
         "headers-with-the-first-event",
-        Fault::Behaviour(|behaviour| behaviour.answers_at_once = false),
+        Fault::Behaviour(|behaviour| behaviour.sends_headers_at_once = false),
     ),
     (
         "wedged-by-a-slow-reader",
@@ -69,24 +69,24 @@ pub(super) const SUBSCRIBERS: &[Row] = &[
     ),
     (
         "deadline-ignored",
-        Fault::Behaviour(|behaviour| behaviour.heeds_deadlines = false),
+        Fault::Behaviour(|behaviour| behaviour.honours_deadlines = false),
     ),
     (
         "idle-stream-ends",
         Fault::Behaviour(|behaviour| {
-            behaviour.streams_last = Some(Duration::from_secs(3));
+            behaviour.max_stream_age = Some(Duration::from_secs(3));
         }),
     ),
     (
         "stream-ends-after-half-a-minute",
         Fault::Behaviour(|behaviour| {
-            behaviour.streams_last = Some(Duration::from_secs(30));
+            behaviour.max_stream_age = Some(Duration::from_secs(30));
         }),
     ),
     (
         "fiftieth-event-ends-the-stream",
-        Fault::Stream(|passage, event| {
-            if passage.nth == 49 {
+        Fault::Stream(|context, event| {
+            if context.nth == 49 {
                 vec![Delivery::End(Duration::ZERO, StreamEnd::Closed)]
             } else {
                 Delivery::now(event)
@@ -95,23 +95,23 @@ pub(super) const SUBSCRIBERS: &[Row] = &[
     ),
     (
         "events-by-the-dozen",
-        Fault::Stream(|passage, event| {
-            passage.held.push(event);
-            if passage.held.len() < 12 {
+        Fault::Stream(|context, event| {
+            context.held.push(event);
+            if context.held.len() < 12 {
                 return Vec::new();
             }
-            let gathered = std::mem::take(passage.held);
+            let gathered = std::mem::take(context.held);
             gathered.into_iter().flat_map(Delivery::now).collect()
         }),
     ),
     (
         "each-subscriber-misses-another",
-        Fault::Events(|passage, event| {
+        Fault::Events(|context, event| {
             if event.kind != EventKind::Deleted {
                 return Delivery::now(event);
             }
-            passage.held.push(event.clone());
-            if passage.held.len() % 7 == 0 {
+            context.held.push(event.clone());
+            if context.held.len() % 7 == 0 {
                 return Vec::new();
             }
             Delivery::now(event)

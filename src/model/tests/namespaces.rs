@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::history::StatusCode;
-use crate::model::ExitNotice;
+use crate::model::ExitDetection;
 
 fn joining(target: &ContainerId, spec: ContainerSpec) -> ContainerSpec {
     ContainerSpec {
@@ -13,20 +13,22 @@ fn joining(target: &ContainerId, spec: ContainerSpec) -> ContainerSpec {
 
 #[test]
 fn what_has_joined_ends_by_itself_or_with_its_target() {
-    let mut stand = Stand::new(Behaviour::default());
-    let pod = stand.sandbox("pod");
-    let app = stand.running(&pod, "app", &Workload::Obey);
-    let first = stand.made(joining(&app, spec(&pod, "first", &exit(7, SECOND))));
-    let second = stand.made(joining(&app, spec(&pod, "second", &Workload::Ignore)));
+    let mut harness = Harness::new(Behaviour::default());
+    let pod = harness.sandbox("pod");
+    let app = harness.running(&pod, "app", &Workload::Obey);
+    let first = harness.create_from(joining(&app, spec(&pod, "first", &exit(7, SECOND))));
+    let second = harness.create_from(joining(&app, spec(&pod, "second", &Workload::Ignore)));
     for container in [&first, &second] {
         let start = Request::StartContainer(container.clone());
-        stand.call(start).unwrap();
+        harness.call(start).unwrap();
     }
-    stand.events();
-    stand.pass(SECOND);
-    stand.told(&["STOPPED first: READY [app RUNNING, first EXITED 7 Error, second RUNNING]"]);
-    stand.call(stop(&app, 10)).unwrap();
-    stand.told(&[
+    harness.events();
+    harness.advance(SECOND);
+    harness.expect_events(&[
+        "STOPPED first: READY [app RUNNING, first EXITED 7 Error, second RUNNING]",
+    ]);
+    harness.call(stop(&app, 10)).unwrap();
+    harness.expect_events(&[
         "STOPPED second: READY [app RUNNING, first EXITED 7 Error, second EXITED 137 Error]",
         "STOPPED app: READY [app EXITED 0 Completed, first EXITED 7 Error, second EXITED 137 Error]",
     ]);
@@ -34,46 +36,46 @@ fn what_has_joined_ends_by_itself_or_with_its_target() {
 
 #[test]
 fn nobody_joins_what_does_not_run() {
-    let mut stand = Stand::new(Behaviour::default());
-    let pod = stand.sandbox("pod");
-    let app = stand.create(&pod, "app", &Workload::Obey);
+    let mut harness = Harness::new(Behaviour::default());
+    let pod = harness.sandbox("pod");
+    let app = harness.create(&pod, "app", &Workload::Obey);
     let late = joining(&app, spec(&pod, "late", &Workload::Obey));
-    let refused = stand.call(Request::CreateContainer(Arc::new(late)));
+    let refused = harness.call(Request::CreateContainer(Arc::new(late)));
     assert_eq!(refused.unwrap_err().code, StatusCode::FAILED_PRECONDITION);
 }
 
-/// What is told a second after the exit of a container that has left a child, and when the
+/// What is reported a second after the exit of a container that has left a child, and when the
 /// sandbox is stopped.
 #[track_caller]
-fn left(shared_pid: bool, exit_notice: ExitNotice, exited: &[&str], stopped: &[&str]) {
-    let mut stand = Stand::new(Behaviour {
-        exit_notice,
+fn left(shared_pid: bool, exit_detection: ExitDetection, exited: &[&str], stopped: &[&str]) {
+    let mut harness = Harness::new(Behaviour {
+        exit_detection,
         ..Behaviour::default()
     });
     let sandbox = SandboxSpec {
         shared_pid,
         ..SandboxSpec::default()
     };
-    let Ok(Reply::Sandbox(pod)) = stand.call(Request::RunSandbox(Arc::new(sandbox))) else {
+    let Ok(Reply::Sandbox(pod)) = harness.call(Request::RunSandbox(Arc::new(sandbox))) else {
         panic!("a sandbox runs");
     };
     let leave = Workload::Leave {
         code: 3,
         after: SECOND,
     };
-    stand.running(&pod, "c", &leave);
-    stand.events();
-    stand.pass(SECOND * 2);
-    stand.told(exited);
-    stand.call(Request::StopSandbox(pod)).unwrap();
-    stand.told(stopped);
+    harness.running(&pod, "c", &leave);
+    harness.events();
+    harness.advance(SECOND * 2);
+    harness.expect_events(exited);
+    harness.call(Request::StopSandbox(pod)).unwrap();
+    harness.expect_events(stopped);
 }
 
 #[test]
 fn an_exit_may_wait_for_a_child_in_a_shared_namespace_alone() {
     let ended = "STOPPED c: READY [c EXITED 3 Error]";
     let over = "STOPPED sandbox: NOTREADY [c EXITED 3 Error]";
-    left(true, ExitNotice::AtOnce, &[ended], &[over]);
-    left(true, ExitNotice::AtEndOfOutput, &[], &[ended, over]);
-    left(false, ExitNotice::AtEndOfOutput, &[ended], &[over]);
+    left(true, ExitDetection::Immediate, &[ended], &[over]);
+    left(true, ExitDetection::AtEndOfOutput, &[], &[ended, over]);
+    left(false, ExitDetection::AtEndOfOutput, &[ended], &[over]);
 }

@@ -4,8 +4,8 @@ use super::*;
 use crate::model::PodKill;
 
 /// A pod with a limit, a container that goes beyond it after a second, and one that does not.
-fn pod_with_a_hog(pod_kill: PodKill, hog_mib: Option<u64>) -> (Stand, ContainerId, ContainerId) {
-    let mut stand = Stand::new(Behaviour {
+fn pod_with_a_hog(pod_kill: PodKill, hog_mib: Option<u64>) -> (Harness, ContainerId, ContainerId) {
+    let mut harness = Harness::new(Behaviour {
         pod_kill,
         ..Behaviour::default()
     });
@@ -13,7 +13,7 @@ fn pod_with_a_hog(pod_kill: PodKill, hog_mib: Option<u64>) -> (Stand, ContainerI
         memory_bytes: Some(32 << 20),
         ..SandboxSpec::default()
     };
-    let pod = match stand.call(Request::RunSandbox(Arc::new(pod))) {
+    let pod = match harness.call(Request::RunSandbox(Arc::new(pod))) {
         Ok(Reply::Sandbox(id)) => id,
         other => panic!("{other:?}"),
     };
@@ -21,31 +21,31 @@ fn pod_with_a_hog(pod_kill: PodKill, hog_mib: Option<u64>) -> (Stand, ContainerI
         mebibytes: 64,
         after: SECOND,
     };
-    let hog = stand.create_limited(&pod, "hog", &eat, hog_mib);
-    stand.call(Request::StartContainer(hog.clone())).unwrap();
-    let sibling = stand.running(&pod, "sibling", &Workload::Obey);
-    stand.events();
-    stand.pass(SECOND);
-    (stand, hog, sibling)
+    let hog = harness.create_limited(&pod, "hog", &eat, hog_mib);
+    harness.call(Request::StartContainer(hog.clone())).unwrap();
+    let sibling = harness.running(&pod, "sibling", &Workload::Obey);
+    harness.events();
+    harness.advance(SECOND);
+    (harness, hog, sibling)
 }
 
 #[track_caller]
 fn check(pod_kill: PodKill, hog: &str, sibling: &str, stopped: &str) {
-    let (mut stand, killed, other) = pod_with_a_hog(pod_kill, None);
-    assert_eq!(stand.machine.oom_kills(), 1);
-    stand.status_is(&killed, hog);
-    stand.status_is(&other, sibling);
-    stand.call(stop(&other, 10)).unwrap();
-    stand.status_is(&other, stopped);
+    let (mut harness, killed, other) = pod_with_a_hog(pod_kill, None);
+    assert_eq!(harness.machine.oom_kills(), 1);
+    harness.status_is(&killed, hog);
+    harness.status_is(&other, sibling);
+    harness.call(stop(&other, 10)).unwrap();
+    harness.status_is(&other, stopped);
 }
 
 #[test]
 fn a_kill_by_the_pods_limit_is_its_containers() {
     let (marked, ended) = ("EXITED 137 OOMKilled", "EXITED 0 Completed");
-    check(PodKill::ItsContainer, marked, "RUNNING 0", ended);
-    check(PodKill::Nobody, "EXITED 137 Error", "RUNNING 0", ended);
+    check(PodKill::MarksOwner, marked, "RUNNING 0", ended);
+    check(PodKill::MarksNone, "EXITED 137 Error", "RUNNING 0", ended);
     check(
-        PodKill::Everybody,
+        PodKill::MarksAll,
         marked,
         "RUNNING 0 OOMKilled",
         "EXITED 0 OOMKilled",
@@ -56,18 +56,18 @@ fn a_kill_by_the_pods_limit_is_its_containers() {
 
 #[test]
 fn a_kill_by_a_containers_own_limit_is_never_the_pods() {
-    for pod_kill in [PodKill::Nobody, PodKill::Everybody, PodKill::EndsAll] {
-        let (mut stand, hog, sibling) = pod_with_a_hog(pod_kill, Some(16));
-        stand.status_is(&hog, "EXITED 137 OOMKilled");
-        stand.status_is(&sibling, "RUNNING 0");
+    for pod_kill in [PodKill::MarksNone, PodKill::MarksAll, PodKill::EndsAll] {
+        let (mut harness, hog, sibling) = pod_with_a_hog(pod_kill, Some(16));
+        harness.status_is(&hog, "EXITED 137 OOMKilled");
+        harness.status_is(&sibling, "RUNNING 0");
     }
 }
 
 #[test]
 fn memory_is_limited_by_the_lower_limit() {
-    let (stand, hog, _) = pod_with_a_hog(PodKill::default(), Some(16));
-    assert_eq!(stand.machine.memory_of(&hog), Some(16 << 20));
-    let (stand, hog, sibling) = pod_with_a_hog(PodKill::default(), Some(48));
-    assert_eq!(stand.machine.memory_of(&hog), Some(32 << 20));
-    assert_eq!(stand.machine.memory_of(&sibling), Some(32 << 20));
+    let (harness, hog, _) = pod_with_a_hog(PodKill::default(), Some(16));
+    assert_eq!(harness.machine.memory_limit(&hog), Some(16 << 20));
+    let (harness, hog, sibling) = pod_with_a_hog(PodKill::default(), Some(48));
+    assert_eq!(harness.machine.memory_limit(&hog), Some(32 << 20));
+    assert_eq!(harness.machine.memory_limit(&sibling), Some(32 << 20));
 }

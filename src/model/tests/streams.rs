@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::history::EventKind;
-use crate::model::{Audience, Delivery, FullQueue, NonTransition, Offer, Order, Passage, Replay};
+use crate::model::{
+    Delivery, FanOutPolicy, FullQueue, HookContext, NonTransition, Order, Replay, StreamSupport,
+};
 
 /// A behaviour that differs from the model's in one thing.
 fn with(change: impl FnOnce(&mut Behaviour)) -> Behaviour {
@@ -13,23 +15,23 @@ fn with(change: impl FnOnce(&mut Behaviour)) -> Behaviour {
 
 #[test]
 fn all_who_listen_get_the_same_from_then_on() {
-    let mut stand = Stand::new(Behaviour::default());
-    let second = stand.machine.subscribe(stand.now, None).unwrap();
-    let pod = stand.sandbox("pod");
-    let third = stand.machine.subscribe(stand.now, None).unwrap();
-    stand.running(&pod, "c", &Workload::Obey);
-    let first = stand.events();
-    assert_eq!(stand.events_of(second), first);
-    assert_eq!(stand.events_of(third), first[2..]);
+    let mut harness = Harness::new(Behaviour::default());
+    let second = harness.machine.subscribe(harness.now, None).unwrap();
+    let pod = harness.sandbox("pod");
+    let third = harness.machine.subscribe(harness.now, None).unwrap();
+    harness.running(&pod, "c", &Workload::Obey);
+    let first = harness.events();
+    assert_eq!(harness.events_of(second), first);
+    assert_eq!(harness.events_of(third), first[2..]);
 }
 
 #[test]
 fn times_of_events_grow_even_if_no_time_passes() {
-    let mut stand = Stand::new(Behaviour::default());
-    let pod = stand.sandbox("pod");
-    stand.running(&pod, "c", &exit(0, Duration::ZERO));
-    stand.pass(Duration::ZERO);
-    let events = stand.events();
+    let mut harness = Harness::new(Behaviour::default());
+    let pod = harness.sandbox("pod");
+    harness.running(&pod, "c", &exit(0, Duration::ZERO));
+    harness.advance(Duration::ZERO);
+    let events = harness.events();
     assert_eq!(events.len(), 5);
     let grow = |pair: &[Event]| pair[0].created_at < pair[1].created_at;
     assert!(events.windows(2).all(grow));
@@ -37,21 +39,21 @@ fn times_of_events_grow_even_if_no_time_passes() {
 
 #[test]
 fn who_does_not_read_loses_the_stream_and_harms_nobody() {
-    let mut stand = Stand::new(with(|behaviour| behaviour.queue = 3));
-    let slow = stand.machine.subscribe(stand.now, None).unwrap();
+    let mut harness = Harness::new(with(|behaviour| behaviour.queue = 3));
+    let slow = harness.machine.subscribe(harness.now, None).unwrap();
     for name in ["a", "b", "c"] {
-        stand.sandbox(name);
-        assert_eq!(stand.events().len(), 2);
+        harness.sandbox(name);
+        assert_eq!(harness.events().len(), 2);
     }
-    assert_eq!(stand.events_of(slow).len(), 3);
-    match stand.end_of(slow) {
+    assert_eq!(harness.events_of(slow).len(), 3);
+    match harness.end_of(slow) {
         Some(StreamEnd::Failed(fault)) => {
             assert_eq!(fault.code.to_string(), "RESOURCE_EXHAUSTED");
         }
         other => panic!("{other:?}"),
     }
-    stand.sandbox("d");
-    assert_eq!(stand.events().len(), 2);
+    harness.sandbox("d");
+    assert_eq!(harness.events().len(), 2);
 }
 
 #[test]
@@ -60,67 +62,68 @@ fn who_does_not_read_may_block_all_or_miss_some() {
         behaviour.queue = 2;
         behaviour.full_queue = FullQueue::Wedge;
     });
-    let mut stand = Stand::new(wedge);
-    let slow = stand.machine.subscribe(stand.now, None).unwrap();
-    stand.sandbox("a");
-    assert_eq!(stand.events().len(), 2);
-    stand.sandbox("b");
-    assert_eq!(stand.events().len(), 0);
-    assert_eq!(stand.events_of(slow).len(), 4);
-    assert_eq!(stand.events().len(), 2);
+    let mut harness = Harness::new(wedge);
+    let slow = harness.machine.subscribe(harness.now, None).unwrap();
+    harness.sandbox("a");
+    assert_eq!(harness.events().len(), 2);
+    harness.sandbox("b");
+    assert_eq!(harness.events().len(), 0);
+    assert_eq!(harness.events_of(slow).len(), 4);
+    assert_eq!(harness.events().len(), 2);
 
     let drop = with(|behaviour| {
         behaviour.queue = 2;
         behaviour.full_queue = FullQueue::Drop;
     });
-    let mut stand = Stand::new(drop);
-    stand.sandbox("a");
-    stand.sandbox("b");
-    assert_eq!(stand.events().len(), 2);
-    assert_eq!(stand.end_of(stand.listener), None);
+    let mut harness = Harness::new(drop);
+    harness.sandbox("a");
+    harness.sandbox("b");
+    assert_eq!(harness.events().len(), 2);
+    assert_eq!(harness.end_of(harness.subscriber), None);
 }
 
 #[test]
 fn one_may_take_events_from_another() {
-    let turns = with(|behaviour| behaviour.audience = Audience::InTurns);
-    let mut stand = Stand::new(turns);
-    let second = stand.machine.subscribe(stand.now, None).unwrap();
-    stand.sandbox("a");
-    assert_eq!(stand.events().len(), 1);
-    assert_eq!(stand.events_of(second).len(), 1);
+    let turns = with(|behaviour| behaviour.fan_out = FanOutPolicy::RoundRobin);
+    let mut harness = Harness::new(turns);
+    let second = harness.machine.subscribe(harness.now, None).unwrap();
+    harness.sandbox("a");
+    assert_eq!(harness.events().len(), 1);
+    assert_eq!(harness.events_of(second).len(), 1);
 }
 
 #[test]
 fn the_first_may_get_what_came_before_it() {
     let replay = with(|behaviour| behaviour.replay = Replay::ToFirst);
-    let mut stand = Stand::new(replay);
-    stand.machine.unsubscribe(stand.listener);
-    stand.sandbox("a");
-    let first = stand.machine.subscribe(stand.now, None).unwrap();
-    let second = stand.machine.subscribe(stand.now, None).unwrap();
-    assert_eq!(stand.events_of(first).len(), 2);
-    assert_eq!(stand.events_of(second).len(), 0);
+    let mut harness = Harness::new(replay);
+    harness.machine.unsubscribe(harness.subscriber);
+    harness.sandbox("a");
+    let first = harness.machine.subscribe(harness.now, None).unwrap();
+    let second = harness.machine.subscribe(harness.now, None).unwrap();
+    assert_eq!(harness.events_of(first).len(), 2);
+    assert_eq!(harness.events_of(second).len(), 0);
 }
 
 #[test]
 fn a_subscription_may_take_its_time() {
     let late = with(|behaviour| behaviour.effective_after = SECOND);
-    let mut stand = Stand::new(late);
-    stand.sandbox("a");
-    stand.pass(SECOND);
-    stand.sandbox("b");
-    assert_eq!(stand.events().len(), 2);
+    let mut harness = Harness::new(late);
+    harness.sandbox("a");
+    harness.advance(SECOND);
+    harness.sandbox("b");
+    assert_eq!(harness.events().len(), 2);
 }
 
 #[test]
 fn a_runtime_may_have_no_events() {
-    let offers = |offer| Stand::new(with(|behaviour| behaviour.offer = offer));
-    let mut closed = offers(Offer::Closed);
-    assert_eq!(closed.end_of(closed.listener), Some(StreamEnd::Closed));
-    let mut silent = offers(Offer::Silence);
+    let offers =
+        |stream_support| Harness::new(with(|behaviour| behaviour.stream_support = stream_support));
+    let mut closed = offers(StreamSupport::ClosedAtOnce);
+    assert_eq!(closed.end_of(closed.subscriber), Some(StreamEnd::Closed));
+    let mut silent = offers(StreamSupport::Silent);
     silent.sandbox("a");
-    silent.told(&[]);
-    let behaviour = with(|behaviour| behaviour.offer = Offer::Unimplemented);
+    silent.expect_events(&[]);
+    let behaviour = with(|behaviour| behaviour.stream_support = StreamSupport::Unimplemented);
     let mut machine = Machine::new(behaviour, Vec::new(), 1);
     let fault = machine.subscribe(HostInstant::default(), None).unwrap_err();
     assert_eq!(fault.code.to_string(), "UNIMPLEMENTED");
@@ -128,13 +131,13 @@ fn a_runtime_may_have_no_events() {
 
 #[test]
 fn siblings_may_come_in_any_order() {
-    let any = with(|behaviour| behaviour.siblings = Order::Any);
-    let mut stand = Stand::new(any);
-    let pod = stand.sandbox("pod");
+    let any = with(|behaviour| behaviour.siblings = Order::Random);
+    let mut harness = Harness::new(any);
+    let pod = harness.sandbox("pod");
     for name in ["a", "b", "c", "d", "e"] {
-        stand.create(&pod, name, &Workload::Obey);
+        harness.create(&pod, name, &Workload::Obey);
     }
-    let last = stand.events().pop().unwrap();
+    let last = harness.events().pop().unwrap();
     let mut names: Vec<&str> = last
         .containers
         .iter()
@@ -146,9 +149,9 @@ fn siblings_may_come_in_any_order() {
 }
 
 /// Each STARTED comes twice, and each CREATED a second late.
-fn twice_and_late(passage: &mut Passage<'_>, event: Event) -> Vec<Delivery> {
-    assert_eq!(passage.nth == 0, passage.held.is_empty());
-    passage.held.push(event.clone());
+fn twice_and_late(context: &mut HookContext<'_>, event: Event) -> Vec<Delivery> {
+    assert_eq!(context.nth == 0, context.held.is_empty());
+    context.held.push(event.clone());
     match event.kind {
         EventKind::Started => [Delivery::now(event.clone()), Delivery::now(event)].concat(),
         EventKind::Created => vec![Delivery::after(SECOND, event)],
@@ -158,14 +161,15 @@ fn twice_and_late(passage: &mut Passage<'_>, event: Event) -> Vec<Delivery> {
 
 #[test]
 fn hooks_change_what_comes_on_each_stream_one_after_the_other() {
-    let hooked = with(|behaviour| behaviour.events = vec![twice_and_late, twice_and_late]);
-    let mut stand = Stand::new(hooked);
-    stand.sandbox("a");
-    stand.told(&["STARTED sandbox: READY []"; 4]);
-    stand.pass(SECOND);
-    stand.told(&[]);
-    stand.pass(SECOND);
-    stand.told(&["CREATED sandbox: READY []"]);
+    let apply_reply_hooks =
+        with(|behaviour| behaviour.events = vec![twice_and_late, twice_and_late]);
+    let mut harness = Harness::new(apply_reply_hooks);
+    harness.sandbox("a");
+    harness.expect_events(&["STARTED sandbox: READY []"; 4]);
+    harness.advance(SECOND);
+    harness.expect_events(&[]);
+    harness.advance(SECOND);
+    harness.expect_events(&["CREATED sandbox: READY []"]);
 }
 
 #[test]
@@ -180,27 +184,31 @@ fn hooks_change_answers_or_keep_them() {
             answer
         }];
     });
-    let mut stand = Stand::new(late);
-    let version = stand.machine.call(stand.now, Request::Version);
-    let images = stand.machine.call(stand.now, Request::ListImages);
-    assert!(stand.machine.take_answer(version).is_none());
-    stand.pass(SECOND);
-    assert!(stand.machine.take_answer(version).is_some());
-    stand.pass(SECOND * 3600);
-    assert!(stand.machine.take_answer(images).is_none());
+    let mut harness = Harness::new(late);
+    let version = harness.machine.call(harness.now, Request::Version);
+    let images = harness.machine.call(harness.now, Request::ListImages);
+    assert!(harness.machine.take_answer(version).is_none());
+    harness.advance(SECOND);
+    assert!(harness.machine.take_answer(version).is_some());
+    harness.advance(SECOND * 3600);
+    assert!(harness.machine.take_answer(images).is_none());
 }
 
 #[test]
 fn what_lives_outside_the_cri_is_not_told_unless_a_defect_does() {
     use EventKind::{Created, Deleted, Started, Stopped};
-    let mut stand = Stand::new(Behaviour::default());
-    stand.machine.live_outside_cri(stand.now);
-    stand.told(&[]);
-    let mut stand = Stand::new(Behaviour {
-        told_too: &[NonTransition::OutsideCri],
+    let mut harness = Harness::new(Behaviour::default());
+    harness.machine.run_outside_cri(harness.now);
+    harness.expect_events(&[]);
+    let mut harness = Harness::new(Behaviour {
+        spurious: &[NonTransition::OutsideCri],
         ..Behaviour::default()
     });
-    stand.machine.live_outside_cri(stand.now);
-    let kinds: Vec<_> = stand.events().into_iter().map(|event| event.kind).collect();
+    harness.machine.run_outside_cri(harness.now);
+    let kinds: Vec<_> = harness
+        .events()
+        .into_iter()
+        .map(|event| event.kind)
+        .collect();
     assert_eq!(kinds, [Created, Started, Stopped, Deleted]);
 }

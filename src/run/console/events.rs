@@ -1,5 +1,5 @@
-//! Outcomes as libtest's JSON events, one a line. What neither passed nor failed is `ignored`, with
-//! a `message`; `verdict` is the word that this suite's reports have for it.
+//! Outcomes as libtest's JSON events, one per line. An outcome other than pass and fail is
+//! `ignored`, with a `message`; `verdict` is the verdict as in the suite's reports.
 
 use serde::Serialize;
 
@@ -9,10 +9,10 @@ use crate::host;
 use crate::outcome::{Outcome, Verdict};
 use crate::report::{cut, failure};
 
-/// Characters kept of a reason.
+/// The maximum length of a reason, in characters.
 const REASON: usize = 500;
 
-/// What has been printed.
+/// Renders outcomes as JSON events, and counts them.
 pub(super) struct Events {
     began: HostInstant,
     passed: usize,
@@ -41,7 +41,7 @@ struct Counts {
     passed: usize,
     failed: usize,
     ignored: usize,
-    /// How many of those that are ignored could not be decided.
+    /// How many of the ignored could not be decided.
     undecided: usize,
     measured: usize,
     filtered_out: usize,
@@ -74,7 +74,7 @@ impl Events {
     }
 }
 
-impl super::Show for Events {
+impl super::Renderer for Events {
     fn begin(&mut self, cases: usize, invariants: usize) -> String {
         let test_count = cases + invariants;
         line(&Line::Suite(Suite::Started { test_count }))
@@ -138,7 +138,7 @@ fn line(line: &Line<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Show;
+    use super::super::Renderer;
     use super::*;
     use crate::report::fixture::fixture;
 

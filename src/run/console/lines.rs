@@ -1,4 +1,4 @@
-//! Outcomes as lines of text, or as a character each.
+//! Outcomes as lines of text, or as one character each.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -8,31 +8,31 @@ use anstyle::{AnsiColor, Style};
 use crate::outcome::{Level, Outcome, Verdict};
 use crate::report::{cut, failure, folded};
 
-/// Columns of a line where the output is no terminal.
+/// The width of a line if the output is not a terminal.
 const COLUMNS: usize = 100;
-/// Characters that are left of a reason in the narrowest terminal.
+/// The minimum length of a reason, in characters.
 const SHORTEST_REASON: usize = 10;
 
-/// What has been printed, and what is to be printed at the end.
+/// Renders outcomes as lines, and collects what is printed at the end.
 pub(super) struct Lines {
     is_terse: bool,
-    /// Columns of the longest name.
+    /// The width of the longest name.
     widest: usize,
     columns: usize,
-    /// How often something was not run or not decided for the same reason.
+    /// Skipped and undecided cases with the same reason as one before.
     repeated: BTreeMap<(&'static str, String), Repeated>,
     failures: Vec<(String, String)>,
 }
 
-/// What is not said again.
+/// A reason that is printed only once.
 struct Repeated {
-    /// Where it was said.
+    /// The case for which it was printed.
     first: String,
     again: usize,
 }
 
 impl Lines {
-    /// For so many columns of names, and, on a terminal, of lines.
+    /// `widest` is the width of the longest name, `columns` that of the terminal, if there is one.
     pub(super) fn new(is_terse: bool, widest: usize, columns: Option<usize>) -> Self {
         Self {
             is_terse,
@@ -63,7 +63,7 @@ impl Lines {
             column += took.len();
             text.push_str(&took);
         }
-        if let (true, Some(reason)) = (tells_why(outcome.verdict), &outcome.reason) {
+        if let (true, Some(reason)) = (shows_reason(outcome.verdict), &outcome.reason) {
             let left = self.columns.saturating_sub(column + ": ".len());
             write!(text, ": {}", cut(reason, left.max(SHORTEST_REASON)))?;
         }
@@ -71,7 +71,7 @@ impl Lines {
     }
 }
 
-impl super::Show for Lines {
+impl super::Renderer for Lines {
     fn begin(&mut self, cases: usize, invariants: usize) -> String {
         let counted = |count, one| {
             let plural = if count == 1 { "" } else { "s" };
@@ -82,12 +82,12 @@ impl super::Show for Lines {
     }
 
     fn outcome(&mut self, name: &str, outcome: &Outcome) -> String {
-        let has_more_to_say = match outcome.verdict {
+        let has_details = match outcome.verdict {
             Verdict::Fail | Verdict::UnexpectedPass => true,
             Verdict::Error => !outcome.evidence.is_empty(),
             Verdict::Pass | Verdict::Known | Verdict::Skip | Verdict::Inconclusive => false,
         };
-        if has_more_to_say {
+        if has_details {
             self.failures.push((name.to_owned(), failure(outcome)));
         }
         if self.is_terse {
@@ -123,7 +123,7 @@ impl super::Show for Lines {
     }
 }
 
-/// How an outcome is called.
+/// The word for an outcome.
 fn word(outcome: &Outcome) -> &'static str {
     let mut advice = outcome.advice.iter();
     match outcome.verdict {
@@ -153,8 +153,8 @@ fn letter(verdict: Verdict) -> char {
     }
 }
 
-/// Whether the reason belongs to the line: that of a failure stands with what proves it.
-fn tells_why(verdict: Verdict) -> bool {
+/// Whether the line shows the reason: that of a failure is printed with its evidence.
+fn shows_reason(verdict: Verdict) -> bool {
     !matches!(verdict, Verdict::Pass | Verdict::Fail)
 }
 
@@ -174,7 +174,7 @@ fn style(verdict: Verdict) -> Style {
 mod tests {
     use expect_test::{Expect, expect};
 
-    use super::super::Show;
+    use super::super::Renderer;
     use super::*;
     use crate::report::fixture::{fixture, outcome};
 
@@ -190,13 +190,13 @@ mod tests {
         }
         text += &lines.end();
         // Without the colours.
-        let parts = text.split("\u{1b}[");
-        let parts = parts
-            .enumerate()
-            .map(|(nth, part)| match part.split_once('m') {
-                Some((_, rest)) if nth > 0 => rest,
-                _ => part,
-            });
+        let parts =
+            text.split("\u{1b}[")
+                .enumerate()
+                .map(|(nth, part)| match part.split_once('m') {
+                    Some((_, rest)) if nth > 0 => rest,
+                    _ => part,
+                });
         parts.collect()
     }
 

@@ -16,7 +16,7 @@ use crate::host::Reactor;
 use crate::limits;
 use crate::model::{self, Model};
 use crate::outcome::{Outcome, Verdict};
-use crate::run::Target;
+use crate::run::Endpoints;
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -103,13 +103,13 @@ fn run_on(before: impl Before, cases: Vec<Case>) -> (RunReport, u32, bool) {
     let (endpoint, mut listener) = Listener::in_process("scripted");
     let served = scripted.clone();
     tokio::spawn(async move { serve(served, &mut listener).await });
-    let target = Target {
+    let endpoints = Endpoints {
         runtime: endpoint.clone(),
         images: endpoint,
         deadline: LONG,
     };
     let rehearsal = Rehearsal {
-        tested: Tested::Runtime(target),
+        target: Target::Runtime(endpoints),
         ..Rehearsal::default()
     };
     // It has a reactor of its own.
@@ -252,12 +252,12 @@ fn a_runtime_that_is_lost_time_and_again_is_given_up() {
         reason("ORD-96")
     );
     for id in ["ORD-97", "ORD-98"] {
-        let told = reason(id);
+        let reason_text = reason(id);
         assert!(
-            told.starts_with("not run: the runtime was lost during ORD-96: "),
-            "{told}"
+            reason_text.starts_with("not run: the runtime was lost during ORD-96: "),
+            "{reason_text}"
         );
-        assert!(told.ends_with(", for the 6th time"), "{told}");
+        assert!(reason_text.ends_with(", for the 6th time"), "{reason_text}");
     }
 }
 
@@ -327,7 +327,7 @@ fn defective(name: &str, cases: Vec<Case>) -> RunReport {
     let defect = model::fault_named(name).expect("a defect");
     defect.fault.apply(&mut behaviour);
     let rehearsal = Rehearsal {
-        tested: Tested::model(behaviour, 0),
+        target: Target::model(behaviour, 0),
         ..Rehearsal::default()
     };
     rehearse(rehearsal, cases).expect("a report")

@@ -6,19 +6,21 @@ use std::time::Duration;
 use super::super::*;
 use super::outcome;
 use crate::case::{Tier, load, parse};
-use crate::model::{ExitNotice, NonTransition, StopSignals};
+use crate::model::{ExitDetection, NonTransition, StopSignals};
 use crate::outcome::{Verdict, Violation};
 
 /// What the cases come to on such a model: the outcomes that are no plain pass.
 fn rehearsed(behaviour: Behaviour, cases: Vec<Case>) -> Vec<(String, Verdict, String)> {
     let rehearsal = Rehearsal {
-        tested: Tested::model(behaviour, 0),
+        target: Target::model(behaviour, 0),
         ..Rehearsal::default()
     };
     let report = rehearse(rehearsal, cases).expect("the model runs them");
     assert_eq!(report.faults, Vec::<String>::new());
-    let outcomes = report.outcomes.into_iter();
-    let outcomes = outcomes.filter(|outcome| outcome.verdict != Verdict::Pass);
+    let outcomes = report
+        .outcomes
+        .into_iter()
+        .filter(|outcome| outcome.verdict != Verdict::Pass);
     let rows = outcomes.map(|outcome| {
         let violations = outcome.violations.iter().map(Violation::actual);
         let why = violations.chain(outcome.reason).next();
@@ -52,7 +54,7 @@ fn ends(workload: &str) -> Vec<Case> {
 #[test]
 fn an_end_reported_of_what_never_ran_breaks_no_must() {
     let behaviour = Behaviour {
-        told_too: &[NonTransition::EndOfNeverRun],
+        spurious: &[NonTransition::StopOfNeverRun],
         ..Behaviour::default()
     };
     let concerned = ["STR-08", "STR-10", "STR-11", "SBX-05", "STP-08", "CMP-08"];
@@ -67,9 +69,9 @@ fn an_end_reported_of_what_never_ran_breaks_no_must() {
 #[test]
 fn a_stop_signal_is_measured_by_what_a_stop_sends() {
     for (stop_signals, verdict, advice, is_sent) in [
-        (StopSignals::Sent, Verdict::Pass, false, true),
+        (StopSignals::Supported, Verdict::Pass, false, true),
         (StopSignals::Unreported, Verdict::Pass, false, true),
-        (StopSignals::Told, Verdict::Pass, true, false),
+        (StopSignals::ReportedOnly, Verdict::Pass, true, false),
         (StopSignals::Unknown, Verdict::Skip, false, false),
     ] {
         let behaviour = Behaviour {
@@ -77,7 +79,7 @@ fn a_stop_signal_is_measured_by_what_a_stop_sends() {
             ..Behaviour::default()
         };
         let rehearsal = Rehearsal {
-            tested: Tested::model(behaviour, 0),
+            target: Target::model(behaviour, 0),
             ..Rehearsal::default()
         };
         let report = rehearse(rehearsal, cases(&["STP-04"])).expect("the model runs it");
@@ -102,7 +104,7 @@ fn what_runs_on_has_no_end_that_could_be_missed() {
 #[test]
 fn what_the_kernel_knows_to_be_dead_has_ended_whatever_its_status_says() {
     let behaviour = Behaviour {
-        exit_notice: ExitNotice::Never,
+        exit_detection: ExitDetection::Never,
         ..Behaviour::default()
     };
     let seen = rehearsed(behaviour, ends("{exit: {code: 0, after: 300ms}}"));
@@ -125,9 +127,12 @@ fn is_never_convicted_by_who_is_held_up(by: Duration) {
         ..Rehearsal::default()
     };
     let report = rehearse(rehearsal, core.collect()).expect("the model runs them");
-    let failed = report.outcomes.iter();
-    let failed = failed.filter(|outcome| outcome.verdict == Verdict::Fail);
-    let failed: Vec<String> = failed.map(crate::report::failure).collect();
+    let failed: Vec<String> = report
+        .outcomes
+        .iter()
+        .filter(|outcome| outcome.verdict == Verdict::Fail)
+        .map(crate::report::failure)
+        .collect();
     assert_eq!(failed, Vec::<String>::new());
     let passed = report.count(Verdict::Pass);
     assert!(passed > report.outcomes.len() / 2, "{passed} passed");

@@ -1,4 +1,4 @@
-//! From the CRI's listings to the kubelet's list of pods.
+//! Converts the CRI's lists to the kubelet's list of pods.
 //!
 //! Source: kubernetes `pkg/kubelet/kuberuntime/kuberuntime_manager.go` (`GetPods`, `GetPod`),
 //! `helpers.go` (`podSandboxByCreated`, `containersByID`, `toKubeContainer`), `labels.go`.
@@ -6,24 +6,24 @@
 use std::borrow::Borrow;
 use std::cmp::Reverse;
 
-use super::list::{PodList, Seen};
 use super::moment::Moment;
+use super::pod_list::{ListedItem, PodList};
 use super::shared_id::ById;
 use crate::history::{ContainerListing, Labels, SandboxListing, Text};
 
-/// The label that tells a container's, or a sandbox's, pod.
+/// The label with the UID of a container's or sandbox's pod.
 pub const POD_UID_LABEL: &str = "io.kubernetes.pod.uid";
 const POD_NAME_LABEL: &str = "io.kubernetes.pod.name";
 const POD_NAMESPACE_LABEL: &str = "io.kubernetes.pod.namespace";
 
-/// Groups what `ListPodSandbox` and `ListContainers` returned by pods, as a kubelet does.
+/// Groups the results of `ListPodSandbox` and `ListContainers` by pods, as a kubelet does.
 ///
-/// What lacks metadata is left out. A container belongs to the pod that its labels name, known or
-/// not; without an id or an image it is left out, but its pod is not. Sandboxes come newest
-/// attempt first, containers newest first.
+/// Objects without metadata are left out. A container belongs to the pod that its labels name,
+/// known or not; without an id or an image it is left out, but its pod is not. Sandboxes are sorted
+/// by attempt, containers by creation, newest first.
 ///
-/// `at` is the moment just before the runtime was asked. Allocates as often for one pod as for
-/// thousands.
+/// `at` is the moment just before the runtime was called. The number of allocations does not depend
+/// on the number of pods.
 #[must_use]
 pub fn list_pods<'a>(
     at: Moment,
@@ -34,7 +34,7 @@ pub fn list_pods<'a>(
     for sandbox in sandboxes {
         grouping.add_sandbox(sandbox.borrow());
     }
-    // Read beforehand, and not one by one: so the processor waits for many labels at once.
+    // Read in a loop of their own, so that cache misses overlap.
     let containers = containers.iter().map(Borrow::borrow);
     let owners: Vec<_> = containers.clone().map(owner).collect();
     for (container, owner) in containers.zip(owners) {
@@ -43,21 +43,20 @@ pub fn list_pods<'a>(
     grouping.into_list(at)
 }
 
-/// The UID of the pod that a container is of.
+/// The UID of a container's pod.
 fn owner(container: &ContainerListing) -> &str {
     label(&container.labels, POD_UID_LABEL)
 }
 
-/// The value of a label, or of an annotation; empty if there is none.
+/// The value of a label; empty if there is none.
 fn label<'a>(labels: &'a Labels, key: &str) -> &'a str {
-    told(labels, key).map_or("", |value| &**value)
+    find(labels, key).map_or("", |value| &**value)
 }
 
-/// The value of a label, or of an annotation.
+/// The value of a label or an annotation.
 ///
-/// Looks at lengths first. They lie side by side, where each key is elsewhere in memory; of
-/// thousands of maps none is in the processor's cache.
-pub(super) fn told<'a>(labels: &'a Labels, key: &str) -> Option<&'a Text> {
+/// Compares lengths first: they are adjacent in memory, whereas each key is a cache miss.
+pub(super) fn find<'a>(labels: &'a Labels, key: &str) -> Option<&'a Text> {
     const WALKABLE: usize = 32;
     if labels.len() <= WALKABLE {
         let mut labels = labels.iter();
@@ -69,7 +68,7 @@ pub(super) fn told<'a>(labels: &'a Labels, key: &str) -> Option<&'a Text> {
     }
 }
 
-/// Pods in the order in which they first appear, and what belongs to them.
+/// Pods in the order of their first appearance, and their members.
 struct Grouping<'a> {
     places: ById<&'a str, u32>,
     pods: Vec<Group<'a>>,
@@ -88,11 +87,11 @@ struct Member<'a> {
     is_sandbox: bool,
     attempt: u32,
     created_at_ns: i64,
-    seen: Seen<'a>,
+    seen: ListedItem<'a>,
 }
 
 impl Member<'_> {
-    /// How the kubelet sorts within a pod: newest first. Here containers come before sandboxes.
+    /// The kubelet's order within a pod: newest first; containers before sandboxes.
     fn order(&self) -> impl Ord {
         (
             self.is_sandbox,
@@ -143,7 +142,7 @@ impl<'a> Grouping<'a> {
             is_sandbox: true,
             attempt: metadata.attempt,
             created_at_ns: sandbox.created_at.0,
-            seen: Seen::sandbox(sandbox.id.as_str(), sandbox.state.into()),
+            seen: ListedItem::sandbox(sandbox.id.as_str(), sandbox.state.into()),
         });
     }
 
@@ -167,12 +166,12 @@ impl<'a> Grouping<'a> {
             is_sandbox: false,
             attempt: 0,
             created_at_ns: container.created_at.0,
-            seen: Seen::container(id, container.state.into(), sandbox),
+            seen: ListedItem::container(id, container.state.into(), sandbox),
         });
     }
 
-    /// Counts how many members come before each pod's, puts them there, and sorts within the pods:
-    /// a sort of all of them would take most of the time of a relist.
+    /// Groups members by counting sort, and sorts within each pod: sorting all members at once
+    /// would take most of the time of a relist.
     fn into_list(self, at: Moment) -> PodList<'a> {
         let mut free: Vec<usize> = Vec::with_capacity(self.pods.len());
         let mut before = 0;

@@ -1,4 +1,4 @@
-//! What of all cases and invariants is meant, before anything runs.
+//! Selects cases and invariants, before anything runs.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -12,10 +12,9 @@ use crate::case::{Case, Requirement};
 use crate::oracle::{INVARIANTS, Invariant};
 use crate::plan::{Facts, Planned, Selection};
 use crate::report::Failed;
-use crate::verdicts::facts_of;
+use crate::verdicts::invariant_facts;
 
-/// Prints the selected cases, without touching a runtime; as JSON also the invariants, and which of
-/// the requirements they check.
+/// Prints the selected cases, without a runtime; as JSON also the invariants and requirements.
 ///
 /// # Errors
 /// If none is selected, or the output is closed.
@@ -30,15 +29,15 @@ pub fn list(
     if selection.names_invariants() && selection.names_no_case() {
         planned.clear();
     }
-    // They judge every case, but are not what a filter of cases asks for.
+    // A filter of cases does not select invariants.
     let is_of_cases = selection.only.is_some() || !selection.filters.is_empty();
     let shown = !is_of_cases || selection.names_invariants();
     let invariants = invariants(selection);
-    let listing = Listing::of(&planned, &invariants, requirements);
+    let listing = Listing::new(&planned, &invariants, requirements);
     Ok(listing.write(format, shown, out)?)
 }
 
-/// The selected cases, each so often, in the order in which they run.
+/// The selected cases with their repetitions, in the order in which they run.
 ///
 /// # Errors
 /// If there are none.
@@ -47,35 +46,37 @@ pub(super) fn plan(
     selection: &Selection,
     repeat: u32,
 ) -> Result<Vec<Planned>, RunError> {
-    if let Some(fault) = of_no_effect(selection, &cases) {
+    if let Some(fault) = unmatched_filter(selection, &cases) {
         return Err(fault);
     }
-    if !cases.iter().any(|case| selection.takes(&Facts::of(case))) {
+    if !cases
+        .iter()
+        .any(|case| selection.selects(&Facts::from_case(case)))
+    {
         return Err(nothing_selected(selection, &cases));
     }
     Ok(selection.plan(cases, repeat))
 }
 
-/// A filter that takes nothing of any tier and for any profile: a typing error, for which nothing
-/// else shall run, either.
-fn of_no_effect(selection: &Selection, cases: &[Case]) -> Option<RunError> {
-    let mut all: Vec<_> = cases.iter().map(Facts::of).collect();
+/// The error for a filter that matches nothing in any tier or profile: presumably a typing error.
+fn unmatched_filter(selection: &Selection, cases: &[Case]) -> Option<RunError> {
+    let mut all: Vec<_> = cases.iter().map(Facts::from_case).collect();
     for invariant in INVARIANTS {
-        all.push(facts_of(invariant));
+        all.push(invariant_facts(invariant));
     }
     let takes_any = |filter: &&String| {
         all.iter()
-            .any(|facts| facts.is_taken_by(filter, selection.exact))
+            .any(|facts| facts.matches_filter(filter, selection.exact))
     };
     let filter = selection.filters.iter().find(|filter| !takes_any(filter))?;
-    let hint = match hints::of(filter, &all) {
+    let hint = match hints::suggest(filter, &all) {
         Some(meant) => format!("did you mean {meant}?"),
-        None => "`--list` shows all there are".to_owned(),
+        None => "`--list` shows all cases".to_owned(),
     };
     Some(RunError::NothingSelected(format!("`{filter}`; {hint}")))
 }
 
-/// Why none of these cases is selected.
+/// The error for an empty selection, with a hint.
 pub(super) fn nothing_selected(selection: &Selection, cases: &[Case]) -> RunError {
     let quoted = |filters: &[String]| {
         let quoted = filters.iter().map(|filter| format!("`{filter}`"));
@@ -98,7 +99,9 @@ pub(super) fn nothing_selected(selection: &Selection, cases: &[Case]) -> RunErro
         None => {}
     }
     let taken_by = |wider: &Selection| {
-        let taken = cases.iter().filter(|case| wider.takes(&Facts::of(case)));
+        let taken = cases
+            .iter()
+            .filter(|case| wider.selects(&Facts::from_case(case)));
         taken.count()
     };
     let of_all_tiers = Selection {
@@ -110,17 +113,17 @@ pub(super) fn nothing_selected(selection: &Selection, cases: &[Case]) -> RunErro
         ..of_all_tiers.clone()
     };
     let hint = match (taken_by(&of_all_tiers), taken_by(&for_all)) {
-        (0, 0) => "`--list` shows all there are".to_owned(),
-        (0, count) => format!("there are {count} for other profiles, see `--profile`"),
-        (count, _) => format!("there are {count} in larger tiers, see `--tier`"),
+        (0, 0) => "`--list` shows all cases".to_owned(),
+        (0, count) => format!("{count} match for other profiles, see `--profile`"),
+        (count, _) => format!("{count} match in larger tiers, see `--tier`"),
     };
     RunError::NothingSelected(format!("{wanted}; {hint}"))
 }
 
-/// Why a report cannot tell what to run again.
+/// Why the failed cases of a report cannot be run again.
 #[derive(Debug, thiserror::Error)]
 pub enum RerunError {
-    /// It cannot be read, or is none of ours.
+    /// The report cannot be read.
     #[error("run again what failed in {}: {fault}", path.display())]
     Read {
         /// The report.
@@ -128,7 +131,7 @@ pub enum RerunError {
         /// What is wrong.
         fault: String,
     },
-    /// It is the report on other cases.
+    /// The report contains unknown cases.
     #[error(
         "run again what failed in {}: there is no case `{id}`; name those of that run with --cases",
         path.display()
@@ -141,13 +144,13 @@ pub enum RerunError {
     },
 }
 
-/// The ids of the cases that failed or were not decided in a run, as its report tells: those in
-/// which an invariant was broken among them.
+/// The ids of the cases that failed or were undecided in a run, or in which an invariant was
+/// broken, according to its report.
 ///
 /// # Errors
-/// If it cannot be read, is no report of this suite, or is one on other cases.
+/// If it cannot be read, is not a report of this suite, or contains unknown cases.
 pub fn failed_in(report: &Path, cases: &[Case]) -> Result<BTreeSet<String>, RerunError> {
-    /// A larger file is no report.
+    /// The maximum size of a report.
     const LARGEST_BYTES: u64 = 256 << 20;
     let path = report.to_owned();
     let read = File::open(report).and_then(|file| {
@@ -175,6 +178,6 @@ pub fn failed_in(report: &Path, cases: &[Case]) -> Result<BTreeSet<String>, Reru
 
 /// The selected invariants.
 pub(super) fn invariants(selection: &Selection) -> Vec<&'static Invariant> {
-    let wanted = |invariant: &&Invariant| selection.judges_by(&facts_of(invariant));
+    let wanted = |invariant: &&Invariant| selection.selects_invariant(&invariant_facts(invariant));
     INVARIANTS.iter().filter(wanted).collect()
 }

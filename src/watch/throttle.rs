@@ -1,34 +1,36 @@
-//! What happens again and again is counted, and said at most once a second.
+//! Counts repeated occurrences, and reports them at most once a second.
 
 use std::time::Duration;
 
 use crate::history::HostInstant;
 
-/// How often it is said.
+/// The minimum interval between two reports.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// One thing that may happen again and again.
+/// Throttles the reports of one kind of occurrence.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Repeated {
-    unsaid: u64,
-    said: Option<HostInstant>,
+pub(super) struct Throttle {
+    unreported: u64,
+    reported: Option<HostInstant>,
 }
 
-impl Repeated {
-    /// It has happened. Returns how often it has since it was said last, if it is to be said now.
+impl Throttle {
+    /// Counts an occurrence. Returns the number since the last report, if one is due.
     pub(super) fn happened(&mut self, now: HostInstant) -> Option<u64> {
-        self.unsaid += 1;
+        self.unreported += 1;
         self.due(now)
     }
 
-    /// How often it has happened since it was said last, if it has and is to be said now.
+    /// The number of occurrences since the last report, if there are any and a report is due.
     pub(super) fn due(&mut self, now: HostInstant) -> Option<u64> {
-        let is_due = self.said.is_none_or(|said| now.since(said) >= PERIOD);
-        if self.unsaid == 0 || !is_due {
+        let is_due = self
+            .reported
+            .is_none_or(|reported| now.since(reported) >= PERIOD);
+        if self.unreported == 0 || !is_due {
             return None;
         }
-        self.said = Some(now);
-        Some(std::mem::take(&mut self.unsaid))
+        self.reported = Some(now);
+        Some(std::mem::take(&mut self.unreported))
     }
 }
 
@@ -45,7 +47,7 @@ mod tests {
 
     #[test]
     fn it_is_said_at_once_and_then_once_a_second() {
-        let mut repeated = Repeated::default();
+        let mut repeated = Throttle::default();
         assert_eq!(repeated.due(at(0)), None);
         assert_eq!(repeated.happened(at(1)), Some(1));
         for ms in 2..1000 {

@@ -1,18 +1,18 @@
-//! What is to happen at its time: a queue ordered by moments, then by when it was put there.
+//! A queue of timers, ordered by due time, then by insertion.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::history::HostInstant;
 
-/// Things, each with the moment at which it is due.
+/// Items, each with the instant at which it is due.
 #[derive(Clone, Debug)]
-pub(super) struct Agenda<T> {
+pub(super) struct TimerQueue<T> {
     due: BTreeMap<(HostInstant, u64), T>,
     next: u64,
 }
 
-impl<T> Default for Agenda<T> {
+impl<T> Default for TimerQueue<T> {
     fn default() -> Self {
         Self {
             due: BTreeMap::new(),
@@ -21,18 +21,18 @@ impl<T> Default for Agenda<T> {
     }
 }
 
-impl<T> Agenda<T> {
-    pub(super) fn put(&mut self, at: HostInstant, thing: T) {
-        self.due.insert((at, self.next), thing);
+impl<T> TimerQueue<T> {
+    pub(super) fn put(&mut self, at: HostInstant, item: T) {
+        self.due.insert((at, self.next), item);
         self.next += 1;
     }
 
-    /// When the first thing is due.
+    /// When the next item is due.
     pub(super) fn next_due(&self) -> Option<HostInstant> {
         self.due.keys().next().map(|(at, _)| *at)
     }
 
-    /// Takes out the first thing that is due by now.
+    /// Removes and returns the next item if it is due by now.
     pub(super) fn pop(&mut self, now: HostInstant) -> Option<(HostInstant, T)> {
         let first = self.due.first_entry()?;
         let (at, _) = *first.key();
@@ -40,7 +40,7 @@ impl<T> Agenda<T> {
     }
 }
 
-/// A moment so much earlier, by both clocks.
+/// The instant that is earlier by this much, on both clocks.
 pub(super) fn before(at: HostInstant, by: Duration) -> HostInstant {
     let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
     HostInstant {
@@ -49,7 +49,7 @@ pub(super) fn before(at: HostInstant, by: Duration) -> HostInstant {
     }
 }
 
-/// A moment so much later, by both clocks.
+/// The instant that is later by this much, on both clocks.
 pub(super) fn later(at: HostInstant, by: Duration) -> HostInstant {
     let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
     HostInstant {
@@ -65,16 +65,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_due_comes_out_in_order_and_not_before_its_time() {
+    fn due_items_come_out_in_order_and_not_before_their_time() {
         let start = HostInstant::default();
         let at = |ms| later(start, Duration::from_millis(ms));
-        let mut agenda = Agenda::default();
+        let mut queue = TimerQueue::default();
         for (ms, name) in [(2, "second"), (1, "first"), (2, "third"), (9, "last")] {
-            agenda.put(at(ms), name);
+            queue.put(at(ms), name);
         }
-        assert_eq!(agenda.pop(start), None);
-        assert_eq!(agenda.next_due(), Some(at(1)));
-        let due: Vec<_> = std::iter::from_fn(|| agenda.pop(at(5))).collect();
+        assert_eq!(queue.pop(start), None);
+        assert_eq!(queue.next_due(), Some(at(1)));
+        let due: Vec<_> = std::iter::from_fn(|| queue.pop(at(5))).collect();
         assert_eq!(due, [(at(1), "first"), (at(2), "second"), (at(2), "third")]);
     }
 }

@@ -1,5 +1,4 @@
-//! Slices of systemd's, which it makes and removes at our request, as for a kubelet whose cgroup
-//! driver is systemd.
+//! Creates and removes systemd slices, as a kubelet with the cgroup driver systemd does.
 
 use std::io;
 use std::process::{Command, Stdio};
@@ -12,25 +11,25 @@ const SYSTEMD: [&str; 3] = [
     "org.freedesktop.systemd1.Manager",
 ];
 
-/// systemd did not do it.
+/// systemd failed to start or stop a slice.
 #[derive(Debug, thiserror::Error)]
 pub enum SliceError {
-    /// It could not be asked.
-    #[error("busctl, which comes with systemd: {0}")]
+    /// `busctl` could not be run.
+    #[error("run busctl, a part of systemd: {0}")]
     Busctl(#[from] io::Error),
     /// It refused.
     #[error("systemd refuses {method} of {unit}: {said}")]
     Refused {
-        /// What it was asked to do.
+        /// The method that was called.
         method: &'static str,
-        /// Of which unit.
+        /// The unit.
         unit: String,
-        /// What it said.
+        /// Its error message.
         said: String,
     },
 }
 
-/// Starts a slice whose processes may use so much memory together, and no swap.
+/// Starts a slice with a memory limit and without swap.
 pub(super) fn start(unit: &str, memory_bytes: u64) -> Result<(), SliceError> {
     let limit = memory_bytes.to_string();
     let properties = [
@@ -41,31 +40,31 @@ pub(super) fn start(unit: &str, memory_bytes: u64) -> Result<(), SliceError> {
     ];
     let count = properties.len().to_string();
     let head = ["ssa(sv)a(sa(sv))", unit, "fail", &count];
-    // No units beside it.
+    // No auxiliary units.
     let arguments = [&head[..], properties.as_flattened(), &["0"]].concat();
-    ask("StartTransientUnit", unit, &arguments)
+    call_systemd("StartTransientUnit", unit, &arguments)
 }
 
-/// Stops a slice that has no process, which removes it. That there is none is no error.
+/// Stops an empty slice, which removes it. It is no error if there is none.
 pub(super) fn stop(unit: &str) -> Result<(), SliceError> {
-    match ask("StopUnit", unit, &["ss", unit, "fail"]) {
+    match call_systemd("StopUnit", unit, &["ss", unit, "fail"]) {
         Err(SliceError::Refused { said, .. }) if said.contains("not loaded") => Ok(()),
         done => done,
     }
 }
 
-fn ask(method: &'static str, unit: &str, arguments: &[&str]) -> Result<(), SliceError> {
-    let asked = Command::new("busctl")
+fn call_systemd(method: &'static str, unit: &str, arguments: &[&str]) -> Result<(), SliceError> {
+    let output = Command::new("busctl")
         .args([ACCEPTED_WITHIN, "call"])
         .args(SYSTEMD)
         .arg(method)
         .args(arguments)
         .stdin(Stdio::null())
         .output()?;
-    if asked.status.success() {
+    if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&asked.stderr).trim().to_owned();
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     let unit = unit.to_owned();
     Err(SliceError::Refused { method, unit, said })
 }

@@ -1,4 +1,4 @@
-//! Words that stand where a filter may, and are meant as a command: nothing runs by them.
+//! Rejects filters that look like commands, such as `run` or `lits`.
 
 use clap::CommandFactory;
 
@@ -8,29 +8,30 @@ use crate::case::Case;
 use crate::plan::Facts;
 use crate::run::Exit;
 
-/// What other programs have as commands, and how it is done here.
+/// Commands of other programs, and their equivalents here.
 const ELSEWHERE: [(&str, &str); 9] = [
     ("run", RUNS),
     ("start", RUNS),
     ("test", RUNS),
     ("verify", RUNS),
-    ("all", "without a filter all cases run"),
+    ("all", "all cases are run if no filter is given"),
     ("list", "use --list"),
     ("ls", "use --list"),
     ("help", "use --help"),
     ("version", "use --version"),
 ];
 
-const RUNS: &str = "without a command cases run";
+const RUNS: &str = "cases are run if no command is given";
 
-/// How alike words have to be to be taken for each other.
-const ALIKE: f64 = 0.9;
+/// The minimum similarity to a command for a hint.
+const MIN_SIMILARITY: f64 = 0.9;
 
-/// Refuses filters that are no filters.
+/// # Errors
+/// If a filter matches no case and looks like a command.
 pub(super) fn refuse(filters: &[String], cases: &[Case]) -> Result<(), Fault> {
     for filter in filters {
         if let Some(hint) = hint(filter, cases) {
-            let message = format!("error: `{filter}` is no command: {hint}");
+            let message = format!("error: `{filter}` is not a command: {hint}");
             return Err(Fault::new(Exit::Usage, message));
         }
     }
@@ -41,9 +42,9 @@ fn hint(filter: &str, cases: &[Case]) -> Option<String> {
     let word = filter.to_ascii_lowercase();
     let taken = cases
         .iter()
-        .any(|case| Facts::of(case).is_taken_by(filter, false));
+        .any(|case| Facts::from_case(case).matches_filter(filter, false));
     if let Some((_, instead)) = ELSEWHERE.iter().find(|(known, _)| *known == word) {
-        let names = format!("; for the cases with it in their names write '*{word}*'");
+        let names = format!("; to select cases with this word in their names, write '*{word}*'");
         return Some(instead.to_string() + if taken { &names } else { "" });
     }
     if taken {
@@ -51,6 +52,6 @@ fn hint(filter: &str, cases: &[Case]) -> Option<String> {
     }
     let cli = Cli::command();
     let commands = cli.get_subcommands().map(clap::Command::get_name);
-    let mut alike = commands.filter(|name| strsim::jaro_winkler(name, &word) > ALIKE);
+    let mut alike = commands.filter(|name| strsim::jaro_winkler(name, &word) > MIN_SIMILARITY);
     Some(format!("did you mean `{}`?", alike.next()?))
 }

@@ -1,4 +1,4 @@
-//! What the suite says of itself: the defects that it must notice, and that it does.
+//! The commands `defects` and `matrix`.
 
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
@@ -7,59 +7,60 @@ use super::Fault;
 use crate::case::{Case, Defect, load};
 use crate::matrix::{MatrixOptions, matrix as try_all};
 use crate::model::fault_named;
-use crate::run::{self, Exit, RunError, Target};
+use crate::run::{self, Endpoints, Exit, RunError};
 use crate::terminal;
 
-/// The defects that the suite must notice.
-pub(super) fn defects() -> Result<Vec<Defect>, Fault> {
+/// Reads the built-in list of defects.
+pub(super) fn load_defects() -> Result<Vec<Defect>, Fault> {
     let defects = load::defects().map_err(load::LoadError::from);
     Ok(defects.map_err(RunError::from)?)
 }
 
-/// All defects, as a text.
-pub(super) fn listed() -> Result<String, Fault> {
+/// The output of `defects`.
+pub(super) fn list() -> Result<String, Fault> {
     let mut text = String::new();
-    for defect in defects()? {
+    for defect in load_defects()? {
         let (breaks, by) = (defect.requirements.join(" "), defect.noticed_by.join(" "));
         let hook = fault_named(&defect.name);
-        let on_the_way = if hook.is_some_and(|hook| hook.fault.is_on_the_way()) {
-            "; --inject, too"
+        let relayable = if hook.is_some_and(|hook| hook.fault.is_relayable()) {
+            "; also with --inject"
         } else {
             ""
         };
         let _ = writeln!(text, "{}\n    {}", defect.name, defect.description);
-        let _ = writeln!(text, "    like {}", defect.similar_to);
-        let _ = writeln!(text, "    breaks {breaks}, noticed by {by}{on_the_way}");
+        let _ = writeln!(text, "    similar to {}", defect.similar_to);
+        let _ = writeln!(text, "    violates {breaks}, noticed by {by}{relayable}");
     }
     Ok(text)
 }
 
-/// Tries all of them and says how that went.
+/// Executes `matrix`.
 pub(super) fn matrix(
     options: &MatrixOptions,
-    target: Option<Target>,
+    endpoints: Option<Endpoints>,
     cases: &[Case],
 ) -> Result<Exit, Fault> {
-    /// A real runtime takes its time, and we wait for it.
+    /// Trials in parallel on a real runtime, which mostly wait.
     const RELAYED: NonZeroUsize = NonZeroUsize::new(4).unwrap();
     let processors = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let threads = if target.is_some() {
+    let threads = if endpoints.is_some() {
         RELAYED
     } else {
         processors
     };
-    let known = options.expectations.as_deref();
-    let known = known
+    let known = options
+        .expectations
+        .as_deref()
         .map(|path| run::read_expectations(path, cases))
         .transpose()?;
     let options = MatrixOptions {
-        target,
+        endpoints,
         known,
         threads,
         ..options.clone()
     };
-    let tried = try_all(&options, cases, &defects()?, &mut terminal::Output);
-    let tried = tried.map_err(|fault| Fault::new(Exit::Usage, format!("error: {fault}")))?;
+    let tried = try_all(&options, cases, &load_defects()?, &mut terminal::Output)
+        .map_err(|fault| Fault::new(Exit::Usage, format!("error: {fault}")))?;
     Ok(if tried.holds() {
         Exit::Conformant
     } else {

@@ -1,4 +1,4 @@
-//! The expectations that the user names: a file, or those that are built in.
+//! Reads the expectations that the user names: a file, or the built-in ones.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,30 +7,30 @@ use crate::history::{ExpectationFile, RunInfo};
 use crate::terminal;
 use crate::verdicts::{Known, builtin_of};
 
-/// Which known failures fail no run.
+/// Where the accepted failures are listed: the value of `--expectations`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expectations {
-    /// Those of this repository for the runtime.
+    /// The built-in list for the runtime.
     Builtin,
-    /// Those of a file.
+    /// A file.
     File(PathBuf),
 }
 
-/// The same, as far as it is known before the runtime is.
+/// The source of the accepted failures, before the runtime is known.
 #[derive(Clone, Debug)]
-pub(super) enum Listed {
-    /// Those of a file, or none.
-    In(Option<ExpectationFile>),
-    /// Those of this repository.
+pub(super) enum ExpectationSource {
+    /// A file that was read, or none.
+    Given(Option<ExpectationFile>),
+    /// The built-in list for the runtime.
     Builtin,
 }
 
-impl Listed {
-    /// Those of a run's runtime; says so if there are none.
-    pub(super) fn of(self, info: &RunInfo) -> Option<ExpectationFile> {
+impl ExpectationSource {
+    /// The expectation file for a run's runtime; prints a note if there is no built-in one.
+    pub(super) fn resolve(self, info: &RunInfo) -> Option<ExpectationFile> {
         let runtime = &info.runtime.runtime_name;
         match self {
-            Self::In(file) => file,
+            Self::Given(file) => file,
             Self::Builtin => {
                 let file = builtin_of(runtime);
                 if file.is_none() {
@@ -42,26 +42,26 @@ impl Listed {
     }
 }
 
-/// That no expectations are built in for a runtime.
+/// The note that there are no built-in expectations for a runtime.
 pub(super) fn none_for(runtime: &str) -> String {
-    format!("no expectations are built in for {runtime}: none of its failures is accepted")
+    format!("there are no built-in expectations for {runtime}: no failure is accepted")
 }
 
-/// A file larger than this is no expectation file.
+/// The maximum size of an expectation file.
 const LARGEST_BYTES: u64 = 1 << 20;
 
 /// Why an expectation file cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum KnownError {
+pub enum ExpectationsError {
     /// It cannot be read.
     #[error("read the expectation file {path}: {fault}")]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         fault: std::io::Error,
     },
-    /// It is not what it should be.
+    /// It is malformed.
     #[error(
         "the expectation file {path}: {fault}; each entry under `known:` has `case`, `reason` \
          and `link`, and may have `when`, `in`, `actual`, `sometimes`, `rate`, `at-most`, `fixed-in` \
@@ -71,11 +71,11 @@ pub enum KnownError {
     Parse {
         /// The file.
         path: PathBuf,
-        /// Where and what.
+        /// The place and the problem.
         fault: String,
     },
-    /// It lists something that does not exist.
-    #[error("the expectation file {path} lists `{id}`, which is no case and no invariant")]
+    /// It lists an unknown id.
+    #[error("the expectation file {path} lists `{id}`, which is neither a case nor an invariant")]
     Unknown {
         /// The file.
         path: PathBuf,
@@ -84,16 +84,16 @@ pub enum KnownError {
     },
 }
 
-/// Reads an expectation file; `ids` are all that there are.
+/// Reads an expectation file; `ids` are those of all cases and invariants.
 ///
 /// # Errors
 /// If it cannot be read, is malformed, or lists an id that does not exist.
 pub(super) fn read(
     path: &Path,
     ids: &BTreeSet<&str>,
-) -> Result<(ExpectationFile, Known), KnownError> {
+) -> Result<(ExpectationFile, Known), ExpectationsError> {
     let path = || path.to_owned();
-    let read = |fault| KnownError::Read {
+    let read = |fault| ExpectationsError::Read {
         path: path(),
         fault,
     };
@@ -104,13 +104,13 @@ pub(super) fn read(
         path: path().display().to_string(),
         text: std::fs::read_to_string(path()).map_err(read)?,
     };
-    let known = Known::parse(&file).map_err(|fault| KnownError::Parse {
+    let known = Known::parse(&file).map_err(|fault| ExpectationsError::Parse {
         path: path(),
         fault,
     })?;
     let unknown = known.ids().find(|id| !ids.contains(id)).map(str::to_owned);
     match unknown {
-        Some(id) => Err(KnownError::Unknown { path: path(), id }),
+        Some(id) => Err(ExpectationsError::Unknown { path: path(), id }),
         None => Ok((file, known)),
     }
 }

@@ -1,11 +1,10 @@
-//! What the Generic PLEG remembers of each pod: its containers and sandboxes, as last told.
+//! The Generic PLEG's records: the containers and sandboxes of each pod, as last reported.
 //!
-//! Records live in slots that stay where they are, so that a relist in the order of the last one
-//! finds each pod's slot right after the pod's before, without hashing its UID. Nothing here
-//! allocates while the pods stay the same.
+//! Records have fixed slots, so that a relist in the same order finds each pod in the next slot,
+//! without hashing its UID. Nothing here allocates while the pods stay the same.
 
 use super::changes::Item;
-use super::list::PodList;
+use super::pod_list::PodList;
 use super::shared_id::{ById, SharedUid};
 
 #[derive(Clone, Debug, Default)]
@@ -19,7 +18,7 @@ pub(super) struct Records {
 #[derive(Clone, Debug, Default)]
 struct Slot {
     record: Option<Record>,
-    /// Where the pod is in the list of a round.
+    /// The index of the pod in the list of this round.
     listed: usize,
     round: u64,
 }
@@ -31,7 +30,7 @@ pub(super) struct Record {
 }
 
 impl Records {
-    /// Notes where in the list each pod is; makes records for the new ones.
+    /// Notes the index of each pod in the list; adds records for new pods.
     pub(super) fn mark(&mut self, list: &PodList<'_>) {
         self.round += 1;
         let mut guess = 0;
@@ -46,13 +45,13 @@ impl Records {
         }
     }
 
-    /// Where a pod is in the list that was last marked.
+    /// The index of a pod in the last marked list.
     pub(super) fn listed(&self, slot: usize) -> Option<usize> {
         let slot = &self.slots[slot];
         (slot.round == self.round).then_some(slot.listed)
     }
 
-    /// The slot of a pod; a new one if it has none.
+    /// The slot of a pod; a new one if it has no record.
     pub(super) fn slot_of(&mut self, uid: &str) -> usize {
         if let Some(place) = self.places.get(uid) {
             return *place;
@@ -84,7 +83,7 @@ impl Records {
         &self.get(slot).expect("the slot is in use").uid
     }
 
-    /// What is remembered of a pod; nothing if the slot is not in use.
+    /// The recorded items of a pod; empty if the slot is not in use.
     pub(super) fn items(&self, slot: usize) -> &[Item] {
         self.get(slot).map_or(&[], |record| &record.items)
     }

@@ -1,4 +1,4 @@
-//! What a run tests: a runtime at its socket, or the model within this process.
+//! The runtime under test: a real one at its socket, or the model in this process.
 
 use std::io;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use crate::host::{Kernel, Reactor};
 use crate::limits;
 use crate::model::{Behaviour, Model, NamedFault, Relay};
 
-/// Which runtime to talk to.
+/// The endpoints of a runtime.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct Endpoints {
     /// The runtime service.
     pub runtime: Endpoint,
     /// The image service.
@@ -21,44 +21,44 @@ pub struct Target {
     pub deadline: Duration,
 }
 
-/// What is tested.
+/// The runtime under test.
 #[derive(Clone, Debug)]
-pub enum Tested {
-    /// A runtime that goes its own way.
-    Runtime(Target),
-    /// One that is seen through defects, by a relay in this process.
+pub enum Target {
+    /// A real runtime.
+    Runtime(Endpoints),
+    /// A real runtime behind a relay in this process, which injects defects.
     Relayed {
         /// The runtime.
-        target: Target,
-        /// What the relay does besides.
+        endpoints: Endpoints,
+        /// The defects that the relay injects.
         defects: Vec<NamedFault>,
     },
-    /// The model, made for the run and gone after it, in simulated time.
+    /// The model, created for the run, in simulated time.
     Model {
-        /// What it does.
+        /// Its behaviour.
         behaviour: Box<Behaviour>,
-        /// What looks random in it follows from this; with the same one, it gives the same ids.
+        /// The seed of its random choices: ids are the same for the same seed.
         seed: u64,
         /// The deadline of each call.
         deadline: Duration,
     },
 }
 
-/// A runtime that can be talked to, and its kernel.
+/// A runtime that can be connected to, and its kernel.
 #[derive(Debug)]
-pub(super) struct Stand {
-    pub(super) target: Target,
+pub(super) struct Connected {
+    pub(super) endpoints: Endpoints,
     pub(super) kernel: Kernel,
 }
 
-impl Default for Tested {
+impl Default for Target {
     fn default() -> Self {
         Self::model(Behaviour::default(), 0)
     }
 }
 
-impl Tested {
-    /// The model that behaves so; what looks random in it follows from the seed.
+impl Target {
+    /// The model with this behaviour and this seed for its random choices.
     #[must_use]
     pub fn model(behaviour: Behaviour, seed: u64) -> Self {
         Self::Model {
@@ -68,17 +68,18 @@ impl Tested {
         }
     }
 
-    /// Looks whether there is something to test.
+    /// Checks that the sockets exist.
     fn check(&self) -> Result<(), SocketError> {
         match self {
-            Self::Runtime(target) | Self::Relayed { target, .. } => {
-                target.runtime.check().and_then(|()| target.images.check())
-            }
+            Self::Runtime(endpoints) | Self::Relayed { endpoints, .. } => endpoints
+                .runtime
+                .check()
+                .and_then(|()| endpoints.images.check()),
             Self::Model { .. } => Ok(()),
         }
     }
 
-    /// What drives a run on it.
+    /// The reactor for a run on it.
     pub(super) fn reactor(&self) -> io::Result<Reactor> {
         match self {
             Self::Runtime(_) | Self::Relayed { .. } => Reactor::real(),
@@ -87,40 +88,43 @@ impl Tested {
     }
 }
 
-impl Stand {
-    /// Starts the model if that is meant, on the reactor that this is called on.
+impl Connected {
+    /// Starts the model or the relay, if there is one, on the current reactor.
     ///
     /// # Errors
-    /// If there is no socket where a runtime should be.
-    pub(super) fn of(tested: &Tested) -> Result<Self, PrepareError> {
-        tested.check().map_err(ConnectError::from)?;
-        Ok(match tested {
-            Tested::Runtime(target) => Self {
-                target: target.clone(),
+    /// If a socket does not exist.
+    pub(super) fn start(target: &Target) -> Result<Self, PrepareError> {
+        target.check().map_err(ConnectError::from)?;
+        Ok(match target {
+            Target::Runtime(endpoints) => Self {
+                endpoints: endpoints.clone(),
                 kernel: Kernel::Host,
             },
-            Tested::Relayed { target, defects } => {
-                let injected = defects.iter().map(|defect| defect.name);
-                let injected = injected.collect::<Vec<_>>().join(",");
+            Target::Relayed { endpoints, defects } => {
+                let injected = defects
+                    .iter()
+                    .map(|defect| defect.name)
+                    .collect::<Vec<_>>()
+                    .join(",");
                 let through = match injected.as_str() {
                     "" => "a relay".to_owned(),
                     injected => format!("a relay that injects {injected}"),
                 };
-                let name = format!("{} through {through}", target.runtime);
+                let name = format!("{} through {through}", endpoints.runtime);
                 let (endpoint, mut listener) = Listener::in_process(&name);
-                let ends = (target.runtime.clone(), target.images.clone());
-                let relay = Arc::new(Relay::new(ends, target.deadline, defects));
+                let (runtime, images) = (endpoints.runtime.clone(), endpoints.images.clone());
+                let relay = Arc::new(Relay::new(runtime, images, endpoints.deadline, defects));
                 tokio::spawn(async move { cri::serve(relay, &mut listener).await });
                 Self {
-                    target: Target {
+                    endpoints: Endpoints {
                         runtime: endpoint.clone(),
                         images: endpoint,
-                        deadline: target.deadline,
+                        deadline: endpoints.deadline,
                     },
                     kernel: Kernel::Host,
                 }
             }
-            Tested::Model {
+            Target::Model {
                 behaviour,
                 seed,
                 deadline,
@@ -130,7 +134,7 @@ impl Stand {
                 let kernel = model.kernel();
                 tokio::spawn(async move { cri::serve(model, &mut listener).await });
                 Self {
-                    target: Target {
+                    endpoints: Endpoints {
                         runtime: endpoint.clone(),
                         images: endpoint,
                         deadline: *deadline,

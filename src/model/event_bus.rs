@@ -1,69 +1,71 @@
-//! The one way by which events leave the model: each passes the behaviour's hooks once for each
-//! subscriber, and then waits in a bounded queue of that subscriber's own.
+//! Delivers events to subscribers: each event passes the behaviour's hooks once per subscriber, and
+//! then waits in that subscriber's bounded queue.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::agenda::later;
-use super::behaviour::{Audience, Behaviour, Delivery, EventHook, FullQueue, Offer, Replay};
+use super::behaviour::{
+    Behaviour, Delivery, EventHook, FanOutPolicy, FullQueue, Replay, StreamSupport,
+};
 use super::random::Random;
+use super::timer_queue::later;
 use crate::history::{CallFault, Event, HostInstant, RuntimeNanos, StatusCode, StreamEnd};
 
-/// One that listens.
+/// Identifies a subscriber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Subscriber(u64);
 
-/// What comes next on a stream.
+/// The next item of a stream.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Taken {
+pub enum StreamItem {
     /// An event.
     Event(Box<Event>),
     /// The stream's end.
     End(StreamEnd),
-    /// Nothing yet.
-    Nothing,
+    /// Nothing is available yet.
+    Pending,
 }
 
-/// What a hook knows of an event's way to one subscriber.
+/// What a hook knows about the delivery of an event to one subscriber.
 #[derive(Debug)]
-pub struct Passage<'a> {
+pub struct HookContext<'a> {
     /// When the event is sent.
     pub at: HostInstant,
-    /// How many events this hook has seen on the stream before.
+    /// How many events of the stream this hook has seen before.
     pub nth: u64,
-    /// What the hook keeps from one event of the stream to the next.
+    /// Events that the hook keeps between its calls for this stream.
     pub held: &'a mut Vec<Event>,
     random: &'a mut Random,
 }
 
-/// What a hook keeps of one stream.
+/// The state of a hook for one stream.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct HookState {
     seen: u64,
     held: Vec<Event>,
 }
 
-impl Passage<'_> {
-    /// A number that looks random.
+impl HookContext<'_> {
+    /// A pseudo-random number.
     pub fn random(&mut self) -> u64 {
         self.random.next()
     }
 }
 
-/// Events on their way out.
+/// The subscribers and their queues.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Stage {
+pub(super) struct EventBus {
     streams: BTreeMap<Subscriber, Stream>,
     next: u64,
     turn: u64,
-    last_stamp: i64,
-    /// What nobody has listened to, or what waits for the end of a jam.
+    last_timestamp: i64,
+    /// Events that were sent while no subscriber was connected, or while the stream is blocked.
     backlog: VecDeque<Event>,
-    /// What nobody has listened to, for whoever comes, whoever else has got it.
-    unheard: VecDeque<Event>,
-    /// The latest events, whoever has got them.
+    /// Events that were sent while no subscriber was connected, kept for every later subscriber.
+    missed: VecDeque<Event>,
+    /// The most recent events.
     latest: VecDeque<Event>,
-    /// How many that have gone are still taken for subscribers.
+    /// How many disconnected subscribers still consume an event.
     zombies: usize,
 }
 
@@ -72,30 +74,34 @@ struct Stream {
     effective: HostInstant,
     queue: VecDeque<Box<Event>>,
     end: Option<StreamEnd>,
-    /// What each hook keeps of this stream.
-    memories: Vec<Memory>,
+    /// The state of each hook for this stream.
+    hook_states: Vec<HookState>,
 }
 
-/// How many events a runtime keeps that keeps only the tail of what nobody has listened to.
+/// How many events are kept by `Replay::TailToFirst`.
 const TAIL: usize = 2;
 
-/// How many events a runtime keeps that tells them to whoever comes.
+/// How many events are kept by `Replay::Latest`.
 const LATEST: usize = 20;
 
-/// Something for a stream, due later.
-pub(super) type Late = (HostInstant, Subscriber, Delivery);
+/// A delivery that is due later.
+pub(super) struct ScheduledDelivery {
+    pub(super) at: HostInstant,
+    pub(super) subscriber: Subscriber,
+    pub(super) delivery: Delivery,
+}
 
-impl Stage {
+impl EventBus {
     /// Opens a stream.
     ///
     /// # Errors
-    /// If the behaviour offers none.
+    /// If the behaviour does not implement the call.
     pub(super) fn subscribe(
         &mut self,
         behaviour: &Behaviour,
         at: HostInstant,
     ) -> Result<Subscriber, CallFault> {
-        if behaviour.offer == Offer::Unimplemented {
+        if behaviour.stream_support == StreamSupport::Unimplemented {
             return Err(CallFault {
                 code: StatusCode::UNIMPLEMENTED,
                 message: "method GetContainerEvents not implemented".to_owned(),
@@ -106,14 +112,15 @@ impl Stage {
         self.next += 1;
         let queue = match behaviour.replay {
             Replay::Latest => self.latest.iter().cloned().map(Box::new).collect(),
-            Replay::ToEach => self.unheard.iter().cloned().map(Box::new).collect(),
+            Replay::ToEach => self.missed.iter().cloned().map(Box::new).collect(),
             Replay::None | Replay::ToFirst | Replay::TailToFirst => VecDeque::new(),
         };
         let stream = Stream {
             effective: later(at, behaviour.effective_in()),
             queue,
-            end: (behaviour.offer == Offer::Closed).then_some(StreamEnd::Closed),
-            memories: vec![Memory::default(); behaviour.events.len()],
+            end: (behaviour.stream_support == StreamSupport::ClosedAtOnce)
+                .then_some(StreamEnd::Closed),
+            hook_states: vec![HookState::default(); behaviour.events.len()],
         };
         self.streams.insert(subscriber, stream);
         Ok(subscriber)
@@ -122,41 +129,47 @@ impl Stage {
     pub(super) fn unsubscribe(&mut self, behaviour: &Behaviour, subscriber: Subscriber) {
         let gone = self.streams.remove(&subscriber);
         let open = gone.is_some_and(|stream| stream.end.is_none());
-        self.zombies += usize::from(behaviour.zombies && open);
+        self.zombies += usize::from(behaviour.zombie_subscribers && open);
     }
 
-    /// How a stream is going to end by itself, and when.
+    /// The ends of a stream by deadline and by age.
     pub(super) fn ends(
         behaviour: &Behaviour,
         at: HostInstant,
         subscriber: Subscriber,
         deadline: Option<Duration>,
-    ) -> Vec<Late> {
-        let expired = deadline.filter(|_| behaviour.heeds_deadlines);
-        let expired = expired.map(|deadline| {
-            let fault = CallFault {
-                code: StatusCode::DEADLINE_EXCEEDED,
-                message: "context deadline exceeded".to_owned(),
-                deadline,
-            };
-            (deadline, StreamEnd::Failed(fault))
-        });
-        let closed = behaviour.streams_last.map(|time| (time, StreamEnd::Closed));
-        let ends = [expired, closed].into_iter().flatten();
-        let ends = ends.map(|(after, end)| {
-            let delivery = Delivery::End(Duration::ZERO, end);
-            (later(at, after), subscriber, delivery)
-        });
-        ends.collect()
+    ) -> Vec<ScheduledDelivery> {
+        let expired = deadline
+            .filter(|_| behaviour.honours_deadlines)
+            .map(|deadline| {
+                let fault = CallFault {
+                    code: StatusCode::DEADLINE_EXCEEDED,
+                    message: "context deadline exceeded".to_owned(),
+                    deadline,
+                };
+                (deadline, StreamEnd::Failed(fault))
+            });
+        let closed = behaviour
+            .max_stream_age
+            .map(|time| (time, StreamEnd::Closed));
+        [expired, closed]
+            .into_iter()
+            .flatten()
+            .map(|(after, end)| ScheduledDelivery {
+                at: later(at, after),
+                subscriber,
+                delivery: Delivery::End(Duration::ZERO, end),
+            })
+            .collect()
     }
 
-    /// Whether something waits for a subscriber.
-    pub(super) fn has_something(&self, subscriber: Subscriber) -> bool {
+    /// Whether an event or the end of the stream is queued for a subscriber.
+    pub(super) fn has_pending(&self, subscriber: Subscriber) -> bool {
         let stream = self.streams.get(&subscriber);
         stream.is_none_or(|stream| !stream.queue.is_empty() || stream.end.is_some())
     }
 
-    /// Ends all streams with a fault, and forgets what was to be sent.
+    /// Ends all streams with an error, and drops the backlog.
     pub(super) fn end_all(&mut self, fault: &CallFault) {
         self.backlog.clear();
         for stream in self.streams.values_mut() {
@@ -165,32 +178,32 @@ impl Stage {
         }
     }
 
-    /// The time that an event is given: never the same twice, and never going back.
-    pub(super) fn stamp(&mut self, at: HostInstant) -> RuntimeNanos {
-        self.last_stamp = at.realtime_ns.max(self.last_stamp + 1);
-        RuntimeNanos(self.last_stamp)
+    /// A timestamp for an event: strictly increasing.
+    pub(super) fn next_timestamp(&mut self, at: HostInstant) -> RuntimeNanos {
+        self.last_timestamp = at.realtime_ns.max(self.last_timestamp + 1);
+        RuntimeNanos(self.last_timestamp)
     }
 
-    /// Sends an event to whoever shall get it; returns what is due later.
+    /// Sends an event to the subscribers that are to receive it; returns what is due later.
     pub(super) fn send(
         &mut self,
         behaviour: &Behaviour,
         at: HostInstant,
         event: &Event,
         random: &mut Random,
-    ) -> Vec<Late> {
-        self.keep(event);
+    ) -> Vec<ScheduledDelivery> {
+        self.remember(event);
         if self.zombies > 0 {
             self.zombies -= 1;
             return Vec::new();
         }
-        let audience = self.audience(behaviour, at);
-        if audience.is_empty() && behaviour.replay == Replay::ToEach {
-            self.unheard.push_back(event.clone());
-            self.unheard.truncate(behaviour.queue);
+        let receivers = self.receivers(behaviour, at);
+        if receivers.is_empty() && behaviour.replay == Replay::ToEach {
+            self.missed.push_back(event.clone());
+            self.missed.truncate(behaviour.queue);
             return Vec::new();
         }
-        if audience.is_empty() || self.is_jammed(behaviour) {
+        if receivers.is_empty() || self.is_blocked(behaviour) {
             let kept = matches!(behaviour.replay, Replay::ToFirst | Replay::TailToFirst);
             let room = match behaviour.replay {
                 Replay::TailToFirst => TAIL,
@@ -199,36 +212,36 @@ impl Stage {
             if behaviour.replay == Replay::TailToFirst && self.backlog.len() == room {
                 self.backlog.pop_front();
             }
-            if (kept || !audience.is_empty()) && self.backlog.len() < room {
+            if (kept || !receivers.is_empty()) && self.backlog.len() < room {
                 self.backlog.push_back(event.clone());
             }
             return Vec::new();
         }
         let mut late = Vec::new();
-        for subscriber in audience {
-            late.extend(self.pass(behaviour, at, subscriber, event.clone(), random));
+        for subscriber in receivers {
+            late.extend(self.dispatch(behaviour, at, subscriber, event.clone(), random));
         }
         late
     }
 
-    fn keep(&mut self, event: &Event) {
+    fn remember(&mut self, event: &Event) {
         self.latest.push_back(event.clone());
         if self.latest.len() > LATEST {
             self.latest.pop_front();
         }
     }
 
-    /// Sends what has waited, if somebody can get it now; returns what is due later.
+    /// Sends the backlog, if a subscriber can receive it now; returns what is due later.
     pub(super) fn send_backlog(
         &mut self,
         behaviour: &Behaviour,
         at: HostInstant,
         random: &mut Random,
-    ) -> Vec<Late> {
+    ) -> Vec<ScheduledDelivery> {
         let mut late = Vec::new();
         while !self.backlog.is_empty()
-            && !self.is_jammed(behaviour)
-            && !self.audience(behaviour, at).is_empty()
+            && !self.is_blocked(behaviour)
+            && !self.receivers(behaviour, at).is_empty()
         {
             if let Some(event) = self.backlog.pop_front() {
                 late.extend(self.send(behaviour, at, &event, random));
@@ -237,7 +250,7 @@ impl Stage {
         late
     }
 
-    fn audience(&mut self, behaviour: &Behaviour, at: HostInstant) -> Vec<Subscriber> {
+    fn receivers(&mut self, behaviour: &Behaviour, at: HostInstant) -> Vec<Subscriber> {
         let listens = |stream: &Stream| {
             stream.end.is_none() && stream.effective.monotonic_ns <= at.monotonic_ns
         };
@@ -246,15 +259,15 @@ impl Stage {
             .filter(|(_, stream)| listens(stream))
             .map(|(subscriber, _)| *subscriber)
             .collect();
-        let chosen = match behaviour.audience {
-            _ if behaviour.offer == Offer::Silence => None,
-            Audience::All => return all,
-            Audience::InTurns if !all.is_empty() => {
+        let chosen = match behaviour.fan_out {
+            _ if behaviour.stream_support == StreamSupport::Silent => None,
+            FanOutPolicy::Broadcast => return all,
+            FanOutPolicy::RoundRobin if !all.is_empty() => {
                 self.turn += 1;
                 usize::try_from(self.turn % all.len() as u64).ok()
             }
-            Audience::Oldest => Some(0),
-            Audience::Newest | Audience::InTurns => all.len().checked_sub(1),
+            FanOutPolicy::OldestOnly => Some(0),
+            FanOutPolicy::NewestOnly | FanOutPolicy::RoundRobin => all.len().checked_sub(1),
         };
         let chosen = chosen.and_then(|place| all.get(place).copied());
         all.clear();
@@ -262,39 +275,49 @@ impl Stage {
         all
     }
 
-    /// Whether nobody gets an event until somebody reads.
-    pub(super) fn is_jammed(&self, behaviour: &Behaviour) -> bool {
+    /// Whether a full queue blocks delivery to all subscribers.
+    pub(super) fn is_blocked(&self, behaviour: &Behaviour) -> bool {
         let is_full = |stream: &Stream| stream.queue.len() >= behaviour.queue;
         behaviour.full_queue == FullQueue::Wedge && self.streams.values().any(is_full)
     }
 
-    /// Takes one event through the hooks to one subscriber.
-    fn pass(
+    /// Passes one event through the hooks and delivers it to one subscriber.
+    fn dispatch(
         &mut self,
         behaviour: &Behaviour,
         at: HostInstant,
         subscriber: Subscriber,
         event: Event,
         random: &mut Random,
-    ) -> Vec<Late> {
+    ) -> Vec<ScheduledDelivery> {
         let Some(stream) = self.streams.get_mut(&subscriber) else {
             return Vec::new();
         };
-        let deliveries = passed(&behaviour.events, &mut stream.memories, random, at, event);
+        let deliveries = apply_hooks(
+            &behaviour.events,
+            &mut stream.hook_states,
+            random,
+            at,
+            event,
+        );
         let mut late = Vec::new();
         for delivery in deliveries {
             match delivery.delay() {
                 Duration::ZERO => self.deliver(behaviour, subscriber, delivery),
                 delay => {
-                    let at = later(at, behaviour.late_by(delay));
-                    late.push((at, subscriber, delivery));
+                    let at = later(at, behaviour.scaled(delay));
+                    late.push(ScheduledDelivery {
+                        at,
+                        subscriber,
+                        delivery,
+                    });
                 }
             }
         }
         late
     }
 
-    /// Puts something into a subscriber's queue, if there is room for it.
+    /// Appends a delivery to a subscriber's queue, if there is room for it.
     pub(super) fn deliver(
         &mut self,
         behaviour: &Behaviour,
@@ -323,43 +346,43 @@ impl Stage {
         }
     }
 
-    /// What comes next on a stream.
-    pub(super) fn take(&mut self, subscriber: Subscriber) -> Taken {
+    /// Takes the next item of a stream.
+    pub(super) fn take(&mut self, subscriber: Subscriber) -> StreamItem {
         let Some(stream) = self.streams.get_mut(&subscriber) else {
-            return Taken::End(StreamEnd::Cancelled);
+            return StreamItem::End(StreamEnd::Cancelled);
         };
         match (stream.queue.pop_front(), &stream.end) {
-            (Some(event), _) => Taken::Event(event),
-            (None, Some(end)) => Taken::End(end.clone()),
-            (None, None) => Taken::Nothing,
+            (Some(event), _) => StreamItem::Event(event),
+            (None, Some(end)) => StreamItem::End(end.clone()),
+            (None, None) => StreamItem::Pending,
         }
     }
 }
 
-/// What becomes of one event on its way through all hooks, in the order of their list.
-pub(super) fn passed(
+/// Passes one event through all hooks in order; returns the resulting deliveries.
+pub(super) fn apply_hooks(
     hooks: &[EventHook],
-    memories: &mut [Memory],
+    hook_states: &mut [HookState],
     random: &mut Random,
     at: HostInstant,
     event: Event,
 ) -> Vec<Delivery> {
     let mut deliveries = Delivery::now(event);
-    for (hook, memory) in hooks.iter().zip(memories) {
+    for (hook, memory) in hooks.iter().zip(hook_states) {
         let mut passed = Vec::new();
         for delivery in deliveries {
             let Delivery::Event(after, event) = delivery else {
                 passed.push(delivery);
                 continue;
             };
-            let mut passage = Passage {
+            let mut context = HookContext {
                 at,
                 nth: memory.seen,
                 held: &mut memory.held,
                 random,
             };
-            let hooked = hook(&mut passage, *event).into_iter();
-            passed.extend(hooked.map(|delivery| delivery.delayed(after)));
+            let apply_reply_hooks = hook(&mut context, *event).into_iter();
+            passed.extend(apply_reply_hooks.map(|delivery| delivery.delayed(after)));
             memory.seen += 1;
         }
         deliveries = passed;

@@ -1,4 +1,4 @@
-//! Watching: waits for what comes, and prints what the observer says of it.
+//! The loop of `watch`: waits for events and relists, and prints the observer's notices.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 use super::notice::Notice;
 use super::observer::Observer;
 use super::output::Output;
-use super::repeated::Repeated;
 use super::stream::{Stream, notice};
+use super::throttle::Throttle;
 use crate::cri::{Client, ConnectError};
 use crate::drive::{LivePleg, RecordingClient, Relist, RelistFault, StreamError};
 use crate::history::{Body, Entry, Labels, StatusCode, StreamEnd};
@@ -23,21 +23,21 @@ use crate::host::InterruptSignals;
 use crate::metrics::{Endpoint, EndpointError, Metrics};
 use crate::recorder::{Overrun, Reader, Recorder};
 use crate::report::printable;
-use crate::run::{Exit, Target};
+use crate::run::{Endpoints, Exit};
 use crate::{host, limits, terminal};
 
-/// How many relists may wait to be looked at.
+/// How many relists may be queued.
 const WAITING: usize = 2;
 
-// Comments of fields are the help of options.
-/// How to watch, and how to print what is seen.
+// Doc comments of fields are the help of options.
+/// The options of `watch`.
 #[derive(Args, Clone, Debug)]
 pub struct WatchOptions {
-    /// How to print; json is one object a line
+    /// Output format; json is one object per line
     #[arg(long, short, value_enum, default_value_t = Output::Text)]
     pub output: Output,
-    /// How late an event may be before it counts as missed, and how quiet a pod has to be before
-    /// what relists and what events tell of it is compared
+    /// How late an event may arrive before it counts as missed, and how long a pod has to be idle
+    /// before the states reported by relists and by events are compared
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = limits::duration)]
     pub within: Duration,
     /// Serve metrics at this address, such as 127.0.0.1:9101
@@ -45,28 +45,28 @@ pub struct WatchOptions {
     pub metrics_address: Option<SocketAddr>,
 }
 
-/// Why there is nothing to watch.
+/// Why `watch` failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     /// The runtime cannot be reached.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// It has no events.
+    /// There is no event stream.
     #[error(transparent)]
     Stream(#[from] StreamError),
     /// The metrics cannot be served.
     #[error(transparent)]
     Metrics(#[from] EndpointError),
-    /// What was seen cannot be printed.
+    /// The output cannot be written to.
     #[error("print: {0}")]
     Output(io::Error),
-    /// The system refused what any program needs.
+    /// The async runtime or a signal handler could not be started.
     #[error("start: {0}")]
     System(#[from] io::Error),
 }
 
 impl WatchError {
-    /// The exit code that tells it.
+    /// The exit code for this error.
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
@@ -78,20 +78,20 @@ impl WatchError {
     }
 }
 
-/// Watches until it is told to stop, or nobody reads any more.
+/// Watches until a signal arrives, or the output is closed.
 ///
 /// # Errors
-/// If there is nothing to watch, or nowhere to print.
-pub fn watch(target: &Target, options: &WatchOptions) -> Result<(), WatchError> {
+/// If the runtime cannot be watched, or the output cannot be written to.
+pub fn watch(endpoints: &Endpoints, options: &WatchOptions) -> Result<(), WatchError> {
     let runtime = Runtime::new()?;
-    let watched = runtime.block_on(async { Watch::begin(target, options).await?.run().await });
-    // A call that is under way is not waited for.
+    let watched = runtime.block_on(async { Watch::begin(endpoints, options).await?.run().await });
+    // Calls in progress are abandoned.
     runtime.shutdown_background();
     watched
 }
 
-/// What came next.
-enum News {
+/// The next input of the loop.
+enum Input {
     Stop,
     Recorded,
     Relisted(Result<Relist, RelistFault>),
@@ -106,27 +106,28 @@ struct Watch {
     reader: Reader,
     relists: Receiver<Result<Relist, RelistFault>>,
     stop: CancellationToken,
-    /// Whether it is still open if the runtime has events at all.
-    first: bool,
+    /// Whether it is still unknown if the runtime supports events.
+    support_unknown: bool,
     opened_before: bool,
     relist_failed: bool,
-    overruns: Repeated,
+    overruns: Throttle,
     _endpoint: Option<Endpoint>,
     _tasks: JoinSet<()>,
 }
 
 impl Watch {
-    async fn begin(target: &Target, options: &WatchOptions) -> Result<Self, WatchError> {
+    async fn begin(endpoints: &Endpoints, options: &WatchOptions) -> Result<Self, WatchError> {
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
         listen_for_signals(&mut tasks, &stop)?;
-        let client = Client::connect(&target.runtime, &target.images, target.deadline).await?;
+        let client =
+            Client::connect(&endpoints.runtime, &endpoints.images, endpoints.deadline).await?;
         let metrics = Metrics::default();
         let endpoint = match options.metrics_address {
             Some(address) => Some(serve(&metrics, address).await?),
             None => None,
         };
-        announce(target, &client);
+        announce(endpoints, &client);
         let recorder = Recorder::bounded(limits::WATCH_ENTRIES, limits::WATCH_BYTES);
         let reader = recorder.reader();
         let (send, relists) = mpsc::channel(WAITING);
@@ -135,50 +136,50 @@ impl Watch {
         Ok(Self {
             output: options.output,
             observer: Observer::new(options.within, host::now()),
-            stream: Stream::new(target.runtime.clone(), recorder, metrics.clone()),
+            stream: Stream::new(endpoints.runtime.clone(), recorder, metrics.clone()),
             metrics,
             reader,
             relists,
             stop,
-            first: true,
+            support_unknown: true,
             opened_before: false,
             relist_failed: false,
-            overruns: Repeated::default(),
+            overruns: Throttle::default(),
             _endpoint: endpoint,
             _tasks: tasks,
         })
     }
 
-    /// Ends well when it is told to stop, or nobody reads any more.
+    /// Runs until a signal arrives or the output is closed; neither is an error.
     async fn run(mut self) -> Result<(), WatchError> {
         loop {
-            let shown = match self.news().await {
-                News::Stop => {
+            let shown = match self.next_input().await {
+                Input::Stop => {
                     let summary = Notice::Summary(self.observer.summary(host::now()));
-                    return unless_unread(self.show(&summary)).map(|_| ());
+                    return unless_closed(self.show(&summary)).map(|_| ());
                 }
-                News::Recorded => {
+                Input::Recorded => {
                     let entries = self.reader.drain();
                     self.recorded(entries)?
                 }
-                News::Relisted(relisted) => {
-                    let untold = self.overruns.due(host::now());
-                    let told = untold.map_or(Ok(()), |times| self.show(&overrun(times)));
-                    told.and_then(|()| self.relisted(relisted))
+                Input::Relisted(relisted) => {
+                    let unreported = self.overruns.due(host::now());
+                    let shown = unreported.map_or(Ok(()), |times| self.show(&overrun(times)));
+                    shown.and_then(|()| self.relisted(relisted))
                 }
-                News::Reopen => self.open().await,
+                Input::Reopen => self.open().await,
             };
-            if !unless_unread(shown)? || !terminal::is_read() {
+            if !unless_closed(shown)? || !terminal::is_read() {
                 return Ok(());
             }
         }
     }
 
-    async fn news(&mut self) -> News {
+    async fn next_input(&mut self) -> Input {
         let pause = self.stream.pause(host::now());
         let reopen = async {
             match pause {
-                // Nothing can happen meanwhile but what the other arms wait for.
+                // Only the other arms can end this wait earlier.
                 Some(pause) => {
                     drop(tokio::time::timeout(pause, std::future::pending::<()>()).await);
                 }
@@ -186,12 +187,12 @@ impl Watch {
             }
         };
         tokio::select! {
-            // A flood of events must not keep it from stopping.
+            // A flood of events must not prevent stopping.
             biased;
-            () = self.stop.cancelled() => News::Stop,
-            Some(relisted) = self.relists.recv() => News::Relisted(relisted),
-            () = self.reader.changed() => News::Recorded,
-            () = reopen => News::Reopen,
+            () = self.stop.cancelled() => Input::Stop,
+            Some(relisted) = self.relists.recv() => Input::Relisted(relisted),
+            () = self.reader.changed() => Input::Recorded,
+            () = reopen => Input::Reopen,
         }
     }
 
@@ -210,7 +211,7 @@ impl Watch {
     ) -> Result<io::Result<()>, StreamError> {
         let Ok(entries) = entries else {
             let now = host::now();
-            self.observer.deafened();
+            self.observer.stream_lost();
             self.observer.opened(now, false);
             return Ok(match self.overruns.happened(now) {
                 Some(times) => self.show(&overrun(times)),
@@ -220,9 +221,9 @@ impl Watch {
         for entry in entries {
             let shown = match &entry.body {
                 Body::Event { event, .. } => {
-                    self.first = false;
+                    self.support_unknown = false;
                     let notice = self.observer.event(entry.at, event);
-                    let live = self.stream.heard(entry.at);
+                    let live = self.stream.received(entry.at);
                     live.map_or(Ok(()), |live| self.show(&live))
                         .and_then(|()| self.show(&notice))
                 }
@@ -238,19 +239,19 @@ impl Watch {
         Ok(Ok(()))
     }
 
-    /// The first stream tells whether the runtime has events at all.
+    /// The end of the first stream may show that the runtime does not support events.
     fn ended(&mut self, end: &StreamEnd) -> Result<io::Result<()>, StreamError> {
         let refused = match end {
             StreamEnd::Closed => true,
             StreamEnd::Cancelled => false,
             StreamEnd::Failed(fault) => fault.code == StatusCode::UNIMPLEMENTED,
         };
-        if refused && std::mem::take(&mut self.first) {
+        if refused && std::mem::take(&mut self.support_unknown) {
             return Err(StreamError::of_the_first(end));
         }
-        self.first = false;
-        self.observer.deafened();
-        let notice = self.stream.broke(end);
+        self.support_unknown = false;
+        self.observer.stream_lost();
+        let notice = self.stream.stream_ended(end);
         Ok(self.show(&notice))
     }
 
@@ -258,7 +259,7 @@ impl Watch {
         match relisted {
             Ok(relist) => {
                 if std::mem::take(&mut self.relist_failed) {
-                    self.stream.hurry();
+                    self.stream.reopen_now();
                     self.show(&notice("relist-works", "relists work again".to_owned()))?;
                 }
                 let notices = self.observer.relisted(host::now(), relist);
@@ -267,7 +268,7 @@ impl Watch {
             Err(_) if self.relist_failed => Ok(()),
             Err((method, fault)) => {
                 self.relist_failed = true;
-                let detail = format!("the relist fails: {method}: {fault}; trying on");
+                let detail = format!("the relist fails: {method}: {fault}; retrying");
                 self.show(&notice("relist-failed", detail))
             }
         }
@@ -293,16 +294,17 @@ impl Watch {
 }
 
 fn overrun(times: u64) -> Notice {
-    let often = match times {
+    let count = match times {
         1 => String::new(),
         _ => format!(", {times} times"),
     };
-    let detail = format!("events came faster than they could be shown, and some were lost{often}");
+    let detail =
+        format!("events arrived faster than they could be shown, and some were lost{count}");
     notice("overrun", detail)
 }
 
-/// Whether to go on: not if nobody reads any more, as after `| head`, which is no fault.
-fn unless_unread(shown: io::Result<()>) -> Result<bool, WatchError> {
+/// Whether to continue: not if the output is closed, as after `| head`, which is no error.
+fn unless_closed(shown: io::Result<()>) -> Result<bool, WatchError> {
     match shown {
         Ok(()) => Ok(true),
         Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => Ok(false),
@@ -316,29 +318,32 @@ async fn serve(metrics: &Metrics, address: SocketAddr) -> Result<Endpoint, Watch
     Ok(endpoint)
 }
 
-/// Says what is watched, and what watching it does.
-fn announce(target: &Target, client: &Client) {
+/// Prints what is watched, and warns of side effects.
+fn announce(endpoints: &Endpoints, client: &Client) {
     let runtime = client.version();
     let name = printable(&runtime.runtime_name);
     let version = printable(&runtime.runtime_version);
-    terminal::say(&format!("watching {name} {version} at {}", target.runtime));
+    terminal::say(&format!(
+        "watching {name} {version} at {}",
+        endpoints.runtime
+    ));
     if name == "containerd" && version.trim_start_matches('v').starts_with("1.7.") {
         terminal::say(
-            "warning: containerd 1.7 gives each event to one of its listeners alone: while this \
-             goes on, a kubelet with EventedPLEG and other watchers miss what is shown here, and \
-             what they get is missed here",
+            "warning: containerd 1.7 sends each event to only one of its subscribers: while this \
+             command runs, a kubelet with EventedPLEG and other subscribers miss the events shown \
+             here, and the events that they receive are missing here",
         );
     }
 }
 
-/// The first signal ends the watch with its summary, the second one the process.
+/// The first signal stops the watch with its summary, the second one ends the process.
 fn listen_for_signals(tasks: &mut JoinSet<()>, stop: &CancellationToken) -> io::Result<()> {
     let mut signals = InterruptSignals::listen()?;
     let stop = stop.clone();
     tasks.spawn(async move {
         signals.first().await;
         stop.cancel();
-        signals.insistent().await;
+        signals.second().await;
         std::process::exit(Exit::Undecided as i32);
     });
     Ok(())

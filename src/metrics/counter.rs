@@ -1,4 +1,4 @@
-//! A counter whose name is printed as it is.
+//! A counter whose name is exported unchanged.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -9,21 +9,21 @@ use prometheus_client::metrics::counter::Counter;
 
 /// A counter without the suffix `_total`, which `OpenMetrics` would add and a kubelet lacks.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PlainCounter(Counter);
+pub(super) struct BareCounter(Counter);
 
-impl PlainCounter {
+impl BareCounter {
     /// Adds one.
     pub(super) fn increment(&self) {
         self.0.inc();
     }
 
-    /// Takes over a count that is kept elsewhere, and never goes back.
+    /// Raises the counter to a total that is kept elsewhere; never lowers it.
     pub(super) fn raise_to(&self, count: u64) {
         self.0.inner().fetch_max(count, Ordering::Relaxed);
     }
 }
 
-impl EncodeMetric for PlainCounter {
+impl EncodeMetric for BareCounter {
     fn encode(&self, mut encoder: MetricEncoder) -> fmt::Result {
         // A gauge's line is the bare name and the number.
         encoder.encode_gauge(&self.0.get())

@@ -1,5 +1,5 @@
-//! The verdicts of a run while it grows: they follow its history as it is recorded, as `check`
-//! follows one that was.
+//! The verdicts of a run in progress: derived from its history while it is recorded, by the code
+//! that `check` uses for a recorded one.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ use crate::outcome::{Outcome, RunReport};
 use crate::recorder::{Overrun, Reader};
 use crate::verdicts::{EndedCase, JudgedCase, Known, Scope, Verdicts};
 
-/// A reader of the run's history, and what has come of it.
+/// Reads the run's history as it grows, and judges it.
 #[derive(Debug)]
-pub(super) struct Following {
+pub(super) struct LiveVerdicts {
     reader: Reader,
     verdicts: Verdicts,
     ended: BTreeMap<CaseRun, EndedCase>,
     overrun: Option<Overrun>,
 }
 
-impl Following {
-    /// Follows a history from its first entry, which is still to be recorded.
+impl LiveVerdicts {
+    /// The verdicts on a history whose first entry is still to be recorded.
     pub(super) fn new(reader: Reader) -> Self {
         Self {
             reader,
@@ -28,7 +28,7 @@ impl Following {
         }
     }
 
-    /// Takes in what has been recorded meanwhile.
+    /// Processes the entries recorded since the last call.
     pub(super) fn catch_up(&mut self) {
         match self.reader.drain() {
             Ok(entries) => {
@@ -42,33 +42,33 @@ impl Following {
         }
     }
 
-    /// A case that has ended, to be judged.
+    /// Takes a case that has ended, to be judged.
     ///
     /// # Errors
-    /// If too much was recorded at once to follow.
+    /// If entries were lost because the reader fell behind.
     pub(super) fn ended(&mut self, run: CaseRun) -> Result<EndedCase, Overrun> {
         self.catch_up();
         let ended = self.ended.remove(&run);
         ended.ok_or_else(|| self.overrun.unwrap_or(Overrun))
     }
 
-    /// Takes in the verdict on a case.
+    /// Stores the verdict on a case.
     pub(super) fn settle(&mut self, judged: JudgedCase) {
         self.verdicts.settle(judged);
     }
 
-    /// What has been said of a case or an invariant.
+    /// The outcome of a case or an invariant, if there is one yet.
     pub(super) fn outcome(&mut self, run: CaseRun) -> Option<Outcome> {
         self.catch_up();
         self.verdicts.outcome(run)
     }
 
-    /// The failures that are known of the runtime.
+    /// The known failures of the runtime.
     pub(super) fn known(&self) -> &Known {
         self.verdicts.known()
     }
 
-    /// The report of what has been said.
+    /// The report on the outcomes so far.
     pub(super) fn report(&mut self) -> RunReport {
         self.catch_up();
         let overrun = self.overrun.map(|fault| fault.to_string());

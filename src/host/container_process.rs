@@ -1,8 +1,8 @@
-//! The processes of the runtime's sandboxes and containers, as this host's `/proc` shows them.
+//! Finds the processes of the runtime's sandboxes and containers in `/proc`.
 //!
-//! A process is that of a sandbox or container if its cgroup bears the id, which no other has. None
-//! is signalled but through a handle that was opened before that was looked at, so that a number
-//! that is used again harms nobody.
+//! A process belongs to a sandbox or container if its cgroup path contains the id, which is unique.
+//! It is signalled only through a handle that was opened before that check, so that a reused pid
+//! does no harm.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,32 +12,34 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// The shortest id by which a process is killed, in bytes. Those of containerd and CRI-O have 64.
+/// The minimum length of an id, in bytes. Those of containerd and CRI-O have 64.
 pub(super) const SHORTEST_ID: usize = 32;
 
-/// Why the process of a sandbox or container cannot be killed.
+/// Why the process of a sandbox or container cannot be found or killed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
-    /// So short an id stands in the cgroups of others, too.
-    #[error("`{0}` is too short an id to know a process by: {SHORTEST_ID} bytes at least")]
+    /// The id is too short to be unique.
+    #[error(
+        "the id `{0}` is too short to identify a process: it needs {SHORTEST_ID} bytes at least"
+    )]
     Vague(String),
-    /// Nothing on this host is in its cgroup.
+    /// No process is in its cgroup.
     #[error("no process of this host is in a cgroup of {0}")]
     Missing(String),
-    /// More than one process is.
+    /// Several processes are in its cgroup.
     #[error("{1} processes of this host are in a cgroup of {0}")]
     Several(String, usize),
     /// It has not ended.
-    #[error("process {0} was killed and has not ended within {1:?}")]
+    #[error("process {0} was killed but did not end within {1:?}")]
     Lives(u32, Duration),
-    /// What the system said.
-    #[error("look for the process of a sandbox or container, or kill it: {0}")]
+    /// An error of the system.
+    #[error("find or kill the process of a sandbox or container: {0}")]
     System(#[from] io::Error),
 }
 
-/// A process, and a hold on it.
+/// A process, with a handle on it.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct ProcessHandle {
     pid: Pid,
     handle: OwnedFd,
 }
@@ -45,8 +47,8 @@ pub(super) struct Held {
 /// The process of the sandbox or container with this id.
 ///
 /// # Errors
-/// If it is not to be found, or cannot be told from others.
-pub(super) fn of(id: &str) -> Result<Held, ProcessError> {
+/// If it cannot be found, or is not unique.
+pub(super) fn find(id: &str) -> Result<ProcessHandle, ProcessError> {
     if id.len() < SHORTEST_ID {
         return Err(ProcessError::Vague(id.to_owned()));
     }
@@ -68,30 +70,30 @@ pub(super) fn of(id: &str) -> Result<Held, ProcessError> {
     }
 }
 
-/// Whether a process is in the cgroup of this id.
+/// Whether a process is in the cgroup with this id.
 ///
 /// # Errors
-/// If it is not to be found out.
-pub(super) fn is_there(id: &str) -> Result<bool, ProcessError> {
-    match of(id) {
+/// If that cannot be determined.
+pub(super) fn exists(id: &str) -> Result<bool, ProcessError> {
+    match find(id) {
         Ok(_) | Err(ProcessError::Several(..)) => Ok(true),
         Err(ProcessError::Missing(_)) => Ok(false),
         Err(fault) => Err(fault),
     }
 }
 
-impl Held {
-    /// Its number.
+impl ProcessHandle {
+    /// Its pid.
     pub(super) fn number(&self) -> u32 {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
-    /// Its cgroups, as `/proc/PID/cgroup` tells them; nothing once it has gone.
+    /// The content of `/proc/PID/cgroup`; empty if the process is gone.
     pub(super) fn cgroups(&self) -> String {
         cgroups_of(self.pid)
     }
 
-    /// Kills it and waits for its end, which the kernel brings about by itself; returns its number.
+    /// Kills it and waits for its end; returns its pid.
     pub(super) async fn kill(self, bound: Duration) -> Result<u32, ProcessError> {
         let number = self.number();
         pidfd_send_signal(&self.handle, Signal::KILL).map_err(io::Error::from)?;
@@ -105,21 +107,21 @@ impl Held {
     }
 }
 
-/// Waits until the process of this handle has ended; says whether it did in time.
+/// Waits until the process has ended; returns whether it did within `bound`.
 pub(super) fn has_ended(handle: &OwnedFd, bound: Duration) -> io::Result<bool> {
     let bound = Timespec::try_from(bound).map_err(io::Error::other)?;
     let mut watched = [PollFd::new(handle, PollFlags::IN)];
     Ok(poll(&mut watched, Some(&bound))? > 0)
 }
 
-/// None if it has gone meanwhile.
-fn hold(pid: Pid, id: &str) -> io::Result<Option<Held>> {
+/// Opens a handle; none if the process is gone meanwhile.
+fn hold(pid: Pid, id: &str) -> io::Result<Option<ProcessHandle>> {
     let handle = match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(handle) => handle,
         Err(rustix::io::Errno::SRCH) => return Ok(None),
         Err(fault) => return Err(fault.into()),
     };
-    Ok(is_in_cgroup_of(pid, id).then_some(Held { pid, handle }))
+    Ok(is_in_cgroup_of(pid, id).then_some(ProcessHandle { pid, handle }))
 }
 
 fn is_in_cgroup_of(pid: Pid, id: &str) -> bool {
@@ -127,8 +129,7 @@ fn is_in_cgroup_of(pid: Pid, id: &str) -> bool {
     names(&cgroups_of(pid), id) && has_program(&folder)
 }
 
-/// Whether the process of this folder of `/proc` is no zombie: that has no program any more, waits
-/// for its parent, and cannot be ended.
+/// Whether the process is not a zombie, which cannot be killed.
 pub(super) fn has_program(process: &Path) -> bool {
     let status = std::fs::read_to_string(process.join("stat")).unwrap_or_default();
     let state = status.rsplit_once(") ").map(|(_, fields)| fields);
@@ -140,10 +141,10 @@ fn cgroups_of(pid: Pid) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
-/// Whether a process of these cgroups, as `/proc/PID/cgroup` tells them, is the sandbox's own.
+/// Whether a process with these cgroups, from `/proc/PID/cgroup`, is that of the id.
 fn names(cgroups: &str, id: &str) -> bool {
     let mut own = cgroups.lines().filter_map(|line| line.rsplit('/').next());
-    // CRI-O's monitor of the process has a cgroup of its own that bears the id, too.
+    // The cgroup of CRI-O's monitor contains the id, too.
     own.any(|own| own.contains(id) && !own.contains("conmon"))
 }
 
@@ -162,17 +163,17 @@ mod tests {
 
     #[test]
     fn no_process_is_that_of_a_sandbox_that_is_not_there() {
-        let missing = of("no-sandbox-has-such-an-id-at-all").unwrap_err();
+        let missing = find("no-sandbox-has-such-an-id-at-all").unwrap_err();
         assert!(matches!(missing, ProcessError::Missing(_)), "{missing}");
-        assert!(!is_there("no-sandbox-has-such-an-id-at-all").unwrap());
+        assert!(!exists("no-sandbox-has-such-an-id-at-all").unwrap());
     }
 
     #[test]
     fn an_id_that_others_may_bear_kills_nobody() {
         for id in ["", "a", "no-sandbox-has-such-an-id-at-al"] {
-            let vague = of(id).unwrap_err();
+            let vague = find(id).unwrap_err();
             assert!(matches!(vague, ProcessError::Vague(_)), "{vague}");
-            assert!(is_there(id).is_err(), "{id}");
+            assert!(exists(id).is_err(), "{id}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Bounds on time that the user gives: durations, and a factor for all that are built in.
+//! Durations given by the user, and the factor for built-in timeouts.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -22,7 +22,7 @@ impl TimeoutScale {
         self.percent
     }
 
-    /// A bound multiplied by the factor.
+    /// A timeout multiplied by the factor.
     #[must_use]
     pub fn scaled(self, bound: Duration) -> Duration {
         bound * self.percent / 100
@@ -49,10 +49,10 @@ impl FromStr for TimeoutScale {
     }
 }
 
-/// Parses `30s`, `1m 30s`, or `30` as crictl takes it.
+/// Parses `30s`, `1m 30s`, or `30` as crictl does.
 ///
 /// # Errors
-/// If it is no duration, none at all, or longer than an hour.
+/// If it is not a duration, zero, or longer than an hour.
 pub fn duration(text: &str) -> Result<Duration, String> {
     const LONGEST: Duration = Duration::from_secs(3600);
     let parsed = match text.parse() {
@@ -61,7 +61,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
             .map_err(|fault| format!("{fault}; write it as 30s, or as a number of seconds"))?,
     };
     if parsed.is_zero() || parsed > LONGEST {
-        return Err("it must be more than nothing and at most an hour".to_owned());
+        return Err("it must be more than zero and at most an hour".to_owned());
     }
     Ok(parsed)
 }

@@ -1,4 +1,4 @@
-//! What the kubelet believes of a pod once it has asked, or was told: the value of its cache.
+//! A pod's status in the kubelet's cache.
 //!
 //! Source: kubernetes `pkg/kubelet/container/runtime.go` (`PodStatus`, `Status`).
 
@@ -9,7 +9,7 @@ use super::shared_id::{SharedId, SharedUid};
 use super::state::State;
 use crate::history::{SandboxState, Text};
 
-/// A pod as the kubelet's cache holds it.
+/// A pod as in the kubelet's cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodStatus {
     /// The pod's UID.
@@ -24,9 +24,9 @@ pub struct PodStatus {
     pub sandboxes: Vec<PodSandbox>,
     /// Its containers.
     pub containers: Vec<PodContainer>,
-    /// Those of its containers that live in its newest, ready sandbox.
+    /// The containers in its newest, ready sandbox.
     pub active_containers: Vec<SharedId>,
-    /// When the runtime read it; [`Moment::NEVER`] if an event told it.
+    /// When the runtime read it; [`Moment::NEVER`] if it is from an event.
     pub read_at: Moment,
 }
 
@@ -46,9 +46,9 @@ pub struct PodSandbox {
     pub id: SharedId,
     /// Ready or not.
     pub state: SandboxState,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Moment,
-    /// How often the sandbox has been made anew for this pod.
+    /// The number of sandboxes created for this pod before.
     pub attempt: u32,
 }
 
@@ -67,27 +67,27 @@ pub struct PodContainer {
     pub started_at: Moment,
     /// When it exited; [`Moment::NEVER`] before.
     pub finished_at: Moment,
-    /// How it exited; 0 before.
+    /// The exit code; 0 before the exit.
     pub exit_code: i32,
     /// The image as the user named it.
     pub image: Text,
     /// The image as the runtime resolved it.
     pub image_id: Text,
-    /// How often it was restarted, from an annotation; 0 without it.
+    /// The number of restarts, from an annotation; 0 without it.
     pub restart_count: i32,
     /// The hash of its specification, from an annotation; 0 without it.
     pub hash: u64,
-    /// A word for why it exited.
+    /// The reason for its exit.
     pub reason: Text,
-    /// A sentence for why it exited. The kubelet may append a termination message that it reads
+    /// The message on its exit. The kubelet may append a termination message that it reads
     /// from a file; this engine reads no files.
     pub message: String,
 }
 
-/// What asking the runtime for one pod's status gave.
+/// The result of inspecting a pod.
 pub type Inspection = Result<Arc<PodStatus>, InspectError>;
 
-/// Why a pod could not be inspected. `NotFound` is no reason: what is gone is left out.
+/// Why a pod could not be inspected. `NotFound` is no error: what is gone is left out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InspectError {
     /// A status call failed.
@@ -95,9 +95,9 @@ pub enum InspectError {
     Failed {
         /// The RPC's name in the CRI.
         method: &'static str,
-        /// Whose status.
+        /// The id in the call.
         id: SharedId,
-        /// What the runtime said.
+        /// The runtime's error.
         fault: String,
     },
     /// A status call returned OK and no status.
@@ -105,28 +105,27 @@ pub enum InspectError {
     Empty {
         /// The RPC's name in the CRI.
         method: &'static str,
-        /// Whose status.
+        /// The id in the call.
         id: SharedId,
     },
-    /// The real kubelet is no more.
+    /// The real kubelet would panic.
     #[error(transparent)]
     Panic(#[from] KubeletPanic),
 }
 
-/// A message that makes the real kubelet panic. Here it is a finding, and changes nothing.
+/// A message that makes the real kubelet panic. Here it is an error and changes no state.
 ///
-/// An absent entry in a list of statuses would be a third one, but protobuf cannot express it: it
-/// is for in-process callers alone.
+/// A null entry in a list of statuses would be a third one, but protobuf cannot express it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KubeletPanic {
-    /// `kuberuntime_container.go` (`toKubeContainerStatus`) takes the image for granted.
+    /// `kuberuntime_container.go` (`toKubeContainerStatus`) dereferences the image without a check.
     #[error("the status of container {container} has no image, and the kubelet dereferences it")]
     NoImage {
         /// The container.
         container: SharedId,
     },
-    /// `evented.go` (`updateRunningPodMetric`) takes a cached status for granted, but a failed
-    /// inspection has left none.
+    /// `evented.go` (`updateRunningPodMetric`) dereferences the cached status without a check, but
+    /// a failed inspection leaves none.
     #[error(
         "an event came for pod {pod}, whose last inspection failed, and the kubelet dereferences \
          the status that is not there"

@@ -1,7 +1,7 @@
-//! The line on a terminal that tells what runs now, and what it waits for.
+//! The progress line: shows on a terminal which cases are running, and what they wait for.
 //!
-//! It is drawn on the error stream, and cleared before a case's own line is printed. Elsewhere than
-//! on a terminal there is none.
+//! It is drawn on standard error if that is a terminal, and cleared before a case's result is
+//! printed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,14 +11,14 @@ use crate::drive::CaseRunner;
 use crate::history::HostInstant;
 use crate::{host, terminal};
 
-/// How often the line is drawn.
+/// The interval at which the line is drawn.
 const TICK: Duration = Duration::from_millis(250);
-/// After this long, a case is said to wait for what it waits for.
+/// A case that runs longer than this is shown with what it waits for.
 const LONG: Duration = Duration::from_secs(2);
 
-/// What runs now.
+/// The progress of a run.
 #[derive(Debug)]
-pub(super) struct Status {
+pub(super) struct Progress {
     state: Mutex<State>,
     shown: bool,
 }
@@ -31,9 +31,9 @@ struct State {
     /// When the first case began.
     began: Option<HostInstant>,
     drawn: bool,
-    /// What the run itself does now, when no case runs.
+    /// What the run itself is doing while no case is running.
     doing: Option<String>,
-    /// When a case ended last: its line is being printed.
+    /// When the last case ended: its result is being printed.
     ended: HostInstant,
 }
 
@@ -44,7 +44,7 @@ struct Running {
     runner: Arc<CaseRunner>,
 }
 
-impl Status {
+impl Progress {
     pub(super) fn new(all: usize, wanted: bool) -> Self {
         let shown = wanted && terminal::errors_are_a_terminal();
         Self {
@@ -79,7 +79,7 @@ impl Status {
         self.state().doing = Some(what.to_owned());
     }
 
-    /// Clears the line for good: what is printed next stands alone.
+    /// Clears the line for good.
     pub(super) fn finish(&self) {
         let mut state = self.state();
         state.running.clear();
@@ -87,7 +87,7 @@ impl Status {
         state.clear();
     }
 
-    /// Draws the line now and then, until aborted.
+    /// Draws the line periodically, until aborted.
     pub(super) async fn draw(self: Arc<Self>) {
         if !self.shown {
             return;
@@ -127,11 +127,11 @@ impl State {
         let Some(longest) = self.running.values().min_by_key(|running| running.began) else {
             return self.doing.clone().unwrap_or_default();
         };
-        let names = self
+        let names: Vec<String> = self
             .running
             .values()
-            .map(|running| format!("{} {}s", running.id, host::elapsed(running.began).as_secs()));
-        let names: Vec<String> = names.collect();
+            .map(|running| format!("{} {}s", running.id, host::elapsed(running.began).as_secs()))
+            .collect();
         let waits = (host::elapsed(longest.began) > LONG)
             .then(|| longest.runner.waiting_for())
             .flatten()
@@ -151,8 +151,8 @@ impl State {
     }
 }
 
-/// How many minutes the other cases take if they take as long as those that are done, rounded up.
-/// None before a tenth is done: a few cases say nothing of the others.
+/// The estimated remaining time in minutes, rounded up, if the remaining cases take as long as
+/// those that are done. None before a tenth is done.
 fn minutes_left(done: usize, all: usize, elapsed: Duration) -> Option<u64> {
     let left = u64::try_from(all.checked_sub(done)?).ok()?;
     let done = u64::try_from(done).ok().filter(|done| *done > 0)?;
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rest_is_told_once_a_tenth_is_done() {
+    fn the_remaining_time_is_estimated_once_a_tenth_is_done() {
         for (done, all, elapsed, expect) in [
             (0, 100, 60, None),
             (9, 100, 60, None),

@@ -1,14 +1,14 @@
-//! What can be wrong with lists by filters, and with what only some pods have: another handler, a
-//! network or a limit of their own, many long annotations, a thing in them that no list shows.
+//! Defects of filtered lists, and of features that only some pods use: another runtime handler, a
+//! network or a memory limit of their own, large annotations.
 
 use super::{Fault, Row};
 use crate::history::{ContainerId, ContainerState, Event, EventKind, Reply, Request, SandboxState};
-use crate::model::{Delivery, ExitNotice, Offer, PodKill, StopSignals, Transition};
+use crate::model::{Delivery, ExitDetection, PodKill, StopSignals, StreamSupport, Transition};
 
-pub(super) const OFFERS: &[Row] = &[
+pub(super) const CAPABILITIES: &[Row] = &[
     (
         "ok-where-events-are-off",
-        Fault::Behaviour(|behaviour| behaviour.offer = Offer::Closed),
+        Fault::Behaviour(|behaviour| behaviour.stream_support = StreamSupport::ClosedAtOnce),
     ),
     (
         "filter-hides-what-has-ended",
@@ -98,23 +98,23 @@ pub(super) const OFFERS: &[Row] = &[
     ),
     (
         "own-stop-signal-not-sent",
-        Fault::Behaviour(|behaviour| behaviour.stop_signals = StopSignals::Told),
+        Fault::Behaviour(|behaviour| behaviour.stop_signals = StopSignals::ReportedOnly),
     ),
     (
-        "told-of-the-target",
-        Fault::Behaviour(|behaviour| behaviour.mistakes_targets = true),
+        "exit-reported-for-the-pid-target",
+        Fault::Behaviour(|behaviour| behaviour.reports_pid_target = true),
     ),
     (
         "no-stopped-with-the-target",
-        Fault::Behaviour(|behaviour| behaviour.untold = &[Transition::EndWithTarget]),
+        Fault::Behaviour(|behaviour| behaviour.suppressed = &[Transition::EndWithTarget]),
     ),
     (
         "exit-waits-for-the-output",
-        Fault::Behaviour(|behaviour| behaviour.exit_notice = ExitNotice::AtEndOfOutput),
+        Fault::Behaviour(|behaviour| behaviour.exit_detection = ExitDetection::AtEndOfOutput),
     ),
     (
         "oom-group-lives-on",
-        Fault::Behaviour(|behaviour| behaviour.heeds_oom_groups = false),
+        Fault::Behaviour(|behaviour| behaviour.honours_oom_groups = false),
     ),
     (
         "started-of-an-unknown-id",
@@ -130,11 +130,11 @@ pub(super) const OFFERS: &[Row] = &[
     ),
     (
         "oom-kill-by-the-pods-limit-is-an-error",
-        Fault::Behaviour(|behaviour| behaviour.pod_kill = PodKill::Nobody),
+        Fault::Behaviour(|behaviour| behaviour.pod_kill = PodKill::MarksNone),
     ),
     (
         "oom-kill-by-the-pods-limit-marks-all",
-        Fault::Behaviour(|behaviour| behaviour.pod_kill = PodKill::Everybody),
+        Fault::Behaviour(|behaviour| behaviour.pod_kill = PodKill::MarksAll),
     ),
     (
         "oom-kill-by-the-pods-limit-ends-all",

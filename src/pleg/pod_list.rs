@@ -1,20 +1,20 @@
-//! What a relist gets to see: all pods of a node, as one flat, borrowed list.
+//! The input of a relist: all pods of a node, as one flat, borrowed list.
 
 use super::moment::Moment;
 use super::state::State;
 
-/// One container or sandbox of a pod, as listed.
+/// A listed container or sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen<'a> {
+pub struct ListedItem<'a> {
     /// Its id.
     pub id: &'a str,
     /// Its state.
     pub state: State,
-    /// The sandbox that a container lives in; a sandbox has none, so this is empty.
+    /// The sandbox of a container; empty for a sandbox.
     pub sandbox: &'a str,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> ListedItem<'a> {
     /// A sandbox.
     #[must_use]
     pub fn sandbox(id: &'a str, state: State) -> Self {
@@ -42,31 +42,31 @@ pub struct ListedPod<'l> {
     /// Its namespace.
     pub namespace: &'l str,
     /// Its containers and then its sandboxes.
-    pub items: &'l [Seen<'l>],
+    pub items: &'l [ListedItem<'l>],
     containers: usize,
 }
 
 impl<'l> ListedPod<'l> {
     /// Its containers, in the kubelet's order.
     #[must_use]
-    pub fn containers(&self) -> &'l [Seen<'l>] {
+    pub fn containers(&self) -> &'l [ListedItem<'l>] {
         &self.items[..self.containers]
     }
 
     /// Its sandboxes, in the kubelet's order.
     #[must_use]
-    pub fn sandboxes(&self) -> &'l [Seen<'l>] {
+    pub fn sandboxes(&self) -> &'l [ListedItem<'l>] {
         &self.items[self.containers..]
     }
 }
 
-/// The pods of a node at one moment. Make it by [`PodList::push`], or from the CRI's listings by
+/// The pods of a node at one moment. Built with [`PodList::push`], or from the CRI's lists by
 /// [`list_pods`](super::list_pods).
 #[derive(Clone, Debug)]
 pub struct PodList<'a> {
     at: Moment,
     heads: Vec<Head<'a>>,
-    items: Vec<Seen<'a>>,
+    items: Vec<ListedItem<'a>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +80,7 @@ struct Head<'a> {
 }
 
 impl<'a> PodList<'a> {
-    /// An empty list, read at a moment: just *before* the runtime was asked.
+    /// An empty list; `at` is the moment just *before* the runtime was called.
     #[must_use]
     pub fn new(at: Moment) -> Self {
         Self::with_capacity(at, 0, 0)
@@ -94,12 +94,12 @@ impl<'a> PodList<'a> {
         }
     }
 
-    /// Adds a pod. If a UID comes twice, the later one counts.
+    /// Adds a pod. Of a repeated UID, the last one counts.
     pub fn push(
         &mut self,
         (uid, name, namespace): (&'a str, &'a str, &'a str),
-        containers: impl IntoIterator<Item = Seen<'a>>,
-        sandboxes: impl IntoIterator<Item = Seen<'a>>,
+        containers: impl IntoIterator<Item = ListedItem<'a>>,
+        sandboxes: impl IntoIterator<Item = ListedItem<'a>>,
     ) {
         let first = self.items.len();
         self.items.extend(containers);
@@ -115,13 +115,13 @@ impl<'a> PodList<'a> {
         });
     }
 
-    /// When it was read.
+    /// When it was requested.
     #[must_use]
     pub fn at(&self) -> Moment {
         self.at
     }
 
-    /// The pod at a place in the list.
+    /// The pod at this index.
     #[must_use]
     pub fn pod(&self, index: usize) -> Option<ListedPod<'_>> {
         self.heads.get(index).map(|head| self.whole(head))
