@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cri_event_conformance::history::{
     ContainerId, ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event,
     EventKind, Labels, PodUid, RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata,
-    SandboxReport, SandboxState, SandboxStatus, Text,
+    SandboxReport, SandboxState, SandboxStatus, Shared, Text,
 };
 use cri_event_conformance::pleg::{
     Features, Generic, Kubelet, ListedItem, Moment, PodList, PodStatus, State, StatusFault,
@@ -242,7 +242,7 @@ fn container_status(number: usize) -> ContainerStatus {
             ("io.kubernetes.container.terminationMessagePolicy", "File"),
             ("io.kubernetes.pod.terminationGracePeriod", "30"),
         ]),
-        details: None,
+        details: Shared::default(),
     }
 }
 

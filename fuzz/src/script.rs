@@ -12,8 +12,8 @@ use cri_event_conformance::history::{
     Body, CallFault, CallId, CaseRun, ContainerId, ContainerListing, ContainerMetadata,
     ContainerSpec, ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, HostInstant,
     Labels, PodUid, Reply, Request, RunInfo, RuntimeNanos, SandboxId, SandboxListing,
-    SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode,
-    StepsEnd, StreamEnd, SubscriptionId,
+    SandboxMetadata, SandboxReport, SandboxSpec, SandboxState, SandboxStatus, Seq, Shared,
+    StatusCode, StepsEnd, StreamEnd, SubscriptionId,
 };
 
 use crate::judging;
@@ -390,7 +390,7 @@ impl Writer {
             message: self.text(&status.message),
             labels: labels(status.pod),
             annotations: Labels::new(),
-            details: None,
+            details: Shared::default(),
         }
     }
 

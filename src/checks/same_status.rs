@@ -103,12 +103,10 @@ enum Changes {
 
 type Field = (&'static str, Changes, String);
 
-/// What a status was given, and as whom it runs: in older histories, nothing.
+/// The fields of a container's configuration.
 fn details(status: &ContainerStatus) -> Vec<Field> {
     use Changes::{Never, WithState};
-    let Some(details) = &status.details else {
-        return Vec::new();
-    };
+    let details = &status.details;
     let mut mounts = details.mounts.clone();
     // The CRI gives them no order.
     mounts.sort_unstable();
@@ -201,13 +199,13 @@ mod tests {
             container_path: path.into(),
             ..Mount::default()
         };
-        shown.details = Some(Shared::from(ContainerDetails {
+        shown.details = Shared::from(ContainerDetails {
             mounts: vec![mount("/a"), mount("/b")],
             resources: Some(Labels::from([("cpu_shares", "2")])),
             ..ContainerDetails::default()
-        }));
+        });
         let mut told = shown.clone();
-        change(told.details.as_mut().expect("they are told"));
+        change(&mut told.details);
         let differing = differing(&shown, &told);
         let found = differing.map(|(field, ..)| field);
         assert_eq!(found, expect);

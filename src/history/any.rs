@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use arbitrary::{Result, Unstructured};
 
-use super::{ContainerDetails, Labels, Shared};
+use super::Labels;
 
 /// A number that no enum of the CRI defines.
 pub(super) fn undefined(from: &mut Unstructured<'_>) -> Result<i32> {
@@ -36,11 +36,6 @@ pub(super) fn limit(from: &mut Unstructured<'_>) -> Result<Option<u64>> {
 pub(super) fn texts(from: &mut Unstructured<'_>) -> Result<Vec<String>> {
     let texts = from.arbitrary::<Vec<String>>()?;
     Ok(texts.into_iter().filter(|text| !text.is_empty()).collect())
-}
-
-/// Details, which every status has.
-pub(super) fn details(from: &mut Unstructured<'_>) -> Result<Option<Shared<ContainerDetails>>> {
-    from.arbitrary().map(Some)
 }
 
 /// Resources that the CRI has a name for.

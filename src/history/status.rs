@@ -225,9 +225,8 @@ pub struct ContainerStatus {
     pub labels: Labels,
     /// Its annotations.
     pub annotations: Labels,
-    /// What else it tells. Absent in older histories.
-    #[cfg_attr(test, arbitrary(with = any::details))]
-    pub details: Option<Shared<ContainerDetails>>,
+    /// Its configuration.
+    pub details: Shared<ContainerDetails>,
 }
 
 /// `runtime.v1.ContainerStatusResponse`: what a runtime tells of one container when it is asked.

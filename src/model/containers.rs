@@ -121,7 +121,7 @@ impl Machine {
             message: String::new(),
             labels: spec.labels.clone(),
             annotations: spec.annotations.clone(),
-            details: Some(details.into()),
+            details: details.into(),
         };
         let sandbox = self.sandboxes.get(&spec.sandbox);
         let faulty = sandbox.is_some_and(|it| it.spec.runtime_handler == FAULTY);

@@ -21,7 +21,7 @@ use crate::history::{
     Body, CallId, CaseHistory, CaseRun, ContainerId, ContainerMetadata, ContainerSpec,
     ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, HostInstant, Labels,
     PodUid, Reply, Request, RuntimeNanos, SandboxId, SandboxMetadata, SandboxSpec, SandboxState,
-    SandboxStatus, Seq, StatusCode, StepsEnd, SubscriptionId,
+    SandboxStatus, Seq, Shared, StatusCode, StepsEnd, SubscriptionId,
 };
 use crate::outcome::Violation;
 use inspect::refused;
@@ -424,7 +424,7 @@ impl Container {
             message: extras.value("message").unwrap_or_default().to_owned(),
             labels: Labels::new(),
             annotations: Labels::new(),
-            details: None,
+            details: Shared::default(),
         });
     }
 }

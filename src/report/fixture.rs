@@ -10,7 +10,7 @@ use crate::history::{
     Body, CallFault, CallId, CaseRun, CgroupDriver, ContainerId, ContainerListing, ContainerSpec,
     ContainerState, ContainerStatus, Entry, Event, EventKind, Host, HostFact, HostInstant, Labels,
     OciRuntime, PodUid, Reply, Request, RunId, RunInfo, RuntimeNanos, RuntimeVersion, SandboxId,
-    SandboxSpec, SandboxState, SandboxStatus, Seq, StatusCode, StreamEnd, SubscriptionId,
+    SandboxSpec, SandboxState, SandboxStatus, Seq, Shared, StatusCode, StreamEnd, SubscriptionId,
 };
 use crate::outcome::{
     Capabilities, Largest, Latency, Level, Levels, Limit, Mismatch, Outcome, Profile, REMOVED,
@@ -389,7 +389,7 @@ fn status(id: &str, state: ContainerState, reason: &str) -> ContainerStatus {
         message: String::new(),
         labels: Labels::new(),
         annotations: Labels::new(),
-        details: None,
+        details: Shared::default(),
     }
 }
 

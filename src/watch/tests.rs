@@ -16,7 +16,7 @@ use crate::drive::Relist;
 use crate::history::{
     ContainerId, ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event,
     EventKind, HostInstant, Labels, PodUid, RuntimeNanos, SandboxId, SandboxListing,
-    SandboxMetadata, SandboxReport, SandboxState, SandboxStatus,
+    SandboxMetadata, SandboxReport, SandboxState, SandboxStatus, Shared,
 };
 use crate::limits;
 use crate::pleg::{Inspection, Moment, SharedUid, StatusFault, Statuses, list_pods, pod_status};
@@ -114,7 +114,7 @@ impl Node {
             message: String::new(),
             labels: Labels::from([(name, "app".to_owned())]),
             annotations: Labels::new(),
-            details: None,
+            details: Shared::default(),
         })
     }
 

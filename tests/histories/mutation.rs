@@ -206,7 +206,7 @@ fn answer(entries: &mut [Entry], words: &[&str]) {
             continue;
         }
         answered += 1;
-        let details = status.details.as_mut().expect("they are told");
+        let details = &mut status.details;
         match change {
             "mounts=none" => details.mounts.clear(),
             "user=none" => details.user = None,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cri_event_conformance::history::{
     ContainerId, ContainerState, ContainerStatus, Event, EventKind, Labels, PodUid, RuntimeNanos,
-    SandboxId, SandboxMetadata, SandboxState, SandboxStatus,
+    SandboxId, SandboxMetadata, SandboxState, SandboxStatus, Shared,
 };
 use cri_event_conformance::pleg::{
     Features, Generic, InspectError, Kubelet, ListedItem, Moment, PodList, PodStatus, SharedId,
@@ -72,7 +72,7 @@ fn container() -> impl Strategy<Value = ContainerStatus> {
         message: String::new(),
         labels: Labels::new(),
         annotations: Labels::new(),
-        details: None,
+        details: Shared::default(),
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cri_event_conformance::history::{
     ContainerId, ContainerState, ContainerStatus, Event, EventKind, Labels, PodUid, RuntimeNanos,
-    SandboxId, SandboxMetadata, SandboxReport, SandboxState, SandboxStatus,
+    SandboxId, SandboxMetadata, SandboxReport, SandboxState, SandboxStatus, Shared,
 };
 use cri_event_conformance::pleg::{
     Features, Generic, InspectError, Kubelet, LifecycleKind, ListedItem, Moment, PodList,
@@ -258,6 +258,6 @@ fn container_status(state: ContainerState) -> ContainerStatus {
         message: String::new(),
         labels: Labels::new(),
         annotations: Labels::new(),
-        details: None,
+        details: Shared::default(),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cri_event_conformance::history::{
     ContainerId, ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event,
     EventKind, Labels, PodUid, RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata,
-    SandboxReport, SandboxState, SandboxStatus, Text,
+    SandboxReport, SandboxState, SandboxStatus, Shared, Text,
 };
 use cri_event_conformance::pleg::{POD_UID_LABEL, StatusFault, Statuses};
 use serde::Deserialize;
@@ -295,7 +295,7 @@ impl Container {
             annotations: annotations
                 .map(|(key, value)| (key.to_owned(), value.to_owned()))
                 .into(),
-            details: None,
+            details: Shared::default(),
         }
     }
 }

@@ -15,8 +15,8 @@ pub(crate) fn every_container_has_a_log(history: &Path) -> usize {
     let mut paths: BTreeMap<ContainerId, String> = BTreeMap::new();
     let mut agree = 0;
     let mut compare = |paths: &BTreeMap<ContainerId, String>, status: &ContainerStatus| {
-        if let (Some(path), Some(details)) = (paths.get(&status.id), &status.details) {
-            assert_eq!(*details.log_path, **path, "{}", status.id);
+        if let Some(path) = paths.get(&status.id) {
+            assert_eq!(*status.details.log_path, **path, "{}", status.id);
             agree += 1;
         }
     };

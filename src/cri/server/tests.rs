@@ -88,7 +88,7 @@ fn container_status() -> ContainerStatus {
         message: "it ate".to_owned(),
         labels: labels("l"),
         annotations: labels("a"),
-        details: Some(details().into()),
+        details: details().into(),
     }
 }
 

@@ -117,7 +117,7 @@ pub(super) fn decode_container(mut status: v1::ContainerStatus) -> ContainerStat
         message: status.message,
         labels: labels(status.labels),
         annotations: labels(status.annotations),
-        details: Some(details.into()),
+        details: details.into(),
     }
 }
 
@@ -138,9 +138,7 @@ pub(super) fn encode_container(status: ContainerStatus) -> v1::ContainerStatus {
         annotations: to_map(&status.annotations),
         ..Default::default()
     };
-    if let Some(details) = &status.details {
-        details::put(details, &mut message);
-    }
+    details::put(&status.details, &mut message);
     message
 }
 

@@ -82,7 +82,7 @@ pub(super) const STATUSES: &[Row] = &[
                 message: String::new(),
                 labels: Labels::new(),
                 annotations: Labels::new(),
-                details: None,
+                details: Shared::default(),
             }));
             vec![at_once(event)]
         }),
@@ -221,8 +221,8 @@ pub(super) const STATUSES: &[Row] = &[
         "no-mounts",
         Fault::Events(|_, mut event| {
             let statuses = event.containers.iter_mut();
-            for details in statuses.filter_map(|status| status.details.as_mut()) {
-                details.mounts.clear();
+            for status in statuses {
+                status.details.mounts.clear();
             }
             vec![at_once(event)]
         }),
