@@ -6,6 +6,7 @@ mod kind;
 mod level;
 mod measured;
 mod mismatch;
+mod signature;
 mod standing;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ pub use kind::Kind;
 pub use level::{Level, Levels, Profile};
 pub use measured::{Capabilities, Largest, Latency, Limit, Worst};
 pub use mismatch::Mismatch;
+pub use signature::Signature;
 pub use standing::{Conformance, Musts, Shoulds, Standing};
 
 /// The one word on a case.
@@ -117,11 +119,11 @@ impl Violation {
     }
 }
 
-/// What a violation says was seen, and of an invariant in which case: by both it is known.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+/// What was found, and of an invariant in which case: by both it is known.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seen {
-    /// What was.
-    pub actual: String,
+    /// What every run sees of it.
+    pub signature: Signature,
     /// The id of the case whose history breaks an invariant; absent of a case itself, and of what
     /// broke when its case had been judged.
     pub case: Option<Arc<str>>,
@@ -156,7 +158,7 @@ pub struct Outcome {
     pub reason: Option<String>,
     /// The broken rules that convict, in order of discovery.
     pub violations: Vec<Violation>,
-    /// What all violations say was seen, also those that are not shown in full, and how often.
+    /// What all violations have found, also those that are not shown in full, and how often.
     pub seen: BTreeMap<Seen, usize>,
     /// Why it failed and how that is accepted, if it is known of the runtime and was not expected.
     pub hint: Option<String>,

@@ -6,6 +6,7 @@ use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{Finding, Word};
 use crate::history::{EventKind, Reply, Request, SandboxId, SubjectKind};
+use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
     /// The check `addresses`.
@@ -44,18 +45,15 @@ impl Word for AddressesCheck {
         });
         let Some((asked, ips)) = told else {
             return Pending {
-                awaited: "a PodSandboxStatus of the running sandbox".to_owned(),
+                missing: Mismatch::unobserved("a PodSandboxStatus of the running sandbox"),
                 evidence: Vec::new(),
             };
         };
-        let broken = |expected: String, actual: String, evidence| Broken {
-            expected,
-            actual,
-            evidence,
-        };
         if ips.is_empty() {
-            let expected = "an address in PodSandboxStatus".to_owned();
-            return broken(expected, "none".to_owned(), vec![asked]);
+            return Broken {
+                mismatch: Mismatch::new(Kind::NoAddress, [], []),
+                evidence: vec![asked],
+            };
         }
         let wrong = events.all().find(|seen| {
             let of_sandbox = events.subject.id.as_str() == sandbox.as_str();
@@ -70,11 +68,15 @@ impl Word for AddressesCheck {
         let event = wrong.event();
         let shown = event.sandbox.as_ref().map(|status| status.ips.join(" "));
         let shown = shown.filter(|shown| !shown.is_empty());
-        broken(
-            format!("the address {} in {}", ips.join(" "), event.kind),
-            shown.unwrap_or_else(|| "none".to_owned()),
-            vec![asked, wrong.seq()],
-        )
+        let shown = shown.unwrap_or_else(|| "none".to_owned());
+        Broken {
+            mismatch: Mismatch::new(
+                Kind::WrongAddress,
+                [Fact::Address(ips.join(" "))],
+                [Fact::Address(shown), Fact::Event(event.kind)],
+            ),
+            evidence: vec![asked, wrong.seq()],
+        }
     }
 }
 

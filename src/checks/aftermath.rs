@@ -14,6 +14,7 @@ use crate::history::{
     SandboxState, Seq, Sighting, Subject, SubjectKind,
 };
 use crate::oracle::makes;
+use crate::outcome::{Fact, Facts, Kind, Mismatch};
 
 /// What became of what calls were to make.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -210,9 +211,9 @@ impl<'a> Attempt<'a> {
     fn untold(&self, subjects: &[&Subject], looks: &[Look<'_>]) -> Finding {
         if let Some(told) = subjects.first() {
             let event = told.sightings.iter().map(|seen| seen.event().kind).next();
-            let event = event.map_or_else(String::new, |kind| kind.to_string());
-            let actual = format!("{event} of {}", told.id);
-            return self.broken("no event", actual, told, None);
+            let events = Fact::Events(event.into_iter().collect());
+            let actual = [events, Fact::Id(told.id.to_string())];
+            return self.broken(Kind::UnwantedAnnouncement, actual, told);
         }
         self.unlisted(looks, |_| true)
     }
@@ -220,8 +221,8 @@ impl<'a> Attempt<'a> {
     fn undone(&self, subjects: &[&Subject], looks: &[Look<'_>]) -> Finding {
         for subject in subjects {
             if subject.first(EventKind::Started).is_some() {
-                let actual = format!("STARTED of {}", subject.id);
-                return self.broken("no STARTED", actual, subject, None);
+                let actual = [Fact::Id(subject.id.to_string())];
+                return self.broken(Kind::UnwantedStart, actual, subject);
             }
             if subject.first(EventKind::Created).is_some()
                 && subject.first(EventKind::Deleted).is_none()
@@ -236,8 +237,14 @@ impl<'a> Attempt<'a> {
         for look in looks {
             if let Some((id, _)) = look.shown.iter().find(|(_, shown)| counts(*shown)) {
                 return Broken {
-                    expected: "nothing of it in any list".to_owned(),
-                    actual: format!("{} shows {id}", look.call.request().method()),
+                    mismatch: Mismatch::new(
+                        Kind::UnwantedListing,
+                        [],
+                        [
+                            Fact::Method(look.call.request().method().to_owned()),
+                            Fact::Id(id.to_string()),
+                        ],
+                    ),
                     evidence: self.evidence(None, Some(look)),
                 };
             }
@@ -269,7 +276,13 @@ impl<'a> Attempt<'a> {
             let has_told = |kind| subject.is_some_and(|subject| subject.first(kind).is_some());
             if let Some(missing) = needed(*shown).into_iter().find(|kind| !has_told(*kind)) {
                 return Pending {
-                    awaited: format!("{missing} of {id}, which a list shows,"),
+                    missing: Mismatch::missing(
+                        missing,
+                        [
+                            Fact::Of(id.to_string()),
+                            Fact::Because("which a list shows,".to_owned()),
+                        ],
+                    ),
                     evidence: self.evidence(subject, Some(last)),
                 };
             }
@@ -301,22 +314,15 @@ impl<'a> Attempt<'a> {
 
     fn awaited(&self, kind: EventKind, subject: &Subject, look: Option<&Look<'_>>) -> Finding {
         Pending {
-            awaited: format!("{kind} of {}", subject.id),
+            missing: Mismatch::missing(kind, [Fact::Of(subject.id.to_string())]),
             evidence: self.evidence(Some(subject), look),
         }
     }
 
-    fn broken(
-        &self,
-        expected: &str,
-        actual: String,
-        subject: &Subject,
-        look: Option<&Look<'_>>,
-    ) -> Finding {
+    fn broken(&self, kind: Kind, actual: impl Into<Facts>, subject: &Subject) -> Finding {
         Broken {
-            expected: expected.to_owned(),
-            actual,
-            evidence: self.evidence(Some(subject), look),
+            mismatch: Mismatch::new(kind, [], actual),
+            evidence: self.evidence(Some(subject), None),
         }
     }
 

@@ -8,6 +8,7 @@ use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{Finding, Word};
 use crate::history::{CaseHistory, ContainerId, Reply, Request, SandboxId, Seq, SubjectKind};
+use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
     /// The check `all-containers`.
@@ -46,23 +47,24 @@ impl Word for AllContainersCheck {
             let missing = stay.find(|id| !shown.contains(*id));
             let strange = shown.iter().find(|id| !known.contains(*id));
             let kind = event.kind;
-            let actual = match (missing, strange) {
-                (Some(id), _) => format!("{kind} lacks {id}, which both show"),
-                (None, Some(id)) => format!("{kind} has {id}, which neither shows"),
+            let (is, id) = match (missing, strange) {
+                (Some(id), _) => (Kind::ListedContainerMissing, *id),
+                (None, Some(id)) => (Kind::UnlistedContainer, *id),
                 (None, None) => continue,
             };
+            let actual = [Fact::Event(kind), Fact::Id(id.to_string())];
             return Broken {
-                expected: "the containers that the lists before and after show".to_owned(),
-                actual,
+                mismatch: Mismatch::new(is, [], actual),
                 evidence: vec![before.ended, sighting.seq(), after.began],
             };
         }
         if compared > 0 {
             return Holds;
         }
-        let awaited = "an event between two lists of its sandbox's containers".to_owned();
-        let evidence = Vec::new();
-        Pending { awaited, evidence }
+        Pending {
+            missing: Mismatch::unobserved("an event between two lists of its sandbox's containers"),
+            evidence: Vec::new(),
+        }
     }
 }
 

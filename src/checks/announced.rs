@@ -6,6 +6,7 @@ use super::subject_events::SubjectEvents;
 use super::word::Finding::{Holds, Pending};
 use super::word::{Finding, Word};
 use crate::oracle::{entries_about, relists_of};
+use crate::outcome::{Fact, Mismatch};
 
 check_on! {
     /// The check `announced`.
@@ -37,7 +38,7 @@ impl Word for AnnouncedCheck {
         evidence.sort_unstable();
         evidence.dedup();
         Pending {
-            awaited: format!("{needed}, for the relist {shown}"),
+            missing: Mismatch::missing(needed, [Fact::Because(format!("for the relist {shown}"))]),
             evidence,
         }
     }
@@ -62,9 +63,9 @@ mod tests {
             ANNOUNCED,
             "pod run; c create; c STARTED; pod relist c=exited; end",
             expect![[r#"
-            waits for STOPPED, for the relist shows it EXITED of c
-            ORD-01 at #3 #4 #5 #6 #7: c (c.0.beef): expected STOPPED, for the relist shows it EXITED: it has not come
-        "#]],
+                waits for STOPPED, for the relist shows it EXITED of c
+                ORD-01 at #3 #4 #5 #6 #7: c (c.0.beef): expected STOPPED, for the relist shows it EXITED: STOPPED has not come
+            "#]],
         );
     }
 
@@ -79,9 +80,9 @@ mod tests {
             ANNOUNCED,
             "pod run; c create; pod relist d=exited; c STOPPED; end",
             expect![[r#"
-            waits for DELETED, for the relist does not show it of c
-            ORD-01 at #3 #4 #5 #6 #7: c (c.0.beef): expected DELETED, for the relist does not show it: it has not come
-        "#]],
+                waits for DELETED, for the relist does not show it of c
+                ORD-01 at #3 #4 #5 #6 #7: c (c.0.beef): expected DELETED, for the relist does not show it: DELETED has not come
+            "#]],
         );
     }
 
@@ -96,17 +97,17 @@ mod tests {
             ANNOUNCED,
             "pod run; c create; pod relist c=running; c CREATED; end",
             expect![[r#"
-            waits for STARTED, for the relist shows it RUNNING of c
-            ORD-01 at #3 #4 #5 #6 #7: c (c.0.beef): expected STARTED, for the relist shows it RUNNING: it has not come
-        "#]],
+                waits for STARTED, for the relist shows it RUNNING of c
+                ORD-01 at #3 #4 #5 #6 #7: c (c.0.beef): expected STARTED, for the relist shows it RUNNING: STARTED has not come
+            "#]],
         );
         check(
             ANNOUNCED,
             "pod run; c create; pod relist c=created; c STARTED; end",
             expect![[r#"
-            waits for CREATED, for the relist shows it CREATED of c
-            ORD-01 at #3 #4 #5 #6 #7: c (c.0.beef): expected CREATED, for the relist shows it CREATED: it has not come
-        "#]],
+                waits for CREATED, for the relist shows it CREATED of c
+                ORD-01 at #3 #4 #5 #6 #7: c (c.0.beef): expected CREATED, for the relist shows it CREATED: CREATED has not come
+            "#]],
         );
     }
 
@@ -116,9 +117,9 @@ mod tests {
             ANNOUNCED,
             "pod run; c create; pod relist c=running; pod relist c=exited; c STOPPED; end",
             expect![[r#"
-            waits for STARTED, for the relist shows it RUNNING of c
-            ORD-01 at #3 #4 #5 #6 #9: c (c.0.beef): expected STARTED, for the relist shows it RUNNING: it has not come
-        "#]],
+                waits for STARTED, for the relist shows it RUNNING of c
+                ORD-01 at #3 #4 #5 #6 #9: c (c.0.beef): expected STARTED, for the relist shows it RUNNING: STARTED has not come
+            "#]],
         );
     }
 

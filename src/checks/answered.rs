@@ -7,6 +7,7 @@ use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{Finding, Word};
 use crate::history::{Request, StatusCode};
 use crate::oracle::is_about;
+use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
     /// The check `answered`.
@@ -42,8 +43,14 @@ impl Word for AnsweredCheck {
             {
                 let method = call.request().method();
                 return Broken {
-                    expected: format!("a status of {method}, or NOT_FOUND"),
-                    actual: fault.code.to_string(),
+                    mismatch: Mismatch::new(
+                        Kind::FailedCall,
+                        [],
+                        [
+                            Fact::Method(method.to_owned()),
+                            Fact::Text(fault.code.to_string()),
+                        ],
+                    ),
                     evidence: vec![call.began().seq, ended.seq],
                 };
             }
@@ -51,9 +58,10 @@ impl Word for AnsweredCheck {
         if answered > 0 {
             return Holds;
         }
-        let awaited = "the answer to a call that asks for its status".to_owned();
-        let evidence = Vec::new();
-        Pending { awaited, evidence }
+        Pending {
+            missing: Mismatch::unobserved("the answer to a call that asks for its status"),
+            evidence: Vec::new(),
+        }
     }
 }
 

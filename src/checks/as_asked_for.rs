@@ -8,6 +8,7 @@ use super::word::{Finding, Word};
 use crate::history::{
     ContainerSpec, Event, Labels, SandboxSpec, SandboxStatus, Sighting, Subject, SubjectKind,
 };
+use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
     /// The check `as-asked-for`.
@@ -28,11 +29,16 @@ impl Word for AsAskedForCheck {
     }
 }
 
-/// What differs: expected, and actual.
-type Difference = (String, String);
+/// What differs: which field, and its values.
+#[derive(Debug, PartialEq)]
+struct Difference {
+    field: String,
+    expected: String,
+    actual: String,
+}
 
 /// What an event shows otherwise than it was asked for.
-fn difference(subject: &Subject, sighting: &Sighting) -> Option<Difference> {
+fn difference(subject: &Subject, sighting: &Sighting) -> Option<Mismatch> {
     let event = sighting.event();
     let (sandbox, container) = match &subject.kind {
         SubjectKind::Sandbox(spec) => (spec, None),
@@ -46,8 +52,17 @@ fn difference(subject: &Subject, sighting: &Sighting) -> Option<Difference> {
     };
     let of_sandbox = told.and_then(|told| other_sandbox(id, sandbox, told));
     let of_container = || other_container(container?, event);
-    let (expected, actual) = of_sandbox.or_else(of_container)?;
-    Some((format!("{expected} in {}", event.kind), actual))
+    let Difference {
+        field,
+        expected,
+        actual,
+    } = of_sandbox.or_else(of_container)?;
+    let field = Fact::Field(field);
+    Some(Mismatch::new(
+        Kind::DiffersFromSpec,
+        [Fact::FieldValue(expected)],
+        [field, Fact::FieldValue(actual), Fact::Event(event.kind)],
+    ))
 }
 
 fn other_sandbox(id: &str, asked: &SandboxSpec, told: &SandboxStatus) -> Option<Difference> {
@@ -74,11 +89,10 @@ fn other_sandbox(id: &str, asked: &SandboxSpec, told: &SandboxStatus) -> Option<
         ("runtime handler", handler, told.runtime_handler.clone()),
     ];
     let other = fields.into_iter().find(|(_, asked, told)| asked != told);
-    let other = other.map(|(field, asked, told)| {
-        (
-            format!("the sandbox's {field} `{asked}`"),
-            format!("`{told}`"),
-        )
+    let other = other.map(|(field, asked, told)| Difference {
+        field: format!("the sandbox's {field}"),
+        expected: format!("`{asked}`"),
+        actual: format!("`{told}`"),
     });
     other
         .or_else(|| other_labels("the sandbox's labels", &asked.labels, &told.labels))
@@ -93,8 +107,11 @@ fn other_container(asked: &ContainerSpec, event: &Event) -> Option<Difference> {
     let metadata = told.metadata.clone().unwrap_or_default();
     let (name, attempt) = (asked.name(), asked.attempt);
     if (&*metadata.name, metadata.attempt) != (name, attempt) {
-        let actual = format!("`{}`, attempt {}", metadata.name, metadata.attempt);
-        return Some((format!("the name `{name}`, attempt {attempt}"), actual));
+        return Some(Difference {
+            field: "the name".to_owned(),
+            expected: format!("`{name}`, attempt {attempt}"),
+            actual: format!("`{}`, attempt {}", metadata.name, metadata.attempt),
+        });
     }
     other_labels("the labels", &asked.labels, &told.labels)
         .or_else(|| other_annotations("the annotations", &asked.annotations, &told.annotations))
@@ -109,10 +126,11 @@ fn other_labels(what: &str, asked: &Labels, told: &Labels) -> Option<Difference>
         .iter()
         .filter(|(key, value)| told.get(*key) != Some(*value));
     let (key, _) = lost.next()?;
-    Some((
-        format!("{what} as they were given"),
-        format!("`{key}` is lost or changed"),
-    ))
+    Some(Difference {
+        field: what.to_owned(),
+        expected: "as they were given".to_owned(),
+        actual: format!("`{key}` is lost or changed"),
+    })
 }
 
 /// The CRI allows no change at all.
@@ -120,7 +138,6 @@ fn other_annotations(what: &str, asked: &Labels, told: &Labels) -> Option<Differ
     if **asked == **told {
         return None;
     }
-    let expected = format!("{what} as they were given");
     let actual = match asked
         .iter()
         .find(|(key, value)| told.get(*key) != Some(*value))
@@ -128,7 +145,11 @@ fn other_annotations(what: &str, asked: &Labels, told: &Labels) -> Option<Differ
         Some((key, _)) => format!("`{key}` is lost or changed"),
         None => format!("{} more", told.len() - asked.len()),
     };
-    Some((expected, actual))
+    Some(Difference {
+        field: what.to_owned(),
+        expected: "as they were given".to_owned(),
+        actual,
+    })
 }
 
 #[cfg(test)]
@@ -180,7 +201,7 @@ mod tests {
         let other = labels(&[("a", "2")]);
         assert_eq!(other_labels("labels", &asked, &more), None);
         assert!(other_labels("labels", &asked, &other).is_some());
-        let told = |told| other_annotations("annotations", &asked, told).map(|(_, actual)| actual);
+        let told = |told| other_annotations("annotations", &asked, told).map(|it| it.actual);
         assert_eq!(told(&more).as_deref(), Some("1 more"));
         assert_eq!(told(&other).as_deref(), Some("`a` is lost or changed"));
         assert_eq!(told(&asked), None);

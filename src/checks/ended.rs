@@ -10,6 +10,7 @@ use super::scope::{Scope, Wanted};
 use super::word::Finding::{Broken, Holds};
 use super::word::{Finding, Word};
 use crate::history::{CaseHistory, Observed, StatusCode, StreamEnd};
+use crate::outcome::{Fact, Facts, Kind, Mismatch};
 
 /// How and when the runtime ended a subscription.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -74,8 +75,7 @@ impl Word for EndedCheck {
         let ended = ended.filter(|(ended, _)| history.within_steps(ended.seq));
         let Some((ended, end)) = ended else {
             return Broken {
-                expected: format!("an end with {}", codes.join(" or ")),
-                actual: "the stream stayed open".to_owned(),
+                mismatch: Mismatch::new(Kind::StreamOpen, [Fact::End(codes.join(" or "))], []),
                 evidence: vec![opened.seq],
             };
         };
@@ -88,14 +88,11 @@ impl Word for EndedCheck {
         if after >= least && self.with.iter().any(|Code(wanted)| Some(*wanted) == code) {
             return Holds;
         }
-        let later = if least.is_zero() {
-            String::new()
-        } else {
-            format!(", not before {least:?} have passed")
-        };
+        let least = (!least.is_zero()).then_some(Fact::Within(least));
+        let expected = [Fact::End(codes.join(" or "))].into_iter().chain(least);
+        let actual = [Fact::End(how_it_ended(end)), Fact::Pause(after)];
         Broken {
-            expected: format!("an end with {}{later}", codes.join(" or ")),
-            actual: format!("{} after {after:?}", how_it_ended(end)),
+            mismatch: Mismatch::new(Kind::WrongEnd, expected.collect::<Facts>(), actual),
             evidence: vec![opened.seq, ended.seq],
         }
     }

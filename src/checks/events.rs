@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::event;
 use super::scope::{Scope, Wanted};
-use super::subject_events::{SubjectEvents, listed};
+use super::subject_events::SubjectEvents;
 use super::word::Finding::Holds;
 use super::word::{Finding, Word};
 use crate::history::EventKind;
+use crate::outcome::{Fact, Kind};
 
 /// Exactly these events, in this order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,7 +42,7 @@ impl Word for EventsCheck {
         } else if self.exactly.starts_with(&kinds) {
             events.awaited(self.exactly[kinds.len()])
         } else {
-            events.broken(listed(&self.exactly), listed(&kinds))
+            events.broken(Kind::WrongEvents, Fact::Events(self.exactly.clone()))
         }
     }
 }
@@ -91,9 +92,9 @@ mod tests {
             LIFE,
             "pod run; c create; c CREATED; c STARTED; c STOPPED; end",
             expect![[r#"
-            waits for DELETED of c
-            ORD-01 at #3 #4 #5 #6 #7: c (c.0.beef): expected DELETED: it has not come
-        "#]],
+                waits for DELETED of c
+                ORD-01 at #3 #4 #5 #6 #7: c (c.0.beef): expected DELETED: DELETED has not come
+            "#]],
         );
     }
 
@@ -130,9 +131,9 @@ mod tests {
             LIFE,
             "pod run; c create; c CREATED; c STARTED; c STOPPED; end; c DELETED",
             expect![[r#"
-            waits for DELETED of c
-            ORD-01 at #3 #4 #5 #6 #7 #9: c (c.0.beef): expected DELETED: it has not come
-        "#]],
+                waits for DELETED of c
+                ORD-01 at #3 #4 #5 #6 #7 #9: c (c.0.beef): expected DELETED: DELETED has not come
+            "#]],
         );
     }
 
@@ -183,9 +184,9 @@ mod tests {
             "events: {of: c, exactly: [created, started]}",
             "pod run; c create; c CREATED; c STARTED; c create; c CREATED; end",
             expect![[r#"
-            waits for STARTED of c#1
-            ORD-01 at #7 #8 #9: c#1 (c.1.beef): expected STARTED: it has not come
-        "#]],
+                waits for STARTED of c#1
+                ORD-01 at #7 #8 #9: c#1 (c.1.beef): expected STARTED: STARTED has not come
+            "#]],
         );
     }
 }

@@ -8,6 +8,7 @@ use super::word::{Finding, Word};
 use crate::history::{
     ContainerState, ContainerStatus, Reply, Request, Seq, StatusCode, SubjectKind,
 };
+use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
     /// The check `explained`.
@@ -28,8 +29,11 @@ impl Word for ExplainedCheck {
         if let Some((by, seq, status)) = ends.iter().find(|(_, _, shown)| shown.message.is_empty())
         {
             return Broken {
-                expected: format!("a message in the status of {by}"),
-                actual: format!("none, reason `{}`", status.reason),
+                mismatch: Mismatch::new(
+                    Kind::MissingMessage,
+                    [Fact::Of(by.clone())],
+                    [Fact::Reason(status.reason.to_string())],
+                ),
                 evidence: vec![*seq],
             };
         }
@@ -37,7 +41,7 @@ impl Word for ExplainedCheck {
             return Holds;
         }
         Pending {
-            awaited: "a status that shows it EXITED".to_owned(),
+            missing: Mismatch::unobserved("a status that shows it EXITED"),
             evidence: Vec::new(),
         }
     }

@@ -10,6 +10,7 @@ use crate::history::{
     Call, ContainerFilter, ContainerId, ContainerState, EventKind, Reply, Request, SandboxFilter,
     SandboxState, Seq, Sighting, SubjectKind,
 };
+use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
     /// The check `filtered`.
@@ -44,8 +45,14 @@ impl Word for FilteredCheck {
             }
             let evidence = events.all().map(Sighting::seq);
             return Broken {
-                expected: format!("{} in {}", words(&wanted), call.request().method()),
-                actual: words(&shown),
+                mismatch: Mismatch::new(
+                    Kind::WrongList,
+                    [Fact::State(words(&wanted))],
+                    [
+                        Fact::State(words(&shown)),
+                        Fact::Method(call.request().method().to_owned()),
+                    ],
+                ),
                 evidence: evidence.chain([began, ended]).collect(),
             };
         }
@@ -53,7 +60,7 @@ impl Word for FilteredCheck {
             return Holds;
         }
         Pending {
-            awaited: "a list by a filter".to_owned(),
+            missing: Mismatch::unobserved("a list by a filter"),
             evidence: Vec::new(),
         }
     }

@@ -7,6 +7,7 @@ use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{Finding, Word};
 use crate::history::EventKind;
 use crate::oracle::{exit_status_changed, statuses_after_stopped};
+use crate::outcome::Mismatch;
 
 check_on! {
     /// The check `final`.
@@ -27,18 +28,15 @@ impl Word for FinalCheck {
             return events.awaited(EventKind::Stopped);
         }
         if let Some((mismatch, evidence)) = exit_status_changed(events.history, events.subject) {
-            return Broken {
-                expected: mismatch.expected(),
-                actual: mismatch.actual(),
-                evidence,
-            };
+            return Broken { mismatch, evidence };
         }
         if statuses_after_stopped(events.history, events.subject) > 0 {
             return Holds;
         }
-        let awaited = "a status that was asked for after STOPPED".to_owned();
-        let evidence = Vec::new();
-        Pending { awaited, evidence }
+        Pending {
+            missing: Mismatch::unobserved("a status that was asked for after STOPPED"),
+            evidence: Vec::new(),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use super::scope::{Scope, Wanted};
 use super::word::Finding::{Broken, Holds, Unproven};
 use super::word::{Finding, Word};
 use crate::history::{CaseHistory, Observed};
-use crate::outcome::{Latency, Limit};
+use crate::outcome::{Fact, Kind, Latency, Limit, Mismatch};
 
 /// When the headers of a subscription's response came.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -57,12 +57,12 @@ impl Word for HeadersCheck {
         }
         let mut evidence = vec![opened.seq];
         evidence.extend(observed.answered().map(|answered| answered.seq));
+        let kind = match took {
+            Some(_) => Kind::LateHeaders,
+            None => Kind::MissingHeaders,
+        };
         Broken {
-            expected: format!("the headers of the response within {bound:?}"),
-            actual: match took {
-                Some(_) => "they came later".to_owned(),
-                None => "they did not come".to_owned(),
-            },
+            mismatch: Mismatch::new(kind, [Fact::Within(bound)], []),
             evidence,
         }
     }

@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::event;
 use super::scope::{Scope, Wanted};
-use super::subject_events::{SubjectEvents, listed};
+use super::subject_events::SubjectEvents;
 use super::word::Finding::Holds;
 use super::word::{Finding, Word};
 use crate::history::EventKind;
+use crate::outcome::{Fact, Kind};
 
 /// These events, in this order; others may stand before, between and after them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,10 +52,7 @@ impl Word for IncludesCheck {
         if in_place {
             Holds
         } else {
-            events.broken(
-                format!("{}, in this order", listed(&self.in_order)),
-                listed(&kinds),
-            )
+            events.broken(Kind::WrongOrder, Fact::Events(self.in_order.clone()))
         }
     }
 }
@@ -93,9 +91,9 @@ mod tests {
             INCLUDES,
             "pod run; c create; c STOPPED; c DELETED; end",
             expect![[r#"
-            waits for STARTED of c
-            ORD-01 at #3 #4 #5 #6: c (c.0.beef): expected STARTED: it has not come
-        "#]],
+                waits for STARTED of c
+                ORD-01 at #3 #4 #5 #6: c (c.0.beef): expected STARTED: STARTED has not come
+            "#]],
         );
     }
 }

@@ -13,7 +13,7 @@ use super::situation::{self, Situation};
 use super::word::Finding::{Broken, Holds, Pending, Unproven};
 use crate::history::{Body, CaseHistory, HostInstant, Seq, StepsEnd};
 use crate::oracle::{held_up_at_the_end, lost_with_the_runtime, unasked};
-use crate::outcome::{Level, Mismatch, Violation};
+use crate::outcome::{Fact, Facts, Kind, Level, Mismatch, Violation};
 
 /// What a case claims, as far as its verdict depends on it.
 #[derive(Clone, Copy, Debug)]
@@ -146,17 +146,25 @@ fn in_vain(
     (at, wanted, bound): (Seq, &str, Duration),
     instead: &str,
 ) -> Violation {
-    let (actual, seq) = match end_of_stream(history, at) {
-        _ if !instead.is_empty() => (instead.to_owned(), None),
-        Some((seq, how)) => (format!("the stream ended before: {how}"), Some(seq)),
-        None => ("it did not come".to_owned(), None),
+    let (kind, actual, seq) = match end_of_stream(history, at) {
+        _ if !instead.is_empty() => {
+            let instead = Fact::Text(instead.to_owned());
+            (Kind::RefutedWait, Some(instead), None)
+        }
+        Some((seq, how)) => (Kind::StreamEndedInWait, Some(Fact::End(how)), Some(seq)),
+        None => (Kind::UnmetWait, None, None),
     };
+    let within = (!bound.is_zero()).then_some(Fact::Within(bound));
+    let expected: Facts = [Fact::Of(wanted.to_owned())]
+        .into_iter()
+        .chain(within)
+        .collect();
     Violation {
         rule: claim.id.to_owned(),
         level: Level::Must,
         sentence: "Each awaited event arrives in time.".to_owned(),
         subject: wanted.to_owned(),
-        mismatch: Mismatch::in_words(within(wanted, bound), actual),
+        mismatch: Mismatch::new(kind, expected, actual.into_iter().collect::<Facts>()),
         evidence: seq.into_iter().chain([at]).collect(),
     }
 }
@@ -197,7 +205,7 @@ pub fn pending(claim: &Claim<'_>, history: &CaseHistory) -> Option<String> {
         .filter(|check| check.is_awaited())
         .flat_map(|check| check.findings(history))
         .find_map(|(about, finding)| match finding {
-            Pending { awaited, .. } => Some(format!("{awaited} of {}", about.label)),
+            Pending { missing, .. } => Some(format!("{} of {}", missing.expected(), about.label)),
             Holds | Broken { .. } | Unproven(_) => None,
         })
 }
@@ -213,23 +221,19 @@ pub(super) fn broken_expectations(claim: &Claim<'_>, history: &CaseHistory) -> V
 
 fn broken(claim: &Claim<'_>, expectation: &Expectation, history: &CaseHistory) -> Vec<Violation> {
     let (level, check) = (expectation.level, expectation.check.as_word());
-    let violation = |subject: String, expected, actual, evidence| Violation {
+    let violation = |subject: String, mismatch, evidence| Violation {
         rule: claim.id.to_owned(),
         level,
         sentence: claim.title.to_owned(),
         subject,
-        mismatch: Mismatch::in_words::<String, String>(expected, actual),
+        mismatch,
         evidence,
     };
     let mut names = check.names().into_iter();
     if let Some(name) = names.find(|name| !check.is_there(history, name)) {
-        let actual = "the case made none, so that nothing could be checked".to_owned();
-        return vec![violation(
-            name.to_owned(),
-            format!("`{name}`"),
-            actual,
-            Vec::new(),
-        )];
+        let of = [Fact::Of(name.to_owned())];
+        let mismatch = Mismatch::new(Kind::NothingMade, of, []);
+        return vec![violation(name.to_owned(), mismatch, Vec::new())];
     }
     let is_unread = held_up_at_the_end(history).is_some();
     let broken = check
@@ -238,15 +242,11 @@ fn broken(claim: &Claim<'_>, expectation: &Expectation, history: &CaseHistory) -
         .filter_map(|(about, finding)| match finding {
             Holds | Unproven(_) => None,
             Pending { .. } if is_unread => None,
-            Pending { awaited, evidence } => {
-                let actual = "it has not come".to_owned();
-                Some(violation(about.name, awaited, actual, evidence))
-            }
-            Broken {
-                expected,
-                actual,
+            Pending {
+                missing: mismatch,
                 evidence,
-            } => Some(violation(about.name, expected, actual, evidence)),
+            }
+            | Broken { mismatch, evidence } => Some(violation(about.name, mismatch, evidence)),
         });
     broken.collect()
 }

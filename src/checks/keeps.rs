@@ -8,6 +8,7 @@ use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds};
 use super::word::{Finding, Word};
 use crate::oracle::{broken_by, name_of};
+use crate::outcome::{Fact, Kind, Mismatch};
 
 /// A rule that the sandbox or container keeps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,16 +42,14 @@ impl Word for KeepsCheck {
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         let Some(broken) = broken_by(&self.rule, events.history) else {
             return Broken {
-                expected: format!("a rule {}", self.rule),
-                actual: "there is none".to_owned(),
+                mismatch: Mismatch::new(Kind::NoSuchRule, [Fact::Of(self.rule.clone())], []),
                 evidence: Vec::new(),
             };
         };
         let own = name_of(events.subject);
         let found = broken.into_iter().find(|found| found.subject == own);
         found.map_or(Holds, |found| Broken {
-            expected: found.expected(),
-            actual: found.actual(),
+            mismatch: found.mismatch,
             evidence: found.evidence,
         })
     }

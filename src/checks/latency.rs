@@ -12,7 +12,7 @@ use super::word::{Finding, Word};
 use super::{duration, event};
 use crate::history::{CaseHistory, EventKind, Observed, Seq, Sighting};
 use crate::oracle::span;
-use crate::outcome::{Latency, Limit};
+use crate::outcome::{Fact, Kind, Latency, Limit, Mismatch};
 
 /// How long after its making an event arrives, over all sandboxes or containers of the name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -96,7 +96,7 @@ impl Word for LatencyCheck {
         }
         if spans.is_empty() {
             return Pending {
-                awaited: self.event.to_string(),
+                missing: Mismatch::missing(self.event, []),
                 evidence: vec![observed.opened().seq],
             };
         }
@@ -147,11 +147,17 @@ impl LatencyCheck {
         }
         let (event, number) = (self.event, all.len());
         Broken {
-            expected: format!(
-                "{event} within {:?}, 99 of 100 within {:?}",
-                bounds[0], bounds[1]
+            mismatch: Mismatch::new(
+                Kind::TooSlow,
+                [Fact::Within(bounds[0]), Fact::P99(bounds[1])],
+                [
+                    Fact::Event(event),
+                    Fact::Median(median),
+                    Fact::P99(p99),
+                    Fact::Worst(worst),
+                    Fact::Count(i64::try_from(number).unwrap_or(i64::MAX)),
+                ],
             ),
-            actual: format!("median {median:?}, p99 {p99:?}, worst {worst:?} of {number}"),
             evidence: vec![slowest],
         }
     }
@@ -185,9 +191,9 @@ mod tests {
             soon,
             &format!("{two}; c CREATED; end"),
             expect![[r#"
-            waits for CREATED of b
-            ORD-01 at #3: b, stream 7: expected CREATED: it has not come
-        "#]],
+                waits for CREATED of b
+                ORD-01 at #3: b, stream 7: expected CREATED: CREATED has not come
+            "#]],
         );
     }
 
@@ -217,9 +223,9 @@ mod tests {
             LATENCY,
             "pod run; c create; end",
             expect![[r#"
-        waits for CREATED of c
-        ORD-01 at #3 #4: c (c.0.beef): expected CREATED: it has not come
-    "#]],
+                waits for CREATED of c
+                ORD-01 at #3 #4: c (c.0.beef): expected CREATED: CREATED has not come
+            "#]],
         );
     }
 }

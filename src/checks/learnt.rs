@@ -7,6 +7,7 @@ use super::word::Finding::{Holds, Pending};
 use super::word::{Finding, Word};
 use crate::history::{Body, Entry};
 use crate::oracle::{entries_about, relists_of};
+use crate::outcome::{Fact, Mismatch};
 
 check_on! {
     /// The check `learnt`.
@@ -36,7 +37,7 @@ impl Word for LearntCheck {
             return Holds;
         }
         Pending {
-            awaited: format!("{kind}, by an event or a relist"),
+            missing: Mismatch::missing(kind, [Fact::Because("by an event or a relist".to_owned())]),
             evidence: entries_about(events.history, events.subject),
         }
     }
@@ -65,9 +66,9 @@ mod tests {
             learnt,
             "pod run; c create; pod relist c=running; end",
             expect![[r#"
-            waits for STOPPED, by an event or a relist of c
-            ORD-01 at #3 #4: c (c.0.beef): expected STOPPED, by an event or a relist: it has not come
-        "#]],
+                waits for STOPPED, by an event or a relist of c
+                ORD-01 at #3 #4: c (c.0.beef): expected STOPPED, by an event or a relist: STOPPED has not come
+            "#]],
         );
     }
 }

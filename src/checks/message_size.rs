@@ -7,6 +7,7 @@ use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds};
 use super::word::{Finding, Word};
+use crate::outcome::{Fact, Kind, Mismatch};
 
 /// How large the messages of events may be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -35,11 +36,14 @@ impl Word for MessageSizeCheck {
         let limit = u64::from(self.at_most_kib) << 10;
         let large = events.all().find(|seen| u64::from(seen.bytes()) > limit);
         large.map_or(Holds, |seen| Broken {
-            expected: format!(
-                "a message of {} with at most {limit} bytes",
-                seen.event().kind
+            mismatch: Mismatch::new(
+                Kind::TooLarge,
+                [Fact::Count(i64::try_from(limit).unwrap_or(i64::MAX))],
+                [
+                    Fact::Event(seen.event().kind),
+                    Fact::Count(seen.bytes().into()),
+                ],
             ),
-            actual: format!("{} bytes", seen.bytes()),
             evidence: vec![seen.seq()],
         })
     }

@@ -2,9 +2,10 @@
 
 use super::name_refs::{EventRef, check_on};
 use super::scope::{Scope, Wanted};
-use super::subject_events::{SubjectEvents, listed};
+use super::subject_events::SubjectEvents;
 use super::word::Finding::Holds;
 use super::word::{Finding, Word};
+use crate::outcome::{Fact, Kind};
 
 check_on! {
     /// The check `never`.
@@ -23,7 +24,7 @@ impl Word for NeverCheck {
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         match events.first(self.0.event) {
             None => Holds,
-            Some(_) => events.broken(format!("no {}", self.0.event), listed(&events.kinds())),
+            Some(_) => events.broken(Kind::UnwantedEvent, Fact::Event(self.0.event)),
         }
     }
 }

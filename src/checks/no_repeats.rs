@@ -2,9 +2,10 @@
 
 use super::name_refs::{NameRef, check_on};
 use super::scope::{Scope, Wanted};
-use super::subject_events::{SubjectEvents, listed};
+use super::subject_events::SubjectEvents;
 use super::word::Finding::Holds;
 use super::word::{Finding, Word};
+use crate::outcome::{Fact, Kind};
 
 check_on! {
     /// The check `no-repeats`.
@@ -28,7 +29,7 @@ impl Word for NoRepeatsCheck {
             .find(|(place, kind)| kinds[..*place].contains(kind));
         match repeated {
             None => Holds,
-            Some((_, kind)) => events.broken(format!("{kind} once"), listed(&kinds)),
+            Some((_, kind)) => events.broken(Kind::RepeatedEvent, Fact::Event(*kind)),
         }
     }
 }

@@ -7,6 +7,7 @@ use super::scope::{Scope, Wanted};
 use super::word::Finding::{Broken, Holds};
 use super::word::{Finding, Word};
 use crate::history::{CaseHistory, Observed};
+use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
     /// The check `nothing-older`.
@@ -36,8 +37,11 @@ impl Word for NothingOlderCheck {
         let age_ns = opened.at.realtime_ns.abs_diff(old.event().created_at.0);
         let age = Duration::from_nanos(age_ns);
         Broken {
-            expected: "no event from before the subscription".to_owned(),
-            actual: format!("{} from {age:?} before it", old.event().kind),
+            mismatch: Mismatch::new(
+                Kind::EventBeforeSubscription,
+                [],
+                [Fact::Event(old.event().kind), Fact::Pause(age)],
+            ),
             evidence: vec![opened.seq, old.seq()],
         }
     }

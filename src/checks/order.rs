@@ -8,6 +8,7 @@ use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{Finding, Word};
+use crate::outcome::{Fact, Kind, Mismatch};
 
 /// One event arrives before another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -48,21 +49,23 @@ impl Word for OrderCheck {
                 subject,
             };
             let Some(other) = others.first(self.then.event) else {
-                let awaited = format!("{} of {} after that", self.then.event, subject.label());
+                let of = Fact::Of(format!("{} after that", subject.label()));
                 return Pending {
-                    awaited,
+                    missing: Mismatch::missing(self.then.event, [of]),
                     evidence: vec![sighting.seq()],
                 };
             };
             if other.seq() < sighting.seq() {
-                let expected = format!(
-                    "{} before {} of {}",
-                    self.first.event, self.then.event, self.then.of
-                );
-                let actual = "it came later".to_owned();
                 return Broken {
-                    expected,
-                    actual,
+                    mismatch: Mismatch::new(
+                        Kind::AfterOtherEvent,
+                        [
+                            Fact::Event(self.first.event),
+                            Fact::Before(self.then.event),
+                            Fact::Of(self.then.of.clone()),
+                        ],
+                        [],
+                    ),
                     evidence: vec![other.seq(), sighting.seq()],
                 };
             }
@@ -105,17 +108,17 @@ mod tests {
             ORDER,
             "pod run; c create; c STOPPED; end",
             expect![[r#"
-        waits for STOPPED of pod after that of c
-        ORD-01 at #5: c (c.0.beef): expected STOPPED of pod after that: it has not come
-    "#]],
+                waits for STOPPED of pod after that of c
+                ORD-01 at #5: c (c.0.beef): expected STOPPED of pod after that: STOPPED has not come
+            "#]],
         );
         check(
             ORDER,
             "pod run; c create; pod STOPPED; end",
             expect![[r#"
-        waits for STOPPED of c
-        ORD-01 at #3 #4: c (c.0.beef): expected STOPPED: it has not come
-    "#]],
+                waits for STOPPED of c
+                ORD-01 at #3 #4: c (c.0.beef): expected STOPPED: STOPPED has not come
+            "#]],
         );
     }
 

@@ -5,6 +5,7 @@ use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::{Finding, Word};
 use crate::history::{EventKind, Sighting, Subject};
+use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
     /// The check `own-status`.
@@ -25,7 +26,7 @@ impl Word for OwnStatusCheck {
     }
 }
 
-fn wrong_number(_: &Subject, sighting: &Sighting) -> Option<(String, String)> {
+fn wrong_number(_: &Subject, sighting: &Sighting) -> Option<Mismatch> {
     let event = sighting.event();
     let times = event
         .containers
@@ -34,10 +35,16 @@ fn wrong_number(_: &Subject, sighting: &Sighting) -> Option<(String, String)> {
         .count();
     let wanted = usize::from(event.kind != EventKind::Deleted);
     (times != wanted).then(|| {
-        let expected = format!("{wanted} status of the container in {}", event.kind);
-        (
-            expected,
-            format!("{times}, among {} statuses", event.containers.len()),
+        let [wanted, times, among] = [wanted, times, event.containers.len()]
+            .map(|count| i64::try_from(count).unwrap_or(i64::MAX));
+        Mismatch::new(
+            Kind::WrongStatusCount,
+            [Fact::Count(wanted)],
+            [
+                Fact::Event(event.kind),
+                Fact::Count(times),
+                Fact::Among(among),
+            ],
         )
     })
 }

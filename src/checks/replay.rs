@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use super::event;
 use super::scope::{Scope, Wanted};
-use super::subject_events::{SubjectEvents, listed};
+use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds};
 use super::word::{Finding, Word};
 use crate::history::{Body, CaseHistory, Entry, EventKind, Sighting};
 use crate::oracle::CLOCKS_APART_NS;
+use crate::outcome::{Fact, Kind, Mismatch};
 
 /// What a new subscriber is told of what has happened while nobody listened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -48,8 +49,7 @@ impl Word for ReplayCheck {
         });
         if let Some(new) = new {
             return Broken {
-                expected: "the time at which it happened".to_owned(),
-                actual: format!("a new created_at in {}", new.event().kind),
+                mismatch: Mismatch::new(Kind::NewCreatedAt, [], [Fact::Event(new.event().kind)]),
                 evidence: vec![new.seq()],
             };
         }
@@ -62,10 +62,11 @@ impl Word for ReplayCheck {
         if kinds == self.all || !any {
             return Holds;
         }
-        events.broken(
-            format!("{}, or nothing at all", listed(&self.all)),
-            listed(&kinds),
-        )
+        events.broken_by(Mismatch::new(
+            Kind::PartialReplay,
+            [Fact::Events(self.all.clone())],
+            [Fact::Events(kinds)],
+        ))
     }
 }
 

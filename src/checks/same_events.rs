@@ -6,6 +6,7 @@ use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{Finding, Word};
 use crate::history::{CaseHistory, Observed, StreamEnd};
 use crate::oracle::difference;
+use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
     /// The check `same-events`.
@@ -24,7 +25,7 @@ impl Word for SameEventsCheck {
     fn assess_subscription(&self, history: &CaseHistory, observed: &Observed) -> Finding {
         if observed.proven().is_none() {
             return Pending {
-                awaited: "an event".to_owned(),
+                missing: Mismatch::unobserved("an event"),
                 evidence: vec![observed.opened().seq],
             };
         }
@@ -32,22 +33,27 @@ impl Word for SameEventsCheck {
         let ended = ended.filter(|(ended, _)| history.within_steps(ended.seq));
         if let Some((ended, StreamEnd::Closed)) = ended {
             return Broken {
-                expected: "an end that tells of what has not come".to_owned(),
-                actual: "the runtime ended the stream with OK".to_owned(),
+                mismatch: Mismatch::new(Kind::SilentEnd, [], []),
                 evidence: vec![observed.opened().seq, ended.seq],
             };
         }
         match difference(history, observed) {
             None => Holds,
-            Some(found) if found.is_open => Pending {
-                awaited: format!("{} ({})", found.mismatch.expected(), found.subject),
-                evidence: found.evidence,
-            },
-            Some(found) => Broken {
-                expected: format!("{} ({})", found.mismatch.expected(), found.subject),
-                actual: found.mismatch.actual(),
-                evidence: found.evidence,
-            },
+            Some(found) => {
+                let evidence = found.evidence;
+                let subject = [Fact::Subject(found.subject)];
+                let expected = found.mismatch.expected.iter().cloned().chain(subject);
+                let mismatch = Mismatch {
+                    expected: expected.collect(),
+                    ..found.mismatch
+                };
+                if found.is_open {
+                    let missing = mismatch;
+                    Pending { missing, evidence }
+                } else {
+                    Broken { mismatch, evidence }
+                }
+            }
         }
     }
 }
@@ -88,8 +94,8 @@ mod tests {
             same,
             "pod run; observe 7 as=b proven; observe 7 ends=0; c create; c CREATED at=last; end",
             expect![[r#"
-            ORD-01 at #3 #5: b, stream 7: expected an end that tells of what has not come: the runtime ended the stream with OK
-        "#]],
+                ORD-01 at #3 #5: b, stream 7: expected an end that reports what has not come: the runtime ended the stream with OK
+            "#]],
         );
     }
 }

@@ -6,6 +6,7 @@ use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{Finding, Word};
 use crate::history::{Body, CaseHistory, Event, Observed, Sighting};
 use crate::oracle::CLOCKS_APART_NS;
+use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
     /// The check `same-replay`.
@@ -33,7 +34,7 @@ impl Word for SameReplayCheck {
         });
         let Some((asked, next)) = next else {
             return Pending {
-                awaited: "another stream that is asked for later".to_owned(),
+                missing: Mismatch::unobserved("another stream that is asked for later"),
                 evidence: vec![opened.seq],
             };
         };
@@ -65,8 +66,14 @@ impl Word for SameReplayCheck {
             (None, Some(seen)) => (seen, "this one does not"),
         };
         Broken {
-            expected: "the same of what happened before, on both streams".to_owned(),
-            actual: format!("one tells {} and {whose}", seen.event().kind),
+            mismatch: Mismatch::new(
+                Kind::ReplaysDiffer,
+                [],
+                [
+                    Fact::Event(seen.event().kind),
+                    Fact::Cause(whose.to_owned()),
+                ],
+            ),
             evidence: vec![opened.seq, asked, seen.seq()],
         }
     }
@@ -105,15 +112,15 @@ mod tests {
             REPLAY,
             &format!("{BOTH}; c CREATED on=7 at=0; end"),
             expect![[r#"
-            ORD-01 at #5 #7 #8: b, stream 7: expected the same of what happened before, on both streams: one tells CREATED and the other does not
-        "#]],
+                ORD-01 at #5 #7 #8: b, stream 7: expected the same of what happened before, on both streams: one has CREATED and the other does not
+            "#]],
         );
         check(
             REPLAY,
             &format!("{BOTH}; c CREATED at=0; end"),
             expect![[r#"
-            ORD-01 at #5 #7 #8: b, stream 7: expected the same of what happened before, on both streams: one tells CREATED and this one does not
-        "#]],
+                ORD-01 at #5 #7 #8: b, stream 7: expected the same of what happened before, on both streams: one has CREATED and this one does not
+            "#]],
         );
     }
 
@@ -123,8 +130,8 @@ mod tests {
             REPLAY,
             &format!("{BOTH}; c CREATED on=7 at=-3ms; end"),
             expect![[r#"
-            ORD-01 at #5 #7 #8: b, stream 7: expected the same of what happened before, on both streams: one tells CREATED and the other does not
-        "#]],
+                ORD-01 at #5 #7 #8: b, stream 7: expected the same of what happened before, on both streams: one has CREATED and the other does not
+            "#]],
         );
         check(
             REPLAY,

@@ -8,6 +8,7 @@ use super::word::{Finding, Word};
 use crate::history::{
     ContainerState, ContainerStatus, EventKind, Labels, Mount, Reply, Request, Seq, Sighting,
 };
+use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
     /// The check `same-status`.
@@ -40,8 +41,15 @@ impl Word for SameStatusCheck {
             let differing = differing(shown, told);
             if let Some((field, shown, told)) = differing {
                 return Broken {
-                    expected: format!("{field} {told} in {}, as ContainerStatus tells", event.kind),
-                    actual: format!("{field} {shown}"),
+                    mismatch: Mismatch::new(
+                        Kind::StatusDiffers,
+                        [Fact::FieldValue(told)],
+                        [
+                            Fact::Field(field.to_owned()),
+                            Fact::FieldValue(shown),
+                            Fact::Event(event.kind),
+                        ],
+                    ),
                     evidence,
                 };
             }
@@ -49,9 +57,10 @@ impl Word for SameStatusCheck {
         if compared > 0 {
             return Holds;
         }
-        let awaited = "a ContainerStatus after one of its events".to_owned();
-        let evidence = Vec::new();
-        Pending { awaited, evidence }
+        Pending {
+            missing: Mismatch::unobserved("a ContainerStatus after one of its events"),
+            evidence: Vec::new(),
+        }
     }
 }
 
@@ -233,8 +242,8 @@ mod tests {
             SAME,
             &format!("{script}; pod inspect c=exited:3; end"),
             expect![[r#"
-            ORD-01 at #8 #15 #16: c (c.0.beef): expected started_at 1700000000000000001 in STARTED, as ContainerStatus tells: started_at 1700000001000000001
-        "#]],
+                ORD-01 at #8 #15 #16: c (c.0.beef): expected started_at 1700000000000000001 in STARTED, as ContainerStatus reports: started_at 1700000001000000001
+            "#]],
         );
     }
 
@@ -245,8 +254,8 @@ mod tests {
             SAME,
             &script,
             expect![[r#"
-        ORD-01 at #9 #16 #17: c (c.0.beef): expected exit code 1 in STOPPED, as ContainerStatus tells: exit code 2
-    "#]],
+                ORD-01 at #9 #16 #17: c (c.0.beef): expected exit code 1 in STOPPED, as ContainerStatus reports: exit code 2
+            "#]],
         );
     }
 
@@ -268,8 +277,8 @@ mod tests {
             SAME,
             script,
             expect![[r#"
-        ORD-01 at #5 #12 #13: c (c.0.beef): expected image workload in CREATED, as ContainerStatus tells: image 
-    "#]],
+                ORD-01 at #5 #12 #13: c (c.0.beef): expected image workload in CREATED, as ContainerStatus reports: image 
+            "#]],
         );
     }
 

@@ -9,6 +9,7 @@ use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds};
 use super::word::{Finding, Word};
 use crate::history::{EventKind, SandboxState};
+use crate::outcome::{Fact, Kind, Mismatch};
 
 /// The state of its sandbox that an event shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -67,9 +68,13 @@ impl Word for SandboxStateCheck {
         if told == Some(wanted) {
             return Holds;
         }
+        let told = told.map_or_else(|| "no sandbox".to_owned(), |told| told.to_string());
         Broken {
-            expected: format!("the sandbox {wanted} in {}", self.event),
-            actual: told.map_or_else(|| "no sandbox".to_owned(), |told| told.to_string()),
+            mismatch: Mismatch::new(
+                Kind::WrongSandboxState,
+                [Fact::State(wanted.to_string())],
+                [Fact::State(told), Fact::Event(self.event)],
+            ),
             evidence: vec![sighting.seq()],
         }
     }
@@ -98,9 +103,9 @@ mod tests {
             STATE,
             "pod run; pod STARTED; end",
             expect![[r#"
-        waits for STOPPED of pod
-        ORD-01 at #1 #2 #3: pod (pod.0.beef): expected STOPPED: it has not come
-    "#]],
+                waits for STOPPED of pod
+                ORD-01 at #1 #2 #3: pod (pod.0.beef): expected STOPPED: STOPPED has not come
+            "#]],
         );
     }
 }

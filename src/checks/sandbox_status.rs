@@ -5,6 +5,7 @@ use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::{Finding, Word};
 use crate::history::{SandboxId, Sighting, Subject, SubjectKind};
+use crate::outcome::{Fact, Facts, Kind, Mismatch};
 
 check_on! {
     /// The check `sandbox-status`.
@@ -25,27 +26,34 @@ impl Word for SandboxStatusCheck {
     }
 }
 
-fn wrong_sandbox(subject: &Subject, sighting: &Sighting) -> Option<(String, String)> {
+fn wrong_sandbox(subject: &Subject, sighting: &Sighting) -> Option<Mismatch> {
     let event = sighting.event();
     let (own, uid) = match &subject.kind {
         SubjectKind::Sandbox(spec) => (SandboxId::from(subject.id.as_str()), &spec.uid),
         SubjectKind::Container(spec) => (spec.sandbox.clone(), &spec.sandbox_spec.uid),
         SubjectKind::Stray => return None,
     };
-    let actual = match (&event.sandbox, event.pod_uid()) {
-        (None, _) => "none".to_owned(),
-        (Some(_), None) => "one without metadata".to_owned(),
+    let (kind, other_uid) = match (&event.sandbox, event.pod_uid()) {
+        (None, _) => (Kind::MissingSandboxStatus, None),
+        (Some(_), None) => (Kind::MissingSandboxMetadata, None),
         (Some(status), Some(told)) if told == uid => {
             return (status.id != own).then(|| {
-                let expected = format!("the status of the sandbox {own} in {}", event.kind);
-                (expected, format!("that of {}", status.id))
+                let field = Fact::Field("id".to_owned());
+                let id = |id: &SandboxId| Fact::FieldValue(id.to_string());
+                Mismatch::new(
+                    Kind::WrongSandboxField,
+                    [id(&own)],
+                    [field, id(&status.id), Fact::Event(event.kind)],
+                )
             });
         }
-        (Some(_), Some(told)) => format!("the UID `{told}`"),
+        (Some(_), Some(told)) => (Kind::WrongPodUid, Some(Fact::Uid(told.to_string()))),
     };
-    Some((
-        format!("a sandbox status with the UID `{uid}` in {}", event.kind),
-        actual,
+    let actual = [Fact::Event(event.kind)].into_iter().chain(other_uid);
+    Some(Mismatch::new(
+        kind,
+        [Fact::Uid(uid.to_string())],
+        actual.collect::<Facts>(),
     ))
 }
 
@@ -67,22 +75,22 @@ mod tests {
             sandbox_status,
             "pod run; c create; c CREATED no-sandbox; end",
             expect![[r#"
-            ORD-01 at #5: c (c.0.beef): expected a sandbox status with the UID `uid-of-pod` in CREATED: none
-        "#]],
+                ORD-01 at #5: c (c.0.beef): expected pod_sandbox_status with the UID `uid-of-pod`: no pod_sandbox_status in CREATED
+            "#]],
         );
         check(
             sandbox_status,
             "pod run; c create; c CREATED no-metadata; end",
             expect![[r#"
-            ORD-01 at #5: c (c.0.beef): expected a sandbox status with the UID `uid-of-pod` in CREATED: one without metadata
-        "#]],
+                ORD-01 at #5: c (c.0.beef): expected pod_sandbox_status with the UID `uid-of-pod`: no metadata in the pod_sandbox_status of CREATED
+            "#]],
         );
         check(
             sandbox_status,
             "pod run; c create; c CREATED uid=x; end",
             expect![[r#"
-            ORD-01 at #5: c (c.0.beef): expected a sandbox status with the UID `uid-of-pod` in CREATED: the UID `x`
-        "#]],
+                ORD-01 at #5: c (c.0.beef): expected pod_sandbox_status with the UID `uid-of-pod`: the UID `x` in CREATED
+            "#]],
         );
         check(
             sandbox_status,
@@ -103,8 +111,8 @@ mod tests {
             sandbox_status,
             "pod run; pod STARTED; pod DELETED no-sandbox; end",
             expect![[r#"
-            ORD-01 at #4: pod (pod.0.beef): expected a sandbox status with the UID `uid-of-pod` in DELETED: none
-        "#]],
+                ORD-01 at #4: pod (pod.0.beef): expected pod_sandbox_status with the UID `uid-of-pod`: no pod_sandbox_status in DELETED
+            "#]],
         );
     }
 }

@@ -15,6 +15,7 @@ use crate::history::{
     CallFault, ContainerId, ContainerState, Entry, EventKind, Reply, Request, SandboxState, Seq,
     StatusCode, SubjectKind,
 };
+use crate::outcome::{Fact, Kind, Mismatch};
 
 /// From an event on, every list and status shows as much as it tells.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -71,10 +72,14 @@ impl Word for ShownCheck {
                 && removal.is_none_or(|began| reading.ended.seq < began);
             if too_little || vanished {
                 let (event, by) = (self.event, reading.by);
-                let actual = format!("{by} {}, {after:?} after it", reading.shown.words());
+                let actual = [
+                    Fact::Event(event),
+                    Fact::Method(by.to_owned()),
+                    Fact::Text(reading.shown.words()),
+                    Fact::Pause(after),
+                ];
                 return Broken {
-                    expected: format!("what was asked after {event} to show as much"),
-                    actual,
+                    mismatch: Mismatch::new(Kind::OutdatedAnswer, [], actual),
                     evidence: vec![sighting.seq(), reading.began.seq, reading.ended.seq],
                 };
             }
@@ -83,7 +88,10 @@ impl Word for ShownCheck {
             return Holds;
         }
         Pending {
-            awaited: format!("a list or status that was asked for after {}", self.event),
+            missing: Mismatch::unobserved(format!(
+                "a list or status that was asked for after {}",
+                self.event
+            )),
             evidence: vec![sighting.seq()],
         }
     }

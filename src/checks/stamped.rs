@@ -6,6 +6,7 @@ use super::subject_events::SubjectEvents;
 use super::word::{Finding, Word};
 use crate::history::EventKind;
 use crate::oracle::{TICK_NS, span};
+use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
     /// The check `stamped`.
@@ -43,13 +44,18 @@ impl Word for StampedCheck {
             let evidence = seq.into_iter().chain([sighting.seq()]).collect();
             if made.saturating_add(TICK_NS) < earliest {
                 let early = span(made, earliest);
-                let expected = format!("created_at of {kind} not before {after}");
-                return Some((expected, format!("{early:?} before it"), evidence));
+                let mismatch = Mismatch::new(
+                    Kind::CreatedAtBeforeCause,
+                    [Fact::Cause(after.to_owned())],
+                    [Fact::Event(kind), Fact::Pause(early)],
+                );
+                return Some((mismatch, evidence));
             }
             (made > arrived.saturating_add(TICK_NS)).then(|| {
                 let late = span(arrived, made);
-                let expected = format!("created_at of {kind} not after its arrival");
-                (expected, format!("{late:?} after it"), evidence)
+                let actual = [Fact::Event(kind), Fact::Pause(late)];
+                let mismatch = Mismatch::new(Kind::CreatedAtAfterArrival, [], actual);
+                (mismatch, evidence)
             })
         })
     }

@@ -4,11 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::event;
-use super::scope::{Kind, Scope, Wanted};
+use super::scope::{self, Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds};
 use super::word::{Finding, Word};
 use crate::history::{EventKind, Subject, SubjectKind};
+use crate::outcome::{Fact, Kind, Mismatch};
 
 /// What an event's snapshot says of its own container. At least one thing must be asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -76,7 +77,7 @@ impl Word for StatusCheck {
         let declares_exit = |kind| {
             matches!(
                 kind,
-                Kind::Container {
+                scope::Kind::Container {
                     declares_exit: true,
                     ..
                 }
@@ -101,48 +102,45 @@ impl Word for StatusCheck {
         };
         let evidence = vec![sighting.seq()];
         let Some(status) = sighting.event().own_status() else {
-            let expected = format!("the container's own status in {kind}");
-            return Broken {
-                expected,
-                actual: "it is not there".to_owned(),
-                evidence,
-            };
+            let mismatch = Mismatch::new(Kind::MissingOwnStatus, [], [Fact::Event(kind)]);
+            return Broken { mismatch, evidence };
         };
         let code = status.exit_code;
         let wanted = match self.exit_code {
             None => None,
-            Some(ExitCode::Is(wanted)) => (code != wanted).then(|| wanted.to_string()),
-            Some(ExitCode::Not(other)) => (code == other).then(|| format!("any but {other}")),
+            Some(ExitCode::Is(wanted)) => (code != wanted).then_some((Kind::WrongExitCode, wanted)),
+            Some(ExitCode::Not(other)) => {
+                (code == other).then_some((Kind::UnwantedExitCode, other))
+            }
             Some(ExitCode::Declared) => {
                 let declared = declared_exit(events.subject);
                 declared
                     .filter(|declared| *declared != code)
-                    .map(|code| code.to_string())
+                    .map(|declared| (Kind::WrongExitCode, declared))
             }
         };
-        if let Some(wanted) = wanted {
-            let expected = format!("exit code {wanted} in {kind}");
-            let actual = format!("exit code {code}, reason `{}`", status.reason);
-            return Broken {
-                expected,
-                actual,
-                evidence,
-            };
+        let expected = Fact::Event(kind);
+        let actual = [
+            Fact::ExitCode(code.into()),
+            Fact::Reason(status.reason.to_string()),
+        ];
+        if let Some((kind, wanted)) = wanted {
+            let expected = [Fact::ExitCode(wanted.into()), expected];
+            let mismatch = Mismatch::new(kind, expected, actual);
+            return Broken { mismatch, evidence };
         }
         let tells = |reasons: &[String]| reasons.iter().any(|reason| **reason == *status.reason);
         let wanted = self.reason.is_empty() || tells(&self.reason);
         let unwanted = tells(&self.not_reason);
-        let expected = match (wanted, unwanted) {
+        let mismatch = match (wanted, unwanted) {
             (true, false) => return Holds,
-            (false, _) => format!("reason `{}` in {kind}", self.reason.join("` or `")),
-            (true, true) => format!("any reason but `{}` in {kind}", status.reason),
+            (false, _) => {
+                let reasons = Fact::Reasons(self.reason.join("` or `"));
+                Mismatch::new(Kind::WrongReason, [reasons, expected], actual)
+            }
+            (true, true) => Mismatch::new(Kind::UnwantedReason, [expected], actual),
         };
-        let actual = format!("reason `{}`, exit code {code}", status.reason);
-        Broken {
-            expected,
-            actual,
-            evidence,
-        }
+        Broken { mismatch, evidence }
     }
 }
 
@@ -178,9 +176,9 @@ mod tests {
             is,
             "pod run; c create; c STARTED; end",
             expect![[r#"
-        waits for STOPPED of c
-        ORD-01 at #3 #4 #5: c (c.0.beef): expected STOPPED: it has not come
-    "#]],
+                waits for STOPPED of c
+                ORD-01 at #3 #4 #5: c (c.0.beef): expected STOPPED: STOPPED has not come
+            "#]],
         );
         check(
             is,

@@ -6,6 +6,7 @@ use super::scope::{Scope, Wanted};
 use super::word::Finding::{Broken, Holds};
 use super::word::{Finding, Word};
 use crate::history::{CaseHistory, Observed, StreamEnd};
+use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
     /// The check `stays-open`.
@@ -27,8 +28,11 @@ impl Word for StaysOpenCheck {
                 if history.within_steps(ended.seq) && *end != StreamEnd::Cancelled =>
             {
                 Broken {
-                    expected: "a stream that stays open".to_owned(),
-                    actual: how_it_ended(end),
+                    mismatch: Mismatch::new(
+                        Kind::SubscriptionEnded,
+                        [],
+                        [Fact::End(how_it_ended(end))],
+                    ),
                     evidence: vec![observed.opened().seq, ended.seq],
                 }
             }

@@ -3,6 +3,7 @@
 use super::word::Finding::{self, Broken, Holds, Pending};
 use crate::history::{Call, CaseHistory, EventKind, Request, Seq, Sighting, Subject, SubjectKind};
 use crate::oracle::{entries_about, is_about};
+use crate::outcome::{Fact, Kind, Mismatch};
 
 /// The events about one sandbox or container that came before the teardown.
 pub(super) struct SubjectEvents<'a> {
@@ -42,29 +43,27 @@ impl<'a> SubjectEvents<'a> {
     pub(super) fn awaited(&self, kind: EventKind) -> Finding {
         let evidence = entries_about(self.history, self.subject);
         Pending {
-            awaited: kind.to_string(),
+            missing: Mismatch::missing(kind, []),
             evidence,
         }
     }
 
-    pub(super) fn broken(&self, expected: impl Into<String>, actual: impl Into<String>) -> Finding {
+    /// That the events are wrong: what they should be, and what they are.
+    pub(super) fn broken(&self, kind: Kind, expected: Fact) -> Finding {
+        let actual = [Fact::Events(self.kinds())];
+        self.broken_by(Mismatch::new(kind, [expected], actual))
+    }
+
+    pub(super) fn broken_by(&self, mismatch: Mismatch) -> Finding {
         let evidence = self.all().map(Sighting::seq).collect();
-        Broken {
-            expected: expected.into(),
-            actual: actual.into(),
-            evidence,
-        }
+        Broken { mismatch, evidence }
     }
 
-    pub(super) fn each(
-        &self,
-        check: fn(&Subject, &Sighting) -> Option<(String, String)>,
-    ) -> Finding {
+    pub(super) fn each(&self, check: fn(&Subject, &Sighting) -> Option<Mismatch>) -> Finding {
         let broken = self.all().find_map(|sighting| {
-            let (expected, actual) = check(self.subject, sighting)?;
+            let mismatch = check(self.subject, sighting)?;
             Some(Broken {
-                expected,
-                actual,
+                mismatch,
                 evidence: vec![sighting.seq()],
             })
         });
@@ -74,14 +73,10 @@ impl<'a> SubjectEvents<'a> {
     /// The first event of which something is wrong: what was expected, what is, and the proof.
     pub(super) fn find(
         &self,
-        wrong: impl Fn(&Sighting) -> Option<(String, String, Vec<Seq>)>,
+        wrong: impl Fn(&Sighting) -> Option<(Mismatch, Vec<Seq>)>,
     ) -> Finding {
         let found = self.all().find_map(wrong);
-        found.map_or(Holds, |(expected, actual, evidence)| Broken {
-            expected,
-            actual,
-            evidence,
-        })
+        found.map_or(Holds, |(mismatch, evidence)| Broken { mismatch, evidence })
     }
 
     /// The call that an event's transition cannot have come before: for the end of a process, its
@@ -113,15 +108,4 @@ impl<'a> SubjectEvents<'a> {
             _ => false,
         })
     }
-}
-
-pub(super) fn listed(kinds: &[EventKind]) -> String {
-    if kinds.is_empty() {
-        return "no event".to_owned();
-    }
-    kinds
-        .iter()
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(", ")
 }

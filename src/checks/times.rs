@@ -6,6 +6,7 @@ use super::subject_events::SubjectEvents;
 use super::word::{Finding, Word};
 use crate::history::{Call, ContainerState, ContainerStatus, Request, Sighting};
 use crate::oracle::{TICK_NS, is_about, span};
+use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
     /// The check `times`.
@@ -32,12 +33,7 @@ impl Word for TimesCheck {
             let event = sighting.event();
             let status = event.own_status()?;
             let wrong = wrong_time(status, created, started, sighting)?;
-            let (expected, actual) = wrong;
-            Some((
-                format!("{expected} in {}", event.kind),
-                actual,
-                vec![sighting.seq()],
-            ))
+            Some((wrong, vec![sighting.seq()]))
         })
     }
 }
@@ -52,7 +48,7 @@ fn wrong_time(
     created: Option<&Call>,
     started: Option<&Call>,
     sighting: &Sighting,
-) -> Option<(String, String)> {
+) -> Option<Mismatch> {
     let within = |call: Option<&Call>, slack_ns: i64| {
         let call = call?;
         let began = call.began().at.realtime_ns - TICK_NS;
@@ -85,18 +81,30 @@ fn wrong_time(
     ];
     times.into_iter().find_map(|(name, time, is_due, bounds)| {
         if !is_due {
-            let expected = format!("{name} 0 of what is {}", status.state);
-            return (time != 0).then(|| (expected, time.to_string()));
+            let expected = [
+                Fact::State(status.state.to_string()),
+                Fact::Event(sighting.event().kind),
+            ];
+            let actual = [Fact::Field(name.to_owned()), Fact::Time(time)];
+            return (time != 0).then(|| Mismatch::new(Kind::UnexpectedTime, expected, actual));
         }
         let (earliest, latest, what) = bounds?;
-        let off = if time < earliest {
-            format!("{:?} before it", span(time, earliest))
+        let (kind, off) = if time < earliest {
+            (Kind::TimeBeforeCall, span(time, earliest))
         } else if time > latest {
-            format!("{:?} after it", span(latest, time))
+            (Kind::TimeAfterCall, span(latest, time))
         } else {
             return None;
         };
-        Some((format!("{name} within {what}"), off))
+        Some(Mismatch::new(
+            kind,
+            [Fact::Cause(what.to_owned())],
+            [
+                Fact::Field(name.to_owned()),
+                Fact::Event(sighting.event().kind),
+                Fact::Pause(off),
+            ],
+        ))
     })
 }
 

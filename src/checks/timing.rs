@@ -13,7 +13,7 @@ use super::word::Finding::{Broken, Holds, Unproven};
 use super::word::{Finding, Word};
 use super::{duration, event};
 use crate::history::{CaseHistory, EventKind};
-use crate::outcome::{Latency, Limit};
+use crate::outcome::{Fact, Kind, Latency, Limit, Mismatch};
 
 /// When an event arrives, measured from the latest such call on the same sandbox or container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -88,23 +88,32 @@ impl Word for TimingCheck {
         let late = sighting.at().since(edge.at);
         let early = edge.at.since(sighting.at());
         let too_early = edge.seq > sighting.seq();
-        let actual = if too_early {
-            format!("{early:?} before {}", edge_name(self.after))
+        let (pause, side) = if too_early {
+            (early, "before")
         } else {
-            format!("{late:?} after {}", edge_name(self.after))
+            (late, "after")
         };
+        let cause = format!("{side} {}", edge_name(self.after));
+        let came = format!("{pause:?} {cause}");
         let event = self.event;
+        let broken = |kind, bound| {
+            let actual = [
+                Fact::Event(event),
+                Fact::Pause(pause),
+                Fact::Cause(cause.clone()),
+            ];
+            Broken {
+                mismatch: Mismatch::new(kind, [Fact::Within(bound)], actual),
+                evidence: evidence.clone(),
+            }
+        };
         let at_most = self.at_most.map(|bound| events.history.stretched(bound));
         if let Some(bound) = at_most.filter(|bound| late > *bound) {
             let held_up = events.history.held_up(edge.at, sighting.at());
             if late.saturating_sub(held_up) <= bound {
-                return Unproven(own_fault(event, &actual, held_up));
+                return Unproven(own_fault(event, &came, held_up));
             }
-            return Broken {
-                expected: format!("{event} within {bound:?}"),
-                actual,
-                evidence,
-            };
+            return broken(Kind::TooLate, bound);
         }
         // The time that the case's workloads and grace periods take is stretched, and never shrunk.
         let at_least = self
@@ -114,14 +123,9 @@ impl Word for TimingCheck {
             // What both of them were read late for may have come long after one another.
             let last = edge.at.max(sighting.at());
             if let Some(held_up) = events.history.held_up_before(last, bound) {
-                return Unproven(own_fault(event, &actual, held_up));
+                return Unproven(own_fault(event, &came, held_up));
             }
-            let expected = format!("{event} not before {bound:?} have passed");
-            return Broken {
-                expected,
-                actual,
-                evidence,
-            };
+            return broken(Kind::TooEarly, bound);
         }
         Holds
     }
@@ -227,9 +231,9 @@ mod tests {
             BETWEEN,
             "pod run; c create; c stop; end",
             expect![[r#"
-        waits for STOPPED of c
-        ORD-01 at #3 #4 #5 #6: c (c.0.beef): expected STOPPED: it has not come
-    "#]],
+                waits for STOPPED of c
+                ORD-01 at #3 #4 #5 #6: c (c.0.beef): expected STOPPED: STOPPED has not come
+            "#]],
         );
     }
 

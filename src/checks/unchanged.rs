@@ -8,6 +8,7 @@ use super::word::{Finding, Word};
 use crate::history::{
     Call, CaseHistory, ContainerId, Reply, Request, SandboxId, Subject, SubjectKind,
 };
+use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
     /// The check `unchanged`.
@@ -48,8 +49,11 @@ impl Word for UnchangedCheck {
             return Holds;
         };
         Broken {
-            expected: "the same as before".to_owned(),
-            actual: format!("{} shows something else", later.request().method()),
+            mismatch: Mismatch::new(
+                Kind::RelistsDiffer,
+                [],
+                [Fact::Method(later.request().method().to_owned())],
+            ),
             evidence: [earlier, later].map(|call| call.began().seq).to_vec(),
         }
     }

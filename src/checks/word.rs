@@ -4,19 +4,18 @@ use super::scope::Scope;
 use super::subject_events::SubjectEvents;
 use crate::history::{CaseHistory, Observed, Seq};
 use crate::oracle::name_of;
-use crate::outcome::Latency;
+use crate::outcome::{Latency, Mismatch};
 
 /// What a history says of one check on one subject.
 pub(super) enum Finding {
     Holds,
     /// Something that the check needs has not come yet.
     Pending {
-        awaited: String,
+        missing: Mismatch,
         evidence: Vec<Seq>,
     },
     Broken {
-        expected: String,
-        actual: String,
+        mismatch: Mismatch,
         evidence: Vec<Seq>,
     },
     /// It would be broken, had the suite itself not been late: how, in a sentence.

@@ -193,8 +193,12 @@ fn alarms(report: &RunReport, plain: bool, listed: &Known, cases: &[Case]) -> Ve
             let binds = outcome.levels.highest() > Some(Level::May);
             let mut advice = outcome.advice.iter();
             let known = advice.all(|advice| {
-                let actual = advice.actual();
-                listed.lists(&outcome.id, &Seen { actual, case: None })
+                let signature = advice.mismatch.signature();
+                let seen = Seen {
+                    signature,
+                    case: None,
+                };
+                listed.lists(&outcome.id, &seen)
             });
             is_broken(outcome) && (plain || binds) && !known
         }

@@ -1,11 +1,9 @@
 //! The values of a finding, each by its name and of its type.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use serde::de::Error as _;
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::history::EventKind;
@@ -67,7 +65,7 @@ macro_rules! facts {
                 }
             }
 
-            fn read(name: &str, value: &Value) -> Result<Self, String> {
+            pub(super) fn read(name: &str, value: &Value) -> Result<Self, String> {
                 match name {
                     $($name => <$type>::from_json(value)
                         .map(Self::$variant)
@@ -131,6 +129,20 @@ facts! {
         "cause" Cause(String);
         /// Another sandbox, container, pod or subscription that is concerned.
         "of" Of(String);
+        /// Why something is due.
+        "because" Because(String);
+        /// The subject of another finding.
+        "subject" Subject(String);
+        /// Addresses of a sandbox.
+        "address" Address(String);
+        /// The reasons that are right.
+        "reasons" Reasons(String);
+        /// Half of some spans are no longer.
+        "median" Median(Duration);
+        /// 99 of 100 spans are no longer.
+        "p99" P99(Duration);
+        /// The longest span.
+        "worst" Worst(Duration);
         /// An id.
         "id" Id(String);
         /// The UID of a pod.
@@ -163,6 +175,23 @@ impl Fact {
     #[must_use]
     pub fn text(&self) -> String {
         self.value().text()
+    }
+
+    /// Its value as it stands in a file.
+    pub(super) fn to_json(&self) -> Value {
+        self.value().to_json()
+    }
+
+    /// The same with another text, where its value is a text.
+    #[must_use]
+    pub fn map_text(&self, change: impl Fn(&str) -> String) -> Self {
+        match self.to_json() {
+            Value::String(text) if self.is_stable() => {
+                Self::read(self.name(), &Value::String(change(&text)))
+                    .unwrap_or_else(|_| self.clone())
+            }
+            _ => self.clone(),
+        }
     }
 }
 
@@ -273,7 +302,7 @@ impl FactValue for Duration {
     }
 }
 
-/// Values by their names, in the order in which they were given. In a file they are a mapping.
+/// Values by their names, in the order in which they were given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Facts(Vec<Fact>);
 
@@ -295,6 +324,13 @@ impl Facts {
         self.iter().find(|fact| fact.name() == name)
     }
 
+    /// Their values by their names.
+    #[must_use]
+    pub fn to_map(&self) -> BTreeMap<String, Value> {
+        let value = |fact: &Fact| (fact.name().to_owned(), fact.to_json());
+        self.iter().map(value).collect()
+    }
+
     /// Those that another run can see as well.
     #[must_use]
     pub fn stable(&self) -> Self {
@@ -314,23 +350,5 @@ impl FromIterator<Fact> for Facts {
 impl<const N: usize> From<[Fact; N]> for Facts {
     fn from(facts: [Fact; N]) -> Self {
         Self(facts.into())
-    }
-}
-
-impl Serialize for Facts {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for fact in self.iter() {
-            map.serialize_entry(fact.name(), &fact.value().to_json())?;
-        }
-        map.end()
-    }
-}
-
-impl<'de> Deserialize<'de> for Facts {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let map = serde_json::Map::deserialize(deserializer)?;
-        let facts = map.iter().map(|(name, value)| Fact::read(name, value));
-        facts.collect::<Result<_, _>>().map_err(D::Error::custom)
     }
 }

@@ -4,16 +4,19 @@
 //! expected, or else of one that was seen, and in the second the other way round. What stands
 //! between `[` and `]` is left out where a fact in it is missing.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Makes the enum of all kinds.
 macro_rules! kinds {
     ($($key:literal $variant:ident $meaning:literal $expected:literal $actual:literal;)+) => {
         /// What is wrong, by a stable key.
         #[derive(
-            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize,
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize,
         )]
         pub enum Kind {
             $(#[doc = $meaning] #[serde(rename = $key)] $variant,)+
@@ -29,6 +32,21 @@ macro_rules! kinds {
                 match self {
                     $(Self::$variant => $key,)+
                 }
+            }
+
+            /// The kind of a key.
+            ///
+            /// # Errors
+            /// If there is none: which is meant, perhaps.
+            pub fn from_key(key: &str) -> Result<Self, String> {
+                let known = Self::ALL.iter().copied();
+                known.clone().find(|kind| kind.key() == key).ok_or_else(|| {
+                    let likeness = |kind: &Self| strsim::jaro_winkler(kind.key(), key);
+                    let near = known.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+                    let hint = near.filter(|near| likeness(near) > 0.8);
+                    let hint = hint.map(|near| format!("; do you mean `{near}`?"));
+                    format!("there is no kind of findings `{key}`{}", hint.unwrap_or_default())
+                })
             }
 
             /// What it means, as a sentence.
@@ -58,19 +76,19 @@ pub(super) struct Sentences {
 kinds! {
     "missing-created" MissingCreated
         "CREATED is due, and has not come."
-        "{event}[ of {of}][ within {within} of {cause}]"
+        "{event}[ of {of}][ within {within} of {cause}][, {because}]"
         "{event} has not come";
     "missing-started" MissingStarted
         "STARTED is due, and has not come."
-        "{event}[ of {of}][ within {within} of {cause}]"
+        "{event}[ of {of}][ within {within} of {cause}][, {because}]"
         "{event} has not come";
     "missing-stopped" MissingStopped
         "STOPPED is due, and has not come."
-        "{event}[ of {of}][ within {within} of {cause}]"
+        "{event}[ of {of}][ within {within} of {cause}][, {because}]"
         "{event} has not come";
     "missing-deleted" MissingDeleted
         "DELETED is due, and has not come."
-        "{event}[ of {of}][ within {within} of {cause}]"
+        "{event}[ of {of}][ within {within} of {cause}][, {because}]"
         "{event} has not come";
     "late-event" LateEvent
         "An event came later than it is due."
@@ -190,8 +208,8 @@ kinds! {
         "{field} {value}, as STOPPED reported"
         "{field} {value}";
     "wrong-exit-code" WrongExitCode
-        "STOPPED has another exit code than the process."
-        "exit code {exit-code} in STOPPED"
+        "An event has another exit code than it should."
+        "exit code {exit-code} in {event}"
         "exit code {exit-code}, reason `{reason}`";
     "premature-state" PrematureState
         "An event shows a container in a state that calls prove to have come later."
@@ -207,15 +225,15 @@ kinds! {
         "{field} after {after-field}";
     "missing-on-subscription" MissingOnSubscription
         "A subscription lacks an event that another one got."
-        "{event} on {of}, too"
+        "{event} on {of}, too[ ({subject})]"
         "it has not come";
     "missing-on-main-stream" MissingOnMainStream
         "The stream of all cases lacks an event that a subscription got."
-        "{event} of {of} on the stream of all cases, too"
+        "{event} of {of} on the stream of all cases, too[ ({subject})]"
         "it has not come";
     "different-order" DifferentOrder
         "Two subscriptions got the events of a container in different orders."
-        "{event} on {of} in the same place as on other streams"
+        "{event} on {of} in the same place as on other streams[ ({subject})]"
         "it came in another one";
     "stream-ended" StreamEnded
         "The runtime ended a stream while it went on."
@@ -257,10 +275,202 @@ kinds! {
         "`PodSandboxStatus` shows a container otherwise than calls and events."
         "{value} of {of}, as {cause}"
         "{value}";
-    "unsorted" Unsorted
-        "A finding of a check."
+    "nothing-observed" NothingObserved
+        "What a check looks at has not come."
         "{text}"
+        "it has not come";
+    "nothing-made" NothingMade
+        "A case made nothing of a name that a check looks at."
+        "`{of}`"
+        "the case made none, so that nothing could be checked";
+    "unmet-wait" UnmetWait
+        "A step waited for something that did not come."
+        "{of}[ within {within}]"
+        "it did not come";
+    "refuted-wait" RefutedWait
+        "A step waited for something and saw something else."
+        "{of}[ within {within}]"
         "{text}";
+    "stream-ended-in-wait" StreamEndedInWait
+        "The stream ended while a step waited for an event."
+        "{of}[ within {within}]"
+        "the stream ended before: {end}";
+    "wrong-events" WrongEvents
+        "There are other events than a check demands."
+        "{events}"
+        "{events}";
+    "wrong-order" WrongOrder
+        "The events that a check demands came in another order."
+        "{events}, in this order"
+        "{events}";
+    "unwanted-event" UnwantedEvent
+        "An event came that must not come."
+        "no {event}"
+        "{events}";
+    "repeated-event" RepeatedEvent
+        "An event came more than once."
+        "{event} once"
+        "{events}";
+    "partial-replay" PartialReplay
+        "A new subscription got a part of the events from before it."
+        "{events}, or nothing at all"
+        "{events}";
+    "new-created-at" NewCreatedAt
+        "A replayed event has a new `created_at`."
+        "the time at which it happened"
+        "a new created_at in {event}";
+    "wrong-status-count" WrongStatusCount
+        "An event has another number of statuses of its own container than it should."
+        "{count} status of the container in {event}"
+        "{count}, among {among} statuses";
+    "too-late" TooLate
+        "An event came later than a check allows."
+        "{event} within {within}"
+        "{pause} {cause}";
+    "too-early" TooEarly
+        "An event came earlier than a check allows."
+        "{event} not before {within} have passed"
+        "{pause} {cause}";
+    "after-other-event" AfterOtherEvent
+        "An event came after one of another container or sandbox that it must precede."
+        "{event} before {before} of {of}"
+        "it came later";
+    "relists-differ" RelistsDiffer
+        "Two relists show different things, though nothing happened."
+        "the same as before"
+        "{method} shows something else";
+    "wrong-list" WrongList
+        "A list by a filter shows something else than passes it."
+        "{state} in {method}"
+        "{state}";
+    "no-address" NoAddress
+        "`PodSandboxStatus` has no address."
+        "an address in PodSandboxStatus"
+        "none";
+    "wrong-address" WrongAddress
+        "An event has other addresses than `PodSandboxStatus`."
+        "the address {address} in {event}"
+        "{address}";
+    "outdated-answer" OutdatedAnswer
+        "A call shows less than an event reported before."
+        "what was asked after {event} to show as much"
+        "{method} {text}, {pause} after it";
+    "failed-call" FailedCall
+        "A call about a container or sandbox failed otherwise than with `NOT_FOUND`."
+        "a status of {method}, or NOT_FOUND"
+        "{text}";
+    "missing-message" MissingMessage
+        "A status of an exited container has no message."
+        "a message in the status of {of}"
+        "none, reason `{reason}`";
+    "status-differs" StatusDiffers
+        "An event shows another value in a field than `ContainerStatus` does next."
+        "{field} {value} in {event}, as ContainerStatus reports"
+        "{field} {value}";
+    "listed-container-missing" ListedContainerMissing
+        "An event lacks a container that the lists before and after it show."
+        "the containers that the lists before and after show"
+        "{event} lacks {id}, which both show";
+    "unlisted-container" UnlistedContainer
+        "An event has a container that neither the list before it nor the one after it shows."
+        "the containers that the lists before and after show"
+        "{event} has {id}, which neither shows";
+    "differs-from-spec" DiffersFromSpec
+        "An event shows a field otherwise than it was given."
+        "{field} {value} in {event}"
+        "{value}";
+    "created-at-before-cause" CreatedAtBeforeCause
+        "`created_at` of an event is before what caused it."
+        "created_at of {event} not before {cause}"
+        "{pause} before it";
+    "created-at-after-arrival" CreatedAtAfterArrival
+        "`created_at` of an event is after its arrival."
+        "created_at of {event} not after its arrival"
+        "{pause} after it";
+    "time-before-call" TimeBeforeCall
+        "A time of a status is before the call that sets it."
+        "{field} within {cause} in {event}"
+        "{pause} before it";
+    "time-after-call" TimeAfterCall
+        "A time of a status is after the call that sets it."
+        "{field} within {cause} in {event}"
+        "{pause} after it";
+    "unexpected-time" UnexpectedTime
+        "A status has a time that its state does not have yet."
+        "{field} 0 of what is {state} in {event}"
+        "{time}";
+    "too-slow" TooSlow
+        "Events take longer on their way than a check allows."
+        "{event} within {within}, 99 of 100 within {p99}"
+        "median {median}, p99 {p99}, worst {worst} of {count}";
+    "too-large" TooLarge
+        "The message of an event is larger than a check allows."
+        "a message of {event} with at most {count} bytes"
+        "{count} bytes";
+    "unwanted-announcement" UnwantedAnnouncement
+        "Events reported what a call was to make, though they must not."
+        "no event"
+        "{events} of {id}";
+    "unwanted-start" UnwantedStart
+        "What a call was to make was started, though it must not be."
+        "no STARTED"
+        "STARTED of {id}";
+    "unwanted-listing" UnwantedListing
+        "A list shows what a call was to make, though it must not."
+        "nothing of it in any list"
+        "{method} shows {id}";
+    "missing-own-status" MissingOwnStatus
+        "An event lacks the status of its own container."
+        "the container's own status in {event}"
+        "it is not there";
+    "unwanted-exit-code" UnwantedExitCode
+        "An event has an exit code that it must not have."
+        "exit code any but {exit-code} in {event}"
+        "exit code {exit-code}, reason `{reason}`";
+    "wrong-reason" WrongReason
+        "An event has another reason than it should."
+        "reason `{reasons}` in {event}"
+        "reason `{reason}`, exit code {exit-code}";
+    "unwanted-reason" UnwantedReason
+        "An event has a reason that it must not have."
+        "any reason but `{reason}` in {event}"
+        "reason `{reason}`, exit code {exit-code}";
+    "late-headers" LateHeaders
+        "The headers of the response came later than a check allows."
+        "the headers of the response within {within}"
+        "they came later";
+    "missing-headers" MissingHeaders
+        "The headers of the response did not come."
+        "the headers of the response within {within}"
+        "they did not come";
+    "stream-open" StreamOpen
+        "A stream stayed open that the runtime should end."
+        "an end with {end}"
+        "the stream stayed open";
+    "wrong-end" WrongEnd
+        "A stream ended otherwise than it should."
+        "an end with {end}[, not before {within} have passed]"
+        "{end} after {pause}";
+    "silent-end" SilentEnd
+        "The runtime ended a stream with OK, though events were lost."
+        "an end that reports what has not come"
+        "the runtime ended the stream with OK";
+    "replays-differ" ReplaysDiffer
+        "Two subscriptions got different events from before them."
+        "the same of what happened before, on both streams"
+        "one has {event} and {cause}";
+    "subscription-ended" SubscriptionEnded
+        "The runtime ended a subscription that should stay open."
+        "a stream that stays open"
+        "{end}";
+    "event-before-subscription" EventBeforeSubscription
+        "A subscription got an event from before it."
+        "no event from before the subscription"
+        "{event} from {pause} before it";
+    "no-such-rule" NoSuchRule
+        "A check names a rule that there is not."
+        "a rule {of}"
+        "there is none";
 }
 
 impl fmt::Display for Kind {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::fact::{Fact, Facts};
 use super::kind::Kind;
+use super::signature::Signature;
 use crate::history::EventKind;
 
 /// What is wrong: of which kind it is, what should have been, and what was.
@@ -42,11 +43,19 @@ impl Mismatch {
         Self::new(kind, expected, [])
     }
 
-    /// One in words.
+    /// That what a check looks at has not come.
     #[must_use]
-    pub fn in_words<E: Into<String>, A: Into<String>>(expected: E, actual: A) -> Self {
-        let text = |text: String| [Fact::Text(text)];
-        Self::new(Kind::Unsorted, text(expected.into()), text(actual.into()))
+    pub fn unobserved(what: impl Into<String>) -> Self {
+        Self::new(Kind::NothingObserved, [Fact::Text(what.into())], [])
+    }
+
+    /// What every run sees of it.
+    #[must_use]
+    pub fn signature(&self) -> Signature {
+        Signature {
+            kind: self.kind,
+            facts: self.actual.stable(),
+        }
     }
 
     /// What should have been, in words.

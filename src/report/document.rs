@@ -2,10 +2,12 @@
 //!
 //! A field that is added has a default, so that reports without it can be read.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::calendar::rfc3339;
 use super::evidence::Evidence;
@@ -188,6 +190,10 @@ pub struct CaseOutcome {
 pub struct Broken {
     /// The rule's id: an invariant such as `INV-02`, or the case's own id.
     pub rule: String,
+    /// The key of what is wrong, such as `missing-stopped`.
+    pub kind: String,
+    /// The values that were seen, by their names.
+    pub facts: BTreeMap<String, Value>,
     /// How binding it is.
     pub level: Level,
     /// What must hold, as a sentence.
@@ -315,6 +321,8 @@ impl Broken {
     fn new(violation: &Violation, evidence: &Evidence<'_>) -> Self {
         Self {
             rule: violation.rule.clone(),
+            kind: violation.mismatch.kind.to_string(),
+            facts: violation.mismatch.actual.to_map(),
             level: violation.level,
             sentence: violation.sentence.clone(),
             subject: violation.subject.clone(),

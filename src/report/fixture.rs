@@ -13,8 +13,8 @@ use crate::history::{
     SandboxSpec, SandboxState, SandboxStatus, Seq, Shared, StatusCode, StreamEnd, SubscriptionId,
 };
 use crate::outcome::{
-    Capabilities, Largest, Latency, Level, Levels, Limit, Mismatch, Outcome, Profile, REMOVED,
-    RunReport, Verdict, Violation, Worst,
+    Capabilities, Fact, Kind, Largest, Latency, Level, Levels, Limit, Mismatch, Outcome, Profile,
+    REMOVED, RunReport, Verdict, Violation, Worst,
 };
 
 pub(super) const POD: &str = "b7c1d2e3f4a5968778695a4b3c2d1e0f";
@@ -300,7 +300,11 @@ pub(super) fn violation(actual: &str) -> Violation {
                    DELETED, each of them once, whatever else the node is doing meanwhile."
             .to_owned(),
         subject: "c (3f2a9c81d0e4b)".to_owned(),
-        mismatch: Mismatch::in_words("CREATED, STARTED, STOPPED", actual),
+        mismatch: Mismatch::new(
+            Kind::RefutedWait,
+            [Fact::Of("CREATED, STARTED, STOPPED".to_owned())],
+            [Fact::Text(actual.to_owned())],
+        ),
         evidence: vec![Seq(10), Seq(11)],
     }
 }

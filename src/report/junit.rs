@@ -17,8 +17,9 @@
 //!
 //! The suite's properties are the verdicts in the profiles, such as `cache.verdict`, and the counts
 //! behind them, such as `cache.must.passed`. The properties of a test case are its `id`, its
-//! `verdict` and, where there are any, `broken-in`: the ids of the cases whose histories break an
-//! invariant, separated by spaces. [`super::Failed`] reads these.
+//! `verdict` and, where there are any, `kinds`, the kinds of its findings, and `broken-in`, the ids
+//! of the cases whose histories break an invariant, each separated by spaces.
+//! [`super::Failed`] reads these.
 //!
 //! `message` is one line; everything else stands in the element's text, or in `system-out` where
 //! the element has none. All text goes through `report::xml`, so that no runtime can make the
@@ -130,10 +131,25 @@ fn test_case(outcome: &Outcome) -> Element {
 fn properties(outcome: &Outcome) -> Element {
     let broken_in = outcome.broken_in.join(" ");
     let broken_in = (!broken_in.is_empty()).then(|| property(BROKEN_IN, broken_in));
+    let kinds = kinds(outcome);
+    let kinds = (!kinds.is_empty()).then(|| property("kinds", kinds));
     Element::new("properties")
         .child(property(ID, &outcome.id))
         .child(property(VERDICT, outcome.verdict.key()))
+        .children(kinds)
         .children(broken_in)
+}
+
+/// The kinds of the findings that convict, each once, in order of discovery.
+fn kinds(outcome: &Outcome) -> String {
+    let mut kinds: Vec<&str> = Vec::new();
+    for violation in &outcome.violations {
+        let key = violation.mismatch.kind.key();
+        if !kinds.contains(&key) {
+            kinds.push(key);
+        }
+    }
+    kinds.join(" ")
 }
 
 /// The element that says how the case ended; none if it passed.

@@ -256,7 +256,6 @@ mod tests {
 
     use super::failure;
     use crate::history::Seq;
-    use crate::outcome::Mismatch;
     use crate::report::fixture::{failed, fixture, violation};
 
     #[test]
@@ -289,7 +288,7 @@ mod tests {
         outcome.violations = vec![first.clone(), first.clone()];
         let text = failure(&outcome);
         assert_eq!(text.matches("subject").count(), 1, "{text}");
-        outcome.violations[1].mismatch = Mismatch::in_words("this", "nothing");
+        outcome.violations[1].mismatch = violation("nothing").mismatch;
         let text = failure(&outcome);
         assert_eq!(text.matches("subject").count(), 2, "{text}");
         assert_eq!(text.matches("the timeline is above").count(), 1, "{text}");

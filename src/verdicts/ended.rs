@@ -126,7 +126,7 @@ fn seen(violations: &[Violation]) -> BTreeMap<Seen, usize> {
     let mut subjects = BTreeMap::<Seen, BTreeSet<&str>>::new();
     for violation in violations {
         let seen = Seen {
-            actual: violation.actual(),
+            signature: violation.mismatch.signature(),
             case: None,
         };
         subjects.entry(seen).or_default().insert(&violation.subject);

@@ -74,7 +74,7 @@ impl Found {
 
     fn seen(&self) -> Seen {
         Seen {
-            actual: self.violation.actual(),
+            signature: self.violation.mismatch.signature(),
             case: self.case.clone(),
         }
     }

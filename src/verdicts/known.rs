@@ -15,8 +15,8 @@ use serde::Deserialize;
 
 pub use entry::{KnownFailure, KnownFault};
 pub use terms::{Bound, Day, Rate};
-pub use texts::Texts;
 pub(super) use texts::stable;
+pub use texts::{Signatures, Texts};
 pub use when::{RuntimeFacts, When};
 
 use crate::history::HostInstant;

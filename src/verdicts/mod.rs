@@ -19,7 +19,7 @@ pub use ended::{EndedCase, JudgedCase};
 pub use fold::{Accepted, Scope, Verdicts};
 pub use known::{
     Bound, Day, Decided, JudgedRun, Known, KnownFailure, KnownFault, Losses, Rate, RuntimeFacts,
-    Texts, When,
+    Signatures, Texts, When,
 };
 pub use plan::invariant_facts;
 pub use written::expectations;

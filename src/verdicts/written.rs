@@ -9,16 +9,16 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::known::{Known, KnownFailure, KnownFault, Rate, Texts, stable};
-use crate::outcome::{Outcome, RunReport, Seen, Verdict};
+use super::known::{Known, KnownFailure, KnownFault, Rate, Signatures, Texts, stable};
+use crate::outcome::{Outcome, RunReport, Seen, Signature, Verdict};
 use faults::new_faults;
 
 /// What stands at the head of the file.
 const HEAD: &str = "\
 # Known failures, as runs have found them. Before this is used: of each entry that says TODO, say
 # under `reason` why it fails, and under `link` where more is said of it, an issue or the runtime's
-# source. `actual` is what was seen, where `…` stands for what changes: any other failure of the case
-# is no known one. A race that is lost in some runs only has `rate: 2/20`, seen in 2 of 20 runs;
+# source. `finding` is the kind of what was found, with values that were seen: any other failure of
+# the case is no known one; in a text `…` stands for what changes. A race that is lost in some runs only has `rate: 2/20`, seen in 2 of 20 runs;
 # `at-most: 5/1000` fails a run that loses it more often. `when: {version: '<2.3'}` is for some
 # runtimes alone. With `expires: 2026-12-31` an entry counts no more after that day.
 # `runs` is of how many runs this is made: another one adds to their rates. Remove it in the end.
@@ -27,11 +27,11 @@ const HEAD: &str = "\
 /// Something that is still to be filled in.
 const TODO: &str = "TODO";
 
-/// The most texts that an entry lists. What fails in more ways is any failure of its case.
-const MOST_ACTUAL: usize = 20;
+/// The most findings that an entry lists. What fails in more ways is any failure of its case.
+const MOST_FINDINGS: usize = 20;
 
-/// The longest of them, in bytes; of a longer one the beginning stands.
-const LONGEST_ACTUAL: usize = 500;
+/// The longest text of one, in bytes; of a longer one the beginning stands.
+const LONGEST_TEXT: usize = 500;
 
 /// The most entries that are made of one invariant; of more, one is made.
 const MOST_ENTRIES: usize = 8;
@@ -48,7 +48,7 @@ struct Judged<'a> {
 }
 
 /// The kinds of failures that no entry is of, each with the cases that break an invariant so.
-type New = BTreeMap<String, BTreeSet<Arc<str>>>;
+type New = BTreeMap<Signature, BTreeSet<Arc<str>>>;
 
 #[derive(Serialize)]
 struct File<'a> {
@@ -73,7 +73,7 @@ struct Writing<'a> {
 /// `known` that no run has shown to be mended, and then one for each case that failed, in the order
 /// of the plan, for each kind of failure of an invariant, and for each error.
 ///
-/// Of an entry whose case failed otherwise than it says, `actual` is added to; of one that has
+/// Of an entry whose case failed otherwise than it says, its `finding` is added to; of one that has
 /// expired and still fails, the day is taken away. What failed in some executions alone gets its
 /// rate, also where `known` was made of other runs and nobody has finished it.
 ///
@@ -158,9 +158,9 @@ impl Writing<'_> {
         if failed > 0 && self.is_over(entry) {
             kept.expires = None;
         }
-        if let Some(actual) = entry.actual.as_ref().filter(|_| !new.is_empty()) {
-            let before = actual.iter().map(str::to_owned);
-            kept.actual = all_of(before.chain(new.into_keys()).collect());
+        if let Some(finding) = entry.finding.as_ref().filter(|_| !new.is_empty()) {
+            let before = finding.iter().cloned();
+            kept.finding = all_of(before.chain(new.into_keys()).collect());
         }
         let (before_failed, before) = match (self.runs, entry.rate) {
             (Some(_), Some(rate)) => (rate.seen, rate.runs),
@@ -185,7 +185,7 @@ impl Writing<'_> {
             return Vec::new();
         };
         let new = self.unlisted(&outcome.id, judged);
-        let mut kinds = BTreeMap::<BTreeSet<Arc<str>>, BTreeSet<String>>::new();
+        let mut kinds = BTreeMap::<BTreeSet<Arc<str>>, BTreeSet<Signature>>::new();
         for (kind, cases) in new {
             kinds.entry(cases).or_default().insert(kind);
         }
@@ -204,7 +204,7 @@ impl Writing<'_> {
         &self,
         judged: &Judged<'_>,
         cases: &BTreeSet<Arc<str>>,
-        kinds: BTreeSet<String>,
+        kinds: BTreeSet<Signature>,
     ) -> Option<KnownFailure> {
         let of_kind = |outcome: &&&Outcome| {
             let mut seen = outcome.seen.keys();
@@ -213,21 +213,18 @@ impl Writing<'_> {
         let failed: Vec<_> = judged.failed.iter().filter(of_kind).collect();
         let first = failed.first()?;
         let mut violations = first.violations.iter();
-        let sentence = violations.find(|broken| kinds.contains(&shortened(&broken.actual())));
+        let sentence =
+            violations.find(|broken| kinds.contains(&general(&broken.mismatch.signature())));
         let sentence = sentence.map_or(&*first.title, |broken| &*broken.sentence);
         let count = u32::try_from(failed.len()).unwrap_or(u32::MAX);
         Some(KnownFailure {
             case: first.id.to_string(),
-            when: None,
             reason: format!("{TODO}: {sentence}"),
             link: TODO.to_owned(),
-            fixed_in: None,
             cases: Texts::new(cases.iter().map(ToString::to_string)),
-            sometimes: false,
             rate: Rate::of(count, judged.ran + self.runs.unwrap_or_default()),
-            at_most: None,
-            expires: None,
-            actual: all_of(kinds),
+            finding: all_of(kinds),
+            ..KnownFailure::default()
         })
     }
 
@@ -267,19 +264,28 @@ impl Writing<'_> {
 }
 
 /// What was seen, as another run can see it again.
-fn kind(seen: &Seen) -> String {
-    shortened(&seen.actual)
+fn kind(seen: &Seen) -> Signature {
+    general(&seen.signature)
+}
+
+/// A finding with `…` in its texts for what another run will not repeat.
+fn general(signature: &Signature) -> Signature {
+    let facts = signature.facts.iter();
+    Signature {
+        kind: signature.kind,
+        facts: facts.map(|fact| fact.map_text(shortened)).collect(),
+    }
 }
 
 fn shortened(actual: &str) -> String {
     let kind = stable(actual);
-    let Some((end, _)) = kind.char_indices().find(|(at, _)| *at > LONGEST_ACTUAL) else {
+    let Some((end, _)) = kind.char_indices().find(|(at, _)| *at > LONGEST_TEXT) else {
         return kind;
     };
     format!("{}…", kind[..end].trim_end_matches('…'))
 }
 
-/// All these texts, in order; none if they are too many to stand in a file.
-fn all_of(texts: BTreeSet<String>) -> Option<Texts> {
-    Texts::new(texts).filter(|texts| texts.iter().count() <= MOST_ACTUAL)
+/// All these findings, in order; none if they are too many to stand in a file.
+fn all_of(findings: BTreeSet<Signature>) -> Option<Signatures> {
+    Signatures::new(findings).filter(|findings| findings.iter().count() <= MOST_FINDINGS)
 }

@@ -13,9 +13,9 @@ use std::path::Path;
 use cri_event_conformance::case::load;
 use cri_event_conformance::catalogue::{Catalogue, Checker};
 use cri_event_conformance::model::VARIATIONS;
-use cri_event_conformance::outcome::Level;
+use cri_event_conformance::outcome::{Kind, Level};
 use cri_event_conformance::verdicts::{
-    Known, KnownFailure, RuntimeFacts, Texts, When, builtin, builtin_files,
+    Known, KnownFailure, RuntimeFacts, Signatures, When, builtin, builtin_files,
 };
 use expect_test::expect_file;
 
@@ -223,21 +223,33 @@ fn the_files_can_be_read_and_name_what_there_is() {
     assert!(unknown.is_empty(), "{unknown:?}");
 }
 
+#[test]
+fn the_kinds_of_findings_are_listed() {
+    let mut text = String::from(
+        "# Kinds of findings\n\nThe keys that `finding` of an expectation file can name.\n\n\
+         | kind | what it means |\n|---|---|\n",
+    );
+    for kind in Kind::ALL {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "| `{kind}` | {} |", kind.meaning());
+    }
+    expect_file!["../../ci/expectations/KINDS.md"].assert_eq(&text);
+}
+
 /// An invariant is judged on every case. An entry that says neither in which cases it is known to
 /// be broken nor how often takes every bug that breaks it for known.
 #[test]
 fn entries_of_invariants_name_cases_or_bound_the_rate() {
     // containerd 1.7 breaks it with every sandbox of every case.
-    const ALWAYS_AND_EVERYWHERE: [(&str, &str); 1] =
-        [("INV-06", "no pod_sandbox_status in DELETED")];
+    const ALWAYS_AND_EVERYWHERE: [(&str, &str); 1] = [("INV-06", "missing-sandbox-status")];
     let entries = builtin().into_iter().flat_map(|known| known.known);
     let of_invariants = entries.filter(|entry| entry.case.starts_with("INV-"));
     let boundless = of_invariants.filter(|entry| entry.cases.is_none() && entry.at_most.is_none());
     let boundless: BTreeSet<_> = boundless
         .map(|entry| {
-            let actual = entry.actual.iter().flat_map(Texts::iter);
-            let actual: Vec<&str> = actual.collect();
-            (entry.case.clone(), actual.join(", "))
+            let findings = entry.finding.iter().flat_map(Signatures::iter);
+            let findings: Vec<&str> = findings.map(|finding| finding.kind.key()).collect();
+            (entry.case.clone(), findings.join(", "))
         })
         .collect();
     let expect = ALWAYS_AND_EVERYWHERE.map(|(case, actual)| (case.to_owned(), actual.to_owned()));

@@ -39,10 +39,10 @@ fn undone_is_what_was_deleted_if_it_was_created() {
     check(
         UNDONE,
         "pod run; c create fails; c CREATED; pod relist; end",
-        expect![[r"
-        waits for DELETED of c.0.beef of c
-        ORD-01 at #3 #4 #5: c: expected DELETED of c.0.beef: it has not come
-    "]],
+        expect![[r#"
+            waits for DELETED of c.0.beef of c
+            ORD-01 at #3 #4 #5: c: expected DELETED of c.0.beef: DELETED has not come
+        "#]],
     );
     check(
         UNDONE,
@@ -71,18 +71,18 @@ fn told_is_what_lists_and_events_agree_on() {
     check(
         TOLD,
         "pod run; c create fails; pod relist c=created; end",
-        expect![[r"
-        waits for CREATED of c.0.beef, which a list shows, of c
-        ORD-01 at #3 #4 #5 #6: c: expected CREATED of c.0.beef, which a list shows,: it has not come
-    "]],
+        expect![[r#"
+            waits for CREATED of c.0.beef, which a list shows, of c
+            ORD-01 at #3 #4 #5 #6: c: expected CREATED of c.0.beef, which a list shows,: CREATED has not come
+        "#]],
     );
     check(
         TOLD,
         "pod run; c create fails; c CREATED; pod relist; end",
-        expect![[r"
-        waits for DELETED of c.0.beef of c
-        ORD-01 at #3 #4 #5 #6 #7: c: expected DELETED of c.0.beef: it has not come
-    "]],
+        expect![[r#"
+            waits for DELETED of c.0.beef of c
+            ORD-01 at #3 #4 #5 #6 #7: c: expected DELETED of c.0.beef: DELETED has not come
+        "#]],
     );
     check(
         TOLD,
@@ -92,18 +92,18 @@ fn told_is_what_lists_and_events_agree_on() {
     check(
         TOLD,
         "pod run; c create; c CREATED; pod relist; end",
-        expect![[r"
-        waits for DELETED of c.0.beef of c
-        ORD-01 at #3 #4 #5 #6 #7: c: expected DELETED of c.0.beef: it has not come
-    "]],
+        expect![[r#"
+            waits for DELETED of c.0.beef of c
+            ORD-01 at #3 #4 #5 #6 #7: c: expected DELETED of c.0.beef: DELETED has not come
+        "#]],
     );
     check(
         TOLD,
         "pod run; c create; pod relist; end",
-        expect![[r"
-    waits for CREATED of c.0.beef of c
-    ORD-01 at #3 #4: c: expected CREATED of c.0.beef: it has not come
-"]],
+        expect![[r#"
+            waits for CREATED of c.0.beef of c
+            ORD-01 at #3 #4: c: expected CREATED of c.0.beef: CREATED has not come
+        "#]],
     );
 }
 
@@ -120,10 +120,10 @@ fn what_was_told_is_deleted_if_its_sandbox_is_removed() {
     check(
         TOLD,
         &format!("{made}; pod remove; end"),
-        expect![[r"
-    waits for DELETED of c.0.beef of c
-    ORD-01 at #5 #6 #7: c: expected DELETED of c.0.beef: it has not come
-"]],
+        expect![[r#"
+            waits for DELETED of c.0.beef of c
+            ORD-01 at #5 #6 #7: c: expected DELETED of c.0.beef: DELETED has not come
+        "#]],
     );
 }
 

@@ -37,8 +37,8 @@ fn a_complete_case_is_judged_by_its_expectations() {
         None,
         &format!("{RUNNING}; end"),
         expect![[r#"
-        ORD-01 at #4 #5 #6: c (c.0.beef): expected STOPPED: it has not come
-    "#]],
+            ORD-01 at #4 #5 #6: c (c.0.beef): expected STOPPED: STOPPED has not come
+        "#]],
     );
 }
 
@@ -49,16 +49,16 @@ fn what_only_should_be_is_advice() {
         None,
         &format!("{RUNNING}; end"),
         expect![[r#"
-        advice at #4 #5 #6: c (c.0.beef): expected STOPPED: it has not come
-    "#]],
+            advice at #4 #5 #6: c (c.0.beef): expected STOPPED: STOPPED has not come
+        "#]],
     );
     check(
         Level::May,
         None,
         &format!("{RUNNING}; end"),
         expect![[r#"
-        advice at #4 #5 #6: c (c.0.beef): expected STOPPED: it has not come
-    "#]],
+            advice at #4 #5 #6: c (c.0.beef): expected STOPPED: STOPPED has not come
+        "#]],
     );
 }
 
@@ -131,8 +131,8 @@ fn what_must_be_so_at_once_is_given_no_time() {
         "met",
         "end",
         expect![[r#"
-        advice at #4 #5 #6: c (c.0.beef): expected STOPPED: it has not come
-    "#]],
+            advice at #4 #5 #6: c (c.0.beef): expected STOPPED: STOPPED has not come
+        "#]],
     );
 }
 
@@ -210,7 +210,7 @@ fn a_provoked_kill_makes_the_case_decisive() {
         situation,
         &format!("{RUNNING}; end"),
         expect![[r#"
-            ORD-01 at #1 #4 #5 #6 #7: c (c.0.beef): expected STOPPED: it has not come
+            ORD-01 at #1 #4 #5 #6 #7: c (c.0.beef): expected STOPPED: STOPPED has not come
         "#]],
     );
 }
@@ -318,7 +318,7 @@ fn what_has_not_come_at_the_end_may_not_have_been_read() {
     comes_to(
         AWAITED,
         &script("held-up 1s; pass 11s"),
-        Ok("it has not come"),
+        Ok("STOPPED has not come"),
     );
     comes_to(AWAITED, &script("c STOPPED; pass 10s; held-up 1s"), Ok(""));
 }

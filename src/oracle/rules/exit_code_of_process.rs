@@ -48,7 +48,7 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
         (exited && end.exit_code != code).then(|| {
             let mismatch = Mismatch::new(
                 Kind::WrongExitCode,
-                [Fact::ExitCode(code.into())],
+                [Fact::ExitCode(code.into()), Fact::Event(EventKind::Stopped)],
                 [
                     Fact::ExitCode(end.exit_code.into()),
                     Fact::Reason(end.reason.to_string()),

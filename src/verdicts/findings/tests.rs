@@ -12,9 +12,10 @@ const OFTEN: &str = "a run; a DELETED no-sandbox; b run; b DELETED no-sandbox; c
                      e DELETED no-sandbox; f run; f DELETED no-sandbox";
 const ALSO_CREATED: &str = "g run; g CREATED no-sandbox";
 
-fn known(actual: &str) -> Known {
-    let text =
-        format!("{{runtime: r, known: [{{case: INV-06, reason: r, link: l, actual: {actual}}}]}}");
+fn known(finding: &str) -> Known {
+    let text = format!(
+        "{{runtime: r, known: [{{case: INV-06, reason: r, link: l, finding: {finding}}}]}}"
+    );
     let path = "known.yaml".to_owned();
     Known::parse(&ExpectationFile { path, text }).expect("an expectation file")
 }
@@ -39,7 +40,7 @@ fn told(script: &str, known: &Known) -> (Vec<String>, Option<String>) {
 
 #[test]
 fn what_is_not_listed_is_told_first() {
-    let listed = known("no pod_sandbox_status in DELETED");
+    let listed = known("{kind: missing-sandbox-status, event: DELETED}");
     let (shown, reason) = told(&format!("{OFTEN}; {ALSO_CREATED}"), &listed);
     assert_eq!(shown.len(), TOLD_VIOLATIONS);
     assert_eq!(shown[0], "no pod_sandbox_status in CREATED");
@@ -56,7 +57,7 @@ fn where_nothing_or_everything_is_listed_the_first_are_told() {
     let script = format!("{OFTEN}; {ALSO_CREATED}");
     let deleted = vec!["no pod_sandbox_status in DELETED".to_owned(); TOLD_VIOLATIONS];
     assert_eq!(told(&script, &Known::default()), (deleted.clone(), reason));
-    let listed = known("no pod_sandbox_status in DELETED");
+    let listed = known("{kind: missing-sandbox-status, event: DELETED}");
     let reason = Some("6 times in all; the first 5 are told".to_owned());
     assert_eq!(told(OFTEN, &listed), (deleted, reason));
 }

@@ -1,15 +1,16 @@
 //! The entries of an expectation file.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::terms::{Bound, Day, Rate};
-use super::texts::{Texts, has_in_order};
+use super::texts::{Signatures, Texts, has_in_order};
 use super::when::When;
 use crate::history::HostInstant;
 use crate::outcome::Seen;
 
 /// One known failure.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
     rename_all = "kebab-case",
@@ -43,10 +44,13 @@ pub struct KnownFailure {
     /// The last day on which the entry counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<Day>,
-    /// What the failure says was seen, one text or several; any other failure of the case is no
-    /// known one. All are, if this is absent.
+    /// What was found, one kind of findings or several, with values that were seen; any other
+    /// failure of the case is no known one. All are, if this is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub actual: Option<Texts>,
+    pub finding: Option<Signatures>,
+    /// Always empty: a sentence, as older files have it, is refused.
+    #[serde(default, skip_serializing, deserialize_with = "refuse_sentence")]
+    pub actual: (),
 }
 
 /// A call that fails now and then, though the case has done nothing to make it fail.
@@ -81,8 +85,8 @@ impl KnownFailure {
     /// any case.
     #[must_use]
     pub fn covers(&self, seen: &Seen) -> bool {
-        let actual = self.actual.as_ref();
-        actual.is_none_or(|actual| actual.fit(&seen.actual))
+        let finding = self.finding.as_ref();
+        finding.is_none_or(|finding| finding.fit(&seen.signature))
             && seen.case.as_deref().is_none_or(|case| self.is_of(case))
     }
 
@@ -113,7 +117,11 @@ impl KnownFailure {
 
     /// Whether one failure may be of both.
     pub(super) fn meets(&self, other: &Self) -> bool {
-        let meet = |one: Option<&Texts>, other: Option<&Texts>| match (one, other) {
+        let cases = match (&self.cases, &other.cases) {
+            (Some(one), Some(other)) => one.meet(other),
+            _ => true,
+        };
+        let findings = match (&self.finding, &other.finding) {
             (Some(one), Some(other)) => one.meet(other),
             _ => true,
         };
@@ -121,11 +129,18 @@ impl KnownFailure {
             (Some(one), Some(other)) => one.meets(other),
             _ => true,
         };
-        self.case == other.case
-            && conditions
-            && meet(self.cases.as_ref(), other.cases.as_ref())
-            && meet(self.actual.as_ref(), other.actual.as_ref())
+        self.case == other.case && conditions && cases && findings
     }
+}
+
+/// Says what to write in place of a sentence of a report.
+fn refuse_sentence<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {
+    Err(D::Error::custom(
+        "`actual`, a sentence of a report, is not matched any more: write `finding` with the kind \
+         of the finding, such as `finding: missing-stopped`, or with values that were seen, too, \
+         such as `finding: {kind: wrong-events, events: [CREATED, DELETED]}`; JSON \
+         reports show both, and `--write-expectations` writes them",
+    ))
 }
 
 impl KnownFault {

@@ -61,7 +61,7 @@ impl Known {
             let (first, _) = earlier.find(|(_, earlier)| earlier.meets(entry))?;
             Some(format!(
                 "`{}` is listed twice, by the entries {} and {}, for the same failures: make them \
-                 one, or give them `when`, `in` or `actual` that exclude each other",
+                 one, or give them `when`, `in` or `finding` that exclude each other",
                 entry.case,
                 first + 1,
                 place + 1

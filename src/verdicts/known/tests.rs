@@ -3,7 +3,7 @@
 use super::{Decided, JudgedRun, Known, Losses, RuntimeFacts};
 use crate::history::{ExpectationFile, HostInstant};
 use crate::oracle::INVARIANTS;
-use crate::outcome::{Outcome, Seen, Verdict};
+use crate::outcome::{Outcome, Seen, Signature, Verdict};
 use crate::verdicts::plan::blank_invariant;
 
 /// 2026-11-20, 16:52 UTC.
@@ -18,16 +18,20 @@ fn apply(keys: &str, verdict: Verdict) -> Outcome {
     let known = parse(keys).expect("it is an entry");
     let mut outcome = blank_invariant(&INVARIANTS[0], BEGAN);
     outcome.verdict = verdict;
-    outcome.seen = [(seen("this", "ORD-01"), 1)].into();
+    outcome.seen = [(seen("missing-stopped", "ORD-01"), 1)].into();
     known.apply(&mut outcome, &decided(&["ORD-01"]));
     outcome
 }
 
-fn seen(actual: &str, case: &str) -> Seen {
+fn seen(kind: &str, case: &str) -> Seen {
     Seen {
-        actual: actual.to_owned(),
+        signature: signature(kind),
         case: Some(case.into()),
     }
+}
+
+fn signature(yaml: &str) -> Signature {
+    serde_yaml::from_str(yaml).expect("it is one")
 }
 
 fn decided<'a>(cases: &[&'a str]) -> Decided<'a> {
@@ -60,9 +64,13 @@ fn check(keys: &str, verdict: Verdict, expect: Verdict) {
 #[test]
 fn a_failure_is_known_by_what_was_seen() {
     check("", Verdict::Fail, Verdict::Known);
-    check(", actual: this", Verdict::Fail, Verdict::Known);
-    check(", actual: [that, this]", Verdict::Fail, Verdict::Known);
-    check(", actual: that", Verdict::Fail, Verdict::Fail);
+    check(", finding: missing-stopped", Verdict::Fail, Verdict::Known);
+    check(
+        ", finding: [missing-deleted, missing-stopped]",
+        Verdict::Fail,
+        Verdict::Known,
+    );
+    check(", finding: missing-deleted", Verdict::Fail, Verdict::Fail);
     check("", Verdict::Error, Verdict::Error);
 }
 
@@ -189,10 +197,10 @@ fn what_is_no_day_and_no_rate_is_told() {
 
 /// What a file with these entries makes of what was seen of INV-01 in a case.
 #[track_caller]
-fn listed(entries: &str, actual: &str, case: &str) -> bool {
+fn listed(entries: &str, kind: &str, case: &str) -> bool {
     read(entries)
         .expect("it is right")
-        .lists("INV-01", &seen(actual, case))
+        .lists("INV-01", &seen(kind, case))
 }
 
 fn read(entries: &str) -> Result<Known, String> {
@@ -204,14 +212,15 @@ fn read(entries: &str) -> Result<Known, String> {
 
 #[test]
 fn an_entry_of_an_invariant_is_of_its_cases_alone() {
-    let entry = "- {case: INV-01, reason: r, link: l, actual: lost, in: [FLR-02, FLR-03]}\n";
-    assert!(listed(entry, "lost", "FLR-02"));
-    assert!(listed(entry, "lost", "FLR-03"));
-    assert!(!listed(entry, "lost", "ORD-01"));
-    assert!(!listed(entry, "missing", "FLR-02"));
+    let entry =
+        "- {case: INV-01, reason: r, link: l, finding: missing-started, in: [FLR-02, FLR-03]}\n";
+    assert!(listed(entry, "missing-started", "FLR-02"));
+    assert!(listed(entry, "missing-started", "FLR-03"));
+    assert!(!listed(entry, "missing-started", "ORD-01"));
+    assert!(!listed(entry, "sibling-missing", "FLR-02"));
     let known = read(entry).unwrap();
     let late = Seen {
-        actual: "lost".to_owned(),
+        signature: signature("missing-started"),
         case: None,
     };
     assert!(known.lists("INV-01", &late), "of whichever case it is");
@@ -219,17 +228,21 @@ fn an_entry_of_an_invariant_is_of_its_cases_alone() {
 
 #[test]
 fn what_a_case_breaks_can_be_of_several_entries() {
-    let entries = "- {case: INV-01, reason: one, link: l, actual: lost, in: FLR-02}\n\
-                   - {case: INV-01, reason: two, link: l, actual: missing}\n";
+    let entries = "- {case: INV-01, reason: one, link: l, finding: missing-started, in: FLR-02}\n\
+                   - {case: INV-01, reason: two, link: l, finding: sibling-missing}\n";
     let known = read(entries).unwrap();
     let mut outcome = blank_invariant(&INVARIANTS[0], BEGAN);
     outcome.verdict = Verdict::Fail;
-    outcome.seen = [(seen("lost", "FLR-02"), 1), (seen("missing", "ORD-01"), 2)].into();
+    outcome.seen = [
+        (seen("missing-started", "FLR-02"), 1),
+        (seen("sibling-missing", "ORD-01"), 2),
+    ]
+    .into();
     let mut other = outcome.clone();
     known.apply(&mut outcome, &Decided::default());
     assert_eq!(outcome.verdict, Verdict::Known);
     assert_eq!(outcome.reason.as_deref(), Some("one (l); two (l)"));
-    other.seen.insert(seen("lost", "ORD-01"), 1);
+    other.seen.insert(seen("missing-started", "ORD-01"), 1);
     known.apply(&mut other, &Decided::default());
     assert_eq!(other.verdict, Verdict::Fail);
 }
@@ -261,7 +274,7 @@ fn a_race_that_is_lost_too_often_is_no_known_one() {
     let known = read("- {case: INV-01, reason: r, link: l, at-most: 5/1000}\n").unwrap();
     let mut outcome = blank_invariant(&INVARIANTS[0], BEGAN);
     outcome.verdict = Verdict::Fail;
-    outcome.seen = [(seen("lost", "STP-06"), 41)].into();
+    outcome.seen = [(seen("missing-started", "STP-06"), 41)].into();
     let losses = |findings, containers| {
         known.broken_bound(&outcome, |_| Losses {
             findings,
@@ -290,11 +303,14 @@ fn an_entry_counts_where_its_conditions_hold() {
             },
             ..JudgedRun::default()
         });
-        known.lists("INV-01", &seen("lost", "ORD-01"))
+        known.lists("INV-01", &seen("missing-started", "ORD-01"))
     };
     assert!(on("crun"));
     assert!(!on("runc"));
-    assert!(!listed(entries, "lost", "ORD-01"), "it is not known");
+    assert!(
+        !listed(entries, "missing-started", "ORD-01"),
+        "it is not known"
+    );
 }
 
 #[test]
@@ -338,7 +354,10 @@ fn two_entries_of_the_same_failures_are_refused() {
         (", when: {version: '<2.3'}", ", when: {version: '=2.1'}"),
         (", when: {handler: crun}", ", when: {cgroup: v2}"),
         (", in: [ORD-01, ORD-02]", ", in: [ORD-02]"),
-        (", actual: it is …", ", actual: it is missing"),
+        (
+            ", finding: {kind: stream-ended, end: it …}",
+            ", finding: {kind: stream-ended, end: it ended}",
+        ),
     ] {
         let fault = twice(first, second).unwrap_err();
         let told = "`INV-01` is listed twice, by the entries 1 and 2, for the same failures";
@@ -348,7 +367,7 @@ fn two_entries_of_the_same_failures_are_refused() {
         (", when: {version: '<2.3'}", ", when: {version: '>=2.3'}"),
         (", when: {handler: crun}", ", when: {handler: runc}"),
         (", in: ORD-01", ", in: ORD-02"),
-        (", actual: one", ", actual: two"),
+        (", finding: missing-created", ", finding: missing-started"),
     ] {
         assert_eq!(twice(first, second).err(), None);
     }
@@ -363,7 +382,7 @@ fn what_is_wrong_in_a_file_is_told_in_words_of_users() {
             "expected an entry with `case`, `reason` and `link`",
         ),
         (
-            "{runtime: a, known: [{case: ORD-01, reason: r, link: l, actual: 5}]}",
+            "{runtime: a, known: [{case: ORD-01, reason: r, link: l, in: 5}]}",
             "expected a text or a list of texts",
         ),
         (
@@ -399,5 +418,55 @@ fn what_is_wrong_in_a_file_is_told_in_words_of_users() {
             .iter()
             .any(|word| fault.contains(word));
         assert!(!is_rust, "{fault}");
+    }
+}
+
+#[test]
+fn what_is_wrong_in_a_finding_is_refused_with_what_to_write() {
+    for (text, told) in [
+        (
+            "{runtime: a, known: [{case: ORD-01, reason: r, link: l, finding: 5}]}",
+            "expected the kind of a finding, such as `missing-stopped`",
+        ),
+        (
+            "{runtime: a, known: [{case: ORD-01, reason: r, link: l, finding: []}]}",
+            "a list without a finding",
+        ),
+        (
+            "{runtime: a, known: [{case: ORD-01, reason: r, link: l, finding: mising-stopped}]}",
+            "there is no kind of findings `mising-stopped`; do you mean `missing-stopped`?",
+        ),
+        (
+            "{runtime: a, known: [{case: ORD-01, reason: r, link: l, finding: {event: STOPPED}}]}",
+            "a finding has a `kind`, such as `missing-stopped`",
+        ),
+        (
+            "{runtime: a, known: [{case: X, reason: r, link: l, finding: {kind: late-event, \
+             evnt: STOPPED}}]}",
+            "there is no fact `evnt`: there are event, ",
+        ),
+        (
+            "{runtime: a, known: [{case: X, reason: r, link: l, finding: {kind: late-event, \
+             event: STOPED}}]}",
+            "`event`: \"STOPED\" is no event: there are CREATED, STARTED, STOPPED and DELETED",
+        ),
+        (
+            "{runtime: a, known: [{case: X, reason: r, link: l, finding: {kind: late-event, \
+             pause: 3s}}]}",
+            "`pause` is measured: it differs from run to run and cannot be matched",
+        ),
+        (
+            "runtime: a\nknown:\n- {case: X, reason: r, link: l, actual: it has not come}\n",
+            "known[0]",
+        ),
+        (
+            "{runtime: a, known: [{case: X, reason: r, link: l, actual: it has not come}]}",
+            "`actual`, a sentence of a report, is not matched any more: write `finding`",
+        ),
+    ] {
+        let path = "known.yaml".to_owned();
+        let text = text.to_owned();
+        let fault = Known::parse(&ExpectationFile { path, text }).unwrap_err();
+        assert!(fault.contains(told), "{fault}");
     }
 }

@@ -1,10 +1,11 @@
 //! One text or several, as an entry of an expectation file has them. In a text `…` stands for
 //! whatever changes from run to run: a time, an id.
 
-use std::fmt;
-
-use serde::de::{Error, SeqAccess, Visitor};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use crate::outcome::Signature;
 
 /// What stands for a part that changes.
 const ANYTHING: char = '…';
@@ -41,6 +42,35 @@ impl Texts {
     /// Whether a text may fit one of these and one of the others.
     pub(super) fn meet(&self, other: &Self) -> bool {
         self.iter().any(|text| other.fit(text)) || other.iter().any(|text| self.fit(text))
+    }
+}
+
+/// At least one finding, as a pattern. In a text of it `…` stands for whatever changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signatures(Vec<Signature>);
+
+impl Signatures {
+    /// These findings; none if there are none.
+    #[must_use]
+    pub fn new(signatures: impl IntoIterator<Item = Signature>) -> Option<Self> {
+        let signatures: Vec<Signature> = signatures.into_iter().collect();
+        (!signatures.is_empty()).then_some(Self(signatures))
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Signature> {
+        self.0.iter()
+    }
+
+    /// Whether one of them is of a finding.
+    #[must_use]
+    pub fn fit(&self, found: &Signature) -> bool {
+        self.iter().any(|pattern| pattern.matches(found, fits))
+    }
+
+    /// Whether a finding may be of one of these and of one of the others.
+    pub(super) fn meet(&self, other: &Self) -> bool {
+        self.iter().any(|one| other.fit(one)) || other.iter().any(|one| self.fit(one))
     }
 }
 
@@ -114,36 +144,48 @@ fn is_duration(number: &str) -> bool {
 
 impl Serialize for Texts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match &self.0[..] {
-            [one] => one.serialize(serializer),
-            several => several.serialize(serializer),
-        }
+        one_or_more(&self.0, serializer)
+    }
+}
+
+impl Serialize for Signatures {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        one_or_more(&self.0, serializer)
+    }
+}
+
+fn one_or_more<T: Serialize, S: Serializer>(list: &[T], serializer: S) -> Result<S::Ok, S::Error> {
+    match list {
+        [one] => one.serialize(serializer),
+        several => several.serialize(serializer),
     }
 }
 
 impl<'de> Deserialize<'de> for Texts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OneOrMore;
-        impl<'de> Visitor<'de> for OneOrMore {
-            type Value = Texts;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or a list of texts")
+        match Value::deserialize(deserializer)? {
+            Value::String(text) => Ok(Self(vec![text])),
+            Value::Array(list) => {
+                let texts = list.iter().map(|text| text.as_str().map(str::to_owned));
+                let texts: Option<Vec<String>> = texts.collect();
+                let texts = texts.ok_or_else(|| D::Error::custom("expected a list of texts"))?;
+                Self::new(texts).ok_or_else(|| D::Error::custom("a list without a text"))
             }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Texts, E> {
-                Ok(Texts(vec![text.to_owned()]))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Texts, A::Error> {
-                let mut texts = Vec::new();
-                while let Some(text) = list.next_element()? {
-                    texts.push(text);
-                }
-                Texts::new(texts).ok_or_else(|| A::Error::custom("a list without a text"))
-            }
+            _ => Err(D::Error::custom("expected a text or a list of texts")),
         }
-        deserializer.deserialize_any(OneOrMore)
+    }
+}
+
+impl<'de> Deserialize<'de> for Signatures {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let list = match Value::deserialize(deserializer)? {
+            Value::Array(list) => list,
+            one => vec![one],
+        };
+        let signatures = list.into_iter().map(Signature::deserialize);
+        let signatures: Result<Vec<_>, _> = signatures.collect();
+        let signatures = signatures.map_err(D::Error::custom)?;
+        Self::new(signatures).ok_or_else(|| D::Error::custom("a list without a finding"))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{LONGEST_ACTUAL, TODO};
+use super::{LONGEST_TEXT, TODO};
 use crate::outcome::{Outcome, RunReport, Verdict};
 use crate::verdicts::known::{Known, KnownFault, Texts, stable};
 
@@ -46,6 +46,6 @@ fn message(outcome: &Outcome, known: &Known) -> Option<String> {
     let end = message
         .char_indices()
         .map(|(at, _)| at)
-        .find(|at| *at > LONGEST_ACTUAL);
+        .find(|at| *at > LONGEST_TEXT);
     Some(message[..end.unwrap_or(message.len())].to_owned())
 }

@@ -1,11 +1,13 @@
 //! The file that is made of a run, which is read again.
 
+use std::time::Duration;
+
 use expect_test::expect;
 
 use super::{HEAD, expectations};
-use crate::history::{ExpectationFile, HostInstant};
+use crate::history::{EventKind, ExpectationFile, HostInstant};
 use crate::oracle::INVARIANTS;
-use crate::outcome::{Level, Mismatch, Outcome, RunReport, Seen, Verdict, Violation};
+use crate::outcome::{Fact, Kind, Level, Mismatch, Outcome, RunReport, Seen, Verdict, Violation};
 use crate::verdicts::plan::blank_invariant;
 use crate::verdicts::{Decided, JudgedRun, Known, RuntimeFacts, Verdicts};
 
@@ -21,7 +23,7 @@ fn outcome(id: &str, verdict: Verdict, seen: &[&str]) -> Outcome {
         level: Level::Must,
         sentence: "It holds.".to_owned(),
         subject: "c".to_owned(),
-        mismatch: Mismatch::in_words("this", *actual),
+        mismatch: ended(actual),
         evidence: Vec::new(),
     };
     Outcome {
@@ -33,10 +35,14 @@ fn outcome(id: &str, verdict: Verdict, seen: &[&str]) -> Outcome {
     }
 }
 
+fn ended(how: &str) -> Mismatch {
+    Mismatch::new(Kind::StreamEnded, [], [Fact::End(how.to_owned())])
+}
+
 /// That of an invariant is of a case.
 fn kind_of(id: &str, actual: &str) -> Seen {
     Seen {
-        actual: actual.to_owned(),
+        signature: ended(actual).signature(),
         case: id.starts_with("INV-").then(|| "ORD-01".into()),
     }
 }
@@ -97,14 +103,18 @@ fn what_failed_becomes_an_entry_to_finish() {
         - case: ORD-01
           reason: 'TODO: It holds.'
           link: TODO
-          actual: "red: \e[31m #1"
+          finding:
+            kind: stream-ended
+            end: "red: \e[31m #1"
         - case: INV-01
           reason: 'TODO: It holds.'
           link: TODO
           in: ORD-01
-          actual:
-          - one
-          - two
+          finding:
+          - kind: stream-ended
+            end: one
+          - kind: stream-ended
+            end: two
     "#]]
     .assert_eq(&written(outcomes, NONE));
 }
@@ -133,7 +143,7 @@ fn what_fails_in_some_repetitions_has_a_rate() {
 const LISTED: &str = "
 runtime: any
 known:
-  - {case: ORD-01, reason: why, link: there, actual: one}
+  - {case: ORD-01, reason: why, link: there, finding: {kind: stream-ended, end: one}}
   - {case: ORD-02, reason: why, link: there, sometimes: true, expires: 2026-11-19}
 ";
 
@@ -169,9 +179,11 @@ fn entries_whose_case_fails_otherwise_are_added_to() {
         - case: ORD-01
           reason: why
           link: there
-          actual:
-          - one
-          - two
+          finding:
+          - kind: stream-ended
+            end: one
+          - kind: stream-ended
+            end: two
         - case: ORD-02
           reason: why
           link: there
@@ -185,9 +197,9 @@ fn what_fails_in_too_many_ways_is_any_failure() {
     let texts: Vec<String> = (0..21).map(|number| number.to_string()).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let many = written(vec![outcome("ORD-01", Verdict::Fail, &texts)], NONE);
-    assert!(!many.contains("actual"), "{many}");
+    assert!(!many.contains("finding"), "{many}");
     let fit = written(vec![outcome("ORD-01", Verdict::Fail, &texts[1..])], NONE);
-    assert!(fit.contains("actual"), "{fit}");
+    assert!(fit.contains("finding"), "{fit}");
     let long = "x".repeat(600);
     let long = written(vec![outcome("ORD-01", Verdict::Fail, &[&long])], NONE);
     assert!(long.contains("xxx…\n"), "{long}");
@@ -215,8 +227,8 @@ const BEGUN: &str = "
 runtime: any
 runs: 2
 known:
-  - {case: ORD-01, reason: TODO, link: TODO, actual: one}
-  - {case: ORD-02, reason: TODO, link: TODO, actual: one, rate: 1/2}
+  - {case: ORD-01, reason: TODO, link: TODO, finding: {kind: stream-ended, end: one}}
+  - {case: ORD-02, reason: TODO, link: TODO, finding: {kind: stream-ended, end: one}, rate: 1/2}
 ";
 
 #[test]
@@ -242,20 +254,21 @@ fn a_file_that_is_begun_counts_another_run() {
 #[test]
 fn an_invariant_has_an_entry_for_each_kind_with_its_cases() {
     let mut often = outcome("INV-11", Verdict::Fail, &[]);
-    let late = |case: &str, by: &str| Seen {
-        actual: format!("STOPPED came {by} later"),
+    let seen = |mismatch: Mismatch, case: &str| Seen {
+        signature: mismatch.signature(),
         case: Some(case.into()),
     };
-    for nth in 10..40 {
-        let by = format!("{nth}.123456s");
-        often.seen.insert(late("ORD-01", &by), 1);
-        often.seen.insert(late("ORD-02", &by), 1);
-    }
-    let lost = Seen {
-        actual: "STOPPED has not come".to_owned(),
-        case: Some("FLR-02".into()),
+    let event = Fact::Event(EventKind::Stopped);
+    let late = |seconds| {
+        let pause = Fact::Pause(Duration::from_secs(seconds));
+        Mismatch::new(Kind::LateEvent, [], [event.clone(), pause])
     };
-    often.seen.insert(lost, 2);
+    for seconds in 10..40 {
+        often.seen.insert(seen(late(seconds), "ORD-01"), 1);
+        often.seen.insert(seen(late(seconds), "ORD-02"), 1);
+    }
+    let lost = Mismatch::missing(EventKind::Stopped, []);
+    often.seen.insert(seen(lost, "FLR-02"), 2);
     expect![[r"
         runtime: ' '
         runs: 1
@@ -264,14 +277,16 @@ fn an_invariant_has_an_entry_for_each_kind_with_its_cases() {
           reason: 'TODO: The events of a container come in the order CREATED, STARTED, STOPPED, DELETED, and none after DELETED.'
           link: TODO
           in: FLR-02
-          actual: STOPPED has not come
+          finding: missing-stopped
         - case: INV-11
           reason: 'TODO: The events of a container come in the order CREATED, STARTED, STOPPED, DELETED, and none after DELETED.'
           link: TODO
           in:
           - ORD-01
           - ORD-02
-          actual: STOPPED came … later
+          finding:
+            kind: late-event
+            event: STOPPED
     "]]
     .assert_eq(&written(vec![often], NONE));
 }
@@ -304,7 +319,7 @@ fn entries_of_other_runtimes_are_kept_as_they_are() {
     let known = "
 runtime: any
 known:
-  - {case: ORD-01, reason: why, link: there, when: {handler: crun}, actual: one}
+  - {case: ORD-01, reason: why, link: there, when: {handler: crun}, finding: {kind: stream-ended, end: one}}
 ";
     let outcomes = vec![outcome("ORD-01", Verdict::Fail, &["two"])];
     let report = RunReport {
@@ -313,7 +328,6 @@ known:
         ..Verdicts::default().report(None)
     };
     let text = expectations(&[report], &file(known));
-    let kept =
-        "case: ORD-01\n  when:\n    handler: crun\n  reason: why\n  link: there\n  actual: one\n";
+    let kept = "case: ORD-01\n  when:\n    handler: crun\n  reason: why\n  link: there\n  finding:\n    kind: stream-ended\n    end: one\n";
     assert!(text.contains(kept), "{text}");
 }
