@@ -10,8 +10,8 @@ use super::scope::{Scope, Wanted};
 use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{About, Finding, Word};
 use crate::history::{
-    Call, CaseHistory, ContainerId, ContainerState, EventKind, PodUid, Reply, Request, SandboxId,
-    SandboxState, Seq, Sighting, Subject, SubjectKind,
+    Call, CaseHistory, ContainerId, ContainerState, EventArrival, EventKind, PodUid, Reply,
+    Request, SandboxId, SandboxState, Seq, Subject, SubjectKind,
 };
 use crate::oracle::makes;
 use crate::outcome::{Fact, Facts, Kind, Mismatch};
@@ -139,7 +139,7 @@ impl<'a> Attempt<'a> {
         let (uid, sandbox) = (self.uid, self.sandbox);
         let history = self.history;
         history.subjects().iter().filter(move |subject| {
-            let of_pod = subject.sightings.iter().any(|seen| {
+            let of_pod = subject.arrivals.iter().any(|seen| {
                 let event = seen.event();
                 let its_own = event.sandbox.as_ref().map(|status| &status.id);
                 seen.seq() > since
@@ -210,7 +210,7 @@ impl<'a> Attempt<'a> {
 
     fn untold(&self, subjects: &[&Subject], looks: &[Look<'_>]) -> Finding {
         if let Some(told) = subjects.first() {
-            let event = told.sightings.iter().map(|seen| seen.event().kind).next();
+            let event = told.arrivals.iter().map(|seen| seen.event().kind).next();
             let events = Fact::Events(event.into_iter().collect());
             let actual = [events, Fact::Id(told.id.to_string())];
             return self.broken(Kind::UnwantedAnnouncement, actual, told);
@@ -329,8 +329,8 @@ impl<'a> Attempt<'a> {
     fn evidence(&self, subject: Option<&Subject>, look: Option<&Look<'_>>) -> Vec<Seq> {
         let mut evidence = vec![self.call.began().seq];
         evidence.extend(self.call.ended().map(|ended| ended.seq));
-        let sightings = subject.iter().flat_map(|subject| &subject.sightings);
-        evidence.extend(sightings.map(Sighting::seq));
+        let arrivals = subject.iter().flat_map(|subject| &subject.arrivals);
+        evidence.extend(arrivals.map(EventArrival::seq));
         evidence.extend(look.iter().flat_map(|look| [look.began, look.ended]));
         evidence.sort_unstable();
         evidence.dedup();

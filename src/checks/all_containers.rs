@@ -30,13 +30,13 @@ impl Word for AllContainersCheck {
         };
         let lists: Vec<_> = lists(events.history, &spec.sandbox).collect();
         let mut compared = 0;
-        for sighting in events.all() {
-            let event = sighting.event();
+        for arrival in events.all() {
+            let event = arrival.event();
             let Some(cause) = events.cause(event.kind) else {
                 continue;
             };
             let before = lists.iter().rfind(|list| list.ended < cause.began().seq);
-            let after = lists.iter().find(|list| list.began > sighting.seq());
+            let after = lists.iter().find(|list| list.began > arrival.seq());
             let (Some(before), Some(after)) = (before, after) else {
                 continue;
             };
@@ -55,7 +55,7 @@ impl Word for AllContainersCheck {
             let actual = [Fact::Event(kind), Fact::Id(id.to_string())];
             return Broken {
                 mismatch: Mismatch::new(is, [], actual),
-                evidence: vec![before.ended, sighting.seq(), after.began],
+                evidence: vec![before.ended, arrival.seq(), after.began],
             };
         }
         if compared > 0 {

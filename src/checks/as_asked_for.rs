@@ -6,7 +6,7 @@ use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::{Finding, Word};
 use crate::history::{
-    ContainerSpec, Event, Labels, SandboxSpec, SandboxStatus, Sighting, Subject, SubjectKind,
+    ContainerSpec, Event, EventArrival, Labels, SandboxSpec, SandboxStatus, Subject, SubjectKind,
 };
 use crate::outcome::{Fact, Kind, Mismatch};
 
@@ -38,8 +38,8 @@ struct Difference {
 }
 
 /// What an event shows otherwise than it was asked for.
-fn difference(subject: &Subject, sighting: &Sighting) -> Option<Mismatch> {
-    let event = sighting.event();
+fn difference(subject: &Subject, arrival: &EventArrival) -> Option<Mismatch> {
+    let event = arrival.event();
     let (sandbox, container) = match &subject.kind {
         SubjectKind::Sandbox(spec) => (spec, None),
         SubjectKind::Container(spec) => (&spec.sandbox_spec, Some(spec)),

@@ -50,10 +50,10 @@ impl Word for ExplainedCheck {
 impl SubjectEvents<'_> {
     /// Each status that shows the end of the container: by what, where, and what it shows.
     fn ends_shown(&self) -> impl Iterator<Item = (String, Seq, &ContainerStatus)> {
-        let told = self.all().filter_map(|sighting| {
-            let event = sighting.event();
+        let told = self.all().filter_map(|arrival| {
+            let event = arrival.event();
             let status: &ContainerStatus = event.own_status()?;
-            Some((event.kind.to_string(), sighting.seq(), status))
+            Some((event.kind.to_string(), arrival.seq(), status))
         });
         let answered = self.history.calls().filter_map(|call| {
             let (by, seq) = (call.request().method().to_owned(), call.ended()?.seq);

@@ -7,8 +7,8 @@ use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{Finding, Word};
 use crate::history::{
-    Call, ContainerFilter, ContainerId, ContainerState, EventKind, Reply, Request, SandboxFilter,
-    SandboxState, Seq, Sighting, SubjectKind,
+    Call, ContainerFilter, ContainerId, ContainerState, EventArrival, EventKind, Reply, Request,
+    SandboxFilter, SandboxState, Seq, SubjectKind,
 };
 use crate::outcome::{Fact, Kind, Mismatch};
 
@@ -43,7 +43,7 @@ impl Word for FilteredCheck {
             if shown == wanted {
                 continue;
             }
-            let evidence = events.all().map(Sighting::seq);
+            let evidence = events.all().map(EventArrival::seq);
             return Broken {
                 mismatch: Mismatch::new(
                     Kind::WrongList,

@@ -60,8 +60,8 @@ fn after_calls(history: &CaseHistory) -> Option<Duration> {
 /// The longest from `created_at` to the arrival, of events that were made while the case ran.
 fn longest_lag(history: &CaseHistory) -> Option<Duration> {
     let began_ns = history.began()?.realtime_ns;
-    let sightings = history.subjects().iter().flat_map(|it| &it.sightings);
-    let within = sightings.filter(|seen| history.within_steps(seen.seq()));
+    let arrivals = history.subjects().iter().flat_map(|it| &it.arrivals);
+    let within = arrivals.filter(|seen| history.within_steps(seen.seq()));
     let lags = within.filter_map(|seen| {
         let (made, arrived) = (seen.event().created_at.0, seen.at().realtime_ns);
         (made >= began_ns).then(|| span(made, arrived))

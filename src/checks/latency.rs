@@ -10,7 +10,7 @@ use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{Finding, Word};
 use super::{duration, event};
-use crate::history::{CaseHistory, EventKind, Observed, Seq, Sighting};
+use crate::history::{CaseHistory, EventArrival, EventKind, Observed, Seq};
 use crate::oracle::span;
 use crate::outcome::{Fact, Kind, Latency, Limit, Mismatch};
 
@@ -60,10 +60,10 @@ impl Word for LatencyCheck {
                 history: events.history,
                 subject,
             };
-            let Some(sighting) = events.first(self.event) else {
+            let Some(arrival) = events.first(self.event) else {
                 return events.awaited(self.event);
             };
-            all.push(transit_time(events.history, sighting));
+            all.push(transit_time(events.history, arrival));
         }
         // There is one, which is this subject's.
         self.within_bounds(events.history, all)
@@ -127,7 +127,7 @@ impl Word for LatencyCheck {
 
 /// How long an event took on its way, without what the suite itself was held up for, and where it
 /// arrived.
-fn transit_time(history: &CaseHistory, seen: &Sighting) -> (Duration, Seq) {
+fn transit_time(history: &CaseHistory, seen: &EventArrival) -> (Duration, Seq) {
     let made = seen.event().created_at.0;
     let took = span(made, seen.at().realtime_ns);
     let held_up = history.held_up_before(seen.at(), took).unwrap_or_default();

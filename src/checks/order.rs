@@ -40,7 +40,7 @@ impl Word for OrderCheck {
     }
 
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
-        let Some(sighting) = events.first(self.first.event) else {
+        let Some(arrival) = events.first(self.first.event) else {
             return events.awaited(self.first.event);
         };
         for subject in events.history.named(&self.then.of) {
@@ -52,10 +52,10 @@ impl Word for OrderCheck {
                 let of = Fact::Of(format!("{} after that", subject.label()));
                 return Pending {
                     missing: Mismatch::missing(self.then.event, [of]),
-                    evidence: vec![sighting.seq()],
+                    evidence: vec![arrival.seq()],
                 };
             };
-            if other.seq() < sighting.seq() {
+            if other.seq() < arrival.seq() {
                 return Broken {
                     mismatch: Mismatch::new(
                         Kind::AfterOtherEvent,
@@ -66,7 +66,7 @@ impl Word for OrderCheck {
                         ],
                         [],
                     ),
-                    evidence: vec![other.seq(), sighting.seq()],
+                    evidence: vec![other.seq(), arrival.seq()],
                 };
             }
         }

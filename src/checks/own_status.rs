@@ -4,7 +4,7 @@ use super::name_refs::{NameRef, check_on};
 use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::{Finding, Word};
-use crate::history::{EventKind, Sighting, Subject};
+use crate::history::{EventArrival, EventKind, Subject};
 use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
@@ -26,8 +26,8 @@ impl Word for OwnStatusCheck {
     }
 }
 
-fn wrong_number(_: &Subject, sighting: &Sighting) -> Option<Mismatch> {
-    let event = sighting.event();
+fn wrong_number(_: &Subject, arrival: &EventArrival) -> Option<Mismatch> {
+    let event = arrival.event();
     let times = event
         .containers
         .iter()

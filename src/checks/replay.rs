@@ -8,7 +8,7 @@ use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds};
 use super::word::{Finding, Word};
-use crate::history::{Body, CaseHistory, Entry, EventKind, Sighting};
+use crate::history::{Body, CaseHistory, Entry, EventArrival, EventKind};
 use crate::oracle::CLOCKS_APART_NS;
 use crate::outcome::{Fact, Kind, Mismatch};
 
@@ -40,7 +40,7 @@ impl Word for ReplayCheck {
     }
 
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
-        let replayed: Vec<&Sighting> = events.all().collect();
+        let replayed: Vec<&EventArrival> = events.all().collect();
         let new = replayed.iter().find(|seen| {
             let opened = opened_before(events.history, seen);
             opened.is_some_and(|opened| {
@@ -57,7 +57,7 @@ impl Word for ReplayCheck {
         let others = events
             .history
             .named(events.subject.binding().unwrap_or_default());
-        let mut others = others.flat_map(|subject| &subject.sightings);
+        let mut others = others.flat_map(|subject| &subject.arrivals);
         let any = others.any(|seen| events.history.within_steps(seen.seq()));
         if kinds == self.all || !any {
             return Holds;
@@ -71,7 +71,7 @@ impl Word for ReplayCheck {
 }
 
 /// Where the stream was asked for on which an event came.
-fn opened_before<'a>(history: &'a CaseHistory, seen: &Sighting) -> Option<&'a Entry> {
+fn opened_before<'a>(history: &'a CaseHistory, seen: &EventArrival) -> Option<&'a Entry> {
     let entries = history.entries().iter();
     let mut opened = entries.filter(|entry| {
         matches!(&entry.body, Body::SubscriptionOpened { subscription, .. }

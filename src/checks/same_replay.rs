@@ -4,7 +4,7 @@ use super::name_refs::{SubscriptionRef, check_on};
 use super::scope::{Scope, Wanted};
 use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{Finding, Word};
-use crate::history::{Body, CaseHistory, Event, Observed, Sighting};
+use crate::history::{Body, CaseHistory, Event, EventArrival, Observed};
 use crate::oracle::CLOCKS_APART_NS;
 use crate::outcome::{Fact, Kind, Mismatch};
 
@@ -39,18 +39,19 @@ impl Word for SameReplayCheck {
             };
         };
         let since = opened.at.realtime_ns + CLOCKS_APART_NS;
-        let is_old = |seen: &Sighting| seen.event().created_at.0 <= since;
+        let is_old = |seen: &EventArrival| seen.event().created_at.0 <= since;
         let subjects = history.subjects();
-        let of_case = |seen: &Sighting| subjects.iter().any(|it| it.id == seen.event().container);
+        let of_case =
+            |seen: &EventArrival| subjects.iter().any(|it| it.id == seen.event().container);
         let here = observed
             .events()
             .filter(|seen| is_old(seen) && of_case(seen));
-        let here: Vec<Sighting> = here.collect();
-        let all = subjects.iter().flat_map(|subject| &subject.sightings);
+        let here: Vec<EventArrival> = here.collect();
+        let all = subjects.iter().flat_map(|subject| &subject.arrivals);
         let there = all.filter(|seen| seen.subscription() == next && is_old(seen));
-        let there: Vec<Sighting> = there.cloned().collect();
-        let lacks = |seen: &&Sighting, others: &[Sighting]| {
-            let same = |other: &Sighting| {
+        let there: Vec<EventArrival> = there.cloned().collect();
+        let lacks = |seen: &&EventArrival, others: &[EventArrival]| {
+            let same = |other: &EventArrival| {
                 let (one, other) = (seen.event(), other.event());
                 let identity =
                     |event: &Event| (event.container.clone(), event.kind, event.created_at);

@@ -6,7 +6,7 @@ use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{Finding, Word};
 use crate::history::{
-    ContainerState, ContainerStatus, EventKind, Labels, Mount, Reply, Request, Seq, Sighting,
+    ContainerState, ContainerStatus, EventArrival, EventKind, Labels, Mount, Reply, Request, Seq,
 };
 use crate::outcome::{Fact, Kind, Mismatch};
 
@@ -26,15 +26,15 @@ impl Word for SameStatusCheck {
 
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         let mut compared = 0;
-        for sighting in events.all() {
-            let event = sighting.event();
+        for arrival in events.all() {
+            let event = arrival.event();
             if event.kind == EventKind::Deleted {
                 continue;
             }
             let Some(shown) = event.own_status() else {
                 continue;
             };
-            let Some((evidence, told)) = events.next_status(sighting) else {
+            let Some((evidence, told)) = events.next_status(arrival) else {
                 continue;
             };
             compared += 1;
@@ -65,7 +65,7 @@ impl Word for SameStatusCheck {
 }
 
 impl SubjectEvents<'_> {
-    fn next_status(&self, after: &Sighting) -> Option<(Vec<Seq>, &ContainerStatus)> {
+    fn next_status(&self, after: &EventArrival) -> Option<(Vec<Seq>, &ContainerStatus)> {
         self.history.calls().find_map(|call| {
             let (began, ended) = (call.began().seq, call.ended()?.seq);
             match (call.request(), call.result()) {
@@ -202,7 +202,7 @@ mod tests {
     #[track_caller]
     fn check_details(change: impl FnOnce(&mut ContainerDetails), expect: Option<&str>) {
         let history = history("pod run; c create; c CREATED");
-        let event = history.subjects()[1].sightings[0].event();
+        let event = history.subjects()[1].arrivals[0].event();
         let mut shown = ContainerStatus::clone(event.own_status().expect("it is shown"));
         let mount = |path: &str| Mount {
             container_path: path.into(),

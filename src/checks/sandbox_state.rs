@@ -60,11 +60,11 @@ impl Word for SandboxStateCheck {
     }
 
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
-        let Some(sighting) = events.first(self.event) else {
+        let Some(arrival) = events.first(self.event) else {
             return events.awaited(self.event);
         };
         let wanted = SandboxState::from(self.is);
-        let told = sighting.event().sandbox.as_ref().map(|told| told.state);
+        let told = arrival.event().sandbox.as_ref().map(|told| told.state);
         if told == Some(wanted) {
             return Holds;
         }
@@ -75,7 +75,7 @@ impl Word for SandboxStateCheck {
                 [Fact::State(wanted.to_string())],
                 [Fact::State(told), Fact::Event(self.event)],
             ),
-            evidence: vec![sighting.seq()],
+            evidence: vec![arrival.seq()],
         }
     }
 }

@@ -4,7 +4,7 @@ use super::name_refs::{NameRef, check_on};
 use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::{Finding, Word};
-use crate::history::{SandboxId, Sighting, Subject, SubjectKind};
+use crate::history::{EventArrival, SandboxId, Subject, SubjectKind};
 use crate::outcome::{Fact, Facts, Kind, Mismatch};
 
 check_on! {
@@ -26,8 +26,8 @@ impl Word for SandboxStatusCheck {
     }
 }
 
-fn wrong_sandbox(subject: &Subject, sighting: &Sighting) -> Option<Mismatch> {
-    let event = sighting.event();
+fn wrong_sandbox(subject: &Subject, arrival: &EventArrival) -> Option<Mismatch> {
+    let event = arrival.event();
     let (own, uid) = match &subject.kind {
         SubjectKind::Sandbox(spec) => (SandboxId::from(subject.id.as_str()), &spec.uid),
         SubjectKind::Container(spec) => (spec.sandbox.clone(), &spec.sandbox_spec.uid),

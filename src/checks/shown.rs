@@ -50,7 +50,7 @@ impl Word for ShownCheck {
     }
 
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
-        let Some(sighting) = events.first(self.event) else {
+        let Some(arrival) = events.first(self.event) else {
             return events.awaited(self.event);
         };
         let within = self.within.unwrap_or_default();
@@ -58,8 +58,8 @@ impl Word for ShownCheck {
         let removal = events.removal();
         let mut asked = 0;
         for reading in events.readings() {
-            let after = reading.began.at.since(sighting.at());
-            if reading.began.seq < sighting.seq() || after < within {
+            let after = reading.began.at.since(arrival.at());
+            if reading.began.seq < arrival.seq() || after < within {
                 continue;
             }
             let Some(reached) = reading.shown.reached() else {
@@ -80,7 +80,7 @@ impl Word for ShownCheck {
                 ];
                 return Broken {
                     mismatch: Mismatch::new(Kind::OutdatedAnswer, [], actual),
-                    evidence: vec![sighting.seq(), reading.began.seq, reading.ended.seq],
+                    evidence: vec![arrival.seq(), reading.began.seq, reading.ended.seq],
                 };
             }
         }
@@ -92,7 +92,7 @@ impl Word for ShownCheck {
                 "a list or status that was asked for after {}",
                 self.event
             )),
-            evidence: vec![sighting.seq()],
+            evidence: vec![arrival.seq()],
         }
     }
 }

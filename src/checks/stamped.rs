@@ -23,10 +23,10 @@ impl Word for StampedCheck {
     }
 
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
-        events.find(|sighting| {
-            let event = sighting.event();
+        events.find(|arrival| {
+            let event = arrival.event();
             let made = event.created_at.0;
-            let arrived = sighting.at().realtime_ns;
+            let arrived = arrival.at().realtime_ns;
             let end = event
                 .own_status()
                 .filter(|_| event.kind == EventKind::Stopped);
@@ -41,7 +41,7 @@ impl Word for StampedCheck {
             });
             let (after, earliest, seq) = end.filter(|(_, end, _)| *end != 0).or(cause)?;
             let kind = event.kind;
-            let evidence = seq.into_iter().chain([sighting.seq()]).collect();
+            let evidence = seq.into_iter().chain([arrival.seq()]).collect();
             if made.saturating_add(TICK_NS) < earliest {
                 let early = span(made, earliest);
                 let mismatch = Mismatch::new(

@@ -97,11 +97,11 @@ impl Word for StatusCheck {
 
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         let kind = self.event;
-        let Some(sighting) = events.first(kind) else {
+        let Some(arrival) = events.first(kind) else {
             return events.awaited(kind);
         };
-        let evidence = vec![sighting.seq()];
-        let Some(status) = sighting.event().own_status() else {
+        let evidence = vec![arrival.seq()];
+        let Some(status) = arrival.event().own_status() else {
             let mismatch = Mismatch::new(Kind::MissingOwnStatus, [], [Fact::Event(kind)]);
             return Broken { mismatch, evidence };
         };

@@ -1,7 +1,9 @@
 //! The events about one sandbox or container, as checks look at them.
 
 use super::word::Finding::{self, Broken, Holds, Pending};
-use crate::history::{Call, CaseHistory, EventKind, Request, Seq, Sighting, Subject, SubjectKind};
+use crate::history::{
+    Call, CaseHistory, EventArrival, EventKind, Request, Seq, Subject, SubjectKind,
+};
 use crate::oracle::{entries_about, is_about};
 use crate::outcome::{Fact, Kind, Mismatch};
 
@@ -12,10 +14,10 @@ pub(super) struct SubjectEvents<'a> {
 }
 
 impl<'a> SubjectEvents<'a> {
-    pub(super) fn all(&self) -> impl Iterator<Item = &'a Sighting> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &'a EventArrival> {
         let history = self.history;
         self.subject
-            .sightings
+            .arrivals
             .iter()
             .filter(move |seen| history.within_steps(seen.seq()))
     }
@@ -23,7 +25,7 @@ impl<'a> SubjectEvents<'a> {
     /// What happened. A replay to a new subscriber tells of nothing new.
     pub(super) fn kinds(&self) -> Vec<EventKind> {
         let told: Vec<_> = self.all().collect();
-        let is_replay = |later: &Sighting, earlier: &&Sighting| {
+        let is_replay = |later: &EventArrival, earlier: &&EventArrival| {
             let (again, first) = (later.event(), earlier.event());
             earlier.subscription() != later.subscription()
                 && (again.kind, again.created_at) == (first.kind, first.created_at)
@@ -33,11 +35,11 @@ impl<'a> SubjectEvents<'a> {
                 .iter()
                 .any(|earlier| is_replay(later, earlier))
         });
-        news.map(|(_, sighting)| sighting.event().kind).collect()
+        news.map(|(_, arrival)| arrival.event().kind).collect()
     }
 
-    pub(super) fn first(&self, kind: EventKind) -> Option<&'a Sighting> {
-        self.all().find(|sighting| sighting.event().kind == kind)
+    pub(super) fn first(&self, kind: EventKind) -> Option<&'a EventArrival> {
+        self.all().find(|arrival| arrival.event().kind == kind)
     }
 
     pub(super) fn awaited(&self, kind: EventKind) -> Finding {
@@ -55,16 +57,16 @@ impl<'a> SubjectEvents<'a> {
     }
 
     pub(super) fn broken_by(&self, mismatch: Mismatch) -> Finding {
-        let evidence = self.all().map(Sighting::seq).collect();
+        let evidence = self.all().map(EventArrival::seq).collect();
         Broken { mismatch, evidence }
     }
 
-    pub(super) fn each(&self, check: fn(&Subject, &Sighting) -> Option<Mismatch>) -> Finding {
-        let broken = self.all().find_map(|sighting| {
-            let mismatch = check(self.subject, sighting)?;
+    pub(super) fn each(&self, check: fn(&Subject, &EventArrival) -> Option<Mismatch>) -> Finding {
+        let broken = self.all().find_map(|arrival| {
+            let mismatch = check(self.subject, arrival)?;
             Some(Broken {
                 mismatch,
-                evidence: vec![sighting.seq()],
+                evidence: vec![arrival.seq()],
             })
         });
         broken.unwrap_or(Holds)
@@ -73,7 +75,7 @@ impl<'a> SubjectEvents<'a> {
     /// The first event of which something is wrong: what was expected, what is, and the proof.
     pub(super) fn find(
         &self,
-        wrong: impl Fn(&Sighting) -> Option<(Mismatch, Vec<Seq>)>,
+        wrong: impl Fn(&EventArrival) -> Option<(Mismatch, Vec<Seq>)>,
     ) -> Finding {
         let found = self.all().find_map(wrong);
         found.map_or(Holds, |(mismatch, evidence)| Broken { mismatch, evidence })

@@ -4,7 +4,7 @@ use super::name_refs::{NameRef, check_on};
 use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::{Finding, Word};
-use crate::history::{Call, ContainerState, ContainerStatus, Request, Sighting};
+use crate::history::{Call, ContainerState, ContainerStatus, EventArrival, Request};
 use crate::oracle::{TICK_NS, is_about, span};
 use crate::outcome::{Fact, Kind, Mismatch};
 
@@ -29,11 +29,11 @@ impl Word for TimesCheck {
         };
         let created = called(|request| matches!(request, Request::CreateContainer(_)));
         let started = called(|request| matches!(request, Request::StartContainer(_)));
-        events.find(|sighting| {
-            let event = sighting.event();
+        events.find(|arrival| {
+            let event = arrival.event();
             let status = event.own_status()?;
-            let wrong = wrong_time(status, created, started, sighting)?;
-            Some((wrong, vec![sighting.seq()]))
+            let wrong = wrong_time(status, created, started, arrival)?;
+            Some((wrong, vec![arrival.seq()]))
         })
     }
 }
@@ -47,7 +47,7 @@ fn wrong_time(
     status: &ContainerStatus,
     created: Option<&Call>,
     started: Option<&Call>,
-    sighting: &Sighting,
+    arrival: &EventArrival,
 ) -> Option<Mismatch> {
     let within = |call: Option<&Call>, slack_ns: i64| {
         let call = call?;
@@ -59,10 +59,10 @@ fn wrong_time(
     };
     let has_run = status.state != ContainerState::Created;
     let has_ended = status.state == ContainerState::Exited;
-    let arrival = sighting.at().realtime_ns + TICK_NS;
+    let latest = arrival.at().realtime_ns + TICK_NS;
     let end = started.map(|call| {
         let began = call.began().at.realtime_ns - TICK_NS;
-        (began, arrival, "the start and the event's arrival")
+        (began, latest, "the start and the event's arrival")
     });
     let times = [
         (
@@ -83,7 +83,7 @@ fn wrong_time(
         if !is_due {
             let expected = [
                 Fact::State(status.state.to_string()),
-                Fact::Event(sighting.event().kind),
+                Fact::Event(arrival.event().kind),
             ];
             let actual = [Fact::Field(name.to_owned()), Fact::Time(time)];
             return (time != 0).then(|| Mismatch::new(Kind::UnexpectedTime, expected, actual));
@@ -101,7 +101,7 @@ fn wrong_time(
             [Fact::Cause(what.to_owned())],
             [
                 Fact::Field(name.to_owned()),
-                Fact::Event(sighting.event().kind),
+                Fact::Event(arrival.event().kind),
                 Fact::Pause(off),
             ],
         ))

@@ -78,16 +78,16 @@ impl Word for TimingCheck {
     }
 
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
-        let Some(sighting) = events.first(self.event) else {
+        let Some(arrival) = events.first(self.event) else {
             return events.awaited(self.event);
         };
         let Some(edge) = edge(self.after, events.history, events.subject) else {
             return Holds;
         };
-        let evidence = vec![edge.seq.min(sighting.seq()), edge.seq.max(sighting.seq())];
-        let late = sighting.at().since(edge.at);
-        let early = edge.at.since(sighting.at());
-        let too_early = edge.seq > sighting.seq();
+        let evidence = vec![edge.seq.min(arrival.seq()), edge.seq.max(arrival.seq())];
+        let late = arrival.at().since(edge.at);
+        let early = edge.at.since(arrival.at());
+        let too_early = edge.seq > arrival.seq();
         let (pause, side) = if too_early {
             (early, "before")
         } else {
@@ -109,7 +109,7 @@ impl Word for TimingCheck {
         };
         let at_most = self.at_most.map(|bound| events.history.stretched(bound));
         if let Some(bound) = at_most.filter(|bound| late > *bound) {
-            let held_up = events.history.held_up(edge.at, sighting.at());
+            let held_up = events.history.held_up(edge.at, arrival.at());
             if late.saturating_sub(held_up) <= bound {
                 return Unproven(own_fault(event, &came, held_up));
             }
@@ -121,7 +121,7 @@ impl Word for TimingCheck {
             .map(|bound| events.history.stretched(bound).max(bound));
         if let Some(bound) = at_least.filter(|bound| too_early || late < *bound) {
             // What both of them were read late for may have come long after one another.
-            let last = edge.at.max(sighting.at());
+            let last = edge.at.max(arrival.at());
             if let Some(held_up) = events.history.held_up_before(last, bound) {
                 return Unproven(own_fault(event, &came, held_up));
             }

@@ -26,7 +26,7 @@ use super::session::Session;
 use super::stream_error::StreamError;
 use super::user_hooks::RuntimeCommands;
 use crate::case::{Case, Need};
-use crate::history::{Audience, Offers, Reply, Request, RuntimeStatus};
+use crate::history::{FanOut, Offers, Reply, Request, RuntimeStatus};
 
 pub(super) use runtime_restart::may_restart;
 
@@ -149,9 +149,9 @@ impl Session {
 
     /// Which of several subscribers get an event, if that was measured.
     #[must_use]
-    pub fn audience(&self) -> Option<Audience> {
+    pub fn audience(&self) -> Option<FanOut> {
         let lack = self.probed.lacks.get()?.get(&Need::Broadcast)?;
-        Some(lack.as_ref().map_or(Audience::Everyone, |_| Audience::One))
+        Some(lack.as_ref().map_or(FanOut::Everyone, |_| FanOut::One))
     }
 
     /// What else was measured.

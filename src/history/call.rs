@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 #[cfg(test)]
 use super::any;
 use super::{
-    Aside, ContainerId, ContainerListing, ContainerReport, ContainerState, ImageListing, Labels,
-    PodUid, SandboxId, SandboxListing, SandboxReport, SandboxState, Signal,
+    ContainerId, ContainerListing, ContainerReport, ContainerState, ImageListing, Labels,
+    NoEventCall, PodUid, SandboxId, SandboxListing, SandboxReport, SandboxState, Signal,
 };
 use crate::escape::printable;
 
@@ -80,7 +80,7 @@ pub enum Request {
     },
     /// A call that changes no state, with the id of what it is about; empty if that has none.
     #[cfg_attr(test, arbitrary(skip))]
-    Aside(Aside, String),
+    NoEventCall(NoEventCall, String),
 }
 
 impl Request {
@@ -108,7 +108,7 @@ impl Request {
             Self::RemoveImage(_) => "RemoveImage",
             Self::ListImages => "ListImages",
             Self::ExecSync { .. } => "ExecSync",
-            Self::Aside(aside, _) => aside.method(),
+            Self::NoEventCall(call, _) => call.method(),
         }
     }
 
@@ -135,7 +135,7 @@ impl Request {
             | Self::StopContainer { .. }
             | Self::RemoveContainer(_)
             | Self::RemoveImage(_)
-            | Self::Aside(..) => "",
+            | Self::NoEventCall(..) => "",
         }
     }
 }

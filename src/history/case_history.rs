@@ -46,7 +46,7 @@ pub struct Subject {
     /// Its id.
     pub id: ContainerId,
     /// Its events, in order of arrival.
-    pub sightings: Vec<Sighting>,
+    pub arrivals: Vec<EventArrival>,
 }
 
 /// The kind of a subject, with its specification.
@@ -62,7 +62,7 @@ pub enum SubjectKind {
 
 /// The arrival of one event.
 #[derive(Clone, Debug)]
-pub struct Sighting {
+pub struct EventArrival {
     entry: Arc<Entry>,
 }
 
@@ -159,8 +159,8 @@ impl CaseHistory {
     /// The size in bytes of the largest message of an event; 0 if none came.
     #[must_use]
     pub fn largest_event(&self) -> u32 {
-        let seen = self.subjects.iter().flat_map(|it| &it.sightings);
-        seen.map(Sighting::bytes).max().unwrap_or_default()
+        let seen = self.subjects.iter().flat_map(|it| &it.arrivals);
+        seen.map(EventArrival::bytes).max().unwrap_or_default()
     }
 
     /// Whether an entry precedes the teardown.
@@ -330,7 +330,7 @@ impl CaseHistory {
             .any(|subject| subject.id == event.container);
         let ours = known || event.pod_uid().is_some_and(|uid| self.pods.contains(uid));
         if ours {
-            self.subject(&event.container).sightings.push(Sighting {
+            self.subject(&event.container).arrivals.push(EventArrival {
                 entry: entry.clone(),
             });
             self.entries.push(entry.clone());
@@ -362,9 +362,9 @@ impl CaseHistory {
         self.entries.sort_by_key(|entry| entry.seq);
         let subject = self.subject(id);
         subject
-            .sightings
-            .extend(claimed.into_iter().map(|entry| Sighting { entry }));
-        subject.sightings.sort_by_key(Sighting::seq);
+            .arrivals
+            .extend(claimed.into_iter().map(|entry| EventArrival { entry }));
+        subject.arrivals.sort_by_key(EventArrival::seq);
     }
 
     fn subject(&mut self, id: &ContainerId) -> &mut Subject {
@@ -374,7 +374,7 @@ impl CaseHistory {
             self.subjects.push(Subject {
                 kind,
                 id: id.clone(),
-                sightings: Vec::new(),
+                arrivals: Vec::new(),
             });
             self.subjects.len() - 1
         });
@@ -414,14 +414,14 @@ impl Subject {
 
     /// The first event of this kind.
     #[must_use]
-    pub fn first(&self, kind: EventKind) -> Option<&Sighting> {
-        self.sightings
+    pub fn first(&self, kind: EventKind) -> Option<&EventArrival> {
+        self.arrivals
             .iter()
-            .find(|sighting| sighting.event().kind == kind)
+            .find(|arrival| arrival.event().kind == kind)
     }
 }
 
-impl Sighting {
+impl EventArrival {
     /// Of an event's entry.
     pub(super) fn of(entry: &Arc<Entry>) -> Option<Self> {
         matches!(entry.body, Body::Event { .. }).then(|| Self {
@@ -466,7 +466,7 @@ impl Sighting {
                 event,
                 message,
             } => (*subscription, event, message),
-            _ => unreachable!("a sighting is only ever made of an event's entry"),
+            _ => unreachable!("a arrival is only ever made of an event's entry"),
         }
     }
 }

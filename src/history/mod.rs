@@ -6,7 +6,6 @@
 
 #[cfg(test)]
 mod any;
-mod aside;
 mod call;
 mod case_history;
 mod clock;
@@ -16,6 +15,7 @@ mod entry;
 mod held_up;
 mod ids;
 pub mod messages;
+mod no_event_call;
 mod observed;
 mod rpc;
 mod run;
@@ -23,23 +23,23 @@ mod shared;
 mod signal;
 mod status;
 
-pub use aside::{Aside, AsideOf};
 pub use call::{
     CallFault, ContainerFilter, ContainerSpec, Flaw, Reply, Request, RuntimeStatus, RuntimeVersion,
     SandboxFilter, SandboxSpec, StatusCode,
 };
-pub use case_history::{CaseHistory, Sighting, Subject, SubjectKind};
+pub use case_history::{CaseHistory, EventArrival, Subject, SubjectKind};
 pub use details::{ContainerDetails, Mount, User};
 pub use entry::{Body, Entry, HostFact, Observer, StepsEnd, StreamEnd, Took};
 pub use ids::{
     CallId, CaseRun, ContainerId, HostInstant, PodUid, RunId, RuntimeNanos, SandboxId, Seq,
     SubscriptionId,
 };
+pub use no_event_call::{NoEventCall, NoEventCallTarget};
 pub use observed::Observed;
 pub use rpc::Call;
 pub use run::{
-    Audience, CgroupDriver, ExpectationFile, Host, OciRuntime, Offers, PlannedCase,
-    PlannedExecution, RunEnd, RunInfo, RunPlan,
+    CgroupDriver, ExpectationFile, FanOut, Host, OciRuntime, Offers, PlannedCase, PlannedExecution,
+    RunEnd, RunInfo, RunPlan,
 };
 pub use shared::{Shared, Text};
 pub use signal::Signal;

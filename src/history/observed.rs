@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Body, CaseRun, Entry, Observer, Sighting, StreamEnd, SubscriptionId};
+use super::{Body, CaseRun, Entry, EventArrival, Observer, StreamEnd, SubscriptionId};
 
 /// A subscription of a case, with its entries.
 #[derive(Clone, Debug)]
@@ -71,8 +71,8 @@ impl Observed {
     }
 
     /// Its events, of all pods, in order.
-    pub fn events(&self) -> impl Iterator<Item = Sighting> {
-        self.entries.iter().filter_map(Sighting::of)
+    pub fn events(&self) -> impl Iterator<Item = EventArrival> {
+        self.entries.iter().filter_map(EventArrival::of)
     }
 
     fn find(&self, wanted: impl Fn(&Body) -> bool) -> Option<&Entry> {

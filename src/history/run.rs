@@ -110,7 +110,7 @@ pub struct RunPlan {
     /// The word for how large the run was to be; absent if all cases were meant.
     pub tier: Option<String>,
     /// How events are delivered to several subscribers; absent if no case needed to know.
-    pub audience: Option<Audience>,
+    pub audience: Option<FanOut>,
     /// What else the run has probed.
     pub offers: Offers,
 }
@@ -134,7 +134,7 @@ pub struct Offers {
 /// How a runtime delivers an event to several subscribers.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Audience {
+pub enum FanOut {
     /// To each of them.
     Everyone,
     /// To one of them, so that subscribers take events from each other, as containerd 1.7 does.

@@ -7,7 +7,8 @@ use super::machine::{Machine, Outcome, Timer, fault};
 use super::process::ProcessPlan;
 use super::timer_queue::later;
 use crate::history::{
-    Aside, AsideOf, CallFault, ContainerId, ContainerState, EventKind, Reply, SandboxId, StatusCode,
+    CallFault, ContainerId, ContainerState, EventKind, NoEventCall, NoEventCallTarget, Reply,
+    SandboxId, StatusCode,
 };
 use crate::workload::Workload;
 
@@ -64,12 +65,16 @@ impl Machine {
     }
 
     /// Answers a call that changes no state.
-    pub(super) fn aside(&mut self, aside: Aside, id: &str) -> Result<Reply, CallFault> {
+    pub(super) fn answer_no_event_call(
+        &mut self,
+        call: NoEventCall,
+        id: &str,
+    ) -> Result<Reply, CallFault> {
         let (container, sandbox) = (ContainerId::from(id), SandboxId::from(id));
-        let known = match aside.of() {
-            AsideOf::Container => self.containers.contains_key(&container),
-            AsideOf::Sandbox => self.sandboxes.contains_key(&sandbox),
-            AsideOf::Nothing => true,
+        let known = match call.target() {
+            NoEventCallTarget::Container => self.containers.contains_key(&container),
+            NoEventCallTarget::Sandbox => self.sandboxes.contains_key(&sandbox),
+            NoEventCallTarget::Nothing => true,
         };
         if !known {
             return Err(fault(StatusCode::NOT_FOUND, format!("no {id}")));

@@ -277,7 +277,7 @@ impl Machine {
                 command,
                 timeout,
             } => return self.exec_sync(container, command, *timeout),
-            Request::Aside(aside, id) => self.aside(*aside, id),
+            Request::NoEventCall(call, id) => self.answer_no_event_call(*call, id),
         })
     }
 

@@ -6,7 +6,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use super::clocks::CLOCKS_APART_NS;
-use crate::history::{Audience, Body, Entry, Reply, SubscriptionId};
+use crate::history::{Body, Entry, FanOut, Reply, SubscriptionId};
 use crate::limits;
 use crate::outcome::Capabilities;
 
@@ -37,7 +37,7 @@ impl Measuring {
     pub fn push(&mut self, entry: &Entry) {
         match &entry.body {
             Body::RunPlanned(plan) => {
-                let everyone = |audience| audience == Audience::Everyone;
+                let everyone = |audience| audience == FanOut::Everyone;
                 self.found.broadcast = plan.audience.map(everyone);
                 self.found.events = plan.offers.events;
                 self.found.streamed_lists = plan.offers.streamed_lists;

@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::history::{
-    Call, CaseHistory, ContainerId, EventKind, Reply, Request, SandboxId, Seq, Sighting, Subject,
-    SubjectKind, SubscriptionId,
+    Call, CaseHistory, ContainerId, EventArrival, EventKind, Reply, Request, SandboxId, Seq,
+    Subject, SubjectKind, SubscriptionId,
 };
 
 /// A sandbox on one stream.
 pub(super) type Place<'a> = (&'a str, SubscriptionId);
 
 /// The events about each sandbox and its containers on each stream, in order of arrival.
-pub(super) fn by_sandbox(history: &CaseHistory) -> BTreeMap<Place<'_>, Vec<(&Subject, &Sighting)>> {
+pub(super) fn by_sandbox(
+    history: &CaseHistory,
+) -> BTreeMap<Place<'_>, Vec<(&Subject, &EventArrival)>> {
     let mut sandboxes = BTreeMap::<_, Vec<_>>::new();
     for subject in history.subjects() {
         let sandbox = match &subject.kind {
@@ -19,14 +21,14 @@ pub(super) fn by_sandbox(history: &CaseHistory) -> BTreeMap<Place<'_>, Vec<(&Sub
             SubjectKind::Container(spec) => spec.sandbox.as_str(),
             SubjectKind::Stray => continue,
         };
-        for sighting in &subject.sightings {
-            let place = (sandbox, sighting.subscription());
+        for arrival in &subject.arrivals {
+            let place = (sandbox, arrival.subscription());
             let events = sandboxes.entry(place).or_default();
-            events.push((subject, sighting));
+            events.push((subject, arrival));
         }
     }
     for events in sandboxes.values_mut() {
-        events.sort_by_key(|(_, sighting)| sighting.seq());
+        events.sort_by_key(|(_, arrival)| arrival.seq());
     }
     sandboxes
 }
@@ -50,7 +52,7 @@ pub(super) fn removals(history: &CaseHistory) -> BTreeMap<&ContainerId, Seq> {
         let SubjectKind::Container(spec) = &subject.kind else {
             continue;
         };
-        let deleted = subject.first(EventKind::Deleted).map(Sighting::seq);
+        let deleted = subject.first(EventKind::Deleted).map(EventArrival::seq);
         let with_sandbox = sandboxes.get(&spec.sandbox).copied();
         for began in deleted.into_iter().chain(with_sandbox) {
             let first = removals.entry(&subject.id).or_insert(began);
@@ -81,7 +83,7 @@ pub(crate) fn is_about(call: &Call, subject: &Subject) -> bool {
         Request::StopSandbox(on) | Request::RemoveSandbox(on) | Request::SandboxStatus(on) => {
             ContainerId::from(on) == *id
         }
-        Request::Aside(_, on) => on == id.as_str(),
+        Request::NoEventCall(_, on) => on == id.as_str(),
         Request::Version
         | Request::RunSandbox(_)
         | Request::ListSandboxes(_)
@@ -111,7 +113,7 @@ pub(crate) fn entries_about(history: &CaseHistory, subject: &Subject) -> Vec<Seq
     let calls = history.calls().filter(|call| is_about(call, subject));
     let calls = calls.flat_map(|call| [Some(call.began().seq), call.ended().map(|end| end.seq)]);
     let mut entries: Vec<Seq> = calls.flatten().collect();
-    entries.extend(subject.sightings.iter().map(Sighting::seq));
+    entries.extend(subject.arrivals.iter().map(EventArrival::seq));
     entries.sort_unstable();
     entries
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::index::{entries_about, name_of};
 use super::rules::INVARIANTS;
-use crate::history::{CaseHistory, Seq, Sighting, Subject, SubscriptionId};
+use crate::history::{CaseHistory, EventArrival, Seq, Subject, SubscriptionId};
 use crate::outcome::{Level, Levels, Mismatch, Violation};
 
 /// A rule that every history must keep.
@@ -87,9 +87,9 @@ impl Invariant {
         &self,
         subject: &Subject,
         mismatch: Mismatch,
-        proof: impl IntoIterator<Item = &'a Sighting>,
+        proof: impl IntoIterator<Item = &'a EventArrival>,
     ) -> Violation {
-        let proof = proof.into_iter().map(Sighting::seq).collect();
+        let proof = proof.into_iter().map(EventArrival::seq).collect();
         self.violation(name_of(subject), mismatch, proof)
     }
 
@@ -114,12 +114,12 @@ impl Invariant {
     pub(super) fn on_each_event(
         &self,
         history: &CaseHistory,
-        check: impl Fn(&Subject, &Sighting) -> Option<Mismatch>,
+        check: impl Fn(&Subject, &EventArrival) -> Option<Mismatch>,
     ) -> Vec<Violation> {
         let first = |subject: &Subject| {
-            subject.sightings.iter().find_map(|sighting| {
-                let mismatch = check(subject, sighting)?;
-                Some(self.violation_by(subject, mismatch, [sighting]))
+            subject.arrivals.iter().find_map(|arrival| {
+                let mismatch = check(subject, arrival)?;
+                Some(self.violation_by(subject, mismatch, [arrival]))
             })
         };
         history.subjects().iter().filter_map(first).collect()
@@ -130,13 +130,13 @@ impl Invariant {
     pub(super) fn on_each_pair(
         &self,
         history: &CaseHistory,
-        counts: impl Fn(&Sighting) -> bool,
-        check: impl Fn(&Sighting, &Sighting) -> Option<Mismatch>,
+        counts: impl Fn(&EventArrival) -> bool,
+        check: impl Fn(&EventArrival, &EventArrival) -> Option<Mismatch>,
     ) -> Vec<Violation> {
         let first = |subject: &Subject| {
-            by_stream(subject).into_values().find_map(|mut sightings| {
-                sightings.retain(|sighting| counts(sighting));
-                sightings.windows(2).find_map(|pair| {
+            by_stream(subject).into_values().find_map(|mut arrivals| {
+                arrivals.retain(|arrival| counts(arrival));
+                arrivals.windows(2).find_map(|pair| {
                     let mismatch = check(pair[0], pair[1])?;
                     Some(self.violation_by(subject, mismatch, [pair[0], pair[1]]))
                 })
@@ -147,13 +147,13 @@ impl Invariant {
 }
 
 /// A runtime may repeat events to a new subscriber, so each stream is judged by itself.
-pub(super) fn by_stream(subject: &Subject) -> BTreeMap<SubscriptionId, Vec<&Sighting>> {
+pub(super) fn by_stream(subject: &Subject) -> BTreeMap<SubscriptionId, Vec<&EventArrival>> {
     let mut streams = BTreeMap::<_, Vec<_>>::new();
-    for sighting in &subject.sightings {
+    for arrival in &subject.arrivals {
         streams
-            .entry(sighting.subscription())
+            .entry(arrival.subscription())
             .or_default()
-            .push(sighting);
+            .push(arrival);
     }
     streams
 }

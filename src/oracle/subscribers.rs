@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use super::name_of;
 use crate::history::{
-    Body, CaseHistory, Entry, EventKind, Observed, RuntimeNanos, Seq, Sighting, StreamEnd, Subject,
+    Body, CaseHistory, Entry, EventArrival, EventKind, Observed, RuntimeNanos, Seq, StreamEnd,
+    Subject,
 };
 use crate::outcome::{Fact, Kind, Mismatch};
 
@@ -31,10 +32,10 @@ pub(crate) struct Difference {
 pub(crate) fn is_split(history: &CaseHistory) -> bool {
     let misses = |observed: &Observed| {
         let theirs = observed.events();
-        let missed = |seen: Sighting| {
+        let missed = |seen: EventArrival| {
             let subjects = history.subjects().iter();
             let mut of = subjects.filter(|subject| subject.id == seen.event().container);
-            of.any(|subject| !has(&subject.sightings, &seen))
+            of.any(|subject| !has(&subject.arrivals, &seen))
         };
         theirs
             .filter(|seen| history.within_steps(seen.seq()))
@@ -49,7 +50,8 @@ pub(crate) fn is_on_other_stream(
     subject: &Subject,
     kind: EventKind,
 ) -> bool {
-    let tells = |seen: Sighting| seen.event().kind == kind && seen.event().container == subject.id;
+    let tells =
+        |seen: EventArrival| seen.event().kind == kind && seen.event().container == subject.id;
     history
         .observed()
         .any(|observed| observed.events().any(tells))
@@ -78,24 +80,20 @@ struct Compared<'a> {
 }
 
 enum Unlike {
-    Missed(Sighting),
-    Alone(Sighting),
-    Displaced(Sighting),
+    Missed(EventArrival),
+    Alone(EventArrival),
+    Displaced(EventArrival),
 }
 
 impl Compared<'_> {
     fn unlike(&self, subject: &Subject) -> Option<Unlike> {
-        let within = |seen: &Sighting| self.history.within_steps(seen.seq());
-        let own = subject
-            .sightings
-            .iter()
-            .filter(|seen| within(seen))
-            .cloned();
-        let own: Vec<Sighting> = own.collect();
+        let within = |seen: &EventArrival| self.history.within_steps(seen.seq());
+        let own = subject.arrivals.iter().filter(|seen| within(seen)).cloned();
+        let own: Vec<EventArrival> = own.collect();
         let theirs = self.observed.events();
         let theirs = theirs.filter(|seen| seen.event().container == subject.id && within(seen));
-        let theirs: Vec<Sighting> = theirs.collect();
-        let is_live = |seen: &&Sighting| {
+        let theirs: Vec<EventArrival> = theirs.collect();
+        let is_live = |seen: &&EventArrival| {
             seen.seq() > self.proven.seq && seen.event().created_at.0 >= self.proven.at.realtime_ns
         };
         let until = if self.ended_in_steps().is_some() {
@@ -105,7 +103,7 @@ impl Compared<'_> {
         } else {
             own.len()
         };
-        let passed = |seen: &&Sighting| {
+        let passed = |seen: &&EventArrival| {
             self.is_old(seen) || self.observed.events().any(|later| later.seq() > seen.seq())
         };
         let needed = own[..until].iter().filter(is_live);
@@ -121,7 +119,7 @@ impl Compared<'_> {
             return Some(Unlike::Alone(alone.clone()));
         }
         let own = own.iter().filter(|seen| has(&theirs, seen)).map(identity);
-        let common = theirs.iter().filter(|seen| has(&subject.sightings, seen));
+        let common = theirs.iter().filter(|seen| has(&subject.arrivals, seen));
         let mut pairs = own.zip(common);
         let displaced = pairs.find(|(own, seen)| *own != identity(seen));
         displaced.map(|(_, seen)| Unlike::Displaced(seen.clone()))
@@ -151,7 +149,7 @@ impl Compared<'_> {
     }
 
     /// Whether an event came so early that it is no longer under way to anybody.
-    fn is_old(&self, seen: &Sighting) -> bool {
+    fn is_old(&self, seen: &EventArrival) -> bool {
         let ended = self.history.steps_ended_at();
         ended.is_none_or(|ended| ended.since(seen.at()) >= UNDER_WAY)
     }
@@ -172,11 +170,11 @@ impl Compared<'_> {
 }
 
 /// What makes an event the same on two streams.
-fn identity(seen: &Sighting) -> (EventKind, RuntimeNanos) {
+fn identity(seen: &EventArrival) -> (EventKind, RuntimeNanos) {
     (seen.event().kind, seen.event().created_at)
 }
 
-fn has(sightings: &[Sighting], wanted: &Sighting) -> bool {
-    let mut sightings = sightings.iter();
-    sightings.any(|seen| identity(seen) == identity(wanted))
+fn has(arrivals: &[EventArrival], wanted: &EventArrival) -> bool {
+    let mut arrivals = arrivals.iter();
+    arrivals.any(|seen| identity(seen) == identity(wanted))
 }

@@ -6,7 +6,7 @@ use expect_test::expect;
 
 use super::script::{entries, history};
 use super::{context, invariants};
-use crate::history::{Aside, Body, CaseHistory, CaseRun, Request};
+use crate::history::{Body, CaseHistory, CaseRun, NoEventCall, Request};
 use crate::outcome::Level;
 
 #[test]
@@ -46,7 +46,7 @@ fn a_call_that_changes_no_state_is_shown_with_its_subject() {
             if let Body::CallBegan { request, .. } = &mut entry.body
                 && let Request::StartContainer(_) = request
             {
-                *request = Request::Aside(Aside::Attach, attached.into());
+                *request = Request::NoEventCall(NoEventCall::Attach, attached.into());
             }
             history.push(&Arc::new(entry));
         }

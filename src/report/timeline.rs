@@ -306,8 +306,8 @@ impl<'a> Timeline<'a> {
                 let timeout = humantime::format_duration(*timeout);
                 format!("{method} `{command}` in {container}, at most {timeout}")
             }
-            Request::Aside(_, id) if id.is_empty() => method.to_owned(),
-            Request::Aside(_, id) => format!("{method} {}", self.name_and_id(id)),
+            Request::NoEventCall(_, id) if id.is_empty() => method.to_owned(),
+            Request::NoEventCall(_, id) => format!("{method} {}", self.name_and_id(id)),
         }
     }
 
@@ -447,7 +447,7 @@ fn lane(request: &Request) -> &'static str {
         | Request::RemoveImage(_)
         | Request::ListImages
         | Request::ExecSync { .. }
-        | Request::Aside(..) => "rpc",
+        | Request::NoEventCall(..) => "rpc",
     }
 }
 

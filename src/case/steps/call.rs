@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::StepRules;
 use crate::case::diagnose::did_you_mean;
 use crate::case::validate::{Surroundings, Walk};
-use crate::history::{Aside, AsideOf};
+use crate::history::{NoEventCall, NoEventCallTarget};
 
 /// Make a call that no other step makes. Calls on what does not exist, `PullImage` and those that a
 /// runtime need not have may fail; the others must succeed.
@@ -54,7 +54,7 @@ pub enum Method {
     /// `RemovePodSandbox` of an id that does not exist.
     RemovePodSandbox,
     /// A call that changes no state and that a runtime need not have.
-    NoEvent(Aside),
+    NoEvent(NoEventCall),
 }
 
 /// The object of a call.
@@ -79,7 +79,7 @@ impl Method {
     ];
 
     fn all() -> impl Iterator<Item = (Self, &'static str)> {
-        let no_event = Aside::ALL.iter();
+        let no_event = NoEventCall::ALL.iter();
         let no_event = no_event.map(|call| (Self::NoEvent(*call), call.method()));
         Self::OWN.into_iter().chain(no_event)
     }
@@ -102,10 +102,10 @@ impl Method {
             | Self::RemoveContainer
             | Self::StopPodSandbox
             | Self::RemovePodSandbox => Subject::Missing,
-            Self::NoEvent(call) => match call.of() {
-                AsideOf::Container => Subject::Container,
-                AsideOf::Sandbox => Subject::Sandbox,
-                AsideOf::Nothing => Subject::Nothing,
+            Self::NoEvent(call) => match call.target() {
+                NoEventCallTarget::Container => Subject::Container,
+                NoEventCallTarget::Sandbox => Subject::Sandbox,
+                NoEventCallTarget::Nothing => Subject::Nothing,
             },
         }
     }

@@ -7,11 +7,11 @@ use std::time::Duration;
 use super::*;
 use crate::cri::{Client, Subscription};
 use crate::history::{
-    Aside, AsideOf, Body, ContainerDetails, ContainerFilter, ContainerId, ContainerListing,
-    ContainerMetadata, ContainerReport, ContainerSpec, ContainerState, ContainerStatus, EventKind,
-    Flaw, ImageListing, Labels, Mount, PodUid, RuntimeNanos, RuntimeStatus, RuntimeVersion,
-    SandboxFilter, SandboxId, SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec,
-    SandboxState, SandboxStatus, Signal, StatusCode, StreamEnd, User,
+    Body, ContainerDetails, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata,
+    ContainerReport, ContainerSpec, ContainerState, ContainerStatus, EventKind, Flaw, ImageListing,
+    Labels, Mount, NoEventCall, NoEventCallTarget, PodUid, RuntimeNanos, RuntimeStatus,
+    RuntimeVersion, SandboxFilter, SandboxId, SandboxListing, SandboxMetadata, SandboxReport,
+    SandboxSpec, SandboxState, SandboxStatus, Signal, StatusCode, StreamEnd, User,
 };
 use crate::host::Reactor;
 use crate::recorder::Recorder;
@@ -240,13 +240,15 @@ fn beside() -> Vec<(Request, Reply)> {
     };
     let mut calls = vec![(exec, Reply::Exec(137))];
     // A server takes any question for the runtime's status for one that wants to know it.
-    let asides = Aside::ALL.iter().filter(|aside| **aside != Aside::Status);
-    calls.extend(asides.map(|aside| {
-        let id = match aside.of() {
-            AsideOf::Container | AsideOf::Sandbox => "id",
-            AsideOf::Nothing => "",
+    let calls_without_events = NoEventCall::ALL
+        .iter()
+        .filter(|call| **call != NoEventCall::Status);
+    calls.extend(calls_without_events.map(|call| {
+        let id = match call.target() {
+            NoEventCallTarget::Container | NoEventCallTarget::Sandbox => "id",
+            NoEventCallTarget::Nothing => "",
         };
-        (Request::Aside(*aside, id.to_owned()), Reply::Done)
+        (Request::NoEventCall(*call, id.to_owned()), Reply::Done)
     }));
     calls
 }

@@ -7,15 +7,15 @@ use super::Unavailable;
 use crate::cri::{Over, Subscription};
 use crate::drive::session::Session;
 use crate::drive::stream_error::StreamError;
-use crate::history::{Audience, Body, ContainerId, Entry, EventKind, Observer, SubscriptionId};
+use crate::history::{Body, ContainerId, Entry, EventKind, FanOut, Observer, SubscriptionId};
 use crate::host;
 use crate::limits;
 use crate::recorder::Reader;
 
 pub(super) async fn probe_broadcast(session: &Session) -> Result<(), Unavailable> {
     match find_audience(session).await? {
-        Audience::Everyone => Ok(()),
-        Audience::One => Err(Unavailable::because(
+        FanOut::Everyone => Ok(()),
+        FanOut::One => Err(Unavailable::because(
             "the runtime gives each event to one subscriber alone, as was measured when the run \
              began: a second one would take events from the first",
         )),
@@ -23,7 +23,7 @@ pub(super) async fn probe_broadcast(session: &Session) -> Result<(), Unavailable
 }
 
 /// Finds out whether each of several subscribers gets every event.
-async fn find_audience(session: &Session) -> Result<Audience, StreamError> {
+async fn find_audience(session: &Session) -> Result<FanOut, StreamError> {
     let own = session.stream().await?;
     let mut reader = session.recorder().reader();
     let observer = Observer {
@@ -49,7 +49,7 @@ async fn find_audience(session: &Session) -> Result<Audience, StreamError> {
         let left = wait.saturating_sub(host::elapsed(began));
         found = who_hears(session, &mut reader, &mut heard, left).await?;
     }
-    let audience = found.unwrap_or(Audience::One);
+    let audience = found.unwrap_or(FanOut::One);
     second.cancel().await;
     // Whatever the second one has taken with it, the run's own stream is live again.
     session.barrier().await?;
@@ -62,7 +62,7 @@ async fn who_hears(
     reader: &mut Reader,
     heard: &mut Heard,
     wait: Duration,
-) -> Result<Option<Audience>, StreamError> {
+) -> Result<Option<FanOut>, StreamError> {
     let deadline = tokio::time::Instant::now() + wait;
     loop {
         for entry in reader.drain()? {
@@ -111,10 +111,10 @@ impl Heard {
 
     /// Everyone, if an event came on both streams. One, if a stream brought events of a marker
     /// before and of one after an event that came on the other alone: it was live all the time.
-    fn audience(&self) -> Option<Audience> {
+    fn audience(&self) -> Option<FanOut> {
         let [one, other] = self.both.map(|stream| self.brought_by(stream));
         if one.iter().any(|event| other.contains(event)) {
-            return Some(Audience::Everyone);
+            return Some(FanOut::Everyone);
         }
         let passed_over = |live: &BTreeSet<Brought>, others: &BTreeSet<Brought>| {
             let markers = || live.iter().map(|(marker, _)| *marker);
@@ -126,7 +126,7 @@ impl Heard {
                 .any(|(marker, _)| first < *marker && *marker < last)
         };
         let split = passed_over(&one, &other) || passed_over(&other, &one);
-        split.then_some(Audience::One)
+        split.then_some(FanOut::One)
     }
 
     fn brought_by(&self, stream: SubscriptionId) -> BTreeSet<Brought> {
@@ -149,7 +149,7 @@ mod tests {
     /// What the first stream brought, and the second: events of markers, `c0` for CREATED of the
     /// first marker, `d0` for its DELETED.
     #[track_caller]
-    fn check(brought: [&str; 2], expected: Option<Audience>) {
+    fn check(brought: [&str; 2], expected: Option<FanOut>) {
         let both = [SubscriptionId(1), SubscriptionId(2)];
         let mut heard = Heard::new(both);
         heard.markers = ["0", "1", "2"].map(ContainerId::from).into();
@@ -169,8 +169,8 @@ mod tests {
 
     #[test]
     fn one_event_on_both_streams_is_enough() {
-        check(["c0 d0 c1", "c1"], Some(Audience::Everyone));
-        check(["c0", "c0"], Some(Audience::Everyone));
+        check(["c0 d0 c1", "c1"], Some(FanOut::Everyone));
+        check(["c0", "c0"], Some(FanOut::Everyone));
     }
 
     #[test]
@@ -182,9 +182,9 @@ mod tests {
 
     #[test]
     fn an_event_that_is_passed_over_is_the_others() {
-        check(["c0 c1 c2", "d0 d1 d2"], Some(Audience::One));
-        check(["c0 d0 d2", "c1"], Some(Audience::One));
-        check(["c1", "c0 d2"], Some(Audience::One));
+        check(["c0 c1 c2", "d0 d1 d2"], Some(FanOut::One));
+        check(["c0 d0 d2", "c1"], Some(FanOut::One));
+        check(["c1", "c0 d2"], Some(FanOut::One));
         check(["c0 c1", "d0 d1"], None);
     }
 }

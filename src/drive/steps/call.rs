@@ -37,7 +37,7 @@ impl Effect for CallStep {
                     Some(of) => ctx.subject(of)?.to_string(),
                     None => String::new(),
                 };
-                Request::Aside(call, id)
+                Request::NoEventCall(call, id)
             }
         };
         // A runtime may not have the call, and what an unknown id returns is no matter of events.

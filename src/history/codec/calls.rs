@@ -11,8 +11,8 @@ use crate::history::messages::{
     decode_event, decode_reply, decode_request, encode_event, encode_reply, encode_request,
 };
 use crate::history::{
-    Aside, Body, CallFault, CallId, CaseRun, ContainerFilter, Event, Reply, Request, SandboxFilter,
-    SubscriptionId,
+    Body, CallFault, CallId, CaseRun, ContainerFilter, Event, NoEventCall, Reply, Request,
+    SandboxFilter, SubscriptionId,
 };
 
 pub(super) fn began_to_wire(
@@ -113,7 +113,7 @@ fn intent(request: &Request) -> wire::Intent {
             by_filter: true,
             ..wire::Intent::default()
         },
-        Request::Aside(..) => wire::Intent {
+        Request::NoEventCall(..) => wire::Intent {
             no_event: true,
             ..wire::Intent::default()
         },
@@ -151,7 +151,9 @@ fn with_intent(request: Request, intent: wire::Intent) -> Request {
                 ..ContainerFilter::default()
             })
         }
-        Request::RuntimeStatus if intent.no_event => Request::Aside(Aside::Status, String::new()),
+        Request::RuntimeStatus if intent.no_event => {
+            Request::NoEventCall(NoEventCall::Status, String::new())
+        }
         other => other,
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::entry::nanos;
 use super::{FORMAT_VERSION, wire};
 use crate::history::{
-    Audience, CgroupDriver, ExpectationFile, Host, OciRuntime, Offers, PlannedCase,
-    PlannedExecution, RunEnd, RunId, RunInfo, RunPlan, RuntimeVersion,
+    CgroupDriver, ExpectationFile, FanOut, Host, OciRuntime, Offers, PlannedCase, PlannedExecution,
+    RunEnd, RunId, RunInfo, RunPlan, RuntimeVersion,
 };
 
 pub(super) fn began_to_wire(info: &RunInfo) -> wire::RunBegan {
@@ -91,7 +91,7 @@ pub(super) fn planned_to_wire(plan: &RunPlan) -> wire::RunPlanned {
         partial: plan.partial,
         profiles: plan.profiles.clone(),
         tier: plan.tier.clone(),
-        events_are_shared: plan.audience.map(|audience| audience == Audience::One),
+        events_are_shared: plan.audience.map(|audience| audience == FanOut::One),
         events: plan.offers.events,
         streamed_lists: plan.offers.streamed_lists,
         handlers: plan.offers.handlers,
@@ -127,9 +127,9 @@ pub(super) fn planned_from_wire(plan: wire::RunPlanned) -> RunPlan {
         tier: plan.tier,
         audience: plan.events_are_shared.map(|shared| {
             if shared {
-                Audience::One
+                FanOut::One
             } else {
-                Audience::Everyone
+                FanOut::Everyone
             }
         }),
         offers: Offers {

@@ -9,7 +9,7 @@ use prost::Message;
 use super::errors::RequestError;
 use super::{containers, extra, image_spec, labels, no_event_calls, sandboxes, statuses, to_map};
 use crate::history::{
-    Aside, ContainerFilter, ContainerId, Request, SandboxFilter, SandboxId, SandboxSpec,
+    ContainerFilter, ContainerId, NoEventCall, Request, SandboxFilter, SandboxId, SandboxSpec,
 };
 
 /// The CRI's message of a request.
@@ -65,7 +65,7 @@ pub fn encode_request(request: &Request) -> Vec<u8> {
             image: Some(image_spec(reference)),
         }
         .encode_to_vec(),
-        Request::Aside(call, id) => no_event_calls::encode(*call, id.clone()),
+        Request::NoEventCall(call, id) => no_event_calls::encode(*call, id.clone()),
         Request::CreateContainer(_)
         | Request::StartContainer(_)
         | Request::StopContainer { .. }
@@ -190,8 +190,8 @@ fn decode_for_container(method: &str, bytes: &[u8]) -> Result<Request, RequestEr
             }
         }
         _ => {
-            let call = Aside::named(method).ok_or(RequestError::UnknownMethod)?;
-            Request::Aside(call, no_event_calls::decode(call, bytes)?)
+            let call = NoEventCall::named(method).ok_or(RequestError::UnknownMethod)?;
+            Request::NoEventCall(call, no_event_calls::decode(call, bytes)?)
         }
     })
 }

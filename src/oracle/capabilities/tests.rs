@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Measuring;
-use crate::history::{Audience, Body, Entry, HostInstant, Offers, RunPlan, Seq};
+use crate::history::{Body, Entry, FanOut, HostInstant, Offers, RunPlan, Seq};
 use crate::oracle::script::entries;
 use crate::outcome::Capabilities;
 
@@ -131,8 +131,8 @@ fn what_was_looked_for_is_told() {
 fn who_gets_an_event_is_as_it_was_measured() {
     for (audience, told) in [
         (None, None),
-        (Some(Audience::Everyone), Some(true)),
-        (Some(Audience::One), Some(false)),
+        (Some(FanOut::Everyone), Some(true)),
+        (Some(FanOut::One), Some(false)),
     ] {
         let plan = RunPlan {
             audience,

@@ -129,9 +129,9 @@ fn outdated(told: &Told<'_>, sandbox: &Subject, history: &CaseHistory) -> Option
             SubjectKind::Container(spec) => spec.sandbox.as_str() == sandbox.id.as_str(),
             SubjectKind::Sandbox(_) | SubjectKind::Stray => subject.id == sandbox.id,
         });
-    let mut events = of_sandbox.flat_map(|subject| &subject.sightings);
-    let newer = events
-        .find(|sighting| sighting.seq() < told.began.seq && sighting.event().created_at > at)?;
+    let mut events = of_sandbox.flat_map(|subject| &subject.arrivals);
+    let newer =
+        events.find(|arrival| arrival.seq() < told.began.seq && arrival.event().created_at > at)?;
     let (kind, created_at) = (newer.event().kind, newer.event().created_at.0);
     Some(Wrong {
         mismatch: Mismatch::new(
@@ -299,14 +299,14 @@ fn shown(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Shown<'_>>> {
         }
     }
     for subject in history.subjects() {
-        for sighting in &subject.sightings {
-            if let Some(own) = sighting.event().own_status() {
+        for arrival in &subject.arrivals {
+            if let Some(own) = arrival.event().own_status() {
                 all.entry(&subject.id).or_default().push(Shown {
                     state: own.state,
                     exit: None,
                     by: "an event has shown",
                     asked: None,
-                    known: sighting.seq(),
+                    known: arrival.seq(),
                 });
             }
         }

@@ -22,9 +22,9 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     let Some(began) = history.began().map(|at| at.realtime_ns) else {
         return Vec::new();
     };
-    rule.on_each_event(history, |_, sighting| {
-        let at = sighting.event().created_at.0;
-        let (earliest, latest) = (began - SLACK_NS, sighting.at().realtime_ns + SLACK_NS);
+    rule.on_each_event(history, |_, arrival| {
+        let at = arrival.event().created_at.0;
+        let (earliest, latest) = (began - SLACK_NS, arrival.at().realtime_ns + SLACK_NS);
         (at < earliest || at > latest).then(|| {
             let hint = unit_hint(at, latest).map(Fact::Hint);
             Mismatch::new(

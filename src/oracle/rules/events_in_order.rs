@@ -1,6 +1,6 @@
 //! INV-01: the order of a container's events.
 
-use crate::history::{CaseHistory, Sighting};
+use crate::history::{CaseHistory, EventArrival};
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::oracle::lifecycle::rank;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
@@ -19,7 +19,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
 };
 
 fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    let ranked = |sighting: &Sighting| rank(sighting.event().kind).is_some();
+    let ranked = |arrival: &EventArrival| rank(arrival.event().kind).is_some();
     rule.on_each_pair(history, ranked, |earlier, later| {
         let (before, after) = (earlier.event().kind, later.event().kind);
         (rank(before)? > rank(after)?).then(|| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::history::{
-    CaseHistory, ContainerId, ContainerState, EventKind, Request, SandboxId, Seq, Sighting,
+    CaseHistory, ContainerId, ContainerState, EventArrival, EventKind, Request, SandboxId, Seq,
     Subject, SubjectKind,
 };
 use crate::oracle::index::started;
@@ -90,7 +90,7 @@ impl<'a> Disturbed<'a> {
         disturbed
     }
 
-    fn before(&self, stopped: &Sighting, id: &ContainerId, sandbox: &SandboxId) -> bool {
+    fn before(&self, stopped: &EventArrival, id: &ContainerId, sandbox: &SandboxId) -> bool {
         let until = stopped.seq();
         let container = self.containers.range((id, Seq(0))..(id, until));
         let sandbox = self.sandboxes.range((sandbox, Seq(0))..(sandbox, until));

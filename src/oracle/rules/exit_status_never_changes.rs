@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::history::{
-    CaseHistory, ContainerId, ContainerState, ContainerStatus, EventKind, Reply, RuntimeNanos, Seq,
-    Sighting, Subject,
+    CaseHistory, ContainerId, ContainerState, ContainerStatus, EventArrival, EventKind, Reply,
+    RuntimeNanos, Seq, Subject,
 };
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::oracle::name_of;
@@ -33,7 +33,7 @@ struct Told<'a> {
 }
 
 impl Told<'_> {
-    fn is_after(&self, stopped: &Sighting) -> bool {
+    fn is_after(&self, stopped: &EventArrival) -> bool {
         let made = self.made;
         let made_after = made.is_none_or(|made| made >= stopped.event().created_at);
         made_after && self.evidence[0] > stopped.seq()
@@ -101,8 +101,8 @@ fn told_of_each(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Told<'_>>> 
         }
     }
     let subjects = history.subjects().iter();
-    for sighting in subjects.flat_map(|subject| &subject.sightings) {
-        let event = sighting.event();
+    for arrival in subjects.flat_map(|subject| &subject.arrivals) {
+        let event = arrival.event();
         let others = event.containers.iter();
         // That a snapshot goes back to an earlier state is told by another rule.
         let others = others.filter(|status| {
@@ -112,7 +112,7 @@ fn told_of_each(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Told<'_>>> 
             told.entry(&status.id).or_default().push(Told {
                 status,
                 made: Some(event.created_at),
-                evidence: [sighting.seq(); 2],
+                evidence: [arrival.seq(); 2],
             });
         }
     }

@@ -23,8 +23,8 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
         .filter(|subject| !matches!(subject.kind, SubjectKind::Stray))
         .map(|subject| &subject.id)
         .collect();
-    rule.on_each_event(history, |subject, sighting| {
-        let event = sighting.event();
+    rule.on_each_event(history, |subject, arrival| {
+        let event = arrival.event();
         let id = event.container.as_str();
         if let EventKind::Unknown(number) = event.kind {
             let number = Fact::Number(number.into());

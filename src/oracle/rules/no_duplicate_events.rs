@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::history::{CaseHistory, Sighting, Subject};
+use crate::history::{CaseHistory, EventArrival, Subject};
 use crate::oracle::invariants::{Invariant, MUST_SHOULD, by_stream};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
@@ -20,18 +20,18 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
 
 fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     let first = |subject: &Subject| {
-        by_stream(subject).into_values().find_map(|sightings| {
+        by_stream(subject).into_values().find_map(|arrivals| {
             let mut seen = BTreeMap::new();
-            sightings.into_iter().find_map(|sighting| {
-                let kind = sighting.event().kind;
-                let earlier: &Sighting = seen.insert(kind, sighting)?;
-                let pause = sighting.at().since(earlier.at());
+            arrivals.into_iter().find_map(|arrival| {
+                let kind = arrival.event().kind;
+                let earlier: &EventArrival = seen.insert(kind, arrival)?;
+                let pause = arrival.at().since(earlier.at());
                 let mismatch = Mismatch::new(
                     Kind::DuplicateEvent,
                     [Fact::Event(kind)],
                     [Fact::Event(kind), Fact::Pause(pause)],
                 );
-                Some(rule.violation_by(subject, mismatch, [earlier, sighting]))
+                Some(rule.violation_by(subject, mismatch, [earlier, arrival]))
             })
         })
     };

@@ -27,16 +27,16 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     let removals = removals(history);
     let asked_for = creations(history);
     let sandboxes = by_sandbox(history);
-    rule.on_each_event(history, |subject, sighting| {
+    rule.on_each_event(history, |subject, arrival| {
         let SubjectKind::Container(spec) = &subject.kind else {
             return None;
         };
-        let event = sighting.event();
+        let event = arrival.event();
         let is_kept = |id: &ContainerId| {
             let removal = removals.get(id);
-            removal.is_none_or(|began| sighting.seq() < *began)
+            removal.is_none_or(|began| arrival.seq() < *began)
         };
-        let place = (spec.sandbox.as_str(), sighting.subscription());
+        let place = (spec.sandbox.as_str(), arrival.subscription());
         let siblings = sandboxes.get(&place).into_iter().flatten();
         let mut earlier = siblings.filter(|(sibling, created)| {
             let asked_for = asked_for.get(&subject.id);

@@ -22,8 +22,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
 };
 
 fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    let mut broken = rule.on_each_event(history, |_, sighting| {
-        let event = sighting.event();
+    let mut broken = rule.on_each_event(history, |_, arrival| {
+        let event = arrival.event();
         event
             .containers
             .iter()
@@ -64,11 +64,11 @@ fn changed_image_refs(rule: &Invariant, history: &CaseHistory) -> Vec<Violation>
 /// told by itself, and answers.
 fn image_refs(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<(&str, Seq)>> {
     let mut refs = BTreeMap::<_, Vec<_>>::new();
-    let sightings = history.subjects().iter().flat_map(|it| &it.sightings);
-    for sighting in sightings {
-        let statuses = sighting.event().containers.iter();
+    let arrivals = history.subjects().iter().flat_map(|it| &it.arrivals);
+    for arrival in arrivals {
+        let statuses = arrival.event().containers.iter();
         for status in statuses.filter(|status| !status.image_ref.is_empty()) {
-            let shown = (&*status.image_ref, sighting.seq());
+            let shown = (&*status.image_ref, arrival.seq());
             refs.entry(&status.id).or_default().push(shown);
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::history::{
-    CaseHistory, ContainerId, ContainerState, Entry, Reply, Request, Sighting, Subject,
+    CaseHistory, ContainerId, ContainerState, Entry, EventArrival, Reply, Request, Subject,
 };
 use crate::oracle::invariants::{Invariant, MUST_MAY};
 use crate::oracle::lifecycle::progress;
@@ -37,11 +37,11 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     let ahead = |subject: &Subject| {
         let found = found.get(&subject.id)?;
         let mut shown = shown.get(&subject.id)?.iter();
-        shown.find_map(|(sighting, state)| {
-            let is_later = |found: &&Found| found.began.seq > sighting.seq();
+        shown.find_map(|(arrival, state)| {
+            let is_later = |found: &&Found| found.began.seq > arrival.seq();
             let is_less = |found: &&Found| progress(found.state) < progress(*state);
             let found = found.iter().filter(is_later).find(is_less)?;
-            let event = sighting.event();
+            let event = arrival.event();
             let mismatch = Mismatch::new(
                 Kind::PrematureState,
                 [
@@ -51,7 +51,7 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
                 ],
                 [Fact::State(state.to_string()), Fact::Event(event.kind)],
             );
-            let evidence = vec![sighting.seq(), found.began.seq, found.ended.seq];
+            let evidence = vec![arrival.seq(), found.began.seq, found.ended.seq];
             Some(rule.violation(name_of(subject), mismatch, evidence))
         })
     };
@@ -96,14 +96,14 @@ fn found(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Found<'_>>> {
 }
 
 /// What events have shown of each container, unless it was only created.
-fn shown(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<(&Sighting, ContainerState)>> {
+fn shown(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<(&EventArrival, ContainerState)>> {
     let mut shown = BTreeMap::<_, Vec<_>>::new();
     let subjects = history.subjects().iter();
-    for sighting in subjects.flat_map(|subject| &subject.sightings) {
-        for status in &sighting.event().containers {
+    for arrival in subjects.flat_map(|subject| &subject.arrivals) {
+        for status in &arrival.event().containers {
             if progress(status.state) > Some(0) {
                 let states = shown.entry(&status.id).or_default();
-                states.push((sighting, status.state));
+                states.push((arrival, status.state));
             }
         }
     }

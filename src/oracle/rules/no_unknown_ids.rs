@@ -1,7 +1,7 @@
 //! INV-10: every id is known from a call or a list.
 
 use crate::history::{
-    CaseHistory, ContainerId, Reply, Request, Seq, Sighting, Subject, SubjectKind,
+    CaseHistory, ContainerId, EventArrival, Reply, Request, Seq, Subject, SubjectKind,
 };
 use crate::oracle::invariants::{Invariant, SHOULD_SHOULD};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
@@ -25,7 +25,7 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     let strays = history.subjects().iter();
     let strays = strays.filter(|subject| matches!(subject.kind, SubjectKind::Stray));
     let unknown = strays.filter_map(|stray| {
-        let first = stray.sightings.first()?;
+        let first = stray.arrivals.first()?;
         let known = is_shortened(&stray.id, history)
             || may_be_made(first.seq(), history)
             || is_shown(&stray.id, history);
@@ -34,7 +34,7 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     unknown.collect()
 }
 
-fn unknown(rule: &Invariant, stray: &Subject, first: &Sighting) -> Violation {
+fn unknown(rule: &Invariant, stray: &Subject, first: &EventArrival) -> Violation {
     rule.violation_by(
         stray,
         Mismatch::new(Kind::UnknownId, [], [Fact::Event(first.event().kind)]),

@@ -18,11 +18,11 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
 };
 
 fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    rule.on_each_event(history, |subject, sighting| {
-        let event = sighting.event();
+    rule.on_each_event(history, |subject, arrival| {
+        let event = arrival.event();
         let deleted = subject.first(EventKind::Deleted);
         // Of its presence in DELETED another rule tells, and of an event after DELETED, too.
-        let is_deleted = deleted.is_some_and(|deleted| deleted.seq() <= sighting.seq());
+        let is_deleted = deleted.is_some_and(|deleted| deleted.seq() <= arrival.seq());
         if is_deleted || !matches!(subject.kind, SubjectKind::Container(_)) {
             return None;
         }

@@ -19,8 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::history::{
-    Body, Call, CaseHistory, ContainerId, ContainerListing, Entry, Event, EventKind, PodUid,
-    Request, SandboxId, SandboxListing, SandboxSpec, Seq, Shared, Sighting, StepsEnd, Subject,
+    Body, Call, CaseHistory, ContainerId, ContainerListing, Entry, Event, EventArrival, EventKind,
+    PodUid, Request, SandboxId, SandboxListing, SandboxSpec, Seq, Shared, StepsEnd, Subject,
     SubjectKind, SubscriptionId,
 };
 use crate::limits;
@@ -123,7 +123,7 @@ fn is_forgotten(history: &CaseHistory, uid: &PodUid) -> bool {
 }
 
 fn panicked(rule: &Invariant, history: &CaseHistory, at: Seq, panic: &KubeletPanic) -> Violation {
-    let of = |subject: &&Subject| subject.sightings.iter().any(|seen| seen.seq() == at);
+    let of = |subject: &&Subject| subject.arrivals.iter().any(|seen| seen.seq() == at);
     let subject = history.subjects().iter().find(of);
     rule.violation(
         subject.map_or_else(String::new, name_of),
@@ -164,7 +164,7 @@ impl Pod<'_> {
                 if differences.is_empty() {
                     return None;
                 }
-                let mut evidence: Vec<Seq> = self.events().map(Sighting::seq).collect();
+                let mut evidence: Vec<Seq> = self.events().map(EventArrival::seq).collect();
                 evidence.extend(relist.evidence());
                 evidence.sort_unstable();
                 let told = |(beliefs, parts): (Facts, Vec<String>)| {
@@ -246,15 +246,15 @@ impl Pod<'_> {
         nothing.into_iter().chain(believed).collect()
     }
 
-    fn events(&self) -> impl Iterator<Item = &Sighting> {
+    fn events(&self) -> impl Iterator<Item = &EventArrival> {
         let of_pod = |subject: &&Subject| match &subject.kind {
             SubjectKind::Sandbox(own) => own.uid == self.spec.uid,
             SubjectKind::Container(own) => own.sandbox_spec.uid == self.spec.uid,
             SubjectKind::Stray => false,
         };
         let subjects = self.history.subjects().iter().filter(of_pod);
-        let events = subjects.flat_map(|subject| &subject.sightings);
-        events.filter(|sighting| self.history.within_steps(sighting.seq()))
+        let events = subjects.flat_map(|subject| &subject.arrivals);
+        events.filter(|arrival| self.history.within_steps(arrival.seq()))
     }
 }
 

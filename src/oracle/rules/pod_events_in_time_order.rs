@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::history::{Body, CaseHistory, Sighting, Subject, SubscriptionId};
+use crate::history::{Body, CaseHistory, EventArrival, Subject, SubscriptionId};
 use crate::oracle::index::by_sandbox;
 use crate::oracle::invariants::{Invariant, SHOULD_MAY};
 use crate::oracle::name_of;
@@ -28,7 +28,7 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     let opened = opened(history);
     for ((sandbox, stream), mut events) in by_sandbox(history) {
         let since = opened.get(&stream).copied();
-        events.retain(|(_, sighting)| since.is_none_or(|ns| sighting.event().created_at.0 >= ns));
+        events.retain(|(_, arrival)| since.is_none_or(|ns| arrival.event().created_at.0 >= ns));
         let mut subjects = history.subjects().iter();
         let subject = subjects.find(|subject| subject.id.as_str() == sandbox);
         let name = subject.map_or_else(|| sandbox.to_owned(), name_of);
@@ -53,7 +53,7 @@ fn opened(history: &CaseHistory) -> BTreeMap<SubscriptionId, i64> {
     opened.collect()
 }
 
-type Told<'a> = (&'a Subject, &'a Sighting);
+type Told<'a> = (&'a Subject, &'a EventArrival);
 
 /// The first event that is older than one before it about another, after the newest of those.
 fn first_inversion<'a>(events: &[Told<'a>]) -> Option<[Told<'a>; 2]> {
@@ -79,7 +79,7 @@ fn first_inversion<'a>(events: &[Told<'a>]) -> Option<[Told<'a>; 2]> {
 }
 
 fn told(rule: &Invariant, name: String, newest: Told<'_>, later: Told<'_>) -> Violation {
-    let [before, after] = [newest, later].map(|(_, sighting)| sighting.event().created_at.0);
+    let [before, after] = [newest, later].map(|(_, arrival)| arrival.event().created_at.0);
     let (first, then) = (newest.1.event().kind, later.1.event().kind);
     rule.violation(
         name,

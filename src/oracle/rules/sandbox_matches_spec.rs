@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::history::{
-    CaseHistory, EventKind, Request, SandboxSpec, SandboxState, SandboxStatus, Seq, Sighting,
+    CaseHistory, EventArrival, EventKind, Request, SandboxSpec, SandboxState, SandboxStatus, Seq,
     Subject, SubjectKind,
 };
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
@@ -27,21 +27,21 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
 struct Life<'a> {
     /// Where the first call began that ends it.
     ending: Option<Seq>,
-    stopped: Option<&'a Sighting>,
+    stopped: Option<&'a EventArrival>,
 }
 
 fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     let lives = lives(history);
-    rule.on_each_event(history, |subject, sighting| {
+    rule.on_each_event(history, |subject, arrival| {
         let (own, spec) = match &subject.kind {
             SubjectKind::Sandbox(spec) => (subject.id.as_str(), spec),
             SubjectKind::Container(spec) => (spec.sandbox.as_str(), &spec.sandbox_spec),
             SubjectKind::Stray => return None,
         };
-        let told = sighting.event().sandbox.as_ref()?;
-        let event = sighting.event().kind;
+        let told = arrival.event().sandbox.as_ref()?;
+        let event = arrival.event().kind;
         other_sandbox(told, own, spec, event).or_else(|| {
-            let wanted = lives.get(own)?.state_in(subject, sighting)?;
+            let wanted = lives.get(own)?.state_in(subject, arrival)?;
             let state = |state: SandboxState| Fact::State(state.to_string());
             (told.state != wanted).then(|| {
                 Mismatch::new(
@@ -111,8 +111,8 @@ fn lives(history: &CaseHistory) -> BTreeMap<&str, Life<'_>> {
 impl Life<'_> {
     /// The state that an event must show; none where the sandbox is being made or stopped. A
     /// snapshot is not older than its event, so that one made after STOPPED knows of it.
-    fn state_in(&self, subject: &Subject, sighting: &Sighting) -> Option<SandboxState> {
-        let (seq, event) = (sighting.seq(), sighting.event());
+    fn state_in(&self, subject: &Subject, arrival: &EventArrival) -> Option<SandboxState> {
+        let (seq, event) = (arrival.seq(), arrival.event());
         let is_own = matches!(subject.kind, SubjectKind::Sandbox(_));
         let ends = is_own && matches!(event.kind, EventKind::Stopped | EventKind::Deleted);
         let after_stopped = self.stopped.is_some_and(|stopped| {

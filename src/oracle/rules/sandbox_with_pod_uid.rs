@@ -17,8 +17,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
 };
 
 fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    rule.on_each_event(history, |subject, sighting| {
-        let event = sighting.event();
+    rule.on_each_event(history, |subject, arrival| {
+        let event = arrival.event();
         let Some(uid) = pod_uid(subject) else {
             // A stray was found by the UID it tells; one without would not be here.
             return None;

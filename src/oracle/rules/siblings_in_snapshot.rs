@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::history::{CaseHistory, ContainerId, EventKind, Sighting, Subject, SubjectKind};
+use crate::history::{CaseHistory, ContainerId, EventArrival, EventKind, Subject, SubjectKind};
 use crate::oracle::index::{by_sandbox, removals};
 use crate::oracle::invariants::{Invariant, MUST_MAY};
 use crate::oracle::name_of;
@@ -25,7 +25,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
 struct Known<'a> {
     subject: &'a Subject,
     /// The first event about it.
-    by: &'a Sighting,
+    by: &'a EventArrival,
 }
 
 /// Each container that is missing from the snapshot of a sibling's event. By its own event a
@@ -36,24 +36,20 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     let mut found = BTreeMap::<&ContainerId, Violation>::new();
     for events in by_sandbox(history).into_values() {
         let mut known = BTreeMap::<&ContainerId, Known<'_>>::new();
-        for (subject, sighting) in events {
-            let event = sighting.event();
-            known.retain(|id, _| {
-                removals
-                    .get(*id)
-                    .is_none_or(|began| sighting.seq() < *began)
-            });
+        for (subject, arrival) in events {
+            let event = arrival.event();
+            known.retain(|id, _| removals.get(*id).is_none_or(|began| arrival.seq() < *began));
             for (id, sibling) in &known {
                 let shown = event.containers.iter().any(|status| status.id == **id);
                 let later = sibling.by.event().created_at <= event.created_at;
                 if **id != subject.id && later && !shown {
-                    let broken = || missing(rule, sibling, subject, sighting);
+                    let broken = || missing(rule, sibling, subject, arrival);
                     found.entry(*id).or_insert_with(broken);
                 }
             }
             if matches!(subject.kind, SubjectKind::Container(_)) && event.kind != EventKind::Deleted
             {
-                let by = sighting;
+                let by = arrival;
                 known.entry(&subject.id).or_insert(Known { subject, by });
             }
         }
@@ -65,9 +61,9 @@ fn missing(
     rule: &Invariant,
     sibling: &Known<'_>,
     subject: &Subject,
-    sighting: &Sighting,
+    arrival: &EventArrival,
 ) -> Violation {
-    let event = sighting.event();
+    let event = arrival.event();
     rule.violation(
         name_of(sibling.subject),
         Mismatch::new(
@@ -78,7 +74,7 @@ fn missing(
             ],
             [Fact::Event(event.kind)],
         ),
-        vec![sibling.by.seq(), sighting.seq()],
+        vec![sibling.by.seq(), arrival.seq()],
     )
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::history::{
-    CaseHistory, ContainerId, ContainerState, EventKind, PodUid, Sighting, SubscriptionId,
+    CaseHistory, ContainerId, ContainerState, EventArrival, EventKind, PodUid, SubscriptionId,
 };
 use crate::oracle::invariants::{Invariant, MUST_MAY};
 use crate::oracle::name_of;
@@ -32,7 +32,7 @@ enum Progress {
 }
 
 /// A container that went back: what was shown of it, and what an event showed later.
-type StepBack<'a> = [(Progress, &'a Sighting); 2];
+type StepBack<'a> = [(Progress, &'a EventArrival); 2];
 
 /// Each container that a later event shows in an earlier state.
 fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
@@ -61,13 +61,13 @@ fn steps_back(
 
 /// As in a kubelet up to 1.36, an event does not count whose `created_at` is older than what was
 /// told of the pod before.
-fn steps_back_of<'a>(events: &[&'a Sighting]) -> Vec<(&'a ContainerId, StepBack<'a>)> {
+fn steps_back_of<'a>(events: &[&'a EventArrival]) -> Vec<(&'a ContainerId, StepBack<'a>)> {
     let mut told_ns = i64::MIN;
     let mut told: BTreeMap<&ContainerId, Progress> = BTreeMap::new();
-    let mut shown: BTreeMap<&ContainerId, (Progress, &Sighting)> = BTreeMap::new();
+    let mut shown: BTreeMap<&ContainerId, (Progress, &EventArrival)> = BTreeMap::new();
     let mut steps = Vec::new();
-    for &sighting in events {
-        let event = sighting.event();
+    for &arrival in events {
+        let event = arrival.event();
         let says = said(event.kind);
         let before = told.get(&event.container).copied().unwrap_or(says);
         told.insert(&event.container, before.max(says));
@@ -77,14 +77,14 @@ fn steps_back_of<'a>(events: &[&'a Sighting]) -> Vec<(&'a ContainerId, StepBack<
             continue;
         }
         told_ns = event.created_at.0;
-        for (container, progress) in shows(sighting) {
+        for (container, progress) in shows(arrival) {
             let earlier = shown.get(container).copied();
             match earlier.filter(|(before, _)| *before > progress) {
                 None => {
-                    shown.insert(container, (progress, sighting));
+                    shown.insert(container, (progress, arrival));
                 }
                 Some(_) if *container == event.container && explained(progress) => {}
-                Some(earlier) => steps.push((container, [earlier, (progress, sighting)])),
+                Some(earlier) => steps.push((container, [earlier, (progress, arrival)])),
             }
         }
     }
@@ -92,27 +92,27 @@ fn steps_back_of<'a>(events: &[&'a Sighting]) -> Vec<(&'a ContainerId, StepBack<
 }
 
 /// The events of each pod on each stream, in order of arrival.
-fn by_pod(history: &CaseHistory) -> BTreeMap<(&PodUid, SubscriptionId), Vec<&Sighting>> {
-    let sightings = history
+fn by_pod(history: &CaseHistory) -> BTreeMap<(&PodUid, SubscriptionId), Vec<&EventArrival>> {
+    let arrivals = history
         .subjects()
         .iter()
-        .flat_map(|subject| &subject.sightings);
+        .flat_map(|subject| &subject.arrivals);
     let mut pods = BTreeMap::<_, Vec<_>>::new();
-    for sighting in sightings {
-        if let Some(uid) = sighting.event().pod_uid() {
-            let of_pod = pods.entry((uid, sighting.subscription())).or_default();
-            of_pod.push(sighting);
+    for arrival in arrivals {
+        if let Some(uid) = arrival.event().pod_uid() {
+            let of_pod = pods.entry((uid, arrival.subscription())).or_default();
+            of_pod.push(arrival);
         }
     }
     for events in pods.values_mut() {
-        events.sort_by_key(|sighting| sighting.seq());
+        events.sort_by_key(|arrival| arrival.seq());
     }
     pods
 }
 
 /// What an event tells of each container of its pod. Its own one's end is told by its type.
-fn shows(sighting: &Sighting) -> impl Iterator<Item = (&ContainerId, Progress)> {
-    let event = sighting.event();
+fn shows(arrival: &EventArrival) -> impl Iterator<Item = (&ContainerId, Progress)> {
+    let event = arrival.event();
     let deleted =
         (event.kind == EventKind::Deleted).then_some((&event.container, Progress::Deleted));
     let others = event.containers.iter().filter_map(move |status| {

@@ -18,8 +18,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
 };
 
 fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    rule.on_each_event(history, |_, sighting| {
-        let event = sighting.event();
+    rule.on_each_event(history, |_, arrival| {
+        let event = arrival.event();
         let status = event.own_status()?;
         let state = Fact::State(status.state.to_string());
         let allowed: &[&str] = match (event.kind, status.state) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::history::{CaseHistory, ContainerState, ContainerStatus, EventKind, Sighting};
+use crate::history::{CaseHistory, ContainerState, ContainerStatus, EventArrival, EventKind};
 use crate::oracle::clocks::TICK_NS;
 use crate::oracle::index::started;
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
@@ -26,11 +26,11 @@ const HOUR_NS: u64 = 3_600 * 1_000_000_000;
 
 fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
     let started = started(history);
-    rule.on_each_event(history, |_, sighting| {
-        let event = sighting.event();
+    rule.on_each_event(history, |_, arrival| {
+        let event = arrival.event();
         event.containers.iter().find_map(|status| {
             let started = started.contains(&status.id);
-            let wrong = wrong_times(status, started, sighting)?;
+            let wrong = wrong_times(status, started, arrival)?;
             let other = (status.id != event.container).then(|| Fact::Of(status.id.to_string()));
             let event = Fact::Event(event.kind);
             let expected = wrong.expected.iter().cloned();
@@ -43,9 +43,9 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
 fn wrong_times(
     status: &ContainerStatus,
     was_started: bool,
-    sighting: &Sighting,
+    arrival: &EventArrival,
 ) -> Option<Mismatch> {
-    let event = sighting.event();
+    let event = arrival.event();
     let has_exited = status.state == ContainerState::Exited;
     let runs = status.state == ContainerState::Running;
     let (created, started) = (status.created_at.0, status.started_at.0);

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use super::*;
 use crate::case;
 use crate::cri::{Backend, Listener, serve};
-use crate::history::{Aside, CallFault, Reply, Request, StatusCode};
+use crate::history::{CallFault, NoEventCall, Reply, Request, StatusCode};
 use crate::host::Reactor;
 use crate::limits;
 use crate::model::{self, Model};
@@ -356,7 +356,7 @@ struct StopsWhenAsked {
 impl Before for StopsWhenAsked {
     async fn act(&self, model: &Model, request: &Request) -> Result<(), CallFault> {
         match request {
-            Request::Aside(Aside::ImageFsInfo, _) => {
+            Request::NoEventCall(NoEventCall::ImageFsInfo, _) => {
                 self.down.store(true, Ordering::Relaxed);
                 model.stop_daemon();
             }

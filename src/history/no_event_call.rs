@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(expecting = "a call that changes no state, such as `ContainerStats`")]
-pub enum Aside {
+pub enum NoEventCall {
     /// Of a container: sets resources that it has anyway.
     UpdateContainerResources,
     /// Of a container.
@@ -40,7 +40,7 @@ pub enum Aside {
 
 /// What such a call is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AsideOf {
+pub enum NoEventCallTarget {
     /// A container, by its id.
     Container,
     /// A sandbox, by its id.
@@ -49,7 +49,7 @@ pub enum AsideOf {
     Nothing,
 }
 
-impl Aside {
+impl NoEventCall {
     /// All of them.
     pub const ALL: &[Self] = &[
         Self::UpdateContainerResources,
@@ -91,24 +91,24 @@ impl Aside {
     #[must_use]
     pub fn named(method: &str) -> Option<Self> {
         let mut all = Self::ALL.iter().copied();
-        all.find(|aside| aside.method() == method)
+        all.find(|call| call.method() == method)
     }
 
     /// What the call is about.
     #[must_use]
-    pub fn of(self) -> AsideOf {
+    pub fn target(self) -> NoEventCallTarget {
         match self {
             Self::UpdateContainerResources
             | Self::ReopenContainerLog
             | Self::ContainerStats
             | Self::ListContainerStats
             | Self::Exec
-            | Self::Attach => AsideOf::Container,
+            | Self::Attach => NoEventCallTarget::Container,
             Self::PortForward | Self::PodSandboxStats | Self::ListPodSandboxStats => {
-                AsideOf::Sandbox
+                NoEventCallTarget::Sandbox
             }
             Self::Status | Self::RuntimeConfig | Self::UpdateRuntimeConfig | Self::ImageFsInfo => {
-                AsideOf::Nothing
+                NoEventCallTarget::Nothing
             }
         }
     }
