@@ -1,21 +1,16 @@
-//! Moments and spans as people write them. Only this module knows the `time` crate.
+//! Moments and spans as people write them. Only this module and `junit` know what `junit-report`
+//! exports of the `time` crate.
 
 use std::time::Duration;
 
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
+use junit_report::OffsetDateTime;
 
 use crate::history::HostInstant;
 
 /// The moment by the host's calendar clock, in UTC.
-fn utc(at: HostInstant) -> OffsetDateTime {
+pub(super) fn utc(at: HostInstant) -> OffsetDateTime {
     OffsetDateTime::from_unix_timestamp_nanos(i128::from(at.realtime_ns))
         .expect("64 bits of nanoseconds end in the year 2262, the calendar ends in 9999")
-}
-
-/// The moment in UTC as RFC 3339 writes it, with as many digits as there are.
-pub(super) fn timestamp(at: HostInstant) -> String {
-    utc(at).format(&Rfc3339).expect("its year has four digits")
 }
 
 /// The moment in UTC as RFC 3339 writes it, with milliseconds.

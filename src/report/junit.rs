@@ -23,16 +23,21 @@
 //!
 //! `message` is one line; everything else stands in the element's text, or in `system-out` where
 //! the element has none. All text goes through `report::xml`, so that no runtime can make the
-//! document ill-formed.
+//! document ill-formed. The `junit-report` crate writes the document; it has no properties, so
+//! `properties` inserts them into what it wrote.
 
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::iter;
+
+use junit_report::{Duration, Report, TestCase, TestResult, TestSuite};
 
 use crate::outcome::{Outcome, RunReport, Standing, Verdict, Violation};
 
-use super::calendar::timestamp;
+use super::calendar::utc;
+use super::properties::{self, Property};
 use super::text::{cause, failure_in_full};
-use super::xml::Element;
+use super::xml::{attribute, cdata};
 
 const SUITE: &str = "cri-event-conformance";
 
@@ -51,40 +56,37 @@ pub(super) const BROKEN_IN: &str = "broken-in";
 ///
 /// Only those of the writer.
 pub fn write(report: &RunReport, mut out: impl Write) -> io::Result<()> {
-    let suites = Element::new("testsuites").child(suite(report));
-    writeln!(out, "<?xml version=\"1.0\" encoding=\"utf-8\"?>{suites}")
+    let mut document = Report::new();
+    document.add_testsuite(suite(report));
+    // Into memory first: the crate would wrap the writer's errors, and hide a broken pipe.
+    let mut xml = Vec::new();
+    document.write_xml(&mut xml).map_err(io::Error::other)?;
+    let of_cases = report.outcomes.iter().map(properties_of_case);
+    let lists = iter::once(properties_of_suite(report)).chain(of_cases);
+    properties::insert(&xml, lists, &mut out)?;
+    writeln!(out)
 }
 
-fn suite(report: &RunReport) -> Element {
+fn suite(report: &RunReport) -> TestSuite {
     let runtime = &report.info.runtime;
     let name = format!("{} {}", runtime.runtime_name, runtime.runtime_version);
-    let failures = report.count(Verdict::Fail) + report.count(Verdict::UnexpectedPass);
-    let time: f64 = report.outcomes.iter().map(time).sum();
     let about = format!(
         "run {}\nsuite {}\nendpoint {}\nimage {}\n",
         report.info.run, report.info.suite, report.info.endpoint, report.image,
     );
-    let suite = Element::new("testsuite")
-        .attribute("id", 0)
-        .attribute("name", name)
-        .attribute("package", SUITE)
-        .attribute("tests", report.outcomes.len())
-        .attribute("errors", report.count(Verdict::Error))
-        .attribute("failures", failures)
-        .attribute("hostname", "localhost")
-        .attribute("timestamp", timestamp(report.began))
-        .attribute("time", time)
-        .child(properties_of_profiles(report))
-        .children(report.outcomes.iter().map(test_case))
-        .child(Element::new("system-out").text(&about));
-    if report.faults.is_empty() {
-        suite
-    } else {
-        suite.child(Element::new("system-err").text(&report.faults.join("\n")))
+    let mut suite = TestSuite::new(&attribute(&name));
+    SUITE.clone_into(&mut suite.package);
+    suite.timestamp = utc(report.began);
+    suite.testcases = report.outcomes.iter().map(test_case).collect();
+    suite.system_out = Some(cdata(&about));
+    if !report.faults.is_empty() {
+        suite.system_err = Some(cdata(&report.faults.join("\n")));
     }
+    suite
 }
 
-fn properties_of_profiles(report: &RunReport) -> Element {
+/// The verdicts in the profiles, and the counts behind them.
+fn properties_of_suite(report: &RunReport) -> Vec<Property> {
     let properties = report.standings().into_iter().flat_map(|standing| {
         let Standing {
             profile,
@@ -104,40 +106,36 @@ fn properties_of_profiles(report: &RunReport) -> Element {
             ("should.kept", &shoulds.kept),
             ("should.broken", &shoulds.broken),
         ];
-        values.map(|(name, value)| property(&format!("{profile}.{name}"), value))
+        values.map(|(name, value)| Property::new(format!("{profile}.{name}"), value))
     });
-    Element::new("properties").children(properties)
+    properties.collect()
 }
 
-fn property(name: &str, value: impl Display) -> Element {
-    Element::new("property")
-        .attribute("name", name)
-        .attribute("value", value)
-}
-
-fn test_case(outcome: &Outcome) -> Element {
-    let case = Element::new("testcase")
-        .attribute("name", format!("{} {}", outcome.id, outcome.label()))
-        .attribute("time", time(outcome))
-        .attribute("classname", format!("{SUITE}.{}", outcome.area()))
-        .child(properties(outcome));
-    match result(outcome) {
-        Some(result) => case.child(result),
-        None => case,
+fn test_case(outcome: &Outcome) -> TestCase {
+    TestCase {
+        name: attribute(&format!("{} {}", outcome.id, outcome.label())),
+        time: time(outcome),
+        result: result(outcome),
+        classname: Some(attribute(&format!("{SUITE}.{}", outcome.area()))),
+        filepath: None,
+        system_out: output(outcome),
+        system_err: None,
     }
-    .children(output(outcome))
 }
 
-fn properties(outcome: &Outcome) -> Element {
-    let broken_in = outcome.broken_in.join(" ");
-    let broken_in = (!broken_in.is_empty()).then(|| property(BROKEN_IN, broken_in));
+fn properties_of_case(outcome: &Outcome) -> Vec<Property> {
+    let mut properties = vec![
+        Property::new(ID, &outcome.id),
+        Property::new(VERDICT, outcome.verdict.key()),
+    ];
     let kinds = kinds(outcome);
-    let kinds = (!kinds.is_empty()).then(|| property("kinds", kinds));
-    Element::new("properties")
-        .child(property(ID, &outcome.id))
-        .child(property(VERDICT, outcome.verdict.key()))
-        .children(kinds)
-        .children(broken_in)
+    if !kinds.is_empty() {
+        properties.push(Property::new("kinds", kinds));
+    }
+    if !outcome.broken_in.is_empty() {
+        properties.push(Property::new(BROKEN_IN, outcome.broken_in.join(" ")));
+    }
+    properties
 }
 
 /// The kinds of the findings that convict, each once, in order of discovery.
@@ -152,48 +150,50 @@ fn kinds(outcome: &Outcome) -> String {
     kinds.join(" ")
 }
 
-/// The element that says how the case ended; none if it passed.
-fn result(outcome: &Outcome) -> Option<Element> {
-    let element = |name, type_: &str, message: &str| {
-        Element::new(name)
-            .attribute("type", type_)
-            .attribute("message", message)
+fn result(outcome: &Outcome) -> TestResult {
+    let skipped = |type_: &str| TestResult::SkippedWithCause {
+        type_: type_.to_owned(),
+        message: attribute(&format!("{type_}: {}", cause(outcome))),
+        cause: None,
     };
-    let fault = |name, type_: &str, message: &str| {
-        element(name, type_, message).text(&failure_in_full(outcome))
+    let failure = |type_: &str, message: &str| TestResult::Failure {
+        type_: attribute(type_),
+        message: attribute(message),
+        cause: Some(cdata(&failure_in_full(outcome))),
     };
-    let skipped = |type_: &str| element("skipped", type_, &format!("{type_}: {}", cause(outcome)));
     match outcome.verdict {
-        Verdict::Pass => None,
-        Verdict::Fail => {
-            let rules = rules(&outcome.violations);
-            Some(fault("failure", &rules, &cause(outcome)))
-        }
+        Verdict::Pass => TestResult::Success,
+        Verdict::Fail => failure(&rules(&outcome.violations), &cause(outcome)),
         Verdict::UnexpectedPass => {
             let message = format!("passed, though listed as failing: {}", cause(outcome));
-            Some(fault("failure", outcome.verdict.key(), &message))
+            failure(outcome.verdict.key(), &message)
         }
-        Verdict::Error => Some(fault("error", "undecided", &cause(outcome))),
-        Verdict::Skip | Verdict::Inconclusive | Verdict::Known => {
-            Some(skipped(outcome.verdict.key()))
-        }
+        Verdict::Error => TestResult::Error {
+            type_: "undecided".to_owned(),
+            message: attribute(&cause(outcome)),
+            cause: Some(cdata(&failure_in_full(outcome))),
+        },
+        Verdict::Skip | Verdict::Inconclusive | Verdict::Known => skipped(outcome.verdict.key()),
     }
 }
 
 /// What is to be said of a case whose element has no text.
-fn output(outcome: &Outcome) -> Option<Element> {
+fn output(outcome: &Outcome) -> Option<String> {
     let has_text = match outcome.verdict {
         Verdict::Fail | Verdict::UnexpectedPass | Verdict::Error => true,
         Verdict::Pass | Verdict::Skip | Verdict::Inconclusive | Verdict::Known => false,
     };
     let is_empty =
         outcome.violations.is_empty() && outcome.advice.is_empty() && outcome.leftovers.is_empty();
-    (!has_text && !is_empty).then(|| Element::new("system-out").text(&failure_in_full(outcome)))
+    (!has_text && !is_empty).then(|| cdata(&failure_in_full(outcome)))
 }
 
-/// How long the case took, in seconds.
-fn time(outcome: &Outcome) -> f64 {
-    outcome.duration.as_secs_f64()
+/// How long the case took; zero if `junit-report` could not add up so long a time.
+fn time(outcome: &Outcome) -> Duration {
+    Duration::try_from(outcome.duration)
+        .ok()
+        .filter(|time| *time < Duration::weeks(1_000))
+        .unwrap_or_default()
 }
 
 /// The ids of the broken rules, each once, in order of discovery.

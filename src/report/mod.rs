@@ -16,6 +16,7 @@ pub(crate) mod fixture;
 pub mod json;
 pub mod junit;
 mod printable;
+mod properties;
 mod sheet;
 mod standings;
 mod summary;

@@ -1,90 +1,20 @@
-//! Elements of an XML document, well-formed whatever a runtime put into their texts.
+//! Text made fit for an XML document, whatever a runtime put into it.
+//!
+//! The `junit-report` crate escapes markup in attributes and nothing else. Whatever goes into a
+//! document passes through [`attribute`] or [`cdata`].
 
-use std::fmt::{self, Display};
 use std::str::Chars;
 
 use crate::escape::is_unprintable;
 
-/// An element, with text or with children.
-pub(super) struct Element {
-    name: &'static str,
-    attributes: Vec<(&'static str, String)>,
-    text: Option<String>,
-    children: Vec<Self>,
-}
-
-impl Element {
-    pub(super) fn new(name: &'static str) -> Self {
-        Self {
-            name,
-            attributes: Vec::new(),
-            text: None,
-            children: Vec::new(),
-        }
-    }
-
-    pub(super) fn attribute(mut self, name: &'static str, value: impl Display) -> Self {
-        self.attributes.push((name, attribute(&value.to_string())));
-        self
-    }
-
-    /// With this text, as a CDATA section.
-    pub(super) fn text(mut self, text: &str) -> Self {
-        self.text = Some(cdata(text));
-        self
-    }
-
-    pub(super) fn child(mut self, child: Self) -> Self {
-        self.children.push(child);
-        self
-    }
-
-    pub(super) fn children(mut self, children: impl IntoIterator<Item = Self>) -> Self {
-        self.children.extend(children);
-        self
-    }
-}
-
-impl Display for Element {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "<{}", self.name)?;
-        for (name, value) in &self.attributes {
-            write!(f, " {name}=\"{value}\"")?;
-        }
-        if self.text.is_none() && self.children.is_empty() {
-            return f.write_str("/>");
-        }
-        f.write_str(">")?;
-        if let Some(text) = &self.text {
-            write!(f, "<![CDATA[{text}]]>")?;
-        }
-        for child in &self.children {
-            child.fmt(f)?;
-        }
-        write!(f, "</{}>", self.name)
-    }
-}
-
 /// Text for an attribute: one line, for parsers turn line breaks there into spaces.
-fn attribute(text: &str) -> String {
-    let line = xml_text(text).trim_end().replace('\n', " ¶ ");
-    let mut escaped = String::with_capacity(line.len());
-    for character in line.chars() {
-        match character {
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '&' => escaped.push_str("&amp;"),
-            '\'' => escaped.push_str("&apos;"),
-            '"' => escaped.push_str("&quot;"),
-            _ => escaped.push(character),
-        }
-    }
-    escaped
+pub(super) fn attribute(text: &str) -> String {
+    xml_text(text).trim_end().replace('\n', " ¶ ")
 }
 
-/// Text for a CDATA section. What would end the section is divided between two of them, so that a
-/// parser reads it unchanged.
-fn cdata(text: &str) -> String {
+/// Text for a CDATA section, as which `junit-report` writes every element's text verbatim. What
+/// would end the section is divided between two of them, so that a parser reads it unchanged.
+pub(super) fn cdata(text: &str) -> String {
     xml_text(text).replace("]]>", "]]]]><![CDATA[>")
 }
 

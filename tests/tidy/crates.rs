@@ -52,6 +52,14 @@ const CRATES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "junit_report",
+        &[
+            "src/report/calendar.rs", // What it exports of `time`.
+            "src/report/junit.rs",
+        ],
+    ),
+    ("quick_xml", &["src/report/properties.rs"]),
+    (
         "schemars",
         &[
             "src/case/",
