@@ -58,7 +58,7 @@ fn container(id: &str) -> ContainerStatus {
         message: String::new(),
         labels: Labels::new(),
         annotations: Labels::new(),
-        details: Shared::default(),
+        setup: Shared::default(),
     }
 }
 

@@ -242,7 +242,7 @@ fn container_status(number: usize) -> ContainerStatus {
             ("io.kubernetes.container.terminationMessagePolicy", "File"),
             ("io.kubernetes.pod.terminationGracePeriod", "30"),
         ]),
-        details: Shared::default(),
+        setup: Shared::default(),
     }
 }
 

@@ -390,7 +390,7 @@ impl Writer {
             message: self.text(&status.message),
             labels: labels(status.pod),
             annotations: Labels::new(),
-            details: Shared::default(),
+            setup: Shared::default(),
         }
     }
 

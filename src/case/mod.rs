@@ -29,7 +29,7 @@ use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{CallEdge, Claim, Expectation, Situation, duration, event};
+use crate::checks::{CallEdge, Claim, Expectation, Situation, duration, kind_words};
 use crate::outcome::Levels;
 
 pub use defect::Defect;

@@ -43,6 +43,15 @@ const RENAMED: &[Renamed] = &[
     renamed("within", "time"),
     replaced("fails", "expect", "expect: failure"),
     replaced("races", "expect", "expect: either"),
+    // Checks.
+    renamed("as-asked-for", "matches-spec"),
+    renamed("keeps", "invariant"),
+    renamed("learnt", "eventually-known"),
+    renamed("stamped", "created-at-valid"),
+    renamed("times", "status-times"),
+    renamed("told", "consistent"),
+    renamed("undone", "rolled-back"),
+    renamed("untold", "absent"),
     // Workloads.
     renamed("child-eat", "allocate-in-child"),
     renamed("dump", "dump-core"),

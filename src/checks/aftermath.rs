@@ -20,29 +20,29 @@ use crate::outcome::{Fact, Facts, Kind, Mismatch};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
-    expecting = "an aftermath such as `{of: c, is: untold}`"
+    expecting = "an aftermath such as `{of: c, is: absent}`"
 )]
 pub struct AftermathCheck {
     /// What the calls were to make.
     pub of: String,
     /// What must have become of it.
-    pub is: Outlook,
+    pub is: Aftermath,
 }
 
-/// What may become of what a call did not make.
+/// What may become of what a call was to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",
-    expecting = "an aftermath: `untold`, `undone` or `told`"
+    expecting = "an aftermath: `absent`, `rolled-back` or `consistent`"
 )]
-pub enum Outlook {
-    /// No event tells of it, and no later list shows it.
-    Untold,
+pub enum Aftermath {
+    /// No event and no later list shows it.
+    Absent,
     /// It was never STARTED; if it was CREATED, it was DELETED; no later list shows it, or of a
     /// sandbox, shows it READY.
-    Undone,
-    /// It may be there: what lists show of it, events have told, and what they told is there.
-    Told,
+    RolledBack,
+    /// It may exist: events and lists agree on it.
+    Consistent,
 }
 
 impl Word for AftermathCheck {
@@ -116,7 +116,7 @@ struct Look<'a> {
 }
 
 impl<'a> Attempt<'a> {
-    fn assess(&self, outlook: Outlook) -> Finding {
+    fn assess(&self, outlook: Aftermath) -> Finding {
         let made = match self.call.result() {
             Some(Ok(_)) => self.history.subjects().iter().find(|s| makes(self.call, s)),
             Some(Err(_)) | None => None,
@@ -127,9 +127,9 @@ impl<'a> Attempt<'a> {
         };
         let looks = self.looks();
         match outlook {
-            Outlook::Untold => self.untold(&subjects, &looks),
-            Outlook::Undone => self.undone(&subjects, &looks),
-            Outlook::Told => self.told(made, &subjects, &looks),
+            Aftermath::Absent => self.untold(&subjects, &looks),
+            Aftermath::RolledBack => self.undone(&subjects, &looks),
+            Aftermath::Consistent => self.told(made, &subjects, &looks),
         }
     }
 

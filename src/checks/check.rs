@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use super::scope::Scope;
 use super::word::Word;
 use super::{
-    addresses, aftermath, all_containers, announced, answered, as_asked_for, ended, events,
-    explained, filtered, final_status, headers, includes, keeps, latency, learnt, message_size,
-    never, no_repeats, nothing_older, order, own_status, replay, same_events, same_replay,
-    same_status, sandbox_state, sandbox_status, shown, stamped, status, stays_open, times, timing,
-    unchanged,
+    addresses, aftermath, all_containers, announced, answered, created_at_valid, ended, events,
+    eventually_known, explained, filtered, final_status, headers, includes, invariant, latency,
+    matches_spec, message_size, never, no_repeats, nothing_older, order, own_status, replay,
+    same_events, same_replay, same_status, sandbox_state, sandbox_status, shown, status,
+    status_times, stays_open, timing, unchanged,
 };
 use crate::outcome::Level;
 
@@ -92,7 +92,7 @@ checks! {
     /// The runtime ends the subscription so.
     "ended" Ended(ended::EndedCheck);
     /// An event tells it, or a relist on a new stream shows it.
-    "learnt" Learnt(learnt::LearntCheck);
+    "eventually-known" EventuallyKnown(eventually_known::EventuallyKnownCheck);
     /// A new stream brings all that has happened while nobody listened, or nothing of it.
     "replay" Replay(replay::ReplayCheck);
     /// All relists of the sandbox show the same.
@@ -116,19 +116,19 @@ checks! {
     /// An event shows the containers that lists before and after it show.
     "all-containers" AllContainers(all_containers::AllContainersCheck);
     /// Every event shows the sandbox, and the container, as they were asked for.
-    "as-asked-for" AsAskedFor(as_asked_for::AsAskedForCheck);
+    "matches-spec" MatchesSpec(matches_spec::MatchesSpecCheck);
     /// The state of the sandbox that an event shows.
     "sandbox-state" SandboxState(sandbox_state::SandboxStateCheck);
     /// An event is made after the call that caused it, or after the exit, and before it arrives.
-    "stamped" Stamped(stamped::StampedCheck);
+    "created-at-valid" CreatedAtValid(created_at_valid::CreatedAtValidCheck);
     /// The times of each status lie within the calls that set them, and are 0 before.
-    "times" Times(times::TimesCheck);
+    "status-times" StatusTimes(status_times::StatusTimesCheck);
     /// How long after its making an event arrives.
     "latency" Latency(latency::LatencyCheck);
     /// How large the messages of events are.
     "message-size" MessageSize(message_size::MessageSizeCheck);
     /// A rule is kept, of which the case provokes the situation.
-    "keeps" Keeps(keeps::KeepsCheck);
+    "invariant" Invariant(invariant::InvariantCheck);
     /// What became of what calls of the name were to make, whether they failed or not.
     "aftermath" Aftermath(aftermath::AftermathCheck);
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::event;
+use super::kind_words;
 use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::Finding::Holds;
@@ -21,8 +21,8 @@ pub struct EventsCheck {
     /// The sandbox or container.
     pub of: String,
     /// The events.
-    #[serde(deserialize_with = "event::list")]
-    #[schemars(with = "Vec<event::Word>")]
+    #[serde(deserialize_with = "kind_words::list")]
+    #[schemars(with = "Vec<kind_words::Word>")]
     pub exactly: Vec<EventKind>,
 }
 

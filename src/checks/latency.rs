@@ -9,7 +9,7 @@ use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{Finding, Word};
-use super::{duration, event};
+use super::{duration, kind_words};
 use crate::history::{CaseHistory, EventArrival, EventKind, Observed, Seq};
 use crate::oracle::span;
 use crate::outcome::{Fact, Kind, Latency, Limit, Mismatch};
@@ -24,8 +24,8 @@ pub struct LatencyCheck {
     /// The sandboxes or containers.
     pub of: String,
     /// The event.
-    #[serde(deserialize_with = "event::one")]
-    #[schemars(with = "event::Word")]
+    #[serde(deserialize_with = "kind_words::one")]
+    #[schemars(with = "kind_words::Word")]
     pub event: EventKind,
     /// What half of them may take at most.
     #[serde(with = "duration")]

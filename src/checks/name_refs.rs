@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::event;
+use super::kind_words;
 use crate::history::EventKind;
 
 /// A sandbox or container.
@@ -27,8 +27,8 @@ pub struct EventRef {
     /// The sandbox or container.
     pub of: String,
     /// The event.
-    #[serde(deserialize_with = "event::one")]
-    #[schemars(with = "event::Word")]
+    #[serde(deserialize_with = "kind_words::one")]
+    #[schemars(with = "kind_words::Word")]
     pub event: EventKind,
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::event;
+use super::kind_words;
 use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds};
@@ -22,8 +22,8 @@ pub struct ReplayCheck {
     /// The container.
     pub of: String,
     /// All that has happened to it.
-    #[serde(deserialize_with = "event::list")]
-    #[schemars(with = "Vec<event::Word>")]
+    #[serde(deserialize_with = "kind_words::list")]
+    #[schemars(with = "Vec<kind_words::Word>")]
     pub all: Vec<EventKind>,
 }
 

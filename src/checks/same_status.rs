@@ -115,7 +115,7 @@ type Field = (&'static str, Changes, String);
 /// The fields of a container's configuration.
 fn details(status: &ContainerStatus) -> Vec<Field> {
     use Changes::{Never, WithState};
-    let details = &status.details;
+    let details = &status.setup;
     let mut mounts = details.mounts.clone();
     // The CRI gives them no order.
     mounts.sort_unstable();
@@ -191,7 +191,7 @@ mod tests {
 
     use super::differing;
     use crate::checks::testing::check;
-    use crate::history::{ContainerDetails, ContainerStatus, Labels, Mount, Shared, User};
+    use crate::history::{ContainerSetup, ContainerStatus, Labels, Mount, Shared, User};
     use crate::oracle::script::history;
 
     const SAME: &str = "same-status: {of: c}";
@@ -200,7 +200,7 @@ mod tests {
 
     /// What differs between two statuses of which the second tells other details.
     #[track_caller]
-    fn check_details(change: impl FnOnce(&mut ContainerDetails), expect: Option<&str>) {
+    fn check_details(change: impl FnOnce(&mut ContainerSetup), expect: Option<&str>) {
         let history = history("pod run; c create; c CREATED");
         let event = history.subjects()[1].arrivals[0].event();
         let mut shown = ContainerStatus::clone(event.own_status().expect("it is shown"));
@@ -208,13 +208,13 @@ mod tests {
             container_path: path.into(),
             ..Mount::default()
         };
-        shown.details = Shared::from(ContainerDetails {
+        shown.setup = Shared::from(ContainerSetup {
             mounts: vec![mount("/a"), mount("/b")],
             resources: Some(Labels::from([("cpu_shares", "2")])),
-            ..ContainerDetails::default()
+            ..ContainerSetup::default()
         });
         let mut told = shown.clone();
-        change(&mut told.details);
+        change(&mut told.setup);
         let differing = differing(&shown, &told);
         let found = differing.map(|(field, ..)| field);
         assert_eq!(found, expect);

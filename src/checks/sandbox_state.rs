@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::event;
+use super::kind_words;
 use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds};
@@ -21,8 +21,8 @@ pub struct SandboxStateCheck {
     /// The sandbox or container.
     pub of: String,
     /// The event.
-    #[serde(deserialize_with = "event::one")]
-    #[schemars(with = "event::Word")]
+    #[serde(deserialize_with = "kind_words::one")]
+    #[schemars(with = "kind_words::Word")]
     pub event: EventKind,
     /// The state of the sandbox.
     pub is: SandboxWord,

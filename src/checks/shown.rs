@@ -10,7 +10,7 @@ use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{Finding, Word};
-use super::{duration, event};
+use super::{duration, kind_words};
 use crate::history::{
     CallFault, ContainerId, ContainerState, Entry, EventKind, Reply, Request, SandboxState, Seq,
     StatusCode, SubjectKind,
@@ -27,8 +27,8 @@ pub struct ShownCheck {
     /// The sandbox or container.
     pub of: String,
     /// The event.
-    #[serde(deserialize_with = "event::one")]
-    #[schemars(with = "event::Word")]
+    #[serde(deserialize_with = "kind_words::one")]
+    #[schemars(with = "kind_words::Word")]
     pub event: EventKind,
     /// What is asked sooner than this after the event's arrival does not count.
     #[serde(

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::event;
+use super::kind_words;
 use super::scope::{self, Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds};
@@ -22,8 +22,8 @@ pub struct StatusCheck {
     /// The container.
     pub of: String,
     /// The event whose snapshot is read.
-    #[serde(deserialize_with = "event::one")]
-    #[schemars(with = "event::Word")]
+    #[serde(deserialize_with = "kind_words::one")]
+    #[schemars(with = "kind_words::Word")]
     pub event: EventKind,
     /// The exit code.
     #[serde(default, skip_serializing_if = "Option::is_none")]

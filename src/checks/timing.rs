@@ -11,7 +11,7 @@ use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds, Unproven};
 use super::word::{Finding, Word};
-use super::{duration, event};
+use super::{duration, kind_words};
 use crate::history::{CaseHistory, EventKind};
 use crate::outcome::{Fact, Kind, Latency, Limit, Mismatch};
 
@@ -26,8 +26,8 @@ pub struct TimingCheck {
     /// The sandbox or container.
     pub of: String,
     /// The event.
-    #[serde(deserialize_with = "event::one")]
-    #[schemars(with = "event::Word")]
+    #[serde(deserialize_with = "kind_words::one")]
+    #[schemars(with = "kind_words::Word")]
     pub event: EventKind,
     /// From which end of which call.
     pub after: CallEdge,

@@ -10,7 +10,7 @@ mod call;
 mod case_history;
 mod clock;
 pub mod codec;
-mod details;
+mod container_setup;
 mod entry;
 mod held_up;
 mod ids;
@@ -28,7 +28,7 @@ pub use call::{
     SandboxFilter, SandboxSpec, StatusCode,
 };
 pub use case_history::{CaseHistory, EventArrival, Subject, SubjectKind};
-pub use details::{ContainerDetails, Mount, User};
+pub use container_setup::{ContainerSetup, Mount, User};
 pub use entry::{Body, Entry, HostFact, Observer, StepsEnd, StreamEnd, Took};
 pub use ids::{
     CallId, CaseRun, ContainerId, HostInstant, PodUid, RunId, RuntimeNanos, SandboxId, Seq,

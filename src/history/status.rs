@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 use super::any;
-use super::{ContainerDetails, ContainerId, PodUid, RuntimeNanos, SandboxId, Shared, Signal, Text};
+use super::{ContainerId, ContainerSetup, PodUid, RuntimeNanos, SandboxId, Shared, Signal, Text};
 
 /// Labels or annotations.
 pub type Labels = Shared<BTreeMap<Text, Text>>;
@@ -226,7 +226,7 @@ pub struct ContainerStatus {
     /// Its annotations.
     pub annotations: Labels,
     /// Its configuration.
-    pub details: Shared<ContainerDetails>,
+    pub setup: Shared<ContainerSetup>,
 }
 
 /// `runtime.v1.ContainerStatusResponse`: what a runtime tells of one container when it is asked.

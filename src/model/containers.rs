@@ -14,8 +14,8 @@ use super::process::{ProcessExit, ProcessPlan};
 use super::sandboxes::{FAULTY, carries, no_sandbox};
 use super::timer_queue::later;
 use crate::history::{
-    CallFault, ContainerDetails, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata,
-    ContainerReport, ContainerSpec, ContainerState, ContainerStatus, EventKind, Flaw, HostInstant,
+    CallFault, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata, ContainerReport,
+    ContainerSetup, ContainerSpec, ContainerState, ContainerStatus, EventKind, Flaw, HostInstant,
     Reply, RuntimeNanos, SandboxId, SandboxState, Shared, Signal, StatusCode, Text, User,
 };
 
@@ -121,7 +121,7 @@ impl Machine {
             message: String::new(),
             labels: spec.labels.clone(),
             annotations: spec.annotations.clone(),
-            details: details.into(),
+            setup: details.into(),
         };
         let sandbox = self.sandboxes.get(&spec.sandbox);
         let faulty = sandbox.is_some_and(|it| it.spec.runtime_handler == FAULTY);
@@ -460,11 +460,11 @@ impl Machine {
 }
 
 /// The configured properties that a container's status reports.
-fn details_of(spec: &ContainerSpec, image_id: &Text) -> ContainerDetails {
+fn details_of(spec: &ContainerSpec, image_id: &Text) -> ContainerSetup {
     let limit = spec.memory_bytes.map(|bytes| bytes.to_string());
     let names = ["memory_limit_in_bytes", "memory_swap_limit_in_bytes"];
     let limits = names.iter().zip(limit.iter().cycle());
-    ContainerDetails {
+    ContainerSetup {
         mounts: spec.mounts(),
         log_path: spec.full_log_path().into(),
         resources: Some(

@@ -424,7 +424,7 @@ impl Container {
             message: extras.value("message").unwrap_or_default().to_owned(),
             labels: Labels::new(),
             annotations: Labels::new(),
-            details: Shared::default(),
+            setup: Shared::default(),
         });
     }
 }

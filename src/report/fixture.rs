@@ -393,7 +393,7 @@ fn status(id: &str, state: ContainerState, reason: &str) -> ContainerStatus {
         message: String::new(),
         labels: Labels::new(),
         annotations: Labels::new(),
-        details: Shared::default(),
+        setup: Shared::default(),
     }
 }
 

@@ -114,7 +114,7 @@ impl Node {
             message: String::new(),
             labels: Labels::from([(name, "app".to_owned())]),
             annotations: Labels::new(),
-            details: Shared::default(),
+            setup: Shared::default(),
         })
     }
 

@@ -206,7 +206,7 @@ fn answer(entries: &mut [Entry], words: &[&str]) {
             continue;
         }
         answered += 1;
-        let details = &mut status.details;
+        let details = &mut status.setup;
         match change {
             "mounts=none" => details.mounts.clear(),
             "user=none" => details.user = None,

@@ -72,7 +72,7 @@ fn container() -> impl Strategy<Value = ContainerStatus> {
         message: String::new(),
         labels: Labels::new(),
         annotations: Labels::new(),
-        details: Shared::default(),
+        setup: Shared::default(),
     })
 }
 

@@ -258,6 +258,6 @@ fn container_status(state: ContainerState) -> ContainerStatus {
         message: String::new(),
         labels: Labels::new(),
         annotations: Labels::new(),
-        details: Shared::default(),
+        setup: Shared::default(),
     }
 }

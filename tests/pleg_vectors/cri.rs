@@ -295,7 +295,7 @@ impl Container {
             annotations: annotations
                 .map(|(key, value)| (key.to_owned(), value.to_owned()))
                 .into(),
-            details: Shared::default(),
+            setup: Shared::default(),
         }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) fn every_container_has_a_log(history: &Path) -> usize {
     let mut agree = 0;
     let mut compare = |paths: &BTreeMap<ContainerId, String>, status: &ContainerStatus| {
         if let Some(path) = paths.get(&status.id) {
-            assert_eq!(*status.details.log_path, **path, "{}", status.id);
+            assert_eq!(*status.setup.log_path, **path, "{}", status.id);
             agree += 1;
         }
     };

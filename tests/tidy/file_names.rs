@@ -9,22 +9,13 @@ const DRAWERS: &[&str] = &[
     "beside", "common", "details", "helpers", "misc", "more", "rest", "util", "utils",
 ];
 
-/// Files with such names that are still to be split or renamed.
-const REMAINING_DRAWERS: &[&str] = &["src/history/details.rs", "src/history/messages/details.rs"];
-
 /// Endings of words: two files of a folder must differ by more than these.
 const ENDINGS: &[&str] = &["ings", "ing", "ers", "er", "ed", "es", "s", "e"];
-
-/// Pairs of such files that are still to be renamed: the folder, and what their names begin with.
-const REMAINING_PAIRS: &[(&str, &str)] = &[("src/checks", "event"), ("src/checks", "tim")];
 
 #[test]
 fn no_module_is_a_drawer() {
     let mut findings = Vec::new();
     for source in everything() {
-        if REMAINING_DRAWERS.contains(&source.path.as_str()) {
-            continue;
-        }
         let parts = source.module().split('/');
         let drawers = parts.filter(|part| DRAWERS.contains(part));
         findings.extend(drawers.map(|part| finding(&source, part)));
@@ -43,10 +34,9 @@ fn names_of_files_differ_by_more_than_their_endings() {
         let stem = (folder.to_owned(), stem(name).to_owned());
         stems.entry(stem).or_default().insert(name.to_owned());
     }
-    let is_known = |folder: &str, stem: &str| REMAINING_PAIRS.contains(&(folder, stem));
     let findings: Vec<String> = stems
         .iter()
-        .filter(|((folder, stem), names)| names.len() > 1 && !is_known(folder, stem))
+        .filter(|(_, names)| names.len() > 1)
         .map(|((folder, _), names)| format!("{folder}: {names:?}"))
         .collect();
     none("Names of files are easily told apart.", &findings);

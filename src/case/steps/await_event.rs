@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::StepRules;
 use crate::case::validate::{Surroundings, Walk};
-use crate::case::{duration, event};
+use crate::case::{duration, kind_words};
 use crate::history::EventKind;
 
 /// Wait until an event has arrived. If it does not, the case fails; but if it is STOPPED and the
@@ -21,8 +21,8 @@ pub struct AwaitStep {
     /// The sandbox or container that the event is about.
     pub of: String,
     /// The event.
-    #[serde(deserialize_with = "event::one")]
-    #[schemars(with = "event::Word")]
+    #[serde(deserialize_with = "kind_words::one")]
+    #[schemars(with = "kind_words::Word")]
     pub event: EventKind,
     /// The longest time that a conformant runtime may take; the event timeout of the run if absent.
     #[serde(

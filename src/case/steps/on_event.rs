@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Query, Step, StepRules};
 use crate::case::validate::{Surroundings, Walk};
-use crate::case::{duration, event};
+use crate::case::{duration, kind_words};
 use crate::history::EventKind;
 
 /// Take steps, and ask the runtime the moment an event arrives. The step ends when both are done.
@@ -22,8 +22,8 @@ pub struct OnEventStep {
     /// The sandbox or container that the event is about. It must exist already.
     pub of: String,
     /// The event.
-    #[serde(deserialize_with = "event::one")]
-    #[schemars(with = "event::Word")]
+    #[serde(deserialize_with = "kind_words::one")]
+    #[schemars(with = "kind_words::Word")]
     pub event: EventKind,
     /// The calls to make then, one after the other.
     pub read: Vec<Query>,

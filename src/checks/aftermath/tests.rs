@@ -6,7 +6,7 @@ use crate::checks::testing::check;
 
 #[test]
 fn untold_is_what_no_event_and_no_list_shows() {
-    const UNTOLD: &str = "aftermath: {of: c, is: untold}";
+    const UNTOLD: &str = "aftermath: {of: c, is: absent}";
     check(
         UNTOLD,
         "pod run; c create fails; pod relist; end",
@@ -30,7 +30,7 @@ fn untold_is_what_no_event_and_no_list_shows() {
 
 #[test]
 fn undone_is_what_was_deleted_if_it_was_created() {
-    const UNDONE: &str = "aftermath: {of: c, is: undone}";
+    const UNDONE: &str = "aftermath: {of: c, is: rolled-back}";
     check(
         UNDONE,
         "pod run; c create fails; c CREATED; c DELETED; pod relist; end",
@@ -62,7 +62,7 @@ fn undone_is_what_was_deleted_if_it_was_created() {
 
 #[test]
 fn told_is_what_lists_and_events_agree_on() {
-    const TOLD: &str = "aftermath: {of: c, is: told}";
+    const TOLD: &str = "aftermath: {of: c, is: consistent}";
     check(
         TOLD,
         "pod run; c create fails; c CREATED; pod relist c=created; end",
@@ -109,7 +109,7 @@ fn told_is_what_lists_and_events_agree_on() {
 
 #[test]
 fn what_was_told_is_deleted_if_its_sandbox_is_removed() {
-    const TOLD: &str = "aftermath: {of: c, is: told}";
+    const TOLD: &str = "aftermath: {of: c, is: consistent}";
     let made = "pod run; pod2 run; c create in=pod fails; c CREATED";
     check(
         TOLD,
@@ -130,7 +130,7 @@ fn what_was_told_is_deleted_if_its_sandbox_is_removed() {
 #[test]
 fn what_another_call_made_is_not_looked_at() {
     check(
-        "aftermath: {of: d, is: untold}",
+        "aftermath: {of: d, is: absent}",
         "pod run; c create; d create fails; c CREATED; pod relist c=created; end",
         expect!["holds"],
     );
@@ -138,7 +138,7 @@ fn what_another_call_made_is_not_looked_at() {
 
 #[test]
 fn what_was_told_before_the_call_or_of_another_pod_is_not_its_own() {
-    const UNTOLD: &str = "aftermath: {of: c, is: untold}";
+    const UNTOLD: &str = "aftermath: {of: c, is: absent}";
     check(
         UNTOLD,
         "pod run; d create fails; d CREATED; c create fails; end",
@@ -158,13 +158,13 @@ fn a_list_before_the_call_or_in_the_teardown_is_not_looked_at() {
         "pod run; c create begins; pod relist c=created; c create fails returns; end",
         "pod run; c create fails; end; pod relist c=created",
     ] {
-        check("aftermath: {of: c, is: untold}", script, expect!["holds"]);
+        check("aftermath: {of: c, is: absent}", script, expect!["holds"]);
     }
 }
 
 #[test]
 fn of_a_sandbox_only_a_ready_one_counts() {
-    const UNDONE: &str = "aftermath: {of: pod, is: undone}";
+    const UNDONE: &str = "aftermath: {of: pod, is: rolled-back}";
     check(
         UNDONE,
         "pod run fails; pod inspect; end",
@@ -185,7 +185,7 @@ fn of_a_sandbox_only_a_ready_one_counts() {
 #[test]
 fn without_a_call_nothing_could_be_checked() {
     check(
-        "aftermath: {of: d, is: untold}",
+        "aftermath: {of: d, is: absent}",
         "pod run; c create fails; end",
         expect![[r"
         ORD-01 at: d: expected `d`: the case made none, so that nothing could be checked

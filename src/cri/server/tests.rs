@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::*;
 use crate::cri::{Client, Subscription};
 use crate::history::{
-    Body, ContainerDetails, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata,
-    ContainerReport, ContainerSpec, ContainerState, ContainerStatus, EventKind, Flaw, ImageListing,
+    Body, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata, ContainerReport,
+    ContainerSetup, ContainerSpec, ContainerState, ContainerStatus, EventKind, Flaw, ImageListing,
     Labels, Mount, NoEventCall, NoEventCallTarget, PodUid, RuntimeNanos, RuntimeStatus,
     RuntimeVersion, SandboxFilter, SandboxId, SandboxListing, SandboxMetadata, SandboxReport,
     SandboxSpec, SandboxState, SandboxStatus, Signal, StatusCode, StreamEnd, User,
@@ -88,11 +88,11 @@ fn container_status() -> ContainerStatus {
         message: "it ate".to_owned(),
         labels: labels("l"),
         annotations: labels("a"),
-        details: details().into(),
+        setup: details().into(),
     }
 }
 
-fn details() -> ContainerDetails {
+fn details() -> ContainerSetup {
     let resources = [
         ("cpuset_cpus", "0-1"),
         ("hugepage_limits.2MB", "4096"),
@@ -100,7 +100,7 @@ fn details() -> ContainerDetails {
         ("oom_score_adj", "-5"),
         ("unified.memory.high", "max"),
     ];
-    ContainerDetails {
+    ContainerSetup {
         mounts: vec![Mount {
             container_path: "/inside".into(),
             host_path: "/outside".into(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use k8s_cri::v1;
 
 use super::errors::RequestError;
-use super::{details, image_spec, labels, sandboxes, to_map};
+use super::{container_setup, image_spec, labels, sandboxes, to_map};
 use crate::history::{ContainerId, ContainerSpec, Flaw, SandboxId, SandboxSpec, Signal};
 
 /// The file of a cgroup of version 2 that says whether an OOM kill takes all of it.
@@ -29,8 +29,12 @@ pub(super) fn encode(spec: &ContainerSpec) -> v1::CreateContainerRequest {
             command: spec.command.clone(),
             tty: spec.tty,
             working_dir: only(spec.flaw, Flaw::Directory, A_FILE),
-            envs: details::demand(spec.flaw),
-            mounts: spec.mounts().iter().map(details::to_mount).collect(),
+            envs: container_setup::demand(spec.flaw),
+            mounts: spec
+                .mounts()
+                .iter()
+                .map(container_setup::to_mount)
+                .collect(),
             labels: to_map(&spec.labels),
             log_path: spec.log_path.clone(),
             annotations: to_map(&spec.annotations),
@@ -71,7 +75,7 @@ pub(super) fn decode(
     let flaws = [
         (Some(Flaw::User), !security.run_as_username.is_empty()),
         (Some(Flaw::Directory), !config.working_dir.is_empty()),
-        (details::demanded(&config.envs), true),
+        (container_setup::demanded(&config.envs), true),
     ];
     let mut flaws = flaws.into_iter().filter(|(_, has)| *has);
     let mut command = config.command;

@@ -4,8 +4,8 @@
 //! Nothing is judged or repaired: a field that a runtime omits stays absent, a wrong one stays
 //! wrong.
 
+mod container_setup;
 mod containers;
-mod details;
 mod errors;
 mod extra;
 mod no_event_calls;

@@ -3,7 +3,7 @@
 use k8s_cri::v1;
 use prost::{DecodeError, Message};
 
-use super::{details, image_spec, labels, to_map};
+use super::{container_setup, image_spec, labels, to_map};
 use crate::history::{
     ContainerId, ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event,
     EventKind, PodUid, RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata, SandboxState,
@@ -102,7 +102,7 @@ pub(super) fn encode_containers(
 }
 
 pub(super) fn decode_container(mut status: v1::ContainerStatus) -> ContainerStatus {
-    let details = details::take(&mut status);
+    let setup = container_setup::take(&mut status);
     ContainerStatus {
         id: ContainerId::from(status.id),
         metadata: status.metadata.map(decode_container_metadata),
@@ -117,7 +117,7 @@ pub(super) fn decode_container(mut status: v1::ContainerStatus) -> ContainerStat
         message: status.message,
         labels: labels(status.labels),
         annotations: labels(status.annotations),
-        details: details.into(),
+        setup: setup.into(),
     }
 }
 
@@ -138,7 +138,7 @@ pub(super) fn encode_container(status: ContainerStatus) -> v1::ContainerStatus {
         annotations: to_map(&status.annotations),
         ..Default::default()
     };
-    details::put(&status.details, &mut message);
+    container_setup::put(&status.setup, &mut message);
     message
 }
 

@@ -82,7 +82,7 @@ pub(super) const STATUSES: &[Row] = &[
                 message: String::new(),
                 labels: Labels::new(),
                 annotations: Labels::new(),
-                details: Shared::default(),
+                setup: Shared::default(),
             }));
             vec![at_once(event)]
         }),
@@ -222,7 +222,7 @@ pub(super) const STATUSES: &[Row] = &[
         Fault::Events(|_, mut event| {
             let statuses = event.containers.iter_mut();
             for status in statuses {
-                status.details.mounts.clear();
+                status.setup.mounts.clear();
             }
             vec![at_once(event)]
         }),

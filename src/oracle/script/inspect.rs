@@ -287,6 +287,6 @@ fn snapshot(id: ContainerId, told: &str) -> ContainerStatus {
         message: message.to_owned(),
         labels: Labels::new(),
         annotations: Labels::new(),
-        details: Shared::default(),
+        setup: Shared::default(),
     }
 }

@@ -1,4 +1,4 @@
-//! `keeps`: a rule of which the case provokes the situation.
+//! `invariant`: a rule of which the case provokes the situation.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,14 +16,14 @@ use crate::outcome::{Fact, Kind, Mismatch};
     deny_unknown_fields,
     expecting = "a rule by its id, as in `{of: c, rule: …}`"
 )]
-pub struct KeepsCheck {
+pub struct InvariantCheck {
     /// The sandbox or container.
     pub of: String,
     /// The id of an invariant, of which the case provokes the situation.
     pub rule: String,
 }
 
-impl Word for KeepsCheck {
+impl Word for InvariantCheck {
     fn of(&self) -> &str {
         &self.of
     }
@@ -69,15 +69,15 @@ mod tests {
     fn a_rule_is_kept_by_the_one_that_is_named() {
         let script = "pod run; c create; d create; c CREATED; c STARTED state=created; end";
         check(
-            "keeps: {of: c, rule: INV-08}",
+            "invariant: {of: c, rule: INV-08}",
             script,
             expect![[r#"
         ORD-01 at #8: c (c.0.beef): expected RUNNING or EXITED in STARTED: CREATED in STARTED
     "#]],
         );
-        check("keeps: {of: d, rule: INV-08}", script, expect!["holds"]);
+        check("invariant: {of: d, rule: INV-08}", script, expect!["holds"]);
         check(
-            "keeps: {of: c, rule: INV-99}",
+            "invariant: {of: c, rule: INV-99}",
             script,
             expect![[r#"
         ORD-01 at: c (c.0.beef): expected a rule INV-99: there is none
@@ -93,7 +93,7 @@ mod tests {
         use crate::oracle::INVARIANTS;
         for case in load::embedded().expect("the cases are valid") {
             for expectation in &case.expect {
-                if let Check::Keeps(check) = &expectation.check {
+                if let Check::Invariant(check) = &expectation.check {
                     let there = INVARIANTS
                         .iter()
                         .any(|invariant| invariant.id == check.rule);

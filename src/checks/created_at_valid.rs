@@ -1,4 +1,4 @@
-//! `stamped`: `created_at` lies between the cause of the event and its arrival.
+//! `created-at-valid`: `created_at` lies between the cause of the event and its arrival.
 
 use super::name_refs::{NameRef, check_on};
 use super::scope::{Scope, Wanted};
@@ -9,11 +9,11 @@ use crate::oracle::{TICK_NS, span};
 use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
-    /// The check `stamped`.
-    StampedCheck(NameRef)
+    /// The check `created-at-valid`.
+    CreatedAtValidCheck(NameRef)
 }
 
-impl Word for StampedCheck {
+impl Word for CreatedAtValidCheck {
     fn of(&self) -> &str {
         &self.0.of
     }
@@ -67,11 +67,11 @@ mod tests {
 
     use crate::checks::testing::check;
 
-    const STAMPED: &str = "stamped: {of: c}";
+    const STAMPED: &str = "created-at-valid: {of: c}";
 
     #[test]
     fn an_event_of_a_sandbox_is_not_made_before_its_cause() {
-        let of_pod = "stamped: {of: pod}";
+        let of_pod = "created-at-valid: {of: pod}";
         check(
             of_pod,
             "pass 1s; pod run; pod STARTED; end",
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_sandbox_is_stopped_and_deleted_by_calls_of_its_own() {
-        let stamped = "stamped: {of: pod}";
+        let stamped = "created-at-valid: {of: pod}";
         let life = "pod run; pod STARTED; pass 1s; pod stop; pod STOPPED; pass 1s; pod remove; \
                 pod DELETED; end";
         check(stamped, life, expect!["holds"]);

@@ -1,4 +1,4 @@
-//! `as-asked-for`: every event shows the sandbox and the container as they were asked for.
+//! `matches-spec`: every event shows the sandbox and the container as they were asked for.
 
 use super::labels::carries;
 use super::name_refs::{NameRef, check_on};
@@ -11,11 +11,11 @@ use crate::history::{
 use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
-    /// The check `as-asked-for`.
-    AsAskedForCheck(NameRef)
+    /// The check `matches-spec`.
+    MatchesSpecCheck(NameRef)
 }
 
-impl Word for AsAskedForCheck {
+impl Word for MatchesSpecCheck {
     fn of(&self) -> &str {
         &self.0.of
     }
@@ -164,7 +164,7 @@ mod tests {
     fn an_event_shows_what_was_asked_for() {
         let script = "pod run; c create; c CREATED; end";
         check(
-            "as-asked-for: {of: c}",
+            "matches-spec: {of: c}",
             script,
             expect![[r#"
         ORD-01 at #5: c (c.0.beef): expected the name `c`, attempt 0 in CREATED: ``, attempt 0
@@ -176,14 +176,14 @@ mod tests {
     fn an_event_shows_another_pods_name() {
         let script = "pod run; pod STARTED pod-name=other; end";
         check(
-            "as-asked-for: {of: pod}",
+            "matches-spec: {of: pod}",
             script,
             expect![[r#"
         ORD-01 at #3: pod (pod.0.beef): expected the sandbox's name `` in STARTED: `other`
     "#]],
         );
         check(
-            "as-asked-for: {of: pod}",
+            "matches-spec: {of: pod}",
             "pod run; pod STARTED; end",
             expect!["holds"],
         );

@@ -16,7 +16,7 @@ const A_DIRECTORY: &str = "/proc";
 /// The fields of `runtime.v1.ContainerStatus` that seldom differ from one status to the next.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ContainerDetails {
+pub struct ContainerSetup {
     /// What is mounted into it.
     pub mounts: Vec<Mount>,
     /// Where its output goes.

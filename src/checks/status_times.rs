@@ -1,4 +1,4 @@
-//! `times`: the times of each status lie within the calls that set them.
+//! `status-times`: the times of each status lie within the calls that set them.
 
 use super::name_refs::{NameRef, check_on};
 use super::scope::{Scope, Wanted};
@@ -9,11 +9,11 @@ use crate::oracle::{TICK_NS, is_about, span};
 use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
-    /// The check `times`.
-    TimesCheck(NameRef)
+    /// The check `status-times`.
+    StatusTimesCheck(NameRef)
 }
 
-impl Word for TimesCheck {
+impl Word for StatusTimesCheck {
     fn of(&self) -> &str {
         &self.0.of
     }
@@ -117,35 +117,35 @@ mod tests {
     #[test]
     fn times_lie_within_the_calls_that_set_them() {
         let script = "pod run; c create; c CREATED; c start; c STARTED; c STOPPED; end";
-        check("times: {of: c}", script, expect!["holds"]);
+        check("status-times: {of: c}", script, expect!["holds"]);
         let wrong = |words: &str| script.replace("STOPPED", &format!("STOPPED {words}"));
         // A tick before the call began, and 50 ms after it has returned.
         for just in ["started=-3000001ns", "started=+57999999ns"] {
-            check("times: {of: c}", &wrong(just), expect!["holds"]);
+            check("status-times: {of: c}", &wrong(just), expect!["holds"]);
         }
         check(
-            "times: {of: c}",
+            "status-times: {of: c}",
             &wrong("started=+1s"),
             expect![[r#"
         ORD-01 at #9: c (c.0.beef): expected started_at within StartContainer in STOPPED: 942.000001ms after it
     "#]],
         );
         check(
-            "times: {of: c}",
+            "status-times: {of: c}",
             &wrong("started=-1s"),
             expect![[r#"
         ORD-01 at #9: c (c.0.beef): expected started_at within StartContainer in STOPPED: 996.999999ms before it
     "#]],
         );
         check(
-            "times: {of: c}",
+            "status-times: {of: c}",
             &wrong("finished=+1s"),
             expect![[r#"
         ORD-01 at #9: c (c.0.beef): expected finished_at within the start and the event's arrival in STOPPED: 980.000002ms after it
     "#]],
         );
         check(
-            "times: {of: c}",
+            "status-times: {of: c}",
             &wrong("finished=0"),
             expect![[r#"
         ORD-01 at #9: c (c.0.beef): expected finished_at within the start and the event's arrival in STOPPED: 1699999999.997s before it

@@ -3,7 +3,7 @@
 use k8s_cri::v1;
 
 use super::to_map;
-use crate::history::{ContainerDetails, Flaw, Labels, Mount, User};
+use crate::history::{ContainerSetup, Flaw, Labels, Mount, User};
 
 /// The prefix of limits of huge pages, before the page size.
 const HUGEPAGES: &str = "hugepage_limits.";
@@ -32,11 +32,11 @@ pub(super) fn demanded(environment: &[v1::KeyValue]) -> Option<Flaw> {
     Some(flaw)
 }
 
-/// Takes the details out of a status.
-pub(super) fn take(status: &mut v1::ContainerStatus) -> ContainerDetails {
+/// Takes the configuration out of a status.
+pub(super) fn take(status: &mut v1::ContainerStatus) -> ContainerSetup {
     let mounts = std::mem::take(&mut status.mounts);
     let user = status.user.take();
-    ContainerDetails {
+    ContainerSetup {
         mounts: mounts.into_iter().map(mount).collect(),
         log_path: std::mem::take(&mut status.log_path).into(),
         resources: status.resources.take().map(resources),
@@ -49,13 +49,13 @@ pub(super) fn take(status: &mut v1::ContainerStatus) -> ContainerDetails {
     }
 }
 
-/// Puts the details into a status.
-pub(super) fn put(details: &ContainerDetails, status: &mut v1::ContainerStatus) {
-    status.mounts = details.mounts.iter().map(to_mount).collect();
-    status.log_path = details.log_path.to_string();
-    status.resources = details.resources.as_ref().map(to_resources);
-    status.image_id = details.image_id.to_string();
-    status.user = details.user.as_ref().map(|user| v1::ContainerUser {
+/// Puts the configuration into a status.
+pub(super) fn put(setup: &ContainerSetup, status: &mut v1::ContainerStatus) {
+    status.mounts = setup.mounts.iter().map(to_mount).collect();
+    status.log_path = setup.log_path.to_string();
+    status.resources = setup.resources.as_ref().map(to_resources);
+    status.image_id = setup.image_id.to_string();
+    status.user = setup.user.as_ref().map(|user| v1::ContainerUser {
         linux: Some(v1::LinuxContainerUser {
             uid: user.uid,
             gid: user.gid,

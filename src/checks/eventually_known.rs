@@ -1,4 +1,4 @@
-//! `learnt`: an event reports it, or a relist shows it.
+//! `eventually-known`: an event reports it, or a relist shows it.
 
 use super::name_refs::{EventRef, check_on};
 use super::scope::{Scope, needs_relist};
@@ -10,11 +10,11 @@ use crate::oracle::{entries_about, relists_of};
 use crate::outcome::{Fact, Mismatch};
 
 check_on! {
-    /// The check `learnt`.
-    LearntCheck(EventRef)
+    /// The check `eventually-known`.
+    EventuallyKnownCheck(EventRef)
 }
 
-impl Word for LearntCheck {
+impl Word for EventuallyKnownCheck {
     fn of(&self) -> &str {
         &self.0.of
     }
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn an_end_is_learnt_by_an_event_or_a_relist() {
-        let learnt = "learnt: {of: c, event: stopped}";
+        let learnt = "eventually-known: {of: c, event: stopped}";
         check(
             learnt,
             "pod run; c create; c STOPPED; end",
