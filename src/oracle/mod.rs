@@ -1,9 +1,9 @@
 //! What a history proves, whatever its case: the invariants that hold on every history. Pure: a
 //! verdict can be recomputed from a recorded history at any time.
 //!
-//! [`invariants`] finds what breaks the rules of [`INVARIANTS`], [`WholeRun`] what breaks them only
-//! after a case was judged. [`unannounced`] names the events that are still to come, for a driver
-//! that waits.
+//! [`invariants()`] finds what breaks the rules of [`INVARIANTS`], [`WholeRun`] what breaks them
+//! only after a case was judged. [`unannounced`] names the events that are still to come, for a
+//! driver that waits.
 
 mod capabilities;
 mod clocks;

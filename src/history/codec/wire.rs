@@ -1,5 +1,5 @@
 //! The format of a recorded history, as generated from `proto/history.proto`, and the framing of
-//! its messages. Only this module knows how bytes are laid out; [`codec`](super::codec) knows what
+//! its messages. Only this module knows how bytes are laid out; the parent module knows what
 //! they mean.
 
 use prost::Message;

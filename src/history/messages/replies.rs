@@ -99,7 +99,7 @@ fn unasked<'a>(listed: impl Iterator<Item = &'a Labels>, asked: &Labels) -> usiz
     listed.filter(|labels| !carries(labels)).count()
 }
 
-/// The CRI's message of a reply. Whether it is one to the request is for [`Reply::fits`] to say.
+/// The CRI's message of a reply.
 #[must_use]
 pub fn encode_reply(reply: Reply) -> Vec<u8> {
     match reply {
