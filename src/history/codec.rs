@@ -103,7 +103,7 @@ pub enum DecodeFault {
     Version {
         /// Where the message begins.
         offset: usize,
-        /// The version that the file tells.
+        /// The version of the file.
         version: u32,
     },
 }

@@ -21,7 +21,7 @@ pub struct ContainerSetup {
     pub mounts: Vec<Mount>,
     /// Where its output goes.
     pub log_path: Text,
-    /// What it may use: what is set, by the CRI's names; absent where the runtime tells nothing.
+    /// The resources that are set, by the CRI's names; absent if the runtime reports none.
     #[cfg_attr(test, arbitrary(with = any::resources))]
     pub resources: Option<Labels>,
     /// The image's id.

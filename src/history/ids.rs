@@ -1,5 +1,5 @@
 //! Identifiers and instants, each a type of its own so that none is taken for another. Identifiers
-//! are cheap to clone: a history tells each of them many times, and holds it once.
+//! are cheap to clone, since each occurs many times in a history.
 
 use std::borrow::Borrow;
 use std::fmt;

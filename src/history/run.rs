@@ -177,6 +177,6 @@ pub struct ExpectationFile {
 pub struct RunEnd {
     /// Whether all that the cases made is removed, but for what was to be kept.
     pub removed: bool,
-    /// What went wrong beside the cases, one sentence each.
+    /// What went wrong outside the cases, one sentence each.
     pub faults: Vec<String>,
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Signal(pub i32);
 
 impl Signal {
-    /// Whichever the runtime sends unless it is told otherwise. In a status: it tells none.
+    /// The runtime's default. In a status: the runtime reports none.
     pub const DEFAULT: Self = Self(0);
     /// `SIGHUP`.
     pub const HANGUP: Self = Self(8);

@@ -114,7 +114,7 @@ impl Event {
             .find(|status| status.id == self.container)
     }
 
-    /// The pod's UID, if the event tells it.
+    /// The pod's UID, if the event has it.
     #[must_use]
     pub fn pod_uid(&self) -> Option<&PodUid> {
         self.sandbox
@@ -139,20 +139,20 @@ pub struct SandboxMetadata {
     pub attempt: u32,
 }
 
-/// `runtime.v1.PodSandboxStatusResponse`: what a runtime tells of one sandbox when it is asked.
+/// `runtime.v1.PodSandboxStatusResponse`: the status of one sandbox.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SandboxReport {
     /// The sandbox.
     pub status: Shared<SandboxStatus>,
-    /// All its containers, if the runtime tells them here.
+    /// The statuses of its containers, if the runtime includes them.
     pub containers: Vec<Shared<ContainerStatus>>,
     /// When all this was read; 0 if the runtime does not say.
     pub timestamp: RuntimeNanos,
 }
 
 impl From<SandboxStatus> for SandboxReport {
-    /// Of a runtime that tells nothing but the sandbox.
+    /// A report without the statuses of containers.
     fn from(status: SandboxStatus) -> Self {
         Self {
             status: status.into(),
@@ -229,18 +229,18 @@ pub struct ContainerStatus {
     pub setup: Shared<ContainerSetup>,
 }
 
-/// `runtime.v1.ContainerStatusResponse`: what a runtime tells of one container when it is asked.
+/// `runtime.v1.ContainerStatusResponse`: the status of one container.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ContainerReport {
     /// The container.
     pub status: Shared<ContainerStatus>,
-    /// The signal that a stop of it sends first; [`Signal::DEFAULT`] if the runtime tells none.
+    /// Its stop signal; [`Signal::DEFAULT`] if the runtime reports none.
     pub stop_signal: Signal,
 }
 
 impl From<ContainerStatus> for ContainerReport {
-    /// Of a runtime that tells of no stop signals.
+    /// A report without a stop signal.
     fn from(status: ContainerStatus) -> Self {
         Self {
             status: status.into(),

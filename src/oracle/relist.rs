@@ -1,4 +1,4 @@
-//! What relists show of a container, and which event must have told it.
+//! What relists show of a container, and which event must have reported it.
 
 use super::index::makes;
 use crate::history::{

@@ -1,4 +1,4 @@
-//! What a run had planned, as its history tells it.
+//! The plan of a run, as its history has it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::plan::{Facts, ProfileChoice, Selection};
 /// The plan of a run, or of the part of it that is asked for.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// Whether the history told it; one of format 1 does not.
+    /// Whether the history has it; one that ends before it does not.
     pub(super) told: bool,
     pub(super) image: String,
     pub(super) foreign_pods: usize,
@@ -64,7 +64,7 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// That of a history which does not tell one, as long as it tells of no case.
+    /// The plan of a history that has none yet, until a case begins.
     pub(super) fn untold(run: (&RunInfo, HostInstant), scope: &Scope) -> Self {
         Self {
             told: false,

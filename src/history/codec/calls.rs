@@ -1,5 +1,5 @@
-//! Entries about the CRI's messages: calls and events. The bytes of a message are kept as they are;
-//! what they do not say stands beside them.
+//! Entries with messages of the CRI: calls and events. The message is kept byte for byte; what it
+//! does not say is stored in fields of its own.
 
 use std::sync::Arc;
 
