@@ -23,7 +23,7 @@ use lines::Lines;
 /// Writing to the output failed.
 pub(super) struct OutputLost(pub(super) io::Error);
 
-/// How results are printed, and how many cases run in parallel.
+/// How results are printed, and how many trials run in parallel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ConsoleOptions {
     pub(super) format: Format,
@@ -115,11 +115,10 @@ pub(super) fn present(
     lost.map_or(Ok(()), |fault| Err(OutputLost(fault)))
 }
 
-/// One thread more than cases may run in parallel, which the execution limits itself: with a single
-/// one libtest-mimic uses no threads.
+/// With a single thread, libtest-mimic starts none, and runs the trials in order.
 fn arguments(threads: usize) -> Arguments {
     Arguments {
-        test_threads: Some(threads + 1),
+        test_threads: Some(threads),
         format: Some(FormatSetting::Terse),
         logfile: Some("/dev/null".to_owned()),
         ..Arguments::default()

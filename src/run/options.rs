@@ -164,10 +164,12 @@ impl RunOptions {
         }
     }
 
+    /// One thread more than cases may run in parallel, which the execution limits itself, so that
+    /// there are always threads: libtest-mimic starts none for a single one.
     pub(super) fn console_options(&self) -> ConsoleOptions {
         ConsoleOptions {
             format: self.report.format,
-            threads: self.threads(),
+            threads: self.threads() + 1,
         }
     }
 }
