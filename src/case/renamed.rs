@@ -52,6 +52,36 @@ const RENAMED: &[Renamed] = &[
     renamed("told", "consistent"),
     renamed("undone", "rolled-back"),
     renamed("untold", "absent"),
+    replaced(
+        "ended",
+        "subscription",
+        "subscription: {of: b, ends-with: [UNAVAILABLE]}",
+    ),
+    replaced(
+        "headers",
+        "subscription",
+        "subscription: {of: b, headers-within: 1s}",
+    ),
+    replaced(
+        "nothing-older",
+        "subscription",
+        "subscription: {of: b, replay: none}",
+    ),
+    replaced(
+        "same-events",
+        "subscription",
+        "subscription: {of: b, events: same-as-main-stream}",
+    ),
+    replaced(
+        "same-replay",
+        "subscription",
+        "subscription: {of: b, replay: same-as-main-stream}",
+    ),
+    replaced(
+        "stays-open",
+        "subscription",
+        "subscription: {of: b, stays: open}",
+    ),
     // Workloads.
     renamed("child-eat", "allocate-in-child"),
     renamed("dump", "dump-core"),
@@ -94,6 +124,10 @@ mod tests {
         assert_eq!(
             now("races", &["container", "expect"]).as_deref(),
             Some("write `expect: either` now")
+        );
+        assert_eq!(
+            now("headers", &["events", "subscription"]).as_deref(),
+            Some("write `subscription: {of: b, headers-within: 1s}` now")
         );
         assert_eq!(now("obey", &["sandbox", "create"]), None);
         assert_eq!(now("exit", &["exit"]), None);

@@ -67,6 +67,7 @@ bad_cases! {
     billion_laughs_in_a_list
     bound_twice
     calls_that_cannot_be
+    claim_without_meaning
     clock_set_without_asking
     duration_as_a_number
     empty
@@ -90,6 +91,7 @@ bad_cases! {
     not_only_ascii
     null_steps
     number_for_a_step
+    old_check
     old_key
     old_step
     old_step_of_a_call
@@ -107,6 +109,7 @@ bad_cases! {
     sandbox_for_a_container
     silent_beside_others
     status_that_cannot_be
+    subscription_claims_that_cannot_be
     tab
     timing_that_cannot_be
     title_without_a_period
@@ -126,6 +129,7 @@ bad_cases! {
     unknown_key
     unknown_level
     unknown_method
+    unknown_subscription_claim
     unknown_workload
     used_after_its_repeat
     used_before_bound

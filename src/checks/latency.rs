@@ -69,38 +69,8 @@ impl Word for LatencyCheck {
         self.within_bounds(events.history, all)
     }
 
-    fn assess_subscription(&self, history: &CaseHistory, observed: &Observed) -> Finding {
-        let named = || {
-            let all = history.observed();
-            all.filter(|other| other.observer().binding == self.of)
-        };
-        if named()
-            .next()
-            .is_some_and(|first| first.id() != observed.id())
-        {
-            return Holds;
-        }
-        let mut spans = Vec::new();
-        for observed in named() {
-            let Some(proven) = observed.proven() else {
-                continue;
-            };
-            let subjects = history.subjects();
-            let live = observed.events().filter(|seen| {
-                let event = seen.event();
-                let of_case = subjects.iter().any(|subject| subject.id == event.container);
-                let within = history.within_steps(seen.seq()) && seen.seq() > proven.seq;
-                event.kind == self.event && within && of_case
-            });
-            spans.extend(live.map(|seen| transit_time(history, &seen)));
-        }
-        if spans.is_empty() {
-            return Pending {
-                missing: Mismatch::missing(self.event, []),
-                evidence: vec![observed.opened().seq],
-            };
-        }
-        self.within_bounds(history, spans)
+    fn assess_subscription(&self, history: &CaseHistory, observed: &Observed) -> Vec<Finding> {
+        vec![self.assess_observed(history, observed)]
     }
 
     fn latencies(&self, history: &CaseHistory) -> Vec<Latency> {
@@ -135,6 +105,41 @@ fn transit_time(history: &CaseHistory, seen: &EventArrival) -> (Duration, Seq) {
 }
 
 impl LatencyCheck {
+    /// Assesses all subscriptions of the name, at the first of them.
+    fn assess_observed(&self, history: &CaseHistory, observed: &Observed) -> Finding {
+        let named = || {
+            let all = history.observed();
+            all.filter(|other| other.observer().binding == self.of)
+        };
+        if named()
+            .next()
+            .is_some_and(|first| first.id() != observed.id())
+        {
+            return Holds;
+        }
+        let mut spans = Vec::new();
+        for observed in named() {
+            let Some(proven) = observed.proven() else {
+                continue;
+            };
+            let subjects = history.subjects();
+            let live = observed.events().filter(|seen| {
+                let event = seen.event();
+                let of_case = subjects.iter().any(|subject| subject.id == event.container);
+                let within = history.within_steps(seen.seq()) && seen.seq() > proven.seq;
+                event.kind == self.event && within && of_case
+            });
+            spans.extend(live.map(|seen| transit_time(history, &seen)));
+        }
+        if spans.is_empty() {
+            return Pending {
+                missing: Mismatch::missing(self.event, []),
+                evidence: vec![observed.opened().seq],
+            };
+        }
+        self.within_bounds(history, spans)
+    }
+
     /// Whether events, one or more, took no longer than a check allows.
     fn within_bounds(&self, history: &CaseHistory, mut all: Vec<(Duration, Seq)>) -> Finding {
         all.sort_unstable();

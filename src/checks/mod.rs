@@ -22,13 +22,11 @@ mod call_edge;
 mod check;
 mod created_at_valid;
 pub(crate) mod duration;
-mod ended;
 mod events;
 mod eventually_known;
 mod explained;
 mod filtered;
 mod final_status;
-mod headers;
 mod includes;
 mod invariant;
 mod judge;
@@ -41,12 +39,9 @@ mod message_size;
 mod name_refs;
 mod never;
 mod no_repeats;
-mod nothing_older;
 mod order;
 mod own_status;
 mod replay;
-mod same_events;
-mod same_replay;
 mod same_status;
 mod sandbox_state;
 mod sandbox_status;
@@ -55,8 +50,8 @@ mod shown;
 mod situation;
 mod status;
 mod status_times;
-mod stays_open;
 mod subject_events;
+mod subscription;
 #[cfg(test)]
 pub(crate) mod testing;
 mod timing;
@@ -92,20 +87,8 @@ check::checks! {
     /// Whatever the relists show has been announced by an event: EXITED by STOPPED, absence by
     /// DELETED.
     "announced" Announced(announced::AnnouncedCheck);
-    /// From when it is live, each subscription gets what the stream that all cases read brings, and
-    /// nothing else; or its end says that it does not.
-    "same-events" SameEvents(same_events::SameEventsCheck);
-    /// What happened before the subscription was asked for is told on it as on the next stream of
-    /// all cases: all of it on both, or nothing on either.
-    "same-replay" SameReplay(same_replay::SameReplayCheck);
-    /// The runtime has not ended the subscription.
-    "stays-open" StaysOpen(stays_open::StaysOpenCheck);
-    /// No event on the subscription was made before it was asked for.
-    "nothing-older" NothingOlder(nothing_older::NothingOlderCheck);
-    /// The headers of the response come in time.
-    "headers" Headers(headers::HeadersCheck);
-    /// The runtime ends the subscription so.
-    "ended" Ended(ended::EndedCheck);
+    /// What a subscription delivers, and whether and how it ends.
+    "subscription" Subscription(subscription::SubscriptionCheck);
     /// An event tells it, or a relist on a new stream shows it.
     "eventually-known" EventuallyKnown(eventually_known::EventuallyKnownCheck);
     /// A new stream brings all that has happened while nobody listened, or nothing of it.

@@ -32,14 +32,6 @@ pub struct EventRef {
     pub event: EventKind,
 }
 
-/// Subscriptions by their name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a subscription such as `{of: b}`")]
-pub struct SubscriptionRef {
-    /// The name.
-    pub of: String,
-}
-
 /// A check that has no more keys than one of these.
 macro_rules! check_on {
     ($(#[$doc:meta])* $name:ident($shape:ident)) => {

@@ -54,9 +54,9 @@ pub(super) trait Word {
         Finding::Holds
     }
 
-    /// Assesses a subscription of the name.
-    fn assess_subscription(&self, _: &CaseHistory, _: &Observed) -> Finding {
-        Finding::Holds
+    /// Assesses each claim about a subscription of the name.
+    fn assess_subscription(&self, _: &CaseHistory, _: &Observed) -> Vec<Finding> {
+        Vec::new()
     }
 
     /// How long things took that it bounds.
@@ -86,15 +86,19 @@ pub(super) trait Word {
             };
             (about, self.assess(&SubjectEvents { history, subject }))
         });
-        let observed = history.observed();
-        let observed = observed.filter(|observed| observed.observer().binding == name);
-        let observed = observed.map(|observed| {
-            let about = About {
-                label: name.to_owned(),
-                name: format!("{name}, stream {}", observed.id()),
-            };
-            (about, self.assess_subscription(history, observed))
+        let observed = history
+            .observed()
+            .filter(|observed| observed.observer().binding == name);
+        let of_subscriptions = observed.flat_map(|observed| {
+            let findings = self.assess_subscription(history, observed);
+            findings.into_iter().map(|finding| {
+                let about = About {
+                    label: name.to_owned(),
+                    name: format!("{name}, stream {}", observed.id()),
+                };
+                (about, finding)
+            })
         });
-        subjects.chain(observed).collect()
+        subjects.chain(of_subscriptions).collect()
     }
 }

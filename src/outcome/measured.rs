@@ -51,7 +51,7 @@ pub enum Limit {
     LatencyP99,
     /// What a `timing` check allows from one end of a call to an event.
     Timing,
-    /// From the request for a stream to the headers of the response, as a `headers` check has it.
+    /// From the request for a stream to the headers of the response, as `headers-within` bounds it.
     Headers,
     /// What an `await` step with a time of its own waits for an event.
     Await,

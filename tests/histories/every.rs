@@ -8,6 +8,7 @@ use cri_event_conformance::checks::{self, Expectation};
 use cri_event_conformance::history::{Body, CaseHistory, ContainerState, Entry, EventKind, codec};
 use cri_event_conformance::plan::Selection;
 use cri_event_conformance::run::{Rehearsal, rehearse};
+use serde_json::{Value, json};
 
 use crate::anything::Mutation;
 use crate::recording::Recording;
@@ -119,13 +120,35 @@ fn all_late(recording: &Recording) -> Vec<Entry> {
     entries
 }
 
+/// The expectation; one for each claim, if it makes several about a subscription.
+fn single_claims(expectation: &Expectation) -> Vec<Expectation> {
+    let check = serde_json::to_value(&expectation.check).expect("it has a JSON form");
+    let Some(Value::Object(whole)) = check.get("subscription") else {
+        return vec![expectation.clone()];
+    };
+    let shared = ["of", "ends-after"];
+    let claims = whole.keys().filter(|key| !shared.contains(&key.as_str()));
+    claims
+        .map(|claim| {
+            let mut single = whole.clone();
+            single.retain(|key, _| key == claim || shared.contains(&key.as_str()));
+            let check = serde_json::from_value(json!({"subscription": single}));
+            Expectation {
+                check: check.expect("a claim is a check"),
+                ..expectation.clone()
+            }
+        })
+        .collect()
+}
+
 /// Those of a case's expectations that no mutation breaks, each by itself.
 fn unbreakable(case: &Case, recording: &Recording) -> Vec<String> {
-    let alone = |expectation: &Expectation| Case {
-        expect: vec![expectation.clone()],
+    let alone = |expectation: Expectation| Case {
+        expect: vec![expectation],
         ..case.clone()
     };
-    let mut unbroken: Vec<Case> = case.expect.iter().map(alone).collect();
+    let claims = case.expect.iter().flat_map(single_claims);
+    let mut unbroken: Vec<Case> = claims.map(alone).collect();
     for entries in made_wrong(recording) {
         if unbroken.is_empty() {
             break;
@@ -139,8 +162,8 @@ fn unbreakable(case: &Case, recording: &Recording) -> Vec<String> {
             judged.violations.is_empty() && judged.advice.is_empty()
         });
     }
-    let told = |only: &Case| format!("{}: {:?}", only.id, only.expect[0].check);
-    unbroken.iter().map(told).collect()
+    let describe = |only: &Case| format!("{}: {:?}", only.id, only.expect[0].check);
+    unbroken.iter().map(describe).collect()
 }
 
 #[test]

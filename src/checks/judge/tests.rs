@@ -349,7 +349,7 @@ fn an_event_may_seem_early_where_what_it_follows_was_seen_late() {
 
 #[test]
 fn headers_may_be_read_late() {
-    const SOON: &str = "headers: {of: b, at-most: 1s}";
+    const SOON: &str = "subscription: {of: b, headers-within: 1s}";
     let answered = |held_up: &str| {
         format!("pod run; observe 7 as=b; pass 3s; {held_up}; observe 7 answered proven; end")
     };

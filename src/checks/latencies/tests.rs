@@ -81,7 +81,7 @@ fn what_a_case_checks() {
         Limit::Timing,
         None,
     );
-    let headers = "headers: {of: b, at-most: 1s}";
+    let headers = "subscription: {of: b, headers-within: 1s}";
     let answered = "observe 7 as=b; pass 20ms; observe 7 answered; end";
     check(headers, answered, Limit::Headers, Some((1_000, 21)));
     check(headers, "observe 7 as=b; end", Limit::Headers, None);
