@@ -22,6 +22,10 @@ impl Word for AddressesCheck {
         scope.resolve("of", &self.0.of, Wanted::Either);
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::NothingObserved, Kind::NoAddress, Kind::WrongAddress]
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         let sandbox = match &events.subject.kind {
             SubjectKind::Container(spec) => spec.sandbox.clone(),

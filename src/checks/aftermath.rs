@@ -54,6 +54,18 @@ impl Word for AftermathCheck {
         scope.resolve_unsure("of", &self.of, Wanted::Either);
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        match self.is {
+            Aftermath::Absent => vec![Kind::UnwantedAnnouncement, Kind::UnwantedListing],
+            Aftermath::RolledBack => vec![
+                Kind::UnwantedStart,
+                Kind::MissingDeleted,
+                Kind::UnwantedListing,
+            ],
+            Aftermath::Consistent => Kind::MISSING.to_vec(),
+        }
+    }
+
     fn is_there(&self, history: &CaseHistory, _: &str) -> bool {
         !self.findings(history).is_empty()
     }

@@ -24,6 +24,14 @@ impl Word for AllContainersCheck {
         scope.resolve("of", &self.0.of, Wanted::Container);
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        vec![
+            Kind::NothingObserved,
+            Kind::ListedContainerMissing,
+            Kind::UnlistedContainer,
+        ]
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         let SubjectKind::Container(spec) = &events.subject.kind else {
             return Holds;

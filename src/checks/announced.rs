@@ -6,7 +6,7 @@ use super::subject_events::SubjectEvents;
 use super::word::Finding::{Holds, Pending};
 use super::word::{Finding, Word};
 use crate::oracle::{entries_about, relists_of};
-use crate::outcome::{Fact, Mismatch};
+use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
     /// The check `announced`.
@@ -20,6 +20,10 @@ impl Word for AnnouncedCheck {
 
     fn validate(&self, scope: &mut dyn Scope<'_>) {
         needs_relist(scope, &self.0.of);
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        Kind::MISSING.to_vec()
     }
 
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {

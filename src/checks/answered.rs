@@ -23,6 +23,10 @@ impl Word for AnsweredCheck {
         scope.resolve("of", &self.0.of, Wanted::Either);
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::NothingObserved, Kind::FailedCall]
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         let mut answered = 0;
         for call in events.history.calls() {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::Check;
 use super::scope::Scope;
-use crate::outcome::Level;
+use crate::outcome::{Kind, Level};
 
 /// Something that must be seen once the steps are over, and how binding that is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -51,6 +51,12 @@ macro_rules! checks {
 pub(super) use checks;
 
 impl Check {
+    /// The kinds of its findings.
+    #[must_use]
+    pub fn kinds(&self) -> Vec<Kind> {
+        self.as_word().kinds()
+    }
+
     /// Reports what makes no sense in a case that binds these names, or can never fail.
     pub fn validate(&self, scope: &mut dyn Scope<'_>) {
         self.as_word().validate(scope);

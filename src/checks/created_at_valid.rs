@@ -22,6 +22,10 @@ impl Word for CreatedAtValidCheck {
         scope.resolve("of", &self.0.of, Wanted::Either);
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::CreatedAtBeforeCause, Kind::CreatedAtAfterArrival]
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         events.find(|arrival| {
             let event = arrival.event();

@@ -35,6 +35,11 @@ impl Word for EventsCheck {
         scope.resolve("of", &self.of, Wanted::Either);
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        let missing = self.exactly.iter().copied().map(Kind::missing);
+        missing.chain([Kind::WrongEvents]).collect()
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         let kinds = events.kinds();
         if kinds == self.exactly {

@@ -7,7 +7,7 @@ use super::word::Finding::{Holds, Pending};
 use super::word::{Finding, Word};
 use crate::history::{Body, Entry};
 use crate::oracle::{entries_about, relists_of};
-use crate::outcome::{Fact, Mismatch};
+use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
     /// The check `eventually-known`.
@@ -21,6 +21,10 @@ impl Word for EventuallyKnownCheck {
 
     fn validate(&self, scope: &mut dyn Scope<'_>) {
         needs_relist(scope, &self.0.of);
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::missing(self.0.event)]
     }
 
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {

@@ -24,6 +24,10 @@ impl Word for ExplainedCheck {
         scope.resolve("of", &self.0.of, Wanted::Container);
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::NothingObserved, Kind::MissingMessage]
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         let ends: Vec<_> = events.ends_shown().collect();
         if let Some((by, seq, status)) = ends.iter().find(|(_, _, shown)| shown.message.is_empty())

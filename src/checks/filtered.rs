@@ -26,6 +26,10 @@ impl Word for FilteredCheck {
         scope.resolve("of", &self.0.of, Wanted::Either);
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::NothingObserved, Kind::WrongList]
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         let mut compared = 0;
         for call in events.history.calls() {

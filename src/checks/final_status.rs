@@ -7,7 +7,7 @@ use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{Finding, Word};
 use crate::history::EventKind;
 use crate::oracle::{exit_status_changed, statuses_after_stopped};
-use crate::outcome::Mismatch;
+use crate::outcome::{Kind, Mismatch};
 
 check_on! {
     /// The check `final`.
@@ -21,6 +21,14 @@ impl Word for FinalCheck {
 
     fn validate(&self, scope: &mut dyn Scope<'_>) {
         scope.resolve("of", &self.0.of, Wanted::Container);
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        vec![
+            Kind::MissingStopped,
+            Kind::NothingObserved,
+            Kind::ExitStatusChanged,
+        ]
     }
 
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {

@@ -39,6 +39,11 @@ impl Word for IncludesCheck {
         }
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        let missing = self.in_order.iter().copied().map(Kind::missing);
+        missing.chain([Kind::WrongOrder]).collect()
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         let kinds = events.kinds();
         if let Some(missing) = self.in_order.iter().find(|kind| !kinds.contains(kind)) {

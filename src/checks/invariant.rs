@@ -7,7 +7,7 @@ use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds};
 use super::word::{Finding, Word};
-use crate::oracle::{broken_by, name_of};
+use crate::oracle::{broken_by, invariant, name_of};
 use crate::outcome::{Fact, Kind, Mismatch};
 
 /// A rule that the sandbox or container keeps.
@@ -37,6 +37,11 @@ impl Word for InvariantCheck {
                 "the invariants, which judge every case, have ids of `INV-` and two digits",
             );
         }
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        let rule = invariant(&self.rule);
+        rule.map_or(vec![Kind::NoSuchRule], |rule| rule.kinds.to_vec())
     }
 
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {

@@ -6,10 +6,12 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::check::Expectation;
 use super::situation::{self, Situation};
+use super::word::About;
 use super::word::Finding::{Broken, Holds, Pending, Unproven};
 use crate::history::{Body, CaseHistory, HostInstant, Seq, StepsEnd};
 use crate::oracle::{held_up_at_the_end, lost_with_the_runtime, unasked};
@@ -51,6 +53,22 @@ pub enum Undecided {
     /// The runtime does otherwise than the case presumes, and may.
     Skip(String),
 }
+
+impl Claim<'_> {
+    /// The kinds of findings of such a case.
+    #[must_use]
+    pub fn kinds(&self) -> BTreeSet<Kind> {
+        let of_checks = self.expectations.iter();
+        let of_checks = of_checks.flat_map(|expectation| expectation.check.kinds());
+        of_checks.chain(OF_WAITS).chain([OF_NAMES]).collect()
+    }
+}
+
+/// The kinds of findings of a step that waits in vain.
+const OF_WAITS: [Kind; 3] = [Kind::UnmetWait, Kind::RefutedWait, Kind::StreamEndedInWait];
+
+/// The kind of finding of a check whose name stands for nothing.
+const OF_NAMES: Kind = Kind::NothingMade;
 
 /// Judges a case by its expectations, on what its steps caused.
 #[must_use]
@@ -229,10 +247,15 @@ fn broken(claim: &Claim<'_>, expectation: &Expectation, history: &CaseHistory) -
         mismatch,
         evidence,
     };
+    let declared = |about: About, mismatch: Mismatch, evidence| {
+        let (word, kind) = (expectation.check.word(), mismatch.kind);
+        debug_assert!(check.kinds().contains(&kind), "`{word}` has no `{kind}`");
+        violation(about.name, mismatch, evidence)
+    };
     let mut names = check.names().into_iter();
     if let Some(name) = names.find(|name| !check.is_there(history, name)) {
         let of = [Fact::Of(name.to_owned())];
-        let mismatch = Mismatch::new(Kind::NothingMade, of, []);
+        let mismatch = Mismatch::new(OF_NAMES, of, []);
         return vec![violation(name.to_owned(), mismatch, Vec::new())];
     }
     let is_unread = held_up_at_the_end(history).is_some();
@@ -246,7 +269,7 @@ fn broken(claim: &Claim<'_>, expectation: &Expectation, history: &CaseHistory) -
                 missing: mismatch,
                 evidence,
             }
-            | Broken { mismatch, evidence } => Some(violation(about.name, mismatch, evidence)),
+            | Broken { mismatch, evidence } => Some(declared(about, mismatch, evidence)),
         });
     broken.collect()
 }

@@ -49,6 +49,10 @@ impl Word for LatencyCheck {
         }
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::missing(self.event), Kind::TooSlow]
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         let name = events.subject.binding().unwrap_or_default();
         let mut all = Vec::new();

@@ -24,6 +24,10 @@ impl Word for MatchesSpecCheck {
         scope.resolve("of", &self.0.of, Wanted::Either);
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::DiffersFromSpec]
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         events.each(difference)
     }

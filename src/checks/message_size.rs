@@ -32,6 +32,10 @@ impl Word for MessageSizeCheck {
         scope.resolve("of", &self.of, Wanted::Either);
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::TooLarge]
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         let limit = u64::from(self.at_most_kib) << 10;
         let large = events.all().find(|seen| u64::from(seen.bytes()) > limit);

@@ -21,6 +21,10 @@ impl Word for NeverCheck {
         scope.resolve("of", &self.0.of, Wanted::Either);
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::UnwantedEvent]
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         match events.first(self.0.event) {
             None => Holds,

@@ -21,6 +21,10 @@ impl Word for NoRepeatsCheck {
         scope.resolve("of", &self.0.of, Wanted::Either);
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::RepeatedEvent]
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         let kinds = events.kinds();
         let repeated = kinds

@@ -39,6 +39,14 @@ impl Word for OrderCheck {
         }
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        vec![
+            Kind::missing(self.first.event),
+            Kind::missing(self.then.event),
+            Kind::AfterOtherEvent,
+        ]
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         let Some(arrival) = events.first(self.first.event) else {
             return events.awaited(self.first.event);

@@ -21,6 +21,10 @@ impl Word for OwnStatusCheck {
         scope.resolve("of", &self.0.of, Wanted::Container);
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::WrongStatusCount]
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         events.each(wrong_number)
     }

@@ -39,6 +39,10 @@ impl Word for ReplayCheck {
         }
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::NewCreatedAt, Kind::PartialReplay]
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         let replayed: Vec<&EventArrival> = events.all().collect();
         let new = replayed.iter().find(|seen| {

@@ -24,6 +24,10 @@ impl Word for SameStatusCheck {
         scope.resolve("of", &self.0.of, Wanted::Container);
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::NothingObserved, Kind::StatusDiffers]
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         let mut compared = 0;
         for arrival in events.all() {

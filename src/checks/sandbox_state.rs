@@ -59,6 +59,10 @@ impl Word for SandboxStateCheck {
         scope.resolve("of", &self.of, Wanted::Either);
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::missing(self.event), Kind::WrongSandboxState]
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         let Some(arrival) = events.first(self.event) else {
             return events.awaited(self.event);

@@ -21,6 +21,15 @@ impl Word for SandboxStatusCheck {
         scope.resolve("of", &self.0.of, Wanted::Either);
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        vec![
+            Kind::MissingSandboxStatus,
+            Kind::MissingSandboxMetadata,
+            Kind::WrongSandboxField,
+            Kind::WrongPodUid,
+        ]
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         events.each(wrong_sandbox)
     }

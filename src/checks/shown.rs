@@ -49,6 +49,14 @@ impl Word for ShownCheck {
         scope.resolve("of", &self.of, Wanted::Either);
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        vec![
+            Kind::missing(self.event),
+            Kind::NothingObserved,
+            Kind::OutdatedAnswer,
+        ]
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         let Some(arrival) = events.first(self.event) else {
             return events.awaited(self.event);

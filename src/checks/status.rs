@@ -95,6 +95,17 @@ impl Word for StatusCheck {
         }
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        vec![
+            Kind::missing(self.event),
+            Kind::MissingOwnStatus,
+            Kind::WrongExitCode,
+            Kind::UnwantedExitCode,
+            Kind::WrongReason,
+            Kind::UnwantedReason,
+        ]
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         let kind = self.event;
         let Some(arrival) = events.first(kind) else {

@@ -22,6 +22,14 @@ impl Word for StatusTimesCheck {
         scope.resolve("of", &self.0.of, Wanted::Container);
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        vec![
+            Kind::UnexpectedTime,
+            Kind::TimeBeforeCall,
+            Kind::TimeAfterCall,
+        ]
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         let called = |wanted: fn(&Request) -> bool| {
             let about = |call: &&Call| wanted(call.request()) && is_about(call, events.subject);

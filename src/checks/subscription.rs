@@ -17,7 +17,7 @@ use super::duration;
 use super::scope::{Scope, Wanted};
 use super::word::{Finding, Word};
 use crate::history::{CaseHistory, Observed};
-use crate::outcome::Latency;
+use crate::outcome::{Kind, Latency};
 
 use ends_with::Code;
 
@@ -139,6 +139,20 @@ impl Word for SubscriptionCheck {
                 .advise("add `events`, `replay`, `stays`, `headers-within` or `ends-with`");
         }
         self.validate_end(scope);
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        let claims = [
+            self.events.map(|_| same_events::KINDS),
+            self.replay.map(|replay| match replay {
+                SubscriptionReplay::None => no_replay::KINDS,
+                SubscriptionReplay::SameAsMainStream => same_replay::KINDS,
+            }),
+            self.stays.map(|_| stays_open::KINDS),
+            self.headers_within.map(|_| headers_within::KINDS),
+            self.ends_with.as_ref().map(|_| ends_with::KINDS),
+        ];
+        claims.into_iter().flatten().flatten().copied().collect()
     }
 
     fn assess_subscription(&self, history: &CaseHistory, observed: &Observed) -> Vec<Finding> {

@@ -77,6 +77,10 @@ impl Word for TimingCheck {
         }
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::missing(self.event), Kind::TooLate, Kind::TooEarly]
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         let Some(arrival) = events.first(self.event) else {
             return events.awaited(self.event);

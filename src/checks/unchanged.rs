@@ -30,6 +30,10 @@ impl Word for UnchangedCheck {
         }
     }
 
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::RelistsDiffer]
+    }
+
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         let SubjectEvents { history, subject } = *events;
         let calls = history.calls().filter(|call| {

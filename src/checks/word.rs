@@ -4,7 +4,7 @@ use super::scope::Scope;
 use super::subject_events::SubjectEvents;
 use crate::history::{CaseHistory, Observed, Seq};
 use crate::oracle::name_of;
-use crate::outcome::{Latency, Mismatch};
+use crate::outcome::{Kind, Latency, Mismatch};
 
 /// What a history says of one check on one subject.
 pub(super) enum Finding {
@@ -48,6 +48,9 @@ pub(super) trait Word {
 
     /// Reports what makes no sense, or can never fail.
     fn validate(&self, scope: &mut dyn Scope<'_>);
+
+    /// The kinds of its findings.
+    fn kinds(&self) -> Vec<Kind>;
 
     /// Assesses a sandbox or container of the name.
     fn assess(&self, _: &SubjectEvents<'_>) -> Finding {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::index::{entries_about, name_of};
 use super::rules::INVARIANTS;
 use crate::history::{CaseHistory, EventArrival, Seq, Subject, SubscriptionId};
-use crate::outcome::{Level, Levels, Mismatch, Violation};
+use crate::outcome::{Kind, Level, Levels, Mismatch, Violation};
 
 /// A rule that every history must keep.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,8 @@ pub struct Invariant {
     pub requirements: &'static [&'static str],
     /// How binding it is, for whom.
     pub levels: Levels,
+    /// The kinds of findings that break it.
+    pub kinds: &'static [Kind],
     /// Whether it compares times of the wall clock. If so, it is not checked on a case during
     /// which the clock was set.
     pub(super) compares_clocks: bool,
@@ -70,9 +72,15 @@ pub fn invariants(history: &CaseHistory) -> Vec<Violation> {
         .collect()
 }
 
+/// The invariant of an id, if there is one.
+#[must_use]
+pub fn invariant(id: &str) -> Option<&'static Invariant> {
+    INVARIANTS.iter().find(|invariant| invariant.id == id)
+}
+
 /// What breaks the invariant of an id; none if there is no such invariant.
 pub(crate) fn broken_by(id: &str, history: &CaseHistory) -> Option<Vec<Violation>> {
-    let invariant = INVARIANTS.iter().find(|invariant| invariant.id == id)?;
+    let invariant = invariant(id)?;
     Some((invariant.check)(invariant, history))
 }
 
@@ -100,6 +108,8 @@ impl Invariant {
         mismatch: Mismatch,
         evidence: Vec<Seq>,
     ) -> Violation {
+        let is_declared = self.kinds.contains(&mismatch.kind);
+        debug_assert!(is_declared, "{} has no `{}`", self.id, mismatch.kind);
         Violation {
             rule: self.id.to_owned(),
             level: self.level(),

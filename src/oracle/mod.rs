@@ -27,7 +27,7 @@ pub(crate) use clocks::{CLOCKS_APART_NS, TICK_NS, span};
 pub(crate) use deadlines::held_up_at_the_end;
 pub(crate) use index::{entries_about, is_about, makes, name_of};
 pub(crate) use invariants::broken_by;
-pub use invariants::{Invariant, context, invariants};
+pub use invariants::{Invariant, context, invariant, invariants};
 pub(crate) use relist::relists_of;
 pub(crate) use rules::exit_status_never_changes::{exit_status_changed, statuses_after_stopped};
 pub use rules::no_missed_events::unannounced;

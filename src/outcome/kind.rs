@@ -11,6 +11,9 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::mismatch::Sentences;
+use crate::history::EventKind;
+
 /// Makes the enum of all kinds.
 macro_rules! kinds {
     ($($key:literal $variant:ident $meaning:literal $expected:literal $actual:literal;)+) => {
@@ -65,12 +68,6 @@ macro_rules! kinds {
             }
         }
     };
-}
-
-/// The words for what a finding expected and saw.
-pub(super) struct Sentences {
-    pub(super) expected: &'static str,
-    pub(super) actual: &'static str,
 }
 
 kinds! {
@@ -471,6 +468,28 @@ kinds! {
         "A check names a rule that there is not."
         "a rule {of}"
         "there is none";
+}
+
+impl Kind {
+    /// The kinds for an event that has not come.
+    pub const MISSING: [Self; 4] = [
+        Self::MissingCreated,
+        Self::MissingStarted,
+        Self::MissingStopped,
+        Self::MissingDeleted,
+    ];
+
+    /// The kind for an event that has not come. An event of a type that the CRI does not define
+    /// cannot be missing.
+    #[must_use]
+    pub fn missing(event: EventKind) -> Self {
+        match event {
+            EventKind::Created | EventKind::Unknown(_) => Self::MissingCreated,
+            EventKind::Started => Self::MissingStarted,
+            EventKind::Stopped => Self::MissingStopped,
+            EventKind::Deleted => Self::MissingDeleted,
+        }
+    }
 }
 
 impl fmt::Display for Kind {

@@ -29,18 +29,11 @@ impl Mismatch {
         }
     }
 
-    /// That an event has not come, with what says that it should have; an event of a type that the
-    /// CRI does not define is none that could be missing.
+    /// That an event has not come, with what says that it should have.
     #[must_use]
     pub fn missing(event: EventKind, expected: impl IntoIterator<Item = Fact>) -> Self {
-        let kind = match event {
-            EventKind::Created | EventKind::Unknown(_) => Kind::MissingCreated,
-            EventKind::Started => Kind::MissingStarted,
-            EventKind::Stopped => Kind::MissingStopped,
-            EventKind::Deleted => Kind::MissingDeleted,
-        };
         let expected: Facts = [Fact::Event(event)].into_iter().chain(expected).collect();
-        Self::new(kind, expected, [])
+        Self::new(Kind::missing(event), expected, [])
     }
 
     /// That what a check looks at has not come.
@@ -71,6 +64,12 @@ impl Mismatch {
         let value = |name: &str| self.actual.get(name).or_else(|| self.expected.get(name));
         sentence(self.kind.sentences().actual, value)
     }
+}
+
+/// The words for what a finding expected and saw.
+pub(super) struct Sentences {
+    pub(super) expected: &'static str,
+    pub(super) actual: &'static str,
 }
 
 /// Fills the values into a template of [`Kind`].

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::console::{self, ConsoleOptions, Trial};
 use super::outputs::{OutputPaths, Outputs, conclude};
-use super::{Exit, Expectations, ReportOptions, RunError, expectations, ids, nothing_selected};
+use super::{Exit, Expectations, ReportOptions, RunError, expectations, nothing_selected};
 use crate::case::load;
 use crate::history::codec::StreamDecoder;
 use crate::history::{Body, Entry, Seq};
@@ -104,7 +104,7 @@ fn accepted(options: &CheckOptions) -> Result<Accepted, RunError> {
         Some(Expectations::File(path)) => {
             // The history may contain cases of another version of the suite.
             let cases = load::embedded().map_err(load::LoadError::from)?;
-            let (_, known) = expectations::read(path, &ids(&cases))?;
+            let (_, known) = expectations::read(path, &cases)?;
             Ok(Accepted::Listed(Box::new(known)))
         }
     }

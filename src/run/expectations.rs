@@ -1,11 +1,11 @@
 //! Reads the expectations that the user names: a file, or the built-in ones.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::case::Case;
 use crate::history::{ExpectationFile, RunInfo};
 use crate::terminal;
-use crate::verdicts::{Known, builtin_of};
+use crate::verdicts::{Known, builtin_of, kinds_by_id};
 
 /// Where the accepted failures are listed: the value of `--expectations`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,15 +82,24 @@ pub enum ExpectationsError {
         /// The id.
         id: String,
     },
+    /// It lists a finding that its case or invariant cannot have.
+    #[error("the expectation file {path}: {fault}")]
+    Impossible {
+        /// The file.
+        path: PathBuf,
+        /// The entry and the problem.
+        fault: String,
+    },
 }
 
-/// Reads an expectation file; `ids` are those of all cases and invariants.
+/// Reads an expectation file for an invocation with these cases.
 ///
 /// # Errors
-/// If it cannot be read, is malformed, or lists an id that does not exist.
+/// If it cannot be read, is malformed, or lists an id that does not exist or a finding that the
+/// case or invariant cannot have.
 pub(super) fn read(
     path: &Path,
-    ids: &BTreeSet<&str>,
+    cases: &[Case],
 ) -> Result<(ExpectationFile, Known), ExpectationsError> {
     let path = || path.to_owned();
     let read = |fault| ExpectationsError::Read {
@@ -108,9 +117,14 @@ pub(super) fn read(
         path: path(),
         fault,
     })?;
-    let unknown = known.ids().find(|id| !ids.contains(id)).map(str::to_owned);
-    match unknown {
-        Some(id) => Err(ExpectationsError::Unknown { path: path(), id }),
-        None => Ok((file, known)),
+    let kinds = kinds_by_id(cases);
+    if let Some(id) = known.ids().find(|id| !kinds.contains_key(id)) {
+        let id = id.to_owned();
+        return Err(ExpectationsError::Unknown { path: path(), id });
     }
+    if let Some(fault) = known.impossible_finding(&kinds) {
+        let path = path();
+        return Err(ExpectationsError::Impossible { path, fault });
+    }
+    Ok((file, known))
 }

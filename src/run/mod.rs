@@ -23,7 +23,6 @@ mod select;
 mod target;
 mod telemetry;
 
-use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -37,7 +36,7 @@ use crate::history::{Body, ExpectationFile, RunEnd, RunId, RunInfo, SandboxId};
 use crate::host::{self, Reactor};
 use crate::limits;
 use crate::metrics::EndpointError;
-use crate::oracle::{INVARIANTS, Invariant};
+use crate::oracle::Invariant;
 use crate::outcome::RunReport;
 use crate::plan::Planned;
 use crate::recorder::HistoryFile;
@@ -195,14 +194,7 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
 /// # Errors
 /// If it is invalid for these cases.
 pub fn read_expectations(path: &Path, cases: &[Case]) -> Result<ExpectationFile, RunError> {
-    Ok(expectations::read(path, &ids(cases))?.0)
-}
-
-/// The ids that an expectation file may list.
-fn ids(cases: &[Case]) -> BTreeSet<&str> {
-    let invariants = INVARIANTS.iter().map(|invariant| invariant.id);
-    let cases = cases.iter().map(|case| case.id.as_str());
-    cases.chain(invariants).collect()
+    Ok(expectations::read(path, cases)?.0)
 }
 
 /// Whether a run prints to the console.

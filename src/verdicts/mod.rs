@@ -9,6 +9,7 @@ mod builtin;
 mod ended;
 mod findings;
 mod fold;
+mod kinds;
 mod known;
 mod plan;
 mod tallies;
@@ -17,6 +18,7 @@ mod written;
 pub use builtin::{builtin, builtin_files, builtin_of};
 pub use ended::{EndedCase, JudgedCase};
 pub use fold::{Accepted, Scope, Verdicts};
+pub use kinds::kinds_by_id;
 pub use known::{
     Bound, Day, Decided, JudgedRun, Known, KnownFailure, KnownFault, Losses, Rate, RuntimeFacts,
     Signatures, Texts, When,

@@ -56,6 +56,31 @@ fn expectations_that_are_built_in_are_taken_by_the_runtime() {
         .fails(0, &["there are no built-in expectations for model"]);
 }
 
+/// Neither an invariant nor a case can have a finding that none of its rules and checks makes.
+#[test]
+fn a_finding_that_its_case_cannot_have_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("known.yaml");
+    let entry = |case: &str, finding: &str| {
+        let entry = format!("{{case: {case}, reason: r, link: l, finding: {finding}}}");
+        fs::write(&file, format!("{{runtime: model, known: [{entry}]}}")).unwrap();
+        model(&folder, &["SBX-01", "--expectations", "known.yaml"])
+    };
+    entry("INV-01", "missing-stopped").fails(
+        2,
+        &[
+            "known.yaml: entry 1 of `known:`: INV-01 cannot have the finding `missing-stopped`",
+            "it can have `event-out-of-order`, `late-event-out-of-order`",
+        ],
+    );
+    entry("SBX-01", "[unmet-wait, {kind: too-large, event: STOPPED}]")
+        .fails(2, &["SBX-01 cannot have the finding `too-large`"]);
+    entry("SBX-02", "unmet-wait").fails(0, &[]);
+    let judged = ["check", &failing(), "--expectations", "known.yaml"];
+    entry("INV-02", "missing-stopped");
+    inside(&folder, &judged).fails(2, &["INV-02 cannot have the finding"]);
+}
+
 const DROPS: [&str; 2] = ["--defect", "drop-stopped"];
 
 #[test]

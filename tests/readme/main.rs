@@ -1,6 +1,7 @@
 //! The pages say what is so: the numbers and the output in `README.md`, the tables of known
 //! failures, generated from `ci/expectations`, and the reference of the case language.
 
+mod kinds;
 mod links;
 mod output;
 mod reference;
@@ -13,7 +14,7 @@ use std::path::Path;
 use cri_event_conformance::case::load;
 use cri_event_conformance::catalogue::{Catalogue, Checker};
 use cri_event_conformance::model::VARIATIONS;
-use cri_event_conformance::outcome::{Kind, Level};
+use cri_event_conformance::outcome::Level;
 use cri_event_conformance::verdicts::{
     Known, KnownFailure, RuntimeFacts, Signatures, When, builtin, builtin_files,
 };
@@ -221,19 +222,6 @@ fn the_files_can_be_read_and_name_what_there_is() {
         .filter(|id| !ids.contains(id))
         .collect();
     assert!(unknown.is_empty(), "{unknown:?}");
-}
-
-#[test]
-fn the_kinds_of_findings_are_listed() {
-    let mut text = String::from(
-        "# Kinds of findings\n\nThe keys that `finding` of an expectation file can name.\n\n\
-         | kind | what it means |\n|---|---|\n",
-    );
-    for kind in Kind::ALL {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "| `{kind}` | {} |", kind.meaning());
-    }
-    expect_file!["../../ci/expectations/KINDS.md"].assert_eq(&text);
 }
 
 /// An invariant is judged on every case. An entry that says neither in which cases it is known to

@@ -30,6 +30,9 @@ impl From<Code> for String {
     }
 }
 
+/// The kinds of its findings.
+pub(super) const KINDS: &[Kind] = &[Kind::StreamOpen, Kind::WrongEnd];
+
 /// The runtime ends the subscription with one of these codes, no earlier than `least` after the
 /// request.
 pub(super) fn assess(

@@ -6,6 +6,9 @@ use crate::checks::word::Finding::{self, Broken, Holds, Unproven};
 use crate::history::{CaseHistory, Observed};
 use crate::outcome::{Fact, Kind, Latency, Limit, Mismatch};
 
+/// The kinds of its findings.
+pub(super) const KINDS: &[Kind] = &[Kind::LateHeaders, Kind::MissingHeaders];
+
 /// The headers of the response arrive within a time of the request.
 pub(super) fn assess(history: &CaseHistory, observed: &Observed, bound: Duration) -> Finding {
     let bound = history.stretched(bound);

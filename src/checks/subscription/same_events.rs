@@ -6,6 +6,15 @@ use crate::history::{CaseHistory, Observed, StreamEnd};
 use crate::oracle::difference;
 use crate::outcome::{Fact, Kind, Mismatch};
 
+/// The kinds of its findings.
+pub(super) const KINDS: &[Kind] = &[
+    Kind::NothingObserved,
+    Kind::SilentEnd,
+    Kind::MissingOnSubscription,
+    Kind::MissingOnMainStream,
+    Kind::DifferentOrder,
+];
+
 /// From when the subscription is live, it delivers what the main stream delivers, or it ends with
 /// an error.
 pub(super) fn assess(history: &CaseHistory, observed: &Observed) -> Finding {

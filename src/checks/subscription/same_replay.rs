@@ -6,6 +6,9 @@ use crate::history::{Body, CaseHistory, Event, EventArrival, Observed};
 use crate::oracle::CLOCKS_APART_NS;
 use crate::outcome::{Fact, Kind, Mismatch};
 
+/// The kinds of its findings.
+pub(super) const KINDS: &[Kind] = &[Kind::NothingObserved, Kind::ReplaysDiffer];
+
 /// Events from before the subscription are the same on it and on the next main stream.
 pub(super) fn assess(history: &CaseHistory, observed: &Observed) -> Finding {
     let opened = observed.opened();

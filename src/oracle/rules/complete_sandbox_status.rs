@@ -1,6 +1,9 @@
 //! INV-22: what `PodSandboxStatus` reports of the sandbox's containers. A runtime need not report
 //! any of them there; where it does, a kubelet with the gate `EventedPLEG` asks no further.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use crate::history::{
@@ -24,6 +27,15 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     source: "kubelet 1.26 to 1.36, GetPodStatus: it asks no container then; kubernetes#129857, \
                  containerd#11312, cri-o#8580",
     requirements: &["R24", "R25"],
+    kinds: &[
+        Kind::MissingTimestamp,
+        Kind::TimestampNotCurrent,
+        Kind::TimestampBeforeEvent,
+        Kind::ContainerMissing,
+        Kind::ContainerOfOtherSandbox,
+        Kind::RemovedContainer,
+        Kind::ContradictedStatus,
+    ],
     compares_clocks: true,
     levels: MUST_MAY,
     check,
@@ -312,188 +324,4 @@ fn shown(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Shown<'_>>> {
         }
     }
     all
-}
-
-#[cfg(test)]
-mod tests {
-    use expect_test::{Expect, expect};
-
-    use super::RULE;
-    use crate::oracle::rules::testing::check;
-
-    /// What the rule says after a container has been started.
-    #[track_caller]
-    fn then(script: &str, expect: Expect) {
-        let started = "pod run; c create; c CREATED; c start; c STARTED";
-        check(&RULE, &format!("{started}; {script}"), expect);
-    }
-
-    #[test]
-    fn nothing_or_all_is_told() {
-        then("pod inspect c=running", expect![]);
-        then("pod inspect c=running read=+0s", expect![]);
-        then(
-            "pod inspect c=running read=0",
-            expect![[r#"
-        INV-22 at #13 #14: pod (pod.0.beef): expected a timestamp beside the statuses of containers: none beside 1
-    "#]],
-        );
-        then(
-            "pod inspect c=running read=+0s reported=none",
-            expect![[r#"
-        INV-22 at #4 #13 #14: pod (pod.0.beef): expected a status of c among the 0: it is missing
-    "#]],
-        );
-        then(
-            "pod inspect read=+0s; c remove",
-            expect![[r#"
-        INV-22 at #4 #13 #14: pod (pod.0.beef): expected a status of c among the 0: it is missing
-    "#]],
-        );
-        then("c stop; c remove; pod inspect read=+0s", expect![]);
-    }
-
-    #[test]
-    fn what_is_being_removed_may_be_told_or_not() {
-        then(
-            "c remove begins; pod inspect read=+0s; c remove returns",
-            expect![],
-        );
-        then(
-            "c remove begins; pod inspect c=exited read=+0s; c remove returns",
-            expect![],
-        );
-        then("c remove fails; pod inspect c=running read=+0s", expect![]);
-        then(
-            "c remove; pod inspect c=exited read=+0s",
-            expect![[r#"
-                INV-22 at #10 #15 #16: pod (pod.0.beef): expected no status of c: it is shown, after its removal
-            "#]],
-        );
-    }
-
-    #[test]
-    fn the_time_is_that_of_the_call_in_nanoseconds() {
-        then("pod inspect c=running read=+1002ms", expect![]);
-        then("pass 1s; pod inspect c=running read=-999ms", expect![]);
-        then(
-            "pod inspect c=running read=+2s",
-            expect![[r#"
-        INV-22 at #13 #14: pod (pod.0.beef): expected a timestamp from 1699999999014000000 to 1700000001015000000: 1700000002013000000
-    "#]],
-        );
-        then(
-            "pod inspect c=running read=-2s",
-            expect![[r#"
-        INV-22 at #13 #14: pod (pod.0.beef): expected a timestamp from 1699999999014000000 to 1700000001015000000: 1699999998013000000
-    "#]],
-        );
-        then(
-            "pod inspect c=running read=s",
-            expect![[r#"
-        INV-22 at #13 #14: pod (pod.0.beef): expected a timestamp from 1699999999014000000 to 1700000001015000000: 1700000000, which looks like seconds
-    "#]],
-        );
-        then(
-            "pod inspect c=running read=us",
-            expect![[r#"
-        INV-22 at #13 #14: pod (pod.0.beef): expected a timestamp from 1699999999014000000 to 1700000001015000000: 1700000000013000, which looks like microseconds
-    "#]],
-        );
-    }
-
-    #[test]
-    fn the_time_is_not_before_that_of_an_event_which_has_come() {
-        then(
-            "pod inspect c=running read=-5ms",
-            expect![[r#"
-        INV-22 at #8 #13 #14: pod (pod.0.beef): expected a timestamp not before STARTED, which had come: it is 1000000 ns before it
-    "#]],
-        );
-        then("pod inspect c=running read=-4ms", expect![]);
-        then(
-            "pod inspect c=running read=-4ms; c STOPPED at=+1s",
-            expect![],
-        );
-        then(
-            "pod2 run; pod2 STARTED; pod inspect c=running read=-4ms",
-            expect![],
-        );
-        then(
-            "pod2 run; pod2 STARTED; pod inspect c=running read=-7ms",
-            expect![],
-        );
-        then(
-            "pod2 run; pod2 STARTED; pod inspect c=running read=-8ms",
-            expect![[r#"
-            INV-22 at #8 #16 #17: pod (pod.0.beef): expected a timestamp not before STARTED, which had come: it is 1000000 ns before it
-        "#]],
-        );
-    }
-
-    #[test]
-    fn another_sandboxs_containers_are_not_told() {
-        let other = "pod2 run; d create in=pod2";
-        then(
-            &format!("{other}; pod inspect c=running read=+0s"),
-            expect![],
-        );
-        then(
-            &format!("{other}; pod inspect c=running read=+0s reported=d:created"),
-            expect![[r#"
-                INV-22 at #12 #17 #18: pod (pod.0.beef): expected no status of d: it is shown, though it is of another sandbox
-            "#]],
-        );
-    }
-
-    #[test]
-    fn no_status_is_older_than_what_was_told() {
-        then(
-            "pod inspect c=created read=+0s",
-            expect![[r#"
-                INV-22 at #8 #13 #14: pod (pod.0.beef): expected RUNNING of c, as an event has shown: CREATED
-            "#]],
-        );
-        then("pod inspect c=unknown read=+0s", expect![]);
-        then(
-            "c stop; c STOPPED; pod inspect c=running read=+0s",
-            expect![[r#"
-                INV-22 at #11 #16 #17: pod (pod.0.beef): expected EXITED of c, as an event has shown: RUNNING
-            "#]],
-        );
-        then(
-            "run inspect c=exited; pod inspect c=exited read=+0s reported=c:running",
-            expect![[r#"
-            INV-22 at #11 #12 #21 #22: pod (pod.0.beef): expected EXITED of c, as ListContainers shows: RUNNING
-        "#]],
-        );
-    }
-
-    #[test]
-    fn no_status_is_newer_than_what_is_told_afterwards() {
-        then(
-            "pod inspect c=running read=+0s reported=c:exited:137; pod relist c=running",
-            expect![[r#"
-                INV-22 at #13 #14 #15 #16: pod (pod.0.beef): expected RUNNING of c, as ContainerStatus reports: EXITED
-            "#]],
-        );
-        then(
-            "pod inspect c=exited:137 read=+0s; c STOPPED exit=137",
-            expect![],
-        );
-    }
-
-    #[test]
-    fn an_end_is_told_as_the_containers_own_status_tells_it() {
-        then(
-            "pod inspect c=exited:137 read=+0s reported=c:exited:1",
-            expect![[r#"
-                INV-22 at #13 #14 #15 #16: pod (pod.0.beef): expected EXITED 137 Error of c, as ContainerStatus reports: EXITED 1 Error
-            "#]],
-        );
-        then(
-            "pod inspect c=exited:137 read=+0s reported=c:exited:137",
-            expect![],
-        );
-    }
 }

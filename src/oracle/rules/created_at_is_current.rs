@@ -13,6 +13,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
                    event's arrival.",
     source: "CRI api.proto, ContainerEventResponse.created_at; cri-o#8580",
     requirements: &["R18", "R19"],
+    kinds: &[Kind::CreatedAtNotCurrent],
     compares_clocks: true,
     levels: MUST_SHOULD,
     check,

@@ -11,6 +11,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     sentence: "created_at never decreases from one event of a container to the next.",
     source: "kubelet 1.26 to 1.36, pod cache: an older time is dropped",
     requirements: &["R20"],
+    kinds: &[Kind::CreatedAtDecreased],
     compares_clocks: true,
     levels: MUST_SHOULD,
     check,

@@ -13,6 +13,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
                    causes them.",
     source: "kubernetes#123087 (a late STARTED, a second container), kubernetes#137362",
     requirements: &["R29"],
+    kinds: &[Kind::CreatedAtAfterCall],
     compares_clocks: true,
     levels: SHOULD_MAY,
     check,

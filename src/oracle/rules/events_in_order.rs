@@ -13,6 +13,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
                    and none after DELETED.",
     source: "KEP-3386, Runtime Service Changes; cri-o#9738",
     requirements: &["R9", "R10"],
+    kinds: &[Kind::EventOutOfOrder, Kind::LateEventOutOfOrder],
     compares_clocks: false,
     levels: MUST_SHOULD,
     check,

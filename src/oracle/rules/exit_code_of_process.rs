@@ -19,6 +19,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
                    137 of one that a kill alone can end.",
     source: "CRI api.proto, ContainerStatus.exit_code; cri-o#9846",
     requirements: &["R17", "C8"],
+    kinds: &[Kind::WrongExitCode],
     compares_clocks: true,
     levels: MUST_SHOULD,
     check,

@@ -18,6 +18,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
                    status nor in later snapshots.",
     source: "CRI api.proto, ContainerStatus; containerd#12260 (OOMKilled came after STOPPED)",
     requirements: &["R17"],
+    kinds: &[Kind::ExitStatusChanged],
     compares_clocks: true,
     levels: MUST_SHOULD,
     check,

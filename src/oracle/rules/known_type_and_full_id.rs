@@ -11,6 +11,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     sentence: "An event has a type that the CRI defines and the whole id of its container.",
     source: "CRI api.proto, ContainerEventResponse",
     requirements: &["R7", "R11"],
+    kinds: &[Kind::UnknownEventType, Kind::EmptyId, Kind::ShortenedId],
     compares_clocks: false,
     levels: MUST_MUST,
     check,

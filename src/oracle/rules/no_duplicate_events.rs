@@ -13,6 +13,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     sentence: "A stream brings each event of a container at most once.",
     source: "cri-o#6625, cri-o#6631, containerd#4769",
     requirements: &["R8"],
+    kinds: &[Kind::DuplicateEvent, Kind::LateDuplicateEvent],
     compares_clocks: false,
     levels: MUST_SHOULD,
     check,

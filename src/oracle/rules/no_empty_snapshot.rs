@@ -15,6 +15,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
                    older one of its sandbox, is not being removed.",
     source: "kubelet evented.go, GeneratePodStatus: what is not there is gone",
     requirements: &["R15"],
+    kinds: &[Kind::EmptySnapshot],
     compares_clocks: false,
     levels: MUST_MAY,
     check,

@@ -16,6 +16,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     source: "cri-o#9663: a kubelet crashes on a status without an image; toKubeContainerStatus: \
                  image_ref is the imageID of a pod's status",
     requirements: &["R16"],
+    kinds: &[Kind::IncompleteStatus, Kind::ImageRefChanged],
     compares_clocks: false,
     levels: MUST_SHOULD,
     check,

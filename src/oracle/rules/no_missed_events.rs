@@ -18,6 +18,13 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
                    event, before or soon after.",
     source: "KEP-3386, Monitoring: missed events are ideally zero; R6 and R23 of the kubelet",
     requirements: &["R6", "R23"],
+    kinds: &[
+        Kind::MissingCreated,
+        Kind::MissingStarted,
+        Kind::MissingStopped,
+        Kind::MissingDeleted,
+        Kind::LateEvent,
+    ],
     compares_clocks: false,
     levels: MUST_MUST,
     check,

@@ -17,6 +17,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     sentence: "No event shows a container in a state that calls prove to have come later.",
     source: "KEP-3386, failure modes (incorrect container statuses); R22 of the kubelet",
     requirements: &["R17", "R22"],
+    kinds: &[Kind::PrematureState],
     compares_clocks: false,
     levels: MUST_MAY,
     check,

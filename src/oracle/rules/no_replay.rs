@@ -1,6 +1,7 @@
 //! INV-25: an event that one subscriber got is sent to no later one.
 
 use crate::oracle::invariants::{Invariant, SHOULD_SHOULD};
+use crate::outcome::Kind;
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -9,6 +10,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     sentence: "An event that one subscriber has got is sent to none that comes after that.",
     source: "KEP-3386 2026 (no replay, no resumption); R8 of the kubelet",
     requirements: &["R8", "R30"],
+    kinds: &[Kind::ReplayedEvent],
     compares_clocks: false,
     levels: SHOULD_SHOULD,
     check: |_, _| Vec::new(),

@@ -14,6 +14,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
                    have made, or that a list shows.",
     source: "kubelet generic.go: what is told is looked up in lists; R11 of the kubelet",
     requirements: &["R11"],
+    kinds: &[Kind::UnknownId],
     compares_clocks: false,
     levels: SHOULD_SHOULD,
     check,

@@ -12,6 +12,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
                    it is not deleted.",
     source: "kubelet evented.go, GeneratePodStatus: what is not there is gone",
     requirements: &["R17"],
+    kinds: &[Kind::OwnContainerMissing, Kind::OwnContainerRepeated],
     compares_clocks: false,
     levels: MUST_SHOULD,
     check,

@@ -43,6 +43,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
                    one believes that relists.",
     source: "kubernetes pkg/kubelet/pleg/evented.go and generic.go of 1.36",
     requirements: &["R15", "R17", "R20", "R21", "R23"],
+    kinds: &[Kind::KubeletPanic, Kind::BeliefsDiffer],
     compares_clocks: true,
     levels: MUST_MAY,
     check,

@@ -16,6 +16,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
                    of them.",
     source: "kubelet 1.26 to 1.36, pod cache: one time for each pod, and an older one is dropped",
     requirements: &["R20"],
+    kinds: &[Kind::CreatedAtBeforeSibling],
     compares_clocks: true,
     levels: SHOULD_MAY,
     check,

@@ -17,6 +17,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
                    until it is stopped, and NOTREADY from its STOPPED on.",
     source: "CRI api.proto, PodSandboxStatus; kubelet evented.go, getPodIPs and GeneratePodStatus",
     requirements: &["R13", "C9"],
+    kinds: &[Kind::WrongSandboxState, Kind::WrongSandboxField],
     compares_clocks: true,
     levels: MUST_SHOULD,
     check,

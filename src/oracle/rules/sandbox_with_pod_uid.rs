@@ -11,6 +11,11 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     sentence: "Every event tells the sandbox's status, with the UID given at RunPodSandbox.",
     source: "kubelet evented.go ignores an event without it; KEP-3386 2026; kubernetes#114371",
     requirements: &["R12"],
+    kinds: &[
+        Kind::MissingSandboxStatus,
+        Kind::MissingSandboxMetadata,
+        Kind::WrongPodUid,
+    ],
     compares_clocks: false,
     levels: MUST_MUST,
     check,

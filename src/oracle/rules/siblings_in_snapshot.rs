@@ -16,6 +16,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
                    was about, until its removal begins.",
     source: "kubelet evented.go, GeneratePodStatus: what is not there is gone; kubernetes#121003",
     requirements: &["R15"],
+    kinds: &[Kind::SiblingMissing],
     compares_clocks: true,
     levels: MUST_MAY,
     check,

@@ -17,6 +17,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
                    before.",
     source: "KEP-3386, Timestamp of the Pod Status; kubelet 1.26 to 1.36 keeps the last one",
     requirements: &["R21"],
+    kinds: &[Kind::SnapshotRegressed],
     compares_clocks: true,
     levels: MUST_MAY,
     check,

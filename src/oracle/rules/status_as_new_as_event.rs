@@ -12,6 +12,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
                    and is absent from DELETED.",
     source: "kubelet evented.go, GeneratePodStatus",
     requirements: &["R17"],
+    kinds: &[Kind::StatusInDeleted, Kind::OutdatedStatus],
     compares_clocks: false,
     levels: MUST_MAY,
     check,

@@ -17,6 +17,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
                    finished after its STOPPED was.",
     source: "CRI api.proto, ContainerStatus; kubelet toKubeContainerStatus",
     requirements: &["R16", "R17", "C7"],
+    kinds: &[Kind::MissingTime, Kind::TimesOutOfOrder],
     compares_clocks: true,
     levels: MUST_SHOULD,
     check,

@@ -18,6 +18,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     source: "kubelet 1.26 to 1.36, evented.go: each end is one of five attempts, then no events; \
                  kubernetes#129827",
     requirements: &["R1"],
+    kinds: &[Kind::StreamEnded],
     compares_clocks: false,
     levels: MUST_MUST,
     check,

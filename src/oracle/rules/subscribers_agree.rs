@@ -4,7 +4,7 @@ use crate::history::{CaseHistory, StepsEnd};
 use crate::oracle::deadlines::held_up_at_the_end;
 use crate::oracle::invariants::{Invariant, OBSERVERS};
 use crate::oracle::subscribers::difference;
-use crate::outcome::Violation;
+use crate::outcome::{Kind, Violation};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -14,6 +14,11 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
                    the same order.",
     source: "containerd#7318 (subscribers took events from each other); R3 of the kubelet",
     requirements: &["R3"],
+    kinds: &[
+        Kind::MissingOnSubscription,
+        Kind::MissingOnMainStream,
+        Kind::DifferentOrder,
+    ],
     compares_clocks: true,
     levels: OBSERVERS,
     check,

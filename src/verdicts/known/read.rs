@@ -1,7 +1,10 @@
 //! Reading the text of an expectation file.
 
-use super::{Known, When};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Known, Signatures, When};
 use crate::history::ExpectationFile;
+use crate::outcome::Kind;
 
 /// The shortest part of a message that may tell a fault, in bytes.
 const SHORTEST_MESSAGE: usize = 12;
@@ -20,6 +23,26 @@ impl Known {
                 ..known
             }),
         }
+    }
+
+    /// What is wrong with a `finding` of a kind that its case or invariant cannot have, if there is
+    /// such a one; `kinds` has the kinds by the ids.
+    #[must_use]
+    pub fn impossible_finding(&self, kinds: &BTreeMap<&str, BTreeSet<Kind>>) -> Option<String> {
+        self.known.iter().enumerate().find_map(|(place, entry)| {
+            let possible = kinds.get(&*entry.case)?;
+            let findings = entry.finding.iter().flat_map(Signatures::iter);
+            let mut wanted = findings.map(|finding| finding.kind);
+            let kind = wanted.find(|kind| !possible.contains(kind))?;
+            let possible: Vec<String> = possible.iter().map(|kind| format!("`{kind}`")).collect();
+            Some(format!(
+                "entry {} of `known:`: {} cannot have the finding `{kind}`, so the entry would \
+                 accept nothing; it can have {}",
+                place + 1,
+                entry.case,
+                possible.join(", ")
+            ))
+        })
     }
 
     /// What of it can never be meant, if there is such a thing.

@@ -1,0 +1,78 @@
+//! `ci/expectations/KINDS.md` lists each kind of finding and what finds it. The built-in
+//! expectation files name only kinds that their cases and invariants can have.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use cri_event_conformance::case::load;
+use cri_event_conformance::checks::{Check, Claim};
+use cri_event_conformance::oracle::INVARIANTS;
+use cri_event_conformance::outcome::Kind;
+use cri_event_conformance::verdicts::{Known, builtin_files, kinds_by_id};
+use expect_test::expect_file;
+use serde_yaml::with::singleton_map_recursive;
+
+/// What finds each kind: invariants by their ids, checks by their words, and every case. A check is
+/// asked as it stands in the cases; the rule that a check `invariant` names is not repeated there.
+fn finders() -> BTreeMap<Kind, BTreeSet<String>> {
+    let mut finders = BTreeMap::<Kind, BTreeSet<String>>::new();
+    let mut add = |kinds: Vec<Kind>, finder: &str| {
+        for kind in kinds {
+            finders.entry(kind).or_default().insert(finder.to_owned());
+        }
+    };
+    for rule in INVARIANTS {
+        add(rule.kinds.to_vec(), rule.id);
+    }
+    let cases = load::embedded().expect("the cases are valid");
+    let no_such_rule = serde_yaml::Deserializer::from_str("invariant: {of: c, rule: INV-99}");
+    let no_such_rule = singleton_map_recursive::deserialize(no_such_rule).expect("a check");
+    let expected = cases.iter().flat_map(|case| &case.expect);
+    let checks = expected.map(|expectation| &expectation.check);
+    let own = checks.filter(|check| !matches!(check, Check::Invariant(_)));
+    for check in own.chain([&no_such_rule]) {
+        add(check.kinds(), &format!("`{}`", check.word()));
+    }
+    let without_checks = Claim {
+        expectations: &[],
+        ..cases[0].claim()
+    };
+    add(without_checks.kinds().into_iter().collect(), "any case");
+    finders
+}
+
+/// A kind that nothing finds is a leftover; what a rule or check finds without declaring it fails a
+/// debug assertion.
+#[test]
+fn each_kind_of_finding_is_found_by_a_rule_a_check_or_a_step() {
+    let finders = finders();
+    let mut text = String::from(
+        "# Kinds of findings\n\nThe keys that `finding` of an expectation file can name, and what \
+         can find them: invariants, checks of\ncases, or any case whose steps wait in vain or make \
+         nothing.\n\n| kind | what it means | found by |\n|---|---|---|\n",
+    );
+    for kind in Kind::ALL {
+        let by = finders
+            .get(kind)
+            .unwrap_or_else(|| panic!("nothing finds `{kind}`"));
+        let by: Vec<&str> = by.iter().map(String::as_str).collect();
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "| `{kind}` | {} | {} |",
+            kind.meaning(),
+            by.join(", ")
+        );
+    }
+    expect_file!["../../ci/expectations/KINDS.md"].assert_eq(&text);
+}
+
+#[test]
+fn built_in_expectations_name_findings_that_their_cases_can_have() {
+    let cases = load::embedded().expect("the cases are valid");
+    let kinds = kinds_by_id(&cases);
+    for file in builtin_files() {
+        let known = Known::parse(&file).expect("it is right");
+        assert_eq!(known.impossible_finding(&kinds), None, "{}", file.path);
+    }
+}
