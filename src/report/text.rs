@@ -219,6 +219,8 @@ fn write_violation(
     }
     text.truncate(text.trim_end().len());
     text.push('\n');
+    // An entry of an expectation file has a key of the same name.
+    field(text, "finding", violation.mismatch.kind.key(), 8);
     field(text, "subject", &violation.subject, 8);
     field(text, "expected", &violation.expected(), 8);
     field(text, "actual", &violation.actual(), 8);

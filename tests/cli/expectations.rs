@@ -1,5 +1,6 @@
 //! Known failures: built-in ones, files generated from several runs, and `--fail-fast`.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use tempfile::TempDir;
@@ -79,6 +80,37 @@ fn a_finding_that_its_case_cannot_have_is_refused() {
     let judged = ["check", &failing(), "--expectations", "known.yaml"];
     entry("INV-02", "missing-stopped");
     inside(&folder, &judged).fails(2, &["INV-02 cannot have the finding"]);
+}
+
+/// A kind that the text shows can be looked up in the other reports, and written as `finding`.
+#[test]
+fn all_reports_name_the_same_kinds() {
+    let folder = tempfile::tempdir().unwrap();
+    let failing = failing();
+    let files = [
+        "--json",
+        "r.json",
+        "--junit",
+        "r.xml",
+        "--write-expectations",
+        "known.yaml",
+    ];
+    let judged = [&["check", &failing, "--profile", "cache"][..], &files].concat();
+    let ended = inside(&folder, &judged).fails(1, &[]);
+    let shown = |text: &str| -> BTreeSet<String> {
+        let kinds = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("  finding   "));
+        kinds.map(str::to_owned).collect()
+    };
+    let read = |file| fs::read_to_string(folder.path().join(file)).unwrap();
+    let (json, junit, known) = (read("r.json"), read("r.xml"), read("known.yaml"));
+    assert_eq!(shown(&ended.out), shown(&junit));
+    assert_eq!(shown(&ended.out), ["missing-stopped".to_owned()].into());
+    assert!(json.contains("\"kind\": \"missing-stopped\""), "{json}");
+    let property = "<property name=\"kinds\" value=\"missing-stopped\"";
+    assert!(junit.contains(property), "{junit}");
+    assert!(known.contains("finding: missing-stopped\n"), "{known}");
 }
 
 const DROPS: [&str; 2] = ["--defect", "drop-stopped"];
