@@ -252,7 +252,8 @@ impl<'a> Facts<'a> {
 }
 
 /// Whether a filter names invariants, and so selects no cases.
-fn names_an_invariant(filter: &str) -> bool {
+#[must_use]
+pub fn names_an_invariant(filter: &str) -> bool {
     let filter = filter.to_ascii_lowercase();
     filter.starts_with("inv-") || filter == "inv" || filter.starts_with("invariant")
 }

@@ -117,6 +117,7 @@ pub(super) enum Command {
     /// Print the JSON Schema of a file that the suite reads or writes
     Schema {
         /// Which file
+        #[arg(value_name = "case|report")]
         of: SchemaArg,
     },
     /// Print a completion script for a shell

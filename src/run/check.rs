@@ -11,7 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::console::{self, ConsoleOptions, Trial};
 use super::outputs::{OutputPaths, Outputs, conclude};
-use super::{Exit, Expectations, ReportOptions, RunError, expectations, nothing_selected};
+use super::select::{nothing_recorded, unmatched_invariant};
+use super::{Exit, Expectations, ReportOptions, RunError, expectations};
 use crate::case::load;
 use crate::history::codec::StreamDecoder;
 use crate::history::{Body, Entry, Seq};
@@ -63,6 +64,9 @@ struct Replayed {
 /// # Errors
 /// If there is nothing to judge.
 pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
+    if let Some(fault) = unmatched_invariant(&options.selection) {
+        return Err(fault);
+    }
     let scope = Scope {
         selection: options.selection.clone(),
         accepted: accepted(options)?,
@@ -76,7 +80,7 @@ pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
     })?;
     let (report, verdicts, also) = read_all(options, &scope)?;
     if !verdicts.has_cases() && options.selection.is_partial() {
-        return Err(nothing_selected(&options.selection, &[]));
+        return Err(nothing_recorded(&options.selection, &options.history));
     }
     if options.report.expectations == Some(Expectations::Builtin)
         && verdicts.known().known.is_empty()

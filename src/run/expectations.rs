@@ -54,12 +54,14 @@ const LARGEST_BYTES: u64 = 1 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum ExpectationsError {
     /// It cannot be read.
-    #[error("read the expectation file {path}: {fault}")]
+    #[error("read the expectation file {path}: {fault}{hint}")]
     Read {
         /// The file.
         path: PathBuf,
         /// The error of the system.
         fault: std::io::Error,
+        /// What the user may have meant instead; empty if there is no telling.
+        hint: &'static str,
     },
     /// It is malformed.
     #[error(
@@ -92,6 +94,13 @@ pub enum ExpectationsError {
     },
 }
 
+/// Whether a file's name is similar to the word that stands for the built-in list.
+fn is_like_builtin(path: &Path) -> bool {
+    const MIN_SIMILARITY: f64 = 0.85;
+    let name = path.to_string_lossy().to_ascii_lowercase();
+    strsim::jaro_winkler(&name, "builtin") > MIN_SIMILARITY
+}
+
 /// Reads an expectation file for an invocation with these cases.
 ///
 /// # Errors
@@ -102,8 +111,12 @@ pub(super) fn read(
     cases: &[Case],
 ) -> Result<(ExpectationFile, Known), ExpectationsError> {
     let path = || path.to_owned();
-    let read = |fault| ExpectationsError::Read {
+    let read = |fault: std::io::Error| ExpectationsError::Read {
         path: path(),
+        hint: match fault.kind() {
+            std::io::ErrorKind::NotFound if is_like_builtin(&path()) => "; did you mean `builtin`?",
+            _ => "",
+        },
         fault,
     };
     if std::fs::metadata(path()).map_err(read)?.len() > LARGEST_BYTES {

@@ -59,7 +59,7 @@ pub use prepare::{PrepareError, image};
 use progress::Progress;
 pub use rehearsal::{Rehearsal, rehearse};
 pub use select::{RerunError, failed_in, list};
-use select::{invariants, nothing_selected, plan};
+use select::{invariants, plan};
 use target::Connected;
 pub use target::{Endpoints, Target};
 use telemetry::{BackgroundTasks, Telemetry};

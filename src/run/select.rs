@@ -10,7 +10,7 @@ use super::listing::Listing;
 use super::{Format, RunError};
 use crate::case::{Case, Requirement};
 use crate::oracle::{INVARIANTS, Invariant};
-use crate::plan::{Facts, Planned, Selection};
+use crate::plan::{Facts, Planned, Selection, names_an_invariant};
 use crate::report::Failed;
 use crate::verdicts::invariant_facts;
 
@@ -69,26 +69,59 @@ fn unmatched_filter(selection: &Selection, cases: &[Case]) -> Option<RunError> {
             .any(|facts| facts.matches_filter(filter, selection.exact))
     };
     let filter = selection.filters.iter().find(|filter| !takes_any(filter))?;
+    let is_part = |facts: &Facts<'_>| facts.matches_filter(filter, false);
     let hint = match hints::suggest(filter, &all) {
+        _ if all.iter().any(is_part) => {
+            "with `--exact` a filter is a whole id or name, not a part or a pattern".to_owned()
+        }
         Some(meant) => format!("did you mean {meant}?"),
         None => "`--list` shows all cases".to_owned(),
     };
     Some(RunError::NothingSelected(format!("`{filter}`; {hint}")))
 }
 
-/// The error for an empty selection, with a hint.
-pub(super) fn nothing_selected(selection: &Selection, cases: &[Case]) -> RunError {
+/// The error for a filter that names invariants of which there is none.
+pub(super) fn unmatched_invariant(selection: &Selection) -> Option<RunError> {
+    let named = selection
+        .filters
+        .iter()
+        .filter(|filter| names_an_invariant(filter));
+    let of_invariants = Selection {
+        filters: named.cloned().collect(),
+        ..selection.clone()
+    };
+    unmatched_filter(&of_invariants, &[])
+}
+
+/// The error for a selection that takes none of the cases in a recorded history.
+pub(super) fn nothing_recorded(selection: &Selection, history: &Path) -> RunError {
+    RunError::NothingSelected(format!(
+        "{} in {}; without a filter `check` judges and lists all cases that it has",
+        wanted(selection),
+        history.display()
+    ))
+}
+
+/// What a selection asks for, as a phrase.
+fn wanted(selection: &Selection) -> String {
     let quoted = |filters: &[String]| {
         let quoted = filters.iter().map(|filter| format!("`{filter}`"));
         quoted.collect::<Vec<_>>().join(" or ")
     };
-    let mut wanted = match &selection.filters[..] {
+    let wanted = match &selection.filters[..] {
         [] => "the selection".to_owned(),
         filters => quoted(filters),
     };
-    if !selection.skip.is_empty() {
-        wanted = format!("{wanted} without {}", quoted(&selection.skip));
+    if selection.skip.is_empty() {
+        wanted
+    } else {
+        format!("{wanted} without {}", quoted(&selection.skip))
     }
+}
+
+/// The error for an empty selection, with a hint.
+fn nothing_selected(selection: &Selection, cases: &[Case]) -> RunError {
+    let mut wanted = wanted(selection);
     match &selection.only {
         Some(failed) if failed.is_empty() => {
             return RunError::NothingSelected(

@@ -25,6 +25,20 @@ fn the_exit_code_is_the_runs() {
 }
 
 #[test]
+fn a_filter_that_matches_nothing_recorded_says_what_lists_the_cases() {
+    suite(["check", &run("failing"), "ORD-01"]).run().fails(
+        4,
+        &[
+            "no case matches `ORD-01` in ",
+            "containerd-2.1-failing.binpb; without a filter `check` judges and lists all",
+        ],
+    );
+    suite(["check", &run("clean"), "INV-99"])
+        .run()
+        .fails(4, &["no case matches `INV-99`; did you mean `INV-09`?"]);
+}
+
+#[test]
 fn the_reports_are_the_runs() {
     let folder = tempfile::tempdir().unwrap();
     let args = [

@@ -29,6 +29,8 @@ fn short_help_is_short() {
     let lines = |args: &[&str]| suite(args).run().succeeds().lines().count();
     let (short, long) = (lines(&["-h"]), lines(&["--help"]));
     assert!(short < 70 && short < long / 2, "{short} {long}");
+    let which = suite(["schema"]).run();
+    which.fails(2, &["arguments were not provided:", "<case|report>"]);
     let schema = suite(["schema", "--help"]).run().succeeds();
     assert!(!schema.contains("--runtime-endpoint"), "{schema}");
     let cleanup = suite(["cleanup", "--help"]).run().succeeds();

@@ -113,6 +113,22 @@ fn all_reports_name_the_same_kinds() {
     assert!(known.contains("finding: missing-stopped\n"), "{known}");
 }
 
+#[test]
+fn a_mistyped_word_for_the_built_in_expectations_is_recognised() {
+    suite(["-r", "model", "SBX-01", "--expectations", "bultin"])
+        .run()
+        .fails(
+            2,
+            &[
+                "read the expectation file bultin: ",
+                "did you mean `builtin`?",
+            ],
+        );
+    let other = suite(["-r", "model", "SBX-01", "--expectations", "known.yaml"]).run();
+    let other = other.fails(2, &[]);
+    assert!(!other.err.contains("did you mean"), "{other:#?}");
+}
+
 const DROPS: [&str; 2] = ["--defect", "drop-stopped"];
 
 #[test]

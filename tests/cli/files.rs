@@ -225,6 +225,11 @@ fn what_is_no_history_is_reported() {
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
     show(&file).fails(2, &[file.to_str().unwrap(), "empty"]);
+    let passwd = show(Path::new("/etc/passwd")).fails(2, &["this is no history"]);
+    assert!(
+        !passwd.err.contains("entry #") && !passwd.err.contains("byte"),
+        "{passwd:#?}"
+    );
     for foreign in [
         &b"<?xml version=\"1.0\"?>"[..],
         &[0xff; 64],

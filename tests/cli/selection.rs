@@ -187,6 +187,26 @@ fn a_filter_that_takes_nothing_is_a_mistake_even_beside_others() {
     refused(&["SBX-01", "oder::"], "did you mean `order`?");
     refused(&["r9"], "did you mean `req:R9`?");
     refused(&["slow"], "did you mean `tag:slow`?");
+    refused(&["tag:slwo"], "did you mean `tag:slow`?");
+    refused(&["TAG:Slow-"], "did you mean `tag:slow`?");
+    refused(&["req:R99"], "did you mean `req:R9`?");
+    refused(&["req:x"], "no case matches `req:x`; `--list` shows all");
+}
+
+#[test]
+fn a_filter_that_exact_matching_rejects_is_not_suggested_again() {
+    for part in ["order", "ORD-0*"] {
+        let ended = suite(["--list", "--exact", part]).run().fails(
+            4,
+            &[&format!(
+                "no case matches `{part}`; with `--exact` a filter is a whole id or name"
+            )],
+        );
+        assert!(!ended.err.contains("did you mean"), "{ended:#?}");
+    }
+    suite(["--list", "--exact", "ORD-011"])
+        .run()
+        .fails(4, &["did you mean `ORD-01`?"]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead};
 
 use super::frames::{FrameFault, Frames};
-use super::{DecodeFault, Decoded, of_the_first, read_next};
+use super::{DecodeFault, Decoded, read_next};
 use crate::history::Entry;
 
 /// Reads a history file entry by entry. The first fault is the end.
@@ -29,6 +29,12 @@ pub enum ReadFault {
         /// What the system said.
         fault: io::Error,
     },
+    /// It is another file.
+    #[error(
+        "this is no history: it does not begin as a history of this suite does, which \
+         `--history FILE` records"
+    )]
+    NoHistory,
     /// What was read is no entry.
     #[error("entry #{entry}: {fault}")]
     Damaged {
@@ -92,12 +98,11 @@ impl<R: BufRead> Iterator for StreamDecoder<R> {
         let result = self.read().transpose();
         self.over = !matches!(result, Some(Ok(_)));
         Some(result?.map_err(|fault| match fault {
-            ReadFault::Damaged { entry: 0, fault } => ReadFault::Damaged {
-                entry: 0,
-                fault: match fault {
-                    DecodeFault::Truncated { .. } => fault,
-                    other => of_the_first(other),
-                },
+            ReadFault::Damaged { entry: 0, fault } => match fault {
+                DecodeFault::Truncated { .. } | DecodeFault::Version { .. } => {
+                    ReadFault::Damaged { entry: 0, fault }
+                }
+                _ => ReadFault::NoHistory,
             },
             other => other,
         }))
@@ -115,6 +120,7 @@ pub fn decode_file(bytes: &[u8]) -> Decoded {
         match entry {
             Ok(entry) => decoded.entries.push(entry),
             Err(ReadFault::Damaged { fault, .. }) => decoded.fault = Some(fault),
+            Err(ReadFault::NoHistory) => decoded.fault = Some(DecodeFault::Headless),
             Err(ReadFault::Source { fault, .. }) => unreachable!("memory can be read: {fault}"),
         }
     }
