@@ -1,4 +1,4 @@
-//! `addresses`: events have the sandbox's addresses.
+//! `addresses`: events carry the sandbox's addresses.
 
 use super::name_refs::{NameRef, check_on};
 use super::scope::{Scope, Wanted};
@@ -39,7 +39,7 @@ impl Word for AddressesCheck {
             _ => false,
         });
         let ending = ending.map(|call| call.began().seq);
-        let told = calls().find_map(|call| match (call.request(), call.result()?) {
+        let status = calls().find_map(|call| match (call.request(), call.result()?) {
             (Request::SandboxStatus(id), Ok(Reply::SandboxStatus(report))) if *id == sandbox => {
                 let ended = call.ended()?.seq;
                 let in_life = ending.is_none_or(|ending| ended < ending);
@@ -47,7 +47,7 @@ impl Word for AddressesCheck {
             }
             _ => None,
         });
-        let Some((asked, ips)) = told else {
+        let Some((answered, ips)) = status else {
             return Pending {
                 missing: Mismatch::unobserved("a PodSandboxStatus of the running sandbox"),
                 evidence: Vec::new(),
@@ -56,7 +56,7 @@ impl Word for AddressesCheck {
         if ips.is_empty() {
             return Broken {
                 mismatch: Mismatch::new(Kind::NoAddress, [], []),
-                evidence: vec![asked],
+                evidence: vec![answered],
             };
         }
         let wrong = events.all().find(|seen| {
@@ -79,7 +79,7 @@ impl Word for AddressesCheck {
                 [Fact::Address(ips.join(" "))],
                 [Fact::Address(shown), Fact::Event(event.kind)],
             ),
-            evidence: vec![asked, wrong.seq()],
+            evidence: vec![answered, wrong.seq()],
         }
     }
 }

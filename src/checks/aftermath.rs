@@ -1,4 +1,4 @@
-//! `aftermath`: what became of what calls were to make, whether they failed or not.
+//! `aftermath`: what remains of a sandbox or container whose creation may have failed.
 
 #[cfg(test)]
 mod tests;
@@ -16,20 +16,20 @@ use crate::history::{
 use crate::oracle::makes;
 use crate::outcome::{Fact, Facts, Kind, Mismatch};
 
-/// What became of what calls were to make.
+/// What remains of a sandbox or container whose creation may have failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "an aftermath such as `{of: c, is: absent}`"
 )]
 pub struct AftermathCheck {
-    /// What the calls were to make.
+    /// The sandbox or container that the calls create.
     pub of: String,
-    /// What must have become of it.
+    /// What must remain of it.
     pub is: Aftermath,
 }
 
-/// What may become of what a call was to make.
+/// What may remain of a sandbox or container whose creation may have failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",
@@ -38,10 +38,10 @@ pub struct AftermathCheck {
 pub enum Aftermath {
     /// No event and no later list shows it.
     Absent,
-    /// It was never STARTED; if it was CREATED, it was DELETED; no later list shows it, or of a
-    /// sandbox, shows it READY.
+    /// It was never STARTED. If it was CREATED, it was DELETED. No later list shows the container,
+    /// or shows the sandbox READY.
     RolledBack,
-    /// It may exist: events and lists agree on it.
+    /// It may exist, if events and lists agree on it.
     Consistent,
 }
 
@@ -101,17 +101,17 @@ impl Word for AftermathCheck {
     }
 }
 
-/// A call that was to make something.
+/// A call that creates a sandbox or container, whatever its result.
 struct Attempt<'a> {
     history: &'a CaseHistory,
     call: &'a Call,
     label: String,
-    /// The pod, and for a container its sandbox.
+    /// The UID of the pod, and the sandbox of a container.
     uid: &'a PodUid,
     sandbox: Option<&'a SandboxId>,
 }
 
-/// What a list shows of an id.
+/// The state in which a list shows an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shown {
     Ready,
@@ -119,8 +119,8 @@ enum Shown {
     Container(ContainerState),
 }
 
-/// One look at all that there is of the pod.
-struct Look<'a> {
+/// One list of the pod's sandboxes, or of the sandbox's containers.
+struct List<'a> {
     began: Seq,
     ended: Seq,
     shown: Vec<(ContainerId, Shown)>,
@@ -128,25 +128,25 @@ struct Look<'a> {
 }
 
 impl<'a> Attempt<'a> {
-    fn assess(&self, outlook: Aftermath) -> Finding {
-        let made = match self.call.result() {
+    fn assess(&self, aftermath: Aftermath) -> Finding {
+        let created = match self.call.result() {
             Some(Ok(_)) => self.history.subjects().iter().find(|s| makes(self.call, s)),
             Some(Err(_)) | None => None,
         };
-        let subjects: Vec<&Subject> = match made {
-            Some(made) => vec![made],
-            None => self.strays().collect(),
+        let subjects: Vec<&Subject> = match created {
+            Some(created) => vec![created],
+            None => self.unknown_ids().collect(),
         };
-        let looks = self.looks();
-        match outlook {
-            Aftermath::Absent => self.untold(&subjects, &looks),
-            Aftermath::RolledBack => self.undone(&subjects, &looks),
-            Aftermath::Consistent => self.told(made, &subjects, &looks),
+        let lists = self.lists();
+        match aftermath {
+            Aftermath::Absent => self.absent(&subjects, &lists),
+            Aftermath::RolledBack => self.rolled_back(&subjects, &lists),
+            Aftermath::Consistent => self.consistent(created, &subjects, &lists),
         }
     }
 
-    /// What events of the pod tell of that no call has returned.
-    fn strays(&self) -> impl Iterator<Item = &'a Subject> {
+    /// The subjects of the pod's events whose ids no call has returned.
+    fn unknown_ids(&self) -> impl Iterator<Item = &'a Subject> {
         let since = self.call.began().seq;
         let (uid, sandbox) = (self.uid, self.sandbox);
         let history = self.history;
@@ -162,8 +162,8 @@ impl<'a> Attempt<'a> {
         })
     }
 
-    /// The lists of the pod after the call, of what no other call has returned.
-    fn looks(&self) -> Vec<Look<'a>> {
+    /// The lists of the pod after the call, without the ids that other calls have returned.
+    fn lists(&self) -> Vec<List<'a>> {
         let history = self.history;
         let known = |id: &ContainerId| {
             let mut others = history.subjects().iter();
@@ -174,21 +174,21 @@ impl<'a> Attempt<'a> {
             })
         };
         let since = self.call.ended().map(|ended| ended.seq);
-        let looks = history.calls().filter_map(|call| {
+        let lists = history.calls().filter_map(|call| {
             let (began, ended) = (call.began().seq, call.ended()?.seq);
             if since.is_none_or(|since| began < since) || !history.within_steps(ended) {
                 return None;
             }
             let mut shown = self.shown_by(call)?;
             shown.retain(|(id, _)| !known(id));
-            Some(Look {
+            Some(List {
                 began,
                 ended,
                 shown,
                 call,
             })
         });
-        looks.collect()
+        lists.collect()
     }
 
     fn shown_by(&self, call: &Call) -> Option<Vec<(ContainerId, Shown)>> {
@@ -220,17 +220,17 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    fn untold(&self, subjects: &[&Subject], looks: &[Look<'_>]) -> Finding {
-        if let Some(told) = subjects.first() {
-            let event = told.arrivals.iter().map(|seen| seen.event().kind).next();
+    fn absent(&self, subjects: &[&Subject], lists: &[List<'_>]) -> Finding {
+        if let Some(subject) = subjects.first() {
+            let event = subject.arrivals.iter().map(|seen| seen.event().kind).next();
             let events = Fact::Events(event.into_iter().collect());
-            let actual = [events, Fact::Id(told.id.to_string())];
-            return self.broken(Kind::UnwantedAnnouncement, actual, told);
+            let actual = [events, Fact::Id(subject.id.to_string())];
+            return self.broken(Kind::UnwantedAnnouncement, actual, subject);
         }
-        self.unlisted(looks, |_| true)
+        self.unlisted(lists, |_| true)
     }
 
-    fn undone(&self, subjects: &[&Subject], looks: &[Look<'_>]) -> Finding {
+    fn rolled_back(&self, subjects: &[&Subject], lists: &[List<'_>]) -> Finding {
         for subject in subjects {
             if subject.first(EventKind::Started).is_some() {
                 let actual = [Fact::Id(subject.id.to_string())];
@@ -242,51 +242,58 @@ impl<'a> Attempt<'a> {
                 return self.awaited(EventKind::Deleted, subject, None);
             }
         }
-        self.unlisted(looks, |shown| shown != Shown::NotReady)
+        self.unlisted(lists, |shown| shown != Shown::NotReady)
     }
 
-    fn unlisted(&self, looks: &[Look<'_>], counts: impl Fn(Shown) -> bool) -> Finding {
-        for look in looks {
-            if let Some((id, _)) = look.shown.iter().find(|(_, shown)| counts(*shown)) {
+    fn unlisted(&self, lists: &[List<'_>], counts: impl Fn(Shown) -> bool) -> Finding {
+        for list in lists {
+            if let Some((id, _)) = list.shown.iter().find(|(_, shown)| counts(*shown)) {
                 return Broken {
                     mismatch: Mismatch::new(
                         Kind::UnwantedListing,
                         [],
                         [
-                            Fact::Method(look.call.request().method().to_owned()),
+                            Fact::Method(list.call.request().method().to_owned()),
                             Fact::Id(id.to_string()),
                         ],
                     ),
-                    evidence: self.evidence(None, Some(look)),
+                    evidence: self.evidence(None, Some(list)),
                 };
             }
         }
         Holds
     }
 
-    /// What the last look shows has been told, and what was told before it is there.
-    fn told(&self, made: Option<&Subject>, subjects: &[&Subject], looks: &[Look<'_>]) -> Finding {
-        if let Some(made) = made
-            && made.first(EventKind::Created).is_none()
+    /// Events have announced what the last list shows, and it shows what they announced before.
+    fn consistent(
+        &self,
+        created: Option<&Subject>,
+        subjects: &[&Subject],
+        lists: &[List<'_>],
+    ) -> Finding {
+        if let Some(created) = created
+            && created.first(EventKind::Created).is_none()
             && self.sandbox.is_some()
         {
-            return self.awaited(EventKind::Created, made, None);
+            return self.awaited(EventKind::Created, created, None);
         }
         if self.is_removed_with_its_sandbox() {
-            let told = |subject: &&&Subject| subject.first(EventKind::Created).is_some();
-            let mut told = subjects.iter().filter(told);
-            if let Some(left) = told.find(|told| told.first(EventKind::Deleted).is_none()) {
+            let left = subjects.iter().find(|subject| {
+                subject.first(EventKind::Created).is_some()
+                    && subject.first(EventKind::Deleted).is_none()
+            });
+            if let Some(left) = left {
                 return self.awaited(EventKind::Deleted, left, None);
             }
         }
-        let Some(last) = looks.last() else {
+        let Some(last) = lists.last() else {
             return Holds;
         };
         let all = self.history.subjects();
         for (id, shown) in &last.shown {
             let subject = all.iter().find(|subject| subject.id == *id);
-            let has_told = |kind| subject.is_some_and(|subject| subject.first(kind).is_some());
-            if let Some(missing) = needed(*shown).into_iter().find(|kind| !has_told(*kind)) {
+            let is_announced = |kind| subject.is_some_and(|subject| subject.first(kind).is_some());
+            if let Some(missing) = needed(*shown).into_iter().find(|kind| !is_announced(*kind)) {
                 return Pending {
                     missing: Mismatch::missing(
                         missing,
@@ -300,17 +307,17 @@ impl<'a> Attempt<'a> {
             }
         }
         for subject in subjects {
-            let told = subject.first(EventKind::Created);
-            let told = told.is_some_and(|told| told.seq() < last.began);
-            let is_there = last.shown.iter().any(|(id, _)| *id == subject.id);
-            if told && !is_there && subject.first(EventKind::Deleted).is_none() {
+            let created = subject.first(EventKind::Created);
+            let was_announced = created.is_some_and(|created| created.seq() < last.began);
+            let is_listed = last.shown.iter().any(|(id, _)| *id == subject.id);
+            if was_announced && !is_listed && subject.first(EventKind::Deleted).is_none() {
                 return self.awaited(EventKind::Deleted, subject, Some(last));
             }
         }
         Holds
     }
 
-    /// Whether a call has removed the sandbox with all that is in it.
+    /// Whether a call has removed the container's sandbox.
     fn is_removed_with_its_sandbox(&self) -> bool {
         let removes = |call: &Call| match (call.request(), self.sandbox) {
             (Request::RemoveSandbox(removed), Some(own)) => removed == own,
@@ -324,10 +331,10 @@ impl<'a> Attempt<'a> {
         calls.any(|call| removes(call) && in_time(call) && matches!(call.result(), Some(Ok(_))))
     }
 
-    fn awaited(&self, kind: EventKind, subject: &Subject, look: Option<&Look<'_>>) -> Finding {
+    fn awaited(&self, kind: EventKind, subject: &Subject, list: Option<&List<'_>>) -> Finding {
         Pending {
             missing: Mismatch::missing(kind, [Fact::Of(subject.id.to_string())]),
-            evidence: self.evidence(Some(subject), look),
+            evidence: self.evidence(Some(subject), list),
         }
     }
 
@@ -338,22 +345,22 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    fn evidence(&self, subject: Option<&Subject>, look: Option<&Look<'_>>) -> Vec<Seq> {
+    fn evidence(&self, subject: Option<&Subject>, list: Option<&List<'_>>) -> Vec<Seq> {
         let mut evidence = vec![self.call.began().seq];
         evidence.extend(self.call.ended().map(|ended| ended.seq));
         let arrivals = subject.iter().flat_map(|subject| &subject.arrivals);
         evidence.extend(arrivals.map(EventArrival::seq));
-        evidence.extend(look.iter().flat_map(|look| [look.began, look.ended]));
+        evidence.extend(list.iter().flat_map(|list| [list.began, list.ended]));
         evidence.sort_unstable();
         evidence.dedup();
         evidence
     }
 }
 
-/// The events that must have told what a list shows.
+/// The events that must have announced the state that a list shows.
 fn needed(shown: Shown) -> Vec<EventKind> {
     match shown {
-        // Not every runtime tells of a sandbox's creation.
+        // Not every runtime announces the creation of a sandbox.
         Shown::Ready => vec![EventKind::Started],
         Shown::NotReady | Shown::Container(ContainerState::Unknown(_)) => Vec::new(),
         Shown::Container(ContainerState::Created) => vec![EventKind::Created],

@@ -1,4 +1,4 @@
-//! `all-containers`: an event shows the containers that lists around it show.
+//! `all-containers`: an event's snapshot contains the containers that lists before and after it do.
 
 use std::collections::BTreeSet;
 
@@ -50,12 +50,12 @@ impl Word for AllContainersCheck {
             };
             compared += 1;
             let shown: BTreeSet<_> = event.containers.iter().map(|status| &status.id).collect();
-            let mut stay = before.ids.intersection(&after.ids);
+            let mut in_both = before.ids.intersection(&after.ids);
             let known: BTreeSet<_> = before.ids.union(&after.ids).copied().collect();
-            let missing = stay.find(|id| !shown.contains(*id));
-            let strange = shown.iter().find(|id| !known.contains(*id));
+            let missing = in_both.find(|id| !shown.contains(*id));
+            let unlisted = shown.iter().find(|id| !known.contains(*id));
             let kind = event.kind;
-            let (is, id) = match (missing, strange) {
+            let (is, id) = match (missing, unlisted) {
                 (Some(id), _) => (Kind::ListedContainerMissing, *id),
                 (None, Some(id)) => (Kind::UnlistedContainer, *id),
                 (None, None) => continue,
@@ -108,7 +108,7 @@ mod tests {
     const ALL: &str = "all-containers: {of: c}";
 
     #[test]
-    fn all_containers_are_those_that_stay() {
+    fn a_snapshot_contains_what_both_lists_contain() {
         let script = "pod run; d create; d CREATED; e create; e CREATED; pod relist d=created e=created; \
                   c create; e remove; c CREATED without=e; pod relist d=created c=created; end";
         check(ALL, script, expect!["holds"]);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_container_is_another_sandboxs() {
+    fn a_container_is_of_another_sandbox() {
         let script = "pod run; d create; d CREATED; pod relist d=created; c create; \
                   c CREATED; pod relist c=created; pod relist c=created; end";
         check(
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_after_the_cause_began_is_none_before_the_event() {
+    fn a_list_after_the_cause_began_is_not_before_the_event() {
         let script = "pod run; d create; d CREATED; c create begins; pod relist d=created; \
                   c create returns; c CREATED; pod relist d=created c=created; end";
         check(

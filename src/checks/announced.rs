@@ -1,4 +1,4 @@
-//! `announced`: events have announced what relists show.
+//! `announced`: events have announced the states that relists show.
 
 use super::name_refs::{NameRef, check_on};
 use super::scope::{Scope, needs_relist};
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relist_of_another_sandbox_or_in_vain_or_in_the_teardown_does_not_count() {
+    fn a_relist_that_fails_or_is_of_another_sandbox_or_in_the_teardown_does_not_count() {
         check(
             ANNOUNCED,
             "pod run; c create; pod relist c=exited; c STOPPED; pod relist fails; \
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relist_before_the_container_was_there_says_nothing_of_it() {
+    fn a_relist_before_the_container_was_created_does_not_count() {
         check(
             ANNOUNCED,
             "pod run; pod relist; c create; c CREATED; end",

@@ -1,4 +1,4 @@
-//! `answered`: no call that asks about it fails.
+//! `answered`: calls for the status of a sandbox or container succeed, or fail with `NOT_FOUND`.
 
 use super::name_refs::{NameRef, check_on};
 use super::scope::{Scope, Wanted};
@@ -78,13 +78,13 @@ mod tests {
     const LIFE: &str = "pod run; c create; c CREATED; c start; c STARTED";
 
     #[test]
-    fn an_answer_or_not_found_is_one() {
+    fn a_status_or_not_found_is_an_answer() {
         let script = format!("{LIFE}; pod inspect c=gone; end");
         check("answered: {of: c}", &script, expect!["holds"]);
     }
 
     #[test]
-    fn another_fault_is_none() {
+    fn another_fault_is_no_answer() {
         let script = format!("{LIFE}; pod inspect c=running unanswered; end");
         check(
             "answered: {of: c}",
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_was_asked() {
+    fn without_a_call_there_is_no_answer() {
         check(
             "answered: {of: c}",
             &format!("{LIFE}; end"),

@@ -27,7 +27,7 @@ pub enum CallEdge {
     StopSandboxCalled,
 }
 
-/// The end of the latest such call on the subject, before the teardown.
+/// The entry of the latest such edge of a call on the subject, before the teardown.
 pub(super) fn edge<'a>(
     edge: CallEdge,
     history: &'a CaseHistory,

@@ -6,20 +6,20 @@ use super::Check;
 use super::scope::Scope;
 use crate::outcome::{Kind, Level};
 
-/// Something that must be seen once the steps are over, and how binding that is.
+/// A check that must hold once the steps are over, and how binding it is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Expectation {
-    /// How binding it is.
+    /// How binding the check is.
     pub level: Level,
-    /// What must be seen.
+    /// The check.
     pub check: Check,
 }
 
 /// Defines the enum of all checks, and the word of each.
 macro_rules! checks {
     ($($(#[doc = $doc:literal])+ $word:literal $variant:ident($shape:ty);)+) => {
-        /// What must be seen. Where a name stands for several containers, each of them is checked;
-        /// a name that stands for none breaks the expectation.
+        /// What must hold once the steps are over. If a name stands for several containers, each of
+        /// them is checked; a name that stands for none breaks the expectation.
         #[derive(
             Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
         )]
@@ -32,7 +32,7 @@ macro_rules! checks {
         }
 
         impl Check {
-            /// Its word in a case.
+            /// The word for it in a case.
             #[must_use]
             pub fn word(&self) -> &'static str {
                 match self {
@@ -57,7 +57,7 @@ impl Check {
         self.as_word().kinds()
     }
 
-    /// Reports what makes no sense in a case that binds these names, or can never fail.
+    /// Reports contradictions with the steps of the case, and checks that can never fail.
     pub fn validate(&self, scope: &mut dyn Scope<'_>) {
         self.as_word().validate(scope);
     }

@@ -29,7 +29,7 @@ impl Word for CreatedAtValidCheck {
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         events.find(|arrival| {
             let event = arrival.event();
-            let made = event.created_at.0;
+            let created_at = event.created_at.0;
             let arrived = arrival.at().realtime_ns;
             let end = event
                 .own_status()
@@ -46,8 +46,8 @@ impl Word for CreatedAtValidCheck {
             let (after, earliest, seq) = end.filter(|(_, end, _)| *end != 0).or(cause)?;
             let kind = event.kind;
             let evidence = seq.into_iter().chain([arrival.seq()]).collect();
-            if made.saturating_add(TICK_NS) < earliest {
-                let early = span(made, earliest);
+            if created_at.saturating_add(TICK_NS) < earliest {
+                let early = span(created_at, earliest);
                 let mismatch = Mismatch::new(
                     Kind::CreatedAtBeforeCause,
                     [Fact::Cause(after.to_owned())],
@@ -55,8 +55,8 @@ impl Word for CreatedAtValidCheck {
                 );
                 return Some((mismatch, evidence));
             }
-            (made > arrived.saturating_add(TICK_NS)).then(|| {
-                let late = span(arrived, made);
+            (created_at > arrived.saturating_add(TICK_NS)).then(|| {
+                let late = span(arrived, created_at);
                 let actual = [Fact::Event(kind), Fact::Pause(late)];
                 let mismatch = Mismatch::new(Kind::CreatedAtAfterArrival, [], actual);
                 (mismatch, evidence)
@@ -71,10 +71,10 @@ mod tests {
 
     use crate::checks::testing::check;
 
-    const STAMPED: &str = "created-at-valid: {of: c}";
+    const VALID: &str = "created-at-valid: {of: c}";
 
     #[test]
-    fn an_event_of_a_sandbox_is_not_made_before_its_cause() {
+    fn created_at_of_a_sandbox_event_is_not_before_its_cause() {
         let of_pod = "created-at-valid: {of: pod}";
         check(
             of_pod,
@@ -91,23 +91,23 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_made_between_its_cause_and_its_arrival() {
+    fn created_at_lies_between_cause_and_arrival() {
         let script = "pod run; pass 1s; c create; c CREATED; pass 1s; c start; c STARTED; end";
-        check(STAMPED, script, expect!["holds"]);
-        // The clocks may differ by a tick of the kernel's.
+        check(VALID, script, expect!["holds"]);
+        // The clocks may differ by one kernel tick.
         for made in ["STARTED at=-12ms", "STARTED at=+10ms"] {
             let script = script.replace("STARTED", made);
-            check(STAMPED, &script, expect!["holds"]);
+            check(VALID, &script, expect!["holds"]);
         }
         check(
-            STAMPED,
+            VALID,
             &script.replace("STARTED", "STARTED at=-20ms"),
             expect![[r#"
         ORD-01 at #6 #8: c (c.0.beef): expected created_at of STARTED not before StartContainer: 18ms before it
     "#]],
         );
         check(
-            STAMPED,
+            VALID,
             &script.replace("STARTED", "STARTED at=+20ms"),
             expect![[r#"
         ORD-01 at #6 #8: c (c.0.beef): expected created_at of STARTED not after its arrival: 20ms after it
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_removal_is_the_cause_of_deleted() {
-        let made = "pod run; pod2 run; d create in=pod2; c create in=pod; c CREATED";
+        let created = "pod run; pod2 run; d create in=pod2; c create in=pod; c CREATED";
         for (removal, expect) in [
             (
                 "d remove; pass 1s; c remove",
@@ -132,27 +132,27 @@ mod tests {
         "#]],
             ),
         ] {
-            let script = format!("{made}; {removal}; c DELETED at=-20ms; end");
-            check(STAMPED, &script, expect);
+            let script = format!("{created}; {removal}; c DELETED at=-20ms; end");
+            check(VALID, &script, expect);
         }
     }
 
     #[test]
     fn a_sandbox_is_stopped_and_deleted_by_calls_of_its_own() {
-        let stamped = "created-at-valid: {of: pod}";
+        let valid = "created-at-valid: {of: pod}";
         let life = "pod run; pod STARTED; pass 1s; pod stop; pod STOPPED; pass 1s; pod remove; \
                 pod DELETED; end";
-        check(stamped, life, expect!["holds"]);
+        check(valid, life, expect!["holds"]);
         let wrong = |event: &str| life.replace(event, &format!("{event} at=-20ms"));
         check(
-            stamped,
+            valid,
             &wrong("STOPPED"),
             expect![[r#"
         ORD-01 at #4 #6: pod (pod.0.beef): expected created_at of STOPPED not before StopPodSandbox: 18ms before it
     "#]],
         );
         check(
-            stamped,
+            valid,
             &wrong("DELETED"),
             expect![[r#"
         ORD-01 at #7 #9: pod (pod.0.beef): expected created_at of DELETED not before RemovePodSandbox: 18ms before it
@@ -161,11 +161,11 @@ mod tests {
     }
 
     #[test]
-    fn stopped_is_made_after_the_exit() {
+    fn created_at_of_stopped_is_after_the_exit() {
         let script = "pod run; c create; c start; pass 2s; c STOPPED finished=+1s; end";
-        check(STAMPED, script, expect!["holds"]);
+        check(VALID, script, expect!["holds"]);
         check(
-            STAMPED,
+            VALID,
             &script.replace("STOPPED", "STOPPED at=-1500ms"),
             expect![[r#"
         ORD-01 at #7: c (c.0.beef): expected created_at of STOPPED not before finished_at: 492.000002ms before it

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error, Visitor};
 use serde::ser::Serializer;
 
-/// The longest time that anything in a case may take or be awaited.
+/// The longest duration that a case may contain.
 pub(crate) const LONGEST_SPAN: Duration = Duration::from_secs(10 * 60);
 
 pub(crate) fn serialize<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
@@ -19,7 +19,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration
     from.deserialize_str(Words)
 }
 
-/// What a schema says of a duration: the units are those of `humantime`.
+/// The JSON Schema of a duration: the units are those of `humantime`.
 pub(crate) struct Text;
 
 impl JsonSchema for Text {
@@ -36,7 +36,7 @@ impl JsonSchema for Text {
     }
 }
 
-/// A number with a unit, and more of them, as a regular expression.
+/// The regular expression of a duration: one or more numbers with units.
 pub(crate) fn pattern() -> String {
     const UNITS: &str = "nanos|nsec|ns|usec|us|millis|msec|ms|seconds|second|secs|sec|s|minutes|\
                          minute|mins|min|m|hours|hour|hrs|hr|h|days|day|d|weeks|week|w|months|\
@@ -44,7 +44,7 @@ pub(crate) fn pattern() -> String {
     format!("^\\s*([0-9]+(\\.[0-9]+)?\\s*({UNITS})\\s*)+$")
 }
 
-/// Objects to a word while it is visited, so that the error has the word's position.
+/// Parses a duration while serde visits it, so that an error has the position of the word.
 pub(crate) struct Words;
 
 impl Visitor<'_> for Words {

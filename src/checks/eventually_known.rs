@@ -1,4 +1,4 @@
-//! `eventually-known`: an event reports it, or a relist shows it.
+//! `eventually-known`: an event reports a transition, or a relist shows its result.
 
 use super::name_refs::{EventRef, check_on};
 use super::scope::{Scope, needs_relist};
@@ -54,20 +54,16 @@ mod tests {
     use crate::checks::testing::check;
 
     #[test]
-    fn an_end_is_learnt_by_an_event_or_a_relist() {
-        let learnt = "eventually-known: {of: c, event: stopped}";
+    fn an_end_is_known_by_an_event_or_a_relist() {
+        let known = "eventually-known: {of: c, event: stopped}";
+        check(known, "pod run; c create; c STOPPED; end", expect!["holds"]);
         check(
-            learnt,
-            "pod run; c create; c STOPPED; end",
-            expect!["holds"],
-        );
-        check(
-            learnt,
+            known,
             "pod run; c create; pod relist c=exited; end",
             expect!["holds"],
         );
         check(
-            learnt,
+            known,
             "pod run; c create; pod relist c=running; end",
             expect![[r#"
                 waits for STOPPED, by an event or a relist of c

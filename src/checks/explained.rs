@@ -52,9 +52,10 @@ impl Word for ExplainedCheck {
 }
 
 impl SubjectEvents<'_> {
-    /// Each status that shows the end of the container: by what, where, and what it shows.
+    /// Each status that shows the container EXITED: the event or method that carries it, its entry,
+    /// and the status.
     fn ends_shown(&self) -> impl Iterator<Item = (String, Seq, &ContainerStatus)> {
-        let told = self.all().filter_map(|arrival| {
+        let in_events = self.all().filter_map(|arrival| {
             let event = arrival.event();
             let status: &ContainerStatus = event.own_status()?;
             Some((event.kind.to_string(), arrival.seq(), status))
@@ -71,10 +72,10 @@ impl SubjectEvents<'_> {
         });
         let ended =
             |(_, _, status): &(_, _, &ContainerStatus)| status.state == ContainerState::Exited;
-        told.chain(answered).filter(ended)
+        in_events.chain(answered).filter(ended)
     }
 
-    /// Whether a call has found that there is no such container, or a list that was to show it.
+    /// Whether a status call failed with `NOT_FOUND`, or a list lacks the container.
     fn is_gone(&self) -> bool {
         let id = &self.subject.id;
         self.history
@@ -106,7 +107,7 @@ mod tests {
     const FAILED: &str = "pod run; c create; c CREATED; c start fails";
 
     #[test]
-    fn an_event_says_why_a_container_ended() {
+    fn an_event_has_a_message_for_an_end() {
         check(
             EXPLAINED,
             &format!("{FAILED}; c STOPPED exit=128 message=why; end"),
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_says_why_a_container_ended() {
+    fn a_status_has_a_message_for_an_end() {
         check(
             EXPLAINED,
             &format!("{FAILED}; pod inspect c=exited:128:why d=exited:1; end"),
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_ended_needs_no_words() {
+    fn a_container_that_has_not_ended_needs_no_message() {
         check(
             EXPLAINED,
             &format!("{FAILED}; pod inspect c=created; end"),
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_needs_no_words() {
+    fn a_removed_container_needs_no_message() {
         check(
             EXPLAINED,
             &format!("{FAILED}; pod inspect c=gone; end"),

@@ -1,4 +1,4 @@
-//! `filtered`: lists by a filter show what passes it, and nothing else.
+//! `filtered`: a list with a filter contains what the filter matches, and nothing else.
 
 use super::labels::carries;
 use super::name_refs::{NameRef, check_on};
@@ -37,13 +37,13 @@ impl Word for FilteredCheck {
                 continue;
             };
             let (began, ended) = (call.began().seq, ended.seq);
-            let (Some(passes), Some(told)) = (events.passes(call), events.state_at(began, ended))
+            let (Some(passes), Some(state)) = (events.passes(call), events.state_at(began, ended))
             else {
                 continue;
             };
             compared += 1;
             let shown = events.shown_in(reply);
-            let wanted: Vec<State> = told.filter(|told| passes(*told)).into_iter().collect();
+            let wanted: Vec<State> = state.filter(|state| passes(*state)).into_iter().collect();
             if shown == wanted {
                 continue;
             }
@@ -71,7 +71,7 @@ impl Word for FilteredCheck {
 }
 
 impl SubjectEvents<'_> {
-    /// Whether the subject passes the filter of a list, by its state; none if the list is not of
+    /// Whether the filter of a list matches the subject, by its state; none if the list is not of
     /// its kind.
     fn passes(&self, call: &Call) -> Option<impl Fn(State) -> bool> {
         let id = &self.subject.id;
@@ -107,9 +107,9 @@ impl SubjectEvents<'_> {
         Some(move |state: State| admitted && wanted.is_none_or(|wanted| wanted == state))
     }
 
-    /// The state that events have told before a call, if none came during it; none within if it is
-    /// gone.
-    #[expect(clippy::option_option, reason = "not to be there is known, too")]
+    /// The state that events have reported before a call; none if an event arrived during it. The
+    /// inner option is none if the subject is deleted.
+    #[expect(clippy::option_option, reason = "absence is a known state")]
     fn state_at(&self, began: Seq, ended: Seq) -> Option<Option<State>> {
         let is_sandbox = matches!(self.subject.kind, SubjectKind::Sandbox(_));
         if self
@@ -151,7 +151,7 @@ impl SubjectEvents<'_> {
     }
 }
 
-/// What a list shows, or has to show, of a sandbox or container.
+/// The state in which a list shows, or has to show, a sandbox or container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Sandbox(SandboxState),
@@ -181,7 +181,7 @@ mod tests {
     const RUNS: &str = "pod run; pod STARTED; c create; c CREATED; c start; c STARTED";
 
     #[test]
-    fn what_passes_is_shown() {
+    fn a_list_contains_what_the_filter_matches() {
         for found in [
             "c find c=running",
             "c find state=running c=running",
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_is_missing() {
+    fn a_list_lacks_what_the_filter_matches() {
         check(
             FILTERED,
             &format!("{RUNS}; c find; end"),
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_pass_is_not_shown() {
+    fn a_list_contains_nothing_else() {
         check(
             FILTERED,
             &format!("{RUNS}; pod find state=exited; end"),
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_is_not_shown() {
+    fn a_deleted_container_is_not_listed() {
         let gone = format!("{RUNS}; c STOPPED; c DELETED");
         check(FILTERED, &format!("{gone}; c find; end"), expect!["holds"]);
         check(
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_comes_once_and_in_the_state_that_events_have_told() {
+    fn an_item_is_listed_once_and_in_the_state_that_events_reported() {
         check(
             FILTERED,
             &format!("{RUNS}; pod find streamed c=running c=running; end"),
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_changes_meanwhile_is_not_judged() {
+    fn a_state_that_changes_during_the_list_is_not_judged() {
         check(
             FILTERED,
             &format!("{RUNS}; pod find c=running; c find begins; c STOPPED; c find returns; end"),
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn sandboxes_are_listed_by_filters_too() {
+    fn sandboxes_are_filtered_too() {
         let filtered = "filtered: {of: pod}";
         let runs = "pod run; pod STARTED";
         check(

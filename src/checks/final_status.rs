@@ -1,4 +1,4 @@
-//! `final`: how a container ended stays as STOPPED reported it.
+//! `final`: the exit status of a container stays as STOPPED reported it.
 
 use super::name_refs::{NameRef, check_on};
 use super::scope::{Scope, Wanted};
@@ -57,13 +57,13 @@ mod tests {
     const LIFE: &str = "pod run; c create; c CREATED; c start; c STARTED";
 
     #[test]
-    fn an_end_stays() {
+    fn an_exit_status_stays() {
         let script = format!("{LIFE}; c STOPPED exit=1; pod inspect c=exited:1; end");
         check("final: {of: c}", &script, expect!["holds"]);
     }
 
     #[test]
-    fn an_end_changes() {
+    fn an_exit_status_changes() {
         let script = format!("{LIFE}; c STOPPED exit=255; pod inspect c=exited:1; end");
         check(
             "final: {of: c}",
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_of_which_nobody_has_asked_waits() {
+    fn without_a_later_status_the_check_waits() {
         let script = format!("{LIFE}; pod inspect c=running; c STOPPED; end");
         check(
             "final: {of: c}",

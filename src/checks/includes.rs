@@ -11,7 +11,7 @@ use super::word::{Finding, Word};
 use crate::history::EventKind;
 use crate::outcome::{Fact, Kind};
 
-/// These events, in this order; others may stand before, between and after them.
+/// These events, in this order; others may come before, between and after them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,

@@ -1,4 +1,4 @@
-//! `invariant`: a rule of which the case provokes the situation.
+//! `invariant`: an invariant whose situation the case provokes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use super::word::{Finding, Word};
 use crate::oracle::{broken_by, invariant, name_of};
 use crate::outcome::{Fact, Kind, Mismatch};
 
-/// A rule that the sandbox or container keeps.
+/// An invariant that the events of a sandbox or container keep.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -19,7 +19,7 @@ use crate::outcome::{Fact, Kind, Mismatch};
 pub struct InvariantCheck {
     /// The sandbox or container.
     pub of: String,
-    /// The id of an invariant, of which the case provokes the situation.
+    /// The id of the invariant.
     pub rule: String,
 }
 
@@ -71,7 +71,7 @@ mod tests {
     use crate::checks::testing::check;
 
     #[test]
-    fn a_rule_is_kept_by_the_one_that_is_named() {
+    fn only_the_named_container_is_judged() {
         let script = "pod run; c create; d create; c CREATED; c STARTED state=created; end";
         check(
             "invariant: {of: c, rule: INV-08}",
@@ -90,9 +90,8 @@ mod tests {
         );
     }
 
-    /// A case can name no rule that there is not.
     #[test]
-    fn every_rule_that_a_case_names_is_there() {
+    fn every_rule_that_a_case_names_exists() {
         use crate::case::load;
         use crate::checks::Check;
         use crate::oracle::INVARIANTS;

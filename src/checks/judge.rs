@@ -1,7 +1,7 @@
 //! The verdict on a case by its expectations, from what its steps caused.
 //!
-//! Each check is assessed for each sandbox or container of its name, as holding, broken, or still
-//! to come. A driver waits while something is to come; the judge takes that for broken.
+//! Each check is assessed for each sandbox or container of its name, as holding, broken or pending.
+//! A driver waits while a check is pending; at the end, a pending check is broken.
 
 #[cfg(test)]
 mod tests;
@@ -17,14 +17,14 @@ use crate::history::{Body, CaseHistory, HostInstant, Seq, StepsEnd};
 use crate::oracle::{held_up_at_the_end, lost_with_the_runtime, unasked};
 use crate::outcome::{Fact, Facts, Kind, Level, Mismatch, Violation};
 
-/// What a case claims, as far as its verdict depends on it.
+/// The parts of a case on which its verdict depends.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim<'a> {
     /// The id of the case.
     pub id: &'a str,
     /// The claim, as one sentence.
     pub title: &'a str,
-    /// What must be seen.
+    /// The checks, and how binding each is.
     pub expectations: &'a [Expectation],
     /// The situation without which the case proves nothing.
     pub provokes: Option<Situation>,
@@ -32,7 +32,7 @@ pub struct Claim<'a> {
     pub sets_clock: bool,
 }
 
-/// What a history says about its case.
+/// The verdict of a history on its case, with the evidence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
     /// Broken expectations that convict.
@@ -50,7 +50,7 @@ pub enum Undecided {
     Error(String),
     /// The situation did not arise.
     Inconclusive(String),
-    /// The runtime does otherwise than the case presumes, and may.
+    /// The runtime behaves in another permitted way than the case assumes.
     Skip(String),
 }
 
@@ -70,13 +70,13 @@ const OF_WAITS: [Kind; 3] = [Kind::UnmetWait, Kind::RefutedWait, Kind::StreamEnd
 /// The kind of finding of a check whose name stands for nothing.
 const OF_NAMES: Kind = Kind::NothingMade;
 
-/// Judges a case by its expectations, on what its steps caused.
+/// Judges a case by its expectations.
 #[must_use]
 pub fn judge(claim: &Claim<'_>, history: &CaseHistory) -> Judgement {
     let mut judgement = Judgement::default();
     match history.steps_end() {
         Some(StepsEnd::Complete) => {
-            // Who reads of an OOM kill asks first what proves that there was one.
+            // The evidence of a violation begins with the proof of the provoked OOM kill.
             let facts = history.entries().iter();
             let facts = facts.filter(|entry| {
                 claim.provokes.is_some() && matches!(entry.body, Body::Fact { .. })
@@ -103,7 +103,7 @@ pub fn judge(claim: &Claim<'_>, history: &CaseHistory) -> Judgement {
             },
             Some(Err(reason)) => judgement.undecided = Some(Undecided::Inconclusive(reason)),
             None => {
-                let reason = "the history does not tell which wait was in vain".to_owned();
+                let reason = "the history does not record which wait was in vain".to_owned();
                 judgement.undecided = Some(Undecided::Error(reason));
             }
         },
@@ -122,14 +122,14 @@ pub fn judge(claim: &Claim<'_>, history: &CaseHistory) -> Judgement {
         }
     }
     if judgement.undecided.is_some() {
-        // Whatever was broken was broken in another situation than the case is about.
+        // The expectations are for a situation that did not arise.
         judgement.violations.clear();
         judgement.advice.clear();
     }
     judgement
 }
 
-/// The step that waited in vain; or why that proves nothing.
+/// The violation of the wait that timed out; or why that proves nothing.
 fn unmet_wait(claim: &Claim<'_>, history: &CaseHistory) -> Option<Result<Violation, String>> {
     history
         .entries()
@@ -157,7 +157,7 @@ fn unmet_wait(claim: &Claim<'_>, history: &CaseHistory) -> Option<Result<Violati
         })
 }
 
-/// The violation of a wait for something that did not come.
+/// The violation of a wait that timed out.
 fn in_vain(
     claim: &Claim<'_>,
     history: &CaseHistory,
@@ -187,7 +187,7 @@ fn in_vain(
     }
 }
 
-/// How the stream of all cases had ended by then, if it had, though nobody gave it up.
+/// How the main stream had ended by then, if the runtime ended it.
 fn end_of_stream(history: &CaseHistory, by: Seq) -> Option<(Seq, String)> {
     let entries = history.entries().iter();
     let mut before = entries.rev().filter(|entry| entry.seq < by);
@@ -198,12 +198,12 @@ fn end_of_stream(history: &CaseHistory, by: Seq) -> Option<(Seq, String)> {
     })?
 }
 
-/// Why it proves nothing that something has not come.
+/// The reason why a missing event proves nothing.
 fn unread(awaited: &str, held_up: Duration) -> String {
     format!("{awaited} has not come, and the suite itself was held up for {held_up:?} meanwhile")
 }
 
-/// What was to come, or did not, and in which time, if there was any.
+/// What was awaited, and for how long if the wait had a bound.
 fn within(what: &str, bound: Duration) -> String {
     if bound.is_zero() {
         what.to_owned()
@@ -212,7 +212,7 @@ fn within(what: &str, bound: Duration) -> String {
     }
 }
 
-/// What the case's binding expectations still wait for, as a phrase: `STOPPED of c`.
+/// What the first pending MUST of the case waits for, as a phrase: `STOPPED of c`.
 #[must_use]
 pub fn pending(claim: &Claim<'_>, history: &CaseHistory) -> Option<String> {
     claim
@@ -274,8 +274,7 @@ fn broken(claim: &Claim<'_>, expectation: &Expectation, history: &CaseHistory) -
     broken.collect()
 }
 
-/// Why a binding expectation is neither kept nor broken, as far as the suite could see: it was held
-/// up itself.
+/// Why a MUST is neither kept nor broken: the suite itself was held up.
 fn unproven(claim: &Claim<'_>, history: &CaseHistory) -> Option<String> {
     if let Some(held_up) = held_up_at_the_end(history)
         && let Some(awaited) = pending(claim, history)

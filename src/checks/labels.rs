@@ -2,7 +2,7 @@
 
 use crate::history::Labels;
 
-/// Whether these labels are among those of an object.
+/// Whether an object carries all of these labels.
 pub(super) fn carries(own: &Labels, wanted: &Labels) -> bool {
     let mut wanted = wanted.iter();
     wanted.all(|(key, value)| own.get(key) == Some(value))

@@ -1,4 +1,4 @@
-//! How long things took for which there is a limit, be it kept or not.
+//! The measured times for which there is a limit, kept or not.
 
 #[cfg(test)]
 mod tests;
@@ -12,8 +12,8 @@ use crate::limits;
 use crate::oracle::{span, transitions};
 use crate::outcome::{Latency, Limit};
 
-/// The longest of each kind in a case, as far as they can be seen. `call_deadline` is what a call
-/// may take.
+/// The longest time of each kind in a case; none where there is nothing to measure. `call_deadline`
+/// is the deadline of each call.
 #[must_use]
 pub fn latencies(
     claim: &Claim<'_>,
@@ -34,7 +34,7 @@ pub fn latencies(
     general.chain(checked).chain(waits(history)).collect()
 }
 
-/// What a call that has returned took, but for the time that it was told to take.
+/// The duration of a call that has returned, without the grace period that it was given.
 fn without_grace(call: &Call) -> Option<Duration> {
     let took = call.ended()?.at.since(call.began().at);
     Some(match call.request() {
@@ -43,7 +43,7 @@ fn without_grace(call: &Call) -> Option<Duration> {
     })
 }
 
-/// The longest from the return of a call to the event of what it has done; zero if it came before.
+/// The longest time from the return of a call to its event; zero if the event came before.
 fn after_calls(history: &CaseHistory) -> Option<Duration> {
     let of_calls = transitions(history);
     let late = |subject: &Subject| {
@@ -57,19 +57,19 @@ fn after_calls(history: &CaseHistory) -> Option<Duration> {
     history.subjects().iter().filter_map(late).max()
 }
 
-/// The longest from `created_at` to the arrival, of events that were made while the case ran.
+/// The longest time from `created_at` to arrival, of events that are not older than the case.
 fn longest_lag(history: &CaseHistory) -> Option<Duration> {
     let began_ns = history.began()?.realtime_ns;
     let arrivals = history.subjects().iter().flat_map(|it| &it.arrivals);
     let within = arrivals.filter(|seen| history.within_steps(seen.seq()));
     let lags = within.filter_map(|seen| {
-        let (made, arrived) = (seen.event().created_at.0, seen.at().realtime_ns);
-        (made >= began_ns).then(|| span(made, arrived))
+        let (created_at, arrived) = (seen.event().created_at.0, seen.at().realtime_ns);
+        (created_at >= began_ns).then(|| span(created_at, arrived))
     });
     lags.max()
 }
 
-/// What steps have waited for that have a bound of their own.
+/// The longest waits of steps that have a bound of their own.
 fn waits(history: &CaseHistory) -> Vec<Latency> {
     let usual = history.stretched(limits::EVENT_WAIT);
     let mut longest = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! `latency`: how long after its making an event arrives.
+//! `latency`: the time from an event's `created_at` to its arrival.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ use crate::history::{CaseHistory, EventArrival, EventKind, Observed, Seq};
 use crate::oracle::span;
 use crate::outcome::{Fact, Kind, Latency, Limit, Mismatch};
 
-/// How long after its making an event arrives, over all sandboxes or containers of the name.
+/// The time from an event's `created_at` to its arrival, over all sandboxes or containers of the
+/// name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -27,11 +28,11 @@ pub struct LatencyCheck {
     #[serde(deserialize_with = "kind_words::one")]
     #[schemars(with = "kind_words::Word")]
     pub event: EventKind,
-    /// What half of them may take at most.
+    /// The upper bound of the median.
     #[serde(with = "duration")]
     #[schemars(with = "duration::Text")]
     pub median: Duration,
-    /// What 99 of 100 may take at most; of fewer than 100, all.
+    /// The upper bound of the 99th percentile; with fewer than 100 events, of all.
     #[serde(with = "duration")]
     #[schemars(with = "duration::Text")]
     pub p99: Duration,
@@ -69,7 +70,7 @@ impl Word for LatencyCheck {
             };
             all.push(transit_time(events.history, arrival));
         }
-        // There is one, which is this subject's.
+        // `all` is not empty: it has the event of this subject.
         self.within_bounds(events.history, all)
     }
 
@@ -86,10 +87,10 @@ impl Word for LatencyCheck {
             .map(|seen| span(seen.event().created_at.0, seen.at().realtime_ns))
             .collect();
         lags.sort_unstable();
-        let at = |percent: usize| lags.get((lags.len() * percent).div_ceil(100).max(1) - 1);
+        let percentile = |percent: usize| lags.get((lags.len() * percent).div_ceil(100).max(1) - 1);
         let bounds = [
-            (Limit::LatencyMedian, self.median, at(50)),
-            (Limit::LatencyP99, self.p99, at(99)),
+            (Limit::LatencyMedian, self.median, percentile(50)),
+            (Limit::LatencyP99, self.p99, percentile(99)),
         ];
         let latency = |(limit, bound, took): (Limit, Duration, Option<&Duration>)| {
             let (bound, took) = (history.stretched(bound), *took?);
@@ -99,11 +100,11 @@ impl Word for LatencyCheck {
     }
 }
 
-/// How long an event took on its way, without what the suite itself was held up for, and where it
-/// arrived.
+/// The time from `created_at` to arrival, without the time for which the suite itself was held up;
+/// and the entry of the arrival.
 fn transit_time(history: &CaseHistory, seen: &EventArrival) -> (Duration, Seq) {
-    let made = seen.event().created_at.0;
-    let took = span(made, seen.at().realtime_ns);
+    let created_at = seen.event().created_at.0;
+    let took = span(created_at, seen.at().realtime_ns);
     let held_up = history.held_up_before(seen.at(), took).unwrap_or_default();
     (took.saturating_sub(held_up), seen.seq())
 }
@@ -144,12 +145,11 @@ impl LatencyCheck {
         self.within_bounds(history, spans)
     }
 
-    /// Whether events, one or more, took no longer than a check allows.
+    /// Compares the times of one or more events with the bounds.
     fn within_bounds(&self, history: &CaseHistory, mut all: Vec<(Duration, Seq)>) -> Finding {
         all.sort_unstable();
-        // At least so many of 100 take no longer.
-        let at = |percent: usize| all[(all.len() * percent).div_ceil(100) - 1];
-        let [(median, _), (p99, _), (worst, slowest)] = [50, 99, 100].map(at);
+        let percentile = |percent: usize| all[(all.len() * percent).div_ceil(100) - 1];
+        let [(median, _), (p99, _), (worst, slowest)] = [50, 99, 100].map(percentile);
         let bounds = [self.median, self.p99].map(|bound| history.stretched(bound));
         if median <= bounds[0] && p99 <= bounds[1] {
             return Holds;
@@ -181,7 +181,7 @@ mod tests {
     const LATENCY: &str = "latency: {of: c, event: created, median: 10ms, p99: 50ms}";
 
     #[test]
-    fn an_event_is_soon_on_every_subscription_of_the_name() {
+    fn an_event_is_in_time_on_every_subscription_of_the_name() {
         let soon = "latency: {of: b, event: created, median: 100ms, p99: 1s}";
         let two = "pod run; observe 7 as=b proven; observe 8 as=b proven; c create";
         check(

@@ -1,4 +1,4 @@
-//! `matches-spec`: every event shows the sandbox and the container as they were asked for.
+//! `matches-spec`: every event shows the sandbox and the container as their creation requested them.
 
 use super::labels::carries;
 use super::name_refs::{NameRef, check_on};
@@ -33,7 +33,7 @@ impl Word for MatchesSpecCheck {
     }
 }
 
-/// What differs: which field, and its values.
+/// A field that differs, and its values.
 #[derive(Debug, PartialEq)]
 struct Difference {
     field: String,
@@ -41,7 +41,7 @@ struct Difference {
     actual: String,
 }
 
-/// What an event shows otherwise than it was asked for.
+/// The first difference between an event's snapshot and the spec of the creation.
 fn difference(subject: &Subject, arrival: &EventArrival) -> Option<Mismatch> {
     let event = arrival.event();
     let (sandbox, container) = match &subject.kind {
@@ -49,12 +49,12 @@ fn difference(subject: &Subject, arrival: &EventArrival) -> Option<Mismatch> {
         SubjectKind::Container(spec) => (&spec.sandbox_spec, Some(spec)),
         SubjectKind::Stray => return None,
     };
-    let told = event.sandbox.as_ref();
+    let reported = event.sandbox.as_ref();
     let id = match container {
         Some(spec) => spec.sandbox.as_str(),
         None => subject.id.as_str(),
     };
-    let of_sandbox = told.and_then(|told| other_sandbox(id, sandbox, told));
+    let of_sandbox = reported.and_then(|reported| other_sandbox(id, sandbox, reported));
     let of_container = || other_container(container?, event);
     let Difference {
         field,
@@ -69,47 +69,49 @@ fn difference(subject: &Subject, arrival: &EventArrival) -> Option<Mismatch> {
     ))
 }
 
-fn other_sandbox(id: &str, asked: &SandboxSpec, told: &SandboxStatus) -> Option<Difference> {
-    let metadata = told.metadata.clone().unwrap_or_default();
-    let handler = match asked.runtime_handler.as_str() {
-        // Of the default one a runtime may tell the name or not.
-        "" => told.runtime_handler.clone(),
+fn other_sandbox(id: &str, spec: &SandboxSpec, reported: &SandboxStatus) -> Option<Difference> {
+    let metadata = reported.metadata.clone().unwrap_or_default();
+    let handler = match spec.runtime_handler.as_str() {
+        // A runtime may report the name of the default handler or not.
+        "" => reported.runtime_handler.clone(),
         named => named.to_owned(),
     };
     let fields = [
-        ("id", id.to_owned(), told.id.to_string()),
-        ("UID", asked.uid.to_string(), metadata.uid.to_string()),
-        ("name", asked.name.clone(), metadata.name.to_string()),
+        ("id", id.to_owned(), reported.id.to_string()),
+        ("UID", spec.uid.to_string(), metadata.uid.to_string()),
+        ("name", spec.name.clone(), metadata.name.to_string()),
         (
             "namespace",
-            asked.namespace.clone(),
+            spec.namespace.clone(),
             metadata.namespace.to_string(),
         ),
         (
             "attempt",
-            asked.attempt.to_string(),
+            spec.attempt.to_string(),
             metadata.attempt.to_string(),
         ),
-        ("runtime handler", handler, told.runtime_handler.clone()),
+        ("runtime handler", handler, reported.runtime_handler.clone()),
     ];
-    let other = fields.into_iter().find(|(_, asked, told)| asked != told);
-    let other = other.map(|(field, asked, told)| Difference {
+    let other = fields
+        .into_iter()
+        .find(|(_, spec, reported)| spec != reported);
+    let other = other.map(|(field, spec, reported)| Difference {
         field: format!("the sandbox's {field}"),
-        expected: format!("`{asked}`"),
-        actual: format!("`{told}`"),
+        expected: format!("`{spec}`"),
+        actual: format!("`{reported}`"),
     });
     other
-        .or_else(|| other_labels("the sandbox's labels", &asked.labels, &told.labels))
+        .or_else(|| other_labels("the sandbox's labels", &spec.labels, &reported.labels))
         .or_else(|| {
             let what = "the sandbox's annotations";
-            other_annotations(what, &asked.annotations, &told.annotations)
+            other_annotations(what, &spec.annotations, &reported.annotations)
         })
 }
 
-fn other_container(asked: &ContainerSpec, event: &Event) -> Option<Difference> {
-    let told = event.own_status()?;
-    let metadata = told.metadata.clone().unwrap_or_default();
-    let (name, attempt) = (asked.name(), asked.attempt);
+fn other_container(spec: &ContainerSpec, event: &Event) -> Option<Difference> {
+    let reported = event.own_status()?;
+    let metadata = reported.metadata.clone().unwrap_or_default();
+    let (name, attempt) = (spec.name(), spec.attempt);
     if (&*metadata.name, metadata.attempt) != (name, attempt) {
         return Some(Difference {
             field: "the name".to_owned(),
@@ -117,18 +119,18 @@ fn other_container(asked: &ContainerSpec, event: &Event) -> Option<Difference> {
             actual: format!("`{}`, attempt {}", metadata.name, metadata.attempt),
         });
     }
-    other_labels("the labels", &asked.labels, &told.labels)
-        .or_else(|| other_annotations("the annotations", &asked.annotations, &told.annotations))
+    other_labels("the labels", &spec.labels, &reported.labels)
+        .or_else(|| other_annotations("the annotations", &spec.annotations, &reported.annotations))
 }
 
-/// A runtime may add labels of its own.
-fn other_labels(what: &str, asked: &Labels, told: &Labels) -> Option<Difference> {
-    if carries(told, asked) {
+/// The difference of labels. A runtime may add labels of its own.
+fn other_labels(what: &str, spec: &Labels, reported: &Labels) -> Option<Difference> {
+    if carries(reported, spec) {
         return None;
     }
-    let mut lost = asked
+    let mut lost = spec
         .iter()
-        .filter(|(key, value)| told.get(*key) != Some(*value));
+        .filter(|(key, value)| reported.get(*key) != Some(*value));
     let (key, _) = lost.next()?;
     Some(Difference {
         field: what.to_owned(),
@@ -137,17 +139,17 @@ fn other_labels(what: &str, asked: &Labels, told: &Labels) -> Option<Difference>
     })
 }
 
-/// The CRI allows no change at all.
-fn other_annotations(what: &str, asked: &Labels, told: &Labels) -> Option<Difference> {
-    if **asked == **told {
+/// The difference of annotations. The CRI allows no change at all.
+fn other_annotations(what: &str, spec: &Labels, reported: &Labels) -> Option<Difference> {
+    if **spec == **reported {
         return None;
     }
-    let actual = match asked
+    let actual = match spec
         .iter()
-        .find(|(key, value)| told.get(*key) != Some(*value))
+        .find(|(key, value)| reported.get(*key) != Some(*value))
     {
         Some((key, _)) => format!("`{key}` is lost or changed"),
-        None => format!("{} more", told.len() - asked.len()),
+        None => format!("{} more", reported.len() - spec.len()),
     };
     Some(Difference {
         field: what.to_owned(),
@@ -165,7 +167,7 @@ mod tests {
     use crate::history::Labels;
 
     #[test]
-    fn an_event_shows_what_was_asked_for() {
+    fn an_event_shows_another_name() {
         let script = "pod run; c create; c CREATED; end";
         check(
             "matches-spec: {of: c}",
@@ -201,13 +203,14 @@ mod tests {
                 .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
                 .collect()
         };
-        let (asked, more) = (labels(&[("a", "1")]), labels(&[("a", "1"), ("b", "2")]));
+        let (spec, more) = (labels(&[("a", "1")]), labels(&[("a", "1"), ("b", "2")]));
         let other = labels(&[("a", "2")]);
-        assert_eq!(other_labels("labels", &asked, &more), None);
-        assert!(other_labels("labels", &asked, &other).is_some());
-        let told = |told| other_annotations("annotations", &asked, told).map(|it| it.actual);
-        assert_eq!(told(&more).as_deref(), Some("1 more"));
-        assert_eq!(told(&other).as_deref(), Some("`a` is lost or changed"));
-        assert_eq!(told(&asked), None);
+        assert_eq!(other_labels("labels", &spec, &more), None);
+        assert!(other_labels("labels", &spec, &other).is_some());
+        let actual =
+            |reported| other_annotations("annotations", &spec, reported).map(|it| it.actual);
+        assert_eq!(actual(&more).as_deref(), Some("1 more"));
+        assert_eq!(actual(&other).as_deref(), Some("`a` is lost or changed"));
+        assert_eq!(actual(&spec), None);
     }
 }

@@ -1,4 +1,4 @@
-//! `message-size`: how large the messages of events are.
+//! `message-size`: the size of the messages of events.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use super::word::Finding::{Broken, Holds};
 use super::word::{Finding, Word};
 use crate::outcome::{Fact, Kind, Mismatch};
 
-/// How large the messages of events may be.
+/// The largest size of the messages of events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -19,7 +19,7 @@ use crate::outcome::{Fact, Kind, Mismatch};
 pub struct MessageSizeCheck {
     /// The sandboxes or containers.
     pub of: String,
-    /// How many KiB the message of an event may have.
+    /// The largest size of an event's message, in KiB.
     pub at_most_kib: u32,
 }
 

@@ -68,13 +68,13 @@ pub use situation::Situation;
 check::checks! {
     /// Exactly these events, in this order.
     "events" Events(events::EventsCheck);
-    /// These events, in this order; others may stand before, between and after them.
+    /// These events, in this order; others may come before, between and after them.
     "includes" Includes(includes::IncludesCheck);
     /// No such event.
     "never" Never(never::NeverCheck);
     /// No event comes twice.
     "no-repeats" NoRepeats(no_repeats::NoRepeatsCheck);
-    /// What an event's snapshot says of its own container.
+    /// The status of its own container in an event's snapshot.
     "status" Status(status::StatusCheck);
     /// Every event carries the status of its sandbox, with the UID that the case gave to the pod.
     "sandbox-status" SandboxStatus(sandbox_status::SandboxStatusCheck);
@@ -84,49 +84,49 @@ check::checks! {
     "timing" Timing(timing::TimingCheck);
     /// One event arrives before another.
     "order" Order(order::OrderCheck);
-    /// Whatever the relists show has been announced by an event: EXITED by STOPPED, absence by
+    /// An event has announced each state that a relist shows: EXITED by STOPPED, absence by
     /// DELETED.
     "announced" Announced(announced::AnnouncedCheck);
     /// What a subscription delivers, and whether and how it ends.
     "subscription" Subscription(subscription::SubscriptionCheck);
-    /// An event tells it, or a relist on a new stream shows it.
+    /// An event reports the transition, or a relist shows its result.
     "eventually-known" EventuallyKnown(eventually_known::EventuallyKnownCheck);
-    /// A new stream brings all that has happened while nobody listened, or nothing of it.
+    /// A new stream replays either all events from the time without a subscription, or none.
     "replay" Replay(replay::ReplayCheck);
     /// All relists of the sandbox show the same.
     "unchanged" Unchanged(unchanged::UnchangedCheck);
-    /// From an event on, every list and status shows as much as it tells.
+    /// Every list and status after an event shows the state that the event reported, or a later one.
     "shown" Shown(shown::ShownCheck);
-    /// Lists by a filter show it if it passes, and only then.
+    /// A list with a filter contains the sandbox or container if and only if the filter matches it.
     "filtered" Filtered(filtered::FilteredCheck);
-    /// From the sandbox's STARTED until its STOPPED, events tell the addresses that
-    /// `PodSandboxStatus` tells, and there are some.
+    /// From the sandbox's STARTED until its STOPPED, events carry the addresses that
+    /// `PodSandboxStatus` returns, and there is at least one.
     "addresses" Addresses(addresses::AddressesCheck);
-    /// No call that asks about it fails, unless with `NOT_FOUND`.
+    /// `ContainerStatus` and `PodSandboxStatus` succeed, or fail with `NOT_FOUND`.
     "answered" Answered(answered::AnsweredCheck);
-    /// How a container ended is told the same by STOPPED and by every status after it.
+    /// Every status after STOPPED shows the exit of the container as STOPPED reported it.
     "final" Final(final_status::FinalCheck);
-    /// Each status that shows the container EXITED has a message, and there is one, unless the
-    /// container is gone.
+    /// Each status that shows the container EXITED has a message. There is at least one such status,
+    /// unless the container is removed.
     "explained" Explained(explained::ExplainedCheck);
-    /// What an event shows of its own container is what `ContainerStatus` says next.
+    /// The status of its own container in an event's snapshot equals the next `ContainerStatus`.
     "same-status" SameStatus(same_status::SameStatusCheck);
-    /// An event shows the containers that lists before and after it show.
+    /// An event's snapshot contains the containers that the lists before and after it contain.
     "all-containers" AllContainers(all_containers::AllContainersCheck);
-    /// Every event shows the sandbox, and the container, as they were asked for.
+    /// Every event shows the sandbox and the container as their creation requested them.
     "matches-spec" MatchesSpec(matches_spec::MatchesSpecCheck);
-    /// The state of the sandbox that an event shows.
+    /// The state of the sandbox in an event's snapshot.
     "sandbox-state" SandboxState(sandbox_state::SandboxStateCheck);
-    /// An event is made after the call that caused it, or after the exit, and before it arrives.
+    /// `created_at` of an event lies between the call or exit that caused it and its arrival.
     "created-at-valid" CreatedAtValid(created_at_valid::CreatedAtValidCheck);
-    /// The times of each status lie within the calls that set them, and are 0 before.
+    /// The times of each status are within the calls that set them, and 0 before.
     "status-times" StatusTimes(status_times::StatusTimesCheck);
-    /// How long after its making an event arrives.
+    /// The time from an event's `created_at` to its arrival.
     "latency" Latency(latency::LatencyCheck);
-    /// How large the messages of events are.
+    /// The size of the messages of events.
     "message-size" MessageSize(message_size::MessageSizeCheck);
-    /// A rule is kept, of which the case provokes the situation.
+    /// An invariant holds in a situation that the case provokes.
     "invariant" Invariant(invariant::InvariantCheck);
-    /// What became of what calls of the name were to make, whether they failed or not.
+    /// What remains of a sandbox or container whose creation may have failed.
     "aftermath" Aftermath(aftermath::AftermathCheck);
 }

@@ -1,4 +1,4 @@
-//! What several checks are about: a name, or an event of it.
+//! Shapes that several checks share: a name, or an event of it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,11 +13,11 @@ use crate::history::EventKind;
     expecting = "a sandbox or container such as `{of: c}`"
 )]
 pub struct NameRef {
-    /// Its name.
+    /// The sandbox or container.
     pub of: String,
 }
 
-/// A sandbox's or container's event.
+/// An event of a sandbox or container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -32,7 +32,7 @@ pub struct EventRef {
     pub event: EventKind,
 }
 
-/// A check that has no more keys than one of these.
+/// Defines a check with the keys of one of these shapes.
 macro_rules! check_on {
     ($(#[$doc:meta])* $name:ident($shape:ident)) => {
         $(#[$doc])*

@@ -40,7 +40,7 @@ mod tests {
     use crate::checks::testing::check;
 
     #[test]
-    fn never_such_an_event() {
+    fn the_event_may_not_come() {
         let never = "never: {of: c, event: deleted}";
         check(
             never,

@@ -45,7 +45,7 @@ mod tests {
     use crate::checks::testing::check;
 
     #[test]
-    fn no_repeats() {
+    fn an_event_may_not_come_twice() {
         let no_repeats = "no-repeats: {of: pod}";
         check(
             no_repeats,

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn own_status_beside_others() {
+    fn own_status_among_others() {
         check(
             "own-status: {of: c}",
             "pod run; d create; d CREATED; c create; c CREATED; c DELETED; end",

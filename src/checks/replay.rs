@@ -1,4 +1,4 @@
-//! `replay`: a new stream brings all that happened before it, or nothing.
+//! `replay`: a new stream replays all events from the time without a subscription, or none.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,16 +12,16 @@ use crate::history::{Body, CaseHistory, Entry, EventArrival, EventKind};
 use crate::oracle::CLOCKS_APART_NS;
 use crate::outcome::{Fact, Kind, Mismatch};
 
-/// What a new subscriber is told of what has happened while nobody listened.
+/// What a new stream replays from the time without a subscription: all of these events, or none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
-    expecting = "all that has happened, such as `{of: c, all: [started, stopped]}`"
+    expecting = "all events, such as `{of: c, all: [started, stopped]}`"
 )]
 pub struct ReplayCheck {
     /// The container.
     pub of: String,
-    /// All that has happened to it.
+    /// All events of the container in that time.
     #[serde(deserialize_with = "kind_words::list")]
     #[schemars(with = "Vec<kind_words::Word>")]
     pub all: Vec<EventKind>,
@@ -74,7 +74,7 @@ impl Word for ReplayCheck {
     }
 }
 
-/// Where the stream was asked for on which an event came.
+/// The request of the stream on which an event arrived.
 fn opened_before<'a>(history: &'a CaseHistory, seen: &EventArrival) -> Option<&'a Entry> {
     let entries = history.entries().iter();
     let mut opened = entries.filter(|entry| {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replay_tells_when_it_happened() {
+    fn a_replay_keeps_created_at() {
         check(
             REPLAY,
             "pod run; c create; resubscribe; c CREATED; c STOPPED; end",

@@ -38,16 +38,16 @@ impl Word for SameStatusCheck {
             let Some(shown) = event.own_status() else {
                 continue;
             };
-            let Some((evidence, told)) = events.next_status(arrival) else {
+            let Some((evidence, answered)) = events.next_status(arrival) else {
                 continue;
             };
             compared += 1;
-            let differing = differing(shown, told);
-            if let Some((field, shown, told)) = differing {
+            let differing = differing(shown, answered);
+            if let Some((field, shown, answered)) = differing {
                 return Broken {
                     mismatch: Mismatch::new(
                         Kind::StatusDiffers,
-                        [Fact::FieldValue(told)],
+                        [Fact::FieldValue(answered)],
                         [
                             Fact::Field(field.to_owned()),
                             Fact::FieldValue(shown),
@@ -85,25 +85,25 @@ impl SubjectEvents<'_> {
     }
 }
 
-/// The first field that two statuses tell otherwise: its name, and both values.
+/// The first field in which two statuses differ: its name, and both values.
 fn differing(
     shown: &ContainerStatus,
-    told: &ContainerStatus,
+    answered: &ContainerStatus,
 ) -> Option<(&'static str, String, String)> {
-    let same_state = shown.state == told.state;
+    let same_state = shown.state == answered.state;
     let was_started = shown.state != ContainerState::Created;
-    let pairs = fields(shown).into_iter().zip(fields(told));
-    let pairs = pairs.chain(details(shown).into_iter().zip(details(told)));
-    let mut differing = pairs.filter(|((_, when, shown), (_, _, told))| {
+    let pairs = fields(shown).into_iter().zip(fields(answered));
+    let pairs = pairs.chain(details(shown).into_iter().zip(details(answered)));
+    let mut differing = pairs.filter(|((_, when, shown), (_, _, answered))| {
         let counts = match when {
             Changes::Never => true,
             Changes::AtStart => was_started || same_state,
             Changes::WithState => same_state,
         };
-        counts && shown != told
+        counts && shown != answered
     });
-    let ((field, _, shown), (_, _, told)) = differing.next()?;
-    Some((field, brief(shown), brief(told)))
+    let ((field, _, shown), (_, _, answered)) = differing.next()?;
+    Some((field, brief(shown), brief(answered)))
 }
 
 /// When a field of a status may change.
@@ -121,7 +121,7 @@ fn details(status: &ContainerStatus) -> Vec<Field> {
     use Changes::{Never, WithState};
     let details = &status.setup;
     let mut mounts = details.mounts.clone();
-    // The CRI gives them no order.
+    // The CRI defines no order of mounts.
     mounts.sort_unstable();
     let resources = details.resources.as_ref().map(|set| (**set).clone());
     vec![
@@ -202,7 +202,7 @@ mod tests {
 
     const LIFE: &str = "pod run; c create; c CREATED; c start; c STARTED";
 
-    /// What differs between two statuses of which the second tells other details.
+    /// Compares a status with a changed copy, and expects this field to differ.
     #[track_caller]
     fn check_details(change: impl FnOnce(&mut ContainerSetup), expect: Option<&str>) {
         let history = history("pod run; c create; c CREATED");
@@ -217,15 +217,15 @@ mod tests {
             resources: Some(Labels::from([("cpu_shares", "2")])),
             ..ContainerSetup::default()
         });
-        let mut told = shown.clone();
-        change(&mut told.setup);
-        let differing = differing(&shown, &told);
+        let mut answered = shown.clone();
+        change(&mut answered.setup);
+        let differing = differing(&shown, &answered);
         let found = differing.map(|(field, ..)| field);
         assert_eq!(found, expect);
     }
 
     #[test]
-    fn a_snapshot_is_what_the_status_says() {
+    fn a_snapshot_equals_the_status() {
         let script = format!("{LIFE}; pod inspect c=running; c STOPPED; pod inspect c=exited; end");
         check(SAME, &script, expect!["holds"]);
     }
@@ -289,13 +289,25 @@ mod tests {
     #[test]
     fn details_are_compared_one_by_one() {
         check_details(|_| {}, None);
-        check_details(|told| told.mounts.reverse(), None);
-        check_details(|told| told.mounts[0].readonly = true, Some("mounts"));
-        check_details(|told| drop(told.mounts.pop()), Some("mounts"));
-        check_details(|told| told.log_path = "/log".into(), Some("log_path"));
-        check_details(|told| told.image_id = "sha256:1".into(), Some("image_id"));
-        check_details(|told| told.user = Some(User::default()), Some("user"));
-        check_details(|told| told.resources = None, Some("resources"));
+        check_details(|answered| answered.mounts.reverse(), None);
+        check_details(
+            |answered| answered.mounts[0].readonly = true,
+            Some("mounts"),
+        );
+        check_details(|answered| drop(answered.mounts.pop()), Some("mounts"));
+        check_details(
+            |answered| answered.log_path = "/log".into(),
+            Some("log_path"),
+        );
+        check_details(
+            |answered| answered.image_id = "sha256:1".into(),
+            Some("image_id"),
+        );
+        check_details(
+            |answered| answered.user = Some(User::default()),
+            Some("user"),
+        );
+        check_details(|answered| answered.resources = None, Some("resources"));
     }
 
     #[test]
@@ -305,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_that_nobody_asked_for_is_waited_for() {
+    fn without_a_status_the_check_waits() {
         check(
             SAME,
             &format!("{LIFE}; end"),

@@ -1,4 +1,4 @@
-//! `sandbox-state`: the state of the sandbox that an event shows.
+//! `sandbox-state`: the state of the sandbox in an event's snapshot.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use super::word::{Finding, Word};
 use crate::history::{EventKind, SandboxState};
 use crate::outcome::{Fact, Kind, Mismatch};
 
-/// The state of its sandbox that an event shows.
+/// The state of the sandbox in an event's snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -28,7 +28,7 @@ pub struct SandboxStateCheck {
     pub is: SandboxWord,
 }
 
-/// A state of a sandbox, in the CRI's word.
+/// A state of a sandbox, as the CRI names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "lowercase",
@@ -68,16 +68,20 @@ impl Word for SandboxStateCheck {
             return events.awaited(self.event);
         };
         let wanted = SandboxState::from(self.is);
-        let told = arrival.event().sandbox.as_ref().map(|told| told.state);
-        if told == Some(wanted) {
+        let shown = arrival
+            .event()
+            .sandbox
+            .as_ref()
+            .map(|sandbox| sandbox.state);
+        if shown == Some(wanted) {
             return Holds;
         }
-        let told = told.map_or_else(|| "no sandbox".to_owned(), |told| told.to_string());
+        let shown = shown.map_or_else(|| "no sandbox".to_owned(), |state| state.to_string());
         Broken {
             mismatch: Mismatch::new(
                 Kind::WrongSandboxState,
                 [Fact::State(wanted.to_string())],
-                [Fact::State(told), Fact::Event(self.event)],
+                [Fact::State(shown), Fact::Event(self.event)],
             ),
             evidence: vec![arrival.seq()],
         }

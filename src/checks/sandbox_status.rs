@@ -45,7 +45,7 @@ fn wrong_sandbox(subject: &Subject, arrival: &EventArrival) -> Option<Mismatch> 
     let (kind, other_uid) = match (&event.sandbox, event.pod_uid()) {
         (None, _) => (Kind::MissingSandboxStatus, None),
         (Some(_), None) => (Kind::MissingSandboxMetadata, None),
-        (Some(status), Some(told)) if told == uid => {
+        (Some(status), Some(reported)) if reported == uid => {
             return (status.id != own).then(|| {
                 let field = Fact::Field("id".to_owned());
                 let id = |id: &SandboxId| Fact::FieldValue(id.to_string());
@@ -56,7 +56,7 @@ fn wrong_sandbox(subject: &Subject, arrival: &EventArrival) -> Option<Mismatch> 
                 )
             });
         }
-        (Some(_), Some(told)) => (Kind::WrongPodUid, Some(Fact::Uid(told.to_string()))),
+        (Some(_), Some(reported)) => (Kind::WrongPodUid, Some(Fact::Uid(reported.to_string()))),
     };
     let actual = [Fact::Event(event.kind)].into_iter().chain(other_uid);
     Some(Mismatch::new(

@@ -1,5 +1,4 @@
-//! What checks may ask about the names that a case binds, and where they report what is wrong with
-//! them.
+//! The names that a case binds, as checks look them up, and the problems that checks report.
 
 use super::call_edge::CallEdge;
 
@@ -8,26 +7,26 @@ use super::call_edge::CallEdge;
 pub enum Kind<'a> {
     /// A sandbox.
     Sandbox {
-        /// The limit of memory of all that is in it, if it has one.
+        /// The memory limit of the pod, if there is one.
         memory_mib: Option<u32>,
     },
     /// A container.
     Container {
-        /// The sandbox it lives in.
+        /// The name of its sandbox.
         sandbox: &'a str,
-        /// Its limit of memory, if it has one.
+        /// Its memory limit, if there is one.
         memory_mib: Option<u32>,
-        /// Whether its workload says with which code it will exit.
+        /// Whether its workload declares an exit code.
         declares_exit: bool,
     },
     /// A subscription of the case.
     Subscription {
-        /// Whether its connection is its own.
+        /// Whether it has a connection of its own.
         own: bool,
     },
 }
 
-/// What may stand at a place.
+/// The kinds of names that a key takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// A sandbox.
@@ -38,7 +37,7 @@ pub enum Wanted {
     Either,
     /// A subscription of the case.
     Subscription,
-    /// Any of them.
+    /// Any name.
     Any,
 }
 
@@ -55,7 +54,7 @@ impl Kind<'_> {
 }
 
 impl Wanted {
-    /// Whether such a name may stand here.
+    /// Whether a name of this kind is accepted.
     #[must_use]
     pub fn admits(self, kind: Kind<'_>) -> bool {
         match kind {
@@ -77,7 +76,7 @@ impl Wanted {
         }
     }
 
-    /// How to bind a name to it.
+    /// How to bind such a name, for the help of a diagnostic.
     #[must_use]
     pub fn way_to_bind(self, name: &str) -> String {
         match self {
@@ -94,28 +93,28 @@ impl Wanted {
 
 /// The names that a case binds, and the problems found so far.
 pub trait Scope<'a> {
-    /// The kind of what the name under `key` stands for. Reports a name that is not bound, or to
-    /// something else than is wanted.
+    /// Returns the kind of the name under `key`. Reports a name that is not bound, or of another
+    /// kind than wanted.
     fn resolve_unsure(&mut self, key: &'static str, name: &str, wanted: Wanted)
     -> Option<Kind<'a>>;
-    /// Whether the call that was to make it may have failed.
+    /// Whether the call that creates it may fail.
     fn is_unsure(&self, name: &str) -> bool;
-    /// Whether a step makes such a call on it.
+    /// Whether a step makes such a call on the name.
     fn is_called(&self, name: &str, edge: CallEdge) -> bool;
     /// Whether a step lists the sandbox's containers.
     fn is_relisted(&self, sandbox: &str) -> bool;
-    /// Goes down to the value of a key.
+    /// Makes the value of a key the place of reports.
     fn enter(&mut self, key: &'static str);
-    /// Goes back up.
+    /// Undoes the latest [`Scope::enter`].
     fn leave(&mut self);
-    /// Reports what is wrong with the value of a key, or with the whole check.
+    /// Reports a problem of the value of a key, or of the whole check.
     fn report(&mut self, key: Option<&'static str>, message: String);
-    /// Adds a way out to the latest report.
+    /// Adds help to the latest report.
     fn add_help(&mut self, help: String);
 }
 
 impl<'a> dyn Scope<'a> + '_ {
-    /// As [`Scope::resolve_unsure`]; also reports what may not have been made.
+    /// As [`Scope::resolve_unsure`]; also reports a name whose creation may fail.
     pub(super) fn resolve(
         &mut self,
         key: &'static str,
@@ -123,31 +122,31 @@ impl<'a> dyn Scope<'a> + '_ {
         wanted: Wanted,
     ) -> Option<Kind<'a>> {
         if self.is_unsure(name) {
-            self.object_to("of", format!("`{name}` may not have been made"))
+            self.object_to("of", format!("the creation of `{name}` may fail"))
                 .advise("use `aftermath` for it");
         }
         self.resolve_unsure(key, name, wanted)
     }
 
-    /// Objects to the whole check.
+    /// Reports a problem of the whole check.
     pub(super) fn object(&mut self, message: impl Into<String>) -> &mut Self {
         self.report(None, message.into());
         self
     }
 
-    /// Objects to the value of a key.
+    /// Reports a problem of the value of a key.
     pub(super) fn object_to(&mut self, key: &'static str, message: impl Into<String>) -> &mut Self {
         self.report(Some(key), message.into());
         self
     }
 
-    /// Adds a way out to the latest objection.
+    /// Adds help to the latest report.
     pub(super) fn advise(&mut self, help: impl Into<String>) {
         self.add_help(help.into());
     }
 }
 
-/// Objects to a container whose sandbox no step lists.
+/// Reports a container whose sandbox no step lists.
 pub(super) fn needs_relist<'a>(scope: &mut (dyn Scope<'a> + '_), of: &str) {
     let Some(Kind::Container { sandbox, .. }) = scope.resolve("of", of, Wanted::Container) else {
         return;

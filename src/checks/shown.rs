@@ -1,4 +1,4 @@
-//! `shown`: after an event, every list and status shows as much.
+//! `shown`: every list and status after an event shows the state that the event reported.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::history::{
 };
 use crate::outcome::{Fact, Kind, Mismatch};
 
-/// From an event on, every list and status shows as much as it tells.
+/// Every list and status after an event shows the state that the event reported, or a later one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -30,7 +30,7 @@ pub struct ShownCheck {
     #[serde(deserialize_with = "kind_words::one")]
     #[schemars(with = "kind_words::Word")]
     pub event: EventKind,
-    /// What is asked sooner than this after the event's arrival does not count.
+    /// Calls sooner than this after the event's arrival do not count.
     #[serde(
         default,
         with = "duration::option",
@@ -64,7 +64,7 @@ impl Word for ShownCheck {
         let within = self.within.unwrap_or_default();
         let within = events.history.stretched(within);
         let removal = events.removal();
-        let mut asked = 0;
+        let mut counted = 0;
         for reading in events.readings() {
             let after = reading.began.at.since(arrival.at());
             if reading.began.seq < arrival.seq() || after < within {
@@ -73,7 +73,7 @@ impl Word for ShownCheck {
             let Some(reached) = reading.shown.reached() else {
                 continue;
             };
-            asked += 1;
+            counted += 1;
             let too_little = reached < self.event;
             let vanished = reached == EventKind::Deleted
                 && self.event != EventKind::Deleted
@@ -92,7 +92,7 @@ impl Word for ShownCheck {
                 };
             }
         }
-        if asked > 0 {
+        if counted > 0 {
             return Holds;
         }
         Pending {
@@ -106,13 +106,13 @@ impl Word for ShownCheck {
 }
 
 impl SubjectEvents<'_> {
-    /// Where the removal of the subject began.
+    /// The entry at which the removal of the subject began.
     fn removal(&self) -> Option<Seq> {
         let removal = self.cause(EventKind::Deleted)?;
         Some(removal.began().seq)
     }
 
-    /// All that was answered before the teardown of where the subject is, in order.
+    /// The lists and statuses of the subject before the teardown, in order.
     fn readings(&self) -> impl Iterator<Item = Reading<'_>> {
         self.history.calls().filter_map(|call| {
             let ended = call.ended()?;
@@ -128,7 +128,7 @@ impl SubjectEvents<'_> {
 
     fn shown_by(&self, request: &Request, result: &Result<Reply, CallFault>) -> Option<Shown> {
         let id = &self.subject.id;
-        let asked = match request {
+        let is_of_subject = match request {
             Request::ContainerStatus(of) => of == id,
             Request::SandboxStatus(of) => ContainerId::from(of) == *id,
             Request::ListContainers { sandbox, labels } => match &self.subject.kind {
@@ -144,7 +144,7 @@ impl SubjectEvents<'_> {
             },
             _ => false,
         };
-        if !asked {
+        if !is_of_subject {
             return None;
         }
         Some(match result {
@@ -164,7 +164,7 @@ impl SubjectEvents<'_> {
     }
 }
 
-/// What a call showed of a subject.
+/// The state of a subject in the reply of a call.
 struct Reading<'a> {
     began: &'a Entry,
     ended: &'a Entry,
@@ -172,7 +172,7 @@ struct Reading<'a> {
     shown: Shown,
 }
 
-/// How far a subject has come, as a call shows it.
+/// The state of a subject; absent if a list lacks it or a status is `NOT_FOUND`.
 #[derive(Clone, Copy)]
 enum Shown {
     Container(ContainerState),
@@ -181,7 +181,7 @@ enum Shown {
 }
 
 impl Shown {
-    /// The latest event that tells no more than this; none for a state that the CRI does not know.
+    /// The event that reports this state; none for a state that the CRI does not define.
     fn reached(self) -> Option<EventKind> {
         match self {
             Self::Container(ContainerState::Created) => Some(EventKind::Created),
@@ -219,13 +219,13 @@ mod tests {
     const GONE: &str = "shown: {of: c, event: deleted, within: 100ms}";
 
     #[test]
-    fn what_is_asked_after_stopped_shows_exited() {
+    fn a_status_after_stopped_shows_exited() {
         let script = format!("{LIFE}; pod inspect c=running; c STOPPED; pod inspect c=exited; end");
         check(SHOWN, &script, expect!["holds"]);
     }
 
     #[test]
-    fn what_is_asked_after_stopped_does_not_show_running() {
+    fn a_status_after_stopped_does_not_show_running() {
         let script = format!("{LIFE}; c STOPPED; pod inspect c=running; end");
         check(
             SHOWN,
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_before_the_event_came_does_not_count() {
+    fn a_list_that_began_before_the_event_does_not_count() {
         let script =
             format!("{LIFE}; pod relist begins; c STOPPED; pod relist returns c=running; end");
         check(
@@ -262,13 +262,13 @@ mod tests {
     }
 
     #[test]
-    fn a_container_that_is_being_removed_may_be_gone() {
+    fn a_container_that_is_being_removed_may_be_absent() {
         let script = format!("{LIFE}; c STOPPED; c remove begins; pod inspect c=gone; end");
         check(SHOWN, &script, expect!["holds"]);
     }
 
     #[test]
-    fn a_container_that_nobody_removes_is_not_gone() {
+    fn a_container_without_a_removal_is_not_absent() {
         let script = format!("{LIFE}; c STOPPED; pod inspect c=gone; end");
         check(
             SHOWN,
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_container_is_not_gone_before_its_removal() {
+    fn a_container_is_not_absent_before_its_removal() {
         check(
             SHOWN,
             &format!("{LIFE}; c STOPPED; pod inspect c=gone; c remove; end"),
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_fails_shows_nothing() {
+    fn a_failed_call_shows_nothing() {
         check(
             SHOWN,
             &format!("{LIFE}; c STOPPED; pod inspect c=exited unanswered; end"),
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_deleted_may_be_shown_for_a_moment() {
+    fn a_deleted_container_may_be_listed_within_the_given_time() {
         let script = format!(
             "{LIFE}; c STOPPED; c remove; c DELETED; pod relist c=exited; pass 100ms; \
          pod inspect c=gone; end"
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_deleted_is_not_shown_for_longer() {
+    fn a_deleted_container_is_not_listed_after_the_given_time() {
         let script =
             format!("{LIFE}; c STOPPED; c remove; c DELETED; pass 99ms; pod relist c=exited; end");
         check(
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sandbox_is_shown_as_its_events_tell() {
+    fn a_sandbox_is_shown_as_its_events_report() {
         let script = "pod run; pod STARTED; pod stop; pod STOPPED; pod inspect; end";
         check("shown: {of: pod, event: stopped}", script, expect!["holds"]);
         let listed = script.replace("pod inspect", "run inspect");
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sandbox_that_is_listed_after_deleted_is_not() {
+    fn a_sandbox_is_not_shown_after_deleted() {
         let script = "pod run; pod STARTED; pod remove; pod DELETED; pod inspect; end";
         check(
             "shown: {of: pod, event: deleted}",
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sandbox_that_a_list_of_all_shows_after_deleted_is_not() {
+    fn a_sandbox_is_not_in_a_list_of_all_after_deleted() {
         check(
             "shown: {of: pod, event: deleted}",
             "pod run; pod STARTED; pod remove; pod DELETED; run inspect; end",

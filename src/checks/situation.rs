@@ -54,12 +54,12 @@ mod tests {
     use crate::history::{Body, CaseRun, Entry};
     use crate::oracle::{invariants, script};
 
-    /// STARTED is made 10 s before CREATED was; from its call on, the wall clock is wrong by so
-    /// much.
+    /// `created_at` of STARTED is 10 s before that of CREATED; from the call of the start on, the
+    /// wall clock is wrong by this.
     fn started_in_the_past(wrong_by_ns: i64) -> CaseHistory {
         let mut history = CaseHistory::new(CaseRun(1));
-        let told = "pod run; c create; c CREATED; c start; c STARTED at=-10s; end";
-        for mut entry in script::entries(told) {
+        let script = "pod run; c create; c CREATED; c start; c STARTED at=-10s; end";
+        for mut entry in script::entries(script) {
             if entry.seq.0 >= 6 {
                 entry.at.realtime_ns += wrong_by_ns;
             }
@@ -106,16 +106,16 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_convicts_nobody_by_its_times() {
-        let told = broken(&started_in_the_past(0));
-        assert!(told.iter().any(|rule| rule == "INV-05"), "{told:?}");
-        assert_eq!(broken(&started_in_the_past(-999_000_000)), told);
+    fn times_convict_nobody_while_the_clock_is_set() {
+        let violated = broken(&started_in_the_past(0));
+        assert!(violated.iter().any(|rule| rule == "INV-05"), "{violated:?}");
+        assert_eq!(broken(&started_in_the_past(-999_000_000)), violated);
         assert!(broken(&started_in_the_past(-10_000_000_000)).is_empty());
         assert!(broken(&started_in_the_past(10_000_000_000)).is_empty());
     }
 
     #[test]
-    fn a_clock_that_somebody_sets_leaves_a_case_open_unless_it_is_about_that() {
+    fn a_case_is_inconclusive_if_another_program_sets_the_clock() {
         let (other, own) = (case("ORD-04"), case("TIM-07"));
         assert_eq!(missing(&other.claim(), &started_in_the_past(0)), None);
         let set = started_in_the_past(-10_000_000_000);

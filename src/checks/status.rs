@@ -11,7 +11,7 @@ use super::word::{Finding, Word};
 use crate::history::{EventKind, Subject, SubjectKind};
 use crate::outcome::{Fact, Kind, Mismatch};
 
-/// What an event's snapshot says of its own container. At least one thing must be asked.
+/// The status of its own container in an event's snapshot. At least one field must be expected.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
@@ -28,10 +28,10 @@ pub struct StatusCheck {
     /// The exit code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<ExitCode>,
-    /// The reason, one of these.
+    /// The reasons that are allowed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reason: Vec<String>,
-    /// The reason, none of these.
+    /// The reasons that are not allowed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_reason: Vec<String>,
 }
@@ -43,11 +43,11 @@ pub struct StatusCheck {
     expecting = "an exit code: `{is: 0}`, `{not: 137}` or `declared`"
 )]
 pub enum ExitCode {
-    /// This one.
+    /// This exit code.
     Is(i32),
-    /// Any but this one.
+    /// Any exit code but this one.
     Not(i32),
-    /// The one that the container's workload declares.
+    /// The exit code that the container's workload declares.
     Declared,
 }
 
@@ -60,14 +60,11 @@ impl Word for StatusCheck {
         let kind = scope.resolve("of", &self.of, Wanted::Container);
         if self.exit_code.is_none() && self.reason.is_empty() && self.not_reason.is_empty() {
             scope
-                .object("this asks nothing of the status")
+                .object("this expects nothing of the status")
                 .advise("add `exit-code`, `reason` or `not-reason`");
         }
         if self.event == EventKind::Deleted {
-            scope.object_to(
-                "event",
-                "a container has no status any more when it is deleted",
-            );
+            scope.object_to("event", "DELETED carries no status of its container");
         } else if self.event != EventKind::Stopped && self.exit_code.is_some() {
             scope.object_to(
                 "exit-code",
@@ -140,9 +137,10 @@ impl Word for StatusCheck {
             let mismatch = Mismatch::new(kind, expected, actual);
             return Broken { mismatch, evidence };
         }
-        let tells = |reasons: &[String]| reasons.iter().any(|reason| **reason == *status.reason);
-        let wanted = self.reason.is_empty() || tells(&self.reason);
-        let unwanted = tells(&self.not_reason);
+        let has_one_of =
+            |reasons: &[String]| reasons.iter().any(|reason| **reason == *status.reason);
+        let wanted = self.reason.is_empty() || has_one_of(&self.reason);
+        let unwanted = has_one_of(&self.not_reason);
         let mismatch = match (wanted, unwanted) {
             (true, false) => return Holds,
             (false, _) => {

@@ -1,4 +1,4 @@
-//! `status-times`: the times of each status lie within the calls that set them.
+//! `status-times`: the times of each status are within the calls that set them.
 
 use super::name_refs::{NameRef, check_on};
 use super::scope::{Scope, Wanted};
@@ -46,11 +46,11 @@ impl Word for StatusTimesCheck {
     }
 }
 
-/// How long after `StartContainer` has returned a runtime may say that the start was: it is told of
-/// it by a shim, on another way than its caller. The catalogue's bound.
+/// How much later than the return of `StartContainer` `started_at` may be: the runtime gets it from
+/// a shim, not from the call. The bound of the catalogue.
 const START_SLACK_NS: i64 = 50_000_000;
 
-/// The first time of a status that cannot be: what it should be, and what is told.
+/// The first time of a status that is not within its bounds.
 fn wrong_time(
     status: &ContainerStatus,
     created: Option<&Call>,
@@ -123,7 +123,7 @@ mod tests {
     use crate::checks::testing::check;
 
     #[test]
-    fn times_lie_within_the_calls_that_set_them() {
+    fn times_are_within_the_calls_that_set_them() {
         let script = "pod run; c create; c CREATED; c start; c STARTED; c STOPPED; end";
         check("status-times: {of: c}", script, expect!["holds"]);
         let wrong = |words: &str| script.replace("STOPPED", &format!("STOPPED {words}"));

@@ -1,4 +1,4 @@
-//! The events about one sandbox or container, as checks look at them.
+//! The events of one sandbox or container, for the assessment of checks.
 
 use super::word::Finding::{self, Broken, Holds, Pending};
 use crate::history::{
@@ -7,7 +7,7 @@ use crate::history::{
 use crate::oracle::{entries_about, is_about};
 use crate::outcome::{Fact, Kind, Mismatch};
 
-/// The events about one sandbox or container that came before the teardown.
+/// The events of one sandbox or container that arrived before the teardown.
 pub(super) struct SubjectEvents<'a> {
     pub(super) history: &'a CaseHistory,
     pub(super) subject: &'a Subject,
@@ -22,20 +22,20 @@ impl<'a> SubjectEvents<'a> {
             .filter(move |seen| history.within_steps(seen.seq()))
     }
 
-    /// What happened. A replay to a new subscriber tells of nothing new.
+    /// The kinds of the events, without those that were replayed to a new subscriber.
     pub(super) fn kinds(&self) -> Vec<EventKind> {
-        let told: Vec<_> = self.all().collect();
+        let all: Vec<_> = self.all().collect();
         let is_replay = |later: &EventArrival, earlier: &&EventArrival| {
             let (again, first) = (later.event(), earlier.event());
             earlier.subscription() != later.subscription()
                 && (again.kind, again.created_at) == (first.kind, first.created_at)
         };
-        let news = told.iter().enumerate().filter(|(place, later)| {
-            !told[..*place]
+        let new = all.iter().enumerate().filter(|(place, later)| {
+            !all[..*place]
                 .iter()
                 .any(|earlier| is_replay(later, earlier))
         });
-        news.map(|(_, arrival)| arrival.event().kind).collect()
+        new.map(|(_, arrival)| arrival.event().kind).collect()
     }
 
     pub(super) fn first(&self, kind: EventKind) -> Option<&'a EventArrival> {
@@ -50,7 +50,7 @@ impl<'a> SubjectEvents<'a> {
         }
     }
 
-    /// That the events are wrong: what they should be, and what they are.
+    /// The finding that the events are wrong, with the expected ones.
     pub(super) fn broken(&self, kind: Kind, expected: Fact) -> Finding {
         let actual = [Fact::Events(self.kinds())];
         self.broken_by(Mismatch::new(kind, [expected], actual))
@@ -72,7 +72,7 @@ impl<'a> SubjectEvents<'a> {
         broken.unwrap_or(Holds)
     }
 
-    /// The first event of which something is wrong: what was expected, what is, and the proof.
+    /// The finding on the first event with a mismatch; holds if there is none.
     pub(super) fn find(
         &self,
         wrong: impl Fn(&EventArrival) -> Option<(Mismatch, Vec<Seq>)>,
@@ -81,8 +81,7 @@ impl<'a> SubjectEvents<'a> {
         found.map_or(Holds, |(mismatch, evidence)| Broken { mismatch, evidence })
     }
 
-    /// The call that an event's transition cannot have come before: for the end of a process, its
-    /// start.
+    /// The call that an event cannot precede; of the exit of a process, its start.
     pub(super) fn cause(&self, event: EventKind) -> Option<&Call> {
         let subject = self.subject;
         self.history.calls().find(|call| match call.request() {

@@ -31,13 +31,13 @@ use ends_with::Code;
 pub struct SubscriptionCheck {
     /// The subscription.
     pub of: String,
-    /// The events that it delivers from when it is live.
+    /// The events that it delivers once it is live.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events: Option<SubscriptionEvents>,
-    /// The events that it delivers from before it was requested.
+    /// The events that it delivers although they are older than its request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<SubscriptionReplay>,
-    /// Whether it outlives the steps.
+    /// Its state once the steps are over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stays: Option<SubscriptionState>,
     /// The headers of the response arrive within this time of the request.
@@ -68,12 +68,12 @@ pub struct SubscriptionCheck {
     expecting = "the events `same-as-main-stream`"
 )]
 pub enum SubscriptionEvents {
-    /// Each event of the stream that all cases read, and no other; or the runtime ends the
+    /// The events of the main stream, which all cases read, and no others; or the runtime ends the
     /// subscription with an error.
     SameAsMainStream,
 }
 
-/// The events of a subscription from before its request.
+/// The events of a subscription that are older than its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",
@@ -82,7 +82,7 @@ pub enum SubscriptionEvents {
 pub enum SubscriptionReplay {
     /// No such event.
     None,
-    /// The same as on the next stream that all cases read: all events on both, or none on either.
+    /// The same events as the main stream delivers when it is opened next; or none on either.
     SameAsMainStream,
 }
 

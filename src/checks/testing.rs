@@ -1,4 +1,4 @@
-//! How a check is tested: by what it says of the history of a script.
+//! Tests of a check: its findings on the history of a script.
 
 use expect_test::Expect;
 use serde_yaml::with::singleton_map_recursive;
@@ -37,21 +37,21 @@ pub(crate) fn case(level: Level, check: &str) -> Case {
     }
 }
 
-/// What a check says of a script: what it waits for, and what is broken if nothing more comes.
+/// The assessment of a script by a check: what it waits for, and what is broken at the end.
 #[track_caller]
 pub(super) fn assessment(check: &str, script: &str) -> String {
     let (case, history) = (case(Level::Must, check), history(script));
     let waits = pending(&case.claim(), &history).map(|awaited| format!("waits for {awaited}\n"));
     let broken = render(&broken_expectations(&case.claim(), &history));
-    let said = waits.unwrap_or_default() + &broken;
-    if said.is_empty() {
+    let found = waits.unwrap_or_default() + &broken;
+    if found.is_empty() {
         "holds".to_owned()
     } else {
-        said
+        found
     }
 }
 
-/// Compares what a check says of a script with what is expected.
+/// Compares the assessment of a script by a check with the expected one.
 #[track_caller]
 pub(super) fn check(check: &str, script: &str, expect: Expect) {
     expect.assert_eq(&assessment(check, script));

@@ -29,7 +29,7 @@ pub struct TimingCheck {
     #[serde(deserialize_with = "kind_words::one")]
     #[schemars(with = "kind_words::Word")]
     pub event: EventKind,
-    /// From which end of which call.
+    /// The call, and whether its begin or its return counts.
     pub after: CallEdge,
     /// Not earlier than this.
     #[serde(
@@ -119,7 +119,7 @@ impl Word for TimingCheck {
             }
             return broken(Kind::TooLate, bound);
         }
-        // The time that the case's workloads and grace periods take is stretched, and never shrunk.
+        // Workloads and grace periods of a case are stretched as well, and never shrunk.
         let at_least = self
             .at_least
             .map(|bound| events.history.stretched(bound).max(bound));

@@ -37,8 +37,8 @@ impl Word for UnchangedCheck {
     fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
         let SubjectEvents { history, subject } = *events;
         let calls = history.calls().filter(|call| {
-            let asked = call.began().seq;
-            !call.is_of_run() && history.within_steps(asked) && is_relist_of(history, subject, call)
+            let began = call.began().seq;
+            !call.is_of_run() && history.within_steps(began) && is_relist_of(history, subject, call)
         });
         let calls: Vec<&Call> = calls.collect();
         let differs = calls.iter().find_map(|call| {
@@ -78,7 +78,7 @@ fn is_relist_of(history: &CaseHistory, subject: &Subject, call: &Call) -> bool {
     }
 }
 
-/// What a call showed, whatever the order.
+/// The items in the reply of a call, sorted.
 fn shown(call: &Call) -> Option<Reply> {
     let mut reply = call.result()?.as_ref().ok()?.clone();
     if let Reply::Containers(listed) = &mut reply {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_ask_and_what_is_asked_of_others_may_change() {
+    fn relists_of_others_and_of_other_sandboxes_may_differ() {
         for changes in [
             "pod inspect c=running; run inspect c=exited; end",
             "pod inspect c=running; end; pod inspect c=exited",

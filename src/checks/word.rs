@@ -1,4 +1,4 @@
-//! What each check offers: its names, its validation and its assessment.
+//! The trait of all checks: names, validation and assessment.
 
 use super::scope::Scope;
 use super::subject_events::SubjectEvents;
@@ -6,10 +6,10 @@ use crate::history::{CaseHistory, Observed, Seq};
 use crate::oracle::name_of;
 use crate::outcome::{Kind, Latency, Mismatch};
 
-/// What a history says of one check on one subject.
+/// The assessment of one check on one subject.
 pub(super) enum Finding {
     Holds,
-    /// Something that the check needs has not come yet.
+    /// An event or reply that the check needs has not arrived yet.
     Pending {
         missing: Mismatch,
         evidence: Vec<Seq>,
@@ -18,18 +18,18 @@ pub(super) enum Finding {
         mismatch: Mismatch,
         evidence: Vec<Seq>,
     },
-    /// It would be broken, had the suite itself not been late: how, in a sentence.
+    /// The check would be broken, but the suite itself was held up: how, in a sentence.
     Unproven(String),
 }
 
-/// What a finding is about, in short and in full.
+/// The short and the full name of a finding's subject.
 pub(super) struct About {
     pub(super) label: String,
     pub(super) name: String,
 }
 
 impl About {
-    /// Something that has no other name than its label.
+    /// A subject that has no other name than its label.
     pub(super) fn new(label: String) -> Self {
         let name = label.clone();
         Self { label, name }
@@ -41,12 +41,12 @@ pub(super) trait Word {
     /// The name of the sandboxes, containers or subscriptions that it assesses.
     fn of(&self) -> &str;
 
-    /// All names that it looks at.
+    /// All names that it refers to.
     fn names(&self) -> Vec<&str> {
         vec![self.of()]
     }
 
-    /// Reports what makes no sense, or can never fail.
+    /// Reports contradictions with the steps of the case, and checks that can never fail.
     fn validate(&self, scope: &mut dyn Scope<'_>);
 
     /// The kinds of its findings.
@@ -62,24 +62,24 @@ pub(super) trait Word {
         Vec::new()
     }
 
-    /// How long things took that it bounds.
+    /// The measured times that it bounds.
     fn latencies(&self, _: &CaseHistory) -> Vec<Latency> {
         Vec::new()
     }
 
-    /// Whether a driver waits for it. A rule never waits, and some are dear to ask.
+    /// Whether a driver waits for it. An invariant never waits, and some are expensive to judge.
     fn is_awaited(&self) -> bool {
         true
     }
 
-    /// Whether the case has made something of this name.
+    /// Whether the case has created a sandbox, container or subscription of this name.
     fn is_there(&self, history: &CaseHistory, name: &str) -> bool {
         let mut observed = history.observed();
         history.named(name).next().is_some()
             || observed.any(|observed| observed.observer().binding == name)
     }
 
-    /// The findings on all that the name stands for.
+    /// The findings on all subjects of the name.
     fn findings(&self, history: &CaseHistory) -> Vec<(About, Finding)> {
         let name = self.of();
         let subjects = history.named(name).map(|subject| {

@@ -5,22 +5,22 @@ use expect_test::expect;
 use crate::checks::testing::check;
 
 #[test]
-fn untold_is_what_no_event_and_no_list_shows() {
-    const UNTOLD: &str = "aftermath: {of: c, is: absent}";
+fn absent_is_what_no_event_and_no_list_shows() {
+    const ABSENT: &str = "aftermath: {of: c, is: absent}";
     check(
-        UNTOLD,
+        ABSENT,
         "pod run; c create fails; pod relist; end",
         expect!["holds"],
     );
     check(
-        UNTOLD,
+        ABSENT,
         "pod run; c create fails; c CREATED; pod relist; end",
         expect![[r"
         ORD-01 at #3 #4 #5: c: expected no event: CREATED of c.0.beef
     "]],
     );
     check(
-        UNTOLD,
+        ABSENT,
         "pod run; c create fails; pod relist c=created; end",
         expect![[r"
         ORD-01 at #3 #4 #5 #6: c: expected nothing of it in any list: ListContainers shows c.0.beef
@@ -29,15 +29,15 @@ fn untold_is_what_no_event_and_no_list_shows() {
 }
 
 #[test]
-fn undone_is_what_was_deleted_if_it_was_created() {
-    const UNDONE: &str = "aftermath: {of: c, is: rolled-back}";
+fn rolled_back_is_what_was_deleted_if_it_was_created() {
+    const ROLLED_BACK: &str = "aftermath: {of: c, is: rolled-back}";
     check(
-        UNDONE,
+        ROLLED_BACK,
         "pod run; c create fails; c CREATED; c DELETED; pod relist; end",
         expect!["holds"],
     );
     check(
-        UNDONE,
+        ROLLED_BACK,
         "pod run; c create fails; c CREATED; pod relist; end",
         expect![[r#"
             waits for DELETED of c.0.beef of c
@@ -45,14 +45,14 @@ fn undone_is_what_was_deleted_if_it_was_created() {
         "#]],
     );
     check(
-        UNDONE,
+        ROLLED_BACK,
         "pod run; c create fails; c CREATED; c STARTED; c DELETED; pod relist; end",
         expect![[r"
         ORD-01 at #3 #4 #5 #6 #7: c: expected no STARTED: STARTED of c.0.beef
     "]],
     );
     check(
-        UNDONE,
+        ROLLED_BACK,
         "pod run; c create fails; pod relist c=exited; end",
         expect![[r"
         ORD-01 at #3 #4 #5 #6: c: expected nothing of it in any list: ListContainers shows c.0.beef
@@ -61,15 +61,15 @@ fn undone_is_what_was_deleted_if_it_was_created() {
 }
 
 #[test]
-fn told_is_what_lists_and_events_agree_on() {
-    const TOLD: &str = "aftermath: {of: c, is: consistent}";
+fn consistent_is_what_lists_and_events_agree_on() {
+    const CONSISTENT: &str = "aftermath: {of: c, is: consistent}";
     check(
-        TOLD,
+        CONSISTENT,
         "pod run; c create fails; c CREATED; pod relist c=created; end",
         expect!["holds"],
     );
     check(
-        TOLD,
+        CONSISTENT,
         "pod run; c create fails; pod relist c=created; end",
         expect![[r#"
             waits for CREATED of c.0.beef, which a list shows, of c
@@ -77,7 +77,7 @@ fn told_is_what_lists_and_events_agree_on() {
         "#]],
     );
     check(
-        TOLD,
+        CONSISTENT,
         "pod run; c create fails; c CREATED; pod relist; end",
         expect![[r#"
             waits for DELETED of c.0.beef of c
@@ -85,12 +85,12 @@ fn told_is_what_lists_and_events_agree_on() {
         "#]],
     );
     check(
-        TOLD,
+        CONSISTENT,
         "pod run; c create fails; pod relist; c CREATED; end",
         expect!["holds"],
     );
     check(
-        TOLD,
+        CONSISTENT,
         "pod run; c create; c CREATED; pod relist; end",
         expect![[r#"
             waits for DELETED of c.0.beef of c
@@ -98,7 +98,7 @@ fn told_is_what_lists_and_events_agree_on() {
         "#]],
     );
     check(
-        TOLD,
+        CONSISTENT,
         "pod run; c create; pod relist; end",
         expect![[r#"
             waits for CREATED of c.0.beef of c
@@ -108,18 +108,22 @@ fn told_is_what_lists_and_events_agree_on() {
 }
 
 #[test]
-fn what_was_told_is_deleted_if_its_sandbox_is_removed() {
-    const TOLD: &str = "aftermath: {of: c, is: consistent}";
-    let made = "pod run; pod2 run; c create in=pod fails; c CREATED";
+fn an_announced_container_is_deleted_with_its_sandbox() {
+    const CONSISTENT: &str = "aftermath: {of: c, is: consistent}";
+    let created = "pod run; pod2 run; c create in=pod fails; c CREATED";
     check(
-        TOLD,
-        &format!("{made}; pod remove; c DELETED; end"),
+        CONSISTENT,
+        &format!("{created}; pod remove; c DELETED; end"),
         expect!["holds"],
     );
-    check(TOLD, &format!("{made}; pod2 remove; end"), expect!["holds"]);
     check(
-        TOLD,
-        &format!("{made}; pod remove; end"),
+        CONSISTENT,
+        &format!("{created}; pod2 remove; end"),
+        expect!["holds"],
+    );
+    check(
+        CONSISTENT,
+        &format!("{created}; pod remove; end"),
         expect![[r#"
             waits for DELETED of c.0.beef of c
             ORD-01 at #5 #6 #7: c: expected DELETED of c.0.beef: DELETED has not come
@@ -128,7 +132,7 @@ fn what_was_told_is_deleted_if_its_sandbox_is_removed() {
 }
 
 #[test]
-fn what_another_call_made_is_not_looked_at() {
+fn containers_of_other_calls_do_not_count() {
     check(
         "aftermath: {of: d, is: absent}",
         "pod run; c create; d create fails; c CREATED; pod relist c=created; end",
@@ -137,22 +141,22 @@ fn what_another_call_made_is_not_looked_at() {
 }
 
 #[test]
-fn what_was_told_before_the_call_or_of_another_pod_is_not_its_own() {
-    const UNTOLD: &str = "aftermath: {of: c, is: absent}";
+fn events_from_before_the_call_or_of_another_pod_do_not_count() {
+    const ABSENT: &str = "aftermath: {of: c, is: absent}";
     check(
-        UNTOLD,
+        ABSENT,
         "pod run; d create fails; d CREATED; c create fails; end",
         expect!["holds"],
     );
     check(
-        UNTOLD,
+        ABSENT,
         "pod run; pod2 run; d create in=pod2 fails; c create in=pod fails; d CREATED; end",
         expect!["holds"],
     );
 }
 
 #[test]
-fn a_list_before_the_call_or_in_the_teardown_is_not_looked_at() {
+fn a_list_before_the_call_or_in_the_teardown_does_not_count() {
     for script in [
         "pod run; pod relist c=created; c create fails; end",
         "pod run; c create begins; pod relist c=created; c create fails returns; end",
@@ -164,17 +168,17 @@ fn a_list_before_the_call_or_in_the_teardown_is_not_looked_at() {
 
 #[test]
 fn of_a_sandbox_only_a_ready_one_counts() {
-    const UNDONE: &str = "aftermath: {of: pod, is: rolled-back}";
+    const ROLLED_BACK: &str = "aftermath: {of: pod, is: rolled-back}";
     check(
-        UNDONE,
+        ROLLED_BACK,
         "pod run fails; pod inspect; end",
         expect![[r"
     ORD-01 at #1 #2 #3 #4: pod: expected nothing of it in any list: ListPodSandbox shows pod.0.beef
 "]],
     );
-    check(UNDONE, "pod run fails; end", expect!["holds"]);
+    check(ROLLED_BACK, "pod run fails; end", expect!["holds"]);
     check(
-        UNDONE,
+        ROLLED_BACK,
         "pod run fails; pod CREATED; pod STARTED; end",
         expect![[r"
         ORD-01 at #1 #2 #3 #4: pod: expected no STARTED: STARTED of pod.0.beef

@@ -1,4 +1,4 @@
-//! The verdict by how the steps of a case ended, and by what the suite itself was held up for.
+//! The verdict by the end of a case's steps, and by how long the suite itself was held up.
 
 use expect_test::{Expect, expect};
 
@@ -43,7 +43,7 @@ fn a_complete_case_is_judged_by_its_expectations() {
 }
 
 #[test]
-fn what_only_should_be_is_advice() {
+fn a_broken_should_is_advice() {
     check(
         Level::Should,
         None,
@@ -63,7 +63,7 @@ fn what_only_should_be_is_advice() {
 }
 
 #[test]
-fn a_wait_in_vain_convicts_and_the_expectations_are_not_looked_at() {
+fn a_wait_in_vain_convicts_and_the_expectations_are_not_judged() {
     let script = format!("{RUNNING}; wait in-vain STOPPED_of_c; end unmet");
     check(
         Level::Must,
@@ -76,7 +76,7 @@ fn a_wait_in_vain_convicts_and_the_expectations_are_not_looked_at() {
 }
 
 #[test]
-fn a_wait_in_vain_tells_what_was_seen_instead() {
+fn a_wait_in_vain_names_what_was_seen_instead() {
     let script = format!("{RUNNING}; wait in-vain STOPPED_of_c refused by it; end unmet");
     check(
         Level::Must,
@@ -89,7 +89,7 @@ fn a_wait_in_vain_tells_what_was_seen_instead() {
 }
 
 #[test]
-fn a_wait_in_vain_tells_how_the_stream_ended_before() {
+fn a_wait_in_vain_names_how_the_stream_ended_before() {
     let waited = |ended: &str, expect: Expect| {
         let script = format!("{RUNNING}; {ended}; wait in-vain STOPPED_of_c; end unmet");
         check(Level::Must, None, &script, expect);
@@ -115,7 +115,7 @@ fn a_wait_in_vain_tells_how_the_stream_ended_before() {
 }
 
 #[test]
-fn what_must_be_so_at_once_is_given_no_time() {
+fn a_wait_without_a_bound_names_no_time() {
     let check = |how: &str, end: &str, expect: Expect| {
         let script = format!("{RUNNING}; wait {how} no_process_of_c; {end}");
         check(Level::May, None, &script, expect);
@@ -137,13 +137,13 @@ fn what_must_be_so_at_once_is_given_no_time() {
 }
 
 #[test]
-fn a_wait_in_vain_that_is_not_told_is_our_own_fault() {
+fn a_wait_in_vain_that_is_not_recorded_is_an_error() {
     check(
         Level::Must,
         None,
         &format!("{STOPPED}; end unmet"),
         expect![[r#"
-            error: the history does not tell which wait was in vain
+            error: the history does not record which wait was in vain
         "#]],
     );
 }
@@ -173,7 +173,7 @@ fn an_inconclusive_case_convicts_nobody() {
 }
 
 #[test]
-fn a_case_that_a_runtime_does_not_suit_is_skipped() {
+fn a_case_that_does_not_apply_is_skipped() {
     check(
         Level::Must,
         None,
@@ -229,7 +229,7 @@ fn without_the_provoked_kill_nothing_is_proven() {
 }
 
 #[test]
-fn a_kill_that_nobody_counted_is_no_kill() {
+fn a_kill_that_was_not_counted_is_no_kill() {
     let situation = Some(Situation::OomKill);
     check(
         Level::Must,
@@ -300,7 +300,7 @@ fn comes_to(check: &str, script: &str, expected: Result<&str, &str>) {
 }
 
 #[test]
-fn what_was_awaited_in_vain_may_have_come_while_the_suite_was_held_up() {
+fn an_awaited_event_may_have_come_while_the_suite_was_held_up() {
     let waits = |before: &str| format!("{MADE}; {before}; wait in-vain STOPPED_of_c; end unmet");
     let why = "STOPPED of c within 10s has not come, and the suite itself was held up for 2s";
     comes_to(AWAITED, &waits("pass 10s; held-up 2s"), Err(why));
@@ -311,7 +311,7 @@ fn what_was_awaited_in_vain_may_have_come_while_the_suite_was_held_up() {
 }
 
 #[test]
-fn what_has_not_come_at_the_end_may_not_have_been_read() {
+fn an_event_missing_at_the_end_may_not_have_been_read() {
     let why = "STOPPED of c has not come, and the suite itself was held up for 1s";
     let script = |before: &str| format!("{MADE}; {before}; end");
     comes_to(AWAITED, &script("pass 10s; held-up 1s"), Err(why));
@@ -336,7 +336,7 @@ fn a_late_event_is_late_by_as_much_as_the_suite_was_running() {
 }
 
 #[test]
-fn an_event_may_seem_early_where_what_it_follows_was_seen_late() {
+fn an_event_may_seem_early_if_its_cause_was_seen_late() {
     const LATER: &str = "timing: {of: c, event: stopped, after: start-returned, at-least: 2s}";
     let starts = |held_up: &str| {
         format!("{MADE}; c start begins; pass 5s; {held_up}; c start returns; c STOPPED; end")
@@ -374,7 +374,7 @@ fn the_time_for_which_the_suite_was_held_up_is_no_part_of_a_latency() {
 }
 
 #[test]
-fn what_is_broken_for_sure_is_broken_while_the_suite_is_held_up() {
+fn a_certain_violation_stays_one_while_the_suite_is_held_up() {
     const ONCE: &str = "no-repeats: {of: c}";
     let again = format!("{MADE}; c CREATED; pass 10s; held-up 2s; end");
     comes_to(ONCE, &again, Ok("CREATED, CREATED"));

@@ -1,4 +1,4 @@
-//! How long things took in short histories, in milliseconds.
+//! The measured times of short histories, in milliseconds.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::checks::testing::case;
 use crate::oracle::script::history;
 use crate::outcome::{Latency, Level, Limit};
 
-/// The limit, and what was seen, in milliseconds.
+/// Compares the bound and the measured time of a limit, in milliseconds.
 #[track_caller]
 fn check(check: &str, script: &str, limit: Limit, expect: Option<(u64, u64)>) {
     let call_deadline = Some(Duration::from_secs(30));
@@ -18,11 +18,15 @@ fn check(check: &str, script: &str, limit: Limit, expect: Option<(u64, u64)>) {
     );
     let of_limit: Vec<&Latency> = found.iter().filter(|it| it.limit == limit).collect();
     let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap();
-    let told: Vec<_> = of_limit
+    let measured: Vec<_> = of_limit
         .iter()
         .map(|it| (ms(it.bound), ms(it.took)))
         .collect();
-    assert_eq!(told, expect.into_iter().collect::<Vec<_>>(), "{found:?}");
+    assert_eq!(
+        measured,
+        expect.into_iter().collect::<Vec<_>>(),
+        "{found:?}"
+    );
 }
 
 const ANY: &str = "no-repeats: {of: c}";
@@ -53,7 +57,7 @@ fn from_a_call_to_its_event() {
 }
 
 #[test]
-fn from_the_making_of_an_event_to_its_arrival() {
+fn from_created_at_of_an_event_to_its_arrival() {
     let script = "pass 1s; pod run; c create; c CREATED at=-40ms; end; c DELETED at=-900ms";
     check(ANY, script, Limit::EventLag, Some((10_000, 40)));
     let before = "pod run; c create; c CREATED at=-40ms; end";

@@ -40,7 +40,7 @@ pub(super) fn assess(history: &CaseHistory, observed: &Observed, bound: Duration
     }
 }
 
-/// The longest that the headers of a subscription of the name took.
+/// The longest time to the headers of a subscription of the name.
 pub(super) fn longest(history: &CaseHistory, name: &str, bound: Duration) -> Option<Latency> {
     history
         .observed()

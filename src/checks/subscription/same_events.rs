@@ -1,5 +1,4 @@
-//! `events: same-as-main-stream`: a subscription delivers what the stream that all cases read
-//! delivers.
+//! `events: same-as-main-stream`: a subscription delivers the events of the main stream.
 
 use crate::checks::word::Finding::{self, Broken, Holds, Pending};
 use crate::history::{CaseHistory, Observed, StreamEnd};
@@ -15,8 +14,7 @@ pub(super) const KINDS: &[Kind] = &[
     Kind::DifferentOrder,
 ];
 
-/// From when the subscription is live, it delivers what the main stream delivers, or it ends with
-/// an error.
+/// Once it is live, the subscription delivers the events of the main stream, or ends with an error.
 pub(super) fn assess(history: &CaseHistory, observed: &Observed) -> Finding {
     if observed.proven().is_none() {
         return Pending {
@@ -59,7 +57,7 @@ mod tests {
     use crate::checks::testing::check;
 
     #[test]
-    fn a_subscription_sees_what_the_stream_of_all_cases_sees() {
+    fn a_subscription_delivers_the_events_of_the_main_stream() {
         let same = "subscription: {of: b, events: same-as-main-stream}";
         check(
             same,

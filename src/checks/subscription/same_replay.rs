@@ -1,5 +1,5 @@
-//! `replay: same-as-main-stream`: of the time before its request, a subscription delivers what the
-//! next stream that all cases read delivers.
+//! `replay: same-as-main-stream`: a subscription replays the same events as the main stream that is
+//! opened next.
 
 use crate::checks::word::Finding::{self, Broken, Holds, Pending};
 use crate::history::{Body, CaseHistory, Event, EventArrival, Observed};
@@ -9,7 +9,7 @@ use crate::outcome::{Fact, Kind, Mismatch};
 /// The kinds of its findings.
 pub(super) const KINDS: &[Kind] = &[Kind::NothingObserved, Kind::ReplaysDiffer];
 
-/// Events from before the subscription are the same on it and on the next main stream.
+/// The events from before the request are the same as on the next main stream.
 pub(super) fn assess(history: &CaseHistory, observed: &Observed) -> Finding {
     let opened = observed.opened();
     let mut next = history
