@@ -12,7 +12,7 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-18",
-    name: "invariant::sandbox-as-asked-for",
+    name: "invariant::sandbox-matches-spec",
     sentence: "Every event tells its own sandbox, by the id and the names of RunPodSandbox: READY \
                    until it is stopped, and NOTREADY from its STOPPED on.",
     source: "CRI api.proto, PodSandboxStatus; kubelet evented.go, getPodIPs and GeneratePodStatus",
