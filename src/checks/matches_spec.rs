@@ -1,4 +1,4 @@
-//! `matches-spec`: every event shows the sandbox and the container as their creation requested them.
+//! `matches-spec`: every event shows the sandbox and the container as their creation requested.
 
 use super::labels::carries;
 use super::name_refs::{NameRef, check_on};

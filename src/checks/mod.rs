@@ -95,7 +95,8 @@ check::checks! {
     "replay" Replay(replay::ReplayCheck);
     /// All relists of the sandbox show the same.
     "unchanged" Unchanged(unchanged::UnchangedCheck);
-    /// Every list and status after an event shows the state that the event reported, or a later one.
+    /// Every list and status after an event shows the state that the event reported, or a later
+    /// one.
     "shown" Shown(shown::ShownCheck);
     /// A list with a filter contains the sandbox or container if and only if the filter matches it.
     "filtered" Filtered(filtered::FilteredCheck);
@@ -106,8 +107,8 @@ check::checks! {
     "answered" Answered(answered::AnsweredCheck);
     /// Every status after STOPPED shows the exit of the container as STOPPED reported it.
     "final" Final(final_status::FinalCheck);
-    /// Each status that shows the container EXITED has a message. There is at least one such status,
-    /// unless the container is removed.
+    /// Each status that shows the container EXITED has a message. There is at least one such
+    /// status, unless the container is removed.
     "explained" Explained(explained::ExplainedCheck);
     /// The status of its own container in an event's snapshot equals the next `ContainerStatus`.
     "same-status" SameStatus(same_status::SameStatusCheck);
