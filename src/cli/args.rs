@@ -54,9 +54,13 @@ impl Cli {
     }
 }
 
-/// A command other than running cases.
+/// A command; without one, cases are run.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
+    /// Run cases, as without a command.
+    ///
+    /// Runs the cases that match a FILTER, or all cases.
+    Run(Box<RunOptions>),
     /// Remove pods, containers and images that earlier runs left behind
     Cleanup {
         /// Only those of this run, even if it is still in progress
@@ -104,8 +108,7 @@ pub(super) enum Command {
     },
     /// List the defects that the model can simulate
     Defects,
-    /// Verify that every defect is noticed, that every case can fail, and that none fails without
-    /// one.
+    /// Verify that every defect is noticed, every case can fail, and none fails without one.
     ///
     /// On the model; with --runtime-endpoint, on a real runtime behind a relay that injects
     /// defects.

@@ -29,7 +29,7 @@ const READ_AT_ONCE: usize = 1 << 17;
 
 pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
     match &cli.command {
-        None => run_cases(cli),
+        None | Some(Command::Run(_)) => run_cases(cli),
         Some(Command::Cleanup { run_id, log_dir }) => {
             let run = run_id.as_deref().map(RunId::from);
             cleanup(&connected(cli)?, run.as_ref(), log_dir.as_deref())
@@ -105,7 +105,8 @@ fn explain(cases: Option<&Path>, id: &str) -> Result<Exit, Fault> {
 
 /// The runtime under test; prints a note if it was not given explicitly.
 fn target(cli: &Cli) -> Result<Target, Fault> {
-    let (target, note) = target::resolve(&cli.connection, cli.run.drive.timeout_scale)?;
+    let (target, note) =
+        target::resolve(&cli.connection, cli.options_of_run().drive.timeout_scale)?;
     if let Some(note) = note {
         terminal::say(&note);
     }
@@ -154,9 +155,17 @@ impl Cli {
         })
     }
 
+    /// The options of a run as they were given: to `run` or without a command.
+    fn options_of_run(&self) -> &RunOptions {
+        match &self.command {
+            Some(Command::Run(options)) => options,
+            _ => &self.run,
+        }
+    }
+
     /// The options of a run, without its target.
     fn base_run_options(&self) -> RunOptions {
-        let mut options = self.run.clone();
+        let mut options = self.options_of_run().clone();
         // The failed cases may be of any tier.
         if options.rerun_failed.is_none() {
             options.selection.tier.get_or_insert(Tier::Extended);
@@ -168,7 +177,7 @@ impl Cli {
     pub(super) fn choose_color(&self) {
         let color = match &self.command {
             Some(Command::Check(options)) => options.report.color,
-            _ => self.run.report.color,
+            _ => self.options_of_run().report.color,
         };
         match color {
             ColorChoice::Auto => {}

@@ -1,4 +1,4 @@
-//! Rejects filters that look like commands, such as `run` or `lits`.
+//! Rejects filters that look like commands, such as `test` or `lits`, or are one.
 
 use clap::CommandFactory;
 
@@ -10,7 +10,7 @@ use crate::run::Exit;
 
 /// Commands of other programs, and their equivalents here.
 const ELSEWHERE: [(&str, &str); 9] = [
-    ("run", RUNS),
+    ("run", FIRST),
     ("start", RUNS),
     ("test", RUNS),
     ("verify", RUNS),
@@ -21,7 +21,10 @@ const ELSEWHERE: [(&str, &str); 9] = [
     ("version", "use --version"),
 ];
 
-const RUNS: &str = "cases are run if no command is given";
+/// The hint for a command that is taken for a filter because it stands after one.
+const FIRST: &str = "a command stands before all filters";
+
+const RUNS: &str = "use `run`";
 
 /// The minimum similarity to a command for a hint.
 const MIN_SIMILARITY: f64 = 0.9;
@@ -53,5 +56,8 @@ fn hint(filter: &str, cases: &[Case]) -> Option<String> {
     let cli = Cli::command();
     let commands = cli.get_subcommands().map(clap::Command::get_name);
     let mut alike = commands.filter(|name| strsim::jaro_winkler(name, &word) > MIN_SIMILARITY);
-    Some(format!("did you mean `{}`?", alike.next()?))
+    Some(match alike.next()? {
+        name if name == word => FIRST.to_owned(),
+        name => format!("did you mean `{name}`?"),
+    })
 }

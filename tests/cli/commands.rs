@@ -104,6 +104,35 @@ fn no_command_passes_over_what_is_told_to_a_run() {
 }
 
 #[test]
+fn run_is_what_happens_without_a_command() {
+    let listed = |args: &[&str]| suite(args).run().succeeds();
+    let (with, without) = (["run", "--list", "ORD"], ["--list", "ORD"]);
+    assert_eq!(listed(&with), listed(&without));
+    for args in [
+        ["run", "ORD-01", "--tier", "core", "-r", "model"],
+        ["-r", "model", "run", "ORD-01", "--tier", "core"],
+    ] {
+        let ended = suite(args).run().fails(0, &[]);
+        assert!(ended.out.contains("test ORD-01 "), "{ended:#?}");
+    }
+    suite(["--tier", "full", "run", "-r", "model"])
+        .run()
+        .fails(2, &["`--tier <TIER>`", "put it after `run`"]);
+    for late in ["run", "matrix"] {
+        suite(["ORD-01", late, "-r", "model"]).run().fails(
+            2,
+            &["is not a command: a command stands before all filters"],
+        );
+    }
+    for own in ["run", "check"] {
+        suite(["--color", "never", own, "h"])
+            .run()
+            .fails(2, &["`--color <COLOR>`", &format!("put it after `{own}`")]);
+    }
+    suite(["run", "--color", "blue"]).run().fails(2, &["blue"]);
+}
+
+#[test]
 fn completions_are_printed_for_each_shell() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = suite(["completions", shell]).run().succeeds();

@@ -220,13 +220,10 @@ fn capitals_do_not_matter() {
 fn what_is_meant_as_a_command_runs_nothing() {
     for (word, message) in [
         (
-            "run",
-            "cases are run if no command is given; to select cases with this word in their names, write '*run*'",
+            "start",
+            "use `run`; to select cases with this word in their names, write '*start*'",
         ),
-        (
-            "test",
-            "`test` is not a command: cases are run if no command is given",
-        ),
+        ("test", "`test` is not a command: use `run`"),
         ("list", "use --list"),
         ("help", "use --help"),
         ("all", "all cases are run if no filter is given"),

@@ -8,6 +8,8 @@ use clap::{Arg, ArgMatches, Command, Error};
 fn shared_with(command: &str) -> &'static [&'static str] {
     match command {
         "matrix" | "explain" => &["cases", "color"],
+        // These have a `--color` of their own.
+        "run" | "check" => &[],
         _ => &["color"],
     }
 }
