@@ -7,7 +7,7 @@ use std::time::Duration;
 use cri_event_conformance::case::{Case, load};
 use cri_event_conformance::checks::{self, Undecided};
 use cri_event_conformance::history::{CaseHistory, CaseRun, Entry, HostInstant, RunInfo, codec};
-use cri_event_conformance::oracle::{self, WholeRun};
+use cri_event_conformance::oracle::{self, Index, WholeRun};
 use cri_event_conformance::outcome::{
     Capabilities, Levels, Outcome, RunReport, Verdict, Violation,
 };
@@ -42,10 +42,11 @@ pub fn judge_and_tell(case: &Case, run: CaseRun, entries: &[Arc<Entry>]) {
         history.push(entry);
         whole_run.push(entry);
     }
-    let _ = checks::pending(&case.claim(), &history);
-    let _ = oracle::unannounced(&history);
-    let judgement = checks::judge(&case.claim(), &history);
-    let mut invariants = oracle::invariants(&history);
+    let index = Index::new(&history);
+    let _ = checks::pending(&case.claim(), &index);
+    let _ = oracle::unannounced(&index);
+    let judgement = checks::judge(&case.claim(), &index);
+    let mut invariants = oracle::invariants(&index);
     invariants.extend(whole_run.violations(&invariants));
     for violation in invariants.iter().chain(&judgement.violations) {
         let _ = oracle::context(&history, violation);

@@ -26,14 +26,14 @@ impl Word for AddressesCheck {
         vec![Kind::NothingObserved, Kind::NoAddress, Kind::WrongAddress]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         let sandbox = match &events.subject.kind {
             SubjectKind::Container(spec) => spec.sandbox.clone(),
             SubjectKind::Sandbox(_) | SubjectKind::Stray => {
                 SandboxId::from(events.subject.id.as_str())
             }
         };
-        let calls = || events.history.calls();
+        let calls = || events.index.history.calls();
         let ending = calls().find(|call| match call.request() {
             Request::StopSandbox(id) | Request::RemoveSandbox(id) => *id == sandbox,
             _ => false,

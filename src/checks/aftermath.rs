@@ -13,7 +13,7 @@ use crate::history::{
     Call, CaseHistory, ContainerId, ContainerState, EventArrival, EventKind, PodUid, Reply,
     Request, SandboxId, SandboxState, Seq, Subject, SubjectKind,
 };
-use crate::oracle::makes;
+use crate::oracle::{Index, makes};
 use crate::outcome::{Fact, Facts, Kind, Mismatch};
 
 /// What remains of a sandbox or container whose creation may have failed.
@@ -66,11 +66,12 @@ impl Word for AftermathCheck {
         }
     }
 
-    fn is_there(&self, history: &CaseHistory, _: &str) -> bool {
-        !self.findings(history).is_empty()
+    fn is_there(&self, index: &Index<'_>, _: &str) -> bool {
+        !self.findings(index).is_empty()
     }
 
-    fn findings(&self, history: &CaseHistory) -> Vec<(About, Finding)> {
+    fn findings(&self, index: &Index<'_>) -> Vec<(About, Finding)> {
+        let history = index.history;
         let attempts = history.calls().filter_map(|call| {
             let (binding, attempt, uid, sandbox) = match call.request() {
                 Request::RunSandbox(spec) => (&spec.binding, 0, &spec.uid, None),

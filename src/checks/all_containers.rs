@@ -32,11 +32,11 @@ impl Word for AllContainersCheck {
         ]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         let SubjectKind::Container(spec) = &events.subject.kind else {
             return Holds;
         };
-        let lists: Vec<_> = lists(events.history, &spec.sandbox).collect();
+        let lists: Vec<_> = lists(events.index.history, &spec.sandbox).collect();
         let mut compared = 0;
         for arrival in events.all() {
             let event = arrival.event();

@@ -26,8 +26,8 @@ impl Word for AnnouncedCheck {
         Kind::MISSING.to_vec()
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
-        let missed = relists_of(events.history, events.subject).find_map(|relist| {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
+        let missed = relists_of(events.index, events.subject).find_map(|relist| {
             let (shown, needed) = relist.announcement()?;
             events
                 .first(needed)
@@ -37,7 +37,7 @@ impl Word for AnnouncedCheck {
         let Some((relist, shown, needed)) = missed else {
             return Holds;
         };
-        let mut evidence = entries_about(events.history, events.subject);
+        let mut evidence = entries_about(events.index.history, events.subject);
         evidence.extend([relist.began.seq, relist.ended.seq]);
         evidence.sort_unstable();
         evidence.dedup();

@@ -27,9 +27,9 @@ impl Word for AnsweredCheck {
         vec![Kind::NothingObserved, Kind::FailedCall]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         let mut answered = 0;
-        for call in events.history.calls() {
+        for call in events.index.history.calls() {
             let asks = matches!(
                 call.request(),
                 Request::ContainerStatus(_) | Request::SandboxStatus(_)
@@ -43,7 +43,7 @@ impl Word for AnsweredCheck {
             answered += 1;
             if let Some(Err(fault)) = call.result()
                 && fault.code != StatusCode::NOT_FOUND
-                && events.history.within_steps(ended.seq)
+                && events.index.history.within_steps(ended.seq)
             {
                 let method = call.request().method();
                 return Broken {

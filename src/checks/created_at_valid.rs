@@ -26,7 +26,7 @@ impl Word for CreatedAtValidCheck {
         vec![Kind::CreatedAtBeforeCause, Kind::CreatedAtAfterArrival]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         events.find(|arrival| {
             let event = arrival.event();
             let created_at = event.created_at.0;

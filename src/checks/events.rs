@@ -40,7 +40,7 @@ impl Word for EventsCheck {
         missing.chain([Kind::WrongEvents]).collect()
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         let kinds = events.kinds();
         if kinds == self.exactly {
             Holds

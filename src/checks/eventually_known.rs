@@ -27,10 +27,10 @@ impl Word for EventuallyKnownCheck {
         vec![Kind::missing(self.0.event)]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         let kind = self.0.event;
         let of_case = |entry: &Entry| matches!(entry.body, Body::CallBegan { case: Some(_), .. });
-        let mut relists = relists_of(events.history, events.subject);
+        let mut relists = relists_of(events.index, events.subject);
         let shown = relists.any(|relist| {
             let shows = relist
                 .announcement()
@@ -42,7 +42,7 @@ impl Word for EventuallyKnownCheck {
         }
         Pending {
             missing: Mismatch::missing(kind, [Fact::Because("by an event or a relist".to_owned())]),
-            evidence: entries_about(events.history, events.subject),
+            evidence: entries_about(events.index.history, events.subject),
         }
     }
 }

@@ -8,6 +8,7 @@ use super::word::{Finding, Word};
 use crate::history::{
     ContainerState, ContainerStatus, Reply, Request, Seq, StatusCode, SubjectKind,
 };
+use crate::oracle::Source;
 use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
@@ -28,7 +29,7 @@ impl Word for ExplainedCheck {
         vec![Kind::NothingObserved, Kind::MissingMessage]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         let ends: Vec<_> = events.ends_shown().collect();
         if let Some((by, seq, status)) = ends.iter().find(|(_, _, shown)| shown.message.is_empty())
         {
@@ -51,7 +52,7 @@ impl Word for ExplainedCheck {
     }
 }
 
-impl SubjectEvents<'_> {
+impl SubjectEvents<'_, '_> {
     /// Each status that shows the container EXITED: the event or method that carries it, its entry,
     /// and the status.
     fn ends_shown(&self) -> impl Iterator<Item = (String, Seq, &ContainerStatus)> {
@@ -60,15 +61,13 @@ impl SubjectEvents<'_> {
             let status: &ContainerStatus = event.own_status()?;
             Some((event.kind.to_string(), arrival.seq(), status))
         });
-        let answered = self.history.calls().filter_map(|call| {
-            let (by, seq) = (call.request().method().to_owned(), call.ended()?.seq);
-            match call.result()? {
-                Ok(Reply::ContainerStatus(report)) if report.status.id == self.subject.id => {
-                    let status: &ContainerStatus = &report.status;
-                    self.history.within_steps(seq).then_some((by, seq, status))
-                }
-                _ => None,
+        let readings = self.index.readings(&self.subject.id).iter();
+        let answered = readings.filter_map(|reading| match reading.source {
+            Source::Status(call, status) => {
+                let is_in_time = self.index.history.within_steps(call.ended.seq);
+                is_in_time.then(|| ("ContainerStatus".to_owned(), call.ended.seq, status))
             }
+            _ => None,
         });
         let ended =
             |(_, _, status): &(_, _, &ContainerStatus)| status.state == ContainerState::Exited;
@@ -78,7 +77,8 @@ impl SubjectEvents<'_> {
     /// Whether a status call failed with `NOT_FOUND`, or a list lacks the container.
     fn is_gone(&self) -> bool {
         let id = &self.subject.id;
-        self.history
+        self.index
+            .history
             .calls()
             .any(|call| match (call.request(), call.result()) {
                 (Request::ContainerStatus(of), Some(Err(fault))) => {

@@ -30,9 +30,9 @@ impl Word for FilteredCheck {
         vec![Kind::NothingObserved, Kind::WrongList]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         let mut compared = 0;
-        for call in events.history.calls() {
+        for call in events.index.history.calls() {
             let (Some(ended), Some(Ok(reply))) = (call.ended(), call.result()) else {
                 continue;
             };
@@ -70,7 +70,7 @@ impl Word for FilteredCheck {
     }
 }
 
-impl SubjectEvents<'_> {
+impl SubjectEvents<'_, '_> {
     /// Whether the filter of a list matches the subject, by its state; none if the list is not of
     /// its kind.
     fn passes(&self, call: &Call) -> Option<impl Fn(State) -> bool> {

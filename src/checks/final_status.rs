@@ -31,14 +31,14 @@ impl Word for FinalCheck {
         ]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         if events.first(EventKind::Stopped).is_none() {
             return events.awaited(EventKind::Stopped);
         }
-        if let Some((mismatch, evidence)) = exit_status_changed(events.history, events.subject) {
+        if let Some((mismatch, evidence)) = exit_status_changed(events.index, events.subject) {
             return Broken { mismatch, evidence };
         }
-        if statuses_after_stopped(events.history, events.subject) > 0 {
+        if statuses_after_stopped(events.index, events.subject) > 0 {
             return Holds;
         }
         Pending {

@@ -44,7 +44,7 @@ impl Word for IncludesCheck {
         missing.chain([Kind::WrongOrder]).collect()
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         let kinds = events.kinds();
         if let Some(missing) = self.in_order.iter().find(|kind| !kinds.contains(kind)) {
             return events.awaited(*missing);

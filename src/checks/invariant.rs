@@ -44,8 +44,8 @@ impl Word for InvariantCheck {
         rule.map_or(vec![Kind::NoSuchRule], |rule| rule.kinds.to_vec())
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
-        let Some(broken) = broken_by(&self.rule, events.history) else {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
+        let Some(broken) = broken_by(&self.rule, events.index) else {
             return Broken {
                 mismatch: Mismatch::new(Kind::NoSuchRule, [Fact::Of(self.rule.clone())], []),
                 evidence: Vec::new(),

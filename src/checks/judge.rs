@@ -14,7 +14,7 @@ use super::situation::{self, Situation};
 use super::word::About;
 use super::word::Finding::{Broken, Holds, Pending, Unproven};
 use crate::history::{Body, CaseHistory, HostInstant, Seq, StepsEnd};
-use crate::oracle::{held_up_at_the_end, lost_with_the_runtime, unasked};
+use crate::oracle::{Index, held_up_at_the_end, lost_with_the_runtime, unasked};
 use crate::outcome::{Fact, Facts, Kind, Level, Mismatch, Violation};
 
 /// The parts of a case on which its verdict depends.
@@ -72,7 +72,8 @@ const OF_NAMES: Kind = Kind::NothingMade;
 
 /// Judges a case by its expectations.
 #[must_use]
-pub fn judge(claim: &Claim<'_>, history: &CaseHistory) -> Judgement {
+pub fn judge(claim: &Claim<'_>, index: &Index<'_>) -> Judgement {
+    let history = index.history;
     let mut judgement = Judgement::default();
     match history.steps_end() {
         Some(StepsEnd::Complete) => {
@@ -82,7 +83,7 @@ pub fn judge(claim: &Claim<'_>, history: &CaseHistory) -> Judgement {
                 claim.provokes.is_some() && matches!(entry.body, Body::Fact { .. })
             });
             let facts: Vec<Seq> = facts.map(|entry| entry.seq).collect();
-            for mut violation in broken_expectations(claim, history) {
+            for mut violation in broken_expectations(claim, index) {
                 violation.evidence.extend(&facts);
                 violation.evidence.sort_unstable();
                 violation.evidence.dedup();
@@ -93,7 +94,7 @@ pub fn judge(claim: &Claim<'_>, history: &CaseHistory) -> Judgement {
             }
             let undecided = situation::missing(claim, history);
             let holds = judgement.violations.is_empty();
-            let unproven = || unproven(claim, history).filter(|_| holds);
+            let unproven = || unproven(claim, index).filter(|_| holds);
             judgement.undecided = undecided.or_else(unproven).map(Undecided::Inconclusive);
         }
         Some(StepsEnd::Unmet) => match unmet_wait(claim, history) {
@@ -214,14 +215,14 @@ fn within(what: &str, bound: Duration) -> String {
 
 /// What the first pending MUST of the case waits for, as a phrase: `STOPPED of c`.
 #[must_use]
-pub fn pending(claim: &Claim<'_>, history: &CaseHistory) -> Option<String> {
+pub fn pending(claim: &Claim<'_>, index: &Index<'_>) -> Option<String> {
     claim
         .expectations
         .iter()
         .filter(|expectation| expectation.level == Level::Must)
         .map(|expectation| expectation.check.as_word())
         .filter(|check| check.is_awaited())
-        .flat_map(|check| check.findings(history))
+        .flat_map(|check| check.findings(index))
         .find_map(|(about, finding)| match finding {
             Pending { missing, .. } => Some(format!("{} of {}", missing.expected(), about.label)),
             Holds | Broken { .. } | Unproven(_) => None,
@@ -229,15 +230,15 @@ pub fn pending(claim: &Claim<'_>, history: &CaseHistory) -> Option<String> {
 }
 
 /// The broken expectations of a case whose steps are over.
-pub(super) fn broken_expectations(claim: &Claim<'_>, history: &CaseHistory) -> Vec<Violation> {
+pub(super) fn broken_expectations(claim: &Claim<'_>, index: &Index<'_>) -> Vec<Violation> {
     claim
         .expectations
         .iter()
-        .flat_map(|expectation| broken(claim, expectation, history))
+        .flat_map(|expectation| broken(claim, expectation, index))
         .collect()
 }
 
-fn broken(claim: &Claim<'_>, expectation: &Expectation, history: &CaseHistory) -> Vec<Violation> {
+fn broken(claim: &Claim<'_>, expectation: &Expectation, index: &Index<'_>) -> Vec<Violation> {
     let (level, check) = (expectation.level, expectation.check.as_word());
     let violation = |subject: String, mismatch, evidence| Violation {
         rule: claim.id.to_owned(),
@@ -253,14 +254,14 @@ fn broken(claim: &Claim<'_>, expectation: &Expectation, history: &CaseHistory) -
         violation(about.name, mismatch, evidence)
     };
     let mut names = check.names().into_iter();
-    if let Some(name) = names.find(|name| !check.is_there(history, name)) {
+    if let Some(name) = names.find(|name| !check.is_there(index, name)) {
         let of = [Fact::Of(name.to_owned())];
         let mismatch = Mismatch::new(OF_NAMES, of, []);
         return vec![violation(name.to_owned(), mismatch, Vec::new())];
     }
-    let is_unread = held_up_at_the_end(history).is_some();
+    let is_unread = held_up_at_the_end(index.history).is_some();
     let broken = check
-        .findings(history)
+        .findings(index)
         .into_iter()
         .filter_map(|(about, finding)| match finding {
             Holds | Unproven(_) => None,
@@ -275,9 +276,10 @@ fn broken(claim: &Claim<'_>, expectation: &Expectation, history: &CaseHistory) -
 }
 
 /// Why a MUST is neither kept nor broken: the suite itself was held up.
-fn unproven(claim: &Claim<'_>, history: &CaseHistory) -> Option<String> {
+fn unproven(claim: &Claim<'_>, index: &Index<'_>) -> Option<String> {
+    let history = index.history;
     if let Some(held_up) = held_up_at_the_end(history)
-        && let Some(awaited) = pending(claim, history)
+        && let Some(awaited) = pending(claim, index)
     {
         return Some(unread(&awaited, held_up));
     }
@@ -290,7 +292,7 @@ fn unproven(claim: &Claim<'_>, history: &CaseHistory) -> Option<String> {
         .iter()
         .filter(|it| it.level == Level::Must);
     binding.find_map(|expectation| {
-        let findings = expectation.check.as_word().findings(history).into_iter();
+        let findings = expectation.check.as_word().findings(index).into_iter();
         let mut unproven = findings.filter_map(|(about, finding)| match finding {
             Unproven(how) => Some(format!("{}: {how}", about.label)),
             Holds | Pending { .. } | Broken { .. } => None,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::judge::Claim;
 use crate::history::{Body, Call, CaseHistory, Request, Subject, Took};
 use crate::limits;
-use crate::oracle::{span, transitions};
+use crate::oracle::{Index, span};
 use crate::outcome::{Latency, Limit};
 
 /// The longest time of each kind in a case; none where there is nothing to measure. `call_deadline`
@@ -17,19 +17,20 @@ use crate::outcome::{Latency, Limit};
 #[must_use]
 pub fn latencies(
     claim: &Claim<'_>,
-    history: &CaseHistory,
+    index: &Index<'_>,
     call_deadline: Option<Duration>,
 ) -> Vec<Latency> {
+    let history = index.history;
     let wait = history.stretched(limits::EVENT_WAIT);
     let latency = |limit, bound| move |took| Latency { limit, bound, took };
     let calls = call_deadline.and_then(|bound| {
         let longest = history.calls().filter_map(without_grace).max();
         longest.map(latency(Limit::Call, bound))
     });
-    let after_call = after_calls(history).map(latency(Limit::EventAfterCall, wait));
+    let after_call = after_calls(index).map(latency(Limit::EventAfterCall, wait));
     let lag = longest_lag(history).map(latency(Limit::EventLag, wait));
     let checks = claim.expectations.iter();
-    let checked = checks.flat_map(|expectation| expectation.check.as_word().latencies(history));
+    let checked = checks.flat_map(|expectation| expectation.check.as_word().latencies(index));
     let general = [calls, after_call, lag].into_iter().flatten();
     general.chain(checked).chain(waits(history)).collect()
 }
@@ -44,17 +45,17 @@ fn without_grace(call: &Call) -> Option<Duration> {
 }
 
 /// The longest time from the return of a call to its event; zero if the event came before.
-fn after_calls(history: &CaseHistory) -> Option<Duration> {
-    let of_calls = transitions(history);
+fn after_calls(index: &Index<'_>) -> Option<Duration> {
     let late = |subject: &Subject| {
-        let transitions = of_calls.get(&subject.id).into_iter().flatten();
+        let transitions = index.transitions(&subject.id).iter();
         let came = transitions.filter_map(|transition| {
             let came = subject.first(transition.needed)?;
             Some(came.at().since(transition.ended.at))
         });
         came.max()
     };
-    history.subjects().iter().filter_map(late).max()
+    let subjects = index.history.subjects().iter();
+    subjects.filter_map(late).max()
 }
 
 /// The longest time from `created_at` to arrival, of events that are not older than the case.

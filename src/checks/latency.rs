@@ -11,7 +11,7 @@ use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{Finding, Word};
 use super::{duration, kind_words};
 use crate::history::{CaseHistory, EventArrival, EventKind, Observed, Seq};
-use crate::oracle::span;
+use crate::oracle::{Index, span};
 use crate::outcome::{Fact, Kind, Latency, Limit, Mismatch};
 
 /// The time from an event's `created_at` to its arrival, over all sandboxes or containers of the
@@ -54,33 +54,34 @@ impl Word for LatencyCheck {
         vec![Kind::missing(self.event), Kind::TooSlow]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         let name = events.subject.binding().unwrap_or_default();
         let mut all = Vec::new();
-        for (place, subject) in events.history.named(name).enumerate() {
+        for (place, subject) in events.index.history.named(name).enumerate() {
             if place == 0 && subject.id != events.subject.id {
                 return Holds;
             }
             let events = SubjectEvents {
-                history: events.history,
+                index: events.index,
                 subject,
             };
             let Some(arrival) = events.first(self.event) else {
                 return events.awaited(self.event);
             };
-            all.push(transit_time(events.history, arrival));
+            all.push(transit_time(events.index.history, arrival));
         }
         // `all` is not empty: it has the event of this subject.
-        self.within_bounds(events.history, all)
+        self.within_bounds(events.index.history, all)
     }
 
     fn assess_subscription(&self, history: &CaseHistory, observed: &Observed) -> Vec<Finding> {
         vec![self.assess_observed(history, observed)]
     }
 
-    fn latencies(&self, history: &CaseHistory) -> Vec<Latency> {
+    fn latencies(&self, index: &Index<'_>) -> Vec<Latency> {
+        let history = index.history;
         let came = history.named(&self.of).filter_map(|subject| {
-            let events = SubjectEvents { history, subject };
+            let events = SubjectEvents { index, subject };
             events.first(self.event)
         });
         let mut lags: Vec<_> = came

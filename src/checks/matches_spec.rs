@@ -28,7 +28,7 @@ impl Word for MatchesSpecCheck {
         vec![Kind::DiffersFromSpec]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         events.each(difference)
     }
 }

@@ -36,7 +36,7 @@ impl Word for MessageSizeCheck {
         vec![Kind::TooLarge]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         let limit = u64::from(self.at_most_kib) << 10;
         let large = events.all().find(|seen| u64::from(seen.bytes()) > limit);
         large.map_or(Holds, |seen| Broken {

@@ -25,7 +25,7 @@ impl Word for NeverCheck {
         vec![Kind::UnwantedEvent]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         match events.first(self.0.event) {
             None => Holds,
             Some(_) => events.broken(Kind::UnwantedEvent, Fact::Event(self.0.event)),

@@ -25,7 +25,7 @@ impl Word for NoRepeatsCheck {
         vec![Kind::RepeatedEvent]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         let kinds = events.kinds();
         let repeated = kinds
             .iter()

@@ -47,13 +47,13 @@ impl Word for OrderCheck {
         ]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         let Some(arrival) = events.first(self.first.event) else {
             return events.awaited(self.first.event);
         };
-        for subject in events.history.named(&self.then.of) {
+        for subject in events.index.history.named(&self.then.of) {
             let others = SubjectEvents {
-                history: events.history,
+                index: events.index,
                 subject,
             };
             let Some(other) = others.first(self.then.event) else {

@@ -25,7 +25,7 @@ impl Word for OwnStatusCheck {
         vec![Kind::WrongStatusCount]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         events.each(wrong_number)
     }
 }

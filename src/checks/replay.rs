@@ -43,10 +43,10 @@ impl Word for ReplayCheck {
         vec![Kind::NewCreatedAt, Kind::PartialReplay]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         let replayed: Vec<&EventArrival> = events.all().collect();
         let new = replayed.iter().find(|seen| {
-            let opened = opened_before(events.history, seen);
+            let opened = opened_before(events.index.history, seen);
             opened.is_some_and(|opened| {
                 seen.event().created_at.0 > opened.at.realtime_ns + CLOCKS_APART_NS
             })
@@ -59,10 +59,11 @@ impl Word for ReplayCheck {
         }
         let kinds: Vec<EventKind> = replayed.iter().map(|seen| seen.event().kind).collect();
         let others = events
+            .index
             .history
             .named(events.subject.binding().unwrap_or_default());
         let mut others = others.flat_map(|subject| &subject.arrivals);
-        let any = others.any(|seen| events.history.within_steps(seen.seq()));
+        let any = others.any(|seen| events.index.history.within_steps(seen.seq()));
         if kinds == self.all || !any {
             return Holds;
         }

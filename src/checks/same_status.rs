@@ -6,8 +6,9 @@ use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{Finding, Word};
 use crate::history::{
-    ContainerState, ContainerStatus, EventArrival, EventKind, Labels, Mount, Reply, Request, Seq,
+    ContainerState, ContainerStatus, EventArrival, EventKind, Labels, Mount, Seq,
 };
+use crate::oracle::Source;
 use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
@@ -28,7 +29,7 @@ impl Word for SameStatusCheck {
         vec![Kind::NothingObserved, Kind::StatusDiffers]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         let mut compared = 0;
         for arrival in events.all() {
             let event = arrival.event();
@@ -68,19 +69,15 @@ impl Word for SameStatusCheck {
     }
 }
 
-impl SubjectEvents<'_> {
+impl SubjectEvents<'_, '_> {
     fn next_status(&self, after: &EventArrival) -> Option<(Vec<Seq>, &ContainerStatus)> {
-        self.history.calls().find_map(|call| {
-            let (began, ended) = (call.began().seq, call.ended()?.seq);
-            match (call.request(), call.result()) {
-                (Request::ContainerStatus(id), Some(Ok(Reply::ContainerStatus(report))))
-                    if *id == self.subject.id && began > after.seq() =>
-                {
-                    let status: &ContainerStatus = &report.status;
-                    Some((vec![after.seq(), began, ended], status))
-                }
-                _ => None,
+        let mut readings = self.index.readings(&self.subject.id).iter();
+        readings.find_map(|reading| match reading.source {
+            Source::Status(call, status) if call.began.seq > after.seq() => {
+                let evidence = [after.seq()].into_iter().chain(call.evidence());
+                Some((evidence.collect(), status))
             }
+            _ => None,
         })
     }
 }

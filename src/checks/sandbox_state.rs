@@ -63,7 +63,7 @@ impl Word for SandboxStateCheck {
         vec![Kind::missing(self.event), Kind::WrongSandboxState]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         let Some(arrival) = events.first(self.event) else {
             return events.awaited(self.event);
         };

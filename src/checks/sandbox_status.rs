@@ -30,7 +30,7 @@ impl Word for SandboxStatusCheck {
         ]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         events.each(wrong_sandbox)
     }
 }

@@ -57,38 +57,38 @@ impl Word for ShownCheck {
         ]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         let Some(arrival) = events.first(self.event) else {
             return events.awaited(self.event);
         };
         let within = self.within.unwrap_or_default();
-        let within = events.history.stretched(within);
+        let within = events.index.history.stretched(within);
         let removal = events.removal();
         let mut counted = 0;
-        for reading in events.readings() {
-            let after = reading.began.at.since(arrival.at());
-            if reading.began.seq < arrival.seq() || after < within {
+        for answer in events.answers() {
+            let after = answer.began.at.since(arrival.at());
+            if answer.began.seq < arrival.seq() || after < within {
                 continue;
             }
-            let Some(reached) = reading.shown.reached() else {
+            let Some(reached) = answer.shown.reached() else {
                 continue;
             };
             counted += 1;
             let too_little = reached < self.event;
             let vanished = reached == EventKind::Deleted
                 && self.event != EventKind::Deleted
-                && removal.is_none_or(|began| reading.ended.seq < began);
+                && removal.is_none_or(|began| answer.ended.seq < began);
             if too_little || vanished {
-                let (event, by) = (self.event, reading.by);
+                let (event, by) = (self.event, answer.by);
                 let actual = [
                     Fact::Event(event),
                     Fact::Method(by.to_owned()),
-                    Fact::Text(reading.shown.words()),
+                    Fact::Text(answer.shown.words()),
                     Fact::Pause(after),
                 ];
                 return Broken {
                     mismatch: Mismatch::new(Kind::OutdatedAnswer, [], actual),
-                    evidence: vec![arrival.seq(), reading.began.seq, reading.ended.seq],
+                    evidence: vec![arrival.seq(), answer.began.seq, answer.ended.seq],
                 };
             }
         }
@@ -105,7 +105,7 @@ impl Word for ShownCheck {
     }
 }
 
-impl SubjectEvents<'_> {
+impl SubjectEvents<'_, '_> {
     /// The entry at which the removal of the subject began.
     fn removal(&self) -> Option<Seq> {
         let removal = self.cause(EventKind::Deleted)?;
@@ -113,11 +113,11 @@ impl SubjectEvents<'_> {
     }
 
     /// The lists and statuses of the subject before the teardown, in order.
-    fn readings(&self) -> impl Iterator<Item = Reading<'_>> {
-        self.history.calls().filter_map(|call| {
+    fn answers(&self) -> impl Iterator<Item = Answer<'_>> {
+        self.index.history.calls().filter_map(|call| {
             let ended = call.ended()?;
             let shown = self.shown_by(call.request(), call.result()?)?;
-            self.history.within_steps(ended.seq).then(|| Reading {
+            self.index.history.within_steps(ended.seq).then(|| Answer {
                 began: call.began(),
                 ended,
                 by: call.request().method(),
@@ -126,7 +126,7 @@ impl SubjectEvents<'_> {
         })
     }
 
-    fn shown_by(&self, request: &Request, result: &Result<Reply, CallFault>) -> Option<Shown> {
+    fn shown_by(&self, request: &Request, result: &Result<Reply, CallFault>) -> Option<ShownState> {
         let id = &self.subject.id;
         let is_of_subject = match request {
             Request::ContainerStatus(of) => of == id,
@@ -148,39 +148,39 @@ impl SubjectEvents<'_> {
             return None;
         }
         Some(match result {
-            Ok(Reply::ContainerStatus(report)) => Shown::Container(report.status.state),
-            Ok(Reply::SandboxStatus(status)) => Shown::Sandbox(status.status.state),
+            Ok(Reply::ContainerStatus(report)) => ShownState::Container(report.status.state),
+            Ok(Reply::SandboxStatus(status)) => ShownState::Sandbox(status.status.state),
             Ok(Reply::Containers(listed)) => {
                 let own = listed.iter().find(|listing| listing.id == *id);
-                own.map_or(Shown::Absent, |own| Shown::Container(own.state))
+                own.map_or(ShownState::Absent, |own| ShownState::Container(own.state))
             }
             Ok(Reply::Sandboxes(listed)) => {
                 let own = listed.iter().find(|one| ContainerId::from(&one.id) == *id);
-                own.map_or(Shown::Absent, |own| Shown::Sandbox(own.state))
+                own.map_or(ShownState::Absent, |own| ShownState::Sandbox(own.state))
             }
-            Err(fault) if fault.code == StatusCode::NOT_FOUND => Shown::Absent,
+            Err(fault) if fault.code == StatusCode::NOT_FOUND => ShownState::Absent,
             Ok(_) | Err(_) => return None,
         })
     }
 }
 
 /// The state of a subject in the reply of a call.
-struct Reading<'a> {
+struct Answer<'a> {
     began: &'a Entry,
     ended: &'a Entry,
     by: &'static str,
-    shown: Shown,
+    shown: ShownState,
 }
 
 /// The state of a subject; absent if a list lacks it or a status is `NOT_FOUND`.
 #[derive(Clone, Copy)]
-enum Shown {
+enum ShownState {
     Container(ContainerState),
     Sandbox(SandboxState),
     Absent,
 }
 
-impl Shown {
+impl ShownState {
     /// The event that reports this state; none for a state that the CRI does not define.
     fn reached(self) -> Option<EventKind> {
         match self {

@@ -52,7 +52,7 @@ mod tests {
     use crate::case::{Case, load};
     use crate::checks::judge;
     use crate::history::{Body, CaseRun, Entry};
-    use crate::oracle::{invariants, script};
+    use crate::oracle::{Index, invariants, script};
 
     /// `created_at` of STARTED is 10 s before that of CREATED; from the call of the start on, the
     /// wall clock is wrong by this.
@@ -69,7 +69,7 @@ mod tests {
     }
 
     fn broken(history: &CaseHistory) -> Vec<String> {
-        let broken = invariants(history).into_iter();
+        let broken = invariants(&Index::new(history)).into_iter();
         broken.map(|violation| violation.rule).collect()
     }
 
@@ -93,7 +93,7 @@ mod tests {
             .iter()
             .filter(is_count)
             .map(|entry| entry.seq);
-        let judgement = judge(&case("OOM-01").claim(), &history);
+        let judgement = judge(&case("OOM-01").claim(), &Index::new(&history));
         assert_eq!(judgement.undecided, None);
         let [lost] = &judgement.violations[..] else {
             panic!("{judgement:#?}");

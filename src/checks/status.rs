@@ -103,7 +103,7 @@ impl Word for StatusCheck {
         ]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         let kind = self.event;
         let Some(arrival) = events.first(kind) else {
             return events.awaited(kind);

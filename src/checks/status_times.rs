@@ -30,10 +30,10 @@ impl Word for StatusTimesCheck {
         ]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         let called = |wanted: fn(&Request) -> bool| {
             let about = |call: &&Call| wanted(call.request()) && is_about(call, events.subject);
-            events.history.calls().find(about)
+            events.index.history.calls().find(about)
         };
         let created = called(|request| matches!(request, Request::CreateContainer(_)));
         let started = called(|request| matches!(request, Request::StartContainer(_)));

@@ -1,21 +1,19 @@
 //! The events of one sandbox or container, for the assessment of checks.
 
 use super::word::Finding::{self, Broken, Holds, Pending};
-use crate::history::{
-    Call, CaseHistory, EventArrival, EventKind, Request, Seq, Subject, SubjectKind,
-};
-use crate::oracle::{entries_about, is_about};
+use crate::history::{Call, EventArrival, EventKind, Request, Seq, Subject, SubjectKind};
+use crate::oracle::{Index, entries_about, is_about};
 use crate::outcome::{Fact, Kind, Mismatch};
 
 /// The events of one sandbox or container that arrived before the teardown.
-pub(super) struct SubjectEvents<'a> {
-    pub(super) history: &'a CaseHistory,
+pub(super) struct SubjectEvents<'i, 'a> {
+    pub(super) index: &'i Index<'a>,
     pub(super) subject: &'a Subject,
 }
 
-impl<'a> SubjectEvents<'a> {
+impl<'a> SubjectEvents<'_, 'a> {
     pub(super) fn all(&self) -> impl Iterator<Item = &'a EventArrival> {
-        let history = self.history;
+        let history = self.index.history;
         self.subject
             .arrivals
             .iter()
@@ -43,7 +41,7 @@ impl<'a> SubjectEvents<'a> {
     }
 
     pub(super) fn awaited(&self, kind: EventKind) -> Finding {
-        let evidence = entries_about(self.history, self.subject);
+        let evidence = entries_about(self.index.history, self.subject);
         Pending {
             missing: Mismatch::missing(kind, []),
             evidence,
@@ -84,29 +82,36 @@ impl<'a> SubjectEvents<'a> {
     /// The call that an event cannot precede; of the exit of a process, its start.
     pub(super) fn cause(&self, event: EventKind) -> Option<&Call> {
         let subject = self.subject;
-        self.history.calls().find(|call| match call.request() {
-            Request::RunSandbox(_) => {
-                let early = matches!(event, EventKind::Created | EventKind::Started);
-                early && is_about(call, subject)
-            }
-            Request::CreateContainer(_) => event == EventKind::Created && is_about(call, subject),
-            Request::StartContainer(_) => {
-                let runs = matches!(event, EventKind::Started | EventKind::Stopped);
-                runs && is_about(call, subject)
-            }
-            Request::StopSandbox(_) => event == EventKind::Stopped && is_about(call, subject),
-            Request::RemoveContainer(_) => event == EventKind::Deleted && is_about(call, subject),
-            Request::RemoveSandbox(id) => {
-                let ends = matches!(event, EventKind::Stopped | EventKind::Deleted);
-                let inside = match &subject.kind {
-                    SubjectKind::Container(spec) => {
-                        event == EventKind::Deleted && spec.sandbox == *id
-                    }
-                    SubjectKind::Sandbox(_) | SubjectKind::Stray => false,
-                };
-                inside || ends && is_about(call, subject)
-            }
-            _ => false,
-        })
+        self.index
+            .history
+            .calls()
+            .find(|call| match call.request() {
+                Request::RunSandbox(_) => {
+                    let early = matches!(event, EventKind::Created | EventKind::Started);
+                    early && is_about(call, subject)
+                }
+                Request::CreateContainer(_) => {
+                    event == EventKind::Created && is_about(call, subject)
+                }
+                Request::StartContainer(_) => {
+                    let runs = matches!(event, EventKind::Started | EventKind::Stopped);
+                    runs && is_about(call, subject)
+                }
+                Request::StopSandbox(_) => event == EventKind::Stopped && is_about(call, subject),
+                Request::RemoveContainer(_) => {
+                    event == EventKind::Deleted && is_about(call, subject)
+                }
+                Request::RemoveSandbox(id) => {
+                    let ends = matches!(event, EventKind::Stopped | EventKind::Deleted);
+                    let inside = match &subject.kind {
+                        SubjectKind::Container(spec) => {
+                            event == EventKind::Deleted && spec.sandbox == *id
+                        }
+                        SubjectKind::Sandbox(_) | SubjectKind::Stray => false,
+                    };
+                    inside || ends && is_about(call, subject)
+                }
+                _ => false,
+            })
     }
 }

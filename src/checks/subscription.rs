@@ -17,6 +17,7 @@ use super::duration;
 use super::scope::{Scope, Wanted};
 use super::word::{Finding, Word};
 use crate::history::{CaseHistory, Observed};
+use crate::oracle::Index;
 use crate::outcome::{Kind, Latency};
 
 use ends_with::Code;
@@ -181,7 +182,8 @@ impl Word for SubscriptionCheck {
         claims.into_iter().flatten().collect()
     }
 
-    fn latencies(&self, history: &CaseHistory) -> Vec<Latency> {
+    fn latencies(&self, index: &Index<'_>) -> Vec<Latency> {
+        let history = index.history;
         let headers = self
             .headers_within
             .and_then(|bound| headers_within::longest(history, &self.of, bound));

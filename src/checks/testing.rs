@@ -6,6 +6,7 @@ use serde_yaml::with::singleton_map_recursive;
 use super::judge::{broken_expectations, pending};
 use super::{Check, Expectation};
 use crate::case::{Case, Tier};
+use crate::oracle::Index;
 use crate::oracle::script::{history, render};
 use crate::outcome::{Level, Levels};
 
@@ -41,8 +42,9 @@ pub(crate) fn case(level: Level, check: &str) -> Case {
 #[track_caller]
 pub(super) fn assessment(check: &str, script: &str) -> String {
     let (case, history) = (case(Level::Must, check), history(script));
-    let waits = pending(&case.claim(), &history).map(|awaited| format!("waits for {awaited}\n"));
-    let broken = render(&broken_expectations(&case.claim(), &history));
+    let (claim, index) = (case.claim(), Index::new(&history));
+    let waits = pending(&claim, &index).map(|awaited| format!("waits for {awaited}\n"));
+    let broken = render(&broken_expectations(&claim, &index));
     let found = waits.unwrap_or_default() + &broken;
     if found.is_empty() {
         "holds".to_owned()

@@ -12,7 +12,8 @@ use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds, Unproven};
 use super::word::{Finding, Word};
 use super::{duration, kind_words};
-use crate::history::{CaseHistory, EventKind};
+use crate::history::EventKind;
+use crate::oracle::Index;
 use crate::outcome::{Fact, Kind, Latency, Limit, Mismatch};
 
 /// When an event arrives, measured from the latest such call on the same sandbox or container.
@@ -81,11 +82,11 @@ impl Word for TimingCheck {
         vec![Kind::missing(self.event), Kind::TooLate, Kind::TooEarly]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         let Some(arrival) = events.first(self.event) else {
             return events.awaited(self.event);
         };
-        let Some(edge) = edge(self.after, events.history, events.subject) else {
+        let Some(edge) = edge(self.after, events.index.history, events.subject) else {
             return Holds;
         };
         let evidence = vec![edge.seq.min(arrival.seq()), edge.seq.max(arrival.seq())];
@@ -111,9 +112,11 @@ impl Word for TimingCheck {
                 evidence: evidence.clone(),
             }
         };
-        let at_most = self.at_most.map(|bound| events.history.stretched(bound));
+        let at_most = self
+            .at_most
+            .map(|bound| events.index.history.stretched(bound));
         if let Some(bound) = at_most.filter(|bound| late > *bound) {
-            let held_up = events.history.held_up(edge.at, arrival.at());
+            let held_up = events.index.history.held_up(edge.at, arrival.at());
             if late.saturating_sub(held_up) <= bound {
                 return Unproven(own_fault(event, &came, held_up));
             }
@@ -122,11 +125,11 @@ impl Word for TimingCheck {
         // Workloads and grace periods of a case are stretched as well, and never shrunk.
         let at_least = self
             .at_least
-            .map(|bound| events.history.stretched(bound).max(bound));
+            .map(|bound| events.index.history.stretched(bound).max(bound));
         if let Some(bound) = at_least.filter(|bound| too_early || late < *bound) {
             // What both of them were read late for may have come long after one another.
             let last = edge.at.max(arrival.at());
-            if let Some(held_up) = events.history.held_up_before(last, bound) {
+            if let Some(held_up) = events.index.history.held_up_before(last, bound) {
                 return Unproven(own_fault(event, &came, held_up));
             }
             return broken(Kind::TooEarly, bound);
@@ -134,9 +137,10 @@ impl Word for TimingCheck {
         Holds
     }
 
-    fn latencies(&self, history: &CaseHistory) -> Vec<Latency> {
+    fn latencies(&self, index: &Index<'_>) -> Vec<Latency> {
+        let history = index.history;
         let took = history.named(&self.of).filter_map(|subject| {
-            let events = SubjectEvents { history, subject };
+            let events = SubjectEvents { index, subject };
             let edge = edge(self.after, history, subject)?;
             Some(events.first(self.event)?.at().since(edge.at))
         });

@@ -34,8 +34,8 @@ impl Word for UnchangedCheck {
         vec![Kind::RelistsDiffer]
     }
 
-    fn assess(&self, events: &SubjectEvents<'_>) -> Finding {
-        let SubjectEvents { history, subject } = *events;
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
+        let (history, subject) = (events.index.history, events.subject);
         let calls = history.calls().filter(|call| {
             let began = call.began().seq;
             !call.is_of_run() && history.within_steps(began) && is_relist_of(history, subject, call)

@@ -3,7 +3,7 @@
 use super::scope::Scope;
 use super::subject_events::SubjectEvents;
 use crate::history::{CaseHistory, Observed, Seq};
-use crate::oracle::name_of;
+use crate::oracle::{Index, name_of};
 use crate::outcome::{Kind, Latency, Mismatch};
 
 /// The assessment of one check on one subject.
@@ -53,7 +53,7 @@ pub(super) trait Word {
     fn kinds(&self) -> Vec<Kind>;
 
     /// Assesses a sandbox or container of the name.
-    fn assess(&self, _: &SubjectEvents<'_>) -> Finding {
+    fn assess(&self, _: &SubjectEvents<'_, '_>) -> Finding {
         Finding::Holds
     }
 
@@ -63,7 +63,7 @@ pub(super) trait Word {
     }
 
     /// The measured times that it bounds.
-    fn latencies(&self, _: &CaseHistory) -> Vec<Latency> {
+    fn latencies(&self, _: &Index<'_>) -> Vec<Latency> {
         Vec::new()
     }
 
@@ -73,21 +73,23 @@ pub(super) trait Word {
     }
 
     /// Whether the case has created a sandbox, container or subscription of this name.
-    fn is_there(&self, history: &CaseHistory, name: &str) -> bool {
+    fn is_there(&self, index: &Index<'_>, name: &str) -> bool {
+        let history = index.history;
         let mut observed = history.observed();
         history.named(name).next().is_some()
             || observed.any(|observed| observed.observer().binding == name)
     }
 
     /// The findings on all subjects of the name.
-    fn findings(&self, history: &CaseHistory) -> Vec<(About, Finding)> {
+    fn findings(&self, index: &Index<'_>) -> Vec<(About, Finding)> {
+        let history = index.history;
         let name = self.of();
         let subjects = history.named(name).map(|subject| {
             let about = About {
                 label: subject.label(),
                 name: name_of(subject),
             };
-            (about, self.assess(&SubjectEvents { history, subject }))
+            (about, self.assess(&SubjectEvents { index, subject }))
         });
         let observed = history
             .observed()

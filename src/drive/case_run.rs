@@ -15,7 +15,8 @@ use crate::case::{Case, Need};
 use crate::history::{
     Body, CaseHistory, CaseRun, HostFact, Request, SandboxId, StatusCode, StepsEnd,
 };
-use crate::{checks, host, limits, oracle};
+use crate::oracle::{self, Index};
+use crate::{checks, host, limits};
 
 /// Whether a case's pods are removed when its verdict is not a pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,12 +75,8 @@ impl CaseRunner {
         session.recorder().record(Body::StepsEnded { case, end });
         active.subscriptions.give_up_all().await;
         self.calls_ended().await;
-        let passed = complete
-            && checks::judge(&active.case.claim(), &active.view.history())
-                .violations
-                .is_empty();
         let mut kept = Vec::new();
-        if passed || teardown == TeardownPolicy::Remove {
+        if teardown == TeardownPolicy::Remove || complete && self.keeps_expectations() {
             self.tear_down().await;
         } else {
             kept = self.sandboxes_left();
@@ -88,10 +85,18 @@ impl CaseRunner {
         Executed { kept }
     }
 
+    /// Whether nothing that has come breaks an expectation of the case.
+    fn keeps_expectations(&self) -> bool {
+        let history = self.active.view.history();
+        let judgement = checks::judge(&self.active.case.claim(), &Index::new(&history));
+        judgement.violations.is_empty()
+    }
+
     /// What the case waits for now, for people.
     #[must_use]
     pub fn waiting_for(&self) -> Option<String> {
-        let pending = |history: &CaseHistory| checks::pending(&self.active.case.claim(), history);
+        let claim = self.active.case.claim();
+        let pending = |history: &CaseHistory| checks::pending(&claim, &Index::new(history));
         self.active.view.peek(pending)?
     }
 
@@ -148,8 +153,9 @@ impl CaseRunner {
         // One bound for all that is still to come: what does not come costs it once.
         let deadline = Instant::now() + session.scaled(limits::EVENT_WAIT);
         let nothing_to_come = |history: &CaseHistory| {
-            checks::pending(&active.case.claim(), history).is_none()
-                && oracle::unannounced(history).is_none()
+            let index = Index::new(history);
+            checks::pending(&active.case.claim(), &index).is_none()
+                && oracle::unannounced(&index).is_none()
         };
         if !active.view.wait_by(deadline, nothing_to_come).await? {
             // A call of ours may bring it now, which is then too late to count.

@@ -110,7 +110,7 @@ impl CaseHistory {
     }
 
     /// Every sandbox or container that has this name in the case.
-    pub fn named<'a>(&'a self, binding: &'a str) -> impl Iterator<Item = &'a Subject> {
+    pub fn named(&self, binding: &str) -> impl Iterator<Item = &Subject> {
         self.subjects
             .iter()
             .filter(move |subject| subject.binding() == Some(binding))

@@ -1,19 +1,281 @@
-//! What several rules look up in a case's history.
+//! What rules and checks look up in a case's history, gathered once: what became of each container
+//! and sandbox, what calls and events have shown of them, and the transitions that calls made.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
 
+use super::transition::{Streams, Transition, transitions};
 use crate::history::{
-    Call, CaseHistory, ContainerId, EventArrival, EventKind, Reply, Request, SandboxId, Seq,
-    Subject, SubjectKind, SubscriptionId,
+    Call, CaseHistory, ContainerId, ContainerState, ContainerStatus, Entry, EventArrival,
+    EventKind, Reply, Request, SandboxId, Seq, Subject, SubjectKind, SubscriptionId,
 };
 
-/// A sandbox on one stream.
-pub(super) type Place<'a> = (&'a str, SubscriptionId);
+/// An index of a case's history. Each part is made when it is asked for first.
+pub struct Index<'a> {
+    /// The history.
+    pub history: &'a CaseHistory,
+    lives: OnceCell<Lives<'a>>,
+    readings: OnceCell<BTreeMap<&'a ContainerId, Vec<Reading<'a>>>>,
+    sandbox_events: OnceCell<BTreeMap<SandboxStream<'a>, Vec<SandboxEvent<'a>>>>,
+    streams: OnceCell<Streams<'a>>,
+    transitions: OnceCell<BTreeMap<&'a ContainerId, Vec<Transition<'a>>>>,
+}
 
-/// The events about each sandbox and its containers on each stream, in order of arrival.
-pub(super) fn by_sandbox(
-    history: &CaseHistory,
-) -> BTreeMap<Place<'_>, Vec<(&Subject, &EventArrival)>> {
+/// A sandbox on one stream.
+pub(super) type SandboxStream<'a> = (&'a str, SubscriptionId);
+
+/// An event about a sandbox or one of its containers.
+pub(super) type SandboxEvent<'a> = (&'a Subject, &'a EventArrival);
+
+/// What became of a container, as far as the calls and the events of the case show it.
+#[derive(Default)]
+pub(super) struct ContainerLife<'a> {
+    pub(super) subject: Option<&'a Subject>,
+    /// The call that created it.
+    pub(super) creation: Option<&'a Call>,
+    /// Whether a call has started it.
+    pub(super) is_started: bool,
+    /// Where the first call began that ends its process, or that may have failed to start it.
+    pub(super) ending: Option<Seq>,
+    /// Since when it may be gone: its removal or its sandbox's began, or a start that did not
+    /// succeed, after which a runtime may clear away what is left; or its DELETED came.
+    pub(super) may_be_gone: Option<Seq>,
+    /// Where the last call returned that removed it.
+    pub(super) removed: Option<Seq>,
+}
+
+/// What became of a sandbox.
+#[derive(Default)]
+pub(super) struct SandboxLife<'a> {
+    pub(super) subject: Option<&'a Subject>,
+    /// Where the first call began that stops or removes it.
+    pub(super) ending: Option<Seq>,
+    removal: Option<Seq>,
+}
+
+#[derive(Default)]
+struct Lives<'a> {
+    containers: BTreeMap<&'a ContainerId, ContainerLife<'a>>,
+    sandboxes: BTreeMap<&'a str, SandboxLife<'a>>,
+}
+
+/// A state of a container that a call or an event has shown.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    pub(crate) state: ContainerState,
+    pub(crate) source: Source<'a>,
+}
+
+/// Where a state was shown.
+#[derive(Clone, Copy)]
+pub(crate) enum Source<'a> {
+    /// `StartContainer` has succeeded, so that the container was CREATED when it began.
+    Start(CallEnds<'a>),
+    /// The answer of `ListContainers`.
+    List(CallEnds<'a>),
+    /// The answer of `ContainerStatus`.
+    Status(CallEnds<'a>, &'a ContainerStatus),
+    /// A snapshot of an event.
+    Event(&'a EventArrival, &'a ContainerStatus),
+}
+
+/// Where a call began and ended.
+#[derive(Clone, Copy)]
+pub(crate) struct CallEnds<'a> {
+    pub(crate) began: &'a Entry,
+    pub(crate) ended: &'a Entry,
+}
+
+impl<'a> Index<'a> {
+    /// An index of this history.
+    #[must_use]
+    pub fn new(history: &'a CaseHistory) -> Self {
+        Self {
+            history,
+            lives: OnceCell::new(),
+            readings: OnceCell::new(),
+            sandbox_events: OnceCell::new(),
+            streams: OnceCell::new(),
+            transitions: OnceCell::new(),
+        }
+    }
+
+    /// What became of a container; none if neither a call nor a subject has its id.
+    pub(super) fn container(&self, id: &ContainerId) -> Option<&ContainerLife<'a>> {
+        self.lives().containers.get(id)
+    }
+
+    /// The containers of the case, by their ids.
+    pub(super) fn containers(&self) -> impl Iterator<Item = (&'a ContainerId, &ContainerLife<'a>)> {
+        let containers = self.lives().containers.iter();
+        containers
+            .filter(|(_, life)| life.subject.is_some())
+            .map(|(id, life)| (*id, life))
+    }
+
+    /// What became of a sandbox; none if neither a call nor a subject has its id.
+    pub(super) fn sandbox(&self, id: &str) -> Option<&SandboxLife<'a>> {
+        self.lives().sandboxes.get(id)
+    }
+
+    /// Whether a container is there for certain at a place: nobody has begun to remove it.
+    pub(super) fn is_kept_at(&self, id: &ContainerId, at: Seq) -> bool {
+        let gone = self.container(id).and_then(|life| life.may_be_gone);
+        gone.is_none_or(|gone| at < gone)
+    }
+
+    /// The states of a container: those that calls have shown, then those of events.
+    pub(crate) fn readings(&self, id: &ContainerId) -> &[Reading<'a>] {
+        let readings = self.readings.get_or_init(|| readings(self.history));
+        readings.get(id).map_or(&[], Vec::as_slice)
+    }
+
+    /// The events about each sandbox and its containers on each stream, in order of arrival.
+    pub(super) fn sandbox_events(&self) -> &BTreeMap<SandboxStream<'a>, Vec<SandboxEvent<'a>>> {
+        self.sandbox_events
+            .get_or_init(|| sandbox_events(self.history))
+    }
+
+    /// What became of the streams.
+    pub(super) fn streams(&self) -> &Streams<'a> {
+        self.streams.get_or_init(|| Streams::new(self.history))
+    }
+
+    /// The transitions of a container that calls have made.
+    pub(crate) fn transitions(&self, id: &ContainerId) -> &[Transition<'a>] {
+        let made = self
+            .transitions
+            .get_or_init(|| transitions(self.history, self.streams()));
+        made.get(id).map_or(&[], Vec::as_slice)
+    }
+
+    fn lives(&self) -> &Lives<'a> {
+        self.lives.get_or_init(|| Lives::new(self.history))
+    }
+}
+
+impl<'a> Lives<'a> {
+    fn new(history: &'a CaseHistory) -> Self {
+        let mut lives = Self::default();
+        for call in history.calls() {
+            lives.take(call);
+        }
+        for subject in history.subjects() {
+            match &subject.kind {
+                SubjectKind::Sandbox(_) => {
+                    let life = lives.sandboxes.entry(subject.id.as_str()).or_default();
+                    life.subject = Some(subject);
+                }
+                SubjectKind::Container(spec) => {
+                    let with_sandbox = lives.sandboxes.get(spec.sandbox.as_str());
+                    let with_sandbox = with_sandbox.and_then(|life| life.removal);
+                    let deleted = subject.first(EventKind::Deleted).map(EventArrival::seq);
+                    let life = lives.containers.entry(&subject.id).or_default();
+                    life.subject = Some(subject);
+                    let all = [life.may_be_gone, deleted, with_sandbox];
+                    life.may_be_gone = all.into_iter().flatten().min();
+                }
+                SubjectKind::Stray => {}
+            }
+        }
+        lives
+    }
+
+    fn take(&mut self, call: &'a Call) {
+        let began = call.began().seq;
+        let has_succeeded = matches!(call.result(), Some(Ok(_)));
+        match call.request() {
+            Request::CreateContainer(_) => {
+                if let Some(Ok(Reply::Container(id))) = call.result() {
+                    self.container(id).creation.get_or_insert(call);
+                }
+            }
+            Request::StartContainer(id) if has_succeeded => self.container(id).is_started = true,
+            Request::StartContainer(id) => {
+                let life = self.container(id);
+                life.ending.get_or_insert(began);
+                life.may_be_gone.get_or_insert(began);
+            }
+            Request::StopContainer { container: id, .. } => {
+                self.container(id).ending.get_or_insert(began);
+            }
+            Request::RemoveContainer(id) => {
+                let life = self.container(id);
+                life.ending.get_or_insert(began);
+                life.may_be_gone.get_or_insert(began);
+                let ended = call.ended().filter(|_| has_succeeded);
+                life.removed = ended.map(|ended| ended.seq).or(life.removed);
+            }
+            Request::StopSandbox(id) => {
+                self.sandbox(id).ending.get_or_insert(began);
+            }
+            Request::RemoveSandbox(id) => {
+                let life = self.sandbox(id);
+                life.ending.get_or_insert(began);
+                life.removal.get_or_insert(began);
+            }
+            _ => {}
+        }
+    }
+
+    fn container(&mut self, id: &'a ContainerId) -> &mut ContainerLife<'a> {
+        self.containers.entry(id).or_default()
+    }
+
+    fn sandbox(&mut self, id: &'a SandboxId) -> &mut SandboxLife<'a> {
+        self.sandboxes.entry(id.as_str()).or_default()
+    }
+}
+
+impl CallEnds<'_> {
+    /// Both places.
+    pub(crate) fn evidence(&self) -> Vec<Seq> {
+        vec![self.began.seq, self.ended.seq]
+    }
+}
+
+fn readings(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Reading<'_>>> {
+    let mut all = BTreeMap::<_, Vec<_>>::new();
+    for call in history.calls() {
+        let (Some(ended), Some(Ok(reply))) = (call.ended(), call.result()) else {
+            continue;
+        };
+        let began = call.began();
+        let ends = CallEnds { began, ended };
+        let mut show = |id, state, source| {
+            let of_container = all.entry(id).or_default();
+            of_container.push(Reading { state, source });
+        };
+        match (call.request(), reply) {
+            (Request::StartContainer(id), _) => {
+                show(id, ContainerState::Created, Source::Start(ends));
+            }
+            (_, Reply::ContainerStatus(report)) => {
+                let status: &ContainerStatus = &report.status;
+                show(&status.id, status.state, Source::Status(ends, status));
+            }
+            (_, Reply::Containers(listed)) => {
+                for listing in listed {
+                    show(&listing.id, listing.state, Source::List(ends));
+                }
+            }
+            _ => {}
+        }
+    }
+    let subjects = history.subjects().iter();
+    for arrival in subjects.flat_map(|subject| &subject.arrivals) {
+        for status in &arrival.event().containers {
+            let status: &ContainerStatus = status;
+            all.entry(&status.id).or_default().push(Reading {
+                state: status.state,
+                source: Source::Event(arrival, status),
+            });
+        }
+    }
+    all
+}
+
+fn sandbox_events(history: &CaseHistory) -> BTreeMap<SandboxStream<'_>, Vec<SandboxEvent<'_>>> {
     let mut sandboxes = BTreeMap::<_, Vec<_>>::new();
     for subject in history.subjects() {
         let sandbox = match &subject.kind {
@@ -31,99 +293,4 @@ pub(super) fn by_sandbox(
         events.sort_by_key(|(_, arrival)| arrival.seq());
     }
     sandboxes
-}
-
-/// Since when each container may be gone: its removal or its sandbox's has begun, or a start that
-/// did not succeed, after which a runtime may clear away what is left.
-pub(super) fn removals(history: &CaseHistory) -> BTreeMap<&ContainerId, Seq> {
-    let mut removals = BTreeMap::new();
-    let mut sandboxes = BTreeMap::<&SandboxId, Seq>::new();
-    for call in history.calls() {
-        let began = call.began().seq;
-        let failed = !matches!(call.result(), Some(Ok(_)));
-        match call.request() {
-            Request::StartContainer(id) if failed => drop(removals.entry(id).or_insert(began)),
-            Request::RemoveContainer(id) => drop(removals.entry(id).or_insert(began)),
-            Request::RemoveSandbox(id) => drop(sandboxes.entry(id).or_insert(began)),
-            _ => {}
-        }
-    }
-    for subject in history.subjects() {
-        let SubjectKind::Container(spec) = &subject.kind else {
-            continue;
-        };
-        let deleted = subject.first(EventKind::Deleted).map(EventArrival::seq);
-        let with_sandbox = sandboxes.get(&spec.sandbox).copied();
-        for began in deleted.into_iter().chain(with_sandbox) {
-            let first = removals.entry(&subject.id).or_insert(began);
-            *first = (*first).min(began);
-        }
-    }
-    removals
-}
-
-/// The containers that a call has started.
-pub(super) fn started(history: &CaseHistory) -> BTreeSet<&ContainerId> {
-    let started = history.calls().filter_map(|call| match call.request() {
-        Request::StartContainer(id) if matches!(call.result(), Some(Ok(_))) => Some(id),
-        _ => None,
-    });
-    started.collect()
-}
-
-/// Whether a call is about this subject.
-pub(crate) fn is_about(call: &Call, subject: &Subject) -> bool {
-    let id = &subject.id;
-    match call.request() {
-        Request::StartContainer(on)
-        | Request::RemoveContainer(on)
-        | Request::ContainerStatus(on)
-        | Request::StopContainer { container: on, .. }
-        | Request::ExecSync { container: on, .. } => on == id,
-        Request::StopSandbox(on) | Request::RemoveSandbox(on) | Request::SandboxStatus(on) => {
-            ContainerId::from(on) == *id
-        }
-        Request::NoEventCall(_, on) => on == id.as_str(),
-        Request::Version
-        | Request::RunSandbox(_)
-        | Request::ListSandboxes(_)
-        | Request::CreateContainer(_)
-        | Request::ListContainers { .. }
-        | Request::ImageStatus(_)
-        | Request::PullImage(_)
-        | Request::RemoveImage(_)
-        | Request::ListImages
-        | Request::RuntimeStatus
-        | Request::FindSandboxes(_)
-        | Request::FindContainers(_) => makes(call, subject),
-    }
-}
-
-/// Whether a call has returned the subject.
-pub(crate) fn makes(call: &Call, subject: &Subject) -> bool {
-    match call.result() {
-        Some(Ok(Reply::Sandbox(made))) => ContainerId::from(made) == subject.id,
-        Some(Ok(Reply::Container(made))) => *made == subject.id,
-        _ => false,
-    }
-}
-
-/// The entries about a subject: its calls and its events, the material of most evidence.
-pub(crate) fn entries_about(history: &CaseHistory, subject: &Subject) -> Vec<Seq> {
-    let calls = history.calls().filter(|call| is_about(call, subject));
-    let calls = calls.flat_map(|call| [Some(call.began().seq), call.ended().map(|end| end.seq)]);
-    let mut entries: Vec<Seq> = calls.flatten().collect();
-    entries.extend(subject.arrivals.iter().map(EventArrival::seq));
-    entries.sort_unstable();
-    entries
-}
-
-/// How a subject is named in a violation.
-pub(crate) fn name_of(subject: &Subject) -> String {
-    let label = subject.label();
-    if label == subject.id.as_str() {
-        label
-    } else {
-        format!("{label} ({})", subject.id)
-    }
 }

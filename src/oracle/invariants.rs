@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::index::{entries_about, name_of};
+use super::index::Index;
 use super::rules::INVARIANTS;
+use super::subjects::{entries_about, name_of};
 use crate::history::{CaseHistory, EventArrival, Seq, Subject, SubscriptionId};
 use crate::outcome::{Kind, Level, Levels, Mismatch, Violation};
 
@@ -27,7 +28,7 @@ pub struct Invariant {
     /// Whether it compares times of the wall clock. If so, it is not checked on a case during
     /// which the clock was set.
     pub(super) compares_clocks: bool,
-    pub(super) check: fn(&Invariant, &CaseHistory) -> Vec<Violation>,
+    pub(super) check: fn(&Invariant, &Index<'_>) -> Vec<Violation>,
 }
 
 pub(super) const MUST_SHOULD: Levels = Levels {
@@ -63,12 +64,12 @@ pub(super) const OBSERVERS: Levels = Levels {
 
 /// Checks every invariant on a case's history; at most one violation for each rule and subject.
 #[must_use]
-pub fn invariants(history: &CaseHistory) -> Vec<Violation> {
-    let clock_was_set = history.clock_set_by().is_some();
+pub fn invariants(index: &Index<'_>) -> Vec<Violation> {
+    let clock_was_set = index.history.clock_set_by().is_some();
     INVARIANTS
         .iter()
         .filter(|invariant| !(clock_was_set && invariant.compares_clocks))
-        .flat_map(|invariant| (invariant.check)(invariant, history))
+        .flat_map(|invariant| (invariant.check)(invariant, index))
         .collect()
 }
 
@@ -79,9 +80,9 @@ pub fn invariant(id: &str) -> Option<&'static Invariant> {
 }
 
 /// What breaks the invariant of an id; none if there is no such invariant.
-pub(crate) fn broken_by(id: &str, history: &CaseHistory) -> Option<Vec<Violation>> {
+pub(crate) fn broken_by(id: &str, index: &Index<'_>) -> Option<Vec<Violation>> {
     let invariant = invariant(id)?;
-    Some((invariant.check)(invariant, history))
+    Some((invariant.check)(invariant, index))
 }
 
 impl Invariant {

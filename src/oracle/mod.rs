@@ -16,6 +16,7 @@ mod rules;
 #[cfg(test)]
 pub(crate) mod script;
 mod streams;
+mod subjects;
 mod subscribers;
 #[cfg(test)]
 mod tests;
@@ -25,7 +26,8 @@ mod whole_run;
 pub use capabilities::Measuring;
 pub(crate) use clocks::{CLOCKS_APART_NS, TICK_NS, span};
 pub(crate) use deadlines::held_up_at_the_end;
-pub(crate) use index::{entries_about, is_about, makes, name_of};
+pub use index::Index;
+pub(crate) use index::Source;
 pub(crate) use invariants::broken_by;
 pub use invariants::{Invariant, context, invariant, invariants};
 pub(crate) use relist::relists_of;
@@ -33,6 +35,6 @@ pub(crate) use rules::exit_status_never_changes::{exit_status_changed, statuses_
 pub use rules::no_missed_events::unannounced;
 pub use rules::{INVARIANTS, NO_MISSED_EVENT, PLEGS_AGREE};
 pub(crate) use streams::{lost_with_the_runtime, unasked};
+pub(crate) use subjects::{entries_about, is_about, makes, name_of};
 pub(crate) use subscribers::difference;
-pub(crate) use transition::transitions;
 pub use whole_run::WholeRun;

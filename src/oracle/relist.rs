@@ -1,9 +1,8 @@
 //! What relists show of a container, and which event must have reported it.
 
-use super::index::makes;
+use super::index::Index;
 use crate::history::{
-    Body, CaseHistory, ContainerListing, ContainerState, Entry, EventKind, Reply, Request, Subject,
-    SubjectKind,
+    Body, ContainerListing, ContainerState, Entry, EventKind, Reply, Request, Subject, SubjectKind,
 };
 
 /// One listing of a container's sandbox.
@@ -15,8 +14,7 @@ pub(crate) struct Relist<'a> {
 }
 
 impl Relist<'_> {
-    /// What it shows, and the event that tells as much; none if it shows nothing that an event
-    /// tells.
+    /// What it shows, and the event that announces it; none if no event announces it.
     pub(crate) fn announcement(&self) -> Option<(&'static str, EventKind)> {
         match self.listing.map(|listing| listing.state) {
             None => Some(("does not show it", EventKind::Deleted)),
@@ -31,15 +29,18 @@ impl Relist<'_> {
 /// The listings of the subject's sandbox that were asked for once the subject was there, and before
 /// the teardown; in order.
 pub(crate) fn relists_of<'a>(
-    history: &'a CaseHistory,
+    index: &Index<'a>,
     subject: &'a Subject,
-) -> impl DoubleEndedIterator<Item = Relist<'a>> {
+) -> impl DoubleEndedIterator<Item = Relist<'a>> + use<'a> {
     let spec = match &subject.kind {
         SubjectKind::Container(spec) => Some(spec),
         SubjectKind::Sandbox(_) | SubjectKind::Stray => None,
     };
-    let made = history.calls().find(|call| makes(call, subject));
-    let made = made.and_then(|call| call.ended()).map(|entry| entry.seq);
+    let history = index.history;
+    let creation = index.container(&subject.id).and_then(|life| life.creation);
+    let made = creation
+        .and_then(|call| call.ended())
+        .map(|entry| entry.seq);
     history.calls().filter_map(move |call| {
         let began = call.began();
         let ended = call.ended()?;

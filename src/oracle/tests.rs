@@ -7,12 +7,13 @@ use expect_test::expect;
 use super::script::{entries, history};
 use super::{context, invariants};
 use crate::history::{Body, CaseHistory, CaseRun, NoEventCall, Request};
+use crate::oracle::Index;
 use crate::outcome::Level;
 
 #[test]
 fn a_broken_invariant_is_as_binding_as_for_whom_it_binds_most() {
     let level = |script: &str, rule: &str| {
-        let violations = invariants(&history(script));
+        let violations = invariants(&Index::new(&history(script)));
         let found = violations.iter().find(|found| found.rule == rule);
         found.map(|found| found.level)
     };
@@ -26,7 +27,7 @@ fn a_broken_invariant_is_as_binding_as_for_whom_it_binds_most() {
 fn a_proof_is_shown_with_all_that_is_known_of_its_subject() {
     let script = "pod run; d create; c create; d CREATED; c CREATED; c CREATED; c start; pod stop";
     let history = history(script);
-    let violations = invariants(&history);
+    let violations = invariants(&Index::new(&history));
     let [violation] = &violations[..] else {
         panic!("not one violation: {violations:?}");
     };
@@ -50,7 +51,7 @@ fn a_call_that_changes_no_state_is_shown_with_its_subject() {
             }
             history.push(&Arc::new(entry));
         }
-        let violations = invariants(&history);
+        let violations = invariants(&Index::new(&history));
         let places = context(&history, &violations[0]).into_iter();
         places.map(|seq| seq.0).collect::<Vec<_>>()
     };

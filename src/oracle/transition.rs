@@ -19,8 +19,8 @@ pub(crate) struct Transition<'a> {
     pub(crate) ended: &'a Entry,
 }
 
-/// A container whose creation has succeeded.
-struct Life<'a> {
+/// A container whose creation has succeeded, and the transitions that calls have made so far.
+struct Course<'a> {
     sandbox: &'a SandboxId,
     /// Where its creation began.
     since: Seq,
@@ -29,7 +29,7 @@ struct Life<'a> {
     transitions: Vec<Transition<'a>>,
 }
 
-impl<'a> Life<'a> {
+impl<'a> Course<'a> {
     fn goes_through(&mut self, needed: EventKind, call: &'a Call, ended: &'a Entry) {
         let mut known = self.transitions.iter();
         if known.any(|transition| transition.needed == needed) {
@@ -58,27 +58,29 @@ impl<'a> Life<'a> {
 /// The transitions of each container that the calls of the case's steps have made, while a stream
 /// could tell of them: it was live since the container was asked for, and for as long after the
 /// call as the event may take. At the end of complete steps the driver has waited for it.
-pub(crate) fn transitions(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Transition<'_>>> {
-    let streams = Streams::of(history);
+pub(super) fn transitions<'a>(
+    history: &'a CaseHistory,
+    streams: &Streams<'_>,
+) -> BTreeMap<&'a ContainerId, Vec<Transition<'a>>> {
     let bound = history.stretched(limits::EVENT_WAIT);
     let waited = history.steps_end() == Some(&StepsEnd::Complete);
     let mut containers = BTreeMap::<&ContainerId, Vec<Transition<'_>>>::new();
-    for (id, mut life) in lives(history) {
-        let since = life.since;
-        life.transitions.retain(|transition| {
+    for (id, mut course) in courses(history) {
+        let since = course.since;
+        course.transitions.retain(|transition| {
             let listening = |entry: &Entry| {
                 let in_time = entry.at.since(transition.ended.at) <= bound;
                 in_time && (history.within_steps(entry.seq) || !waited)
             };
             streams.live(since, listening)
         });
-        containers.insert(id, life.transitions);
+        containers.insert(id, course.transitions);
     }
     containers
 }
 
-fn lives(history: &CaseHistory) -> BTreeMap<&ContainerId, Life<'_>> {
-    let mut lives = BTreeMap::<&ContainerId, Life<'_>>::new();
+fn courses(history: &CaseHistory) -> BTreeMap<&ContainerId, Course<'_>> {
+    let mut courses = BTreeMap::<&ContainerId, Course<'_>>::new();
     for call in history.calls().filter(|call| !call.is_of_run()) {
         let (Some(ended), Some(Ok(reply))) = (call.ended(), call.result()) else {
             continue;
@@ -88,55 +90,59 @@ fn lives(history: &CaseHistory) -> BTreeMap<&ContainerId, Life<'_>> {
         }
         match (call.request(), reply) {
             (Request::CreateContainer(spec), Reply::Container(id)) => {
-                let mut life = Life {
+                let mut course = Course {
                     sandbox: &spec.sandbox,
                     since: call.began().seq,
                     made: ended.seq,
                     started: None,
                     transitions: Vec::new(),
                 };
-                life.goes_through(EventKind::Created, call, ended);
-                lives.insert(id, life);
+                course.goes_through(EventKind::Created, call, ended);
+                courses.insert(id, course);
             }
             (Request::StartContainer(id), _) => {
-                if let Some(life) = lives.get_mut(id) {
-                    life.started.get_or_insert(ended.seq);
-                    life.goes_through(EventKind::Started, call, ended);
+                if let Some(course) = courses.get_mut(id) {
+                    course.started.get_or_insert(ended.seq);
+                    course.goes_through(EventKind::Started, call, ended);
                 }
             }
             (Request::StopContainer { container, .. }, _) => {
-                if let Some(life) = lives.get_mut(container) {
-                    life.ends(call, ended);
+                if let Some(course) = courses.get_mut(container) {
+                    course.ends(call, ended);
                 }
             }
             (Request::RemoveContainer(id), _) => {
-                if let Some(life) = lives.get_mut(id) {
-                    life.ends(call, ended);
-                    life.goes_through(EventKind::Deleted, call, ended);
+                if let Some(course) = courses.get_mut(id) {
+                    course.ends(call, ended);
+                    course.goes_through(EventKind::Deleted, call, ended);
                 }
             }
             (Request::StopSandbox(sandbox), _) => {
-                let inside = lives.values_mut().filter(|life| life.is_in(sandbox, call));
-                inside.for_each(|life| life.ends(call, ended));
+                let inside = courses
+                    .values_mut()
+                    .filter(|course| course.is_in(sandbox, call));
+                inside.for_each(|course| course.ends(call, ended));
             }
             (Request::RemoveSandbox(sandbox), _) => {
-                let inside = lives.values_mut().filter(|life| life.is_in(sandbox, call));
-                inside.for_each(|life| {
-                    life.ends(call, ended);
-                    life.goes_through(EventKind::Deleted, call, ended);
+                let inside = courses
+                    .values_mut()
+                    .filter(|course| course.is_in(sandbox, call));
+                inside.for_each(|course| {
+                    course.ends(call, ended);
+                    course.goes_through(EventKind::Deleted, call, ended);
                 });
             }
             _ => {}
         }
     }
-    lives
+    courses
 }
 
 /// What became of the streams while a case ran.
 pub(crate) struct Streams<'a>(Vec<&'a Entry>);
 
 impl<'a> Streams<'a> {
-    pub(crate) fn of(history: &'a CaseHistory) -> Self {
+    pub(super) fn new(history: &'a CaseHistory) -> Self {
         let entries = history.entries().iter().map(AsRef::as_ref);
         let of_streams = entries.filter(|entry| subscription(entry).is_some());
         Self(of_streams.collect())

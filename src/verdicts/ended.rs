@@ -10,6 +10,7 @@ use super::plan::{Execution, Readable};
 use super::tallies::Tally;
 use crate::checks::{self, Undecided};
 use crate::history::{Body, CaseHistory, CaseRun, Entry, Reply, Request, Seq, SubjectKind};
+use crate::oracle::Index;
 use crate::outcome::{LAST_SHOWN, Latency, Level, Outcome, Profile, Seen, Verdict, Violation};
 
 /// A case that is over and has not been judged.
@@ -82,7 +83,8 @@ impl EndedCase {
         let (mut found, mut latencies) = (Vec::new(), Vec::new());
         if let Readable::Case(case) = &*self.execution.case {
             let history = &self.history;
-            let judgement = checks::judge(&case.claim(), history);
+            let index = Index::new(history);
+            let judgement = checks::judge(&case.claim(), &index);
             (outcome.verdict, outcome.reason) = match judgement.undecided {
                 Some(Undecided::Error(reason)) => (Verdict::Error, Some(reason)),
                 Some(Undecided::Inconclusive(reason)) => (Verdict::Inconclusive, Some(reason)),
@@ -104,8 +106,8 @@ impl EndedCase {
             }
             outcome.hint = hint(&outcome, &self.hints);
             let judged = (&*case.id, &case.levels, &*self.profiles);
-            found = find(judged, history, &self.known, &self.told);
-            latencies = checks::latencies(&case.claim(), history, self.call_deadline);
+            found = find(judged, &index, &self.known, &self.told);
+            latencies = checks::latencies(&case.claim(), &index, self.call_deadline);
         }
         let breaks = |found: &Found| !found.is_listed() && found.binds(&self.profiles);
         JudgedCase {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::known::Known;
 use crate::history::{CaseHistory, CaseRun, Entry, Observed, Seq};
-use crate::oracle::{self, INVARIANTS, WholeRun};
+use crate::oracle::{self, INVARIANTS, Index, WholeRun};
 use crate::outcome::{Level, Levels, Outcome, Profile, Seen, Verdict, Violation};
 
 /// The most violations of one invariant that are told in full.
@@ -173,7 +173,7 @@ impl Findings {
 /// Judges the history of a case that has ended by all invariants. Of some there is enough evidence.
 pub(super) fn find(
     (case, levels, profiles): (&str, &Levels, &[Profile]),
-    history: &CaseHistory,
+    index: &Index<'_>,
     known: &Known,
     enough: &BTreeSet<Sort>,
 ) -> Vec<Found> {
@@ -189,12 +189,12 @@ pub(super) fn find(
         let told = told.entry(sort).or_default();
         *told += 1;
         if *told <= TOLD_VIOLATIONS && !is_enough {
-            found.evidence = slice(history, [&found.violation]);
+            found.evidence = slice(index.history, [&found.violation]);
         }
         found.violation.subject = format!("{} in {case}", found.violation.subject);
         found
     };
-    let violations = oracle::invariants(history).into_iter();
+    let violations = oracle::invariants(index).into_iter();
     violations.map(of_case).collect()
 }
 

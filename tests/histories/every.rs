@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cri_event_conformance::case::{Case, Step, load};
 use cri_event_conformance::checks::{self, Expectation};
 use cri_event_conformance::history::{Body, CaseHistory, ContainerState, Entry, EventKind, codec};
+use cri_event_conformance::oracle::Index;
 use cri_event_conformance::plan::Selection;
 use cri_event_conformance::run::{Rehearsal, rehearse};
 use serde_json::{Value, json};
@@ -158,7 +159,7 @@ fn unbreakable(case: &Case, recording: &Recording) -> Vec<String> {
             history.push(&Arc::new(entry));
         }
         unbroken.retain(|only| {
-            let judged = checks::judge(&only.claim(), &history);
+            let judged = checks::judge(&only.claim(), &Index::new(&history));
             judged.violations.is_empty() && judged.advice.is_empty()
         });
     }

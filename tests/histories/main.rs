@@ -16,7 +16,7 @@ use std::{fs, io};
 use cri_event_conformance::case::{Case, load, parse};
 use cri_event_conformance::checks::{self, Undecided};
 use cri_event_conformance::history::{Body, CaseHistory, CaseRun, Entry, codec};
-use cri_event_conformance::oracle::{self, INVARIANTS, WholeRun};
+use cri_event_conformance::oracle::{self, INVARIANTS, Index, WholeRun};
 use cri_event_conformance::outcome::Violation;
 use expect_test::expect_file;
 
@@ -109,8 +109,9 @@ fn judge_as(case: &Case, entries: &[Entry]) -> Judged {
         history.push(&Arc::new(entry.clone()));
         whole_run.push(entry);
     }
-    let judgement = checks::judge(&case.claim(), &history);
-    let mut invariants = oracle::invariants(&history);
+    let index = Index::new(&history);
+    let judgement = checks::judge(&case.claim(), &index);
+    let mut invariants = oracle::invariants(&index);
     invariants.extend(whole_run.violations(&invariants));
     let (verdict, reason) = match judgement.undecided {
         Some(Undecided::Error(reason)) => ("error", Some(reason)),

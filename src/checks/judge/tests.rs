@@ -5,6 +5,7 @@ use expect_test::{Expect, expect};
 use super::{Undecided, broken_expectations, judge};
 use crate::checks::Situation;
 use crate::checks::testing::case;
+use crate::oracle::Index;
 use crate::oracle::script::{history, render};
 use crate::outcome::Level;
 
@@ -18,7 +19,7 @@ const RUNNING: &str = "kills 7; pod run; c create; c STARTED; kills 8";
 fn check(level: Level, provokes: Option<Situation>, script: &str, expect: Expect) {
     let mut case = case(level, STOPS);
     case.provokes = provokes;
-    let judgement = judge(&case.claim(), &history(script));
+    let judgement = judge(&case.claim(), &Index::new(&history(script)));
     let undecided = match &judgement.undecided {
         None => String::new(),
         Some(Undecided::Error(reason)) => format!("error: {reason}\n"),
@@ -267,7 +268,7 @@ fn a_name_that_stands_for_none_is_broken() {
         let history = history("pod run; d create; d CREATED; d STOPPED; c create fails; end");
         let found = render(&broken_expectations(
             &case(Level::Must, check_of_c).claim(),
-            &history,
+            &Index::new(&history),
         ));
         assert!(
             found.contains("the case made none"),
@@ -283,7 +284,10 @@ const MADE: &str = "pod run; c create; c CREATED";
 /// Whether a history convicts; the first words of why it does not, if it proves nothing.
 #[track_caller]
 fn comes_to(check: &str, script: &str, expected: Result<&str, &str>) {
-    let judgement = judge(&case(Level::Must, check).claim(), &history(script));
+    let judgement = judge(
+        &case(Level::Must, check).claim(),
+        &Index::new(&history(script)),
+    );
     let violation = judgement.violations.first();
     let found = match (&judgement.undecided, violation) {
         (Some(Undecided::Inconclusive(reason)), None) => Err(reason.clone()),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::latencies;
 use crate::checks::testing::case;
+use crate::oracle::Index;
 use crate::oracle::script::history;
 use crate::outcome::{Latency, Level, Limit};
 
@@ -13,7 +14,7 @@ fn check(check: &str, script: &str, limit: Limit, expect: Option<(u64, u64)>) {
     let call_deadline = Some(Duration::from_secs(30));
     let found = latencies(
         &case(Level::Must, check).claim(),
-        &history(script),
+        &Index::new(&history(script)),
         call_deadline,
     );
     let of_limit: Vec<&Latency> = found.iter().filter(|it| it.limit == limit).collect();
@@ -43,7 +44,11 @@ fn the_longest_call_without_its_grace() {
         Some((30_000, 1)),
     );
     check(ANY, "pod run begins", Limit::Call, None);
-    let none = latencies(&case(Level::Must, ANY).claim(), &history(script), None);
+    let none = latencies(
+        &case(Level::Must, ANY).claim(),
+        &Index::new(&history(script)),
+        None,
+    );
     assert!(!none.iter().any(|it| it.limit == Limit::Call), "{none:?}");
 }
 

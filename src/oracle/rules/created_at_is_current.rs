@@ -1,7 +1,7 @@
 //! INV-04: `created_at` is a current time in nanoseconds.
 
-use crate::history::CaseHistory;
 use crate::oracle::clocks::{SLACK_NS, unit_hint};
+use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 
@@ -19,7 +19,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    let history = index.history;
     let Some(began) = history.began().map(|at| at.realtime_ns) else {
         return Vec::new();
     };

@@ -1,6 +1,6 @@
 //! INV-05: `created_at` never decreases for one container.
 
-use crate::history::CaseHistory;
+use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
@@ -17,7 +17,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    let history = index.history;
     rule.on_each_pair(
         history,
         |_| true,

@@ -1,6 +1,7 @@
 //! INV-26: an event is made before the call returns that causes it.
 
-use crate::history::{CaseHistory, EventKind, Reply, Request};
+use crate::history::{EventKind, Reply, Request};
+use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, SHOULD_MAY};
 use crate::oracle::name_of;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
@@ -25,7 +26,8 @@ const APART_NS: i64 = 10_000_000;
 const FAR_NS: i64 = 24 * 3_600 * 1_000_000_000;
 
 /// Each container of which an event was made after the call had returned that it tells of.
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    let history = index.history;
     let mut found: Vec<Violation> = Vec::new();
     for (call, ended) in history
         .calls()
@@ -73,13 +75,14 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
 mod tests {
     use expect_test::{Expect, expect};
 
+    use crate::oracle::index::Index;
     use crate::oracle::invariants::invariants;
     use crate::oracle::script::{history, render};
 
     /// What is told of events that were made when their call had returned.
     #[track_caller]
     fn made_late(script: &str, expect: Expect) {
-        let found = invariants(&history(script));
+        let found = invariants(&Index::new(&history(script)));
         expect.assert_eq(&render(found.iter().filter(|found| found.rule == "INV-26")));
     }
 

@@ -1,6 +1,7 @@
 //! INV-01: the order of a container's events.
 
-use crate::history::{CaseHistory, EventArrival};
+use crate::history::EventArrival;
+use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::oracle::lifecycle::rank;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
@@ -19,7 +20,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    let history = index.history;
     let ranked = |arrival: &EventArrival| rank(arrival.event().kind).is_some();
     rule.on_each_pair(history, ranked, |earlier, later| {
         let (before, after) = (earlier.event().kind, later.event().kind);

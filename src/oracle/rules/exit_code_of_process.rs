@@ -1,12 +1,7 @@
 //! INV-20: STOPPED has the exit code of the process.
 
-use std::collections::BTreeSet;
-
-use crate::history::{
-    CaseHistory, ContainerId, ContainerState, EventArrival, EventKind, Request, SandboxId, Seq,
-    Subject, SubjectKind,
-};
-use crate::oracle::index::started;
+use crate::history::{ContainerState, EventKind, Subject, SubjectKind};
+use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::oracle::name_of;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
@@ -30,9 +25,8 @@ const KILLED: i32 = 137;
 
 /// Of a container that nobody stopped and that has no limit, its command promises the code. One
 /// that nothing but a kill can end has the code of a kill, whoever ended it.
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    let disturbed = Disturbed::of(history);
-    let started = started(history);
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    let history = index.history;
     let wrong = |subject: &Subject| {
         let SubjectKind::Container(spec) = &subject.kind else {
             return None;
@@ -40,8 +34,12 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
         let stopped = subject.first(EventKind::Stopped)?;
         let end = stopped.event().own_status()?;
         let exited = end.state == ContainerState::Exited;
-        let code = if disturbed.before(stopped, &subject.id, &spec.sandbox) {
-            let ran = started.contains(&subject.id) && spec.ends_by_kill_alone();
+        let life = index.container(&subject.id)?;
+        let sandbox = index.sandbox(spec.sandbox.as_str());
+        let endings = [life.ending, sandbox.and_then(|life| life.ending)];
+        let mut endings = endings.into_iter().flatten();
+        let code = if endings.any(|ending| ending < stopped.seq()) {
+            let ran = life.is_started && spec.ends_by_kill_alone();
             ran.then_some(KILLED)?
         } else {
             spec.declared_exit.filter(|_| spec.memory_bytes.is_none())?
@@ -59,44 +57,6 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
         })
     };
     history.subjects().iter().filter_map(wrong).collect()
-}
-
-/// Where calls began that end a process, or that may have failed to start it.
-struct Disturbed<'a> {
-    containers: BTreeSet<(&'a ContainerId, Seq)>,
-    sandboxes: BTreeSet<(&'a SandboxId, Seq)>,
-}
-
-impl<'a> Disturbed<'a> {
-    fn of(history: &'a CaseHistory) -> Self {
-        let mut disturbed = Self {
-            containers: BTreeSet::new(),
-            sandboxes: BTreeSet::new(),
-        };
-        for call in history.calls() {
-            let began = call.began().seq;
-            match call.request() {
-                Request::StopContainer { container: id, .. } | Request::RemoveContainer(id) => {
-                    disturbed.containers.insert((id, began));
-                }
-                Request::StartContainer(id) if !matches!(call.result(), Some(Ok(_))) => {
-                    disturbed.containers.insert((id, began));
-                }
-                Request::StopSandbox(id) | Request::RemoveSandbox(id) => {
-                    disturbed.sandboxes.insert((id, began));
-                }
-                _ => {}
-            }
-        }
-        disturbed
-    }
-
-    fn before(&self, stopped: &EventArrival, id: &ContainerId, sandbox: &SandboxId) -> bool {
-        let until = stopped.seq();
-        let container = self.containers.range((id, Seq(0))..(id, until));
-        let sandbox = self.sandboxes.range((sandbox, Seq(0))..(sandbox, until));
-        container.count() + sandbox.count() > 0
-    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,7 @@
 //! INV-16: a container's exit status stays as STOPPED reported it.
 
-use std::collections::BTreeMap;
-
-use crate::history::{
-    CaseHistory, ContainerId, ContainerState, ContainerStatus, EventArrival, EventKind, Reply,
-    RuntimeNanos, Seq, Subject,
-};
+use crate::history::{ContainerState, ContainerStatus, EventArrival, EventKind, Seq, Subject};
+use crate::oracle::index::{Index, Reading, Source};
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::oracle::name_of;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
@@ -24,109 +20,79 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-/// What is told of a container after its STOPPED.
-struct Told<'a> {
+/// A status of a container that was read after its STOPPED.
+struct Later<'a> {
     status: &'a ContainerStatus,
-    /// When the event was made that shows it.
-    made: Option<RuntimeNanos>,
-    /// Where that was asked for, and where it came. An event is both.
-    evidence: [Seq; 2],
+    evidence: Vec<Seq>,
 }
 
-impl Told<'_> {
-    fn is_after(&self, stopped: &EventArrival) -> bool {
-        let made = self.made;
-        let made_after = made.is_none_or(|made| made >= stopped.event().created_at);
-        made_after && self.evidence[0] > stopped.seq()
-    }
-}
-
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    let later = told_of_each(history);
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let changed = |subject: &Subject| {
-        let (mismatch, evidence) = changed(subject, later.get(&subject.id)?)?;
+        let (mismatch, evidence) = exit_status_changed(index, subject)?;
         Some(rule.violation(name_of(subject), mismatch, evidence))
     };
-    history.subjects().iter().filter_map(changed).collect()
+    let subjects = index.history.subjects().iter();
+    subjects.filter_map(changed).collect()
 }
 
-/// What was told of a container's end that STOPPED told otherwise: expected, actual, and the proof.
+/// The first later status that differs from STOPPED in how the container ended, and the proof.
 pub(crate) fn exit_status_changed(
-    history: &CaseHistory,
+    index: &Index<'_>,
     subject: &Subject,
 ) -> Option<(Mismatch, Vec<Seq>)> {
-    changed(subject, told_of_each(history).get(&subject.id)?)
-}
-
-/// How many calls have told of a container's end after its STOPPED.
-pub(crate) fn statuses_after_stopped(history: &CaseHistory, subject: &Subject) -> usize {
-    let all = told_of_each(history);
-    let told = all.get(&subject.id).map_or(&[][..], Vec::as_slice);
-    let stopped = subject.first(EventKind::Stopped);
-    let told = told.iter().filter(|told| told.made.is_none());
-    stopped.map_or(0, |stopped| {
-        told.filter(|told| told.is_after(stopped)).count()
-    })
-}
-
-fn changed(subject: &Subject, later: &[Told<'_>]) -> Option<(Mismatch, Vec<Seq>)> {
     let stopped = subject.first(EventKind::Stopped)?;
     let end = stopped.event().own_status()?;
     if end.state != ContainerState::Exited {
         return None;
     }
-    let mut later = later.iter().filter(|told| told.is_after(stopped));
-    later.find_map(|told| {
-        let mismatch = difference(end, told.status)?;
-        let mut evidence = vec![stopped.seq()];
-        evidence.extend(told.evidence);
-        evidence.dedup();
-        Some((mismatch, evidence))
+    let readings = index.readings(&subject.id).iter();
+    let mut later = readings.filter_map(|reading| later(reading, stopped));
+    later.find_map(|later| {
+        let mismatch = difference(end, later.status)?;
+        let proof = [stopped.seq()].into_iter().chain(later.evidence);
+        Some((mismatch, proof.collect()))
     })
 }
 
-/// All that statuses and siblings' events tell of each container.
-fn told_of_each(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Told<'_>>> {
-    let mut told = BTreeMap::<_, Vec<_>>::new();
-    for call in history.calls() {
-        if let (Some(ended), Some(Ok(Reply::ContainerStatus(report)))) =
-            (call.ended(), call.result())
-        {
-            let evidence = [call.began().seq, ended.seq];
-            let status: &ContainerStatus = &report.status;
-            told.entry(&status.id).or_default().push(Told {
-                status,
-                made: None,
-                evidence,
-            });
-        }
-    }
-    let subjects = history.subjects().iter();
-    for arrival in subjects.flat_map(|subject| &subject.arrivals) {
-        let event = arrival.event();
-        let others = event.containers.iter();
-        // That a snapshot goes back to an earlier state is told by another rule.
-        let others = others.filter(|status| {
-            status.id != event.container && status.state == ContainerState::Exited
-        });
-        for status in others {
-            told.entry(&status.id).or_default().push(Told {
-                status,
-                made: Some(event.created_at),
-                evidence: [arrival.seq(); 2],
-            });
-        }
-    }
-    told
+/// How many calls have read the container's status after its STOPPED.
+pub(crate) fn statuses_after_stopped(index: &Index<'_>, subject: &Subject) -> usize {
+    let Some(stopped) = subject.first(EventKind::Stopped) else {
+        return 0;
+    };
+    let readings = index.readings(&subject.id).iter();
+    let of_calls = readings.filter(|reading| matches!(reading.source, Source::Status(..)));
+    of_calls
+        .filter(|reading| later(reading, stopped).is_some())
+        .count()
 }
 
-/// What is told otherwise of an end.
+/// A status that was asked for after STOPPED, or one of an exited container in the snapshot of a
+/// sibling's event that was made after it. An earlier state there breaks another rule.
+fn later<'a>(reading: &Reading<'a>, stopped: &EventArrival) -> Option<Later<'a>> {
+    match reading.source {
+        Source::Status(call, status) if call.began.seq > stopped.seq() => Some(Later {
+            status,
+            evidence: call.evidence(),
+        }),
+        Source::Event(arrival, status) => {
+            let event = arrival.event();
+            let is_end = event.container != status.id && status.state == ContainerState::Exited;
+            let is_later =
+                arrival.seq() > stopped.seq() && event.created_at >= stopped.event().created_at;
+            let evidence = vec![arrival.seq()];
+            (is_end && is_later).then_some(Later { status, evidence })
+        }
+        Source::Status(..) | Source::List(_) | Source::Start(_) => None,
+    }
+}
+
+/// The first field in which a later status differs from STOPPED.
 fn difference(end: &ContainerStatus, later: &ContainerStatus) -> Option<Mismatch> {
-    let told = |status: &ContainerStatus| {
+    let compared = |status: &ContainerStatus| {
         let (started, finished) = (status.started_at, status.finished_at);
         (status.state, status.exit_code, started, finished)
     };
-    if told(end) == told(later) && end.reason == later.reason {
+    if compared(end) == compared(later) && end.reason == later.reason {
         return None;
     }
     let fields = |status: &ContainerStatus| {
@@ -140,11 +106,11 @@ fn difference(end: &ContainerStatus, later: &ContainerStatus) -> Option<Mismatch
         ]
     };
     let pairs = fields(end).into_iter().zip(fields(later));
-    let mut differing = pairs.filter(|(told, later)| told != later);
-    let ((field, told), (_, later)) = differing.next()?;
+    let mut differing = pairs.filter(|(stopped, later)| stopped != later);
+    let ((field, stopped), (_, later)) = differing.next()?;
     Some(Mismatch::new(
         Kind::ExitStatusChanged,
-        [Fact::FieldValue(told)],
+        [Fact::FieldValue(stopped)],
         [Fact::Field(field.to_owned()), Fact::FieldValue(later)],
     ))
 }

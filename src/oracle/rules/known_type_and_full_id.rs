@@ -1,6 +1,7 @@
 //! INV-03: an event's type and container id.
 
-use crate::history::{CaseHistory, ContainerId, EventKind, SubjectKind};
+use crate::history::{ContainerId, EventKind, SubjectKind};
+use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MUST};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
@@ -17,7 +18,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    let history = index.history;
     let known: Vec<&ContainerId> = history
         .subjects()
         .iter()

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::history::{CaseHistory, EventArrival, Subject};
+use crate::history::{EventArrival, Subject};
+use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_SHOULD, by_stream};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
@@ -19,7 +20,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    let history = index.history;
     let first = |subject: &Subject| {
         by_stream(subject).into_values().find_map(|arrivals| {
             let mut seen = BTreeMap::new();

@@ -1,9 +1,7 @@
 //! INV-24: a snapshot is not empty while a container is there.
 
-use std::collections::BTreeMap;
-
-use crate::history::{CaseHistory, ContainerId, Reply, Request, Seq, SubjectKind};
-use crate::oracle::index::{by_sandbox, removals};
+use crate::history::{ContainerId, SubjectKind};
+use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MAY};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
@@ -24,24 +22,19 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
 /// Each event that shows no container at all, though its own or a sibling was certainly there: one
 /// that nobody has begun to remove, and of a sibling, one that was CREATED before anybody asked for
 /// the event's own container.
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    let removals = removals(history);
-    let asked_for = creations(history);
-    let sandboxes = by_sandbox(history);
-    rule.on_each_event(history, |subject, arrival| {
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    let sandboxes = index.sandbox_events();
+    rule.on_each_event(index.history, |subject, arrival| {
         let SubjectKind::Container(spec) = &subject.kind else {
             return None;
         };
         let event = arrival.event();
-        let is_kept = |id: &ContainerId| {
-            let removal = removals.get(id);
-            removal.is_none_or(|began| arrival.seq() < *began)
-        };
+        let is_kept = |id: &ContainerId| index.is_kept_at(id, arrival.seq());
         let place = (spec.sandbox.as_str(), arrival.subscription());
         let siblings = sandboxes.get(&place).into_iter().flatten();
         let mut earlier = siblings.filter(|(sibling, created)| {
-            let asked_for = asked_for.get(&subject.id);
-            let is_earlier = asked_for.is_some_and(|asked_for| created.seq() < *asked_for);
+            let creation = index.container(&subject.id).and_then(|life| life.creation);
+            let is_earlier = creation.is_some_and(|call| created.seq() < call.began().seq);
             is_earlier && matches!(sibling.kind, SubjectKind::Container(_)) && is_kept(&sibling.id)
         });
         let is_there = is_kept(&subject.id) || earlier.next().is_some();
@@ -50,19 +43,6 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
             Mismatch::new(Kind::EmptySnapshot, [], event)
         })
     })
-}
-
-/// When each container was asked for.
-fn creations(history: &CaseHistory) -> BTreeMap<&ContainerId, Seq> {
-    let made = history
-        .calls()
-        .filter_map(|call| match (call.request(), call.result()) {
-            (Request::CreateContainer(_), Some(Ok(Reply::Container(id)))) => {
-                Some((id, call.began().seq))
-            }
-            _ => None,
-        });
-    made.collect()
 }
 
 #[cfg(test)]

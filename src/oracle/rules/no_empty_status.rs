@@ -1,8 +1,7 @@
 //! INV-07: the fields that each container status must have.
 
-use std::collections::BTreeMap;
-
-use crate::history::{CaseHistory, ContainerId, ContainerStatus, Reply, Seq, Subject};
+use crate::history::{ContainerStatus, Seq, Subject};
+use crate::oracle::index::{Index, Reading, Source};
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::oracle::name_of;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
@@ -22,8 +21,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    let mut broken = rule.on_each_event(history, |_, arrival| {
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    let mut broken = rule.on_each_event(index.history, |_, arrival| {
         let event = arrival.event();
         event
             .containers
@@ -43,48 +42,38 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
                 ))
             })
     });
-    broken.extend(changed_image_refs(rule, history));
+    broken.extend(changed_image_refs(rule, index));
     broken
 }
 
-/// Each container whose statuses do not all have the same `image_ref`.
-fn changed_image_refs(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    let refs = image_refs(history);
+/// Containers whose statuses do not all have the same `image_ref`. A status in an event that has
+/// none breaks the other half of this rule.
+fn changed_image_refs(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let changed = |subject: &Subject| {
-        let mut refs = refs.get(&subject.id)?.iter();
+        let readings = index.readings(&subject.id).iter();
+        let mut refs: Vec<(&str, Seq)> = readings.filter_map(image_ref).collect();
+        refs.sort_by_key(|(_, seq)| *seq);
+        let mut refs = refs.into_iter();
         let (first, shown) = refs.next()?;
-        let (other, seq) = refs.find(|(other, _)| other != first)?;
+        let (other, seq) = refs.find(|(other, _)| *other != first)?;
         let value = |value: &str| [Fact::FieldValue(value.to_owned())];
         let mismatch = Mismatch::new(Kind::ImageRefChanged, value(first), value(other));
-        Some(rule.violation(name_of(subject), mismatch, vec![*shown, *seq]))
+        Some(rule.violation(name_of(subject), mismatch, vec![shown, seq]))
     };
-    history.subjects().iter().filter_map(changed).collect()
+    let subjects = index.history.subjects().iter();
+    subjects.filter_map(changed).collect()
 }
 
-/// The `image_ref` of each container in all that shows it: events, where one that is not set is
-/// told by itself, and answers.
-fn image_refs(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<(&str, Seq)>> {
-    let mut refs = BTreeMap::<_, Vec<_>>::new();
-    let arrivals = history.subjects().iter().flat_map(|it| &it.arrivals);
-    for arrival in arrivals {
-        let statuses = arrival.event().containers.iter();
-        for status in statuses.filter(|status| !status.image_ref.is_empty()) {
-            let shown = (&*status.image_ref, arrival.seq());
-            refs.entry(&status.id).or_default().push(shown);
+/// The `image_ref` of a reading, and where it came.
+fn image_ref<'a>(reading: &Reading<'a>) -> Option<(&'a str, Seq)> {
+    match reading.source {
+        Source::Status(call, status) => Some((&*status.image_ref, call.ended.seq)),
+        Source::Event(arrival, status) => {
+            let is_set = !status.image_ref.is_empty();
+            is_set.then(|| (&*status.image_ref, arrival.seq()))
         }
+        Source::Start(_) | Source::List(_) => None,
     }
-    for call in history.calls() {
-        if let (Some(ended), Some(Ok(Reply::ContainerStatus(report)))) =
-            (call.ended(), call.result())
-        {
-            let shown = (&*report.status.image_ref, ended.seq);
-            refs.entry(&report.status.id).or_default().push(shown);
-        }
-    }
-    for shown in refs.values_mut() {
-        shown.sort_by_key(|(_, seq)| *seq);
-    }
-    refs
 }
 
 fn lacking(status: &ContainerStatus) -> Option<&'static str> {

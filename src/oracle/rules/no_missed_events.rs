@@ -3,11 +3,11 @@
 use crate::history::{CaseHistory, Entry, EventKind, Subject};
 use crate::limits;
 use crate::oracle::deadlines::had_its_time;
-use crate::oracle::index::makes;
+use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MUST};
 use crate::oracle::relist::{Relist, relists_of};
 use crate::oracle::subscribers::is_on_other_stream;
-use crate::oracle::transition::{Streams, Transition, transitions};
+use crate::oracle::transition::Transition;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
 /// The rule and where it comes from.
@@ -62,14 +62,12 @@ impl<'a> Proof<'a> {
 
 /// A kubelet that lives by events does not learn of such a transition before its next relist, which
 /// may be five minutes away.
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    let of_calls = transitions(history);
-    let streams = Streams::of(history);
-    let missed = |subject: &Subject| {
-        let relists = relists_of(history, subject)
-            .filter(|relist| listened(history, &streams, subject, relist));
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    let history = index.history;
+    let missed = |subject| {
+        let relists = relists_of(index, subject).filter(|relist| listened(index, subject, relist));
         let relists = relists.filter_map(Proof::of_relist);
-        let calls = of_calls.get(&subject.id).into_iter().flatten();
+        let calls = index.transitions(&subject.id).iter();
         let mut proofs = relists.chain(calls.map(Proof::of_call));
         proofs.find_map(|proof| missed(rule, history, subject, &proof))
     };
@@ -116,27 +114,21 @@ fn missed(
 
 /// Whether one stream was live from when the subject was asked for until a relist: what has become
 /// of it while there was none, no event tells.
-fn listened(
-    history: &CaseHistory,
-    streams: &Streams<'_>,
-    subject: &Subject,
-    relist: &Relist<'_>,
-) -> bool {
-    let made = history.calls().find(|call| makes(call, subject));
+fn listened(index: &Index<'_>, subject: &Subject, relist: &Relist<'_>) -> bool {
+    let creation = index.container(&subject.id).and_then(|life| life.creation);
     let until = relist.ended.seq;
-    made.is_none_or(|made| streams.live(made.began().seq, |entry| entry.seq < until))
+    let is_before = |entry: &Entry| entry.seq < until;
+    creation.is_none_or(|made| index.streams().live(made.began().seq, is_before))
 }
 
-/// What relists and calls have shown and no event has told yet, as a phrase: `STOPPED of c`.
+/// What relists and calls have shown and no event has announced yet, as a phrase: `STOPPED of c`.
 #[must_use]
-pub fn unannounced(history: &CaseHistory) -> Option<String> {
-    let of_calls = transitions(history);
-    let streams = Streams::of(history);
+pub fn unannounced(index: &Index<'_>) -> Option<String> {
+    let history = index.history;
     history.subjects().iter().find_map(|subject| {
-        let relists = relists_of(history, subject)
-            .filter(|relist| listened(history, &streams, subject, relist));
+        let relists = relists_of(index, subject).filter(|relist| listened(index, subject, relist));
         let relists = relists.filter_map(|relist| relist.announcement());
-        let calls = of_calls.get(&subject.id).into_iter().flatten();
+        let calls = index.transitions(&subject.id).iter();
         let shown = relists.map(|(_, needed)| needed);
         let mut shown = shown.chain(calls.map(|transition| transition.needed));
         let untold = |needed: &EventKind| {
@@ -153,6 +145,7 @@ mod tests {
     use expect_test::{Expect, expect};
 
     use super::{RULE, unannounced};
+    use crate::oracle::index::Index;
     use crate::oracle::invariants::invariants;
     use crate::oracle::script::{history, render};
 
@@ -160,9 +153,10 @@ mod tests {
     #[track_caller]
     fn check(script: &str, expect: Expect) {
         let history = history(script);
-        let found = invariants(&history);
+        let index = Index::new(&history);
+        let found = invariants(&index);
         let missed = found.iter().filter(|found| found.rule == RULE.id);
-        let waits = unannounced(&history).map(|awaited| format!("waits for {awaited}\n"));
+        let waits = unannounced(&index).map(|awaited| format!("waits for {awaited}\n"));
         expect.assert_eq(&(waits.unwrap_or_default() + &render(missed)));
     }
 

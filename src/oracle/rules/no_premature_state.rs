@@ -1,10 +1,7 @@
 //! INV-19: no event shows a state before the container reached it.
 
-use std::collections::BTreeMap;
-
-use crate::history::{
-    CaseHistory, ContainerId, ContainerState, Entry, EventArrival, Reply, Request, Subject,
-};
+use crate::history::{ContainerState, Subject};
+use crate::oracle::index::{CallEnds, Index, Reading, Source};
 use crate::oracle::invariants::{Invariant, MUST_MAY};
 use crate::oracle::lifecycle::progress;
 use crate::oracle::name_of;
@@ -23,92 +20,57 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-/// A call that found a container no further than in this state; it may have got on meanwhile.
+/// A state in which a call found a container; it may have gone on meanwhile.
 struct Found<'a> {
     state: ContainerState,
     by: &'static str,
-    began: &'a Entry,
-    ended: &'a Entry,
+    call: CallEnds<'a>,
 }
 
-/// Each container that an event showed further than a call found it that began after the event had
-/// come.
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    let (found, shown) = (found(history), shown(history));
-    let ahead = |subject: &Subject| {
-        let found = found.get(&subject.id)?;
-        let mut shown = shown.get(&subject.id)?.iter();
-        shown.find_map(|(arrival, state)| {
-            let is_later = |found: &&Found| found.began.seq > arrival.seq();
-            let is_less = |found: &&Found| progress(found.state) < progress(*state);
-            let found = found.iter().filter(is_later).find(is_less)?;
-            let event = arrival.event();
+impl<'a> Found<'a> {
+    /// None of an event, or of a container that has exited.
+    fn from_reading(reading: &Reading<'a>) -> Option<Self> {
+        let (by, call) = match reading.source {
+            Source::Start(call) => ("StartContainer", call),
+            Source::List(call) => ("ListContainers", call),
+            Source::Status(call, _) => ("ContainerStatus", call),
+            Source::Event(..) => return None,
+        };
+        let state = reading.state;
+        let is_early = matches!(state, ContainerState::Created | ContainerState::Running);
+        is_early.then_some(Self { state, by, call })
+    }
+}
+
+/// Containers whose event snapshot showed a later state than a call that began afterwards.
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    let premature = |subject: &Subject| {
+        let readings = index.readings(&subject.id).iter();
+        let calls: Vec<Found<'_>> = readings.clone().filter_map(Found::from_reading).collect();
+        readings.clone().find_map(|shown| {
+            let Source::Event(arrival, _) = shown.source else {
+                return None;
+            };
+            let found = calls.iter().find(|found| {
+                found.call.began.seq > arrival.seq()
+                    && progress(found.state) < progress(shown.state)
+            })?;
+            let kind = arrival.event().kind;
             let mismatch = Mismatch::new(
                 Kind::PrematureState,
                 [
                     Fact::State(found.state.to_string()),
-                    Fact::Event(event.kind),
+                    Fact::Event(kind),
                     Fact::Method(found.by.to_owned()),
                 ],
-                [Fact::State(state.to_string()), Fact::Event(event.kind)],
+                [Fact::State(shown.state.to_string()), Fact::Event(kind)],
             );
-            let evidence = vec![arrival.seq(), found.began.seq, found.ended.seq];
-            Some(rule.violation(name_of(subject), mismatch, evidence))
+            let evidence = [arrival.seq()].into_iter().chain(found.call.evidence());
+            Some(rule.violation(name_of(subject), mismatch, evidence.collect()))
         })
     };
-    history.subjects().iter().filter_map(ahead).collect()
-}
-
-/// What calls found of each container, where it had not come to its end. Only what was created and
-/// no more can be started.
-fn found(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Found<'_>>> {
-    let mut all = BTreeMap::<&ContainerId, Vec<Found<'_>>>::new();
-    for call in history.calls() {
-        let (Some(ended), Some(Ok(reply))) = (call.ended(), call.result()) else {
-            continue;
-        };
-        let mut find = |id, state, by| {
-            if state == ContainerState::Created || state == ContainerState::Running {
-                let began = call.began();
-                let found = Found {
-                    state,
-                    by,
-                    began,
-                    ended,
-                };
-                all.entry(id).or_default().push(found);
-            }
-        };
-        match (call.request(), reply) {
-            (Request::StartContainer(id), _) => find(id, ContainerState::Created, "StartContainer"),
-            (_, Reply::ContainerStatus(report)) => {
-                let status = &report.status;
-                find(&status.id, status.state, "ContainerStatus");
-            }
-            (_, Reply::Containers(listed)) => {
-                for listing in listed {
-                    find(&listing.id, listing.state, "ListContainers");
-                }
-            }
-            _ => {}
-        }
-    }
-    all
-}
-
-/// What events have shown of each container, unless it was only created.
-fn shown(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<(&EventArrival, ContainerState)>> {
-    let mut shown = BTreeMap::<_, Vec<_>>::new();
-    let subjects = history.subjects().iter();
-    for arrival in subjects.flat_map(|subject| &subject.arrivals) {
-        for status in &arrival.event().containers {
-            if progress(status.state) > Some(0) {
-                let states = shown.entry(&status.id).or_default();
-                states.push((arrival, status.state));
-            }
-        }
-    }
-    shown
+    let subjects = index.history.subjects().iter();
+    subjects.filter_map(premature).collect()
 }
 
 #[cfg(test)]

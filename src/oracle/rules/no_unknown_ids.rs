@@ -3,6 +3,7 @@
 use crate::history::{
     CaseHistory, ContainerId, EventArrival, Reply, Request, Seq, Subject, SubjectKind,
 };
+use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, SHOULD_SHOULD};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
@@ -22,7 +23,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
 
 /// Each id of which an event of the case's pods tells, though no call has returned it and no list
 /// has shown it. Events of other pods are nobody's here: who knows when those were there.
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    let history = index.history;
     let strays = history.subjects().iter();
     let strays = strays.filter(|subject| matches!(subject.kind, SubjectKind::Stray));
     let unknown = strays.filter_map(|stray| {

@@ -1,6 +1,7 @@
 //! INV-14: a snapshot has its event's own container exactly once.
 
-use crate::history::{CaseHistory, EventKind, SubjectKind};
+use crate::history::{EventKind, SubjectKind};
+use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 
@@ -18,7 +19,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    let history = index.history;
     rule.on_each_event(history, |subject, arrival| {
         let event = arrival.event();
         let deleted = subject.first(EventKind::Deleted);

@@ -24,6 +24,7 @@ use crate::history::{
     SubjectKind, SubscriptionId,
 };
 use crate::limits;
+use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MAY};
 use crate::oracle::name_of;
 use crate::oracle::rules::snapshots_never_regress::pods_that_went_back;
@@ -33,7 +34,7 @@ use crate::pleg::{
     Features, Generic, Kubelet, KubeletPanic, PodStatus, list_pods, pod_status, receive,
 };
 use belief::{Belief, belief, differences};
-use relists::{Answers, Relist, relists};
+use relists::{Answers, PlegRelist, relists};
 
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
@@ -69,7 +70,8 @@ struct Believed {
 
 /// Each pod of which the two kubelets believe different things, unless a snapshot went back, which
 /// explains it and is told by a rule of its own, or the kubelet itself has forgotten the pod.
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    let history = index.history;
     if is_split(history) {
         // What one subscriber takes from another is told by a rule of its own.
         return Vec::new();
@@ -138,7 +140,7 @@ struct Pod<'a> {
     history: &'a CaseHistory,
     subject: &'a Subject,
     spec: &'a SandboxSpec,
-    relists: &'a [Relist<'a>],
+    relists: &'a [PlegRelist<'a>],
     relisting: &'a [(Seq, Believed)],
     evented: &'a [(Seq, Believed)],
     deaf: &'a [Deafness],
@@ -179,7 +181,7 @@ impl Pod<'_> {
     }
 
     /// Until where the pod must be believed to be as a relist shows it; none if it is not at rest.
-    fn at_rest_until(&self, relist: &Relist<'_>, place: usize) -> Option<Seq> {
+    fn at_rest_until(&self, relist: &PlegRelist<'_>, place: usize) -> Option<Seq> {
         let uid = self.spec.uid.as_str();
         let mut later = self.relists.iter();
         let inspected_again =
@@ -274,7 +276,7 @@ impl Relisting {
     }
 
     /// Lets the kubelet relist the case's pods.
-    fn relist(&mut self, pods: &BTreeSet<PodUid>, relist: &Relist<'_>, answers: &Answers<'_>) {
+    fn relist(&mut self, pods: &BTreeSet<PodUid>, relist: &PlegRelist<'_>, answers: &Answers<'_>) {
         let at = relist.at();
         let sandboxes = relist.sandboxes.iter().filter(|listed| {
             let metadata = listed.metadata.as_ref();
@@ -309,7 +311,7 @@ impl Relisting {
 }
 
 /// What a kubelet believes after each relist, as of the relist's end.
-fn relisting_kubelet(history: &CaseHistory, relists: &[Relist<'_>]) -> Beliefs {
+fn relisting_kubelet(history: &CaseHistory, relists: &[PlegRelist<'_>]) -> Beliefs {
     let mut relisting = Relisting::new(Features::Generic);
     let mut answers = Answers::default();
     let mut beliefs = Beliefs::new();
@@ -336,7 +338,7 @@ fn relisting_kubelet(history: &CaseHistory, relists: &[Relist<'_>]) -> Beliefs {
 /// where it is deaf.
 fn evented_kubelet(
     history: &CaseHistory,
-    relists: &[Relist<'_>],
+    relists: &[PlegRelist<'_>],
 ) -> Result<(Beliefs, Vec<Deafness>), (Seq, KubeletPanic)> {
     let mut evented = Evented {
         kubelet: Relisting::new(Features::EventedInUse),
@@ -438,7 +440,7 @@ impl Evented {
 
     /// Whether this is the relist after a stream's end: it shows what has happened up to where the
     /// next stream was live.
-    fn is_healed_by(&mut self, relist: &Relist<'_>) -> bool {
+    fn is_healed_by(&mut self, relist: &PlegRelist<'_>) -> bool {
         let is_live = self.live_since.is_some_and(|live| live < relist.began.seq);
         if relist.pod.is_some() || !is_live {
             return false;

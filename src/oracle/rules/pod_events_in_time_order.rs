@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::history::{Body, CaseHistory, EventArrival, Subject, SubscriptionId};
-use crate::oracle::index::by_sandbox;
+use crate::history::{Body, CaseHistory, SubscriptionId};
+use crate::oracle::index::{Index, SandboxEvent};
 use crate::oracle::invariants::{Invariant, SHOULD_MAY};
 use crate::oracle::name_of;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
@@ -24,10 +24,12 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
 
 /// Each sandbox of which a stream brings an event that is older than one before it about another
 /// of the sandbox and its containers. A kubelet's cache has one time for each pod, the newest.
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    let history = index.history;
     let mut found: Vec<Violation> = Vec::new();
     let opened = opened(history);
-    for ((sandbox, stream), mut events) in by_sandbox(history) {
+    for (&(sandbox, stream), events) in index.sandbox_events() {
+        let mut events = events.clone();
         let since = opened.get(&stream).copied();
         events.retain(|(_, arrival)| since.is_none_or(|ns| arrival.event().created_at.0 >= ns));
         let mut subjects = history.subjects().iter();
@@ -37,7 +39,7 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
             continue;
         };
         if found.iter().all(|earlier| earlier.subject != name) {
-            found.push(told(rule, name, newest, later));
+            found.push(violation(rule, name, newest, later));
         }
     }
     found
@@ -54,23 +56,21 @@ fn opened(history: &CaseHistory) -> BTreeMap<SubscriptionId, i64> {
     opened.collect()
 }
 
-type Told<'a> = (&'a Subject, &'a EventArrival);
-
 /// The first event that is older than one before it about another, after the newest of those.
-fn first_inversion<'a>(events: &[Told<'a>]) -> Option<[Told<'a>; 2]> {
-    let made = |told: &Told<'_>| told.1.event().created_at;
-    let same = |one: &Told<'_>, other: &Told<'_>| one.0.id == other.0.id;
+fn first_inversion<'a>(events: &[SandboxEvent<'a>]) -> Option<[SandboxEvent<'a>; 2]> {
+    let made = |event: &SandboxEvent<'_>| event.1.event().created_at;
+    let same = |one: &SandboxEvent<'_>, other: &SandboxEvent<'_>| one.0.id == other.0.id;
     let mut newest = *events.first()?;
     // The newest that is not about the same one.
-    let mut beside: Option<Told<'a>> = None;
+    let mut other_newest: Option<SandboxEvent<'a>> = None;
     for later in events {
         let is_same = same(&newest, later);
-        let other = if is_same { beside } else { Some(newest) };
+        let other = if is_same { other_newest } else { Some(newest) };
         if let Some(other) = other.filter(|other| made(later) < made(other)) {
             return Some([other, *later]);
         }
         if !is_same {
-            beside = Some(newest);
+            other_newest = Some(newest);
         }
         if !is_same || made(later) > made(&newest) {
             newest = *later;
@@ -79,7 +79,12 @@ fn first_inversion<'a>(events: &[Told<'a>]) -> Option<[Told<'a>; 2]> {
     None
 }
 
-fn told(rule: &Invariant, name: String, newest: Told<'_>, later: Told<'_>) -> Violation {
+fn violation(
+    rule: &Invariant,
+    name: String,
+    newest: SandboxEvent<'_>,
+    later: SandboxEvent<'_>,
+) -> Violation {
     let [before, after] = [newest, later].map(|(_, arrival)| arrival.event().created_at.0);
     let (first, then) = (newest.1.event().kind, later.1.event().kind);
     rule.violation(

@@ -1,11 +1,9 @@
 //! INV-18: an event's sandbox status is that of its own sandbox, in the right state.
 
-use std::collections::BTreeMap;
-
 use crate::history::{
-    CaseHistory, EventArrival, EventKind, Request, SandboxSpec, SandboxState, SandboxStatus, Seq,
-    Subject, SubjectKind,
+    EventArrival, EventKind, SandboxSpec, SandboxState, SandboxStatus, Subject, SubjectKind,
 };
+use crate::oracle::index::{Index, SandboxLife};
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
@@ -23,17 +21,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-/// When a sandbox's state is known.
-#[derive(Default)]
-struct Life<'a> {
-    /// Where the first call began that ends it.
-    ending: Option<Seq>,
-    stopped: Option<&'a EventArrival>,
-}
-
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    let lives = lives(history);
-    rule.on_each_event(history, |subject, arrival| {
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    rule.on_each_event(index.history, |subject, arrival| {
         let (own, spec) = match &subject.kind {
             SubjectKind::Sandbox(spec) => (subject.id.as_str(), spec),
             SubjectKind::Container(spec) => (spec.sandbox.as_str(), &spec.sandbox_spec),
@@ -42,7 +31,7 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
         let told = arrival.event().sandbox.as_ref()?;
         let event = arrival.event().kind;
         other_sandbox(told, own, spec, event).or_else(|| {
-            let wanted = lives.get(own)?.state_in(subject, arrival)?;
+            let wanted = state_in(index.sandbox(own)?, subject, arrival)?;
             let state = |state: SandboxState| Fact::State(state.to_string());
             (told.state != wanted).then(|| {
                 Mismatch::new(
@@ -87,49 +76,29 @@ fn other_sandbox(
     ))
 }
 
-fn lives(history: &CaseHistory) -> BTreeMap<&str, Life<'_>> {
-    let mut lives = BTreeMap::<&str, Life<'_>>::new();
-    for subject in history.subjects() {
-        if let SubjectKind::Sandbox(_) = subject.kind {
-            let stopped = subject.first(EventKind::Stopped);
-            let life = Life {
-                ending: None,
-                stopped,
-            };
-            lives.insert(subject.id.as_str(), life);
-        }
+/// The state that an event must show; none where the sandbox is being made or stopped. A snapshot is
+/// not older than its event, so that one made after STOPPED knows of it.
+fn state_in(
+    life: &SandboxLife<'_>,
+    subject: &Subject,
+    arrival: &EventArrival,
+) -> Option<SandboxState> {
+    let (seq, event) = (arrival.seq(), arrival.event());
+    let stopped = life.subject?.first(EventKind::Stopped);
+    let is_own = matches!(subject.kind, SubjectKind::Sandbox(_));
+    let ends = is_own && matches!(event.kind, EventKind::Stopped | EventKind::Deleted);
+    let after_stopped = stopped.is_some_and(|stopped| {
+        stopped.seq() < seq && stopped.event().created_at <= event.created_at
+    });
+    if ends || after_stopped {
+        return Some(SandboxState::NotReady);
     }
-    for call in history.calls() {
-        if let Request::StopSandbox(id) | Request::RemoveSandbox(id) = call.request()
-            && let Some(life) = lives.get_mut(id.as_str())
-        {
-            life.ending.get_or_insert(call.began().seq);
-        }
-    }
-    lives
-}
-
-impl Life<'_> {
-    /// The state that an event must show; none where the sandbox is being made or stopped. A
-    /// snapshot is not older than its event, so that one made after STOPPED knows of it.
-    fn state_in(&self, subject: &Subject, arrival: &EventArrival) -> Option<SandboxState> {
-        let (seq, event) = (arrival.seq(), arrival.event());
-        let is_own = matches!(subject.kind, SubjectKind::Sandbox(_));
-        let ends = is_own && matches!(event.kind, EventKind::Stopped | EventKind::Deleted);
-        let after_stopped = self.stopped.is_some_and(|stopped| {
-            stopped.seq() < seq && stopped.event().created_at <= event.created_at
-        });
-        if ends || after_stopped {
-            return Some(SandboxState::NotReady);
-        }
-        // It may have ended by itself, and be told so later.
-        let ended_by_itself = self
-            .stopped
-            .is_some_and(|stopped| self.ending.is_none_or(|ending| stopped.seq() < ending));
-        let is_made = is_own && event.kind == EventKind::Created;
-        let in_life = self.ending.is_none_or(|ending| seq < ending);
-        (in_life && !is_made && !ended_by_itself).then_some(SandboxState::Ready)
-    }
+    // It may have ended by itself, and be reported so later.
+    let ended_by_itself =
+        stopped.is_some_and(|stopped| life.ending.is_none_or(|ending| stopped.seq() < ending));
+    let is_made = is_own && event.kind == EventKind::Created;
+    let in_life = life.ending.is_none_or(|ending| seq < ending);
+    (in_life && !is_made && !ended_by_itself).then_some(SandboxState::Ready)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! INV-06: each event has its sandbox's status, with the pod's UID.
 
-use crate::history::{CaseHistory, PodUid, Subject, SubjectKind};
+use crate::history::{PodUid, Subject, SubjectKind};
+use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MUST};
 use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 
@@ -21,7 +22,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    let history = index.history;
     rule.on_each_event(history, |subject, arrival| {
         let event = arrival.event();
         let Some(uid) = pod_uid(subject) else {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::history::{CaseHistory, ContainerId, EventArrival, EventKind, Subject, SubjectKind};
-use crate::oracle::index::{by_sandbox, removals};
+use crate::history::{ContainerId, EventArrival, EventKind, Subject, SubjectKind};
+use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MAY};
 use crate::oracle::name_of;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
@@ -32,14 +32,13 @@ struct Known<'a> {
 /// Each container that is missing from the snapshot of a sibling's event. By its own event a
 /// container exists, and no snapshot is older than its event: one that was made after that shows
 /// the container, unless it is being removed.
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    let removals = removals(history);
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let mut found = BTreeMap::<&ContainerId, Violation>::new();
-    for events in by_sandbox(history).into_values() {
+    for events in index.sandbox_events().values() {
         let mut known = BTreeMap::<&ContainerId, Known<'_>>::new();
-        for (subject, arrival) in events {
+        for &(subject, arrival) in events {
             let event = arrival.event();
-            known.retain(|id, _| removals.get(*id).is_none_or(|began| arrival.seq() < *began));
+            known.retain(|id, _| index.is_kept_at(id, arrival.seq()));
             for (id, sibling) in &known {
                 let shown = event.containers.iter().any(|status| status.id == **id);
                 let later = sibling.by.event().created_at <= event.created_at;

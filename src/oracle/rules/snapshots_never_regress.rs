@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::history::{
     CaseHistory, ContainerId, ContainerState, EventArrival, EventKind, PodUid, SubscriptionId,
 };
+use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MAY};
 use crate::oracle::name_of;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
@@ -36,7 +37,8 @@ enum Progress {
 type StepBack<'a> = [(Progress, &'a EventArrival); 2];
 
 /// Each container that a later event shows in an earlier state.
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    let history = index.history;
     let steps = steps_back(history);
     let mut told = BTreeSet::new();
     let steps = steps.filter(|(_, container, _)| told.insert(*container));

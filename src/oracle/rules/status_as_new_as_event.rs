@@ -1,6 +1,7 @@
 //! INV-08: an event's status of its own container is as new as the event.
 
-use crate::history::{CaseHistory, ContainerState, EventKind};
+use crate::history::{ContainerState, EventKind};
+use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MAY};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
@@ -18,7 +19,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    let history = index.history;
     rule.on_each_event(history, |_, arrival| {
         let event = arrival.event();
         let status = event.own_status()?;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::history::{CaseHistory, ContainerState, ContainerStatus, EventArrival, EventKind};
+use crate::history::{ContainerState, ContainerStatus, EventArrival, EventKind};
 use crate::oracle::clocks::TICK_NS;
-use crate::oracle::index::started;
+use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
@@ -25,12 +25,12 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
 
 const HOUR_NS: u64 = 3_600 * 1_000_000_000;
 
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
-    let started = started(history);
-    rule.on_each_event(history, |_, arrival| {
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    rule.on_each_event(index.history, |_, arrival| {
         let event = arrival.event();
         event.containers.iter().find_map(|status| {
-            let started = started.contains(&status.id);
+            let life = index.container(&status.id);
+            let started = life.is_some_and(|life| life.is_started);
             let wrong = wrong_times(status, started, arrival)?;
             let other = (status.id != event.container).then(|| Fact::Of(status.id.to_string()));
             let event = Fact::Event(event.kind);

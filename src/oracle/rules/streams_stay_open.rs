@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::history::{
-    Body, CallFault, CallId, CaseHistory, Entry, Seq, StatusCode, StreamEnd, SubscriptionId,
-};
+use crate::history::{Body, CallFault, CallId, Entry, Seq, StatusCode, StreamEnd, SubscriptionId};
 use crate::limits;
+use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MUST};
 use crate::oracle::streams::{goes_on, unasked};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
@@ -26,7 +25,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
 
 /// Each stream that the runtime ended and went on. That it stopped itself shows in calls that fail
 /// with UNAVAILABLE.
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    let history = index.history;
     let own = history
         .entries()
         .iter()

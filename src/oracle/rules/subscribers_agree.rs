@@ -1,7 +1,8 @@
 //! INV-12: all subscribers get the same events in the same order.
 
-use crate::history::{CaseHistory, StepsEnd};
+use crate::history::StepsEnd;
 use crate::oracle::deadlines::held_up_at_the_end;
+use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, OBSERVERS};
 use crate::oracle::subscribers::difference;
 use crate::outcome::{Kind, Violation};
@@ -25,7 +26,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
 };
 
 /// Each subscription of the case that did not see, of some container, what the others saw.
-fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
+fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
+    let history = index.history;
     let is_unread = held_up_at_the_end(history).is_some();
     let complete = history.steps_end() == Some(&StepsEnd::Complete) && !is_unread;
     let differing = history.observed().filter_map(|observed| {
@@ -40,6 +42,7 @@ fn check(rule: &Invariant, history: &CaseHistory) -> Vec<Violation> {
 mod tests {
     use expect_test::{Expect, expect};
 
+    use crate::oracle::index::Index;
     use crate::oracle::invariants::invariants;
     use crate::oracle::script::{history, render};
 
@@ -49,7 +52,7 @@ mod tests {
         let history = history(&format!(
             "pod run; observe 7 as=b proven; c create begins; {script}"
         ));
-        let found = invariants(&history);
+        let found = invariants(&Index::new(&history));
         let told = render(found.iter().filter(|found| found.rule == "INV-12"));
         expect.assert_eq(if told.is_empty() { "holds" } else { &told });
     }

@@ -2,20 +2,21 @@
 
 use expect_test::{Expect, expect};
 
+use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, invariants};
 use crate::oracle::script::{history, render};
 
 /// Compares the violations of one rule in a script's history with the expected ones.
 #[track_caller]
 pub(super) fn check(rule: &Invariant, script: &str, expect: Expect) {
-    let found = invariants(&history(script));
+    let found = invariants(&Index::new(&history(script)));
     expect.assert_eq(&render(found.iter().filter(|found| found.rule == rule.id)));
 }
 
 /// Compares the violations of all rules in a script's history with the expected ones.
 #[track_caller]
 pub(super) fn check_all(script: &str, expect: Expect) {
-    expect.assert_eq(&render(&invariants(&history(script))));
+    expect.assert_eq(&render(&invariants(&Index::new(&history(script)))));
 }
 
 /// As [`check_all`], after a container has been created in #1 to #5.

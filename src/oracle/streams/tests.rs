@@ -2,6 +2,7 @@
 
 use crate::checks::testing::case;
 use crate::checks::{Undecided, judge};
+use crate::oracle::Index;
 use crate::oracle::script::history;
 use crate::outcome::Level;
 
@@ -10,7 +11,7 @@ use crate::outcome::Level;
 fn awaited_in_vain(how: &str, after: &str) -> Result<(), String> {
     let case = case(Level::Must, "no-repeats: {of: pod}");
     let script = format!("pod run; {how}; wait in-vain STOPPED_of_c; end unmet; {after}");
-    let judgement = judge(&case.claim(), &history(&script));
+    let judgement = judge(&case.claim(), &Index::new(&history(&script)));
     if let Some(Undecided::Error(reason)) = judgement.undecided {
         return Err(reason);
     }

@@ -13,13 +13,14 @@ use expect_test::{Expect, expect};
 use super::WholeRun;
 use crate::history::{Body, PodUid, Request, SandboxSpec};
 use crate::limits;
+use crate::oracle::Index;
 use crate::oracle::invariants;
 use crate::oracle::script::{entries, history, render};
 
 /// What the whole run says beyond what was told when the case had seen `judged`.
 #[track_caller]
 fn check(judged: &str, late: &str, expect: Expect) {
-    let told = invariants(&history(judged));
+    let told = invariants(&Index::new(&history(judged)));
     let mut whole_run = WholeRun::default();
     for entry in entries(&format!("{judged}; {late}")) {
         whole_run.push(&entry);

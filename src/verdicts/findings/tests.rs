@@ -4,6 +4,7 @@ use super::super::plan::blank_invariant;
 use super::*;
 use crate::history::{ExpectationFile, HostInstant};
 use crate::oracle::INVARIANTS;
+use crate::oracle::Index;
 use crate::oracle::script::history;
 
 /// One after the other, sandboxes whose DELETED tells no sandbox; of the last one CREATED does not.
@@ -29,7 +30,7 @@ fn told(script: &str, known: &Known) -> (Vec<String>, Option<String>) {
         ..Levels::default()
     };
     let case = ("X-01", &levels, &Profile::ALL[..]);
-    let found = find(case, &history, known, &BTreeSet::new());
+    let found = find(case, &Index::new(&history), known, &BTreeSet::new());
     findings.take_in(history.case(), Seq(1_000), found);
     let invariant = INVARIANTS.iter().find(|invariant| invariant.id == "INV-06");
     let mut outcome = blank_invariant(invariant.expect("it is there"), HostInstant::default());
@@ -67,7 +68,12 @@ fn binding(levels: Levels) -> (Verdict, Levels) {
     let history = history(ALSO_CREATED);
     let mut findings = Findings::default();
     let case = ("X-01", &levels, &Profile::ALL[..]);
-    let found = find(case, &history, &Known::default(), &BTreeSet::new());
+    let found = find(
+        case,
+        &Index::new(&history),
+        &Known::default(),
+        &BTreeSet::new(),
+    );
     findings.take_in(history.case(), Seq(1_000), found);
     let invariant = INVARIANTS.iter().find(|invariant| invariant.id == "INV-06");
     let mut outcome = blank_invariant(invariant.expect("it is there"), HostInstant::default());

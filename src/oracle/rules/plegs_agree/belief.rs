@@ -8,7 +8,7 @@ use crate::outcome::{Fact, Facts};
 use crate::pleg::{PodStatus, State};
 
 /// What a kubelet believes of one pod.
-pub(super) type Belief<'a> = BTreeMap<Part<'a>, Told<'a>>;
+pub(super) type Belief<'a> = BTreeMap<Part<'a>, PartStatus<'a>>;
 
 /// A sandbox of a pod by its id, or a container by its name and id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,7 +19,7 @@ pub(super) enum Part<'a> {
 
 /// The state that a part is in; of a container its exit code and reason, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told<'a> {
+pub(super) enum PartStatus<'a> {
     Sandbox(SandboxState),
     Container(State, i32, &'a str),
 }
@@ -28,7 +28,7 @@ pub(super) enum Told<'a> {
 pub(super) fn belief<'a>(status: &'a PodStatus, deleted: &BTreeSet<String>) -> Belief<'a> {
     let sandboxes = status.sandboxes.iter().map(|sandbox| {
         let part = Part::Sandbox(sandbox.id.as_str());
-        (part, Told::Sandbox(sandbox.state))
+        (part, PartStatus::Sandbox(sandbox.state))
     });
     let containers = status
         .containers
@@ -37,7 +37,7 @@ pub(super) fn belief<'a>(status: &'a PodStatus, deleted: &BTreeSet<String>) -> B
         .map(|container| {
             let part = Part::Container(&container.name, container.id.as_str());
             let (state, code) = (container.state, container.exit_code);
-            (part, Told::Container(state, code, &container.reason))
+            (part, PartStatus::Container(state, code, &container.reason))
         });
     sandboxes.chain(containers).collect()
 }
@@ -84,7 +84,7 @@ impl fmt::Display for Part<'_> {
     }
 }
 
-impl fmt::Display for Told<'_> {
+impl fmt::Display for PartStatus<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sandbox(state) => state.fmt(f),

@@ -10,7 +10,7 @@ use crate::pleg::{ListedPod, Moment, POD_UID_LABEL, State, StatusFault, Statuses
 
 /// One relist that succeeded: of all pods, or of one on demand.
 #[derive(Debug)]
-pub(super) struct Relist<'a> {
+pub(super) struct PlegRelist<'a> {
     pub(super) began: &'a Entry,
     pub(super) ended: &'a Entry,
     /// The one pod; none for all.
@@ -28,20 +28,20 @@ pub(super) struct Answers<'a> {
 }
 
 /// Relists that ended before the teardown, in the order of their ends.
-pub(super) fn relists(history: &CaseHistory) -> Vec<Relist<'_>> {
+pub(super) fn relists(history: &CaseHistory) -> Vec<PlegRelist<'_>> {
     let (of_run, of_case): (Vec<&Call>, Vec<&Call>) =
         history.calls().partition(|call| call.is_of_run());
     let mut relists = grouped(&of_run);
     // A case asks for other reasons, too: only what it asks in one go is an inspection.
     let goes = of_case.split(|call| !asks(call));
-    relists.extend(goes.flat_map(grouped).filter(Relist::is_complete));
+    relists.extend(goes.flat_map(grouped).filter(PlegRelist::is_complete));
     relists.retain(|relist| history.within_steps(relist.ended.seq));
     relists.sort_by_key(|relist| relist.ended.seq);
     relists
 }
 
 /// One asker's relists: each begins with a list of sandboxes.
-fn grouped<'a>(calls: &[&'a Call]) -> Vec<Relist<'a>> {
+fn grouped<'a>(calls: &[&'a Call]) -> Vec<PlegRelist<'a>> {
     let lists_sandboxes = |call: &&Call| matches!(call.request(), Request::ListSandboxes(_));
     let starts = (0..calls.len()).filter(|place| lists_sandboxes(&calls[*place]));
     let starts: Vec<usize> = starts.collect();
@@ -52,7 +52,7 @@ fn grouped<'a>(calls: &[&'a Call]) -> Vec<Relist<'a>> {
         .collect()
 }
 
-fn relist<'a>(calls: &[&'a Call]) -> Option<Relist<'a>> {
+fn relist<'a>(calls: &[&'a Call]) -> Option<PlegRelist<'a>> {
     let (first, rest) = calls.split_first()?;
     let (Request::ListSandboxes(labels), Some(Ok(Reply::Sandboxes(sandboxes)))) =
         (first.request(), first.result())
@@ -66,7 +66,7 @@ fn relist<'a>(calls: &[&'a Call]) -> Option<Relist<'a>> {
     };
     let answers: Vec<&Call> = rest.iter().filter(|call| asks(call)).copied().collect();
     let ends: Option<Vec<&Entry>> = answers.iter().map(|call| call.ended()).collect();
-    Some(Relist {
+    Some(PlegRelist {
         began: first.began(),
         ended: ends?.into_iter().max_by_key(|entry| entry.seq)?,
         pod: pod_uid(labels),
@@ -90,7 +90,7 @@ fn pod_uid(labels: &Labels) -> Option<&str> {
     labels.get(POD_UID_LABEL).map(|uid| &**uid)
 }
 
-impl Relist<'_> {
+impl PlegRelist<'_> {
     /// When it began.
     pub(super) fn at(&self) -> Moment {
         Moment::from_ns(self.began.at.realtime_ns)
@@ -122,7 +122,7 @@ impl Relist<'_> {
 
 impl<'a> Answers<'a> {
     /// Takes what a relist was answered.
-    pub(super) fn take(&mut self, relist: &Relist<'a>) {
+    pub(super) fn take(&mut self, relist: &PlegRelist<'a>) {
         for call in &relist.answers {
             match (call.request(), call.result()) {
                 (Request::SandboxStatus(id), Some(Ok(Reply::SandboxStatus(report)))) => {
@@ -144,7 +144,7 @@ impl<'a> Answers<'a> {
 
     /// Whether a relist lists a part of a pod in another state than was answered before, and has
     /// not asked again.
-    pub(super) fn are_outdated(&self, pod: &ListedPod<'_>, relist: &Relist<'_>) -> bool {
+    pub(super) fn are_outdated(&self, pod: &ListedPod<'_>, relist: &PlegRelist<'_>) -> bool {
         let containers = pod.containers().iter().map(|listed| {
             let told = self.containers.get(listed.id);
             let told = told.and_then(|told| told.as_ref().ok());
