@@ -2,23 +2,21 @@
 //!
 //! An event belongs to a case if it has a pod UID that the case chose, or an id that the runtime
 //! returned to the case. A runtime may send an event before the call that caused it has returned,
-//! and its pod UID may be missing or wrong: such an event is kept while a call that can return its
-//! id is under way.
+//! and its pod UID may be missing or wrong; a relist may show and inspect what that call is making.
+//! Such events and calls are kept while a call that can return their id is under way.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-
 use super::{
-    Body, Call, CallFault, CallId, CaseRun, ContainerId, ContainerSpec, Entry, Event, EventKind,
-    HostFact, HostInstant, Observed, PodUid, Reply, Request, SandboxSpec, Seq, StepsEnd,
+    Body, Call, CallFault, CallId, CaseRun, ContainerId, Entry, Event, EventArrival, HostFact,
+    HostInstant, Observed, PodUid, Reply, Request, Seq, StepsEnd, Subject, SubjectKind,
     SubscriptionId,
 };
 
-/// The most events of unknown ids that are kept until a call returns their id. More than this come
-/// from other cases and foreign pods; the oldest are dropped.
+/// The most entries about unknown ids that are kept until a call returns their id. More than this
+/// come from other cases and foreign pods; the oldest are dropped.
 const UNCLAIMED_LIMIT: usize = 1_000;
 
 /// What one execution of a case did and observed.
@@ -36,34 +34,6 @@ pub struct CaseHistory {
     observed: BTreeMap<SubscriptionId, Observed>,
     steps_ended: Option<(Seq, StepsEnd)>,
     pub(super) held_up: Vec<(HostInstant, Duration)>,
-}
-
-/// A sandbox or a container of the case.
-#[derive(Clone, Debug)]
-pub struct Subject {
-    /// What it is, and its specification.
-    pub kind: SubjectKind,
-    /// Its id.
-    pub id: ContainerId,
-    /// Its events, in order of arrival.
-    pub arrivals: Vec<EventArrival>,
-}
-
-/// The kind of a subject, with its specification.
-#[derive(Clone, Debug)]
-pub enum SubjectKind {
-    /// A sandbox.
-    Sandbox(Arc<SandboxSpec>),
-    /// A container.
-    Container(Arc<ContainerSpec>),
-    /// Known by its events alone: no call of the case has returned this id (yet).
-    Stray,
-}
-
-/// The arrival of one event.
-#[derive(Clone, Debug)]
-pub struct EventArrival {
-    entry: Arc<Entry>,
 }
 
 impl CaseHistory {
@@ -206,9 +176,17 @@ impl CaseHistory {
                 let of_run = case.is_none() && self.tells_of_pods(request);
                 if *case == Some(self.case) || of_run {
                     self.call_began(*call, request, entry);
+                } else if case.is_none() && status_of(request).is_some() {
+                    self.keep_unclaimed(entry);
                 }
             }
-            Body::CallEnded { call, result, .. } => self.call_ended(*call, result, entry),
+            Body::CallEnded { call, result, .. } => {
+                if self.unclaimed.iter().any(|began| begins(began, *call)) {
+                    self.keep_unclaimed(entry);
+                } else {
+                    self.call_ended(*call, result, entry);
+                }
+            }
             Body::Event { event, .. } => self.saw(event, entry),
             Body::SubscriptionOpened { .. }
             | Body::SubscriptionAnswered { .. }
@@ -258,9 +236,7 @@ impl CaseHistory {
             Request::ListSandboxes(_) | Request::ListContainers { sandbox: None, .. } => {
                 !self.pods.is_empty()
             }
-            Request::SandboxStatus(id) => known(id.as_str()),
-            Request::ContainerStatus(id) => known(id.as_str()),
-            _ => false,
+            _ => status_of(request).is_some_and(known),
         }
     }
 
@@ -330,41 +306,56 @@ impl CaseHistory {
             .any(|subject| subject.id == event.container);
         let ours = known || event.pod_uid().is_some_and(|uid| self.pods.contains(uid));
         if ours {
-            self.subject(&event.container).arrivals.push(EventArrival {
-                entry: entry.clone(),
-            });
+            let arrival = EventArrival::from_entry(entry);
+            self.subject(&event.container).arrivals.extend(arrival);
             self.entries.push(entry.clone());
-        } else if self.making > 0 {
-            if self.unclaimed.len() == UNCLAIMED_LIMIT {
-                self.unclaimed.pop_front();
-            }
-            self.unclaimed.push_back(entry.clone());
+        } else {
+            self.keep_unclaimed(entry);
         }
     }
 
-    /// Moves what waited for this id to its subject.
+    /// Keeps an entry about an unknown id, while a call is under way that may return the id.
+    fn keep_unclaimed(&mut self, entry: &Arc<Entry>) {
+        if self.making == 0 {
+            return;
+        }
+        if self.unclaimed.len() == UNCLAIMED_LIMIT {
+            self.unclaimed.pop_front();
+        }
+        self.unclaimed.push_back(entry.clone());
+    }
+
+    /// Takes in the entries about this id that came before it was known.
     fn claim(&mut self, id: &ContainerId) {
-        let is_claimed = |entry: &Arc<Entry>| match &entry.body {
-            Body::Event { event, .. } => event.container == *id,
-            _ => false,
-        };
-        let claimed: Vec<_> = self
-            .unclaimed
-            .iter()
-            .filter(|e| is_claimed(e))
-            .cloned()
-            .collect();
+        let mut calls = BTreeSet::new();
+        let (claimed, others): (VecDeque<_>, _) = std::mem::take(&mut self.unclaimed)
+            .into_iter()
+            .partition(|entry: &Arc<Entry>| match &entry.body {
+                Body::Event { event, .. } => event.container == *id,
+                Body::CallBegan { call, request, .. } => {
+                    status_of(request) == Some(id.as_str()) && calls.insert(*call)
+                }
+                Body::CallEnded { call, .. } => calls.contains(call),
+                _ => false,
+            });
+        self.unclaimed = others;
         if claimed.is_empty() {
             return;
         }
-        self.unclaimed.retain(|entry| !is_claimed(entry));
-        self.entries.extend(claimed.iter().cloned());
+        for entry in claimed {
+            match &entry.body {
+                Body::CallBegan { call, request, .. } => self.call_began(*call, request, &entry),
+                Body::CallEnded { call, result, .. } => self.call_ended(*call, result, &entry),
+                _ => {
+                    self.entries.push(entry.clone());
+                    self.subject(id)
+                        .arrivals
+                        .extend(EventArrival::from_entry(&entry));
+                }
+            }
+        }
         self.entries.sort_by_key(|entry| entry.seq);
-        let subject = self.subject(id);
-        subject
-            .arrivals
-            .extend(claimed.into_iter().map(|entry| EventArrival { entry }));
-        subject.arrivals.sort_by_key(EventArrival::seq);
+        self.subject(id).arrivals.sort_by_key(EventArrival::seq);
     }
 
     fn subject(&mut self, id: &ContainerId) -> &mut Subject {
@@ -382,91 +373,23 @@ impl CaseHistory {
     }
 }
 
+/// The id of the sandbox or container whose status a call asks for.
+fn status_of(request: &Request) -> Option<&str> {
+    match request {
+        Request::SandboxStatus(id) => Some(id.as_str()),
+        Request::ContainerStatus(id) => Some(id.as_str()),
+        _ => None,
+    }
+}
+
+fn begins(entry: &Entry, wanted: CallId) -> bool {
+    matches!(entry.body, Body::CallBegan { call, .. } if call == wanted)
+}
+
 /// Whether a call returns the id of something new.
 fn makes(request: &Request) -> bool {
     matches!(
         request,
         Request::RunSandbox(_) | Request::CreateContainer(_)
     )
-}
-
-impl Subject {
-    /// Its name in the case; absent for an unknown id.
-    #[must_use]
-    pub fn binding(&self) -> Option<&str> {
-        match &self.kind {
-            SubjectKind::Sandbox(spec) => Some(&spec.binding),
-            SubjectKind::Container(spec) => Some(&spec.binding),
-            SubjectKind::Stray => None,
-        }
-    }
-
-    /// Its name in messages: `c`, `c#17` for the 17th of that name, or its id if it has no name.
-    #[must_use]
-    pub fn label(&self) -> String {
-        match &self.kind {
-            SubjectKind::Container(spec) if spec.attempt > 0 => {
-                format!("{}#{}", spec.binding, spec.attempt)
-            }
-            _ => self.binding().unwrap_or(self.id.as_str()).to_owned(),
-        }
-    }
-
-    /// The first event of this kind.
-    #[must_use]
-    pub fn first(&self, kind: EventKind) -> Option<&EventArrival> {
-        self.arrivals
-            .iter()
-            .find(|arrival| arrival.event().kind == kind)
-    }
-}
-
-impl EventArrival {
-    /// Of an event's entry.
-    pub(super) fn of(entry: &Arc<Entry>) -> Option<Self> {
-        matches!(entry.body, Body::Event { .. }).then(|| Self {
-            entry: entry.clone(),
-        })
-    }
-
-    /// The event.
-    #[must_use]
-    pub fn event(&self) -> &Event {
-        self.parts().1
-    }
-
-    /// The stream on which it arrived.
-    #[must_use]
-    pub fn subscription(&self) -> SubscriptionId {
-        self.parts().0
-    }
-
-    /// Its place in the history.
-    #[must_use]
-    pub fn seq(&self) -> Seq {
-        self.entry.seq
-    }
-
-    /// When it arrived.
-    #[must_use]
-    pub fn at(&self) -> HostInstant {
-        self.entry.at
-    }
-
-    /// The size of its message in bytes; 0 if that is not known.
-    #[must_use]
-    pub fn bytes(&self) -> u32 {
-        u32::try_from(self.parts().2.len()).unwrap_or(u32::MAX)
-    }
-
-    fn parts(&self) -> (SubscriptionId, &Event, &Bytes) {
-        match &self.entry.body {
-            Body::Event {
-                subscription,
-                event,
-                message,
-            } => (*subscription, event, message),
-            _ => unreachable!("a arrival is only ever made of an event's entry"),
-        }
-    }
 }

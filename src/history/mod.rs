@@ -22,12 +22,13 @@ mod run;
 mod shared;
 mod signal;
 mod status;
+mod subject;
 
 pub use call::{
     CallFault, ContainerFilter, ContainerSpec, Flaw, Reply, Request, RuntimeStatus, RuntimeVersion,
     SandboxFilter, SandboxSpec, StatusCode,
 };
-pub use case_history::{CaseHistory, EventArrival, Subject, SubjectKind};
+pub use case_history::CaseHistory;
 pub use container_setup::{ContainerSetup, Mount, User};
 pub use entry::{Body, Entry, HostFact, Observer, StepsEnd, StreamEnd, Took};
 pub use ids::{
@@ -48,3 +49,4 @@ pub use status::{
     EventKind, ImageListing, Labels, SandboxListing, SandboxMetadata, SandboxReport, SandboxState,
     SandboxStatus,
 };
+pub use subject::{EventArrival, Subject, SubjectKind};

@@ -72,7 +72,7 @@ impl Observed {
 
     /// Its events, of all pods, in order.
     pub fn events(&self) -> impl Iterator<Item = EventArrival> {
-        self.entries.iter().filter_map(EventArrival::of)
+        self.entries.iter().filter_map(EventArrival::from_entry)
     }
 
     fn find(&self, wanted: impl Fn(&Body) -> bool) -> Option<&Entry> {

@@ -157,6 +157,20 @@ fn a_relist_that_the_end_of_the_case_cuts_off_shows_nothing() {
 }
 
 #[test]
+fn a_relist_may_inspect_a_container_before_its_creation_returns() {
+    let relist = "resubscribe; proven; c create begins; run inspect c=created";
+    let rest = "c create returns; c CREATED; c start; c STARTED; pod inspect c=running; end";
+    check(&RULE, &format!("pod run; {relist}; {rest}"), expect![]);
+    check(
+        &RULE,
+        &format!("pod run; {relist} unanswered; {rest}"),
+        expect![[r#"
+            INV-13 at #16: c (c.0.beef): expected a kubelet takes the event: the kubelet panics: an event came for pod uid-of-pod, whose last inspection failed, and the kubelet dereferences the status that is not there
+        "#]],
+    );
+}
+
+#[test]
 fn a_relist_that_the_end_of_the_case_cuts_off_shows_nothing_of_sandboxes() {
     let exited = "c stop; c STOPPED exit=137; run inspect c=exited:137; pod stop";
     let cut_off = "run inspect c=exited:137 not-ready unasked sandbox-unasked; \
