@@ -76,8 +76,8 @@ fn other_sandbox(
     ))
 }
 
-/// The state that an event must show; none where the sandbox is being made or stopped. A snapshot is
-/// not older than its event, so that one made after STOPPED knows of it.
+/// The state that an event must show; none where the sandbox is being made or stopped. A snapshot
+/// is not older than its event, so that one made after STOPPED knows of it.
 fn state_in(
     life: &SandboxLife<'_>,
     subject: &Subject,
