@@ -11,7 +11,7 @@ mod stays_open;
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::duration;
 use super::scope::{Scope, Wanted};
@@ -33,13 +33,28 @@ pub struct SubscriptionCheck {
     /// The subscription.
     pub of: String,
     /// The events that it delivers once it is live.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "SubscriptionEvents")]
     pub events: Option<SubscriptionEvents>,
     /// The events that it delivers although they are older than its request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "SubscriptionReplay")]
     pub replay: Option<SubscriptionReplay>,
     /// Its state once the steps are over.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "SubscriptionState")]
     pub stays: Option<SubscriptionState>,
     /// The headers of the response arrive within this time of the request.
     #[serde(
@@ -50,7 +65,12 @@ pub struct SubscriptionCheck {
     #[schemars(with = "duration::Text")]
     pub headers_within: Option<Duration>,
     /// The runtime ends it with one of these gRPC codes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Vec<Code>")]
     pub ends_with: Option<Vec<Code>>,
     /// The runtime ends it no earlier than this after the request.
     #[serde(
@@ -60,6 +80,11 @@ pub struct SubscriptionCheck {
     )]
     #[schemars(with = "duration::Text")]
     pub ends_after: Option<Duration>,
+}
+
+/// Reads the value of a key that may be absent, and refuses a key without a value.
+fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(from).map(Some)
 }
 
 /// The events of a live subscription.
