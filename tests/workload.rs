@@ -119,9 +119,9 @@ fn sigterm_ends_a_wait_early() {
 }
 
 #[test]
-fn obey_pause_and_zombies_exit_on_sigterm() {
+fn until_term_pause_and_zombies_exit_on_sigterm() {
     for workload in [
-        Workload::Obey,
+        Workload::UntilTerm,
         Workload::Pause,
         Workload::Zombies { count: 2 },
     ] {
@@ -133,24 +133,24 @@ fn obey_pause_and_zombies_exit_on_sigterm() {
 }
 
 #[test]
-fn heed_tells_its_signal_from_a_stop_signal() {
+fn until_signal_distinguishes_its_signal_from_a_stop_signal() {
     for (signal, code) in [(Signal::USR1, 5), (Signal::TERM, 143), (Signal::INT, 130)] {
-        let heed = Workload::Heed {
+        let waiting = Workload::UntilSignal {
             signal: 10,
             code: 5,
         };
-        let child = start(&heed);
+        let child = start(&waiting);
         settle(&child);
         send(&child, signal);
         assert_eq!(end(child).code(), Some(code), "{signal:?}");
     }
-    is_misused(&["heed", "0", "5"]);
-    is_misused(&["heed", "10"]);
+    is_misused(&["until-signal", "0", "5"]);
+    is_misused(&["until-signal", "10"]);
 }
 
 #[test]
 fn ignore_ends_by_sigkill_alone() {
-    let child = start(&Workload::Ignore);
+    let child = start(&Workload::IgnoreTerm);
     settle(&child);
     for signal in [
         Signal::TERM,
@@ -173,9 +173,9 @@ fn die_dies_by_the_signal() {
 }
 
 #[test]
-fn dump_dies_by_the_signal() {
+fn dump_core_dies_by_the_signal() {
     // Where cores are files, none is to be left here.
-    let line = format!("ulimit -c 0; exec {} dump 11", FILE.display());
+    let line = format!("ulimit -c 0; exec {} dump-core 11", FILE.display());
     let child = Command::new("sh").args(["-c", &line]).spawn().unwrap();
     assert_eq!(end(child).signal(), Some(11));
 }
@@ -190,13 +190,13 @@ fn a_signal_that_does_not_kill_is_not_pretended() {
 }
 
 #[test]
-fn an_eater_that_nobody_kills_says_so() {
-    let eat = Workload::Eat {
+fn allocated_memory_without_an_oom_kill_has_its_own_exit_code() {
+    let allocating = Workload::Allocate {
         mebibytes: 4,
         after: NOW,
     };
-    assert_eq!(end(start(&eat)).code(), Some(98));
-    let child_eat = Workload::ChildEat {
+    assert_eq!(end(start(&allocating)).code(), Some(98));
+    let child_eat = Workload::AllocateInChild {
         mebibytes: 4,
         after: NOW,
         then: NOW,
@@ -206,8 +206,8 @@ fn an_eater_that_nobody_kills_says_so() {
 }
 
 #[test]
-fn the_parent_outlives_a_killed_eater() {
-    let workload = Workload::ChildEat {
+fn the_parent_outlives_a_killed_child() {
+    let workload = Workload::AllocateInChild {
         mebibytes: 1,
         after: LONG,
         then: NOW,
@@ -215,9 +215,11 @@ fn the_parent_outlives_a_killed_eater() {
     };
     let child = start(&workload);
     let children = format!("/proc/{0}/task/{0}/children", child.id());
-    let eater = || fs::read_to_string(&children).unwrap().trim().parse().ok();
-    let eater: i32 = (0..LOOKS).find_map(|_| eater()).expect("it has a child");
-    kill_process(Pid::from_raw(eater).unwrap(), Signal::KILL).unwrap();
+    let child_pid = || fs::read_to_string(&children).unwrap().trim().parse().ok();
+    let child_pid: i32 = (0..LOOKS)
+        .find_map(|_| child_pid())
+        .expect("it has a child");
+    kill_process(Pid::from_raw(child_pid).unwrap(), Signal::KILL).unwrap();
     assert_eq!(end(child).code(), workload.declared_exit());
 }
 
@@ -249,8 +251,8 @@ fn wrong_arguments_are_a_misuse() {
     is_misused(&["die", "65"]);
     is_misused(&["dump", "65"]);
     is_misused(&["dump"]);
-    is_misused(&["eat"]);
-    is_misused(&["child-eat", "1", "2", "3"]);
-    is_misused(&["obey", "me"]);
+    is_misused(&["allocate"]);
+    is_misused(&["allocate-in-child", "1", "2", "3"]);
+    is_misused(&["until-term", "me"]);
     is_misused(&["pause", "x"]);
 }

@@ -373,7 +373,7 @@ impl Session {
     pub(super) async fn send_marker(&self) -> Result<ContainerId, StreamError> {
         let (sandbox, spec) = self.marker_pod().await?;
         let attempt = self.markers.fetch_add(1, Ordering::Relaxed);
-        let spec = self.container_spec((&sandbox, &spec), "marker", attempt, &Workload::Obey);
+        let spec = self.container_spec((&sandbox, &spec), "marker", attempt, &Workload::UntilTerm);
         let created = self
             .call(None, Request::CreateContainer(Arc::new(spec)))
             .await;

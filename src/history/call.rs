@@ -311,7 +311,9 @@ impl ContainerSpec {
     /// no flaw, and no memory limit that it could exceed.
     #[must_use]
     pub fn ends_by_kill_alone(&self) -> bool {
-        let ignores = self.command.get(1).is_some_and(|mode| mode == "ignore");
+        // Older recordings have `ignore`.
+        let mode = self.command.get(1).map(String::as_str);
+        let ignores = matches!(mode, Some("ignore-term" | "ignore"));
         let limited = self.memory_bytes.or(self.sandbox_spec.memory_bytes);
         let given = self.stop_signal == Signal::DEFAULT && self.flaw.is_none();
         ignores && given && limited.is_none()

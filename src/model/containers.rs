@@ -269,7 +269,7 @@ impl Machine {
         let sandbox = self.sandboxes.get(&container.spec.sandbox);
         let shared = sandbox.is_some_and(|sandbox| sandbox.spec.shared_pid);
         let is_first = !shared && container.spec.pid_target.is_none();
-        container.child_left = process.leaves_child && !is_first;
+        container.child_left = process.orphans_child && !is_first;
         if end.oom {
             self.count_oom_kill();
             self.apply_pod_kill(id);

@@ -28,7 +28,7 @@ pub(super) struct ProcessPlan {
     /// When the kernel OOM-kills a child of it.
     pub(super) child_killed: Option<Duration>,
     /// Whether a child outlives it and holds its output open, unless the PID namespace ends.
-    pub(super) leaves_child: bool,
+    pub(super) orphans_child: bool,
     /// How it exits on SIGTERM; none if it ignores SIGTERM.
     pub(super) on_term: Option<ProcessExit>,
     /// Another signal on which it exits, by its Linux number, and how.
@@ -62,19 +62,19 @@ impl ProcessPlan {
         let is_too_much =
             |mebibytes: u32| memory_bytes.is_some_and(|limit| u64::from(mebibytes) << 20 > limit);
         Ok(match workload {
-            Workload::Pause | Workload::Obey | Workload::Zombies { .. } => Self {
+            Workload::Pause | Workload::UntilTerm | Workload::Zombies { .. } => Self {
                 on_term: Some(ProcessExit::exit(0)),
                 ..Self::default()
             },
-            Workload::Ignore => Self::default(),
-            Workload::Heed { signal, code } => Self {
+            Workload::IgnoreTerm => Self::default(),
+            Workload::UntilSignal { signal, code } => Self {
                 on_term: Some(ProcessExit::exit(143)),
                 also_ends_on: Some((signal, ProcessExit::exit(code.into()))),
                 ..Self::default()
             },
             Workload::Exit { code, after } => Self::ends(after, ProcessExit::exit(code.into())),
-            Workload::Leave { code, after } => Self {
-                leaves_child: true,
+            Workload::OrphanChild { code, after } => Self {
+                orphans_child: true,
                 ..Self::ends(after, ProcessExit::exit(code.into()))
             },
             Workload::ExitAt { code, unix_ms } => {
@@ -85,13 +85,13 @@ impl ProcessPlan {
             Workload::Die { signal, after } => {
                 Self::ends(after, ProcessExit::exit(exit_code_after(signal)))
             }
-            Workload::Dump { signal, after } => {
+            Workload::DumpCore { signal, after } => {
                 Self::dumps(after, ProcessExit::exit(exit_code_after(signal)))
             }
-            Workload::Eat { mebibytes, after } if is_too_much(mebibytes) => {
+            Workload::Allocate { mebibytes, after } if is_too_much(mebibytes) => {
                 Self::ends(after, ProcessExit::KILLED)
             }
-            Workload::ChildEat {
+            Workload::AllocateInChild {
                 mebibytes,
                 after,
                 then,
@@ -100,10 +100,10 @@ impl ProcessPlan {
                 child_killed: Some(after),
                 ..Self::ends(after + then, ProcessExit::exit(code.into()))
             },
-            Workload::Eat { after, .. } | Workload::ChildEat { after, .. } => {
+            Workload::Allocate { after, .. } | Workload::AllocateInChild { after, .. } => {
                 Self::ends(after, ProcessExit::exit(98))
             }
-            Workload::EatOnTerm { mebibytes } => Self {
+            Workload::AllocateOnTerm { mebibytes } => Self {
                 on_term: Some(if is_too_much(mebibytes) {
                     ProcessExit::KILLED
                 } else {
@@ -112,7 +112,7 @@ impl ProcessPlan {
                 ..Self::default()
             },
             Workload::Write { .. } => Self::ends(Duration::ZERO, ProcessExit::exit(0)),
-            Workload::Missing | Workload::NoProgram => {
+            Workload::MissingProgram | Workload::NotExecutable => {
                 return Err(format!(
                     "exec: {:?}: cannot be executed: the image holds {PROGRAM_PATH} alone",
                     command.first().map_or("", String::as_str)
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn a_process_exits_once_its_core_dump_is_written() {
         let (signal, after) = (11, SECOND);
-        let dump = Workload::Dump { signal, after };
+        let dump = Workload::DumpCore { signal, after };
         let process = ProcessPlan::new(&dump.command(), None, HostInstant::default()).unwrap();
         assert_eq!(process.signalled, Some((SECOND, ProcessExit::exit(139))));
         assert_eq!(
@@ -207,11 +207,11 @@ mod tests {
 
     #[test]
     fn each_workload_ends_as_it_says() {
-        check("/workload obey", None, None);
-        check("/workload ignore", None, None);
+        check("/workload until-term", None, None);
+        check("/workload ignore-term", None, None);
         check("/workload exit 42 1000", None, Some((1, 42, false)));
         check("/workload exit-at 4 3000", None, Some((3, 4, false)));
-        check("/workload leave 3 1000", None, Some((1, 3, false)));
+        check("/workload orphan-child 3 1000", None, Some((1, 3, false)));
         check("/workload die 11 1000", None, Some((1, 139, false)));
         check("/workload die 9 1000", None, Some((1, 99, false)));
         check("/workload dance", None, Some((0, 97, false)));
@@ -220,31 +220,31 @@ mod tests {
 
     #[test]
     fn memory_above_the_limit_is_an_oom_kill() {
-        check("/workload eat 64 1000", Some(16), Some((1, 137, true)));
-        check("/workload eat 64 1000", Some(64), Some((1, 98, false)));
-        check("/workload eat 64 1000", None, Some((1, 98, false)));
+        check("/workload allocate 64 1000", Some(16), Some((1, 137, true)));
+        check("/workload allocate 64 1000", Some(64), Some((1, 98, false)));
+        check("/workload allocate 64 1000", None, Some((1, 98, false)));
         check(
-            "/workload child-eat 64 1000 2000 5",
+            "/workload allocate-in-child 64 1000 2000 5",
             Some(16),
             Some((3, 5, false)),
         );
         check(
-            "/workload child-eat 64 1000 2000 5",
+            "/workload allocate-in-child 64 1000 2000 5",
             None,
             Some((1, 98, false)),
         );
     }
 
     #[test]
-    fn signals_are_obeyed_or_not() {
+    fn workloads_end_on_sigterm_or_ignore_it() {
         let on_term = |mode: &str| {
             let command = [PROGRAM_PATH.to_owned(), mode.to_owned()];
             let process = ProcessPlan::new(&command, None, HostInstant::default());
             process.unwrap().on_term
         };
-        assert_eq!(on_term("obey"), Some(ProcessExit::exit(0)));
+        assert_eq!(on_term("until-term"), Some(ProcessExit::exit(0)));
         assert_eq!(on_term("pause"), Some(ProcessExit::exit(0)));
-        assert_eq!(on_term("ignore"), None);
+        assert_eq!(on_term("ignore-term"), None);
         assert_eq!(
             ProcessPlan::ends(SECOND, ProcessExit::exit(1)).on_term,
             Some(ProcessExit::exit(143))
@@ -253,11 +253,11 @@ mod tests {
 
     #[test]
     fn a_process_ends_on_its_signal_and_no_other() {
-        let heed = Workload::Heed {
+        let waiting = Workload::UntilSignal {
             signal: 10,
             code: 5,
         };
-        let process = ProcessPlan::new(&heed.command(), None, HostInstant::default()).unwrap();
+        let process = ProcessPlan::new(&waiting.command(), None, HostInstant::default()).unwrap();
         assert_eq!(process.on_stop(Signal::USER_1), Some(ProcessExit::exit(5)));
         assert_eq!(process.on_stop(Signal::USER_2), None);
         assert_eq!(
@@ -273,14 +273,15 @@ mod tests {
 
     #[test]
     fn an_oom_group_ends_with_its_child() {
-        let eat = Workload::ChildEat {
+        let allocating = Workload::AllocateInChild {
             mebibytes: 64,
             after: SECOND,
             then: SECOND,
             code: 5,
         };
-        let process =
-            |memory| ProcessPlan::new(&eat.command(), memory, HostInstant::default()).unwrap();
+        let process = |memory| {
+            ProcessPlan::new(&allocating.command(), memory, HostInstant::default()).unwrap()
+        };
         let killed = process(Some(16 << 20)).in_oom_group();
         assert_eq!(killed.own_end, Some((SECOND, ProcessExit::KILLED)));
         assert_eq!(killed.child_killed, None);

@@ -204,7 +204,7 @@ fn a_life_is_told_from_its_beginning_to_its_end() {
     let mut harness = Harness::new(Behaviour::default());
     let pod = harness.sandbox("pod");
     harness.expect_events(&["CREATED sandbox: READY []", "STARTED sandbox: READY []"]);
-    let c = harness.create(&pod, "c", &Workload::Obey);
+    let c = harness.create(&pod, "c", &Workload::UntilTerm);
     harness.expect_events(&["CREATED c: READY [c CREATED]"]);
     harness.call(Request::StartContainer(c.clone())).unwrap();
     harness.expect_events(&["STARTED c: READY [c RUNNING]"]);
@@ -226,8 +226,8 @@ fn a_sandboxs_status_may_tell_of_its_containers() {
         let mut harness = Harness::new(behaviour);
         let pod = harness.sandbox("pod");
         let other = harness.sandbox("other");
-        let made = ["c", "d"].map(|name| harness.create(&pod, name, &Workload::Obey));
-        harness.create(&other, "e", &Workload::Obey);
+        let made = ["c", "d"].map(|name| harness.create(&pod, name, &Workload::UntilTerm));
+        harness.create(&other, "e", &Workload::UntilTerm);
         let last = harness.events().last().expect("events").created_at;
         let Ok(Reply::SandboxStatus(report)) = harness.call(Request::SandboxStatus(pod)) else {
             panic!("no status");
@@ -266,7 +266,7 @@ fn an_exit_is_told_when_it_happens() {
 fn a_container_that_cannot_be_started_is_over_and_told_to_be() {
     let mut harness = Harness::new(Behaviour::default());
     let pod = harness.sandbox("pod");
-    let c = harness.create(&pod, "c", &Workload::Missing);
+    let c = harness.create(&pod, "c", &Workload::MissingProgram);
     harness.events();
     let fault = harness
         .call(Request::StartContainer(c.clone()))
@@ -282,11 +282,11 @@ fn a_container_that_cannot_be_started_is_over_and_told_to_be() {
 fn what_the_kernel_kills_for_its_memory_is_told_and_counted() {
     let mut harness = Harness::new(Behaviour::default());
     let pod = harness.sandbox("pod");
-    let eat = Workload::Eat {
+    let allocating = Workload::Allocate {
         mebibytes: 64,
         after: SECOND,
     };
-    let c = harness.create_limited(&pod, "c", &eat, Some(16));
+    let c = harness.create_limited(&pod, "c", &allocating, Some(16));
     harness.call(Request::StartContainer(c)).unwrap();
     harness.events();
     harness.advance(SECOND);
@@ -301,13 +301,13 @@ fn a_child_is_killed(child_kill: ChildKill, meanwhile: &str, last: &str) {
         ..Behaviour::default()
     });
     let pod = harness.sandbox("pod");
-    let eat = Workload::ChildEat {
+    let allocating = Workload::AllocateInChild {
         mebibytes: 64,
         after: SECOND,
         then: SECOND,
         code: 5,
     };
-    let c = harness.create_limited(&pod, "c", &eat, Some(16));
+    let c = harness.create_limited(&pod, "c", &allocating, Some(16));
     harness.call(Request::StartContainer(c.clone())).unwrap();
     harness.advance(SECOND);
     harness.status_is(&c, meanwhile);
@@ -335,16 +335,16 @@ fn a_child_that_is_killed_for_its_memory_is_not_its_container() {
 fn a_command_that_is_killed_for_its_memory_is_not_its_container() {
     let mut harness = Harness::new(Behaviour::default());
     let pod = harness.sandbox("pod");
-    let c = harness.create_limited(&pod, "c", &Workload::Obey, Some(16));
+    let c = harness.create_limited(&pod, "c", &Workload::UntilTerm, Some(16));
     harness.call(Request::StartContainer(c.clone())).unwrap();
     harness.events();
-    let eat = Workload::Eat {
+    let allocating = Workload::Allocate {
         mebibytes: 64,
         after: SECOND,
     };
     let exec = Request::ExecSync {
         container: c.clone(),
-        command: eat.command(),
+        command: allocating.command(),
         timeout: SECOND * 5,
     };
     let ticket = harness.machine.call(harness.now, exec);
@@ -363,8 +363,8 @@ fn a_command_that_is_killed_for_its_memory_is_not_its_container() {
 fn lists_show_what_is_there_and_passes_their_filters() {
     let mut harness = Harness::new(Behaviour::default());
     let (one, two) = (harness.sandbox("one"), harness.sandbox("two"));
-    let a = harness.create(&one, "a", &Workload::Obey);
-    let b = harness.create(&two, "b", &Workload::Obey);
+    let a = harness.create(&one, "a", &Workload::UntilTerm);
+    let b = harness.create(&two, "b", &Workload::UntilTerm);
     let mut ids = |sandbox: Option<&SandboxId>, labels: &[(&str, &str)]| {
         let labels = labels
             .iter()

@@ -258,7 +258,7 @@ impl Script {
             binding: name.to_owned(),
             attempt,
             declared_exit: extras.number("exit"),
-            command: ["/workload", extras.value("mode").unwrap_or("obey")]
+            command: ["/workload", extras.value("mode").unwrap_or("until-term")]
                 .map(str::to_owned)
                 .into(),
             ..ContainerSpec::default()

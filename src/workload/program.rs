@@ -1,7 +1,7 @@
 //! The modes of the workload program, as types.
 //!
 //! `fixtures/workload.rs` is the program itself. The program understands every command of this
-//! module, except [`Workload::Missing`] and [`Workload::NoProgram`].
+//! module, except [`Workload::MissingProgram`] and [`Workload::NotExecutable`].
 
 use std::time::Duration;
 
@@ -35,11 +35,11 @@ pub enum Workload {
         unix_ms: u64,
     },
     /// Waits for a SIGTERM, then exits with code 0 at once.
-    Obey,
+    UntilTerm,
     /// Ignores every signal except SIGKILL.
-    Ignore,
+    IgnoreTerm,
     /// Waits for a signal, then exits with `code`; with 143 when a SIGTERM comes first.
-    Heed {
+    UntilSignal {
         /// The number of the signal, from 1 to 64.
         signal: u8,
         /// The exit code.
@@ -56,14 +56,14 @@ pub enum Workload {
         after: Duration,
     },
     /// Is killed by a signal, with a core dump larger than a pipe's buffer.
-    Dump {
+    DumpCore {
         /// The number of the signal.
         signal: u8,
         /// How long it runs.
         after: Duration,
     },
     /// Allocates memory after a time, to be OOM-killed; otherwise it exits with code 98.
-    Eat {
+    Allocate {
         /// How much memory it allocates.
         mebibytes: u32,
         /// How long it runs before that.
@@ -71,7 +71,7 @@ pub enum Workload {
     },
     /// Has a child that allocates memory, outlives it, and exits with `code`; with 98 if the child
     /// was not killed.
-    ChildEat {
+    AllocateInChild {
         /// How much memory the child allocates.
         mebibytes: u32,
         /// How long the child runs before that.
@@ -83,19 +83,19 @@ pub enum Workload {
     },
     /// Waits for a SIGTERM and then allocates memory, to be OOM-killed; otherwise it exits with
     /// code 98.
-    EatOnTerm {
+    AllocateOnTerm {
         /// How much memory it allocates.
         mebibytes: u32,
     },
     /// Starts a child that waits for ever and holds the output open, and exits with `code`; the
     /// child ends with the PID namespace.
-    Leave {
+    OrphanChild {
         /// The exit code.
         code: u8,
         /// How long it runs.
         after: Duration,
     },
-    /// Leaves zombies to the init of its PID namespace, then behaves like [`Workload::Obey`].
+    /// Leaves zombies to the init of its PID namespace, then behaves like [`Workload::UntilTerm`].
     Zombies {
         /// How many.
         count: u32,
@@ -106,9 +106,9 @@ pub enum Workload {
         text: String,
     },
     /// A command missing from the image: the start of the container fails.
-    Missing,
+    MissingProgram,
     /// A file that is not executable: the start of the container fails.
-    NoProgram,
+    NotExecutable,
 }
 
 impl Workload {
@@ -122,27 +122,33 @@ impl Workload {
             Self::ExitAt { code, unix_ms } => {
                 ("exit-at", vec![code.to_string(), unix_ms.to_string()])
             }
-            Self::Obey => ("obey", vec![]),
-            Self::Ignore => ("ignore", vec![]),
-            Self::Heed { signal, code } => ("heed", vec![signal.to_string(), code.to_string()]),
+            Self::UntilTerm => ("until-term", vec![]),
+            Self::IgnoreTerm => ("ignore-term", vec![]),
+            Self::UntilSignal { signal, code } => {
+                ("until-signal", vec![signal.to_string(), code.to_string()])
+            }
             Self::Die { signal, after } => ("die", vec![signal.to_string(), ms(after)]),
-            Self::Dump { signal, after } => ("dump", vec![signal.to_string(), ms(after)]),
-            Self::Eat { mebibytes, after } => ("eat", vec![mebibytes.to_string(), ms(after)]),
-            Self::ChildEat {
+            Self::DumpCore { signal, after } => ("dump-core", vec![signal.to_string(), ms(after)]),
+            Self::Allocate { mebibytes, after } => {
+                ("allocate", vec![mebibytes.to_string(), ms(after)])
+            }
+            Self::AllocateInChild {
                 mebibytes,
                 after,
                 then,
                 code,
             } => (
-                "child-eat",
+                "allocate-in-child",
                 vec![mebibytes.to_string(), ms(after), ms(then), code.to_string()],
             ),
-            Self::EatOnTerm { mebibytes } => ("eat-on-term", vec![mebibytes.to_string()]),
-            Self::Leave { code, after } => ("leave", vec![code.to_string(), ms(after)]),
+            Self::AllocateOnTerm { mebibytes } => ("allocate-on-term", vec![mebibytes.to_string()]),
+            Self::OrphanChild { code, after } => {
+                ("orphan-child", vec![code.to_string(), ms(after)])
+            }
             Self::Zombies { count } => ("zombies", vec![count.to_string()]),
             Self::Write { text } => ("write", vec![text.clone()]),
-            Self::Missing => return vec!["/missing".to_owned()],
-            Self::NoProgram => return vec![NO_PROGRAM_PATH.to_owned()],
+            Self::MissingProgram => return vec!["/missing".to_owned()],
+            Self::NotExecutable => return vec![NO_PROGRAM_PATH.to_owned()],
         };
         [PROGRAM_PATH, mode]
             .map(str::to_owned)
@@ -154,7 +160,7 @@ impl Workload {
     /// Parses a command line; none if the program does not understand it.
     ///
     /// An empty command is the image's default, [`Workload::Pause`]; one of another program is
-    /// [`Workload::Missing`], since the image has no other.
+    /// [`Workload::MissingProgram`], since the image has no other.
     #[must_use]
     pub fn parse(command: &[String]) -> Option<Self> {
         let words: Vec<&str> = command.iter().map(String::as_str).collect();
@@ -173,43 +179,44 @@ impl Workload {
                 code: code.parse().ok()?,
                 unix_ms: unix_ms.parse().ok()?,
             },
-            [PROGRAM_PATH, "obey"] => Self::Obey,
-            [PROGRAM_PATH, "ignore"] => Self::Ignore,
-            [PROGRAM_PATH, "heed", signal, code] => Self::Heed {
+            [PROGRAM_PATH, "until-term"] => Self::UntilTerm,
+            [PROGRAM_PATH, "ignore-term"] => Self::IgnoreTerm,
+            [PROGRAM_PATH, "until-signal", signal, code] => Self::UntilSignal {
                 signal: signal.parse().ok()?,
                 code: code.parse().ok()?,
             },
-            [PROGRAM_PATH, "die", signal] => Self::Die {
-                signal: signal.parse().ok()?,
-                after: Duration::ZERO,
-            },
-            [PROGRAM_PATH, "die", signal, after] => Self::Die {
-                signal: signal.parse().ok()?,
-                after: ms(after)?,
-            },
-            [PROGRAM_PATH, "dump", signal, after] => Self::dump(signal, ms(after)?)?,
-            [PROGRAM_PATH, "eat", mebibytes] => Self::Eat {
+            [PROGRAM_PATH, "die", signal] => Self::die(signal, Duration::ZERO)?,
+            [PROGRAM_PATH, "die", signal, after] => Self::die(signal, ms(after)?)?,
+            [PROGRAM_PATH, "dump-core", signal, after] => Self::dump_core(signal, ms(after)?)?,
+            [PROGRAM_PATH, "allocate", mebibytes] => Self::Allocate {
                 mebibytes: mebibytes.parse().ok()?,
                 after: Duration::ZERO,
             },
-            [PROGRAM_PATH, "eat", mebibytes, after] => Self::Eat {
+            [PROGRAM_PATH, "allocate", mebibytes, after] => Self::Allocate {
                 mebibytes: mebibytes.parse().ok()?,
                 after: ms(after)?,
             },
-            [PROGRAM_PATH, "child-eat", mebibytes, after, then, code] => Self::ChildEat {
+            [
+                PROGRAM_PATH,
+                "allocate-in-child",
+                mebibytes,
+                after,
+                then,
+                code,
+            ] => Self::AllocateInChild {
                 mebibytes: mebibytes.parse().ok()?,
                 after: ms(after)?,
                 then: ms(then)?,
                 code: code.parse().ok()?,
             },
-            [PROGRAM_PATH, "eat-on-term", mebibytes] => Self::EatOnTerm {
+            [PROGRAM_PATH, "allocate-on-term", mebibytes] => Self::AllocateOnTerm {
                 mebibytes: mebibytes.parse().ok()?,
             },
-            [PROGRAM_PATH, "leave", code] => Self::Leave {
+            [PROGRAM_PATH, "orphan-child", code] => Self::OrphanChild {
                 code: code.parse().ok()?,
                 after: Duration::ZERO,
             },
-            [PROGRAM_PATH, "leave", code, after] => Self::Leave {
+            [PROGRAM_PATH, "orphan-child", code, after] => Self::OrphanChild {
                 code: code.parse().ok()?,
                 after: ms(after)?,
             },
@@ -220,14 +227,19 @@ impl Workload {
                 text: text.join(" "),
             },
             [PROGRAM_PATH, ..] => return None,
-            [NO_PROGRAM_PATH] => Self::NoProgram,
-            _ => Self::Missing,
+            [NO_PROGRAM_PATH] => Self::NotExecutable,
+            _ => Self::MissingProgram,
         })
     }
 
-    fn dump(signal: &str, after: Duration) -> Option<Self> {
+    fn die(signal: &str, after: Duration) -> Option<Self> {
         let signal = signal.parse().ok()?;
-        Some(Self::Dump { signal, after })
+        Some(Self::Die { signal, after })
+    }
+
+    fn dump_core(signal: &str, after: Duration) -> Option<Self> {
+        let signal = signal.parse().ok()?;
+        Some(Self::DumpCore { signal, after })
     }
 
     /// The exit code that the program promises when it is left alone, as a runtime reports it:
@@ -237,19 +249,21 @@ impl Workload {
         match self {
             Self::Exit { code, .. }
             | Self::ExitAt { code, .. }
-            | Self::ChildEat { code, .. }
-            | Self::Leave { code, .. } => Some(i32::from(*code)),
-            Self::Die { signal, .. } | Self::Dump { signal, .. } => Some(128 + i32::from(*signal)),
+            | Self::AllocateInChild { code, .. }
+            | Self::OrphanChild { code, .. } => Some(i32::from(*code)),
+            Self::Die { signal, .. } | Self::DumpCore { signal, .. } => {
+                Some(128 + i32::from(*signal))
+            }
             Self::Write { .. } => Some(0),
             Self::Pause
-            | Self::Obey
-            | Self::Ignore
-            | Self::Heed { .. }
-            | Self::Eat { .. }
-            | Self::EatOnTerm { .. }
+            | Self::UntilTerm
+            | Self::IgnoreTerm
+            | Self::UntilSignal { .. }
+            | Self::Allocate { .. }
+            | Self::AllocateOnTerm { .. }
             | Self::Zombies { .. }
-            | Self::Missing
-            | Self::NoProgram => None,
+            | Self::MissingProgram
+            | Self::NotExecutable => None,
         }
     }
 }
@@ -286,13 +300,13 @@ mod tests {
             unix_ms: 1_000,
         };
         check(&exit_at, "/workload exit-at 3 1000", Some(3));
-        check(&Workload::Obey, "/workload obey", None);
-        check(&Workload::Ignore, "/workload ignore", None);
-        let heed = Workload::Heed {
+        check(&Workload::UntilTerm, "/workload until-term", None);
+        check(&Workload::IgnoreTerm, "/workload ignore-term", None);
+        let until_signal = Workload::UntilSignal {
             signal: 10,
             code: 5,
         };
-        check(&heed, "/workload heed 10 5", None);
+        check(&until_signal, "/workload until-signal 10 5", None);
         check(
             &Workload::Die {
                 signal: 11,
@@ -302,42 +316,39 @@ mod tests {
             Some(139),
         );
         let (signal, after) = (11, SECOND);
-        let dump = Workload::Dump { signal, after };
-        check(&dump, "/workload dump 11 1000", Some(139));
+        let dump_core = Workload::DumpCore { signal, after };
+        check(&dump_core, "/workload dump-core 11 1000", Some(139));
         check(
-            &Workload::Eat {
+            &Workload::Allocate {
                 mebibytes: 64,
                 after: SECOND,
             },
-            "/workload eat 64 1000",
+            "/workload allocate 64 1000",
             None,
         );
-        let child_eat = Workload::ChildEat {
+        let in_child = Workload::AllocateInChild {
             mebibytes: 64,
             after: SECOND,
             then: SECOND * 2,
             code: 5,
         };
-        check(&child_eat, "/workload child-eat 64 1000 2000 5", Some(5));
         check(
-            &Workload::EatOnTerm { mebibytes: 64 },
-            "/workload eat-on-term 64",
-            None,
+            &in_child,
+            "/workload allocate-in-child 64 1000 2000 5",
+            Some(5),
         );
-        let leave = Workload::Leave {
+        let on_term = Workload::AllocateOnTerm { mebibytes: 64 };
+        check(&on_term, "/workload allocate-on-term 64", None);
+        let orphan_child = Workload::OrphanChild {
             code: 3,
             after: SECOND,
         };
-        check(&leave, "/workload leave 3 1000", Some(3));
+        check(&orphan_child, "/workload orphan-child 3 1000", Some(3));
         check(&Workload::Zombies { count: 3 }, "/workload zombies 3", None);
-        check(
-            &Workload::Write {
-                text: "a line".into(),
-            },
-            "/workload write a line",
-            Some(0),
-        );
-        check(&Workload::Missing, "/missing", None);
+        let text = "a line".to_owned();
+        let write = Workload::Write { text };
+        check(&write, "/workload write a line", Some(0));
+        check(&Workload::MissingProgram, "/missing", None);
     }
 
     #[test]
@@ -366,7 +377,7 @@ mod tests {
         parses("/workload exit 7", Some(&exit(7)));
         parses("/workload exit 300", None);
         parses("/workload dance", None);
-        parses("sleep 1", Some(&Workload::Missing));
+        parses("sleep 1", Some(&Workload::MissingProgram));
     }
 
     #[test]

@@ -106,7 +106,7 @@ def main(folder, socket):
         status = own_status(events.next("stop", container, STOPPED))[0]
         expect("exit", (status.state, status.exit_code, status.reason), (EXITED, code, reason))
 
-    obeys, ignores = create("obeys", "obey"), create("ignores", "ignore")
+    obeys, ignores = create("obeys", "until-term"), create("ignores", "ignore-term")
     exits = create("exits", "exit", "7", "200")
     start(exits)
     stopped(exits, 7, "Error")

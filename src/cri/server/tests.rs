@@ -171,7 +171,7 @@ fn calls() -> Vec<(Request, Reply)> {
         binding: "container".to_owned(),
         attempt: 2,
         image: "image".to_owned(),
-        command: vec!["/workload".to_owned(), "obey".to_owned()],
+        command: vec!["/workload".to_owned(), "until-term".to_owned()],
         name: None,
         tty: true,
         declared_exit: None,
@@ -235,7 +235,7 @@ fn calls() -> Vec<(Request, Reply)> {
 fn beside() -> Vec<(Request, Reply)> {
     let exec = Request::ExecSync {
         container: ContainerId::from("c"),
-        command: vec!["/workload".to_owned(), "ignore".to_owned()],
+        command: vec!["/workload".to_owned(), "ignore-term".to_owned()],
         timeout: Duration::from_secs(3),
     };
     let mut calls = vec![(exec, Reply::Exec(137))];

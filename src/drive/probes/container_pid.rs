@@ -27,7 +27,7 @@ async fn sees_process_of_container(session: &Session) -> Result<bool, String> {
         .marker_pod()
         .await
         .map_err(|fault| fault.to_string())?;
-    let spec = session.container_spec((&sandbox, &pod), "in-sight", 0, &Workload::Obey);
+    let spec = session.container_spec((&sandbox, &pod), "in-sight", 0, &Workload::UntilTerm);
     let create = Request::CreateContainer(Arc::new(spec));
     let refused = |fault| format!("no trial container can be made: {fault}");
     let Reply::Container(container) = session.call(None, create).await.map_err(refused)? else {

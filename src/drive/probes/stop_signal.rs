@@ -65,7 +65,7 @@ async fn try_stop_signal(session: &Session, attempt: u32) -> Result<SignalTrial,
         .marker_pod()
         .await
         .map_err(|fault| fault.to_string())?;
-    let heed = Workload::Heed {
+    let heed = Workload::UntilSignal {
         signal: 10,
         code: HEEDED_CODE,
     };

@@ -22,7 +22,7 @@ impl Scope {
                 code: self.number(*code),
                 unix_ms: unix_ms(self.clock.began) + millis(self.clock.scaled(*time)),
             },
-            WorkloadSpec::OrphanChild(ExitSpec { code, after }) => Workload::Leave {
+            WorkloadSpec::OrphanChild(ExitSpec { code, after }) => Workload::OrphanChild {
                 code: self.number(*code),
                 after: self.delay(*after),
             },
@@ -30,36 +30,36 @@ impl Scope {
                 signal: self.number(*signal),
                 after: self.delay(*after),
             },
-            WorkloadSpec::DumpCore(DieSpec { signal, after }) => Workload::Dump {
+            WorkloadSpec::DumpCore(DieSpec { signal, after }) => Workload::DumpCore {
                 signal: self.number(*signal),
                 after: self.delay(*after),
             },
-            WorkloadSpec::UntilTerm => Workload::Obey,
-            WorkloadSpec::IgnoreTerm => Workload::Ignore,
-            WorkloadSpec::UntilSignal(UntilSignalSpec { signal, code }) => Workload::Heed {
+            WorkloadSpec::UntilTerm => Workload::UntilTerm,
+            WorkloadSpec::IgnoreTerm => Workload::IgnoreTerm,
+            WorkloadSpec::UntilSignal(UntilSignalSpec { signal, code }) => Workload::UntilSignal {
                 signal: signal.number(),
                 code: self.number(*code),
             },
-            WorkloadSpec::Allocate(AllocateSpec { mib, after }) => Workload::Eat {
+            WorkloadSpec::Allocate(AllocateSpec { mib, after }) => Workload::Allocate {
                 mebibytes: *mib,
                 after: self.clock.scaled(*after),
             },
             WorkloadSpec::AllocateOnTerm(AllocateOnTermSpec { mib }) => {
-                Workload::EatOnTerm { mebibytes: *mib }
+                Workload::AllocateOnTerm { mebibytes: *mib }
             }
             WorkloadSpec::AllocateInChild(AllocateInChildSpec {
                 mib,
                 after,
                 then,
                 code,
-            }) => Workload::ChildEat {
+            }) => Workload::AllocateInChild {
                 mebibytes: *mib,
                 after: self.clock.scaled(*after),
                 then: self.clock.scaled(*then),
                 code: self.number(*code),
             },
-            WorkloadSpec::MissingProgram => Workload::Missing,
-            WorkloadSpec::NotExecutable => Workload::NoProgram,
+            WorkloadSpec::MissingProgram => Workload::MissingProgram,
+            WorkloadSpec::NotExecutable => Workload::NotExecutable,
             WorkloadSpec::Zombies(count) => Workload::Zombies { count: *count },
         }
     }
@@ -100,7 +100,7 @@ mod tests {
         });
         for (percent, waits_ms) in [(100, 500), (300, 1_500), (50, 500)] {
             let scope = Scope::new(HostInstant::default(), percent);
-            let eaten = Workload::Eat {
+            let eaten = Workload::Allocate {
                 mebibytes: 64,
                 after: Duration::from_millis(waits_ms),
             };

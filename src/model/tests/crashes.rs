@@ -27,7 +27,7 @@ fn created(harness: &mut Harness, handler: &str, workload: &Workload, flaw: Flaw
 fn a_creation_and_a_start_that_die_end_the_container() {
     for flaw in [Flaw::CrashAtCreate, Flaw::CrashAtStart] {
         let mut harness = Harness::new(Behaviour::default());
-        let c = created(&mut harness, FAULTY, &Workload::Obey, flaw);
+        let c = created(&mut harness, FAULTY, &Workload::UntilTerm, flaw);
         assert!(harness.call(Request::StartContainer(c)).is_err());
         harness.expect_events(&["STOPPED c: READY [c EXITED 128 StartError]"]);
     }
@@ -36,7 +36,12 @@ fn a_creation_and_a_start_that_die_end_the_container() {
 #[test]
 fn whoever_has_another_handler_demands_in_vain() {
     let mut harness = Harness::new(Behaviour::default());
-    let c = created(&mut harness, "other", &Workload::Obey, Flaw::CrashAtStart);
+    let c = created(
+        &mut harness,
+        "other",
+        &Workload::UntilTerm,
+        Flaw::CrashAtStart,
+    );
     assert_eq!(harness.call(Request::StartContainer(c)), Ok(Reply::Done));
 }
 
@@ -46,7 +51,12 @@ fn check_stops(spurious: &'static [NonTransition], first: &[&str]) {
         spurious,
         ..Behaviour::default()
     });
-    let c = created(&mut harness, FAULTY, &Workload::Obey, Flaw::CrashAtKill);
+    let c = created(
+        &mut harness,
+        FAULTY,
+        &Workload::UntilTerm,
+        Flaw::CrashAtKill,
+    );
     harness.call(Request::StartContainer(c.clone())).unwrap();
     harness.events();
     assert!(harness.call(stop(&c, 2)).is_err());

@@ -11,7 +11,7 @@ fn harness(restart: Restart) -> (Harness, ContainerId, ContainerId) {
     };
     let mut harness = Harness::new(behaviour);
     let pod = harness.sandbox("pod");
-    let (short, long) = (exit(3, SECOND), Workload::Ignore);
+    let (short, long) = (exit(3, SECOND), Workload::IgnoreTerm);
     let (short, long) = (
         harness.running(&pod, "short", &short),
         harness.running(&pod, "long", &long),

@@ -15,9 +15,9 @@ fn joining(target: &ContainerId, spec: ContainerSpec) -> ContainerSpec {
 fn what_has_joined_ends_by_itself_or_with_its_target() {
     let mut harness = Harness::new(Behaviour::default());
     let pod = harness.sandbox("pod");
-    let app = harness.running(&pod, "app", &Workload::Obey);
+    let app = harness.running(&pod, "app", &Workload::UntilTerm);
     let first = harness.create_from(joining(&app, spec(&pod, "first", &exit(7, SECOND))));
-    let second = harness.create_from(joining(&app, spec(&pod, "second", &Workload::Ignore)));
+    let second = harness.create_from(joining(&app, spec(&pod, "second", &Workload::IgnoreTerm)));
     for container in [&first, &second] {
         let start = Request::StartContainer(container.clone());
         harness.call(start).unwrap();
@@ -38,8 +38,8 @@ fn what_has_joined_ends_by_itself_or_with_its_target() {
 fn nobody_joins_what_does_not_run() {
     let mut harness = Harness::new(Behaviour::default());
     let pod = harness.sandbox("pod");
-    let app = harness.create(&pod, "app", &Workload::Obey);
-    let late = joining(&app, spec(&pod, "late", &Workload::Obey));
+    let app = harness.create(&pod, "app", &Workload::UntilTerm);
+    let late = joining(&app, spec(&pod, "late", &Workload::UntilTerm));
     let refused = harness.call(Request::CreateContainer(Arc::new(late)));
     assert_eq!(refused.unwrap_err().code, StatusCode::FAILED_PRECONDITION);
 }
@@ -59,7 +59,7 @@ fn left(shared_pid: bool, exit_detection: ExitDetection, exited: &[&str], stoppe
     let Ok(Reply::Sandbox(pod)) = harness.call(Request::RunSandbox(Arc::new(sandbox))) else {
         panic!("a sandbox runs");
     };
-    let leave = Workload::Leave {
+    let leave = Workload::OrphanChild {
         code: 3,
         after: SECOND,
     };

@@ -17,13 +17,13 @@ fn pod_with_a_hog(pod_kill: PodKill, hog_mib: Option<u64>) -> (Harness, Containe
         Ok(Reply::Sandbox(id)) => id,
         other => panic!("{other:?}"),
     };
-    let eat = Workload::Eat {
+    let eat = Workload::Allocate {
         mebibytes: 64,
         after: SECOND,
     };
     let hog = harness.create_limited(&pod, "hog", &eat, hog_mib);
     harness.call(Request::StartContainer(hog.clone())).unwrap();
-    let sibling = harness.running(&pod, "sibling", &Workload::Obey);
+    let sibling = harness.running(&pod, "sibling", &Workload::UntilTerm);
     harness.events();
     harness.advance(SECOND);
     (harness, hog, sibling)

@@ -8,7 +8,7 @@ use crate::model::StopSignals;
 fn who_ignores_the_signal_is_killed_when_the_grace_period_is_over() {
     let mut harness = Harness::new(Behaviour::default());
     let pod = harness.sandbox("pod");
-    let c = harness.running(&pod, "c", &Workload::Ignore);
+    let c = harness.running(&pod, "c", &Workload::IgnoreTerm);
     harness.events();
     let ticket = harness.machine.call(harness.now, stop(&c, 2));
     harness.advance(Duration::from_nanos(1_999_999_999));
@@ -23,7 +23,7 @@ fn who_ignores_the_signal_is_killed_when_the_grace_period_is_over() {
 fn a_second_stop_with_less_patience_ends_the_first_too() {
     let mut harness = Harness::new(Behaviour::default());
     let pod = harness.sandbox("pod");
-    let c = harness.running(&pod, "c", &Workload::Ignore);
+    let c = harness.running(&pod, "c", &Workload::IgnoreTerm);
     let patient = harness.machine.call(harness.now, stop(&c, 60));
     assert_eq!(harness.call(stop(&c, 0)), Ok(Reply::Done));
     assert_eq!(harness.machine.take_answer(patient), Some(Ok(Reply::Done)));
@@ -34,7 +34,7 @@ fn a_second_stop_with_less_patience_ends_the_first_too() {
 fn a_stop_whose_caller_has_gone_goes_on() {
     let mut harness = Harness::new(Behaviour::default());
     let pod = harness.sandbox("pod");
-    let c = harness.running(&pod, "c", &Workload::Ignore);
+    let c = harness.running(&pod, "c", &Workload::IgnoreTerm);
     harness.events();
     let ticket = harness.machine.call(harness.now, stop(&c, 2));
     harness.machine.forget(ticket);
@@ -69,7 +69,7 @@ fn a_stop_sends_the_signal_that_the_container_was_given() {
             ..Behaviour::default()
         });
         let pod = harness.sandbox("pod");
-        let heed = Workload::Heed {
+        let heed = Workload::UntilSignal {
             signal: 10,
             code: 5,
         };
@@ -91,7 +91,7 @@ fn a_stop_sends_the_signal_that_the_container_was_given() {
 fn repetitions_are_done_and_say_nothing() {
     let mut harness = Harness::new(Behaviour::default());
     let pod = harness.sandbox("pod");
-    let c = harness.running(&pod, "c", &Workload::Obey);
+    let c = harness.running(&pod, "c", &Workload::UntilTerm);
     for request in [
         stop(&c, 10),
         Request::RemoveContainer(c.clone()),
@@ -150,9 +150,9 @@ fn a_running_container_is_killed_to_be_removed() {
 fn a_sandbox_takes_its_containers_with_it() {
     let mut harness = Harness::new(Behaviour::default());
     let (pod, other) = (harness.sandbox("pod"), harness.sandbox("other"));
-    harness.create(&pod, "new", &Workload::Obey);
-    harness.running(&pod, "run", &Workload::Ignore);
-    harness.running(&other, "x", &Workload::Obey);
+    harness.create(&pod, "new", &Workload::UntilTerm);
+    harness.running(&pod, "run", &Workload::IgnoreTerm);
+    harness.running(&other, "x", &Workload::UntilTerm);
     harness.events();
     harness.call(Request::RemoveSandbox(pod.clone())).unwrap();
     harness.expect_events(&[
@@ -174,7 +174,7 @@ fn a_sandbox_takes_its_containers_with_it() {
 fn a_stop_that_was_given_up_goes_on_and_is_overtaken_by_the_next() {
     let mut harness = Harness::new(Behaviour::default());
     let pod = harness.sandbox("pod");
-    let c = harness.running(&pod, "c", &Workload::Ignore);
+    let c = harness.running(&pod, "c", &Workload::IgnoreTerm);
     harness.events();
     let given_up = harness.machine.call(harness.now, stop(&c, 30));
     harness.machine.forget(given_up);
@@ -190,7 +190,7 @@ fn a_stop_that_was_given_up_goes_on_and_is_overtaken_by_the_next() {
 fn a_sandbox_whose_own_process_is_killed_is_over_and_its_containers_when_it_is_stopped() {
     let mut harness = Harness::new(Behaviour::default());
     let pod = harness.sandbox("pod");
-    harness.running(&pod, "c", &Workload::Ignore);
+    harness.running(&pod, "c", &Workload::IgnoreTerm);
     harness.events();
     assert!(harness.machine.kill_sandbox(harness.now, &pod));
     assert!(!harness.machine.kill_sandbox(harness.now, &pod));
@@ -205,7 +205,7 @@ fn a_sandbox_whose_own_process_is_killed_is_over_and_its_containers_when_it_is_s
 fn a_dead_sandbox_is_removed_with_what_runs_in_it() {
     let mut harness = Harness::new(Behaviour::default());
     let pod = harness.sandbox("pod");
-    harness.running(&pod, "c", &Workload::Ignore);
+    harness.running(&pod, "c", &Workload::IgnoreTerm);
     assert!(harness.machine.kill_sandbox(harness.now, &pod));
     harness.events();
     harness.call(Request::RemoveSandbox(pod)).unwrap();
@@ -226,8 +226,12 @@ fn what_ignores_sigterm_ends_by_a_kill_alone() {
         };
         spec.ends_by_kill_alone()
     };
-    assert!(ends_so(&Workload::Ignore));
-    for other in [Workload::Obey, Workload::Pause, Workload::NoProgram] {
+    assert!(ends_so(&Workload::IgnoreTerm));
+    for other in [
+        Workload::UntilTerm,
+        Workload::Pause,
+        Workload::NotExecutable,
+    ] {
         assert!(!ends_so(&other), "{other:?}");
     }
 }

@@ -19,7 +19,7 @@ fn all_who_listen_get_the_same_from_then_on() {
     let second = harness.machine.subscribe(harness.now, None).unwrap();
     let pod = harness.sandbox("pod");
     let third = harness.machine.subscribe(harness.now, None).unwrap();
-    harness.running(&pod, "c", &Workload::Obey);
+    harness.running(&pod, "c", &Workload::UntilTerm);
     let first = harness.events();
     assert_eq!(harness.events_of(second), first);
     assert_eq!(harness.events_of(third), first[2..]);
@@ -135,7 +135,7 @@ fn siblings_may_come_in_any_order() {
     let mut harness = Harness::new(any);
     let pod = harness.sandbox("pod");
     for name in ["a", "b", "c", "d", "e"] {
-        harness.create(&pod, name, &Workload::Obey);
+        harness.create(&pod, name, &Workload::UntilTerm);
     }
     let last = harness.events().pop().unwrap();
     let mut names: Vec<&str> = last
