@@ -34,31 +34,19 @@ fn sandbox() -> SandboxStatus {
             namespace: "default".into(),
             attempt: 0,
         }),
-        state: SandboxState::Ready,
         created_at: RuntimeNanos(NOW_NS),
-        ips: Vec::new(),
-        labels: Labels::new(),
-        annotations: Labels::new(),
-        runtime_handler: String::new(),
+        ..SandboxStatus::default()
     }
 }
 
 fn container(id: &str) -> ContainerStatus {
     ContainerStatus {
         id: ContainerId::from(id),
-        metadata: None,
         state: ContainerState::Running,
         created_at: RuntimeNanos(NOW_NS),
         started_at: RuntimeNanos(NOW_NS),
-        finished_at: RuntimeNanos(0),
-        exit_code: 0,
         image: Some("image".into()),
-        image_ref: "".into(),
-        reason: "".into(),
-        message: String::new(),
-        labels: Labels::new(),
-        annotations: Labels::new(),
-        setup: Shared::default(),
+        ..ContainerStatus::default()
     }
 }
 

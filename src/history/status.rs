@@ -44,9 +44,10 @@ impl fmt::Display for EventKind {
 
 /// `runtime.v1.PodSandboxState`.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SandboxState {
     /// `SANDBOX_READY`.
+    #[default]
     Ready,
     /// `SANDBOX_NOTREADY`.
     NotReady,
@@ -66,9 +67,10 @@ impl fmt::Display for SandboxState {
 
 /// `runtime.v1.ContainerState`.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ContainerState {
     /// `CONTAINER_CREATED`.
+    #[default]
     Created,
     /// `CONTAINER_RUNNING`.
     Running,
@@ -164,7 +166,7 @@ impl From<SandboxStatus> for SandboxReport {
 
 /// `runtime.v1.PodSandboxStatus`, as far as rules read it.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SandboxStatus {
     /// The sandbox's id.
     pub id: SandboxId,
@@ -197,7 +199,7 @@ pub struct ContainerMetadata {
 
 /// `runtime.v1.ContainerStatus`, as far as rules read it.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ContainerStatus {
     /// The container's id.
     pub id: ContainerId,

@@ -21,7 +21,7 @@ use crate::history::{
     Body, CallId, CaseHistory, CaseRun, ContainerId, ContainerMetadata, ContainerSpec,
     ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, HostInstant, Labels,
     PodUid, Reply, Request, RuntimeNanos, SandboxId, SandboxMetadata, SandboxSpec, SandboxState,
-    SandboxStatus, Seq, Shared, StatusCode, StepsEnd, SubscriptionId,
+    SandboxStatus, Seq, StatusCode, StepsEnd, SubscriptionId,
 };
 use crate::outcome::Violation;
 use inspect::refused;
@@ -381,9 +381,7 @@ impl Script {
             },
             created_at: RuntimeNanos(BEGAN_NS),
             ips: extras.value("ip").into_iter().map(str::to_owned).collect(),
-            labels: Labels::new(),
-            annotations: Labels::new(),
-            runtime_handler: String::new(),
+            ..SandboxStatus::default()
         }
     }
 }
@@ -422,9 +420,7 @@ impl Container {
                 .unwrap_or(if exited { usual } else { "" })
                 .into(),
             message: extras.value("message").unwrap_or_default().to_owned(),
-            labels: Labels::new(),
-            annotations: Labels::new(),
-            setup: Shared::default(),
+            ..ContainerStatus::default()
         });
     }
 }

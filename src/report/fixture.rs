@@ -10,7 +10,7 @@ use crate::history::{
     Body, CallFault, CallId, CaseRun, CgroupDriver, ContainerId, ContainerListing, ContainerSpec,
     ContainerState, ContainerStatus, Entry, Event, EventKind, Host, HostFact, HostInstant, Labels,
     OciRuntime, PodUid, Reply, Request, RunId, RunInfo, RuntimeNanos, RuntimeVersion, SandboxId,
-    SandboxSpec, SandboxState, SandboxStatus, Seq, Shared, StatusCode, StreamEnd, SubscriptionId,
+    SandboxSpec, SandboxStatus, Seq, StatusCode, StreamEnd, SubscriptionId,
 };
 use crate::outcome::{
     Capabilities, Fact, Kind, Largest, Latency, Level, Levels, Limit, Mismatch, Outcome, Profile,
@@ -361,13 +361,8 @@ fn stray_event() -> Event {
 fn sandbox_status() -> SandboxStatus {
     SandboxStatus {
         id: SandboxId::from(POD),
-        metadata: None,
-        state: SandboxState::Ready,
         created_at: RuntimeNanos(START_NS),
-        ips: Vec::new(),
-        labels: Labels::new(),
-        annotations: Labels::new(),
-        runtime_handler: String::new(),
+        ..SandboxStatus::default()
     }
 }
 
@@ -381,19 +376,10 @@ fn exited() -> ContainerStatus {
 fn status(id: &str, state: ContainerState, reason: &str) -> ContainerStatus {
     ContainerStatus {
         id: ContainerId::from(id),
-        metadata: None,
         state,
         created_at: RuntimeNanos(START_NS),
-        started_at: RuntimeNanos(0),
-        finished_at: RuntimeNanos(0),
-        exit_code: 0,
-        image: None,
-        image_ref: "".into(),
         reason: reason.into(),
-        message: String::new(),
-        labels: Labels::new(),
-        annotations: Labels::new(),
-        setup: Shared::default(),
+        ..ContainerStatus::default()
     }
 }
 

@@ -16,7 +16,7 @@ use crate::drive::Relist;
 use crate::history::{
     ContainerId, ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event,
     EventKind, HostInstant, Labels, PodUid, RuntimeNanos, SandboxId, SandboxListing,
-    SandboxMetadata, SandboxReport, SandboxState, SandboxStatus, Shared,
+    SandboxMetadata, SandboxReport, SandboxState, SandboxStatus,
 };
 use crate::limits;
 use crate::pleg::{Inspection, Moment, SharedUid, StatusFault, Statuses, list_pods, pod_status};
@@ -72,10 +72,7 @@ impl Node {
             metadata: Some(Self::metadata()),
             state: self.sandbox?,
             created_at: nanos(1),
-            ips: Vec::new(),
-            labels: Labels::new(),
-            annotations: Labels::new(),
-            runtime_handler: String::new(),
+            ..SandboxStatus::default()
         })
     }
 
@@ -106,15 +103,12 @@ impl Node {
             finished_at: nanos(4),
             exit_code: 137,
             image: Some("app:1".into()),
-            image_ref: "".into(),
             reason: match self.container? {
                 ContainerState::Exited => "OOM\u{1b}[31mKilled".into(),
                 _ => "".into(),
             },
-            message: String::new(),
             labels: Labels::from([(name, "app".to_owned())]),
-            annotations: Labels::new(),
-            setup: Shared::default(),
+            ..ContainerStatus::default()
         })
     }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cri_event_conformance::history::{
-    ContainerId, ContainerState, ContainerStatus, Event, EventKind, Labels, PodUid, RuntimeNanos,
-    SandboxId, SandboxMetadata, SandboxState, SandboxStatus, Shared,
+    ContainerId, ContainerState, ContainerStatus, Event, EventKind, PodUid, RuntimeNanos,
+    SandboxId, SandboxMetadata, SandboxState, SandboxStatus,
 };
 use cri_event_conformance::pleg::{
     Features, Generic, InspectError, Kubelet, ListedItem, Moment, PodList, PodStatus, SharedId,
@@ -55,7 +55,6 @@ fn container() -> impl Strategy<Value = ContainerStatus> {
     let image = option::weighted(0.95, Just("image".into()));
     (0..IDS.len(), -1..5_i32, time(), image).prop_map(|(id, state, ns, image)| ContainerStatus {
         id: ContainerId::from(IDS[id]),
-        metadata: None,
         state: match state {
             0 => ContainerState::Created,
             1 => ContainerState::Running,
@@ -67,12 +66,7 @@ fn container() -> impl Strategy<Value = ContainerStatus> {
         finished_at: RuntimeNanos(ns),
         exit_code: state,
         image,
-        image_ref: "".into(),
-        reason: "".into(),
-        message: String::new(),
-        labels: Labels::new(),
-        annotations: Labels::new(),
-        setup: Shared::default(),
+        ..ContainerStatus::default()
     })
 }
 
@@ -93,9 +87,7 @@ fn sandbox() -> impl Strategy<Value = SandboxStatus> {
             },
             created_at: RuntimeNanos(ns),
             ips,
-            labels: Labels::new(),
-            annotations: Labels::new(),
-            runtime_handler: String::new(),
+            ..SandboxStatus::default()
         }
     })
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cri_event_conformance::history::{
-    ContainerId, ContainerState, ContainerStatus, Event, EventKind, Labels, PodUid, RuntimeNanos,
-    SandboxId, SandboxMetadata, SandboxReport, SandboxState, SandboxStatus, Shared,
+    ContainerId, ContainerState, ContainerStatus, Event, EventKind, PodUid, RuntimeNanos,
+    SandboxId, SandboxMetadata, SandboxReport, SandboxState, SandboxStatus,
 };
 use cri_event_conformance::pleg::{
     Features, Generic, InspectError, Kubelet, LifecycleKind, ListedItem, Moment, PodList,
@@ -235,29 +235,15 @@ fn sandbox_status(state: SandboxState) -> SandboxStatus {
             attempt: 0,
         }),
         state,
-        created_at: RuntimeNanos(0),
-        ips: Vec::new(),
-        labels: Labels::new(),
-        annotations: Labels::new(),
-        runtime_handler: String::new(),
+        ..SandboxStatus::default()
     }
 }
 
 fn container_status(state: ContainerState) -> ContainerStatus {
     ContainerStatus {
         id: ContainerId::from(CONTAINER),
-        metadata: None,
         state,
-        created_at: RuntimeNanos(0),
-        started_at: RuntimeNanos(0),
-        finished_at: RuntimeNanos(0),
-        exit_code: 0,
         image: Some("image".into()),
-        image_ref: "".into(),
-        reason: "".into(),
-        message: String::new(),
-        labels: Labels::new(),
-        annotations: Labels::new(),
-        setup: Shared::default(),
+        ..ContainerStatus::default()
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cri_event_conformance::history::{
     ContainerId, ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event,
     EventKind, Labels, PodUid, RuntimeNanos, SandboxId, SandboxListing, SandboxMetadata,
-    SandboxReport, SandboxState, SandboxStatus, Shared, Text,
+    SandboxReport, SandboxState, SandboxStatus, Text,
 };
 use cri_event_conformance::pleg::{POD_UID_LABEL, StatusFault, Statuses};
 use serde::Deserialize;
@@ -210,9 +210,7 @@ impl Sandbox {
             state: self.state(),
             created_at: RuntimeNanos(self.created_at),
             ips: ips.filter(|_| !self.no_network).cloned().collect(),
-            labels: Labels::new(),
-            annotations: Labels::new(),
-            runtime_handler: String::new(),
+            ..SandboxStatus::default()
         }
     }
 
@@ -295,7 +293,7 @@ impl Container {
             annotations: annotations
                 .map(|(key, value)| (key.to_owned(), value.to_owned()))
                 .into(),
-            setup: Shared::default(),
+            ..ContainerStatus::default()
         }
     }
 }

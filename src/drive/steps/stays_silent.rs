@@ -50,8 +50,8 @@ mod tests {
 
     use super::*;
     use crate::history::{
-        ContainerId, Event, EventKind, Labels, RuntimeNanos, SandboxId, SandboxMetadata,
-        SandboxState, SandboxStatus, SubscriptionId,
+        ContainerId, Event, EventKind, RuntimeNanos, SandboxId, SandboxMetadata, SandboxStatus,
+        SubscriptionId,
     };
 
     /// An event of a pod, or one without a sandbox.
@@ -62,12 +62,8 @@ mod tests {
                 uid: PodUid::from(uid),
                 ..SandboxMetadata::default()
             }),
-            state: SandboxState::Ready,
             created_at: RuntimeNanos(1),
-            ips: Vec::new(),
-            labels: Labels::new(),
-            annotations: Labels::new(),
-            runtime_handler: String::new(),
+            ..SandboxStatus::default()
         });
         Body::Event {
             subscription: SubscriptionId(0),

@@ -3,8 +3,8 @@
 use super::stream::at_once;
 use super::{Fault, Row};
 use crate::history::{
-    ContainerId, ContainerState, ContainerStatus, Event, EventKind, Labels, PodUid, Reply,
-    RuntimeNanos, SandboxId, SandboxState, Shared, Text,
+    ContainerState, ContainerStatus, Event, EventKind, Labels, PodUid, Reply, RuntimeNanos,
+    SandboxId, SandboxState, Shared, Text,
 };
 use crate::model::{Delivery, HookContext};
 
@@ -68,22 +68,7 @@ pub(super) const STATUSES: &[Row] = &[
     (
         "zero-status",
         Fault::Events(|_, mut event| {
-            event.containers.push(Shared::from(ContainerStatus {
-                id: ContainerId::default(),
-                metadata: None,
-                state: ContainerState::Created,
-                created_at: RuntimeNanos(0),
-                started_at: RuntimeNanos(0),
-                finished_at: RuntimeNanos(0),
-                exit_code: 0,
-                image: None,
-                image_ref: Text::default(),
-                reason: Text::default(),
-                message: String::new(),
-                labels: Labels::new(),
-                annotations: Labels::new(),
-                setup: Shared::default(),
-            }));
+            event.containers.push(Shared::default());
             vec![at_once(event)]
         }),
     ),

@@ -5,8 +5,8 @@ use super::{BEGAN_NS, CASE, Extras, Script, created_at, state, times};
 use crate::history::{
     Body, CallFault, CallId, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata,
     ContainerState, ContainerStatus, Labels, Reply, Request, RuntimeNanos, SandboxFilter,
-    SandboxId, SandboxListing, SandboxReport, SandboxState, SandboxStatus, Shared, StatusCode,
-    StreamEnd, SubscriptionId,
+    SandboxId, SandboxListing, SandboxReport, SandboxState, SandboxStatus, StatusCode, StreamEnd,
+    SubscriptionId,
 };
 use crate::pleg::POD_UID_LABEL;
 use bytes::Bytes;
@@ -285,8 +285,6 @@ fn snapshot(id: ContainerId, told: &str) -> ContainerStatus {
         image_ref: "sha256:beef".into(),
         reason: reason.into(),
         message: message.to_owned(),
-        labels: Labels::new(),
-        annotations: Labels::new(),
-        setup: Shared::default(),
+        ..ContainerStatus::default()
     }
 }
