@@ -5,7 +5,9 @@ mod world;
 
 use allocation_counter::{AllocationInfo, measure};
 use cri_event_conformance::history::EventKind;
-use cri_event_conformance::pleg::{Features, ListedItem, Moment, PodList, State, receive};
+use cri_event_conformance::pleg::{
+    Features, ListedItem, Moment, PodIdentity, PodList, State, receive,
+};
 use world::{Node, World, flipped};
 
 /// A relist of this many pods that has one before it.
@@ -103,7 +105,11 @@ fn pods_that_come_and_go_leave_no_memory_behind() {
         for uid in pods.map(|pod| format!("{pod:04}")) {
             let mut list = PodList::new(Moment::from_ns(0));
             list.push(
-                (&uid, "", ""),
+                PodIdentity {
+                    uid: &uid,
+                    name: "",
+                    namespace: "",
+                },
                 [],
                 [ListedItem::sandbox("s", State::Running)],
             );

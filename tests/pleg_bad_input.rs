@@ -11,11 +11,17 @@ use cri_event_conformance::history::{
 };
 use cri_event_conformance::pleg::{
     Features, Generic, Health, Hint, InspectError, Inspection, Kubelet, KubeletPanic,
-    LifecycleKind, ListedItem, Moment, POD_UID_LABEL, PodList, Receipt, SharedId, SharedUid, State,
-    StatusFault, Statuses, list_pods, pod_status, receive, relist_hint,
+    LifecycleKind, ListedItem, Moment, POD_UID_LABEL, PodIdentity, PodList, Receipt, SharedId,
+    SharedUid, State, StatusFault, Statuses, list_pods, pod_status, receive, relist_hint,
 };
 
 const NOW_NS: i64 = 1_700_000_000_000_000_000;
+
+const POD: PodIdentity<'_> = PodIdentity {
+    uid: "pod",
+    name: "web",
+    namespace: "default",
+};
 
 fn at(seconds: i64) -> Moment {
     Moment::from_ns(NOW_NS + seconds * 1_000_000_000)
@@ -70,7 +76,7 @@ fn refused(uid: &str) -> Receipt {
 
 fn one_pod(at: Moment, items: &[ListedItem<'static>]) -> PodList<'static> {
     let mut list = PodList::new(at);
-    list.push(("pod", "web", "default"), items.iter().copied(), []);
+    list.push(POD, items.iter().copied(), []);
     list
 }
 
@@ -357,10 +363,9 @@ fn ten_thousand_containers_in_one_pod_are_compared_in_linear_time() {
             State::Running => ids.iter().collect(),
             _ => ids.iter().rev().collect(),
         };
-        let items = turned
-            .iter()
-            .map(|id| ListedItem::container(id, state, "s"));
-        list.push(("pod", "web", "default"), items, []);
+        let turned = turned.iter();
+        let items = turned.map(|id| ListedItem::container(id, state, "s"));
+        list.push(POD, items, []);
         generic.relist(&mut kubelet, at(0), &list);
         generic.inspected(&mut kubelet, Ok(status.clone()));
     }
@@ -430,11 +435,10 @@ fn a_relist_before_all_are_inspected_finds_the_others_again() {
 fn of_a_uid_or_an_id_that_comes_twice_one_counts() {
     let mut kubelet = Kubelet::new(Features::Generic, 1000);
     let mut generic = Generic::new();
-    let mut list = PodList::new(at(0));
+    let mut list = one_pod(at(0), &[]);
     let running = ListedItem::container("c", State::Running, "s");
     let exited = ListedItem::sandbox("c", State::Exited);
-    list.push(("pod", "web", "default"), [], []);
-    list.push(("pod", "web", "default"), [running, running], [exited]);
+    list.push(POD, [running, running], [exited]);
     let runtime = Answers(container("c"));
     generic.relist(&mut kubelet, at(0), &list);
     assert_eq!(generic.wanted().unwrap().index, 1, "the later pod");
@@ -466,11 +470,10 @@ fn of_an_id_that_comes_twice_among_many_the_first_counts() {
     let mut generic = Generic::new();
     let ids: Vec<String> = (0..40).map(|number| format!("c{number}")).collect();
     let mut list = PodList::new(at(0));
-    let running = ids
-        .iter()
-        .map(|id| ListedItem::container(id, State::Running, "s"));
+    let seen = ids.iter();
+    let running = seen.map(|id| ListedItem::container(id, State::Running, "s"));
     let exited = ids.iter().map(|id| ListedItem::sandbox(id, State::Exited));
-    list.push(("pod", "web", "default"), running, exited);
+    list.push(POD, running, exited);
     generic.relist(&mut kubelet, at(0), &list);
     let status = pod_status(
         &one_pod(at(0), &[]).pod(0).unwrap(),

@@ -9,8 +9,8 @@ use cri_event_conformance::history::{
     SandboxReport, SandboxState, SandboxStatus, Shared, Text,
 };
 use cri_event_conformance::pleg::{
-    Features, Generic, Kubelet, ListedItem, Moment, PodList, PodStatus, State, StatusFault,
-    Statuses, list_pods, pod_status,
+    Features, Generic, Kubelet, ListedItem, Moment, PodIdentity, PodList, PodStatus, State,
+    StatusFault, Statuses, list_pods, pod_status,
 };
 
 const CONTAINERS: usize = 2;
@@ -95,7 +95,12 @@ pub(crate) fn flipped<'a>(list: &'a PodList<'a>, every: usize) -> PodList<'a> {
             _ => *seen,
         });
         let sandboxes = pod.sandboxes().iter().copied();
-        flipped.push((pod.uid, pod.name, pod.namespace), containers, sandboxes);
+        let identity = PodIdentity {
+            uid: pod.uid,
+            name: pod.name,
+            namespace: pod.namespace,
+        };
+        flipped.push(identity, containers, sandboxes);
     }
     flipped
 }

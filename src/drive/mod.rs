@@ -35,4 +35,4 @@ pub use session::{
 };
 pub use stream_error::StreamError;
 pub use sweep::{ForeignPods, Sweep, SweepError, foreign_pods, image_tag, sweep, sweep_host};
-pub use user_hooks::{RuntimeCommands, UserHooks};
+pub use user_hooks::UserHooks;

@@ -24,9 +24,9 @@ use std::sync::OnceLock;
 
 use super::session::Session;
 use super::stream_error::StreamError;
-use super::user_hooks::RuntimeCommands;
 use crate::case::{Case, Need};
-use crate::history::{FanOut, Offers, Reply, Request, RuntimeStatus};
+use crate::history::{FanOut, ProbedCapabilities, Reply, Request, RuntimeStatus};
+use crate::host::RuntimeCommands;
 
 pub(super) use runtime_restart::may_restart;
 
@@ -149,16 +149,19 @@ impl Session {
 
     /// Which of several subscribers get an event, if that was measured.
     #[must_use]
-    pub fn audience(&self) -> Option<FanOut> {
+    pub fn fan_out(&self) -> Option<FanOut> {
         let lack = self.probed.lacks.get()?.get(&Need::Broadcast)?;
-        Some(lack.as_ref().map_or(FanOut::Everyone, |_| FanOut::One))
+        Some(
+            lack.as_ref()
+                .map_or(FanOut::Broadcast, |_| FanOut::SingleConsumer),
+        )
     }
 
     /// What else was measured.
     #[must_use]
-    pub fn capabilities(&self) -> Offers {
+    pub fn capabilities(&self) -> ProbedCapabilities {
         let has = |need| Some(self.probed.lacks.get()?.get(&need)?.is_none());
-        Offers {
+        ProbedCapabilities {
             events: has(Need::NoEvents).map(|none| !none),
             streamed_lists: has(Need::StreamedLists),
             handlers: has(Need::Handlers),

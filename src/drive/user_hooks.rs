@@ -2,14 +2,7 @@
 
 use clap::Args;
 
-/// The user's commands for a shell that stop and start the runtime.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RuntimeCommands {
-    /// Stops it, and returns once it has ended.
-    pub stop: String,
-    /// Starts it, and returns.
-    pub start: String,
-}
+use crate::host::RuntimeCommands;
 
 // Comments of fields are the help of options.
 /// What only the user can provide. An empty text is none: so is an empty variable.

@@ -39,8 +39,8 @@ pub use no_event_call::{NoEventCall, NoEventCallTarget};
 pub use observed::Observed;
 pub use rpc::Call;
 pub use run::{
-    CgroupDriver, ExpectationFile, FanOut, Host, OciRuntime, Offers, PlannedCase, PlannedExecution,
-    RunEnd, RunInfo, RunPlan,
+    CgroupDriver, ExpectationFile, FanOut, Host, OciRuntime, PlannedCase, PlannedExecution,
+    ProbedCapabilities, RunEnd, RunInfo, RunPlan,
 };
 pub use shared::{Shared, Text};
 pub use signal::Signal;

@@ -110,15 +110,15 @@ pub struct RunPlan {
     /// The word for how large the run was to be; absent if all cases were meant.
     pub tier: Option<String>,
     /// How events are delivered to several subscribers; absent if no case needed to know.
-    pub audience: Option<FanOut>,
-    /// What else the run has probed.
-    pub offers: Offers,
+    pub fan_out: Option<FanOut>,
+    /// The other capabilities that the run has probed.
+    pub probed: ProbedCapabilities,
 }
 
 /// Optional capabilities of a runtime. Absent if no case needed to know.
 #[cfg_attr(test, derive(arbitrary::Arbitrary))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Offers {
+pub struct ProbedCapabilities {
     /// Events.
     pub events: Option<bool>,
     /// Lists as streams.
@@ -136,9 +136,9 @@ pub struct Offers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FanOut {
     /// To each of them.
-    Everyone,
+    Broadcast,
     /// To one of them, so that subscribers take events from each other, as containerd 1.7 does.
-    One,
+    SingleConsumer,
 }
 
 /// A case of the plan.

@@ -35,7 +35,7 @@ pub use kubelet::KubeletProcess;
 pub use leftovers::Leftover;
 pub use logs::{LogDirectory, LogDirectoryError};
 pub use owner::Owner;
-pub use stopped_runtime::start_stopped_runtime;
+pub use stopped_runtime::{RuntimeCommands, start_stopped_runtime};
 pub use systemd_slice::SliceError;
 
 use crate::history::{Host, HostInstant, RunId};
@@ -179,20 +179,20 @@ impl Kernel {
         Ok(())
     }
 
-    /// Stops the runtime with the user's command `stop`. Until [`Self::start_runtime`] is called,
-    /// [`start_stopped_runtime`] starts it with `start`.
+    /// Stops the runtime with the user's command. Until [`Self::start_runtime`] is called,
+    /// [`start_stopped_runtime`] starts it with the other one.
     ///
     /// # Errors
     /// If the command cannot be run, fails, or does not end within `bound`.
     pub async fn stop_runtime(
         &self,
-        (stop, start): (&str, &str),
+        commands: &RuntimeCommands,
         bound: Duration,
     ) -> Result<(), CommandError> {
         match self {
             Self::Host => {
-                stopped_runtime::note(Some(start));
-                command::run(stop, bound).await
+                stopped_runtime::note(Some(&commands.start));
+                command::run(&commands.stop, bound).await
             }
             Self::Simulated(simulated) => {
                 simulated.stop_runtime();

@@ -3,6 +3,15 @@
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
+/// The user's commands for a shell that stop and start the runtime.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuntimeCommands {
+    /// Stops it, and returns once it has ended.
+    pub stop: String,
+    /// Starts it, and returns.
+    pub start: String,
+}
+
 /// The command that starts the runtime, while it is stopped.
 static STOPPED: Mutex<Option<String>> = Mutex::new(None);
 

@@ -37,13 +37,13 @@ impl Measuring {
     pub fn push(&mut self, entry: &Entry) {
         match &entry.body {
             Body::RunPlanned(plan) => {
-                let everyone = |audience| audience == FanOut::Everyone;
-                self.found.broadcast = plan.audience.map(everyone);
-                self.found.events = plan.offers.events;
-                self.found.streamed_lists = plan.offers.streamed_lists;
-                self.found.handlers = plan.offers.handlers;
-                self.found.network = plan.offers.network;
-                self.found.stop_signal = plan.offers.stop_signal;
+                let everyone = |fan_out| fan_out == FanOut::Broadcast;
+                self.found.broadcast = plan.fan_out.map(everyone);
+                self.found.events = plan.probed.events;
+                self.found.streamed_lists = plan.probed.streamed_lists;
+                self.found.handlers = plan.probed.handlers;
+                self.found.network = plan.probed.network;
+                self.found.stop_signal = plan.probed.stop_signal;
             }
             Body::CallEnded {
                 result: Ok(reply), ..

@@ -7,7 +7,7 @@ use std::borrow::Borrow;
 use std::cmp::Reverse;
 
 use super::moment::Moment;
-use super::pod_list::{ListedItem, PodList};
+use super::pod_list::{ListedItem, PodIdentity, PodList};
 use super::shared_id::ById;
 use crate::history::{ContainerListing, Labels, SandboxListing, Text};
 
@@ -192,8 +192,13 @@ impl<'a> Grouping<'a> {
             own.sort_unstable_by(|a, b| self.members[*a].order().cmp(&self.members[*b].order()));
             let containers = own.partition_point(|place| !self.members[*place].is_sandbox);
             let (containers, sandboxes) = own.split_at(containers);
+            let identity = PodIdentity {
+                uid: pod.uid,
+                name: pod.name,
+                namespace: pod.namespace,
+            };
             list.push(
-                (pod.uid, pod.name, pod.namespace),
+                identity,
                 containers.iter().map(seen),
                 sandboxes.iter().map(seen),
             );

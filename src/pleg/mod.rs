@@ -43,7 +43,7 @@ pub use inspect::{StatusFault, Statuses, pod_status};
 pub use kubelet::{Features, Kubelet};
 pub use lifecycle::{Channel, LifecycleEvent, LifecycleKind};
 pub use moment::Moment;
-pub use pod_list::{ListedItem, ListedPod, PodList};
+pub use pod_list::{ListedItem, ListedPod, PodIdentity, PodList};
 pub use pod_status::{InspectError, Inspection, KubeletPanic, PodContainer, PodSandbox, PodStatus};
 pub use reconnect::{Next, Policy, Reconnect, StreamFate, Then};
 pub use shared_id::{SharedId, SharedUid};

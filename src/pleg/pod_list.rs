@@ -32,6 +32,17 @@ impl<'a> ListedItem<'a> {
     }
 }
 
+/// The identity of a pod in a [`PodList`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PodIdentity<'a> {
+    /// Its UID.
+    pub uid: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// Its namespace.
+    pub namespace: &'a str,
+}
+
 /// One pod of a [`PodList`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListedPod<'l> {
@@ -97,7 +108,7 @@ impl<'a> PodList<'a> {
     /// Adds a pod. Of a repeated UID, the last one counts.
     pub fn push(
         &mut self,
-        (uid, name, namespace): (&'a str, &'a str, &'a str),
+        pod: PodIdentity<'a>,
         containers: impl IntoIterator<Item = ListedItem<'a>>,
         sandboxes: impl IntoIterator<Item = ListedItem<'a>>,
     ) {
@@ -106,9 +117,9 @@ impl<'a> PodList<'a> {
         let containers = self.items.len() - first;
         self.items.extend(sandboxes);
         self.heads.push(Head {
-            uid,
-            name,
-            namespace,
+            uid: pod.uid,
+            name: pod.name,
+            namespace: pod.namespace,
             first,
             containers,
             items: self.items.len() - first,

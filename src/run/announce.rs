@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::RunOptions;
 use super::prepare::Prepared;
-use crate::drive::RuntimeCommands;
 use crate::history::{ExpectationFile, PlannedCase, PlannedExecution, RunInfo, RunPlan};
+use crate::host::RuntimeCommands;
 use crate::oracle::Invariant;
 use crate::plan::Planned;
 use crate::{report, terminal};
@@ -72,8 +72,8 @@ pub(super) fn plan(
         partial: options.selection.is_partial(),
         profiles: judged.iter().map(ToString::to_string).collect(),
         tier: options.selection.tier.map(|tier| tier.to_string()),
-        audience: session.audience(),
-        offers: session.capabilities(),
+        fan_out: session.fan_out(),
+        probed: session.capabilities(),
         ..RunPlan::default()
     };
     let mut cases = Vec::new();

@@ -11,11 +11,11 @@ use super::{Connected, RunError, RunOptions};
 use crate::case::Need;
 use crate::cri::{Client, ConnectError};
 use crate::drive::{
-    self, Allowance, DriveOptions, ForeignPods, RecordingClient, RuntimeCommands, Session,
-    SessionOptions, StreamError, SweepError, UserHooks,
+    self, Allowance, DriveOptions, ForeignPods, RecordingClient, Session, SessionOptions,
+    StreamError, SweepError, UserHooks,
 };
 use crate::history::{Body, CallFault, CgroupDriver, Reply, Request, RunId, RunInfo};
-use crate::host::{Kernel, KubeletProcess, LogDirectoryError};
+use crate::host::{Kernel, KubeletProcess, LogDirectoryError, RuntimeCommands};
 use crate::metrics::Metrics;
 use crate::model;
 use crate::plan::Planned;

@@ -9,8 +9,8 @@ use cri_event_conformance::history::{
     SandboxId, SandboxMetadata, SandboxState, SandboxStatus,
 };
 use cri_event_conformance::pleg::{
-    Features, Generic, InspectError, Kubelet, ListedItem, Moment, PodList, PodStatus, SharedId,
-    SharedUid, State, Waiter, receive,
+    Features, Generic, InspectError, Kubelet, ListedItem, Moment, PodIdentity, PodList, PodStatus,
+    SharedId, SharedUid, State, Waiter, receive,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -139,7 +139,12 @@ fn list(at: i64, pods: &[ListedPod]) -> PodList<'static> {
     };
     let mut list = PodList::new(Moment::from_ns(at));
     for (uid, containers, sandboxes) in pods {
-        list.push((IDS[*uid], "", ""), seen(containers), seen(sandboxes));
+        let pod = PodIdentity {
+            uid: IDS[*uid],
+            name: "",
+            namespace: "",
+        };
+        list.push(pod, seen(containers), seen(sandboxes));
     }
     list
 }

@@ -8,8 +8,8 @@ use cri_event_conformance::history::{
     SandboxId, SandboxMetadata, SandboxReport, SandboxState, SandboxStatus,
 };
 use cri_event_conformance::pleg::{
-    Features, Generic, InspectError, Kubelet, LifecycleKind, ListedItem, Moment, PodList,
-    PodStatus, Receipt, SharedId, State, StatusFault, Statuses, pod_status, receive,
+    Features, Generic, InspectError, Kubelet, LifecycleKind, ListedItem, Moment, PodIdentity,
+    PodList, PodStatus, Receipt, SharedId, State, StatusFault, Statuses, pod_status, receive,
 };
 
 pub(crate) const POD: &str = "pod";
@@ -120,7 +120,12 @@ impl Truth {
                     .get(id)
                     .map(|state| ListedItem::container(id, *state, SANDBOX))
             };
-            list.push((POD, "web", "default"), seen(CONTAINER), seen(SANDBOX));
+            let pod = PodIdentity {
+                uid: POD,
+                name: "web",
+                namespace: "default",
+            };
+            list.push(pod, seen(CONTAINER), seen(SANDBOX));
         }
         list
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use cri_event_conformance::pleg::{
     Features, Generic, InspectError, Inspection, Kubelet, ListedItem, Moment, PodContainer,
-    PodList, PodSandbox, PodStatus, Receipt, SharedId, SharedUid, State, list_pods, pod_status,
-    receive,
+    PodIdentity, PodList, PodSandbox, PodStatus, Receipt, SharedId, SharedUid, State, list_pods,
+    pod_status, receive,
 };
 use serde::Deserialize;
 
@@ -142,7 +142,11 @@ fn scripted_list(relist: &Relist) -> PodList<'_> {
     let mut list = PodList::new(Moment::from_ns(relist.list_ts));
     for pod in &relist.pods {
         list.push(
-            (&pod.uid, &pod.name, &pod.namespace),
+            PodIdentity {
+                uid: &pod.uid,
+                name: &pod.name,
+                namespace: &pod.namespace,
+            },
             seen(pod.containers.as_ref()),
             seen(pod.sandboxes.as_ref()),
         );

@@ -13,9 +13,9 @@ use crate::limits;
 use crate::recorder::Reader;
 
 pub(super) async fn probe_broadcast(session: &Session) -> Result<(), Unavailable> {
-    match find_audience(session).await? {
-        FanOut::Everyone => Ok(()),
-        FanOut::One => Err(Unavailable::because(
+    match find_fan_out(session).await? {
+        FanOut::Broadcast => Ok(()),
+        FanOut::SingleConsumer => Err(Unavailable::because(
             "the runtime gives each event to one subscriber alone, as was measured when the run \
              began: a second one would take events from the first",
         )),
@@ -23,7 +23,7 @@ pub(super) async fn probe_broadcast(session: &Session) -> Result<(), Unavailable
 }
 
 /// Finds out whether each of several subscribers gets every event.
-async fn find_audience(session: &Session) -> Result<FanOut, StreamError> {
+async fn find_fan_out(session: &Session) -> Result<FanOut, StreamError> {
     let own = session.stream().await?;
     let mut reader = session.recorder().reader();
     let observer = Observer {
@@ -49,11 +49,11 @@ async fn find_audience(session: &Session) -> Result<FanOut, StreamError> {
         let left = wait.saturating_sub(host::elapsed(began));
         found = who_hears(session, &mut reader, &mut heard, left).await?;
     }
-    let audience = found.unwrap_or(FanOut::One);
+    let fan_out = found.unwrap_or(FanOut::SingleConsumer);
     second.cancel().await;
     // Whatever the second one has taken with it, the run's own stream is live again.
     session.barrier().await?;
-    Ok(audience)
+    Ok(fan_out)
 }
 
 /// Who gets the events of markers, as soon as they show it.
@@ -68,8 +68,8 @@ async fn who_hears(
         for entry in reader.drain()? {
             heard.take(&entry);
         }
-        if let Some(audience) = heard.audience() {
-            return Ok(Some(audience));
+        if let Some(fan_out) = heard.fan_out() {
+            return Ok(Some(fan_out));
         }
         tokio::select! {
             () = reader.changed() => {}
@@ -111,10 +111,10 @@ impl Heard {
 
     /// Everyone, if an event came on both streams. One, if a stream brought events of a marker
     /// before and of one after an event that came on the other alone: it was live all the time.
-    fn audience(&self) -> Option<FanOut> {
+    fn fan_out(&self) -> Option<FanOut> {
         let [one, other] = self.both.map(|stream| self.brought_by(stream));
         if one.iter().any(|event| other.contains(event)) {
-            return Some(FanOut::Everyone);
+            return Some(FanOut::Broadcast);
         }
         let passed_over = |live: &BTreeSet<Brought>, others: &BTreeSet<Brought>| {
             let markers = || live.iter().map(|(marker, _)| *marker);
@@ -126,7 +126,7 @@ impl Heard {
                 .any(|(marker, _)| first < *marker && *marker < last)
         };
         let split = passed_over(&one, &other) || passed_over(&other, &one);
-        split.then_some(FanOut::One)
+        split.then_some(FanOut::SingleConsumer)
     }
 
     fn brought_by(&self, stream: SubscriptionId) -> BTreeSet<Brought> {
@@ -164,13 +164,13 @@ mod tests {
                 heard.events.push((stream, marker.into(), kind));
             }
         }
-        assert_eq!(heard.audience(), expected);
+        assert_eq!(heard.fan_out(), expected);
     }
 
     #[test]
     fn one_event_on_both_streams_is_enough() {
-        check(["c0 d0 c1", "c1"], Some(FanOut::Everyone));
-        check(["c0", "c0"], Some(FanOut::Everyone));
+        check(["c0 d0 c1", "c1"], Some(FanOut::Broadcast));
+        check(["c0", "c0"], Some(FanOut::Broadcast));
     }
 
     #[test]
@@ -182,9 +182,9 @@ mod tests {
 
     #[test]
     fn an_event_that_is_passed_over_is_the_others() {
-        check(["c0 c1 c2", "d0 d1 d2"], Some(FanOut::One));
-        check(["c0 d0 d2", "c1"], Some(FanOut::One));
-        check(["c1", "c0 d2"], Some(FanOut::One));
+        check(["c0 c1 c2", "d0 d1 d2"], Some(FanOut::SingleConsumer));
+        check(["c0 d0 d2", "c1"], Some(FanOut::SingleConsumer));
+        check(["c1", "c0 d2"], Some(FanOut::SingleConsumer));
         check(["c0 c1", "d0 d1"], None);
     }
 }

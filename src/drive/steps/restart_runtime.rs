@@ -3,7 +3,6 @@
 use super::{Abort, Effect, StepContext};
 use crate::case::RestartRuntimeStep;
 use crate::drive::probes::may_restart;
-use crate::drive::user_hooks::RuntimeCommands;
 use crate::history::Request;
 use crate::limits;
 
@@ -14,15 +13,15 @@ impl Effect for RestartRuntimeStep {
             return Err(Abort::NotApplicable(lack));
         }
         let options = session.options();
-        let Some(RuntimeCommands { stop, start }) = options.asked.hooks.runtime_commands() else {
+        let Some(commands) = options.asked.hooks.runtime_commands() else {
             return Err(Abort::Error("no commands were given".to_owned()));
         };
         let bound = session.scaled(limits::RUNTIME_COMMAND);
         session.unsubscribe().await;
-        let stopped = options.kernel.stop_runtime((&stop, &start), bound).await;
+        let stopped = options.kernel.stop_runtime(&commands, bound).await;
         let answer = ctx.case.call(Request::Version).await;
         // Whatever came of that, the node needs its runtime.
-        let started = options.kernel.start_runtime(&start, bound).await;
+        let started = options.kernel.start_runtime(&commands.start, bound).await;
         let of = |what: &'static str| {
             move |fault| Abort::Error(format!("the command that {what} the runtime: {fault}"))
         };

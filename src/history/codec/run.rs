@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::entry::nanos;
 use super::{FORMAT_VERSION, wire};
 use crate::history::{
-    CgroupDriver, ExpectationFile, FanOut, Host, OciRuntime, Offers, PlannedCase, PlannedExecution,
-    RunEnd, RunId, RunInfo, RunPlan, RuntimeVersion,
+    CgroupDriver, ExpectationFile, FanOut, Host, OciRuntime, PlannedCase, PlannedExecution,
+    ProbedCapabilities, RunEnd, RunId, RunInfo, RunPlan, RuntimeVersion,
 };
 
 pub(super) fn began_to_wire(info: &RunInfo) -> wire::RunBegan {
@@ -91,12 +91,14 @@ pub(super) fn planned_to_wire(plan: &RunPlan) -> wire::RunPlanned {
         partial: plan.partial,
         profiles: plan.profiles.clone(),
         tier: plan.tier.clone(),
-        events_are_shared: plan.audience.map(|audience| audience == FanOut::One),
-        events: plan.offers.events,
-        streamed_lists: plan.offers.streamed_lists,
-        handlers: plan.offers.handlers,
-        network: plan.offers.network,
-        stop_signal: plan.offers.stop_signal,
+        events_are_shared: plan
+            .fan_out
+            .map(|fan_out| fan_out == FanOut::SingleConsumer),
+        events: plan.probed.events,
+        streamed_lists: plan.probed.streamed_lists,
+        handlers: plan.probed.handlers,
+        network: plan.probed.network,
+        stop_signal: plan.probed.stop_signal,
     }
 }
 
@@ -125,14 +127,14 @@ pub(super) fn planned_from_wire(plan: wire::RunPlanned) -> RunPlan {
         partial: plan.partial,
         profiles: plan.profiles,
         tier: plan.tier,
-        audience: plan.events_are_shared.map(|shared| {
+        fan_out: plan.events_are_shared.map(|shared| {
             if shared {
-                FanOut::One
+                FanOut::SingleConsumer
             } else {
-                FanOut::Everyone
+                FanOut::Broadcast
             }
         }),
-        offers: Offers {
+        probed: ProbedCapabilities {
             events: plan.events,
             streamed_lists: plan.streamed_lists,
             handlers: plan.handlers,

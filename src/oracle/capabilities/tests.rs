@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Measuring;
-use crate::history::{Body, Entry, FanOut, HostInstant, Offers, RunPlan, Seq};
+use crate::history::{Body, Entry, FanOut, HostInstant, ProbedCapabilities, RunPlan, Seq};
 use crate::oracle::script::entries;
 use crate::outcome::Capabilities;
 
@@ -93,9 +93,9 @@ fn the_status_of_a_sandbox_has_a_timestamp_or_none() {
 
 #[test]
 fn what_was_looked_for_is_told() {
-    let measured = |offers| {
+    let measured = |probed| {
         let plan = RunPlan {
-            offers,
+            probed,
             ..RunPlan::default()
         };
         let mut measuring = Measuring::default();
@@ -113,8 +113,11 @@ fn what_was_looked_for_is_told() {
             found.stop_signal,
         )
     };
-    assert_eq!(measured(Offers::default()), (None, None, None, None, None));
-    let offers = Offers {
+    assert_eq!(
+        measured(ProbedCapabilities::default()),
+        (None, None, None, None, None)
+    );
+    let probed = ProbedCapabilities {
         events: Some(true),
         streamed_lists: Some(false),
         handlers: Some(true),
@@ -122,20 +125,20 @@ fn what_was_looked_for_is_told() {
         stop_signal: Some(false),
     };
     assert_eq!(
-        measured(offers),
+        measured(probed),
         (Some(true), Some(false), Some(true), None, Some(false))
     );
 }
 
 #[test]
 fn who_gets_an_event_is_as_it_was_measured() {
-    for (audience, told) in [
+    for (fan_out, told) in [
         (None, None),
-        (Some(FanOut::Everyone), Some(true)),
-        (Some(FanOut::One), Some(false)),
+        (Some(FanOut::Broadcast), Some(true)),
+        (Some(FanOut::SingleConsumer), Some(false)),
     ] {
         let plan = RunPlan {
-            audience,
+            fan_out,
             ..RunPlan::default()
         };
         let mut measuring = Measuring::default();
