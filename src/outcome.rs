@@ -1,5 +1,5 @@
-//! What is said about a run: the verdict of every case and invariant, with its evidence. The
-//! oracle and the runner make these; reports print them. Pure data.
+//! The report of a run: the verdict of every case and invariant, with its evidence. The oracle and
+//! the runner make these; reports print them. Pure data.
 
 mod fact;
 mod kind;
@@ -119,17 +119,17 @@ impl Violation {
     }
 }
 
-/// What was found, and of an invariant in which case: by both it is known.
+/// A finding, and for an invariant the case: an expectation file names both.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seen {
-    /// What every run sees of it.
+    /// The finding without what differs from run to run.
     pub signature: Signature,
     /// The id of the case whose history breaks an invariant; absent of a case itself, and of what
     /// broke when its case had been judged.
     pub case: Option<Arc<str>>,
 }
 
-/// How a leftover begins that is none any more.
+/// The beginning of a leftover that the end of the run removed.
 pub const REMOVED: &str = "removed at the end of the run: ";
 
 /// How many entries are shown of what an undecided case did last.
@@ -146,7 +146,7 @@ pub struct Outcome {
     pub repetition: Option<u32>,
     /// The claim that it checks, as a sentence.
     pub title: Arc<str>,
-    /// Whom it harms if the claim does not hold; empty for an invariant, whose sources tell it.
+    /// The harm if the claim does not hold; empty for an invariant, whose sources describe it.
     pub why: Arc<str>,
     /// Where the requirement comes from.
     pub sources: Arc<[String]>,
@@ -226,7 +226,7 @@ pub fn is_invariant(id: &str) -> bool {
     id.starts_with("INV-")
 }
 
-/// All that is said about a run.
+/// The whole report of a run.
 #[derive(Clone, Debug)]
 pub struct RunReport {
     /// Which run, suite, endpoint and runtime.
@@ -239,11 +239,11 @@ pub struct RunReport {
     pub image: String,
     /// One for each case and invariant, in the order of the plan.
     pub outcomes: Vec<Outcome>,
-    /// What went wrong beside the cases, one sentence each: a lost history file, a leftover.
+    /// Faults outside the cases, one sentence each: a lost history file, a leftover.
     pub faults: Vec<String>,
     /// Pods on the node that this run did not make, as counted at its start.
     pub foreign_pods: usize,
-    /// For whom the runtime was judged.
+    /// The profiles for which the runtime was judged.
     pub profiles: Vec<Profile>,
     /// The word for how large the run was to be; absent if all cases were meant.
     pub tier: Option<String>,
