@@ -20,9 +20,9 @@ use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-22",
-    name: "invariant::whole-sandbox-reports",
-    sentence: "PodSandboxStatus tells nothing of containers, or the statuses of all containers of \
-                   the sandbox as they are, and when it read them, in nanoseconds.",
+    name: "invariant::complete-sandbox-status",
+    sentence: "PodSandboxStatus reports no containers, or the current statuses of all containers of \
+                   the sandbox and the time at which it read them, in nanoseconds.",
     source: "kubelet 1.26 to 1.36, GetPodStatus: it asks no container then; kubernetes#129857, \
                  containerd#11312, cri-o#8580",
     requirements: &["R24", "R25"],

@@ -10,8 +10,8 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-26",
     name: "invariant::made-within-the-call",
-    sentence: "CREATED, STARTED and DELETED of a container are made before the call returns that \
-                   causes them.",
+    sentence: "CREATED, STARTED and DELETED of a container are made before the call that causes \
+                   them returns.",
     source: "kubernetes#123087 (a late STARTED, a second container), kubernetes#137362",
     requirements: &["R29"],
     kinds: &[Kind::CreatedAtAfterCall],

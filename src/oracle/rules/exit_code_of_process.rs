@@ -10,8 +10,8 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-20",
     name: "invariant::exit-code-of-the-process",
-    sentence: "STOPPED of a container that ended by itself tells the exit code of its process, and \
-                   137 of one that a kill alone can end.",
+    sentence: "STOPPED of a container that exited by itself has the exit code of its process, and \
+                   137 for a container that only SIGKILL can end.",
     source: "CRI api.proto, ContainerStatus.exit_code; cri-o#9846",
     requirements: &["R17", "C8"],
     kinds: &[Kind::WrongExitCode],

@@ -9,9 +9,9 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-16",
-    name: "invariant::what-stopped-tells-stays",
-    sentence: "How a container ended never changes once STOPPED has told it, neither in its \
-                   status nor in later snapshots.",
+    name: "invariant::exit-status-never-changes",
+    sentence: "The exit status of a container never changes once STOPPED has reported it, neither in \
+                   its status nor in later snapshots.",
     source: "CRI api.proto, ContainerStatus; containerd#12260 (OOMKilled came after STOPPED)",
     requirements: &["R17"],
     kinds: &[Kind::ExitStatusChanged],

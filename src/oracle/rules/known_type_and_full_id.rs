@@ -9,7 +9,7 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-03",
     name: "invariant::known-type-and-whole-id",
-    sentence: "An event has a type that the CRI defines and the whole id of its container.",
+    sentence: "An event has a type that the CRI defines and the full id of its container.",
     source: "CRI api.proto, ContainerEventResponse",
     requirements: &["R7", "R11"],
     kinds: &[Kind::UnknownEventType, Kind::EmptyId, Kind::ShortenedId],

@@ -11,7 +11,7 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-02",
     name: "invariant::each-event-once",
-    sentence: "A stream brings each event of a container at most once.",
+    sentence: "A stream delivers each event of a container at most once.",
     source: "cri-o#6625, cri-o#6631, containerd#4769",
     requirements: &["R8"],
     kinds: &[Kind::DuplicateEvent, Kind::LateDuplicateEvent],

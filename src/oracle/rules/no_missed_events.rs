@@ -14,8 +14,8 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-11",
     name: "invariant::no-missed-event",
-    sentence: "Whatever a relist shows of a container, and whatever a call has done to it, has its \
-                   event, before or soon after.",
+    sentence: "Each transition of a container that a relist shows or a call makes has its event, \
+                   before or soon after.",
     source: "KEP-3386, Monitoring: missed events are ideally zero; R6 and R23 of the kubelet",
     requirements: &["R6", "R23"],
     kinds: &[

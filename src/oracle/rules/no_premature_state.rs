@@ -10,8 +10,8 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-19",
-    name: "invariant::no-state-ahead-of-time",
-    sentence: "No event shows a container in a state that calls prove to have come later.",
+    name: "invariant::no-premature-state",
+    sentence: "No event shows a container in a state that it reached later, as calls prove.",
     source: "KEP-3386, failure modes (incorrect container statuses); R22 of the kubelet",
     requirements: &["R17", "R22"],
     kinds: &[Kind::PrematureState],

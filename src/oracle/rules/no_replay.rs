@@ -7,7 +7,7 @@ use crate::outcome::Kind;
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-25",
     name: "invariant::replayed-once",
-    sentence: "An event that one subscriber has got is sent to none that comes after that.",
+    sentence: "An event that one subscriber has got is not sent to a later subscriber.",
     source: "KEP-3386 2026 (no replay, no resumption); R8 of the kubelet",
     requirements: &["R8", "R30"],
     kinds: &[Kind::ReplayedEvent],

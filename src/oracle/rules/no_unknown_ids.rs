@@ -13,7 +13,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     name: "invariant::no-unknown-id",
     sentence: "Every id of an event of the run's pods is one that a call has returned or may \
                    have made, or that a list shows.",
-    source: "kubelet generic.go: what is told is looked up in lists; R11 of the kubelet",
+    source: "kubelet generic.go: events are looked up in lists; R11 of the kubelet",
     requirements: &["R11"],
     kinds: &[Kind::UnknownId],
     compares_clocks: false,

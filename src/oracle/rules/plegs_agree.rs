@@ -40,8 +40,8 @@ use relists::{Answers, PlegRelist, relists};
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-13",
     name: "invariant::plegs-agree",
-    sentence: "Where a case is at rest, a kubelet that lives by events believes of its pods what \
-                   one believes that relists.",
+    sentence: "While a pod is at rest, a kubelet with the Evented PLEG believes the same of it as \
+                   one with the Generic PLEG.",
     source: "kubernetes pkg/kubelet/pleg/evented.go and generic.go of 1.36",
     requirements: &["R15", "R17", "R20", "R21", "R23"],
     kinds: &[Kind::KubeletPanic, Kind::BeliefsDiffer],

@@ -11,7 +11,7 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-23",
-    name: "invariant::stamps-in-order",
+    name: "invariant::pod-events-in-time-order",
     sentence: "No event of a sandbox or its containers is older than an earlier one about another \
                    of them.",
     source: "kubelet 1.26 to 1.36, pod cache: one time for each pod, and an older one is dropped",

@@ -11,7 +11,7 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-18",
     name: "invariant::sandbox-matches-spec",
-    sentence: "Every event tells its own sandbox, by the id and the names of RunPodSandbox: READY \
+    sentence: "Every event shows its own sandbox, with the id and the names of RunPodSandbox: READY \
                    until it is stopped, and NOTREADY from its STOPPED on.",
     source: "CRI api.proto, PodSandboxStatus; kubelet evented.go, getPodIPs and GeneratePodStatus",
     requirements: &["R13", "C9"],

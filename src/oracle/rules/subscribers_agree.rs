@@ -11,8 +11,8 @@ use crate::outcome::{Kind, Violation};
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-12",
     name: "invariant::all-subscribers-see-the-same",
-    sentence: "Of each container, all subscribers that listen and read see the same events in \
-                   the same order.",
+    sentence: "All subscribers that listen and read see the same events of each container in the \
+                   same order.",
     source: "containerd#7318 (subscribers took events from each other); R3 of the kubelet",
     requirements: &["R3"],
     kinds: &[
