@@ -1,4 +1,4 @@
-//! What a history shows that a runtime can do, whatever is required of it.
+//! The capabilities of a runtime that a history shows, independent of any requirement.
 
 #[cfg(test)]
 mod tests;
@@ -10,16 +10,16 @@ use crate::history::{Body, Entry, FanOut, Reply, SubscriptionId};
 use crate::limits;
 use crate::outcome::Capabilities;
 
-/// An event that claims to be older than this tells of a broken clock, not of a replay.
+/// The greatest age of a replayed event: an older `created_at` is due to a wrong clock.
 const OLDEST_NS: i64 = 24 * 3_600 * 1_000_000_000;
 
-/// Takes in a run's history, and keeps what it shows.
+/// Collects the capabilities that the history of a run shows.
 #[derive(Debug, Default)]
 pub struct Measuring {
     found: Capabilities,
     /// The streams that are open.
     open: BTreeMap<SubscriptionId, Stream>,
-    /// Something was made since the last stream ended.
+    /// A sandbox or container was created since the last stream ended.
     unheard: bool,
     made_sandbox: bool,
     seen_container: bool,
@@ -28,7 +28,7 @@ pub struct Measuring {
 #[derive(Debug)]
 struct Stream {
     opened_ns: i64,
-    /// Something was made before it was asked for, while nobody listened.
+    /// A sandbox or container was created before it was asked for, while no stream was open.
     after_gap: bool,
 }
 
@@ -61,7 +61,7 @@ impl Measuring {
                 }
                 self.unheard = false;
             }
-            // What is replayed stands before the event that proves the stream.
+            // A replay comes before the event that proves the stream.
             Body::SubscriptionProven { subscription }
                 if self.open.get(subscription).is_some_and(|it| it.after_gap) =>
             {
@@ -77,7 +77,7 @@ impl Measuring {
             } => {
                 self.found.events.get_or_insert(true);
                 let sandbox = event.sandbox.as_ref();
-                if sandbox.is_some_and(|told| told.id.as_str() == event.container.as_str()) {
+                if sandbox.is_some_and(|sandbox| sandbox.id.as_str() == event.container.as_str()) {
                     self.found.sandbox_events = Some(true);
                 } else {
                     self.seen_container = true;
@@ -93,7 +93,7 @@ impl Measuring {
         }
     }
 
-    /// What has been seen so far.
+    /// The capabilities shown so far.
     #[must_use]
     pub fn found(&self) -> Capabilities {
         let mut found = self.found;
@@ -111,9 +111,9 @@ impl Measuring {
             }
             Reply::Container(_) => self.unheard |= self.open.is_empty(),
             Reply::SandboxStatus(report) => {
-                let told = report.timestamp.0 != 0;
+                let is_set = report.timestamp.0 != 0;
                 let before = self.found.sandbox_status_timestamp;
-                self.found.sandbox_status_timestamp = Some(told || before == Some(true));
+                self.found.sandbox_status_timestamp = Some(is_set || before == Some(true));
             }
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! How far apart the clocks of a runtime and of the suite may be, and the units of times.
+//! Tolerances between the clocks of a runtime and of the suite, and the units of times.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ pub(super) const SLACK_NS: i64 = 1_000_000_000;
 /// runtimes take the time of an exit from a file.
 pub(crate) const TICK_NS: i64 = 10_000_000;
 
-/// Which unit a time seems to be in, if not nanoseconds.
+/// The unit that a time seems to have, if not nanoseconds.
 pub(super) fn unit_hint(at: i64, now_ns: i64) -> Option<String> {
     const UNITS: [(i64, &str); 3] = [
         (1_000_000_000, "looks like seconds"),

@@ -1,5 +1,5 @@
-//! What rules and checks look up in a case's history, gathered once: what became of each container
-//! and sandbox, what calls and events have shown of them, and the transitions that calls made.
+//! An index of a case's history for rules and checks: the life of each container and sandbox, the
+//! states that calls and events have shown, and the transitions that calls made.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub(super) type SandboxStream<'a> = (&'a str, SubscriptionId);
 /// An event about a sandbox or one of its containers.
 pub(super) type SandboxEvent<'a> = (&'a Subject, &'a EventArrival);
 
-/// What became of a container, as far as the calls and the events of the case show it.
+/// The life of a container, as the calls and the events of the case show it.
 #[derive(Default)]
 pub(super) struct ContainerLife<'a> {
     pub(super) subject: Option<&'a Subject>,
@@ -35,20 +35,20 @@ pub(super) struct ContainerLife<'a> {
     pub(super) creation: Option<&'a Call>,
     /// Whether a call has started it.
     pub(super) is_started: bool,
-    /// Where the first call began that ends its process, or that may have failed to start it.
+    /// The begin of the first call that ends its process, or that may have failed to start it.
     pub(super) ending: Option<Seq>,
-    /// Since when it may be gone: its removal or its sandbox's began, or a start that did not
-    /// succeed, after which a runtime may clear away what is left; or its DELETED came.
+    /// The place from which it may be gone: the begin of its removal or its sandbox's, or of a
+    /// start that did not succeed, after which a runtime may remove it; or its DELETED.
     pub(super) may_be_gone: Option<Seq>,
-    /// Where the last call returned that removed it.
+    /// The return of the last call that removed it.
     pub(super) removed: Option<Seq>,
 }
 
-/// What became of a sandbox.
+/// The life of a sandbox.
 #[derive(Default)]
 pub(super) struct SandboxLife<'a> {
     pub(super) subject: Option<&'a Subject>,
-    /// Where the first call began that stops or removes it.
+    /// The begin of the first call that stops or removes it.
     pub(super) ending: Option<Seq>,
     removal: Option<Seq>,
 }
@@ -66,7 +66,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) source: Source<'a>,
 }
 
-/// Where a state was shown.
+/// The source of a reading.
 #[derive(Clone, Copy)]
 pub(crate) enum Source<'a> {
     /// `StartContainer` has succeeded, so that the container was CREATED when it began.
@@ -79,7 +79,7 @@ pub(crate) enum Source<'a> {
     Event(&'a EventArrival, &'a ContainerStatus),
 }
 
-/// Where a call began and ended.
+/// The begin and the end of a call.
 #[derive(Clone, Copy)]
 pub(crate) struct CallEnds<'a> {
     pub(crate) began: &'a Entry,
@@ -100,7 +100,7 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// What became of a container; none if neither a call nor a subject has its id.
+    /// The life of a container; none if neither a call nor a subject has its id.
     pub(super) fn container(&self, id: &ContainerId) -> Option<&ContainerLife<'a>> {
         self.lives().containers.get(id)
     }
@@ -113,12 +113,12 @@ impl<'a> Index<'a> {
             .map(|(id, life)| (*id, life))
     }
 
-    /// What became of a sandbox; none if neither a call nor a subject has its id.
+    /// The life of a sandbox; none if neither a call nor a subject has its id.
     pub(super) fn sandbox(&self, id: &str) -> Option<&SandboxLife<'a>> {
         self.lives().sandboxes.get(id)
     }
 
-    /// Whether a container is there for certain at a place: nobody has begun to remove it.
+    /// Whether a container certainly exists at a place: no call has begun to remove it.
     pub(super) fn is_kept_at(&self, id: &ContainerId, at: Seq) -> bool {
         let gone = self.container(id).and_then(|life| life.may_be_gone);
         gone.is_none_or(|gone| at < gone)
@@ -136,7 +136,7 @@ impl<'a> Index<'a> {
             .get_or_init(|| sandbox_events(self.history))
     }
 
-    /// What became of the streams.
+    /// The opened and ended streams.
     pub(super) fn streams(&self) -> &Streams<'a> {
         self.streams.get_or_init(|| Streams::new(self.history))
     }

@@ -15,13 +15,13 @@ pub struct Invariant {
     pub id: &'static str,
     /// The name under which it is listed.
     pub name: &'static str,
-    /// What must hold, as a sentence.
+    /// The requirement, as a sentence.
     pub sentence: &'static str,
     /// Where the requirement comes from.
     pub source: &'static str,
     /// The ids of the requirements that it checks.
     pub requirements: &'static [&'static str],
-    /// How binding it is, for whom.
+    /// How binding it is for each profile.
     pub levels: Levels,
     /// The kinds of findings that break it.
     pub kinds: &'static [Kind],
@@ -79,14 +79,14 @@ pub fn invariant(id: &str) -> Option<&'static Invariant> {
     INVARIANTS.iter().find(|invariant| invariant.id == id)
 }
 
-/// What breaks the invariant of an id; none if there is no such invariant.
+/// The violations of the invariant of an id; none if there is no such invariant.
 pub(crate) fn broken_by(id: &str, index: &Index<'_>) -> Option<Vec<Violation>> {
     let invariant = invariant(id)?;
     Some((invariant.check)(invariant, index))
 }
 
 impl Invariant {
-    /// How binding it is for whom it binds most.
+    /// The strictest of its levels.
     pub(super) fn level(&self) -> Level {
         self.levels.highest().unwrap_or(Level::May)
     }
@@ -102,7 +102,7 @@ impl Invariant {
         self.violation(name_of(subject), mismatch, proof)
     }
 
-    /// The invariant's violation by whatever breaks it.
+    /// The invariant's violation by the named subject.
     pub(super) fn violation(
         &self,
         subject: String,
@@ -136,8 +136,8 @@ impl Invariant {
         history.subjects().iter().filter_map(first).collect()
     }
 
-    /// Applies a check to each two successive events of those that one stream brought about a
-    /// subject and that count.
+    /// Applies a check to each pair of successive events of a subject on one stream, of those that
+    /// count.
     pub(super) fn on_each_pair(
         &self,
         history: &CaseHistory,
@@ -169,8 +169,7 @@ pub(super) fn by_stream(subject: &Subject) -> BTreeMap<SubscriptionId, Vec<&Even
     streams
 }
 
-/// The entries that show what a violation is about: its proof, and what else is known of the
-/// subject.
+/// The entries that explain a violation: its evidence, and the other entries about the subject.
 #[must_use]
 pub fn context(history: &CaseHistory, violation: &Violation) -> Vec<Seq> {
     let about = |subject: &&Subject| violation.subject.contains(subject.id.as_str());

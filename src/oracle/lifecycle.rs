@@ -2,7 +2,7 @@
 
 use crate::history::{ContainerState, EventKind};
 
-/// The place of an event in a container's life.
+/// The position of an event in the order of a container's events.
 pub(super) fn rank(kind: EventKind) -> Option<u8> {
     match kind {
         EventKind::Created => Some(0),
@@ -13,7 +13,8 @@ pub(super) fn rank(kind: EventKind) -> Option<u8> {
     }
 }
 
-/// How far a container is in a state; none in one that the CRI does not define.
+/// The position of a state in the order of a container's states; none if the CRI does not define
+/// it.
 pub(super) fn progress(state: ContainerState) -> Option<u8> {
     match state {
         ContainerState::Created => Some(0),

@@ -1,8 +1,8 @@
-//! What a history proves, whatever its case: the invariants that hold on every history. Pure: a
+//! The findings in a history that do not depend on its case: the invariants. Pure: a
 //! verdict can be recomputed from a recorded history at any time.
 //!
-//! [`invariants()`] finds what breaks the rules of [`INVARIANTS`], [`WholeRun`] what breaks them
-//! only after a case was judged. [`unannounced`] names the events that are still to come, for a
+//! [`invariants()`] finds the violations of the rules of [`INVARIANTS`], [`WholeRun`] those that
+//! happen only after a case was judged. [`unannounced`] names an event that is still due, for a
 //! driver that waits.
 
 mod capabilities;

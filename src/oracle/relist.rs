@@ -1,4 +1,4 @@
-//! What relists show of a container, and which event must have reported it.
+//! The state of a container in relists, and the event that must have reported it.
 
 use super::index::Index;
 use crate::history::{
@@ -14,7 +14,7 @@ pub(crate) struct Relist<'a> {
 }
 
 impl Relist<'_> {
-    /// What it shows, and the event that announces it; none if no event announces it.
+    /// The state that it shows, and the event that announces it; none if no event does.
     pub(crate) fn announcement(&self) -> Option<(&'static str, EventKind)> {
         match self.listing.map(|listing| listing.state) {
             None => Some(("does not show it", EventKind::Deleted)),
@@ -26,8 +26,8 @@ impl Relist<'_> {
     }
 }
 
-/// The listings of the subject's sandbox that were asked for once the subject was there, and before
-/// the teardown; in order.
+/// The listings of the subject's sandbox that began after the subject's creation and before the
+/// teardown, in order.
 pub(crate) fn relists_of<'a>(
     index: &Index<'a>,
     subject: &'a Subject,

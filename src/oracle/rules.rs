@@ -40,12 +40,12 @@ mod testing;
 
 use super::invariants::Invariant;
 
-/// The id of the rule that each transition that a relist shows has its event.
+/// The id of the rule about missed events.
 pub const NO_MISSED_EVENT: &str = no_missed_events::RULE.id;
-/// The id of the rule that both PLEGs believe the same.
+/// The id of the rule about the beliefs of both PLEGs.
 pub const PLEGS_AGREE: &str = plegs_agree::RULE.id;
 
-/// All of them, by their ids.
+/// All rules, in the order of their ids.
 pub const INVARIANTS: &[Invariant] = &[
     events_in_order::RULE,
     no_duplicate_events::RULE,

@@ -1,8 +1,8 @@
-//! Histories as one line of text, so that a test shows what happened and nothing else.
+//! Histories as one line of text, so that a test shows only the entries that matter.
 //!
 //! `pod run; c create; c CREATED; c start; c STARTED; c stop; c STOPPED exit=137; end`: calls are
-//! small words, events are large ones, and statements are parted by `;`. A name that begins with
-//! `pod` is a sandbox. The whole vocabulary stands at [`Script::statement`]. Entry #0 is the
+//! words in lower case, events in upper case, and statements are separated by `;`. A name that
+//! begins with `pod` is a sandbox. [`Script::statement`] has the whole vocabulary. Entry #0 is the
 //! `CaseBegan`; a call is two entries, unless one of its ends is named by `begins` or `returns`;
 //! each entry comes 1 ms after the one before.
 
@@ -30,7 +30,7 @@ use inspect::refused;
 const BEGAN_NS: i64 = 1_700_000_000_000_000_000;
 const CASE: CaseRun = CaseRun(1);
 
-/// What the case of a script has seen.
+/// The history of a case that ran as a script says.
 #[track_caller]
 pub(crate) fn history(script: &str) -> CaseHistory {
     let mut history = CaseHistory::new(CASE);
@@ -40,7 +40,7 @@ pub(crate) fn history(script: &str) -> CaseHistory {
     history
 }
 
-/// The entries that a script stands for.
+/// The entries of a script.
 #[track_caller]
 pub(crate) fn entries(script: &str) -> Vec<Entry> {
     let mut read = Script::default();
@@ -387,13 +387,13 @@ impl Script {
 }
 
 impl Container {
-    /// Brings what snapshots show of the container up to date with an event.
+    /// Updates the container's status in snapshots by an event.
     fn show(&mut self, id: &ContainerId, event: EventKind, extras: &Extras<'_>) {
         if event == EventKind::Deleted && !extras.has("present") {
             self.shown = None;
             return;
         }
-        let told = match event {
+        let usual_state = match event {
             EventKind::Created => ContainerState::Created,
             EventKind::Started => ContainerState::Running,
             EventKind::Stopped | EventKind::Deleted | EventKind::Unknown(_) => {
@@ -402,8 +402,8 @@ impl Container {
         };
         let code = extras.number("exit").unwrap_or(0);
         let usual = if code == 0 { "Completed" } else { "Error" };
-        let exited = told == ContainerState::Exited;
-        let shown = extras.value("state").map_or(told, state);
+        let exited = usual_state == ContainerState::Exited;
+        let shown = extras.value("state").map_or(usual_state, state);
         let [started_at, finished_at] = times(shown, extras);
         self.shown = Some(ContainerStatus {
             id: id.clone(),
@@ -448,11 +448,11 @@ fn state(word: &str) -> ContainerState {
     }
 }
 
-/// When a container in this state was started and finished.
+/// The times at which a container in this state was started and finished.
 fn times(state: ContainerState, extras: &Extras<'_>) -> [RuntimeNanos; 2] {
     let time = |key: &str, is_set: bool, usual_ns: i64| {
-        let told = extras.value(key).or((!is_set).then_some("0"));
-        RuntimeNanos(created_at(told, usual_ns))
+        let word = extras.value(key).or((!is_set).then_some("0"));
+        RuntimeNanos(created_at(word, usual_ns))
     };
     let exited = state == ContainerState::Exited;
     let started = exited || state == ContainerState::Running;

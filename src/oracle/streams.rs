@@ -1,4 +1,4 @@
-//! How event streams end, and whether the runtime went on.
+//! The ends of event streams, and whether the runtime kept running.
 
 #[cfg(test)]
 mod tests;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::history::{Body, CaseHistory, Entry, StatusCode, StreamEnd};
 
-/// How the runtime has ended a stream that we have not given up.
+/// A description of an end that the runtime caused; none if the suite gave the stream up.
 pub(crate) fn unasked(end: &StreamEnd) -> Option<String> {
     match end {
         StreamEnd::Cancelled => None,
@@ -16,8 +16,8 @@ pub(crate) fn unasked(end: &StreamEnd) -> Option<String> {
     }
 }
 
-/// How the stream of all cases ended while the case's steps went on, unless we ended it or the
-/// runtime is known to have gone on: what did not come after that, nobody can demand.
+/// A description of the end of the stream of all cases during the case's steps, unless the suite
+/// ended it or the runtime is known to have kept running: no event is due after that.
 pub(crate) fn lost_with_the_runtime(history: &CaseHistory) -> Option<String> {
     let within = |entry: &&Arc<Entry>| history.within_steps(entry.seq);
     let of_streams = history.entries().iter().filter(within);
@@ -35,8 +35,8 @@ pub(crate) fn lost_with_the_runtime(history: &CaseHistory) -> Option<String> {
     is_lost.then(|| format!("the event stream ended, and so did the runtime: {how}"))
 }
 
-/// The first answer of a runtime to what was asked after a place, unless it was gone meanwhile: a
-/// call that was under way then shows that, too.
+/// The first answer of a runtime to a call that began after a place, unless the runtime was gone in
+/// between: a call that was under way then shows that, too.
 pub(super) fn goes_on<'a>(history: &'a CaseHistory, ended: &Entry) -> Option<&'a Entry> {
     let over_later = |over: &&Entry| over.seq > ended.seq;
     for call in history.calls() {

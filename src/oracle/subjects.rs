@@ -30,7 +30,7 @@ pub(crate) fn is_about(call: &Call, subject: &Subject) -> bool {
     }
 }
 
-/// Whether a call has returned the subject.
+/// Whether a call has returned the subject's id.
 pub(crate) fn makes(call: &Call, subject: &Subject) -> bool {
     match call.result() {
         Some(Ok(Reply::Sandbox(made))) => ContainerId::from(made) == subject.id,
@@ -39,7 +39,7 @@ pub(crate) fn makes(call: &Call, subject: &Subject) -> bool {
     }
 }
 
-/// The entries about a subject: its calls and its events, the material of most evidence.
+/// The entries about a subject: its calls and its events.
 pub(crate) fn entries_about(history: &CaseHistory, subject: &Subject) -> Vec<Seq> {
     let calls = history.calls().filter(|call| is_about(call, subject));
     let calls = calls.flat_map(|call| [Some(call.began().seq), call.ended().map(|end| end.seq)]);
@@ -49,7 +49,7 @@ pub(crate) fn entries_about(history: &CaseHistory, subject: &Subject) -> Vec<Seq
     entries
 }
 
-/// How a subject is named in a violation.
+/// The name of a subject in a violation.
 pub(crate) fn name_of(subject: &Subject) -> String {
     let label = subject.label();
     if label == subject.id.as_str() {

@@ -1,4 +1,4 @@
-//! What the subscribers of a case got, compared with the stream of all cases.
+//! The events of a case's subscribers, compared with the stream of all cases.
 
 #[cfg(test)]
 mod tests;
@@ -12,14 +12,14 @@ use crate::history::{
 };
 use crate::outcome::{Fact, Kind, Mismatch};
 
-/// How much later than on one stream an event may come on another. One that is younger when the
-/// steps are over is not missed.
+/// The greatest delay of an event between two streams. An event that is younger at the end of the
+/// steps is not missed.
 const UNDER_WAY: Duration = Duration::from_secs(1);
 
 /// An event that came on one stream and not, or in another place, on another.
 #[derive(Clone, Debug)]
 pub(crate) struct Difference {
-    /// Which container's, and on which subscription.
+    /// The container and the subscription.
     pub(crate) subject: String,
     pub(crate) mismatch: Mismatch,
     pub(crate) evidence: Vec<Seq>,
@@ -27,7 +27,7 @@ pub(crate) struct Difference {
     pub(crate) is_open: bool,
 }
 
-/// Whether a subscription of the case got an event that the stream of all cases did not, as where
+/// Whether a subscription of the case got an event that the stream of all cases did not, as when
 /// subscribers take events from each other.
 pub(crate) fn is_split(history: &CaseHistory) -> bool {
     let misses = |observed: &Observed| {
@@ -50,11 +50,11 @@ pub(crate) fn is_on_other_stream(
     subject: &Subject,
     kind: EventKind,
 ) -> bool {
-    let tells =
+    let is_same =
         |seen: EventArrival| seen.event().kind == kind && seen.event().container == subject.id;
     history
         .observed()
-        .any(|observed| observed.events().any(tells))
+        .any(|observed| observed.events().any(is_same))
 }
 
 /// The first difference between what a subscription saw since it was live and what the stream of
@@ -75,7 +75,7 @@ pub(crate) fn difference(history: &CaseHistory, observed: &Observed) -> Option<D
 struct Compared<'a> {
     history: &'a CaseHistory,
     observed: &'a Observed,
-    /// From where on it is live.
+    /// The place from which it is live.
     proven: &'a Entry,
 }
 
@@ -97,7 +97,7 @@ impl Compared<'_> {
             seen.seq() > self.proven.seq && seen.event().created_at.0 >= self.proven.at.realtime_ns
         };
         let until = if self.ended_in_steps().is_some() {
-            // What came after its end it need not have seen.
+            // It need not have got an event after its end.
             let last = own.iter().rposition(|seen| has(&theirs, seen));
             last.unwrap_or(0)
         } else {
@@ -148,7 +148,7 @@ impl Compared<'_> {
         }
     }
 
-    /// Whether an event came so early that it is no longer under way to anybody.
+    /// Whether an event came so early that it is no longer under way to any subscriber.
     fn is_old(&self, seen: &EventArrival) -> bool {
         let ended = self.history.steps_ended_at();
         ended.is_none_or(|ended| ended.since(seen.at()) >= UNDER_WAY)
@@ -169,7 +169,7 @@ impl Compared<'_> {
     }
 }
 
-/// What makes an event the same on two streams.
+/// The identity of an event across streams.
 fn identity(seen: &EventArrival) -> (EventKind, RuntimeNanos) {
     (seen.event().kind, seen.event().created_at)
 }

@@ -1,4 +1,4 @@
-//! How binding an invariant is, and the entries that are shown with a proof.
+//! The levels of invariants, and the entries that are shown with a violation.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::oracle::Index;
 use crate::outcome::Level;
 
 #[test]
-fn a_broken_invariant_is_as_binding_as_for_whom_it_binds_most() {
+fn a_broken_invariant_has_its_strictest_level() {
     let level = |script: &str, rule: &str| {
         let violations = invariants(&Index::new(&history(script)));
         let found = violations.iter().find(|found| found.rule == rule);
@@ -24,7 +24,7 @@ fn a_broken_invariant_is_as_binding_as_for_whom_it_binds_most() {
 }
 
 #[test]
-fn a_proof_is_shown_with_all_that_is_known_of_its_subject() {
+fn a_violation_is_shown_with_all_entries_about_its_subject() {
     let script = "pod run; d create; c create; d CREATED; c CREATED; c CREATED; c start; pod stop";
     let history = history(script);
     let violations = invariants(&Index::new(&history));

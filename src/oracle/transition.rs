@@ -11,7 +11,7 @@ use crate::limits;
 /// The first call that proves a transition.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transition<'a> {
-    /// The event that tells it.
+    /// The event that reports it.
     pub(crate) needed: EventKind,
     /// The call's name in the CRI.
     pub(crate) method: &'static str,
@@ -22,7 +22,7 @@ pub(crate) struct Transition<'a> {
 /// A container whose creation has succeeded, and the transitions that calls have made so far.
 struct Course<'a> {
     sandbox: &'a SandboxId,
-    /// Where its creation began.
+    /// The begin of its creation.
     since: Seq,
     made: Seq,
     started: Option<Seq>,
@@ -43,7 +43,7 @@ impl<'a> Course<'a> {
         });
     }
 
-    /// What was running when a call began that ends whatever runs.
+    /// Adds the STOPPED that is due if the container was running when a call began that stops it.
     fn ends(&mut self, call: &'a Call, ended: &'a Entry) {
         if self.started.is_some_and(|at| at < call.began().seq) {
             self.goes_through(EventKind::Stopped, call, ended);
@@ -55,9 +55,9 @@ impl<'a> Course<'a> {
     }
 }
 
-/// The transitions of each container that the calls of the case's steps have made, while a stream
-/// could tell of them: it was live since the container was asked for, and for as long after the
-/// call as the event may take. At the end of complete steps the driver has waited for it.
+/// The transitions of each container that the calls of the case's steps have made and a stream
+/// could report: it was live from the begin of the container's creation until the event's deadline
+/// after the call. At the end of complete steps the driver has waited for it.
 pub(super) fn transitions<'a>(
     history: &'a CaseHistory,
     streams: &Streams<'_>,
@@ -138,7 +138,7 @@ fn courses(history: &CaseHistory) -> BTreeMap<&ContainerId, Course<'_>> {
     courses
 }
 
-/// What became of the streams while a case ran.
+/// The entries about streams while a case ran.
 pub(crate) struct Streams<'a>(Vec<&'a Entry>);
 
 impl<'a> Streams<'a> {
@@ -148,7 +148,7 @@ impl<'a> Streams<'a> {
         Self(of_streams.collect())
     }
 
-    /// Whether one stream was live at a place, and nothing became of any while it was listened to.
+    /// Whether a stream was live at a place, and no stream was opened or ended while `listening`.
     pub(crate) fn live(&self, since: Seq, listening: impl Fn(&Entry) -> bool) -> bool {
         let (before, after) = self
             .0

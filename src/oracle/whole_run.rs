@@ -1,5 +1,5 @@
 //! The invariants that can still break after a case was judged: a late repetition, an event after
-//! DELETED. Of each container of the run only the kinds of its events are kept.
+//! DELETED. For each container of the run only the kinds of its events are kept.
 
 #[cfg(test)]
 mod tests;
@@ -19,18 +19,18 @@ use crate::history::{
 use crate::limits;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
 
-/// All events about the latest pods of a run, in short.
+/// A summary of all events about the latest pods of a run.
 #[derive(Debug, Default)]
 pub struct WholeRun {
     pods: HashSet<PodUid, RandomState>,
     pods_by_age: VecDeque<PodUid>,
-    /// When each stream was asked for.
+    /// The time at which each stream was asked for.
     opened: HashMap<SubscriptionId, Seq, RandomState>,
     seen: HashMap<ContainerId, Vec<(SubscriptionId, Brief)>, RandomState>,
     seen_by_age: VecDeque<ContainerId>,
-    /// How streams have ended.
+    /// The ends of streams.
     ends: Ends,
-    /// What containers broke that have been let go.
+    /// The violations of containers that were dropped.
     broken: Vec<(ContainerId, Violation)>,
 }
 
@@ -40,7 +40,7 @@ struct Brief {
     seq: Seq,
     at: HostInstant,
     created_at: RuntimeNanos,
-    /// Where its stream was asked for.
+    /// The time at which its stream was asked for.
     asked: Option<Seq>,
 }
 
@@ -80,7 +80,7 @@ impl WholeRun {
                 } else if event.pod_uid().is_some_and(|uid| self.pods.contains(uid)) {
                     self.seen.insert(event.container.clone(), vec![brief]);
                     self.seen_by_age.push_back(event.container.clone());
-                    self.let_go();
+                    self.drop_oldest();
                 }
             }
             // A run has some hundreds of streams; of a file that has more, some are enough.
@@ -93,17 +93,18 @@ impl WholeRun {
         }
     }
 
-    /// The first violation of each container and of each stream, unless a case has told it already.
+    /// The first violation of each container and of each stream, without those that a case has
+    /// reported.
     #[must_use]
-    pub fn violations(&self, told: &[Violation]) -> Vec<Violation> {
+    pub fn violations(&self, reported: &[Violation]) -> Vec<Violation> {
         let is_new = |(container, found): &(ContainerId, Violation)| {
-            let same = |told: &Violation| {
-                told.rule == found.rule && told.subject.contains(container.as_str())
+            let same = |reported: &Violation| {
+                reported.rule == found.rule && reported.subject.contains(container.as_str())
             };
-            !told.iter().any(same)
+            !reported.iter().any(same)
         };
-        let let_go = self.broken.iter().filter(|broken| is_new(broken));
-        let mut found: Vec<_> = let_go.map(|(_, found)| found.clone()).collect();
+        let dropped = self.broken.iter().filter(|broken| is_new(broken));
+        let mut found: Vec<_> = dropped.map(|(_, found)| found.clone()).collect();
         let mut seen: Vec<_> = self.seen.iter().collect();
         seen.sort_unstable_by_key(|(container, _)| *container);
         for (container, events) in seen {
@@ -116,12 +117,12 @@ impl WholeRun {
                 }
             }
         }
-        found.extend(self.ends.violations(&streams_stay_open::RULE, told));
+        found.extend(self.ends.violations(&streams_stay_open::RULE, reported));
         found
     }
 
-    /// Lets the container go that was seen first, if there are too many.
-    fn let_go(&mut self) {
+    /// Drops the container that was seen first, if there are too many.
+    fn drop_oldest(&mut self) {
         if self.seen_by_age.len() <= limits::RUN_CONTAINERS {
             return;
         }
@@ -137,7 +138,7 @@ impl WholeRun {
     }
 }
 
-/// What the events of a container break, stream by stream.
+/// The violations by the events of a container, stream by stream.
 fn broken(
     container: &ContainerId,
     events: &[(SubscriptionId, Brief)],
@@ -163,7 +164,7 @@ fn broken(
         .collect()
 }
 
-/// What one subscriber got, and one that came after that, too.
+/// The violation by an event that one subscriber got and a later one, too.
 fn replayed_again(
     container: &ContainerId,
     events: &[(SubscriptionId, Brief)],

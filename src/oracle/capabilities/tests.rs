@@ -1,4 +1,4 @@
-//! Histories that show what a runtime can do, and their neighbours that show it not to, or nothing.
+//! Histories that show a capability of a runtime, its absence, or neither.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn nothing_is_found_where_nothing_was_seen() {
 }
 
 #[test]
-fn what_happened_before_a_stream_is_replayed_or_not() {
+fn events_before_a_stream_are_replayed_or_not() {
     let gap = "observe 0 cancelled; c start; d create; observe 7 as=b";
     let replayed = format!("{HEARD}; {gap}; d CREATED on=7 at=-20ms; observe 7 proven");
     assert_eq!(found(&format!("{HEARD}; pass 1s; {gap}")).replay, None);
@@ -34,18 +34,18 @@ fn what_happened_before_a_stream_is_replayed_or_not() {
     assert_eq!(found(&young).replay, Some(false));
     let quiet = format!("{HEARD}; observe 0 cancelled; observe 7 as=b proven");
     assert_eq!(found(&quiet).replay, None);
-    let beside = format!("{HEARD}; d create; observe 7 as=b proven");
-    assert_eq!(found(&beside).replay, None);
+    let overlapping = format!("{HEARD}; d create; observe 7 as=b proven");
+    assert_eq!(found(&overlapping).replay, None);
 }
 
 #[test]
-fn what_was_made_before_the_first_stream_is_replayed_or_not() {
+fn events_before_the_first_stream_are_replayed_or_not() {
     assert_eq!(found("pod run; observe 0 as=b proven").replay, Some(false));
 }
 
 #[test]
 fn a_replay_is_older_than_the_clocks_are_apart_and_may_be_hours_old() {
-    let told = |age: &str| {
+    let replay = |age: &str| {
         let script = format!("{HEARD}; observe 0 cancelled; d create; observe 7 as=b");
         found(&format!(
             "{script}; d CREATED on=7 at=-{age}; observe 7 proven"
@@ -53,9 +53,9 @@ fn a_replay_is_older_than_the_clocks_are_apart_and_may_be_hours_old() {
         .replay
     };
     // The stream was opened 1 ms before its first event.
-    assert_eq!(told("2ms"), Some(false));
-    assert_eq!(told("3ms"), Some(true));
-    assert_eq!(told("20h"), Some(true));
+    assert_eq!(replay("2ms"), Some(false));
+    assert_eq!(replay("3ms"), Some(true));
+    assert_eq!(replay("20h"), Some(true));
 }
 
 #[test]
@@ -75,8 +75,8 @@ fn an_event_shows_that_there_are_events() {
 fn sandboxes_have_events_or_none() {
     assert_eq!(found("pod run").sandbox_events, None);
     assert_eq!(found(HEARD).sandbox_events, Some(false));
-    let told = format!("{HEARD}; pod CREATED");
-    assert_eq!(found(&told).sandbox_events, Some(true));
+    let sandbox_event = format!("{HEARD}; pod CREATED");
+    assert_eq!(found(&sandbox_event).sandbox_events, Some(true));
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn the_status_of_a_sandbox_has_a_timestamp_or_none() {
 }
 
 #[test]
-fn what_was_looked_for_is_told() {
+fn probed_capabilities_are_found() {
     let measured = |probed| {
         let plan = RunPlan {
             probed,
@@ -131,8 +131,8 @@ fn what_was_looked_for_is_told() {
 }
 
 #[test]
-fn who_gets_an_event_is_as_it_was_measured() {
-    for (fan_out, told) in [
+fn broadcast_is_as_the_plan_measured_it() {
+    for (fan_out, broadcast) in [
         (None, None),
         (Some(FanOut::Broadcast), Some(true)),
         (Some(FanOut::SingleConsumer), Some(false)),
@@ -147,6 +147,6 @@ fn who_gets_an_event_is_as_it_was_measured() {
             at: HostInstant::default(),
             body: Body::RunPlanned(Arc::new(plan)),
         });
-        assert_eq!(measuring.found().broadcast, told);
+        assert_eq!(measuring.found().broadcast, broadcast);
     }
 }

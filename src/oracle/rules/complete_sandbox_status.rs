@@ -1,5 +1,5 @@
-//! INV-22: what `PodSandboxStatus` reports of the sandbox's containers. A runtime need not report
-//! any of them there; where it does, a kubelet with the gate `EventedPLEG` asks no further.
+//! INV-22: the container statuses in the answer of `PodSandboxStatus`. A runtime need not report
+//! any; if it does, a kubelet with the gate `EventedPLEG` does not ask for each container.
 
 #[cfg(test)]
 mod tests;
@@ -40,20 +40,20 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-/// An answer of `PodSandboxStatus` that reports containers, or when it read them.
+/// An answer of `PodSandboxStatus` that reports containers, or the time at which it read them.
 struct Report<'a> {
     content: &'a SandboxReport,
     began: &'a Entry,
     ended: &'a Entry,
 }
 
-/// What is wrong with an answer, and what else proves it.
+/// A fault of an answer, and the other entries that prove it.
 struct Wrong {
     mismatch: Mismatch,
     proof: Vec<Seq>,
 }
 
-/// Sandboxes of which an answer is incomplete or wrong.
+/// Finds the sandboxes with an incomplete or wrong answer.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let history = index.history;
     let reports = reports(history);
@@ -78,7 +78,7 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     broken.collect()
 }
 
-/// The time and the statuses belong together.
+/// Checks that the answer has both the time and the statuses.
 fn half(report: &Report<'_>) -> Option<Wrong> {
     let statuses = report.content.containers.len();
     (report.content.timestamp.0 == 0).then(|| Wrong {
@@ -91,7 +91,7 @@ fn count(count: usize) -> Fact {
     Fact::Count(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
-/// The time is one of the call.
+/// Checks that the time lies within the call.
 fn untimely(report: &Report<'_>) -> Option<Wrong> {
     let at = report.content.timestamp.0;
     let earliest = report.began.at.realtime_ns - SLACK_NS;
@@ -109,7 +109,8 @@ fn untimely(report: &Report<'_>) -> Option<Wrong> {
     })
 }
 
-/// The time is not before that of an event which has come already: a kubelet would refuse it.
+/// Checks that the time is not before `created_at` of an event that has arrived already: a kubelet
+/// would ignore the answer.
 fn outdated(report: &Report<'_>, sandbox: &Subject, history: &CaseHistory) -> Option<Wrong> {
     let at = report.content.timestamp;
     let of_sandbox = history
@@ -133,7 +134,7 @@ fn outdated(report: &Report<'_>, sandbox: &Subject, history: &CaseHistory) -> Op
     })
 }
 
-/// All containers of the sandbox are there, and no others.
+/// Checks that the answer has all containers of the sandbox, and no others.
 fn incomplete(report: &Report<'_>, sandbox: &str, index: &Index<'_>) -> Option<Wrong> {
     let (began, ended) = (report.began.seq, report.ended.seq);
     let among = report.content.containers.len();
@@ -166,7 +167,7 @@ fn incomplete(report: &Report<'_>, sandbox: &str, index: &Index<'_>) -> Option<W
     })
 }
 
-/// No status is older than what was shown before, or newer than what was shown afterwards.
+/// Checks that no status is older than an earlier reading, or newer than a later one.
 fn contradicted(report: &Report<'_>, index: &Index<'_>) -> Option<Wrong> {
     report.content.containers.iter().find_map(|status| {
         let subject = index.container(&status.id)?.subject?;
@@ -194,8 +195,9 @@ fn contradicted(report: &Report<'_>, index: &Index<'_>) -> Option<Wrong> {
     })
 }
 
-/// How a status in an answer contradicts another reading of the container: what that shows, and the
-/// status. Of an event only its own container counts, as of the time of its arrival or before.
+/// The contradiction between a status in an answer and another reading of the container: the
+/// reading's state, and the status. In an event only its own container counts, as of its arrival or
+/// before.
 fn contradiction(
     report: &Report<'_>,
     status: &ContainerStatus,
@@ -226,7 +228,7 @@ fn contradiction(
     (both_exited && differs).then(|| (end(shown), end(status)))
 }
 
-/// The answers that report more than the sandbox, by the sandbox that was asked for.
+/// The answers that report more than the sandbox itself, by sandbox.
 fn reports(history: &CaseHistory) -> BTreeMap<&str, Vec<Report<'_>>> {
     let mut reports = BTreeMap::<_, Vec<_>>::new();
     for call in history.calls() {

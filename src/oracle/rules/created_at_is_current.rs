@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_is_not_set_is_told() {
+    fn an_unset_time_is_reported() {
         check_all(
             "pod run; c create; c CREATED at=0",
             expect![[r#"
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_to_come_is_told() {
+    fn a_time_in_the_future_is_reported() {
         after_create(
             "c STARTED at=+1001ms",
             expect![[r#"
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_long_before_the_case_is_told() {
+    fn a_time_long_before_the_case_is_reported() {
         check_all(
             "pod run; c create; c CREATED at=-1100ms",
             expect![[r#"
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_absurd_times_are_told() {
+    fn the_extreme_times_are_reported() {
         check_all(
             "pod run; c create; c CREATED at=last; c STARTED at=first",
             expect![[r#"

@@ -42,7 +42,7 @@ mod tests {
     use crate::oracle::rules::testing::after_create;
 
     #[test]
-    fn created_at_that_goes_back_is_told() {
+    fn created_at_that_decreases_is_reported() {
         after_create(
             "c STARTED at=-2ms",
             expect![[r#"
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn created_at_goes_back_in_a_replay() {
+    fn created_at_may_decrease_in_a_replay() {
         after_create(
             "c STARTED; resubscribe; c CREATED at=-4ms; c STARTED at=-3ms",
             expect![],

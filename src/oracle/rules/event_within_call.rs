@@ -1,4 +1,4 @@
-//! INV-26: an event is made before the call returns that causes it.
+//! INV-26: an event is made before the call that causes it returns.
 
 use crate::history::{EventKind, Reply, Request};
 use crate::oracle::index::Index;
@@ -25,7 +25,7 @@ const APART_NS: i64 = 10_000_000;
 
 const FAR_NS: i64 = 24 * 3_600 * 1_000_000_000;
 
-/// Each container of which an event was made after the call had returned that it tells of.
+/// Finds each container with an event that was made after the call that it reports had returned.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let history = index.history;
     let mut found: Vec<Violation> = Vec::new();
@@ -54,7 +54,7 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
             .0
             .saturating_sub(ended.at.realtime_ns);
         let name = name_of(subject);
-        // Of a time that is far from now another rule tells.
+        // A time that is far from now breaks INV-04.
         let is_late = (APART_NS..FAR_NS).contains(&late_ns);
         if is_late && found.iter().all(|earlier| earlier.subject != name) {
             found.push(rule.violation(
@@ -79,7 +79,7 @@ mod tests {
     use crate::oracle::invariants::invariants;
     use crate::oracle::script::{history, render};
 
-    /// What is told of events that were made when their call had returned.
+    /// Checks the rule on events that may have been made after their call had returned.
     #[track_caller]
     fn made_late(script: &str, expect: Expect) {
         let found = invariants(&Index::new(&history(script)));

@@ -23,8 +23,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
 /// The exit code of a process that SIGKILL ended.
 const KILLED: i32 = 137;
 
-/// Of a container that nobody stopped and that has no limit, its command promises the code. One
-/// that nothing but a kill can end has the code of a kill, whoever ended it.
+/// For a container that no call stopped and that has no limit, its command determines the code. One
+/// that only SIGKILL can end has the code of SIGKILL, however it was ended.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let history = index.history;
     let wrong = |subject: &Subject| {
@@ -66,7 +66,7 @@ mod tests {
     use super::RULE;
     use crate::oracle::rules::testing::check;
 
-    /// After a container has been started that promises the exit code 7.
+    /// Checks the rule after a container whose command exits with 7 has been started.
     #[track_caller]
     fn promised(script: &str, expect: Expect) {
         let started = "pod run; c create exit=7; c CREATED; c start; c STARTED";
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_disturbed_may_end_otherwise() {
+    fn a_container_that_was_disturbed_may_end_otherwise() {
         promised("c stop; c STOPPED exit=137", expect![]);
         promised(
             "c remove begins; c STOPPED exit=137; c remove returns",
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_promises_nothing_may_end_as_it_likes() {
+    fn without_a_known_exit_code_any_code_is_accepted() {
         check(
             &RULE,
             "pod run; c create; c CREATED; c start; c STARTED; c STOPPED exit=255",
@@ -129,7 +129,7 @@ mod tests {
         );
     }
 
-    /// After a container has been started that ignores SIGTERM.
+    /// Checks the rule after a container that ignores SIGTERM has been started.
     #[track_caller]
     fn stubborn(script: &str, expect: Expect) {
         let started = "pod run; c create mode=ignore; c CREATED; c start; c STARTED";
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kill_alone_ends_has_its_code() {
+    fn a_container_that_only_sigkill_ends_has_its_code() {
         for ended_by in ["c stop", "c remove", "pod stop", "pod remove"] {
             stubborn(&format!("{ended_by}; c STOPPED exit=137"), expect![]);
             stubborn(
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_never_ran_no_kill_tells() {
+    fn a_container_that_never_ran_has_no_kill_code() {
         let failed = "pod run; c create mode=ignore; c start fails; pod stop; c STOPPED exit=128";
         check(&RULE, failed, expect![]);
         let never = "pod run; c create mode=ignore; pod stop; c STOPPED exit=0";

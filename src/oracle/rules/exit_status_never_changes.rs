@@ -35,7 +35,7 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     subjects.filter_map(changed).collect()
 }
 
-/// The first later status that differs from STOPPED in how the container ended, and the proof.
+/// The first later status with another exit status than STOPPED, and the entries that prove it.
 pub(crate) fn exit_status_changed(
     index: &Index<'_>,
     subject: &Subject,
@@ -54,7 +54,7 @@ pub(crate) fn exit_status_changed(
     })
 }
 
-/// How many calls have read the container's status after its STOPPED.
+/// The number of calls that have read the container's status after its STOPPED.
 pub(crate) fn statuses_after_stopped(index: &Index<'_>, subject: &Subject) -> usize {
     let Some(stopped) = subject.first(EventKind::Stopped) else {
         return 0;
@@ -66,8 +66,9 @@ pub(crate) fn statuses_after_stopped(index: &Index<'_>, subject: &Subject) -> us
         .count()
 }
 
-/// A status that was asked for after STOPPED, or one of an exited container in the snapshot of a
-/// sibling's event that was made after it. An earlier state there breaks another rule.
+/// A reading as a later status: one that was asked for after STOPPED, or one of an exited container
+/// in the snapshot of a sibling's event that was made after it. An earlier state there breaks
+/// INV-09.
 fn later<'a>(reading: &Reading<'a>, stopped: &EventArrival) -> Option<Later<'a>> {
     match reading.source {
         Source::Status(call, status) if call.began.seq > stopped.seq() => Some(Later {
@@ -122,7 +123,7 @@ mod tests {
     use super::RULE;
     use crate::oracle::rules::testing::check;
 
-    /// After a container has been started.
+    /// Checks the rule after a container has been started.
     #[track_caller]
     fn then(script: &str, expect: Expect) {
         check(
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_tells_what_stopped_told() {
+    fn a_later_status_has_the_exit_status_of_stopped() {
         then("c STOPPED exit=1; pod inspect c=exited:1", expect![]);
         then(
             "c STOPPED exit=1; pod inspect c=exited:2",
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_snapshot_tells_what_stopped_told() {
+    fn a_later_snapshot_has_the_exit_status_of_stopped() {
         then("c STOPPED exit=1; d create; d CREATED", expect![]);
         then(
             "c STOPPED exit=1; d create; d CREATED stale=c:exited:2",

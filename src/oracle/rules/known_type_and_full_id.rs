@@ -55,7 +55,7 @@ mod tests {
     use crate::oracle::rules::testing::after_create;
 
     #[test]
-    fn a_type_that_the_cri_does_not_define_is_told() {
+    fn a_type_that_the_cri_does_not_define_is_reported() {
         after_create(
             "c TYPE=9",
             expect![[r#"
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_id_is_told() {
+    fn an_empty_id_is_reported() {
         after_create(
             "c STARTED id=",
             expect![[r#"
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shortened_id_is_told() {
+    fn a_shortened_id_is_reported() {
         after_create(
             "c STARTED id=c.0",
             expect![[r#"
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_is_not_the_beginning_of_another_may_be_anothers() {
+    fn an_id_that_is_no_prefix_of_a_known_one_may_be_anothers() {
         after_create(
             "c STARTED id=d.0",
             expect![[r#"

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_subscriber_can_be_told_twice() {
+    fn a_new_subscriber_can_get_a_duplicate() {
         after_create(
             "resubscribe; c CREATED; c CREATED",
             expect![[r#"

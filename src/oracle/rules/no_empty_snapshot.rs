@@ -1,4 +1,4 @@
-//! INV-24: a snapshot is not empty while a container is there.
+//! INV-24: a snapshot is not empty while a container exists.
 
 use crate::history::{ContainerId, SubjectKind};
 use crate::oracle::index::Index;
@@ -19,9 +19,9 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-/// Each event that shows no container at all, though its own or a sibling was certainly there: one
-/// that nobody has begun to remove, and of a sibling, one that was CREATED before anybody asked for
-/// the event's own container.
+/// Finds each event that shows no container at all, although its own or a sibling certainly
+/// existed: its removal had not begun, and for a sibling, it was CREATED before the creation of the
+/// event's own container began.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let sandboxes = index.sandbox_events();
     rule.on_each_event(index.history, |subject, arrival| {
@@ -52,7 +52,7 @@ mod tests {
     use super::RULE;
     use crate::oracle::rules::testing::check;
 
-    /// Of these, what is told of a snapshot without a container.
+    /// Checks the rule on snapshots without a container, after the common steps.
     #[track_caller]
     fn emptied(script: &str, expect: Expect) {
         check(
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_is_not_empty_while_its_container_is_there() {
+    fn a_snapshot_is_not_empty_while_its_container_exists() {
         emptied("d STARTED", expect![]);
         emptied("d STARTED without=c", expect![]);
         emptied(
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_being_removed_need_not_be_shown() {
+    fn a_container_that_is_being_removed_need_not_be_shown() {
         emptied(
             "c remove begins; d remove begins; d STOPPED missing without=c",
             expect![],
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sibling_that_was_there_before_is_enough() {
+    fn a_sibling_that_existed_before_is_enough() {
         emptied(
             "d remove; d DELETED without=c",
             expect![[r#"

@@ -46,8 +46,8 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     broken
 }
 
-/// Containers whose statuses do not all have the same `image_ref`. A status in an event that has
-/// none breaks the other half of this rule.
+/// Finds containers whose statuses do not all have the same `image_ref`. A status in an event that
+/// has none breaks the other half of this rule.
 fn changed_image_refs(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let changed = |subject: &Subject| {
         let readings = index.readings(&subject.id).iter();
@@ -64,7 +64,7 @@ fn changed_image_refs(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     subjects.filter_map(changed).collect()
 }
 
-/// The `image_ref` of a reading, and where it came.
+/// The `image_ref` of a reading, and its place in the history.
 fn image_ref<'a>(reading: &Reading<'a>) -> Option<(&'a str, Seq)> {
     match reading.source {
         Source::Status(call, status) => Some((&*status.image_ref, call.ended.seq)),
@@ -99,7 +99,7 @@ mod tests {
     use crate::oracle::rules::testing::{after_create, check_all};
 
     #[test]
-    fn a_status_without_an_id_is_told() {
+    fn a_status_without_an_id_is_reported() {
         check_all(
             "pod run; c create; c CREATED status-lacks=id",
             expect![[r#"
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_without_metadata_is_told() {
+    fn a_status_without_metadata_is_reported() {
         check_all(
             "pod run; c create; c CREATED status-lacks=metadata",
             expect![[r#"
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_without_an_image_is_told() {
+    fn a_status_without_an_image_is_reported() {
         check_all(
             "pod run; c create; c CREATED status-lacks=image",
             expect![[r#"
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_without_a_time_is_told() {
+    fn a_status_without_a_time_is_reported() {
         check_all(
             "pod run; c create; c CREATED status-lacks=time",
             expect![[r#"

@@ -30,10 +30,10 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-/// A proof that something has become of a container.
+/// A proof of a transition of a container.
 struct Proof<'a> {
     needed: EventKind,
-    /// What proves it, as a phrase in two parts.
+    /// The call or relist that proves it, as a phrase in two parts.
     by: (&'static str, &'static str),
     began: &'a Entry,
     ended: &'a Entry,
@@ -60,8 +60,8 @@ impl<'a> Proof<'a> {
     }
 }
 
-/// A kubelet that lives by events does not learn of such a transition before its next relist, which
-/// may be five minutes away.
+/// An evented kubelet does not learn of such a transition before its next relist, which may be five
+/// minutes away.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let history = index.history;
     let missed = |subject| {
@@ -82,14 +82,14 @@ fn missed(
 ) -> Option<Violation> {
     let bound = history.stretched(limits::EVENT_WAIT);
     let needed = proof.needed;
-    let told = subject.first(needed);
-    if told.is_none() && is_on_other_stream(history, subject, needed) {
-        // That not all subscribers get it is told by a rule of its own.
+    let arrival = subject.first(needed);
+    if arrival.is_none() && is_on_other_stream(history, subject, needed) {
+        // An event that not all subscribers get breaks INV-12.
         return None;
     }
-    let late = told.map(|told| {
-        let late = told.at().since(proof.ended.at);
-        late.saturating_sub(history.held_up(proof.ended.at, told.at()))
+    let late = arrival.map(|arrival| {
+        let late = arrival.at().since(proof.ended.at);
+        late.saturating_sub(history.held_up(proof.ended.at, arrival.at()))
     });
     let last = history.entries().last();
     let is_unread = last.is_some_and(|last| history.held_up_before(last.at, bound).is_some());
@@ -105,15 +105,15 @@ fn missed(
         ),
         None | Some(_) => return None,
     };
-    let mut violation = rule.violation_by(subject, mismatch, told);
+    let mut violation = rule.violation_by(subject, mismatch, arrival);
     let places = [proof.began.seq, proof.ended.seq];
     violation.evidence.extend(places);
     violation.evidence.sort_unstable();
     Some(violation)
 }
 
-/// Whether one stream was live from when the subject was asked for until a relist: what has become
-/// of it while there was none, no event tells.
+/// Whether one stream was live from the creation of the subject until a relist: no event reports a
+/// transition that happened without a stream.
 fn listened(index: &Index<'_>, subject: &Subject, relist: &Relist<'_>) -> bool {
     let creation = index.container(&subject.id).and_then(|life| life.creation);
     let until = relist.ended.seq;
@@ -121,7 +121,8 @@ fn listened(index: &Index<'_>, subject: &Subject, relist: &Relist<'_>) -> bool {
     creation.is_none_or(|made| index.streams().live(made.began().seq, is_before))
 }
 
-/// What relists and calls have shown and no event has announced yet, as a phrase: `STOPPED of c`.
+/// The first event that is due by a relist or a call and has not arrived, as a phrase: `STOPPED of
+/// c`.
 #[must_use]
 pub fn unannounced(index: &Index<'_>) -> Option<String> {
     let history = index.history;
@@ -131,11 +132,11 @@ pub fn unannounced(index: &Index<'_>) -> Option<String> {
         let calls = index.transitions(&subject.id).iter();
         let shown = relists.map(|(_, needed)| needed);
         let mut shown = shown.chain(calls.map(|transition| transition.needed));
-        let untold = |needed: &EventKind| {
-            let told = subject.first(*needed).is_some();
-            !told && !is_on_other_stream(history, subject, *needed)
+        let is_missing = |needed: &EventKind| {
+            let has_arrived = subject.first(*needed).is_some();
+            !has_arrived && !is_on_other_stream(history, subject, *needed)
         };
-        let needed = shown.find(untold)?;
+        let needed = shown.find(is_missing)?;
         Some(format!("{needed} of {}", subject.label()))
     })
 }
@@ -149,7 +150,7 @@ mod tests {
     use crate::oracle::invariants::invariants;
     use crate::oracle::script::{history, render};
 
-    /// What is missed in a history, and what a driver would still wait for.
+    /// Checks the missed events of a history, and the event that a driver would still await.
     #[track_caller]
     fn check(script: &str, expect: Expect) {
         let history = history(script);
@@ -169,7 +170,7 @@ mod tests {
     // What relists show
 
     #[test]
-    fn a_relist_that_shows_what_an_event_has_told_or_tells_soon_is_no_miss() {
+    fn a_relist_of_a_state_that_an_event_reports_before_or_soon_after_is_no_miss() {
         then("c start; c STARTED; pod relist c=running; end", expect![]);
         then("pod relist c=exited; c STOPPED; end", expect![]);
         then("c remove; pod relist; c DELETED; end", expect![]);
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_no_event_tells_is_a_miss() {
+    fn a_state_that_no_event_reports_is_a_miss() {
         then(
             "pod relist c=running; end",
             expect![[r#"
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relist_shows_what_no_event_tells_if_nobody_listened_all_the_time() {
+    fn a_transition_while_no_stream_was_live_is_no_miss() {
         then("resubscribe; proven; pod relist c=exited; end", expect![]);
         then(
             "unsubscribe; pod relist c=exited; subscribe; end",
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removal_ends_what_runs() {
+    fn a_removal_stops_a_running_container() {
         then(
             "c start; c STARTED; c remove; c DELETED; end",
             expect![[r#"
@@ -332,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_ran_need_not_stop() {
+    fn a_container_that_never_ran_need_not_stop() {
         then("c stop; end", expect![]);
         then("pod stop; end", expect![]);
         then("c start fails; c stop; c remove; c DELETED; end", expect![]);
@@ -373,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_ended_could_not_tell() {
+    fn no_event_is_due_on_a_stream_that_ended() {
         then("resubscribe; proven; c start; end", expect![]);
         then("c start; resubscribe; end", expect![]);
         then(
@@ -444,7 +445,7 @@ mod tests {
     // While the suite itself was held up
 
     #[test]
-    fn what_the_suite_has_not_read_in_time_is_no_miss() {
+    fn an_event_that_the_suite_has_not_read_in_time_is_no_miss() {
         then("c start; pass 12s; held-up 3s; c STARTED; end", expect![""]);
         then(
             "c start; pass 12s; held-up 1s; c STARTED; end",

@@ -28,7 +28,7 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// None of an event, or of a container that has exited.
+    /// None for the snapshot of an event, or for a container that has exited.
     fn from_reading(reading: &Reading<'a>) -> Option<Self> {
         let (by, call) = match reading.source {
             Source::Start(call) => ("StartContainer", call),
@@ -42,7 +42,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Containers whose event snapshot showed a later state than a call that began afterwards.
+/// Finds containers that a snapshot shows in a later state than a call that began afterwards.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let premature = |subject: &Subject| {
         let readings = index.readings(&subject.id).iter();
@@ -80,7 +80,7 @@ mod tests {
     use super::RULE;
     use crate::oracle::rules::testing::check;
 
-    /// After a container has been made, and another.
+    /// Checks the rule after two containers have been created.
     #[track_caller]
     fn then(script: &str, expect: Expect) {
         check(
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_started_had_not_begun() {
+    fn a_container_that_can_be_started_was_not_running() {
         then(
             "d CREATED stale=c:running; c start",
             expect![[r#"
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_running_had_not_exited() {
+    fn a_container_that_is_found_running_had_not_exited() {
         then(
             "c STARTED; d CREATED stale=c:exited; pod relist c=running",
             expect![[r#"

@@ -1,4 +1,4 @@
-//! INV-25: an event that one subscriber got is sent to no later one.
+//! INV-25: an event that one subscriber got is not replayed to a later one.
 
 use crate::oracle::invariants::{Invariant, SHOULD_SHOULD};
 use crate::outcome::Kind;

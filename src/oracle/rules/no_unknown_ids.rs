@@ -21,8 +21,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-/// Each id of which an event of the case's pods tells, though no call has returned it and no list
-/// has shown it. Events of other pods are nobody's here: who knows when those were there.
+/// Finds each id in an event of the case's pods that no call has returned and no list has shown.
+/// Events of other pods are not judged: nothing is known of the containers there.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let history = index.history;
     let strays = history.subjects().iter();
@@ -45,23 +45,23 @@ fn unknown(rule: &Invariant, stray: &Subject, first: &EventArrival) -> Violation
     )
 }
 
-/// Of an id that is not whole another rule tells.
+/// Whether an id is the beginning of a known one, which breaks INV-03.
 fn is_shortened(id: &ContainerId, history: &CaseHistory) -> bool {
     let known = history.subjects().iter();
     let mut known = known.filter(|subject| !matches!(subject.kind, SubjectKind::Stray));
     id.as_str().is_empty() || known.any(|whole| whole.id.as_str().starts_with(id.as_str()))
 }
 
-/// Whether a call that has begun before may have made it without having returned its id: one that
-/// failed, or has not returned.
-fn may_be_made(told: Seq, history: &CaseHistory) -> bool {
+/// Whether a call that began before the event may have made the container without returning its id:
+/// one that failed, or has not returned.
+fn may_be_made(arrived: Seq, history: &CaseHistory) -> bool {
     let mut calls = history.calls();
     calls.any(|call| {
         let makes = matches!(
             call.request(),
             Request::RunSandbox(_) | Request::CreateContainer(_)
         );
-        makes && call.began().seq < told && !matches!(call.result(), Some(Ok(_)))
+        makes && call.began().seq < arrived && !matches!(call.result(), Some(Ok(_)))
     })
 }
 
@@ -85,7 +85,7 @@ mod tests {
     use crate::oracle::rules::testing::check;
 
     #[test]
-    fn what_a_call_has_returned_is_known_also_sooner() {
+    fn an_id_that_a_call_returns_is_known_before_that_too() {
         check(
             &RULE,
             "pod run; c create begins; c CREATED; c create returns; c DELETED; end",
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_nothing_tells_of() {
+    fn an_id_that_no_call_or_list_shows() {
         check(
             &RULE,
             "pod run; c create; c CREATED; c STARTED id=other; end",
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_failed_call_has_made_has_an_id_that_nobody_was_told() {
+    fn a_failed_call_may_have_made_an_id_that_it_did_not_return() {
         check(
             &RULE,
             "pod run; c create fails; c CREATED id=made; c DELETED id=made; end",
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shortened_id_is_told_by_another_rule() {
+    fn a_shortened_id_is_reported_by_another_rule() {
         check(
             &RULE,
             "pod run; c create; c CREATED id=c.0; end",

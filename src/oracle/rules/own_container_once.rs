@@ -24,7 +24,7 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     rule.on_each_event(history, |subject, arrival| {
         let event = arrival.event();
         let deleted = subject.first(EventKind::Deleted);
-        // Of its presence in DELETED another rule tells, and of an event after DELETED, too.
+        // Its presence in DELETED breaks INV-08, and an event after DELETED breaks INV-01.
         let is_deleted = deleted.is_some_and(|deleted| deleted.seq() <= arrival.seq());
         if is_deleted || !matches!(subject.kind, SubjectKind::Container(_)) {
             return None;
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_deleted_need_not_be_shown() {
+    fn a_deleted_container_need_not_be_shown() {
         let own =
             |script: &str, expect| check(&RULE, &format!("pod run; c create; {script}"), expect);
         own("c CREATED; c DELETED; c STOPPED missing", expect![]);

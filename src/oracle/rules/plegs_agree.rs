@@ -1,14 +1,14 @@
-//! INV-13: two kubelets on one history: one relists, one lives by events. Where a pod is at rest,
-//! both must believe the same of it.
+//! INV-13: replays a history to two kubelets, one with the Generic and one with the Evented PLEG.
+//! While a pod is at rest, both must hold the same status of it.
 //!
-//! The Generic PLEG is fed with the relists: those of all pods that go on beside the cases, and
+//! The input of the Generic PLEG is the relists: those of all pods, which run during the cases, and
 //! the one on demand with which the driver inspects each pod at the end of a case's steps. The
-//! Evented one of kubelet 1.26 to 1.36 is fed with the events of one stream and, after a stream
-//! that ended, with the next relist. In that it takes the containers from `PodSandboxStatus` if
-//! they are told there, and caches them as of the time that is told with them.
+//! input of the Evented PLEG of kubelet 1.26 to 1.36 is the events of one stream and, after the end
+//! of a stream, the next relist. In that relist it takes the containers from `PodSandboxStatus` if
+//! the answer has them, and caches them with the answer's timestamp.
 //!
-//! A pod is at rest after a relist if nothing is done to it, and no later relist shows it changed,
-//! before every event has had its time; and at the driver's own inspection, which waits for that.
+//! A pod is at rest after a relist if no call changes it, and no later relist shows it changed, as
+//! long as its events may take; and at the driver's own inspection, which waits for the events.
 
 mod belief;
 mod relists;
@@ -50,30 +50,30 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-/// A kubelet's channel holds as many events; it is emptied after each relist and event.
+/// The capacity of a kubelet's event channel, which is emptied after each relist and event.
 const CHANNEL: usize = 1_000;
 
-/// What one kubelet came to believe of each pod, and since where in the history.
+/// The beliefs of one kubelet about each pod, each from a place in the history on.
 type Beliefs = BTreeMap<String, Vec<(Seq, Believed)>>;
 
-/// A part of the history in which a kubelet that lives by events cannot know what happens: from the
-/// end of its stream to the relist after it.
+/// A part of the history without events for the evented kubelet: from the end of its stream to the
+/// relist after it.
 type Deafness = (Seq, Seq);
 
-/// What a belief is made of. Few are ever asked for.
+/// The data of a belief, which is derived only when asked for.
 #[derive(Clone, Debug, Default)]
 struct Believed {
     status: Option<Arc<PodStatus>>,
-    /// Containers that the status shows, and that are known to be gone.
+    /// Containers in the status that are known to be deleted.
     deleted: Shared<BTreeSet<String>>,
 }
 
-/// Each pod of which the two kubelets believe different things, unless a snapshot went back, which
-/// explains it and is told by a rule of its own, or the kubelet itself has forgotten the pod.
+/// Finds each pod of which the two kubelets have different beliefs, unless a snapshot went back,
+/// which explains it and breaks INV-09, or the kubelet itself has forgotten the pod.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let history = index.history;
     if is_split(history) {
-        // What one subscriber takes from another is told by a rule of its own.
+        // Subscribers that take events from each other break INV-12.
         return Vec::new();
     }
     let relists = relists(history);
@@ -106,12 +106,12 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
         let went_back = pods_that_went_back(history);
         disagreements.retain(|(pod, _)| !went_back.contains(pod));
     }
-    let told = disagreements.into_iter();
-    told.flat_map(|(_, found)| found).collect()
+    let disagreements = disagreements.into_iter();
+    disagreements.flat_map(|(_, found)| found).collect()
 }
 
-/// Whether a pod has another sandbox than one that was DELETED: a kubelet forgets all of a pod at
-/// that event, whatever runs in the other, and no runtime can help it.
+/// Whether a pod has another sandbox in addition to a DELETED one: at that event a kubelet forgets
+/// the whole pod, although the other sandbox may run, and no runtime can prevent it.
 fn is_forgotten(history: &CaseHistory, uid: &PodUid) -> bool {
     let sandboxes = history
         .subjects()
@@ -135,7 +135,7 @@ fn panicked(rule: &Invariant, history: &CaseHistory, at: Seq, panic: &KubeletPan
     )
 }
 
-/// One pod, and what both kubelets came to believe of it.
+/// One pod, and the beliefs of both kubelets about it.
 struct Pod<'a> {
     history: &'a CaseHistory,
     subject: &'a Subject,
@@ -147,7 +147,7 @@ struct Pod<'a> {
 }
 
 impl Pod<'_> {
-    /// In what the kubelets disagree at the first place where they do and it is at rest.
+    /// The differences at the first place where the pod is at rest and the kubelets disagree.
     fn disagreements(&self, rule: &Invariant) -> Vec<Violation> {
         self.relisting
             .iter()
@@ -170,17 +170,18 @@ impl Pod<'_> {
                 let mut evidence: Vec<Seq> = self.events().map(EventArrival::seq).collect();
                 evidence.extend(relist.evidence());
                 evidence.sort_unstable();
-                let told = |(beliefs, parts): (Facts, Vec<String>)| {
+                let violation = |(beliefs, parts): (Facts, Vec<String>)| {
                     let of = [Fact::Of(parts.join(" and "))];
                     let mismatch = Mismatch::new(Kind::BeliefsDiffer, of, beliefs);
                     rule.violation(name_of(self.subject), mismatch, evidence.clone())
                 };
-                Some(differences.into_iter().map(told).collect())
+                Some(differences.into_iter().map(violation).collect())
             })
             .unwrap_or_default()
     }
 
-    /// Until where the pod must be believed to be as a relist shows it; none if it is not at rest.
+    /// The place by which both kubelets must believe what a relist shows; none if the pod is not at
+    /// rest.
     fn at_rest_until(&self, relist: &PlegRelist<'_>, place: usize) -> Option<Seq> {
         let uid = self.spec.uid.as_str();
         let mut later = self.relists.iter();
@@ -238,7 +239,7 @@ impl Pod<'_> {
         }
     }
 
-    /// What a kubelet believes by events at a place, and comes to believe until another.
+    /// The beliefs of the evented kubelet at a place, and those that follow until another.
     fn believed_by_events(&self, from: Seq, until: Seq) -> Vec<Belief<'_>> {
         let later = self.evented.partition_point(|(since, _)| *since <= from);
         let nothing = (later == 0).then(Belief::new);
@@ -261,7 +262,7 @@ impl Pod<'_> {
     }
 }
 
-/// A kubelet that has just begun, and its Generic PLEG.
+/// A kubelet with the Generic PLEG.
 struct Relisting {
     kubelet: Kubelet,
     generic: Generic,
@@ -310,7 +311,7 @@ impl Relisting {
     }
 }
 
-/// What a kubelet believes after each relist, as of the relist's end.
+/// The beliefs of a kubelet with the Generic PLEG after each relist, as of the relist's end.
 fn relisting_kubelet(history: &CaseHistory, relists: &[PlegRelist<'_>]) -> Beliefs {
     let mut relisting = Relisting::new(Features::Generic);
     let mut answers = Answers::default();
@@ -334,8 +335,8 @@ fn relisting_kubelet(history: &CaseHistory, relists: &[PlegRelist<'_>]) -> Belie
     beliefs
 }
 
-/// What a kubelet believes after each event, and after the relist that follows a stream's end, and
-/// where it is deaf.
+/// The beliefs of a kubelet with the Evented PLEG after each event, and after the relist that
+/// follows the end of a stream, and the parts of the history without events.
 fn evented_kubelet(
     history: &CaseHistory,
     relists: &[PlegRelist<'_>],
@@ -392,14 +393,14 @@ fn evented_kubelet(
 struct Evented {
     kubelet: Relisting,
     listening: Option<SubscriptionId>,
-    /// Streams that were given up: an event that was on its way may still be recorded.
+    /// Streams that were given up: an event that was under way may still be recorded.
     over: BTreeSet<SubscriptionId>,
-    /// Where its stream ended, if it has not relisted since.
+    /// The place where its stream ended, if it has not relisted since.
     deaf_since: Option<Seq>,
-    /// Where the stream was proven that it has now: what a relist shows that began before is older.
+    /// The place where its current stream was proven: a relist that began before is older.
     live_since: Option<Seq>,
     deaf: Vec<Deafness>,
-    /// A container's own DELETED leaves the cache as it is, in the real kubelet too.
+    /// A container's own DELETED does not change the cache, as in the real kubelet.
     deleted: Shared<BTreeSet<String>>,
     beliefs: Beliefs,
 }
@@ -438,8 +439,8 @@ impl Evented {
         }
     }
 
-    /// Whether this is the relist after a stream's end: it shows what has happened up to where the
-    /// next stream was live.
+    /// Whether this is the relist after the end of a stream: it shows every change before the next
+    /// stream was live.
     fn is_healed_by(&mut self, relist: &PlegRelist<'_>) -> bool {
         let is_live = self.live_since.is_some_and(|live| live < relist.began.seq);
         if relist.pod.is_some() || !is_live {

@@ -22,8 +22,9 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-/// Each sandbox of which a stream brings an event that is older than one before it about another
-/// of the sandbox and its containers. A kubelet's cache has one time for each pod, the newest.
+/// Finds each sandbox for which a stream delivers an event that is older than an earlier one about
+/// another of the sandbox and its containers. A kubelet's cache has one time for each pod, the
+/// newest.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let history = index.history;
     let mut found: Vec<Violation> = Vec::new();
@@ -45,8 +46,8 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     found
 }
 
-/// When the streams were asked for that were opened while the case ran. What was made before that
-/// is told again, if at all, and may come at any time.
+/// The times at which the streams that the case opened were asked for. Events made before that are
+/// replayed, if at all, and may come at any time.
 fn opened(history: &CaseHistory) -> BTreeMap<SubscriptionId, i64> {
     let entries = history.entries().iter();
     let opened = entries.filter_map(|entry| match entry.body {
@@ -56,12 +57,13 @@ fn opened(history: &CaseHistory) -> BTreeMap<SubscriptionId, i64> {
     opened.collect()
 }
 
-/// The first event that is older than one before it about another, after the newest of those.
+/// The first event that is older than an earlier one about another subject, after the newest of
+/// those.
 fn first_inversion<'a>(events: &[SandboxEvent<'a>]) -> Option<[SandboxEvent<'a>; 2]> {
     let made = |event: &SandboxEvent<'_>| event.1.event().created_at;
     let same = |one: &SandboxEvent<'_>, other: &SandboxEvent<'_>| one.0.id == other.0.id;
     let mut newest = *events.first()?;
-    // The newest that is not about the same one.
+    // The newest that is not about the same subject.
     let mut other_newest: Option<SandboxEvent<'a>> = None;
     for later in events {
         let is_same = same(&newest, later);
@@ -157,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_is_told_once() {
+    fn a_pod_is_reported_once() {
         check(
             &RULE,
             "pod run; c create; c CREATED; pod STOPPED at=-2ms; pod DELETED at=-4ms",
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn each_pod_is_told() {
+    fn each_pod_is_reported() {
         let turned = "pod run; c create; d create; c CREATED; d CREATED at=-2ms";
         let both = format!("{turned}; pod2 run; e create; f create; e CREATED; f CREATED at=-2ms");
         check(
@@ -196,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_again_to_a_new_stream_may_come_late() {
+    fn a_replay_to_a_new_stream_may_come_late() {
         let script = "pod run; c create; c CREATED; d create; resubscribe; c STARTED; d CREATED";
         check(&RULE, script, expect![]);
         check(&RULE, &format!("{script} at=-3ms"), expect![]);

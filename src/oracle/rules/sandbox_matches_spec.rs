@@ -28,56 +28,57 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
             SubjectKind::Container(spec) => (spec.sandbox.as_str(), &spec.sandbox_spec),
             SubjectKind::Stray => return None,
         };
-        let told = arrival.event().sandbox.as_ref()?;
+        let shown = arrival.event().sandbox.as_ref()?;
         let event = arrival.event().kind;
-        other_sandbox(told, own, spec, event).or_else(|| {
+        other_sandbox(shown, own, spec, event).or_else(|| {
             let wanted = state_in(index.sandbox(own)?, subject, arrival)?;
             let state = |state: SandboxState| Fact::State(state.to_string());
-            (told.state != wanted).then(|| {
+            (shown.state != wanted).then(|| {
                 Mismatch::new(
                     Kind::WrongSandboxState,
                     [state(wanted)],
-                    [state(told.state), Fact::Event(event)],
+                    [state(shown.state), Fact::Event(event)],
                 )
             })
         })
     })
 }
 
-/// In what a status is another sandbox's than that which was run so.
+/// The first field in which a status differs from the sandbox that was run.
 fn other_sandbox(
-    told: &SandboxStatus,
+    shown: &SandboxStatus,
     own: &str,
     spec: &SandboxSpec,
     event: EventKind,
 ) -> Option<Mismatch> {
-    let metadata = told.metadata.as_ref()?;
+    let metadata = shown.metadata.as_ref()?;
     if metadata.uid != spec.uid {
-        // Told by a rule of its own.
+        // Another UID breaks INV-06.
         return None;
     }
     let fields = [
-        ("id", own, told.id.as_str()),
+        ("id", own, shown.id.as_str()),
         ("name", &spec.name, &metadata.name),
         ("namespace", &spec.namespace, &metadata.namespace),
     ];
-    let mut differing = fields.iter().filter(|(_, wanted, told)| wanted != told);
+    let mut differing = fields.iter().filter(|(_, wanted, actual)| wanted != actual);
     let text = differing.next();
-    let text = text.map(|(field, wanted, told)| (*field, (*wanted).to_owned(), (*told).to_owned()));
-    let (field, wanted, told) = text.or_else(|| {
-        let (wanted, told) = (spec.attempt, metadata.attempt);
-        (wanted != told).then(|| ("attempt", wanted.to_string(), told.to_string()))
+    let text =
+        text.map(|(field, wanted, actual)| (*field, (*wanted).to_owned(), (*actual).to_owned()));
+    let (field, wanted, actual) = text.or_else(|| {
+        let (wanted, actual) = (spec.attempt, metadata.attempt);
+        (wanted != actual).then(|| ("attempt", wanted.to_string(), actual.to_string()))
     })?;
     let field = Fact::Field(field.to_owned());
     Some(Mismatch::new(
         Kind::WrongSandboxField,
         [Fact::FieldValue(wanted)],
-        [field, Fact::FieldValue(told), Fact::Event(event)],
+        [field, Fact::FieldValue(actual), Fact::Event(event)],
     ))
 }
 
-/// The state that an event must show; none where the sandbox is being made or stopped. A snapshot
-/// is not older than its event, so that one made after STOPPED knows of it.
+/// The state that an event must show; none while the sandbox is being created or stopped. A
+/// snapshot is not older than its event, so that one made after STOPPED shows the stopped sandbox.
 fn state_in(
     life: &SandboxLife<'_>,
     subject: &Subject,
@@ -93,7 +94,7 @@ fn state_in(
     if ends || after_stopped {
         return Some(SandboxState::NotReady);
     }
-    // It may have ended by itself, and be reported so later.
+    // It may have ended by itself, with a late STOPPED.
     let ended_by_itself =
         stopped.is_some_and(|stopped| life.ending.is_none_or(|ending| stopped.seq() < ending));
     let is_made = is_own && event.kind == EventKind::Created;
@@ -108,7 +109,7 @@ mod tests {
     use super::RULE;
     use crate::oracle::rules::testing::check;
 
-    /// After a container has been made in a pod.
+    /// Checks the rule after a container has been created in a pod.
     #[track_caller]
     fn then(script: &str, expect: Expect) {
         check(
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sandbox_is_that_which_was_run() {
+    fn an_event_shows_the_sandbox_that_was_run() {
         then("c STARTED", expect![]);
         then(
             "c STARTED sandbox=other",
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn another_uid_or_none_is_told_by_its_own_rule() {
+    fn another_uid_or_none_is_reported_by_its_own_rule() {
         then("c STARTED uid=x pod-name=other", expect![]);
         then("c STARTED no-sandbox", expect![]);
         then("c STARTED no-metadata", expect![]);
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sandbox_that_is_being_made_need_not_be_ready() {
+    fn a_sandbox_that_is_being_created_need_not_be_ready() {
         check(
             &RULE,
             "pod run begins; pod CREATED not-ready; pod run returns",

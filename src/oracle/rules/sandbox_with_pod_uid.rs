@@ -27,7 +27,7 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     rule.on_each_event(history, |subject, arrival| {
         let event = arrival.event();
         let Some(uid) = pod_uid(subject) else {
-            // A stray was found by the UID it tells; one without would not be here.
+            // A stray was found by the UID in its event; one without would not be here.
             return None;
         };
         let (kind, other_uid) = match (&event.sandbox, event.pod_uid()) {
@@ -61,7 +61,7 @@ mod tests {
     use crate::oracle::rules::testing::{after_create, check_all};
 
     #[test]
-    fn an_event_without_a_sandbox_is_told() {
+    fn an_event_without_a_sandbox_is_reported() {
         after_create(
             "c STARTED no-sandbox",
             expect![[r#"
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sandbox_without_metadata_is_told() {
+    fn a_sandbox_without_metadata_is_reported() {
         after_create(
             "c STARTED no-metadata",
             expect![[r#"
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_uid_is_told() {
+    fn an_empty_uid_is_reported() {
         after_create(
             "c STARTED uid=",
             expect![[r#"
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn another_uid_is_told() {
+    fn another_uid_is_reported() {
         after_create(
             "c STARTED uid=x",
             expect![[r#"
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_uid_of_another_pod_of_the_case_is_told() {
+    fn the_uid_of_another_pod_of_the_case_is_reported() {
         check_all(
             "pod run; pod2 run; c create in=pod; c CREATED uid=uid-of-pod2",
             expect![[r#"
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_without_a_sandbox_before_its_call_returns_is_told() {
+    fn an_event_without_a_sandbox_before_its_call_returns_is_reported() {
         check_all(
             "pod run; c create begins; c CREATED no-sandbox; c create returns",
             expect![[r#"
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_with_another_uid_before_its_call_returns_is_told() {
+    fn an_event_with_another_uid_before_its_call_returns_is_reported() {
         check_all(
             "pod run; c create begins; c CREATED uid=x; c create returns",
             expect![[r#"
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_of_a_foreign_container_is_nobodys() {
+    fn an_event_of_a_foreign_container_is_not_judged() {
         after_create(
             "foreign CREATED; foreign CREATED no-sandbox; foreign CREATED uid=",
             expect![],

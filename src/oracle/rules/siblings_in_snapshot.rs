@@ -22,16 +22,16 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-/// A container that is known to be there.
+/// A container that is known to exist.
 struct Known<'a> {
     subject: &'a Subject,
     /// The first event about it.
     by: &'a EventArrival,
 }
 
-/// Each container that is missing from the snapshot of a sibling's event. By its own event a
-/// container exists, and no snapshot is older than its event: one that was made after that shows
-/// the container, unless it is being removed.
+/// Finds each container that is missing from the snapshot of a sibling's event. A container exists
+/// from its first event on, and no snapshot is older than its event: a later one shows the
+/// container, unless it is being removed.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let mut found = BTreeMap::<&ContainerId, Violation>::new();
     for events in index.sandbox_events().values() {
@@ -85,7 +85,7 @@ mod tests {
     use super::RULE;
     use crate::oracle::rules::testing::check;
 
-    /// After two containers have been made.
+    /// Checks the rule after two containers have been created.
     #[track_caller]
     fn then(script: &str, expect: Expect) {
         check(
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_told_once() {
+    fn each_missing_sibling_is_reported_once() {
         then(
             "d STARTED without=c; d STOPPED without=c",
             expect![[r#"
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_being_removed_may_be_gone() {
+    fn a_container_that_is_being_removed_may_be_gone() {
         then(
             "c remove begins; d STARTED without=c; c remove returns",
             expect![],
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_removed_by_the_beginning_of_its_id_is_removed() {
+    fn a_removal_by_a_prefix_of_the_id_counts() {
         then("c remove prefix; d STARTED without=c", expect![]);
         // Two ids begin so, and the runtime can have removed neither.
         then(

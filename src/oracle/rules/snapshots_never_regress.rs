@@ -1,4 +1,4 @@
-//! INV-09: no snapshot shows an earlier state than one before it.
+//! INV-09: no snapshot shows an earlier state than a previous one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,21 +33,21 @@ enum Progress {
     Deleted,
 }
 
-/// A container that went back: what was shown of it, and what an event showed later.
+/// A regression of a container: the state that was shown first, and the earlier one shown later.
 type StepBack<'a> = [(Progress, &'a EventArrival); 2];
 
-/// Each container that a later event shows in an earlier state.
+/// Finds each container that a later event shows in an earlier state.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let history = index.history;
     let steps = steps_back(history);
-    let mut told = BTreeSet::new();
-    let steps = steps.filter(|(_, container, _)| told.insert(*container));
+    let mut seen = BTreeSet::new();
+    let steps = steps.filter(|(_, container, _)| seen.insert(*container));
     steps
         .map(|(_, container, step)| broken(rule, history, container, step))
         .collect()
 }
 
-/// The pods of which an event has shown an earlier state than one before it.
+/// The pods with an event that shows an earlier state than a previous one.
 pub(in crate::oracle) fn pods_that_went_back(history: &CaseHistory) -> BTreeSet<&PodUid> {
     steps_back(history).map(|(pod, ..)| pod).collect()
 }
@@ -62,24 +62,24 @@ fn steps_back(
     })
 }
 
-/// As in a kubelet up to 1.36, an event does not count whose `created_at` is older than what was
-/// told of the pod before.
+/// As in a kubelet up to 1.36, an event with an older `created_at` than a previous event of the pod
+/// does not count.
 fn steps_back_of<'a>(events: &[&'a EventArrival]) -> Vec<(&'a ContainerId, StepBack<'a>)> {
-    let mut told_ns = i64::MIN;
-    let mut told: BTreeMap<&ContainerId, Progress> = BTreeMap::new();
+    let mut newest_ns = i64::MIN;
+    let mut reported: BTreeMap<&ContainerId, Progress> = BTreeMap::new();
     let mut shown: BTreeMap<&ContainerId, (Progress, &EventArrival)> = BTreeMap::new();
     let mut steps = Vec::new();
     for &arrival in events {
         let event = arrival.event();
         let says = said(event.kind);
-        let before = told.get(&event.container).copied().unwrap_or(says);
-        told.insert(&event.container, before.max(says));
-        // Other rules tell of an event out of order, and of one that shows less than it says.
+        let before = reported.get(&event.container).copied().unwrap_or(says);
+        reported.insert(&event.container, before.max(says));
+        // An event out of order breaks INV-01, and one that shows less than its type breaks INV-08.
         let explained = |progress: Progress| says < before || progress < says;
-        if event.created_at.0 < told_ns {
+        if event.created_at.0 < newest_ns {
             continue;
         }
-        told_ns = event.created_at.0;
+        newest_ns = event.created_at.0;
         for (container, progress) in shows(arrival) {
             let earlier = shown.get(container).copied();
             match earlier.filter(|(before, _)| *before > progress) {
@@ -113,7 +113,8 @@ fn by_pod(history: &CaseHistory) -> BTreeMap<(&PodUid, SubscriptionId), Vec<&Eve
     pods
 }
 
-/// What an event tells of each container of its pod. Its own one's end is told by its type.
+/// The progress of each container of the pod in an event. That its own is deleted follows from the
+/// type.
 fn shows(arrival: &EventArrival) -> impl Iterator<Item = (&ContainerId, Progress)> {
     let event = arrival.event();
     let deleted =
@@ -133,7 +134,7 @@ fn shows(arrival: &EventArrival) -> impl Iterator<Item = (&ContainerId, Progress
     deleted.into_iter().chain(others)
 }
 
-/// How far a container has come at least of which there is such an event.
+/// The least progress of a container that has such an event.
 fn said(event: EventKind) -> Progress {
     match event {
         EventKind::Created | EventKind::Unknown(_) => Progress::Created,
@@ -182,55 +183,55 @@ mod tests {
 
     use crate::oracle::rules::testing::check_all;
 
-    /// As [`check`], after `d` has seen its sibling `c` exit in #10.
+    /// Checks the rule after a snapshot of `d` has shown its sibling `c` as exited in #10.
     #[track_caller]
-    fn beside(script: &str, expect: Expect) {
+    fn after_sibling_exit(script: &str, expect: Expect) {
         let two = "pod run; c create; c CREATED; d create; d CREATED; c STARTED; c STOPPED";
         check_all(&format!("{two}; {script}"), expect);
     }
 
     #[test]
     fn a_sibling_that_runs_again_went_back() {
-        beside(
+        after_sibling_exit(
             "d STARTED stale=c:running",
             expect![[r#"
         INV-09 at #10 #11: c (c.0.beef): expected EXITED or later in the snapshots that follow: RUNNING after EXITED
     "#]],
         );
-        beside("d STARTED", expect![]);
+        after_sibling_exit("d STARTED", expect![]);
     }
 
     #[test]
     fn a_sibling_that_was_deleted_stays_away() {
-        beside(
+        after_sibling_exit(
             "c DELETED; d STARTED stale=c:exited",
             expect![[r#"
         INV-09 at #11 #12: c (c.0.beef): expected deleted or later in the snapshots that follow: EXITED after deleted
     "#]],
         );
-        beside("c DELETED; c create; c CREATED; d STARTED", expect![]);
+        after_sibling_exit("c DELETED; c create; c CREATED; d STARTED", expect![]);
     }
 
     #[test]
     fn the_snapshot_of_a_deletion_shows_siblings_too() {
-        beside(
+        after_sibling_exit(
             "d STARTED; c DELETED stale=d:created",
             expect![[r#"
         INV-09 at #11 #12: d (d.0.beef): expected RUNNING or later in the snapshots that follow: CREATED after RUNNING
     "#]],
         );
-        beside("d STARTED; c DELETED", expect![]);
+        after_sibling_exit("d STARTED; c DELETED", expect![]);
     }
 
     #[test]
     fn an_event_that_a_kubelet_drops_for_its_age_may_show_an_earlier_state() {
-        beside(
+        after_sibling_exit(
             "d STARTED stale=c:running at=-1500us",
             expect![[r#"
             INV-23 at #10 #11: pod (pod.0.beef): expected STARTED of d, which came after STOPPED of c, to be made after it, too, and not 500000 ns before: its created_at is earlier
         "#]],
         );
-        beside(
+        after_sibling_exit(
             "d STARTED stale=c:running at=-1ms",
             expect![[r#"
         INV-09 at #10 #11: c (c.0.beef): expected EXITED or later in the snapshots that follow: RUNNING after EXITED
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_event_that_goes_back_is_told_as_both() {
+    fn a_repeated_event_that_goes_back_is_reported_as_both() {
         check_all(
             "pod run; c create; c CREATED; c STARTED state=exited; c STARTED",
             expect![[r#"
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_shows_less_than_it_says_is_told_by_its_own_rule() {
+    fn an_event_that_shows_less_than_its_type_is_reported_by_its_own_rule() {
         check_all(
             "pod run; c create; c CREATED; d create; d CREATED stale=c:running; \
          c STARTED state=created",

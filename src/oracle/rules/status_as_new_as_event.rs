@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn created_with_an_unknown_state_is_told() {
+    fn created_with_an_unknown_state_is_reported() {
         check_all(
             "pod run; c create; c CREATED state=unknown",
             expect![[r#"
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn deleted_that_still_shows_the_container_is_told() {
+    fn deleted_that_still_shows_the_container_is_reported() {
         after_create(
             "c STOPPED; c DELETED present",
             expect![[r#"

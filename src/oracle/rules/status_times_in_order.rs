@@ -63,8 +63,8 @@ fn wrong_times(
     let started = ("started_at", (runs || has_exited).then_some(started));
     let finished = ("finished_at", has_exited.then_some(finished));
     let nothing = ("", None);
-    // A container can have exited before its STARTED is made. What is not of this hour is no time
-    // in nanoseconds, of which another rule tells.
+    // A container can have exited before its STARTED is made. A time far from now is not in
+    // nanoseconds, which breaks INV-04.
     let of_now = status.started_at.0.abs_diff(event.created_at.0) < HOUR_NS;
     let made_first = if is_own(EventKind::Started) && of_now {
         made
@@ -89,8 +89,8 @@ fn missing(field: &str, status: &ContainerStatus) -> Mismatch {
     Mismatch::new(Kind::MissingTime, [], [field, state])
 }
 
-/// The first of these times that is set and later than the next one that is. What is not set is
-/// told elsewhere.
+/// The first of these times that is set and later than the next one that is set. [`wrong_times`]
+/// reports unset times.
 fn disorder(times: &[(&str, Option<i64>)]) -> Option<Mismatch> {
     let set = times
         .iter()
@@ -118,7 +118,7 @@ mod tests {
     use super::RULE;
     use crate::oracle::rules::testing::check;
 
-    /// After a container has been made and started.
+    /// Checks the rule after a container has been created and started.
     #[track_caller]
     fn timed(script: &str, expect: Expect) {
         let made = "pod run; c create; c CREATED; c start";
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_or_has_exited_was_started() {
+    fn a_running_or_exited_container_was_started() {
         timed("c STARTED", expect![]);
         timed(
             "c STARTED started=0",
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_exited_is_finished() {
+    fn an_exited_container_is_finished() {
         timed("c STOPPED", expect![]);
         timed(
             "c STOPPED finished=0",
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_started_has_no_such_time() {
+    fn a_container_that_was_never_started_has_no_start_time() {
         let made = "pod run; c create; c CREATED";
         let unstarted = |script: &str, expect| check(&RULE, &format!("{made}; {script}"), expect);
         unstarted("c start fails; c STOPPED started=0", expect![]);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exit_is_told_after_it_has_happened() {
+    fn stopped_is_made_after_the_exit() {
         timed(
             "c STOPPED at=-60ms",
             expect![[r#"

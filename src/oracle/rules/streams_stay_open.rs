@@ -23,8 +23,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-/// Each stream that the runtime ended and went on. That it stopped itself shows in calls that fail
-/// with UNAVAILABLE.
+/// Finds each stream that a runtime ended although it kept running. Calls that fail with
+/// UNAVAILABLE show that the runtime itself stopped.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let history = index.history;
     let own = history
@@ -36,7 +36,7 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
         });
     let observed = history.observed().filter(|observed| {
         let observer = observed.observer();
-        // One that asks for its end gets it, and one that does not read may.
+        // A stream that asks for its end gets it, and one that is not read may.
         observer.deadline.is_none() && !observer.stalls
     });
     let observed = observed.filter_map(|observed| {
@@ -53,15 +53,15 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     ends.collect()
 }
 
-/// What a runtime answered after it had ended streams: over the whole run, for a case may have
-/// nothing to ask after that.
+/// The answers of a runtime after it had ended streams: over the whole run, since a case may make
+/// no call after that.
 #[derive(Debug, Default)]
 pub(in crate::oracle) struct Ends {
-    /// Streams that may end: they ask for it, or do not read.
+    /// Streams that may end: they ask for it, or are not read.
     excused: BTreeSet<SubscriptionId>,
     open: Vec<Ended>,
     proven: Vec<(Ended, Seq)>,
-    /// The calls that began after the first of those that are open.
+    /// The calls that began after the first of the open ends.
     asked: BTreeMap<CallId, Seq>,
 }
 
@@ -126,16 +126,18 @@ impl Ends {
         }
     }
 
-    /// Each stream that a runtime has ended and gone on, unless that has been told.
+    /// The streams that a runtime ended although it kept running, without those that a case has
+    /// reported.
     pub(in crate::oracle) fn violations(
         &self,
         rule: &Invariant,
-        told: &[Violation],
+        reported: &[Violation],
     ) -> Vec<Violation> {
         let is_new = |(ended, _): &&(Ended, Seq)| {
-            let same =
-                |told: &Violation| told.rule == rule.id && told.evidence.contains(&ended.seq);
-            !told.iter().any(same)
+            let same = |reported: &Violation| {
+                reported.rule == rule.id && reported.evidence.contains(&ended.seq)
+            };
+            !reported.iter().any(same)
         };
         let new = self.proven.iter().filter(is_new);
         new.map(|(ended, alive)| broken(rule, ended.stream, &ended.actual, [ended.seq, *alive]))
@@ -143,7 +145,7 @@ impl Ends {
     }
 }
 
-/// Whether it may be the connection that has ended, as when the runtime restarts.
+/// Whether the connection may have ended, as when the runtime restarts.
 fn is_of_connection(end: &StreamEnd) -> bool {
     matches!(end, StreamEnd::Failed(fault) if fault.code == StatusCode::UNAVAILABLE)
 }
@@ -163,7 +165,7 @@ mod tests {
     use super::RULE;
     use crate::oracle::rules::testing::{after_create, check};
 
-    /// What is told of a subscription that ends before a call that succeeds.
+    /// Checks the rule on a subscription that ends before a call that succeeds.
     #[track_caller]
     fn subscription_ends(subscription: &str, expect: Expect) {
         let script = format!("observe 7 {subscription} proven; observe 7 ends=8; pod run");
@@ -181,13 +183,13 @@ mod tests {
     }
 
     #[test]
-    fn one_that_asks_for_its_end_or_does_not_read_may_end() {
+    fn a_stream_that_asks_for_its_end_or_is_not_read_may_end() {
         subscription_ends("as=b deadline=3s", expect![]);
         subscription_ends("as=b stalls", expect![]);
     }
 
     #[test]
-    fn a_runtime_that_ends_a_stream_and_answers_on_is_told() {
+    fn a_stream_that_ends_while_the_runtime_answers_is_reported() {
         after_create(
             "stream ends; c start; end",
             expect![[r#"
@@ -217,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_runtime_that_refuses_a_call_is_there() {
+    fn a_runtime_that_refuses_a_call_is_running() {
         after_create(
             "stream ends; c start refused; pod stop; end",
             expect![[r#"

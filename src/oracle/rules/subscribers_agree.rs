@@ -25,7 +25,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-/// Each subscription of the case that did not see, of some container, what the others saw.
+/// Finds each subscription of the case that saw other events of some container than the stream of
+/// all cases.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let history = index.history;
     let is_unread = held_up_at_the_end(history).is_some();
@@ -46,15 +47,15 @@ mod tests {
     use crate::oracle::invariants::invariants;
     use crate::oracle::script::{history, render};
 
-    /// What the rule says of a script in which there is a live observer from the beginning.
+    /// Checks the rule on a script with a live observer from the beginning.
     #[track_caller]
     fn with_observer(script: &str, expect: Expect) {
         let history = history(&format!(
             "pod run; observe 7 as=b proven; c create begins; {script}"
         ));
         let found = invariants(&Index::new(&history));
-        let told = render(found.iter().filter(|found| found.rule == "INV-12"));
-        expect.assert_eq(if told.is_empty() { "holds" } else { &told });
+        let lines = render(found.iter().filter(|found| found.rule == "INV-12"));
+        expect.assert_eq(if lines.is_empty() { "holds" } else { &lines });
     }
 
     #[test]
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_on_one_stream_at_the_end_is_under_way_on_another() {
+    fn an_event_on_one_stream_at_the_end_may_be_under_way_on_another() {
         with_observer("c CREATED at=last; c create returns; end", expect!["holds"]);
         with_observer(
             "c CREATED on=7 at=last; c create returns; end",
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_overtaken_by_a_later_event_is_no_longer_under_way() {
+    fn an_event_that_a_later_one_overtakes_is_no_longer_under_way() {
         with_observer(
             "c CREATED at=last; d create; d CREATED on=7 at=last; c create returns; end",
             expect![[r#"
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_in_another_place_is_told_while_the_steps_go_on() {
+    fn an_event_in_another_place_is_reported_while_the_steps_go_on() {
         with_observer(
             "c CREATED at=last; c STARTED at=last; c STARTED on=7 at=last; c CREATED on=7 at=last; \
          c create returns",
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_of_all_cases_that_ended_lacks_what_came_meanwhile() {
+    fn a_stream_of_all_cases_that_ended_lacks_the_events_since() {
         with_observer(
             "unsubscribe; c CREATED on=7 at=last; subscribe; c create returns; end",
             expect!["holds"],
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_left_misses_nothing_that_comes_later() {
+    fn a_cancelled_subscription_misses_no_later_event() {
         with_observer(
             "c CREATED at=last; c CREATED on=7 at=last; observe 7 cancelled; c STARTED at=last; \
          c create returns; end",
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_left_misses_what_came_before_its_last() {
+    fn a_cancelled_subscription_misses_an_event_before_its_last() {
         with_observer(
             "c CREATED at=last; c STARTED at=last; c STARTED on=7 at=last; observe 7 cancelled; \
          c create returns",
@@ -155,12 +156,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_before_the_subscription_was_live_is_not_missed() {
+    fn an_event_before_the_subscription_was_live_is_not_missed() {
         with_observer("c CREATED at=-1s; c create returns; end", expect!["holds"]);
     }
 
     #[test]
-    fn while_the_steps_go_on_it_may_still_come() {
+    fn an_event_may_still_come_while_the_steps_go_on() {
         with_observer("c CREATED at=last; c create returns", expect!["holds"]);
     }
 }

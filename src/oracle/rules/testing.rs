@@ -1,4 +1,4 @@
-//! How a rule is tested: by the violations that it finds in the history of a script.
+//! Tests of a rule: the violations that it finds in the history of a script.
 
 use expect_test::{Expect, expect};
 
@@ -26,7 +26,7 @@ pub(super) fn after_create(script: &str, expect: Expect) {
 }
 
 #[test]
-fn one_violation_of_each_rule_is_told_for_a_subject() {
+fn one_violation_of_each_rule_is_reported_for_a_subject() {
     after_create(
         "c TYPE=7; c TYPE=8; c STARTED no-sandbox; c STOPPED no-sandbox",
         expect![[r#"

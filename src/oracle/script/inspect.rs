@@ -1,5 +1,5 @@
-//! Relists with an inspection of each pod, as the Generic PLEG makes them, snapshots that are not
-//! of their time, and the ends of streams.
+//! Relists with an inspection of each pod, as the Generic PLEG makes them, outdated snapshots, and
+//! the ends of streams.
 
 use super::{BEGAN_NS, CASE, Extras, Script, created_at, state, times};
 use crate::history::{
@@ -12,15 +12,18 @@ use crate::pleg::POD_UID_LABEL;
 use bytes::Bytes;
 
 impl Script {
-    /// `pod inspect c=running d=exited:137`: what the case asks of one pod; `run inspect` with the
-    /// same words is a relist of all pods beside the cases, of which there is one. `unanswered` are
-    /// the statuses. `read=+0s`, in the words of an event's `at=`, is when the answer about the
-    /// sandbox has read the containers, which it then tells, too: `reported=none` of them, or
-    /// `reported=c:running` of one something else. `ip=x` is the sandbox's address. What is `gone`
-    /// has no status. The sandbox may be `not-ready`. Only the `sandbox` may be asked for,
-    /// `unlisted` are the containers, or listed and `unasked`, or listed and `missing` when they
-    /// are asked for, as the sandbox may be: `sandbox-unasked`, `sandbox-missing`. With
-    /// `resubscribe` the stream is exchanged when all is listed, and before statuses are asked for.
+    /// `pod inspect c=running d=exited:137` is the inspection of one pod by the case; `run inspect`
+    /// with the same words is a relist of all pods, of which there is one, outside the cases.
+    ///
+    /// With `unanswered` the calls for statuses fail. `read=+0s`, in the words of an event's `at=`,
+    /// is the timestamp of the sandbox's status, which then has the containers, too:
+    /// `reported=none` leaves them out, `reported=c:running` replaces the status of one. `ip=x` is
+    /// the sandbox's address; `not-ready` is its state. A container that is `c=gone` has no status.
+    ///
+    /// With `sandbox` only the sandbox's status is asked for. Containers are `unlisted`, or listed
+    /// and `unasked`, or listed and `missing` when they are asked for; in the same way the sandbox
+    /// is `sandbox-unasked` or `sandbox-missing`. With `resubscribe` the stream is replaced after
+    /// the lists, and before the statuses are asked for.
     pub(super) fn inspect(&mut self, name: &str, extras: &Extras<'_>) {
         let of_run = name == "run";
         let pod = if of_run { "pod" } else { name };
@@ -40,12 +43,12 @@ impl Script {
             created_at: status.created_at,
             labels: Labels::new(),
         };
-        let told = extras.0.iter().filter_map(|word| word.split_once('='));
-        let told = told.filter(|(name, _)| !["read", "reported", "ip"].contains(name));
-        let (gone, told): (Vec<_>, Vec<_>) = told.partition(|(_, told)| *told == "gone");
-        let statuses: Vec<ContainerStatus> = told
+        let words = extras.0.iter().filter_map(|word| word.split_once('='));
+        let words = words.filter(|(name, _)| !["read", "reported", "ip"].contains(name));
+        let (gone, words): (Vec<_>, Vec<_>) = words.partition(|(_, words)| *words == "gone");
+        let statuses: Vec<ContainerStatus> = words
             .into_iter()
-            .map(|(name, told)| snapshot(self.id_of(name), told))
+            .map(|(name, words)| snapshot(self.id_of(name), words))
             .collect();
         let in_a_list = |status| listed_as(status, &sandbox, &label);
         let listed = statuses.iter().map(in_a_list);
@@ -99,10 +102,10 @@ impl Script {
         let read = extras.value("read");
         let reported = extras.value("reported");
         let mut containers = statuses.to_vec();
-        if let Some((name, told)) = reported.and_then(|told| told.split_once(':')) {
-            let told = snapshot(self.id_of(name), told);
-            containers.retain(|status| status.id != told.id);
-            containers.push(told);
+        if let Some((name, word)) = reported.and_then(|reported| reported.split_once(':')) {
+            let replaced = snapshot(self.id_of(name), word);
+            containers.retain(|status| status.id != replaced.id);
+            containers.push(replaced);
         }
         if read.is_none() || reported == Some("none") {
             containers.clear();
@@ -115,13 +118,13 @@ impl Script {
         }
     }
 
-    /// `stale=d:running` puts a sibling's status of another time into a snapshot.
+    /// `stale=d:running` puts an outdated status of a sibling into a snapshot.
     pub(super) fn make_stale(&self, shown: &mut Vec<ContainerStatus>, extras: &Extras<'_>) {
-        if let Some((name, told)) = extras
+        if let Some((name, word)) = extras
             .value("stale")
             .and_then(|stale| stale.split_once(':'))
         {
-            let stale = snapshot(self.id_of(name), told);
+            let stale = snapshot(self.id_of(name), word);
             shown.retain(|status| status.id != stale.id);
             shown.push(stale);
         }
@@ -140,7 +143,7 @@ impl Script {
         self.record(Body::SubscriptionEnded { subscription, end });
     }
 
-    /// `subscribe` opens another one.
+    /// `subscribe` opens another stream.
     pub(super) fn subscribe(&mut self) {
         self.stream += 1;
         self.record(Body::SubscriptionOpened {
@@ -149,7 +152,7 @@ impl Script {
         });
     }
 
-    /// `stream ends` with OK; `stream ends UNAVAILABLE`, or whatever else has happened, otherwise.
+    /// `stream ends` with OK; `stream ends UNAVAILABLE` with that code, or with another fault.
     pub(super) fn end_stream(&mut self, how: &[&str]) {
         let end = match how {
             [] => StreamEnd::Closed,
@@ -163,10 +166,10 @@ impl Script {
         self.record(Body::SubscriptionEnded { subscription, end });
     }
 
-    /// What a list has found: `c=running`, and of sandboxes `pod=ready`.
+    /// The containers in the answer of a list, `c=running`, or the sandboxes, `pod=ready`.
     pub(super) fn found(&self, request: &Request, extras: &Extras<'_>) -> Reply {
-        let told = extras.0.iter().filter_map(|word| word.split_once('='));
-        let told = told.filter(|(name, _)| *name != "state");
+        let words = extras.0.iter().filter_map(|word| word.split_once('='));
+        let words = words.filter(|(name, _)| *name != "state");
         if let Request::FindSandboxes(_) = request {
             let listing = |(name, word): (&str, &str)| SandboxListing {
                 id: SandboxId::from(self.id_of(name).as_str()),
@@ -175,7 +178,7 @@ impl Script {
                 created_at: RuntimeNanos(BEGAN_NS),
                 labels: Labels::new(),
             };
-            return Reply::Sandboxes(told.map(listing).collect());
+            return Reply::Sandboxes(words.map(listing).collect());
         }
         let sandbox = match request {
             Request::ListContainers { sandbox, .. } => sandbox.clone(),
@@ -190,7 +193,7 @@ impl Script {
             created_at: RuntimeNanos(BEGAN_NS),
             labels: Labels::new(),
         };
-        Reply::Containers(told.map(listing).collect())
+        Reply::Containers(words.map(listing).collect())
     }
 
     fn ask(&mut self, of_run: bool, request: Request, result: Result<Reply, CallFault>) {
@@ -211,7 +214,7 @@ impl Script {
 }
 
 /// `c find` by the id of a container, `pod find` by a sandbox, `pod find-sandbox` by its id; each
-/// with `state=running`, and `streamed`. What is found follows, as in `relist`.
+/// with `state=running`, and `streamed`. The answer follows, as in `relist`.
 pub(super) fn find(name: &str, word: &str, id: &ContainerId, extras: &Extras<'_>) -> Request {
     let sandbox = SandboxId::from(id.as_str());
     let wanted = extras.value("state");
@@ -263,8 +266,8 @@ pub(super) fn refused(code: StatusCode) -> CallFault {
 }
 
 /// `running`, `exited:137` with an exit code, or `exited:137:why` with a message, too.
-fn snapshot(id: ContainerId, told: &str) -> ContainerStatus {
-    let (word, rest) = told.split_once(':').unwrap_or((told, "0"));
+fn snapshot(id: ContainerId, words: &str) -> ContainerStatus {
+    let (word, rest) = words.split_once(':').unwrap_or((words, "0"));
     let (code, message) = rest.split_once(':').unwrap_or((rest, ""));
     let (state, exit_code) = (state(word), code.parse().expect("an exit code"));
     let reason = match (state, exit_code) {

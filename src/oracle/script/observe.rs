@@ -1,4 +1,4 @@
-//! What scripts say of subscriptions beside the one that all cases read, and of waits.
+//! Subscriptions of the case, in addition to the stream of all cases, and waits.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::{CASE, Extras, Script};
 use crate::history::{Body, CallFault, Observer, StatusCode, StreamEnd, SubscriptionId, Took};
 
 impl Script {
-    /// `wait 300ms event 2s` has waited so long for an event that had 2 s; also for an `end`.
+    /// `wait 300ms event 2s` waited 300 ms for an event with a bound of 2 s; also for an `end`.
     pub(super) fn wait(&mut self, took: &str, what: &str, bound: &str) {
         let time = |text| humantime::parse_duration(text).expect("a time such as 2s");
         let took = match what {
@@ -24,8 +24,8 @@ impl Script {
         });
     }
 
-    /// `wait met X`, or `wait in-vain X`, for which there were 10 s, with what was seen instead; or
-    /// `wait not-at-once X`, for which there was no time.
+    /// `wait met X`, or `wait in-vain X` with a bound of 10 s and the state that was seen instead;
+    /// or `wait not-at-once X` without a bound.
     pub(super) fn wait_for(&mut self, how: &str, wanted: &str, instead: &[&str]) {
         self.record(Body::Waited {
             case: CASE,

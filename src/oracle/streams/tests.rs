@@ -6,7 +6,7 @@ use crate::oracle::Index;
 use crate::oracle::script::history;
 use crate::outcome::Level;
 
-/// What an awaited event comes to that does not come.
+/// The result of a wait for an event that does not come.
 #[track_caller]
 fn awaited_in_vain(how: &str, after: &str) -> Result<(), String> {
     let case = case(Level::Must, "no-repeats: {of: pod}");
@@ -20,7 +20,7 @@ fn awaited_in_vain(how: &str, after: &str) -> Result<(), String> {
 }
 
 #[test]
-fn what_a_runtime_that_was_lost_did_not_send_nobody_can_demand() {
+fn no_event_is_due_from_a_runtime_that_was_lost() {
     let lost = "pod stop fails";
     let ended = "stream ends UNAVAILABLE";
     let why = "the event stream ended, and so did the runtime: it ended with UNAVAILABLE";
@@ -31,7 +31,7 @@ fn what_a_runtime_that_was_lost_did_not_send_nobody_can_demand() {
     );
     let why = "the event stream ended, and so did the runtime: the runtime ended it with OK";
     assert_eq!(awaited_in_vain("stream ends", lost), Err(why.to_owned()));
-    // One that goes on owes it all the same.
+    // A runtime that keeps running owes it nevertheless.
     assert_eq!(awaited_in_vain(ended, "pod stop"), Ok(()));
     assert_eq!(awaited_in_vain("resubscribe", lost), Ok(()));
     assert_eq!(awaited_in_vain("pass 1s", lost), Ok(()));

@@ -1,4 +1,4 @@
-//! Which subscribers got other events than the stream of all cases.
+//! Differences between subscribers and the stream of all cases.
 
 use super::{is_on_other_stream, is_split};
 use crate::history::EventKind;
@@ -16,7 +16,7 @@ fn events_are_split_where_a_subscriber_has_what_the_stream_of_all_cases_lacks() 
     let made = "c CREATED at=last; c CREATED on=7 at=last; c create returns";
     assert!(!is_split(&observed(&format!("{made}; end"))));
     assert!(is_split(&observed(&format!("{made}; c STARTED on=7; end"))));
-    // What only the stream of all cases has is a subscriber's loss.
+    // An event on the stream of all cases alone is a loss of the subscriber.
     assert!(!is_split(&observed(&format!("{made}; c STARTED; end"))));
     // After the steps, the case's subscriptions are given up.
     assert!(!is_split(&observed(&format!(

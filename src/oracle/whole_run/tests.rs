@@ -1,4 +1,4 @@
-//! What comes after a case was judged, and what is not told a second time.
+//! Violations after a case was judged, and those that are not reported a second time.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -17,15 +17,15 @@ use crate::oracle::Index;
 use crate::oracle::invariants;
 use crate::oracle::script::{entries, history, render};
 
-/// What the whole run says beyond what was told when the case had seen `judged`.
+/// Checks the violations of the whole run without those that the case reported after `judged`.
 #[track_caller]
 fn check(judged: &str, late: &str, expect: Expect) {
-    let told = invariants(&Index::new(&history(judged)));
+    let reported = invariants(&Index::new(&history(judged)));
     let mut whole_run = WholeRun::default();
     for entry in entries(&format!("{judged}; {late}")) {
         whole_run.push(&entry);
     }
-    expect.assert_eq(&render(&whole_run.violations(&told)));
+    expect.assert_eq(&render(&whole_run.violations(&reported)));
 }
 
 const LIFE: &str = "pod run; c create; c CREATED; c STOPPED; c DELETED; end";
@@ -36,7 +36,7 @@ fn nothing_late_is_nothing_wrong() {
 }
 
 #[test]
-fn a_late_repetition_is_told() {
+fn a_late_repetition_is_reported() {
     check(
         LIFE,
         "c DELETED",
@@ -47,7 +47,7 @@ fn a_late_repetition_is_told() {
 }
 
 #[test]
-fn a_late_repetition_without_a_sandbox_is_told() {
+fn a_late_repetition_without_a_sandbox_is_reported() {
     check(
         LIFE,
         "c DELETED no-sandbox",
@@ -58,7 +58,7 @@ fn a_late_repetition_without_a_sandbox_is_told() {
 }
 
 #[test]
-fn a_late_event_out_of_order_is_told() {
+fn a_late_event_out_of_order_is_reported() {
     check(
         LIFE,
         "pass 1s; c STARTED",
@@ -89,7 +89,7 @@ fn a_late_event_in_order_is_accepted() {
 }
 
 #[test]
-fn a_late_event_behind_an_unknown_type_is_told() {
+fn a_late_event_after_an_unknown_type_is_reported() {
     check(
         LIFE,
         "c TYPE=9; c STARTED",
@@ -100,7 +100,7 @@ fn a_late_event_behind_an_unknown_type_is_told() {
 }
 
 #[test]
-fn what_a_case_has_told_is_not_told_again() {
+fn a_violation_that_a_case_has_reported_is_not_reported_again() {
     check(
         "pod run; c create; c STARTED; c STARTED; c CREATED; end",
         "c CREATED",
@@ -109,7 +109,7 @@ fn what_a_case_has_told_is_not_told_again() {
 }
 
 #[test]
-fn a_repetition_that_a_case_has_told_does_not_hide_a_late_disorder() {
+fn a_repetition_that_a_case_has_reported_does_not_hide_a_late_disorder() {
     check(
         "pod run; c create; c CREATED; c CREATED; c DELETED; end",
         "c STARTED",
@@ -172,7 +172,7 @@ fn only_the_latest_pods_are_known() {
 }
 
 #[test]
-fn a_container_that_is_let_go_leaves_what_it_broke() {
+fn the_violations_of_a_dropped_container_stay() {
     let mut whole_run = WholeRun::default();
     let script = entries("pod run; c create; c CREATED; c CREATED");
     for entry in &script {
@@ -193,11 +193,11 @@ fn a_container_that_is_let_go_leaves_what_it_broke() {
     assert_eq!(found[0].subject, "c.0.beef");
 }
 
-/// What has waited for the stream that was opened next.
+/// An event that was held back for the next stream.
 const REPLAY: &str = "pod run; c create; unsubscribe; c start; subscribe; c STARTED at=-4ms";
 
 #[test]
-fn what_has_waited_is_sent_to_one_subscriber() {
+fn a_held_back_event_is_sent_to_one_subscriber() {
     check(REPLAY, "c STOPPED", expect![]);
     check(
         REPLAY,
@@ -211,14 +211,14 @@ fn what_has_waited_is_sent_to_one_subscriber() {
 }
 
 #[test]
-fn two_that_came_before_it_may_both_get_it() {
+fn two_subscribers_before_an_event_may_both_get_it() {
     let both = "pod run; c create; unsubscribe; c start; subscribe; subscribe; \
                 c STARTED on=1 at=-5ms; c STARTED on=2 at=-6ms";
     check(both, "end", expect![]);
 }
 
 #[test]
-fn what_came_live_is_sent_to_no_later_subscriber() {
+fn a_live_event_is_sent_to_no_later_subscriber() {
     let live = "pod run; c create; c start; c STARTED";
     check(
         live,
@@ -232,7 +232,7 @@ fn what_came_live_is_sent_to_no_later_subscriber() {
 }
 
 #[test]
-fn a_stream_that_ended_is_told_with_any_later_answer() {
+fn a_stream_that_ended_is_reported_with_any_later_answer() {
     check("stream ends", "pass 1s", expect![]);
     check(
         "stream ends",
@@ -252,6 +252,6 @@ fn a_runtime_that_was_gone_may_end_streams() {
 }
 
 #[test]
-fn a_stream_of_which_a_case_tells_is_not_told_again() {
+fn a_stream_that_a_case_has_reported_is_not_reported_again() {
     check("stream ends; pod run", "pod2 run", expect![]);
 }

@@ -5,7 +5,7 @@ use expect_test::{Expect, expect};
 use super::RULE;
 use crate::oracle::rules::testing::check;
 
-/// What the rule says after a container has been started.
+/// Checks the rule after a container has been started.
 #[track_caller]
 fn then(script: &str, expect: Expect) {
     let started = "pod run; c create; c CREATED; c start; c STARTED";
@@ -13,7 +13,7 @@ fn then(script: &str, expect: Expect) {
 }
 
 #[test]
-fn nothing_or_all_is_told() {
+fn all_containers_are_reported_or_none() {
     then("pod inspect c=running", expect![]);
     then("pod inspect c=running read=+0s", expect![]);
     then(
@@ -38,7 +38,7 @@ fn nothing_or_all_is_told() {
 }
 
 #[test]
-fn what_is_being_removed_may_be_told_or_not() {
+fn a_container_that_is_being_removed_may_be_reported_or_not() {
     then(
         "c remove begins; pod inspect read=+0s; c remove returns",
         expect![],
@@ -116,7 +116,7 @@ fn the_time_is_not_before_that_of_an_event_which_has_come() {
 }
 
 #[test]
-fn another_sandboxs_containers_are_not_told() {
+fn containers_of_another_sandbox_are_not_reported() {
     let other = "pod2 run; d create in=pod2";
     then(
         &format!("{other}; pod inspect c=running read=+0s"),
@@ -131,7 +131,7 @@ fn another_sandboxs_containers_are_not_told() {
 }
 
 #[test]
-fn no_status_is_older_than_what_was_told() {
+fn no_status_is_older_than_an_earlier_reading() {
     then(
         "pod inspect c=created read=+0s",
         expect![[r#"
@@ -154,7 +154,7 @@ fn no_status_is_older_than_what_was_told() {
 }
 
 #[test]
-fn no_status_is_newer_than_what_is_told_afterwards() {
+fn no_status_is_newer_than_a_later_reading() {
     then(
         "pod inspect c=running read=+0s reported=c:exited:137; pod relist c=running",
         expect![[r#"
@@ -168,7 +168,7 @@ fn no_status_is_newer_than_what_is_told_afterwards() {
 }
 
 #[test]
-fn an_end_is_told_as_the_containers_own_status_tells_it() {
+fn an_exit_is_reported_as_in_the_containers_own_status() {
     then(
         "pod inspect c=exited:137 read=+0s reported=c:exited:1",
         expect![[r#"

@@ -1,4 +1,4 @@
-//! What a kubelet believes of a pod, and how two beliefs differ.
+//! The belief of a kubelet about a pod, and the differences between two beliefs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,7 +7,7 @@ use crate::history::SandboxState;
 use crate::outcome::{Fact, Facts};
 use crate::pleg::{PodStatus, State};
 
-/// What a kubelet believes of one pod.
+/// The belief of a kubelet about one pod: the status of each part.
 pub(super) type Belief<'a> = BTreeMap<Part<'a>, PartStatus<'a>>;
 
 /// A sandbox of a pod by its id, or a container by its name and id.
@@ -17,14 +17,14 @@ pub(super) enum Part<'a> {
     Container(&'a str, &'a str),
 }
 
-/// The state that a part is in; of a container its exit code and reason, too.
+/// The state of a part; for a container, its exit code and reason, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PartStatus<'a> {
     Sandbox(SandboxState),
     Container(State, i32, &'a str),
 }
 
-/// What a pod's status lets a kubelet believe, without what it has been told is deleted.
+/// The belief that follows from a pod's status, without the containers that events have deleted.
 pub(super) fn belief<'a>(status: &'a PodStatus, deleted: &BTreeSet<String>) -> Belief<'a> {
     let sandboxes = status.sandboxes.iter().map(|sandbox| {
         let part = Part::Sandbox(sandbox.id.as_str());
@@ -42,9 +42,9 @@ pub(super) fn belief<'a>(status: &'a PodStatus, deleted: &BTreeSet<String>) -> B
     sandboxes.chain(containers).collect()
 }
 
-/// What one belief says that none of several says, which were held one after the other: it and the
-/// last of these in words, and of which parts they are so. A relist reads one part after the other,
-/// and an event may show two changes at once, so that each part is compared by itself.
+/// The differences between one belief and all of several successive ones: the text of the one and
+/// of the last of the several, with the parts that they are about. A relist reads one part after
+/// the other, and an event may show two changes at once, so that each part is compared by itself.
 pub(super) fn differences(
     relisting: &Belief<'_>,
     evented: &[Belief<'_>],
@@ -56,13 +56,13 @@ pub(super) fn differences(
         let mut held = evented.iter().map(|belief| belief.get(*part));
         held.all(|held| held != relisting.get(*part))
     };
-    let told = |belief: &Belief<'_>, part: &Part<'_>| {
-        let told = belief.get(part).map(ToString::to_string);
-        told.unwrap_or_else(|| "nothing".to_owned())
+    let text = |belief: &Belief<'_>, part: &Part<'_>| {
+        let status = belief.get(part).map(ToString::to_string);
+        status.unwrap_or_else(|| "nothing".to_owned())
     };
     let mut differences = BTreeMap::<_, Vec<_>>::new();
     for part in parts.into_iter().filter(differs) {
-        let (relisting, evented) = (told(relisting, part), told(last, part));
+        let (relisting, evented) = (text(relisting, part), text(last, part));
         if relisting != evented {
             let beliefs = [Fact::ByRelists(relisting), Fact::ByEvents(evented)].into();
             differences

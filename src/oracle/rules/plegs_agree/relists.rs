@@ -1,4 +1,4 @@
-//! The relists of a history: what the runtime answered to each, as a kubelet's PLEG takes it.
+//! The relists of a history: the runtime's answers to each, as input of a kubelet's PLEG.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use crate::pleg::{ListedPod, Moment, POD_UID_LABEL, State, StatusFault, Statuses
 pub(super) struct PlegRelist<'a> {
     pub(super) began: &'a Entry,
     pub(super) ended: &'a Entry,
-    /// The one pod; none for all.
+    /// The pod; none for all pods.
     pub(super) pod: Option<&'a str>,
     pub(super) sandboxes: &'a [SandboxListing],
     pub(super) containers: &'a [ContainerListing],
     answers: Vec<&'a Call>,
 }
 
-/// What the runtime has answered last about each sandbox and container.
+/// The runtime's last answer about each sandbox and container.
 #[derive(Debug, Default)]
 pub(super) struct Answers<'a> {
     sandboxes: BTreeMap<&'a str, Result<&'a SandboxReport, StatusFault>>,
@@ -96,7 +96,7 @@ impl PlegRelist<'_> {
         Moment::from_ns(self.began.at.realtime_ns)
     }
 
-    /// Whether all that was listed was asked for.
+    /// Whether it asked for the status of each listed sandbox and container.
     fn is_complete(&self) -> bool {
         let mut sandboxes = self.sandboxes.iter();
         let mut containers = self.containers.iter();
@@ -121,7 +121,7 @@ impl PlegRelist<'_> {
 }
 
 impl<'a> Answers<'a> {
-    /// Takes what a relist was answered.
+    /// Adds the answers of a relist.
     pub(super) fn take(&mut self, relist: &PlegRelist<'a>) {
         for call in &relist.answers {
             match (call.request(), call.result()) {
@@ -142,21 +142,21 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// Whether a relist lists a part of a pod in another state than was answered before, and has
-    /// not asked again.
+    /// Whether a relist lists a part of a pod in another state than the last answer has, and did
+    /// not ask for its status.
     pub(super) fn are_outdated(&self, pod: &ListedPod<'_>, relist: &PlegRelist<'_>) -> bool {
         let containers = pod.containers().iter().map(|listed| {
-            let told = self.containers.get(listed.id);
-            let told = told.and_then(|told| told.as_ref().ok());
-            (listed, told.map(|told| State::from(told.state)))
+            let last = self.containers.get(listed.id);
+            let last = last.and_then(|last| last.as_ref().ok());
+            (listed, last.map(|last| State::from(last.state)))
         });
         let sandboxes = pod.sandboxes().iter().map(|listed| {
-            let told = self.sandboxes.get(listed.id);
-            let told = told.and_then(|told| told.as_ref().ok());
-            (listed, told.map(|told| State::from(told.status.state)))
+            let last = self.sandboxes.get(listed.id);
+            let last = last.and_then(|last| last.as_ref().ok());
+            (listed, last.map(|last| State::from(last.status.state)))
         });
-        containers.chain(sandboxes).any(|(listed, told)| {
-            told.is_some_and(|told| told != listed.state) && !relist.has_asked_for(listed.id)
+        containers.chain(sandboxes).any(|(listed, last)| {
+            last.is_some_and(|last| last != listed.state) && !relist.has_asked_for(listed.id)
         })
     }
 }

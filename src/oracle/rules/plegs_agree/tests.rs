@@ -1,12 +1,11 @@
-//! Histories in which both kubelets come to believe the same, and their neighbours in which they do
-//! not.
+//! Histories in which both kubelets have the same beliefs, and similar ones in which they do not.
 
 use expect_test::{Expect, expect};
 
 use super::RULE;
 use crate::oracle::rules::testing::check;
 
-/// A container is made in #1 to #5 and started in #6 to #8.
+/// Checks the rule after a container has been created in #1 to #5 and started in #6 to #8.
 const STARTED: &str = "pod run; c create; c CREATED; c start; c STARTED";
 
 #[track_caller]
@@ -17,7 +16,7 @@ fn then(script: &str, expect: Expect) {
 // Where the driver inspects
 
 #[test]
-fn what_the_driver_reads_at_the_end_is_what_events_told() {
+fn the_last_inspection_shows_the_same_as_the_events() {
     then("pod inspect c=running; end", expect![""]);
     then(
         "c stop; c STOPPED exit=137; pod inspect c=exited:137; end",
@@ -42,7 +41,7 @@ fn another_state_or_exit_code_is_a_disagreement() {
 }
 
 #[test]
-fn what_events_told_earlier_is_no_longer_believed() {
+fn an_earlier_event_is_no_longer_believed() {
     then(
         "c stop; c STOPPED exit=137; pod inspect c=running; end",
         expect![[r#"
@@ -52,14 +51,14 @@ fn what_events_told_earlier_is_no_longer_believed() {
 }
 
 #[test]
-fn what_happens_while_the_driver_inspects_may_be_told_after_it() {
+fn a_transition_during_the_inspection_may_be_reported_after_it() {
     then(
         "pod inspect c=exited:137; c STOPPED exit=137; end",
         expect![""],
     );
 }
 
-/// Creations that were given up go on at the same time.
+/// Creations that were given up continue at the same time.
 #[test]
 fn an_event_may_show_more_than_a_relist_found_before() {
     let made = "d create; e create";
@@ -82,7 +81,7 @@ fn an_inspection_that_was_refused_shows_nothing() {
 }
 
 #[test]
-fn what_was_listed_and_is_not_found_is_gone() {
+fn a_listed_container_that_is_not_found_is_gone() {
     then(
         "pod inspect c=running missing; end",
         expect![[r#"
@@ -103,7 +102,7 @@ fn what_was_listed_and_is_not_found_is_gone() {
 }
 
 #[test]
-fn what_a_case_asks_at_two_times_is_no_inspection() {
+fn calls_at_two_times_are_no_inspection() {
     let exits = "c stop; c STOPPED exit=137";
     then(
         &format!(
@@ -130,7 +129,7 @@ fn only_the_last_inspection_waits_for_events() {
 }
 
 #[test]
-fn what_is_listed_and_not_asked_for_is_no_inspection() {
+fn a_list_without_the_statuses_is_no_inspection() {
     let inspected = "pod inspect c=exited:137";
     then(
         &format!("{inspected}; {inspected} unasked; end"),
@@ -199,7 +198,7 @@ fn a_container_that_was_deleted_may_stay_in_the_evented_cache() {
 }
 
 #[test]
-fn a_snapshot_that_went_back_is_told_by_its_own_rule() {
+fn a_snapshot_that_went_back_is_reported_by_its_own_rule() {
     let exits = "c stop; c STOPPED exit=1; d create; d CREATED exit=0";
     then(
         &format!("{exits}; pod inspect c=exited:1 d=created; end"),
@@ -217,7 +216,7 @@ fn a_snapshot_that_went_back_is_told_by_its_own_rule() {
     );
 }
 
-// Beside the steps
+// During the steps
 
 #[test]
 fn a_pod_at_rest_for_as_long_as_events_may_take_is_judged_amid_the_steps() {
@@ -263,7 +262,7 @@ fn events_need_not_be_read_while_the_suite_itself_is_held_up() {
 }
 
 #[test]
-fn whatever_may_change_a_pod_disturbs_its_rest() {
+fn any_call_that_may_change_a_pod_ends_its_rest() {
     let shown = "run inspect c=exited:137";
     then(
         &format!("pod stop begins; {shown}; pass 11s; pod stop returns; end"),
@@ -276,7 +275,7 @@ fn whatever_may_change_a_pod_disturbs_its_rest() {
 }
 
 #[test]
-fn a_later_inspection_that_shows_the_same_does_not_disturb() {
+fn a_later_inspection_that_shows_the_same_does_not_end_the_rest() {
     let shown = "inspect c=exited:137";
     then(
         &format!("run {shown}; pass 5s; pod {shown}; pass 6s; c stop; end error"),
@@ -287,7 +286,7 @@ fn a_later_inspection_that_shows_the_same_does_not_disturb() {
 }
 
 #[test]
-fn what_is_done_to_another_pod_does_not_disturb() {
+fn a_call_about_another_pod_does_not_end_the_rest() {
     then(
         "pod2 run; run inspect c=exited:137; d create in=pod2; d start; d stop; pod2 stop; \
          pass 11s; c stop; end",
@@ -345,12 +344,12 @@ fn a_relist_without_a_stream_is_not_the_one_after_it() {
 }
 
 #[test]
-fn what_happens_while_no_stream_is_live_is_not_judged() {
+fn a_transition_while_no_stream_is_live_is_not_judged() {
     let exits = "run inspect c=running; pass 2s; run inspect c=exited:137; pass 11s; c stop";
     for away in ["stream ends UNAVAILABLE", "stream ends", "unsubscribe"] {
         then(&format!("{away}; {exits}; end error"), expect![]);
         then(&format!("{away}; subscribe; {exits}; end error"), expect![]);
-        // It ended before all events that the rest gives time for.
+        // The stream ended before the events had their time.
         let rest = "run inspect c=exited:137; pass 5s";
         then(
             &format!("{rest}; {away}; pass 6s; c stop; end error"),
@@ -363,7 +362,7 @@ fn what_happens_while_no_stream_is_live_is_not_judged() {
             INV-13 at #5 #8 #20 #27: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
         "#]],
     );
-    // What exits by itself makes no call.
+    // An exit by itself needs no call.
     then(
         "stream ends UNAVAILABLE; subscribe; proven; pod inspect c=exited:137; end",
         expect![],
@@ -371,13 +370,13 @@ fn what_happens_while_no_stream_is_live_is_not_judged() {
 }
 
 #[test]
-fn a_late_event_of_a_stream_that_was_given_up_is_not_listened_to() {
+fn a_late_event_of_a_stream_that_was_given_up_is_ignored() {
     let late = "resubscribe; c TYPE=9 on=0; c stop; c STOPPED exit=137 on=1";
     then(&format!("{late}; pod inspect c=exited:137; end"), expect![]);
 }
 
 #[test]
-fn another_stream_beside_it_tells_a_kubelet_nothing() {
+fn events_of_another_stream_do_not_reach_the_kubelet() {
     then(
         "c stop; c STOPPED exit=137 on=7; pod inspect c=exited:137; end",
         expect![[r#"
@@ -386,13 +385,14 @@ fn another_stream_beside_it_tells_a_kubelet_nothing() {
     );
 }
 
-// What PodSandboxStatus tells of containers
+// Containers in PodSandboxStatus
 
-/// What exits while no stream is open, and what a relist then tells of it.
+/// Checks the rule on a container that exits while no stream is open, with the words of the relist
+/// after it.
 #[track_caller]
-fn relisted(told: &str, expect: Expect) {
+fn relisted(words: &str, expect: Expect) {
     then(
-        &format!("resubscribe; proven; c stop; run inspect {told}; pod inspect c=exited:137; end"),
+        &format!("resubscribe; proven; c stop; run inspect {words}; pod inspect c=exited:137; end"),
         expect,
     );
 }
@@ -411,7 +411,7 @@ fn a_relist_is_as_new_as_the_sandboxs_status_says() {
 }
 
 #[test]
-fn a_relist_of_the_future_keeps_events_out() {
+fn a_relist_with_a_future_time_hides_later_events() {
     let stopped = |read: &str, expect| {
         let relist = format!("resubscribe; proven; run inspect c=running read={read}");
         then(
@@ -429,7 +429,7 @@ fn a_relist_of_the_future_keeps_events_out() {
 }
 
 #[test]
-fn containers_are_those_of_the_sandboxs_status_if_it_tells_when_they_were_read() {
+fn containers_come_from_a_sandbox_status_with_a_timestamp() {
     relisted(
         "c=exited:137 read=+0s reported=c:running",
         expect![[r#"
@@ -446,7 +446,7 @@ fn containers_are_those_of_the_sandboxs_status_if_it_tells_when_they_were_read()
 }
 
 #[test]
-fn a_kubelet_that_relists_alone_does_not_look_at_them() {
+fn the_generic_pleg_ignores_the_containers_of_a_sandbox_status() {
     then(
         "pod inspect c=running read=-1h reported=c:exited; end",
         expect![],
@@ -456,7 +456,7 @@ fn a_kubelet_that_relists_alone_does_not_look_at_them() {
 // Where a pod has two sandboxes
 
 #[test]
-fn no_kubelet_keeps_a_pod_of_which_a_sandbox_is_deleted() {
+fn a_kubelet_forgets_a_pod_when_one_of_its_sandboxes_is_deleted() {
     let made_again = "pod-b run again=pod; pod-b STARTED";
     then(
         &format!("{made_again}; pod-b inspect d=running; end"),
