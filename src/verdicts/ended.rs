@@ -1,4 +1,4 @@
-//! A case that is over, and what the oracle says of it.
+//! A case that has ended, and its judgement.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,8 +23,8 @@ pub struct EndedCase {
     pub(super) known: Arc<Known>,
     pub(super) hints: Arc<Known>,
     pub(super) profiles: Arc<[Profile]>,
-    /// Of which earlier cases have told enough: no evidence is looked for.
-    pub(super) told: Arc<BTreeSet<Sort>>,
+    /// Sorts of violations that earlier cases have shown often enough to need no more evidence.
+    pub(super) filled: Arc<BTreeSet<Sort>>,
     /// How long a call may take.
     pub(super) call_deadline: Option<Duration>,
 }
@@ -106,7 +106,7 @@ impl EndedCase {
             }
             outcome.hint = hint(&outcome, &self.hints);
             let judged = (&*case.id, &case.levels, &*self.profiles);
-            found = find(judged, &index, &self.known, &self.told);
+            found = find(judged, &index, &self.known, &self.filled);
             latencies = checks::latencies(&case.claim(), &index, self.call_deadline);
         }
         let breaks = |found: &Found| !found.is_listed() && found.binds(&self.profiles);

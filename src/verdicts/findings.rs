@@ -1,4 +1,4 @@
-//! What the invariants have found in the histories of all cases, and the evidence kept for it.
+//! Violations of invariants in the histories of all cases, with their evidence.
 
 #[cfg(test)]
 mod tests;
@@ -11,8 +11,8 @@ use crate::history::{CaseHistory, CaseRun, Entry, Observed, Seq};
 use crate::oracle::{self, INVARIANTS, Index, WholeRun};
 use crate::outcome::{Level, Levels, Outcome, Profile, Seen, Verdict, Violation};
 
-/// The most violations of one invariant that are told in full.
-const TOLD_VIOLATIONS: usize = 5;
+/// The most violations of one invariant that are shown.
+const SHOWN_VIOLATIONS: usize = 5;
 /// The most history entries that are shown with one outcome.
 const EVIDENCE_ENTRIES: usize = 60;
 
@@ -21,8 +21,8 @@ const EVIDENCE_ENTRIES: usize = 60;
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     found: BTreeMap<Seq, (Option<CaseRun>, Vec<Found>)>,
-    /// Of which no later violation is told in full.
-    told: Arc<BTreeSet<Sort>>,
+    /// Sorts that reached [`SHOWN_VIOLATIONS`]: later violations of them are only counted.
+    filled: Arc<BTreeSet<Sort>>,
 }
 
 /// Violations of one invariant by its id, either those that are listed as known or the others, of
@@ -86,16 +86,16 @@ impl Found {
 }
 
 impl Findings {
-    /// Takes in what was found in a case that ended there.
+    /// Adds the findings of a case that ended there.
     pub(super) fn take_in(&mut self, case: CaseRun, ended: Seq, mut found: Vec<Found>) {
         for found in &mut found {
             let before = self.found.range(..ended).flat_map(|(_, (_, found))| found);
             let sort = found.sort();
             let same = before.filter(|before| before.sort() == sort);
-            if same.take(TOLD_VIOLATIONS).count() == TOLD_VIOLATIONS {
+            if same.take(SHOWN_VIOLATIONS).count() == SHOWN_VIOLATIONS {
                 found.evidence = Vec::new();
-                if !self.told.contains(&sort) {
-                    Arc::make_mut(&mut self.told).insert(sort);
+                if !self.filled.contains(&sort) {
+                    Arc::make_mut(&mut self.filled).insert(sort);
                 }
             }
         }
@@ -104,31 +104,31 @@ impl Findings {
         }
     }
 
-    /// Forgets what was found in a case, which has no verdict of the oracle's after all.
+    /// Drops the findings of a case that was not judged after all.
     pub(super) fn forget(&mut self, case: CaseRun) {
         self.found.retain(|_, (of, _)| *of != Some(case));
-        self.told = Arc::default();
+        self.filled = Arc::default();
     }
 
-    /// Of which a case that ends now need not show any evidence.
-    pub(super) fn told_in_full(&self) -> Arc<BTreeSet<Sort>> {
-        self.told.clone()
+    /// The sorts of which a case that ends now needs no evidence.
+    pub(super) fn filled(&self) -> Arc<BTreeSet<Sort>> {
+        self.filled.clone()
     }
 
     /// Judges what came after the cases had ended.
     pub(super) fn take_in_late(&mut self, ended: Seq, whole_run: &WholeRun, known: &Known) {
-        let told: Vec<Violation> = self.all().map(|found| found.violation.clone()).collect();
-        let late = whole_run.violations(&told).into_iter();
+        let earlier: Vec<Violation> = self.all().map(|found| found.violation.clone()).collect();
+        let late = whole_run.violations(&earlier).into_iter();
         let late = late.map(|violation| Found::new(violation, None, known));
         self.found.insert(ended, (None, late.collect()));
     }
 
-    /// Tells in an invariant's outcome what has been found: first what is not listed as known, for
-    /// that is news. What is no MUST where it is broken is advice.
-    pub(super) fn tell(&self, invariant: &str, outcome: &mut Outcome) {
+    /// Adds the findings of an invariant to its outcome, those that are not listed as known first.
+    /// Violations of a lower level than MUST are added as advice.
+    pub(super) fn add_to_outcome(&self, invariant: &str, outcome: &mut Outcome) {
         let all = || self.all().filter(|found| found.violation.rule == invariant);
         let advice = all().filter(|found| found.violation.level != Level::Must);
-        for found in advice.take(TOLD_VIOLATIONS) {
+        for found in advice.take(SHOWN_VIOLATIONS) {
             outcome.advice.push(found.violation.clone());
             outcome.evidence.extend(found.evidence.iter().cloned());
         }
@@ -141,11 +141,11 @@ impl Findings {
         let new = news().count();
         if 0 < new && new < count {
             outcome.reason = Some(format!(
-                "{count} times in all; {new} not listed as known, told first"
+                "{count} times in all; {new} not listed as known, shown first"
             ));
-        } else if count > TOLD_VIOLATIONS {
+        } else if count > SHOWN_VIOLATIONS {
             outcome.reason = Some(format!(
-                "{count} times in all; the first {TOLD_VIOLATIONS} are told"
+                "{count} times in all; the first {SHOWN_VIOLATIONS} are shown"
             ));
         }
         let cases: BTreeSet<&Arc<str>> = all().filter_map(|found| found.case.as_ref()).collect();
@@ -154,7 +154,7 @@ impl Findings {
             levels.or_higher(&found.levels)
         });
         let listed = found().filter(|found| found.listed);
-        for found in news().chain(listed).take(TOLD_VIOLATIONS) {
+        for found in news().chain(listed).take(SHOWN_VIOLATIONS) {
             outcome.violations.push(found.violation.clone());
             outcome.evidence.extend(found.evidence.iter().cloned());
         }
@@ -170,14 +170,15 @@ impl Findings {
     }
 }
 
-/// Judges the history of a case that has ended by all invariants. Of some there is enough evidence.
+/// Judges the history of an ended case by all invariants, without evidence for the sorts in
+/// `enough`.
 pub(super) fn find(
     (case, levels, profiles): (&str, &Levels, &[Profile]),
     index: &Index<'_>,
     known: &Known,
     enough: &BTreeSet<Sort>,
 ) -> Vec<Found> {
-    let mut told = BTreeMap::<Sort, usize>::new();
+    let mut counts = BTreeMap::<Sort, usize>::new();
     let id: Arc<str> = case.into();
     let of_case = |mut violation: Violation| {
         let levels = levels_of(&violation.rule).capped_by(levels);
@@ -186,9 +187,9 @@ pub(super) fn find(
         found.levels = levels;
         let sort = found.sort();
         let is_enough = enough.contains(&sort);
-        let told = told.entry(sort).or_default();
-        *told += 1;
-        if *told <= TOLD_VIOLATIONS && !is_enough {
+        let count = counts.entry(sort).or_default();
+        *count += 1;
+        if *count <= SHOWN_VIOLATIONS && !is_enough {
             found.evidence = slice(index.history, [&found.violation]);
         }
         found.violation.subject = format!("{} in {case}", found.violation.subject);
@@ -204,12 +205,12 @@ fn levels_of(rule: &str) -> Levels {
     invariant.map(|found| found.levels).unwrap_or_default()
 }
 
-/// The entries that show what these violations are about, the proof before the context.
+/// The entries that prove these violations, then their context, up to [`EVIDENCE_ENTRIES`].
 pub(super) fn slice<'a>(
     history: &CaseHistory,
     violations: impl IntoIterator<Item = &'a Violation>,
 ) -> Vec<Arc<Entry>> {
-    let violations: Vec<&Violation> = violations.into_iter().take(TOLD_VIOLATIONS).collect();
+    let violations: Vec<&Violation> = violations.into_iter().take(SHOWN_VIOLATIONS).collect();
     let mut seqs: Vec<Seq> = violations.iter().flat_map(|v| v.evidence.clone()).collect();
     for violation in violations {
         seqs.extend(oracle::context(history, violation));
@@ -222,10 +223,10 @@ pub(super) fn slice<'a>(
     }
     let observed = history.observed().flat_map(Observed::entries);
     let all = history.entries().iter().chain(observed);
-    let mut told: Vec<_> = all
+    let mut shown: Vec<_> = all
         .filter(|entry| kept.contains(&entry.seq))
         .cloned()
         .collect();
-    told.sort_by_key(|entry| entry.seq);
-    told
+    shown.sort_by_key(|entry| entry.seq);
+    shown
 }

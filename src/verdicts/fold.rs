@@ -17,7 +17,7 @@ use crate::oracle::{Invariant, Measuring, WholeRun};
 use crate::outcome::{Largest, Latency, Level, Limit, Outcome, REMOVED, RunReport, Verdict, Worst};
 use crate::plan::Selection;
 
-/// What of a run is asked for.
+/// The part of a run to report, and by which expectations.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// Which of its cases and invariants.
@@ -38,7 +38,7 @@ pub enum Accepted {
     Builtin,
 }
 
-/// All that a history has said so far.
+/// The state of a report after the entries of a history so far.
 #[derive(Debug, Default)]
 pub struct Verdicts {
     scope: Scope,
@@ -73,7 +73,7 @@ struct Open {
 }
 
 impl Verdicts {
-    /// Nothing said yet.
+    /// The state before the first entry.
     #[must_use]
     pub fn new(scope: Scope) -> Self {
         Self {
@@ -90,7 +90,7 @@ impl Verdicts {
         match &entry.body {
             Body::RunBegan(info) => {
                 (self.info, self.began) = (RunInfo::clone(info), entry.at);
-                self.plan = Plan::untold((&self.info, self.began), &self.scope);
+                self.plan = Plan::unrecorded((&self.info, self.began), &self.scope);
             }
             Body::RunPlanned(plan) => {
                 self.plan = Plan::of(plan, (&self.info, self.began), &self.scope);
@@ -133,7 +133,7 @@ impl Verdicts {
             known: self.plan.known.clone(),
             hints: self.plan.hints.clone(),
             profiles: self.plan.profiles.clone(),
-            told: self.found.told_in_full(),
+            filled: self.found.filled(),
             call_deadline: self.info.call_deadline,
         })
     }
@@ -148,14 +148,13 @@ impl Verdicts {
         self.outcomes.insert(judged.run, judged.outcome);
     }
 
-    /// What has been said of a case; of an invariant once the cases have ended.
+    /// The outcome of a case or an invariant; that of a case once it has been judged.
     #[must_use]
     pub fn outcome(&self, run: CaseRun) -> Option<Outcome> {
-        let told = self.outcomes.get(&run);
-        let told =
-            told.map(|told| self.bounded(told.clone(), |entry| self.tallies.of_case(run, entry)));
+        let outcome = self.outcomes.get(&run).cloned();
+        let outcome = outcome.map(|it| self.bounded(it, |entry| self.tallies.of_case(run, entry)));
         let mut invariants = self.plan.invariants.iter();
-        told.or_else(|| {
+        outcome.or_else(|| {
             let (_, invariant) = invariants.find(|(number, _)| *number == run)?;
             Some(self.invariant(invariant))
         })
@@ -167,7 +166,7 @@ impl Verdicts {
         !self.plan.executions.is_empty()
     }
 
-    /// The failures that are known of the runtime, as the run was told or is judged by now.
+    /// The known failures that are accepted: those of the run, or those of the scope.
     #[must_use]
     pub fn known(&self) -> &Known {
         &self.plan.known
@@ -178,20 +177,20 @@ impl Verdicts {
     pub fn outcomes(&self) -> Vec<Outcome> {
         let cases = self.plan.executions.iter();
         let cases = cases.map(|(run, execution)| {
-            let told = self.outcome(*run);
-            told.unwrap_or_else(|| self.never_ended(*run, execution))
+            let outcome = self.outcome(*run);
+            outcome.unwrap_or_else(|| self.never_ended(*run, execution))
         });
         let invariants = self.plan.invariants.iter();
         let invariants = invariants.filter_map(|(run, _)| self.outcome(*run));
         cases.chain(invariants).collect()
     }
 
-    /// The report of what has been said. If the history has ended before its run has, the report
-    /// says so, and `damage`, what has ended it.
+    /// The report of the entries so far. If the history ends before its run, the report says so,
+    /// with `damage` as the cause.
     #[must_use]
     pub fn report(&mut self, damage: Option<String>) -> RunReport {
-        if !self.plan.told && self.cases_ended.is_none() {
-            // A history of format 1 does not tell when the cases ended: now, then.
+        if !self.plan.is_recorded && self.cases_ended.is_none() {
+            // A history of format 1 has no entry for the end of the cases.
             self.found
                 .take_in_late(Seq(u64::MAX), &self.whole_run, &self.plan.known);
             self.cases_ended = Some(self.last);
@@ -267,14 +266,15 @@ impl Verdicts {
         seen.rev().max_by_key(|largest| largest.bytes)
     }
 
-    /// Whether something is still to come. A history of format 1 does not tell.
+    /// Whether entries are missing at the end. Histories of format 1 do not record the end of a
+    /// run.
     fn ends_early(&self) -> bool {
-        let tells_its_end = self.plan.told || self.plan.executions.is_empty();
-        self.ended.is_none() && (tells_its_end || !self.open.is_empty())
+        let records_its_end = self.plan.is_recorded || self.plan.executions.is_empty();
+        self.ended.is_none() && (records_its_end || !self.open.is_empty())
     }
 
     fn case_began(&mut self, run: CaseRun, id: &str, definition: &str, entry: &Arc<Entry>) {
-        if !self.plan.told {
+        if !self.plan.is_recorded {
             self.plan.add(run, id, definition, &self.scope.selection);
         }
         let Some(execution) = self.plan.executions.get(&run) else {
@@ -350,7 +350,7 @@ impl Verdicts {
         let open = self.close(run);
         let open = open.map(|open| (open.began.at, at.since(open.began.at)));
         let settled = self.outcomes.get(&run);
-        let settled = settled.map(|told| (told.began, told.duration));
+        let settled = settled.map(|outcome| (outcome.began, outcome.duration));
         let span = open.or_else(|| self.spans.remove(&run)).or(settled);
         let (began, duration) = span.unwrap_or((outcome.began, outcome.duration));
         self.found.forget(run);
@@ -369,7 +369,7 @@ impl Verdicts {
 
     fn invariant(&self, invariant: &Invariant) -> Outcome {
         let mut outcome = blank_invariant(invariant, self.cases_ended.unwrap_or(self.last));
-        self.found.tell(invariant.id, &mut outcome);
+        self.found.add_to_outcome(invariant.id, &mut outcome);
         let mut cases = self.plan.executions.keys();
         let ran = cases.any(|run| match self.outcomes.get(run) {
             Some(outcome) => !matches!(outcome.verdict, Verdict::Skip | Verdict::Error),
@@ -378,7 +378,10 @@ impl Verdicts {
         if !ran && outcome.verdict == Verdict::Pass {
             outcome.verdict = Verdict::Skip;
             outcome.reason = Some("no case ran to its end".to_owned());
-        } else if outcome.verdict == Verdict::Pass && self.plan.told && self.cases_ended.is_none() {
+        } else if outcome.verdict == Verdict::Pass
+            && self.plan.is_recorded
+            && self.cases_ended.is_none()
+        {
             outcome.verdict = Verdict::Inconclusive;
             outcome.reason = Some("it holds as far as the history goes".to_owned());
         }
@@ -437,7 +440,7 @@ impl Verdicts {
         outcome
     }
 
-    /// What is said of a case that the history does not see end.
+    /// The outcome of a case whose end the history does not contain.
     fn never_ended(&self, run: CaseRun, execution: &Execution) -> Outcome {
         let Some(open) = self.open.get(&run) else {
             let mut outcome = execution.blank(self.last);

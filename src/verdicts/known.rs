@@ -89,20 +89,20 @@ impl Known {
         Self { run, ..self }
     }
 
-    /// What is to be said of entries that count no more, and of faults that none of the run's
-    /// outcomes has met, one sentence each.
+    /// Notes on entries that have expired, and on faults that explain none of the run's outcomes,
+    /// one sentence each.
     #[must_use]
     pub fn notes(&self, outcomes: &[Outcome]) -> Vec<String> {
         let here = self.known.iter().filter(|entry| self.concerns(entry));
         let over = here.filter(|entry| entry.is_over(self.run.began));
-        let told = over.filter_map(|entry| {
+        let expired = over.filter_map(|entry| {
             let (path, case, day) = (&self.path, &entry.case, entry.expires.as_ref()?);
             Some(format!(
                 "{path}: the entry of {case} has expired on {day} and counts no more; see whether \
                  {case} is mended, and remove it or give it another day"
             ))
         });
-        told.chain(self.stale_faults(outcomes)).collect()
+        expired.chain(self.stale_faults(outcomes)).collect()
     }
 
     /// A part of the cases need not meet them all.

@@ -18,15 +18,15 @@ use crate::plan::{Facts, ProfileChoice, Selection};
 /// The plan of a run, or of the part of it that is asked for.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// Whether the history has it; one that ends before it does not.
-    pub(super) told: bool,
+    /// Whether the history contains it; one that is cut off before it does not.
+    pub(super) is_recorded: bool,
     pub(super) image: String,
     pub(super) foreign_pods: usize,
     /// The failures that are accepted.
     pub(super) known: Arc<Known>,
     /// The failures that are known of the runtime, whether accepted or not.
     pub(super) hints: Arc<Known>,
-    /// For whom the runtime is judged.
+    /// The profiles in which the runtime is judged.
     pub(super) profiles: Arc<[Profile]>,
     /// How large the run was to be.
     pub(super) tier: Option<String>,
@@ -59,15 +59,15 @@ pub(super) enum Readable {
 impl Default for Plan {
     fn default() -> Self {
         let run = (&RunInfo::default(), HostInstant::default());
-        Self::untold(run, &Scope::default())
+        Self::unrecorded(run, &Scope::default())
     }
 }
 
 impl Plan {
     /// The plan of a history that has none yet, until a case begins.
-    pub(super) fn untold(run: (&RunInfo, HostInstant), scope: &Scope) -> Self {
+    pub(super) fn unrecorded(run: (&RunInfo, HostInstant), scope: &Scope) -> Self {
         Self {
-            told: false,
+            is_recorded: false,
             ..Self::of(&RunPlan::default(), run, scope)
         }
     }
@@ -126,7 +126,7 @@ impl Plan {
             wanted.then_some((run, invariant))
         });
         Self {
-            told: true,
+            is_recorded: true,
             image: plan.image.clone(),
             foreign_pods: usize::try_from(plan.foreign_pods).unwrap_or(usize::MAX),
             known: Arc::new(known.for_a_run(run.clone())),
@@ -140,7 +140,7 @@ impl Plan {
         }
     }
 
-    /// Adds a case of a history that does not tell its plan.
+    /// Adds a case of a history without a plan.
     pub(super) fn add(&mut self, run: CaseRun, id: &str, definition: &str, selection: &Selection) {
         if self.invariants.is_empty() {
             let wanted = INVARIANTS

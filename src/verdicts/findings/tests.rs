@@ -1,4 +1,4 @@
-//! What is told of an invariant that is broken often.
+//! Outcomes of invariants that are broken often.
 
 use super::super::plan::blank_invariant;
 use super::*;
@@ -7,7 +7,7 @@ use crate::oracle::INVARIANTS;
 use crate::oracle::Index;
 use crate::oracle::script::history;
 
-/// One after the other, sandboxes whose DELETED tells no sandbox; of the last one CREATED does not.
+/// One after the other, sandboxes whose DELETED has no sandbox status.
 const OFTEN: &str = "a run; a DELETED no-sandbox; b run; b DELETED no-sandbox; c run; \
                      c DELETED no-sandbox; d run; d DELETED no-sandbox; e run; \
                      e DELETED no-sandbox; f run; f DELETED no-sandbox";
@@ -21,8 +21,8 @@ fn known(finding: &str) -> Known {
     Known::parse(&ExpectationFile { path, text }).expect("an expectation file")
 }
 
-/// What INV-06 says was seen in a case, and how often.
-fn told(script: &str, known: &Known) -> (Vec<String>, Option<String>) {
+/// What INV-06 shows of a case, and the reason, which says how often.
+fn shown(script: &str, known: &Known) -> (Vec<String>, Option<String>) {
     let history = history(script);
     let mut findings = Findings::default();
     let levels = Levels {
@@ -34,33 +34,33 @@ fn told(script: &str, known: &Known) -> (Vec<String>, Option<String>) {
     findings.take_in(history.case(), Seq(1_000), found);
     let invariant = INVARIANTS.iter().find(|invariant| invariant.id == "INV-06");
     let mut outcome = blank_invariant(invariant.expect("it is there"), HostInstant::default());
-    findings.tell("INV-06", &mut outcome);
+    findings.add_to_outcome("INV-06", &mut outcome);
     let shown = outcome.violations.iter().map(Violation::actual);
     (shown.collect(), outcome.reason)
 }
 
 #[test]
-fn what_is_not_listed_is_told_first() {
+fn unlisted_violations_are_shown_first() {
     let listed = known("{kind: missing-sandbox-status, event: DELETED}");
-    let (shown, reason) = told(&format!("{OFTEN}; {ALSO_CREATED}"), &listed);
-    assert_eq!(shown.len(), TOLD_VIOLATIONS);
+    let (shown, reason) = shown(&format!("{OFTEN}; {ALSO_CREATED}"), &listed);
+    assert_eq!(shown.len(), SHOWN_VIOLATIONS);
     assert_eq!(shown[0], "no pod_sandbox_status in CREATED");
     assert_eq!(shown[1], "no pod_sandbox_status in DELETED");
     assert_eq!(
         reason.as_deref(),
-        Some("7 times in all; 1 not listed as known, told first")
+        Some("7 times in all; 1 not listed as known, shown first")
     );
 }
 
 #[test]
-fn where_nothing_or_everything_is_listed_the_first_are_told() {
-    let reason = Some("7 times in all; the first 5 are told".to_owned());
+fn the_first_violations_are_shown_if_none_or_all_are_listed() {
+    let reason = Some("7 times in all; the first 5 are shown".to_owned());
     let script = format!("{OFTEN}; {ALSO_CREATED}");
-    let deleted = vec!["no pod_sandbox_status in DELETED".to_owned(); TOLD_VIOLATIONS];
-    assert_eq!(told(&script, &Known::default()), (deleted.clone(), reason));
+    let deleted = vec!["no pod_sandbox_status in DELETED".to_owned(); SHOWN_VIOLATIONS];
+    assert_eq!(shown(&script, &Known::default()), (deleted.clone(), reason));
     let listed = known("{kind: missing-sandbox-status, event: DELETED}");
-    let reason = Some("6 times in all; the first 5 are told".to_owned());
-    assert_eq!(told(OFTEN, &listed), (deleted, reason));
+    let reason = Some("6 times in all; the first 5 are shown".to_owned());
+    assert_eq!(shown(OFTEN, &listed), (deleted, reason));
 }
 
 /// What becomes of INV-06, a MUST for both kubelets, by a case with these levels.
@@ -77,7 +77,7 @@ fn binding(levels: Levels) -> (Verdict, Levels) {
     findings.take_in(history.case(), Seq(1_000), found);
     let invariant = INVARIANTS.iter().find(|invariant| invariant.id == "INV-06");
     let mut outcome = blank_invariant(invariant.expect("it is there"), HostInstant::default());
-    findings.tell("INV-06", &mut outcome);
+    findings.add_to_outcome("INV-06", &mut outcome);
     let (convicting, advice) = (outcome.violations.len(), outcome.advice.len());
     assert_eq!(convicting + advice, 1);
     assert_eq!(convicting == 1, outcome.verdict == Verdict::Fail);

@@ -6,7 +6,7 @@ use super::{Known, Signatures, When};
 use crate::history::ExpectationFile;
 use crate::outcome::Kind;
 
-/// The shortest part of a message that may tell a fault, in bytes.
+/// The shortest part of a message that may identify a fault, in bytes.
 const SHORTEST_MESSAGE: usize = 12;
 
 impl Known {

@@ -11,7 +11,7 @@ use crate::history::HostInstant;
 /// Nanoseconds of a day. UTC as computers count it has no other days.
 const DAY_NS: i64 = 24 * 3_600 * 1_000_000_000;
 
-/// The most runs that a rate may tell of.
+/// The highest number of runs in a rate.
 const MOST_RUNS: u32 = 1_000_000;
 
 /// A day in UTC, such as `2026-12-31`.
@@ -240,11 +240,11 @@ mod tests {
     #[track_caller]
     fn bound(text: &str, findings: usize, containers: usize, is_broken: bool) {
         let bound = Bound::try_from(text.to_owned()).unwrap();
-        let told = format!("{findings} of {containers}, at most {text}");
+        let context = format!("{findings} of {containers}, at most {text}");
         assert_eq!(
             bound.is_broken_by(findings, containers),
             is_broken,
-            "{told}"
+            "{context}"
         );
     }
 

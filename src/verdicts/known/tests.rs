@@ -12,7 +12,7 @@ const BEGAN: HostInstant = HostInstant {
     realtime_ns: 1_795_193_560_000_000_000,
 };
 
-/// What an entry with these keys besides makes of an outcome.
+/// The outcome with an entry that also has these keys.
 #[track_caller]
 fn apply(keys: &str, verdict: Verdict) -> Outcome {
     let known = parse(keys).expect("it is an entry");
@@ -96,13 +96,13 @@ fn an_error_is_excused_by_a_known_fault() {
         (outcome.verdict, outcome.reason) = (verdict, Some(reason.to_owned()));
         known.apply(&mut outcome, &Decided::default());
         assert_eq!(outcome.verdict, expect, "{reason}");
-        let is_told = outcome.reason.unwrap().contains("why (there): lstat");
-        assert_eq!(is_told, expect == Verdict::Inconclusive);
+        let is_explained = outcome.reason.unwrap().contains("why (there): lstat");
+        assert_eq!(is_explained, expect == Verdict::Inconclusive);
     }
 }
 
 #[test]
-fn a_fault_that_never_comes_is_told() {
+fn a_fault_that_never_occurs_is_noted() {
     let text = "runtime: any\nknown: []\n\
                 faults: [{message: lstat /proc/0/ns/ipc, reason: why, link: there}]\n";
     let file = ExpectationFile {
@@ -125,9 +125,9 @@ fn a_fault_that_never_comes_is_told() {
         (Verdict::Skip, met),
         (Verdict::Error, "lstat /proc/1/ns/ipc: none"),
     ] {
-        let told = notes(verdict, reason, false);
+        let found = notes(verdict, reason, false);
         let start = "known.yaml: the fault `lstat /proc/0/ns/ipc` has not come in this run";
-        assert!(told.len() == 1 && told[0].starts_with(start), "{told:?}");
+        assert!(found.len() == 1 && found[0].starts_with(start), "{found:?}");
     }
 }
 
@@ -151,10 +151,10 @@ fn a_race_may_be_won() {
 }
 
 #[test]
-fn the_rate_is_told() {
-    let told = |keys| apply(keys, Verdict::Fail).reason.unwrap();
-    assert_eq!(told(", rate: 2/20"), "why, seen in 2 of 20 runs (there)");
-    assert_eq!(told(", sometimes: true"), "why (there)");
+fn the_rate_is_shown() {
+    let reason = |keys| apply(keys, Verdict::Fail).reason.unwrap();
+    assert_eq!(reason(", rate: 2/20"), "why, seen in 2 of 20 runs (there)");
+    assert_eq!(reason(", sometimes: true"), "why (there)");
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn an_entry_counts_until_its_day_is_over() {
 }
 
 #[test]
-fn an_entry_that_has_expired_is_told() {
+fn an_expired_entry_is_noted() {
     assert!(parse("").unwrap().notes(&[]).is_empty());
     assert!(
         parse(", expires: 2026-11-20")
@@ -184,18 +184,18 @@ fn an_entry_that_has_expired_is_told() {
 }
 
 #[test]
-fn what_is_no_day_and_no_rate_is_told() {
-    for (keys, told) in [
+fn invalid_days_and_rates_are_refused() {
+    for (keys, expected) in [
         (", expires: soon", "`soon` is no day such as `2026-12-31`"),
         (", rate: 20/20", "`20/20` is no rate such as `2/20`"),
         (", until: 2026-12-31", "unknown field `until`"),
     ] {
         let fault = parse(keys).unwrap_err();
-        assert!(fault.contains(told), "{fault}");
+        assert!(fault.contains(expected), "{fault}");
     }
 }
 
-/// What a file with these entries makes of what was seen of INV-01 in a case.
+/// Whether a file with these entries lists a violation of INV-01 in a case.
 #[track_caller]
 fn listed(entries: &str, kind: &str, case: &str) -> bool {
     read(entries)
@@ -282,10 +282,10 @@ fn a_race_that_is_lost_too_often_is_no_known_one() {
         })
     };
     assert_eq!(losses(2, 100), None);
-    let told = losses(41, 100).expect("that is too often");
+    let reason = losses(41, 100).expect("that is too often");
     let start = "the race is lost 41 times in 100 containers, more often than chance explains: at \
                  most 5 of 1000 containers are known to. r (l)";
-    assert_eq!(told, start);
+    assert_eq!(reason, start);
     let passed = blank_invariant(&INVARIANTS[0], BEGAN);
     let mut outcome = passed.clone();
     known.apply(&mut outcome, &decided(&[]));
@@ -360,8 +360,8 @@ fn two_entries_of_the_same_failures_are_refused() {
         ),
     ] {
         let fault = twice(first, second).unwrap_err();
-        let told = "`INV-01` is listed twice, by the entries 1 and 2, for the same failures";
-        assert!(fault.starts_with(told), "{fault}");
+        let expected = "`INV-01` is listed twice, by the entries 1 and 2, for the same failures";
+        assert!(fault.starts_with(expected), "{fault}");
     }
     for (first, second) in [
         (", when: {version: '<2.3'}", ", when: {version: '>=2.3'}"),
@@ -374,8 +374,8 @@ fn two_entries_of_the_same_failures_are_refused() {
 }
 
 #[test]
-fn what_is_wrong_in_a_file_is_told_in_words_of_users() {
-    for (text, told) in [
+fn faults_of_a_file_are_reported_in_the_words_of_users() {
+    for (text, expected) in [
         ("[]", "expected a file with `runtime:` and `known:`"),
         (
             "{runtime: a, known: [a]}",
@@ -413,7 +413,7 @@ fn what_is_wrong_in_a_file_is_told_in_words_of_users() {
         let path = "known.yaml".to_owned();
         let text = text.to_owned();
         let fault = Known::parse(&ExpectationFile { path, text }).unwrap_err();
-        assert!(fault.contains(told), "{fault}");
+        assert!(fault.contains(expected), "{fault}");
         let is_rust = ["struct ", " variant", " enum"]
             .iter()
             .any(|word| fault.contains(word));
@@ -423,7 +423,7 @@ fn what_is_wrong_in_a_file_is_told_in_words_of_users() {
 
 #[test]
 fn what_is_wrong_in_a_finding_is_refused_with_what_to_write() {
-    for (text, told) in [
+    for (text, expected) in [
         (
             "{runtime: a, known: [{case: ORD-01, reason: r, link: l, finding: 5}]}",
             "expected the kind of a finding, such as `missing-stopped`",
@@ -467,6 +467,6 @@ fn what_is_wrong_in_a_finding_is_refused_with_what_to_write() {
         let path = "known.yaml".to_owned();
         let text = text.to_owned();
         let fault = Known::parse(&ExpectationFile { path, text }).unwrap_err();
-        assert!(fault.contains(told), "{fault}");
+        assert!(fault.contains(expected), "{fault}");
     }
 }

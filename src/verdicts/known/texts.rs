@@ -236,12 +236,12 @@ mod tests {
             let read: Texts = serde_yaml::from_str(yaml).expect("it is right");
             assert_eq!(serde_yaml::to_string(&read).expect("it can be"), yaml);
         }
-        for (wrong, told) in [
+        for (wrong, expected) in [
             ("[]", "a list without a text"),
             ("{a: b}", "expected a text or a list of texts"),
         ] {
             let fault = serde_yaml::from_str::<Texts>(wrong).expect_err("it is wrong");
-            assert!(fault.to_string().contains(told), "{fault}");
+            assert!(fault.to_string().contains(expected), "{fault}");
         }
     }
 }

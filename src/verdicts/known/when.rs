@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_no_run_has_are_told() {
+    fn values_that_no_run_has_are_refused() {
         let fault = when("{cgroup: '2'}").fault();
         assert_eq!(
             fault.as_deref(),
