@@ -41,7 +41,7 @@ pub enum Verdict {
     UnexpectedPass,
     /// We could not decide: a call failed, the runtime was lost, the run was interrupted.
     Error,
-    /// Not run, for a reason that is told.
+    /// Not run, for the reason that is given.
     Skip,
     /// The situation that the case is about did not arise.
     Inconclusive,

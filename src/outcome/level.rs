@@ -152,10 +152,10 @@ impl Levels {
 impl fmt::Display for Levels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let concerned = |profile: &Profile| Some((*profile, self.of(*profile)?));
-        let told = Profile::ALL.iter().filter_map(concerned);
-        let told: Vec<String> = told
+        let levels = Profile::ALL.iter().filter_map(concerned);
+        let levels: Vec<String> = levels
             .map(|(name, level)| format!("{name} {level}"))
             .collect();
-        f.write_str(&told.join(", "))
+        f.write_str(&levels.join(", "))
     }
 }

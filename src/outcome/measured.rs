@@ -1,4 +1,4 @@
-//! What a run has measured of a runtime, beside the verdicts.
+//! Measurements of a runtime by a run, besides the verdicts.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ pub struct Capabilities {
     pub events: Option<bool>,
     /// Of several subscribers each gets every event. Only looked at where a case needs to know.
     pub broadcast: Option<bool>,
-    /// A new subscriber is told what happened before it came. Seen where something has happened
-    /// while nobody listened.
+    /// A new subscriber receives events that were sent before it subscribed. Observed where events
+    /// occurred without any subscriber.
     pub replay: Option<bool>,
-    /// Sandboxes have events of their own, beside those of their containers.
+    /// Sandboxes have events of their own, besides those of their containers.
     pub sandbox_events: Option<bool>,
     /// `PodSandboxStatus` says when it was read, by which a kubelet with `EventedPLEG` orders it.
     pub sandbox_status_timestamp: Option<bool>,
@@ -64,7 +64,7 @@ pub enum Limit {
 pub struct Latency {
     /// What is limited.
     pub limit: Limit,
-    /// The limit, stretched as the run was told to.
+    /// The limit, multiplied by `--timeout-scale`.
     pub bound: Duration,
     /// How long it took.
     pub took: Duration,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Level, Levels, Outcome, Profile, RunReport, Verdict};
 
-/// The verdict in one profile, and what it is made of.
+/// The verdict in one profile, and the counts that it follows from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Standing {
     /// For whom.

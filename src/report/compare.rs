@@ -1,8 +1,8 @@
 //! What has changed between two JSON reports: of cases and invariants, and of the profiles.
 //!
 //! Outcomes are compared by their ids; of a case that was repeated the worst of its verdicts
-//! counts. What runtimes and suites were tested is told and not compared: a report of another
-//! runtime is as good.
+//! counts. The tested runtimes and suites are shown and not compared, so the reports may be of
+//! different runtimes.
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +17,7 @@ use super::json::{self, FORMAT, ReadError};
 use super::printable::{cut, printable};
 use crate::outcome::{Conformance, Level, Profile, Verdict};
 
-/// Characters kept of a name that a report tells.
+/// Characters kept of a name in a report.
 const NAME: usize = 200;
 
 /// What has changed from one report to a later one.
@@ -152,8 +152,8 @@ impl Comparison {
     pub fn text(&self) -> String {
         let mut text = String::new();
         for (word, about) in [("before", &self.before), ("after", &self.after)] {
-            let told = [&about.runtime, &about.suite, &about.began].map(|it| cut(it, NAME));
-            let [runtime, suite, began] = told;
+            let [runtime, suite, began] =
+                [&about.runtime, &about.suite, &about.began].map(|it| cut(it, NAME));
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{word:<8} {runtime}, suite {suite}, {began}");
         }

@@ -111,7 +111,7 @@ pub struct Environment {
 pub struct WorstLatency {
     /// What is limited.
     pub limit: Limit,
-    /// The limit, multiplied as the run was told to, in milliseconds.
+    /// The limit, multiplied by `--timeout-scale`, in milliseconds.
     pub limit_ms: f64,
     /// How long it took at worst, in milliseconds.
     pub worst_ms: f64,

@@ -48,7 +48,7 @@ impl<'a> Evidence<'a> {
             .partition(|seq| place(seq).is_ok());
         let marked: BTreeSet<_> = held.into_iter().filter_map(|seq| place(seq).ok()).collect();
         let mut lines = self.stretches(&marked);
-        lines.extend(told(&absent));
+        lines.extend(missing(&absent));
         lines
     }
 
@@ -101,8 +101,8 @@ fn left_out(count: usize) -> Option<String> {
     (count > 0).then(|| format!("       … {count} entries"))
 }
 
-/// Evidence that the slice of the history does not hold is told, lest proof be lost in silence.
-fn told(absent: &[&Seq]) -> Option<String> {
+/// The line that names evidence which the slice of the history does not contain, if there is any.
+fn missing(absent: &[&Seq]) -> Option<String> {
     let named: Vec<_> = absent
         .iter()
         .take(CONTEXT)
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_evidence_of_an_invariant_is_told_apart_by_its_times() {
+    fn the_evidence_of_an_invariant_has_its_own_times() {
         let mut outcome = failed();
         outcome.began = at(60_000);
         let mut violation = violation("");
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_slice_lacks_is_told() {
+    fn evidence_missing_from_the_slice_is_reported() {
         check(&[99], &expect!["       s"]);
     }
 

@@ -182,8 +182,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_report_is_told() {
-        for (text, told) in [
+    fn anything_but_a_report_is_refused() {
+        for (text, expected) in [
             ("", "it is no JSON or JUnit report of this suite: EOF"),
             ("{}", "missing field `format`"),
             ("[1]", "it is no JSON or JUnit report"),
@@ -196,7 +196,7 @@ mod tests {
             ("<html></html>", "it is no JUnit report of this suite"),
         ] {
             let fault = Failed::read(text).expect_err("it is none");
-            assert!(fault.contains(told), "{fault}");
+            assert!(fault.contains(expected), "{fault}");
         }
     }
 }

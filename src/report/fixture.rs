@@ -194,7 +194,7 @@ pub(crate) fn fixture() -> RunReport {
             reason: Some("containerd#12418".to_owned()),
             violations: vec![violation(AWKWARD)],
             evidence: entries(),
-            ..outcome("SBX-04", "sandbox::deleted-tells-the-pod", Verdict::Known)
+            ..outcome("SBX-04", "sandbox::deleted-names-the-pod", Verdict::Known)
         },
         Outcome {
             repetition: Some(2),

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_is_told() {
+    fn measurements_are_reported() {
         let report = parse(&render(&fixture()));
         let oci = json!({"handler": "runc", "name": "runc", "version": null});
         assert_eq!(report["runtime"]["oci"], oci);

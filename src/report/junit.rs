@@ -2,7 +2,7 @@
 //!
 //! One `testsuite`, named after the runtime, holds one `testcase` per outcome: `classname` is
 //! `cri-event-conformance.<area>`, which Jenkins shows as a package and its class, and `name` is
-//! the outcome's id and name with its repetition, as everywhere else; GitLab tells tests apart by
+//! the outcome's id and name with its repetition, as everywhere else; GitLab identifies tests by
 //! both. The verdicts become:
 //!
 //! | verdict         | element   | `type`                                     |
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(failure.attribute("type"), Some("ORD-01 INV-02"));
         let known = element(
             &document,
-            "SBX-04 sandbox::deleted-tells-the-pod",
+            "SBX-04 sandbox::deleted-names-the-pod",
             "skipped",
         );
         assert_eq!(known.attribute("message"), Some("known: containerd#12418"));
@@ -319,7 +319,7 @@ mod tests {
         let faults = document
             .descendants()
             .find(is_fault)
-            .expect("faults are told");
+            .expect("faults are reported");
         let clean = "red  ]]> <b>&amp;\"'\nnext \\u{202e}🦀".repeat(3);
         assert_eq!(text(faults), format!("{clean}\n]]]>]]>"));
     }
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn all_violations_of_a_case_are_told() {
+    fn all_violations_of_a_case_are_reported() {
         let mut report = fixture();
         report.outcomes = vec![failed()];
         report.outcomes[0].violations = (0..40)

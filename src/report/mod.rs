@@ -1,5 +1,4 @@
-//! What a person or a machine is told about a run: a timeline, console text, `JUnit` XML
-//! and JSON.
+//! Reports of a run for people and machines: a timeline, console text, `JUnit` XML and JSON.
 //!
 //! Each report is a pure function of a [`RunReport`](crate::outcome::RunReport) or of history
 //! entries; where the bytes go is the caller's business. Text that a runtime sent is escaped before

@@ -13,7 +13,7 @@ pub fn short_id(id: &str) -> String {
     printable(&id.chars().take(SHORT_ID).collect::<String>()).into_owned()
 }
 
-/// The printable text, of which at most `limit` characters are kept; an ellipsis tells of a cut.
+/// The printable text, of which at most `limit` characters are kept; an ellipsis marks a cut.
 #[must_use]
 pub fn cut(text: &str, limit: usize) -> String {
     // What is thrown away need not be escaped first: a runtime may send megabytes.
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_keeps_the_limit_and_is_told() {
+    fn a_cut_keeps_the_limit_and_is_marked() {
         assert_eq!(cut("abcdef", 6), "abcdef");
         assert_eq!(cut("abcdefg", 6), "abcde…");
         assert_eq!(cut("ab\ncdefg", 6), "ab\\nc…");

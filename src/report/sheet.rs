@@ -10,7 +10,7 @@ const WIDTH: usize = 96;
 pub struct Sheet(String);
 
 impl Sheet {
-    /// A page about what is called so, and what it is in a sentence.
+    /// A page with this title, and a sentence about its subject.
     #[must_use]
     pub fn new(name: &str, sentence: &str) -> Self {
         let mut sheet = Self(format!("{}\n", printable(name)));

@@ -1,5 +1,5 @@
-//! The closing lines of a run: plain text of a terminal's width where words allow it. What was
-//! written where is added by whoever wrote it.
+//! The closing lines of a run: plain text of a terminal's width where words allow it. The
+//! paths of written files are added by the code that writes them.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn one_reason_of_many_is_told_once() {
+    fn a_shared_reason_is_shown_once() {
         let mut report = fixture();
         let skipped = |id: &str, reason: &str| Outcome {
             reason: Some(reason.to_owned()),
@@ -340,10 +340,10 @@ mod tests {
             skipped("ORD-03", "no events"),
         ];
         let summary = summary(&report);
-        let told = summary.lines().filter(|line| line.contains("skipped:"));
-        let told: Vec<_> = told.collect();
+        let skips = summary.lines().filter(|line| line.contains("skipped:"));
+        let skips: Vec<_> = skips.collect();
         let alone = "  skipped: ORD-02 order::four-events: no network";
-        assert_eq!(told, ["  skipped: ORD-01 ORD-03: no events", alone]);
+        assert_eq!(skips, ["  skipped: ORD-01 ORD-03: no events", alone]);
         report.outcomes = (0..1_000)
             .map(|nth| skipped(&format!("ORD-{nth}"), "no events"))
             .collect();

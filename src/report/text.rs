@@ -42,7 +42,7 @@ pub(super) fn failure_in_full(outcome: &Outcome) -> String {
     text
 }
 
-/// Why the outcome is what it is, on one line: its reason, or the first rule that it breaks.
+/// The reason for the outcome, on one line: its reason, or the first rule that it breaks.
 pub(super) fn cause(outcome: &Outcome) -> String {
     match (&outcome.reason, outcome.violations.first()) {
         (Some(reason), _) => cut(reason, REASON),

@@ -72,7 +72,7 @@ impl<'a> Timeline<'a> {
         for entry in entries {
             timeline.learn(entry, &mut named);
         }
-        // Only now is it known whether the names of several cases must be told apart.
+        // Only now is it known whether the names of several cases must be distinguished.
         for (id, name, case) in named {
             let name = timeline.qualified(name, case);
             timeline.names.entry(id).or_insert(name);
@@ -417,7 +417,7 @@ impl Begun<'_> {
     }
 }
 
-/// What a list is asked for beside labels: the id, the state and the sandbox.
+/// The filter of a list without its labels: the id, the state and the sandbox.
 fn filtered([id, state, sandbox]: [Option<String>; 3]) -> String {
     let state = state.map(|state| format!(" {state}"));
     let id = id.map(|id| format!(" {id}"));

@@ -60,7 +60,7 @@ pub enum ExpectationsError {
         path: PathBuf,
         /// The error of the system.
         fault: std::io::Error,
-        /// What the user may have meant instead; empty if there is no telling.
+        /// The probable intention of the user; empty if unknown.
         hint: &'static str,
     },
     /// It is malformed.

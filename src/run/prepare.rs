@@ -240,7 +240,7 @@ fn cgroup_parent(given: Option<&str>, driver: Option<CgroupDriver>) -> String {
     given.unwrap_or(default).to_owned()
 }
 
-/// Refuses to run beside a kubelet, which removes unknown pods, including the suite's.
+/// Refuses to run next to a kubelet, which removes unknown pods, including the suite's.
 fn refuse_kubelet(kernel: &Kernel, foreign: ForeignPods) -> Result<(), PrepareError> {
     let sign = match kernel.kubelet() {
         Some(KubeletProcess { pid, name }) => format!("process {pid} is `{name}`"),

@@ -107,7 +107,7 @@ fn of_repetitions_the_worst_counts() {
 }
 
 #[test]
-fn all_of_it_is_told_in_lines() {
+fn the_whole_comparison_is_shown_in_lines() {
     let before = written(vec![
         outcome("ORD-01", "order::one", Verdict::Pass),
         outcome("ORD-02", "order::two", Verdict::Fail),
@@ -144,12 +144,12 @@ fn advised(level: Level) -> String {
 }
 
 #[test]
-fn a_should_that_is_newly_broken_is_told_and_one_that_is_mended() {
+fn newly_broken_and_mended_shoulds_are_reported() {
     let (kept, broken) = (one(Verdict::Pass), advised(Level::Should));
     let compared = Comparison::of(&kept, &broken).unwrap();
     let ids = |shoulds: &[super::Should]| shoulds.iter().map(|it| it.id.clone()).collect();
-    let told: Vec<String> = ids(&compared.should_broken);
-    assert_eq!(told, ["ORD-01"]);
+    let ids_broken: Vec<String> = ids(&compared.should_broken);
+    assert_eq!(ids_broken, ["ORD-01"]);
     assert!(!compared.is_worse(), "it is advice");
     let text = compared.text();
     assert!(
@@ -161,8 +161,8 @@ fn a_should_that_is_newly_broken_is_told_and_one_that_is_mended() {
         "{text}"
     );
     let compared = Comparison::of(&broken, &kept).unwrap();
-    let told: Vec<String> = ids(&compared.should_mended);
-    assert_eq!(told, ["ORD-01"]);
+    let ids_mended: Vec<String> = ids(&compared.should_mended);
+    assert_eq!(ids_mended, ["ORD-01"]);
     assert!(compared.text().contains("\nmended   ORD-01 order::one: "));
 }
 
@@ -182,9 +182,9 @@ fn a_should_that_was_broken_before_or_not_decided_is_no_news() {
 }
 
 #[test]
-fn what_is_no_report_is_told() {
+fn anything_but_a_report_is_refused() {
     let report = one(Verdict::Pass);
-    for (text, told) in [
+    for (text, expected) in [
         ("", "it is no JSON report of this suite: EOF"),
         ("<testsuites/>", "`--json` writes one"),
         ("[]", "check HISTORY --json FILE"),
@@ -198,6 +198,6 @@ fn what_is_no_report_is_told() {
         assert!(matches!(before, Incomparable::Before(_)), "{before}");
         let after = Comparison::of(&report, text).unwrap_err();
         assert!(matches!(after, Incomparable::After(_)), "{after}");
-        assert!(after.to_string().contains(told), "{after}");
+        assert!(after.to_string().contains(expected), "{after}");
     }
 }

@@ -55,9 +55,9 @@ fn every_kind_of_entry_is_one_line() {
 }
 
 #[test]
-fn what_a_sandboxs_status_tells_of_containers_is_shown() {
-    let mut told = entries();
-    let Body::Event { event, .. } = told[10].body.clone() else {
+fn containers_in_a_sandboxs_status_are_shown() {
+    let mut all = entries();
+    let Body::Event { event, .. } = all[10].body.clone() else {
         panic!("not an event");
     };
     let alone = SandboxReport::from(event.sandbox.expect("a sandbox").into_inner());
@@ -67,14 +67,14 @@ fn what_a_sandboxs_status_tells_of_containers_is_shown() {
         ..alone.clone()
     };
     for (place, report) in [(11, alone), (12, whole)] {
-        Arc::make_mut(&mut told[place]).body = Body::CallEnded {
+        Arc::make_mut(&mut all[place]).body = Body::CallEnded {
             call: CallId(9),
             result: Ok(Reply::SandboxStatus(report)),
             message: Bytes::new(),
         };
     }
     check(
-        &told[11..13],
+        &all[11..13],
         &[],
         &expect![[r#"
         lines:
@@ -127,7 +127,7 @@ fn rename(request: &mut Request) {
 }
 
 #[test]
-fn names_of_several_cases_and_streams_are_told_apart() {
+fn names_of_several_cases_and_streams_are_distinguished() {
     let mut entries = entries();
     let mut change = |seq: usize, body| {
         let at = entries[seq].at;
