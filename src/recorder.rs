@@ -408,8 +408,8 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         finish.0.send(()).unwrap();
         let written = write_entries(reader, file.reopen().unwrap(), 1000, finish.1).await;
-        let told = written.unwrap_err().to_string();
-        assert!(told.contains("reached its limit"), "{told}");
+        let fault = written.unwrap_err().to_string();
+        assert!(fault.contains("reached its limit"), "{fault}");
         let decoded = codec::decode_file(&std::fs::read(file.path()).unwrap());
         assert_eq!(decoded.fault, None);
         let mut bytes = Vec::new();
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_falls_behind_the_limit_is_told_and_the_others_are_not_harmed() {
+    fn a_reader_that_falls_behind_the_limit_is_notified_and_the_others_are_not_harmed() {
         let recorder = Recorder::new();
         let (mut slow, mut fast) = (recorder.reader(), recorder.reader());
         for _ in 0..=limits::HISTORY_ENTRIES {

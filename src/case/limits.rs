@@ -50,5 +50,5 @@ pub(super) const ZOMBIES: u32 = 2_000;
 /// A name becomes part of a pod's or container's name.
 pub(super) const NAME_CHARS: usize = 40;
 
-/// Problems of one file that are told. Each costs another parse of the file to find its place.
+/// Problems of one file that are reported. Each costs another parse to find its place.
 pub(super) const PROBLEMS: usize = 100;

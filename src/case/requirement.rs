@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_wrong_is_told_at_its_place() {
+    fn all_faults_are_reported_at_their_places() {
         let wrong = "requirements:
   - id: R1
     sentence: No period
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_told_that_are_none_or_are_there_already() {
+    fn invalid_and_duplicate_ids_are_reported() {
         let wrong = "requirements:
   - {id: R1, sentence: One., sources: [me], breaks: It breaks., levels: {hint: may}}
   - {id: R1, sentence: One., sources: [me], breaks: It breaks., levels: {hint: may}}
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistyped_key_or_level_is_told() {
+    fn a_mistyped_key_or_level_is_reported() {
         check(
             "requirements:\n  - {id: R1, sentense: S.}\n",
             &expect![[r#"

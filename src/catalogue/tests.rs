@@ -86,7 +86,7 @@ fn each_case_and_invariant_checks_a_requirement() {
     assert!(idle.is_empty(), "without a requirement: {idle:?}");
 }
 
-/// In each profile, something checks each MUST as one, or `later` tells why not.
+/// In each profile, each MUST is checked as one, or `later` gives the reason why not.
 #[test]
 fn each_must_is_checked_or_says_why_not() {
     let catalogue = catalogue();

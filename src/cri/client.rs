@@ -65,7 +65,7 @@ impl Client {
     ///
     /// # Errors
     /// If the endpoint, which must be that of [`connect`](Self::connect), takes no more of them.
-    pub async fn beside(&self, runtime: &Endpoint) -> Result<Self, ConnectError> {
+    pub async fn another(&self, runtime: &Endpoint) -> Result<Self, ConnectError> {
         Ok(Self {
             runtime: channel(runtime).await?,
             ..self.clone()
@@ -165,9 +165,9 @@ impl Client {
                 deadline: wait,
             });
         }
-        let is_told = deadline.is_some() || !deadline_is_grace(request);
+        let sends_deadline = deadline.is_some() || !deadline_is_grace(request);
         let began = host::now();
-        let answer = self.dispatch(request, message, is_told.then_some(wait));
+        let answer = self.dispatch(request, message, sends_deadline.then_some(wait));
         match tokio::time::timeout(wait, answer).await {
             Ok(Ok(message)) => Answer::read(request, message, wait),
             Ok(Err(status)) if host::elapsed(began) < wait => status_fault(&status, wait).into(),

@@ -1,4 +1,4 @@
-//! What went wrong with a call, as gRPC and the layers below tell it.
+//! The fault of a call, as gRPC and the layers below report it.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::history::messages::ReplyError;
 use crate::history::{CallFault, StatusCode};
 
 pub(super) fn fault(status: &Status, deadline: Duration) -> CallFault {
-    // A broken transport hides its cause behind "transport error"; tell the cause.
+    // A broken transport hides its cause behind "transport error": report the cause.
     let cause = std::error::Error::source(status).map(innermost);
     let hidden = cause.filter(|cause| cause != status.message());
     let message = match hidden {
@@ -22,8 +22,8 @@ pub(super) fn fault(status: &Status, deadline: Duration) -> CallFault {
     }
 }
 
-/// What the runtime answered; or that it did not, which tonic tells in many ways: `UNKNOWN`,
-/// `INTERNAL` and `CANCELLED` among them.
+/// The runtime's status code, or `UNAVAILABLE` if it did not answer, for which tonic has many
+/// codes: `UNKNOWN`, `INTERNAL` and `CANCELLED` among them.
 fn code(status: &Status) -> StatusCode {
     // Only what has not come from the runtime has a source.
     match std::error::Error::source(status) {
@@ -101,15 +101,19 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_is_told_once() {
+    fn a_cause_is_stated_once() {
         let refused = || std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
         let status = tonic::Status::from_error(refused().into());
-        let told = fault(&status, Duration::ZERO).message;
-        assert_eq!(told.matches(&refused().to_string()).count(), 1, "{told}");
+        let message = fault(&status, Duration::ZERO).message;
+        assert_eq!(
+            message.matches(&refused().to_string()).count(),
+            1,
+            "{message}"
+        );
     }
 
     #[test]
-    fn a_runtime_that_does_not_answer_is_told_from_one_that_refuses() {
+    fn an_unanswered_call_is_distinguished_from_a_refused_one() {
         let broken = std::io::Error::from(std::io::ErrorKind::BrokenPipe);
         check_status(&Status::from_error(broken.into()), StatusCode::UNAVAILABLE);
         let unimplemented = Status::unimplemented("no such method");

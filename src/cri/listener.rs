@@ -71,12 +71,12 @@ impl Listener {
         make_room(path).await?;
         // Bound in a private folder and then moved, so that no other user can connect to it or
         // replace it at any time.
-        let folder = private_folder_beside(path).map_err(system)?;
-        let beside = folder.path().join("s");
-        let listener = UnixListener::bind(&beside).map_err(system)?;
-        let private = fs::set_permissions(&beside, Permissions::from_mode(0o600))
-            .and_then(|()| fs::hard_link(&beside, path));
-        match private {
+        let folder = private_folder_next_to(path).map_err(system)?;
+        let private = folder.path().join("s");
+        let listener = UnixListener::bind(&private).map_err(system)?;
+        let moved = fs::set_permissions(&private, Permissions::from_mode(0o600))
+            .and_then(|()| fs::hard_link(&private, path));
+        match moved {
             Ok(()) => {}
             Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(ListenError::InUse(path.clone()));
@@ -102,8 +102,8 @@ impl Listener {
     }
 }
 
-/// A folder beside a file, for its owner alone. It is removed with all that is in it.
-fn private_folder_beside(path: &Path) -> io::Result<TempDir> {
+/// A temporary folder next to a file, accessible to its owner only.
+fn private_folder_next_to(path: &Path) -> io::Result<TempDir> {
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());

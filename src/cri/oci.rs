@@ -135,14 +135,14 @@ impl Handler {
 
     /// The name of the program that it starts.
     fn program(&self) -> Option<String> {
-        // containerd's pkg/process/utils.go: its shim for runc starts `runc` unless told otherwise.
+        // containerd's pkg/process/utils.go: its shim for runc starts `runc` by default.
         const RUNC: &str = "io.containerd.runc.v2";
         let options = self.options.as_ref();
-        let told = options.map_or("", |options| &options.binary_name);
-        let name = match told {
+        let binary = options.map_or("", |options| &options.binary_name);
+        let name = match binary {
             "" if self.runtime_type == RUNC => "runc",
             "" => return None,
-            told => Path::new(told).file_name()?.to_str()?,
+            binary => Path::new(binary).file_name()?.to_str()?,
         };
         Some(name.to_owned())
     }
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_handlers_program_is_told() {
+    fn the_handlers_program_is_found() {
         check(CONFIG, "", Some(("runc", Some("runc"))));
         check(CONFIG, "plain", Some(("plain", Some("runc"))));
         check(CONFIG, "crun", Some(("crun", Some("crun"))));

@@ -129,7 +129,7 @@ async fn answer<B: Backend>(backend: &B, method: &str, message: &[u8]) -> Result
     Some(reply).filter(fits).ok_or_else(misfit)
 }
 
-/// A status as gRPC tells it.
+/// The gRPC status of a fault.
 fn status(fault: &CallFault) -> Status {
     Status::new(Code::from(fault.code.0), fault.message.clone())
 }
@@ -201,7 +201,7 @@ impl<B: Backend> ServerStreamingService<Bytes> for Events<B> {
     }
 }
 
-/// How long the caller waits, as gRPC's header `grpc-timeout` tells it: digits and a unit.
+/// The caller's deadline from gRPC's header `grpc-timeout`: digits and a unit.
 fn deadline<T>(ask: &tonic::Request<T>) -> Option<Duration> {
     const UNITS_NS: [(char, u64); 6] = [
         ('H', 3_600_000_000_000),

@@ -53,7 +53,7 @@ impl RecordingClient {
     /// # Errors
     /// If the endpoint, which must be that of this one, takes no more connections.
     pub async fn with_own_connection(&self, endpoint: &Endpoint) -> Result<Self, ConnectError> {
-        let client = self.client.beside(endpoint).await?;
+        let client = self.client.another(endpoint).await?;
         Ok(Self {
             client,
             ..self.clone()

@@ -78,7 +78,7 @@ pub enum Request {
         #[cfg_attr(test, arbitrary(with = any::seconds))]
         timeout: Duration,
     },
-    /// A call that changes no state, with the id of what it is about; empty if that has none.
+    /// A call that changes no state, with the id of its subject; empty if that has none.
     #[cfg_attr(test, arbitrary(skip))]
     NoEventCall(NoEventCall, String),
 }

@@ -173,7 +173,7 @@ impl CaseHistory {
                 request,
                 ..
             } => {
-                let of_run = case.is_none() && self.tells_of_pods(request);
+                let of_run = case.is_none() && self.reports_pods(request);
                 if *case == Some(self.case) || of_run {
                     self.call_began(*call, request, entry);
                 } else if case.is_none() && status_of(request).is_some() {
@@ -226,8 +226,8 @@ impl CaseHistory {
         }
     }
 
-    /// Whether a call of the run may tell of the case's pods: what relists ask.
-    fn tells_of_pods(&self, request: &Request) -> bool {
+    /// Whether a call of the run, such as one of a relist, may report the case's pods.
+    fn reports_pods(&self, request: &Request) -> bool {
         let known = |id: &str| {
             let mut subjects = self.subjects.iter();
             subjects.any(|subject| subject.id.as_str() == id)

@@ -92,7 +92,7 @@ pub enum DecodeFault {
         /// The field that is absent.
         what: &'static str,
     },
-    /// There is no first entry, or it does not tell of the run.
+    /// There is no first entry, or it is not the beginning of a run.
     #[error("decode the history at byte 0: it does not begin as a history of this suite does")]
     Headless,
     /// The file is of another version of the format.

@@ -26,7 +26,7 @@ pub struct ContainerSetup {
     pub resources: Option<Labels>,
     /// The image's id.
     pub image_id: Text,
-    /// As whom its first process runs; absent where the runtime does not tell.
+    /// The user of its first process; absent where the runtime does not report it.
     pub user: Option<User>,
 }
 

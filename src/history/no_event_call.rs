@@ -32,13 +32,13 @@ pub enum NoEventCall {
     Status,
     /// Of the runtime.
     RuntimeConfig,
-    /// Of the runtime: tells it nothing new.
+    /// Of the runtime: with an empty network configuration.
     UpdateRuntimeConfig,
     /// Of the image service.
     ImageFsInfo,
 }
 
-/// What such a call is about.
+/// The target of such a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoEventCallTarget {
     /// A container, by its id.

@@ -302,14 +302,14 @@ mod tests {
     }
 
     #[test]
-    fn only_the_end_of_what_it_says_is_told() {
+    fn only_the_end_of_its_output_is_reported() {
         let message = run_blocking("yes | head -c 1000000; echo end; exit 1", LONG).unwrap_err();
         assert!(message.ends_with("y\nend"), "{message}");
         assert!(message.len() < 2 * OUTPUT_BYTES);
     }
 
-    /// Waits until the process has ended whose number is in a file: nobody tells when a killed one
-    /// has that is not our child.
+    /// Waits until the process has ended whose number is in a file: the system does not report the
+    /// end of a killed process that is not our child.
     fn await_end(file: &Path) {
         let pid = std::fs::read_to_string(file).unwrap();
         let pid = pid.trim().parse().unwrap();

@@ -107,7 +107,7 @@ impl Metrics {
     pub fn event_arrived(&self, lag_ns: i64) {
         #[expect(
             clippy::cast_precision_loss,
-            reason = "a double tells nanoseconds apart for three months"
+            reason = "a double distinguishes nanoseconds for three months"
         )]
         self.latency.observe(lag_ns as f64 / 1e9);
     }
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn containers_are_told_by_their_state() {
+    fn containers_are_counted_by_state() {
         let metrics = Metrics::default();
         metrics.containers(RunningState("exited"), 2);
         let line = "kubelet_running_containers{container_state=\"exited\"} 2";

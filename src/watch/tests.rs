@@ -28,7 +28,7 @@ struct Node {
     observer: Observer,
     sandbox: Option<SandboxState>,
     container: Option<ContainerState>,
-    /// When the sandbox's status has read the containers; none if it does not tell of them.
+    /// When the sandbox's status has read the containers; none if it does not report them.
     reported_ms: Option<u64>,
     reported: Vec<(HostInstant, Notice)>,
 }

@@ -30,7 +30,7 @@ impl StepRules for ParallelStep {
 
     fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
         if self.branches.len() < 2 {
-            walk.object("a single list has nothing beside it");
+            walk.object("a block of one list has nothing to run in parallel");
         }
         for (index, branch) in self.branches.iter().enumerate() {
             walk.in_element(index, |walk| walk.apart(&branch.steps, around));

@@ -16,7 +16,7 @@ use crate::history::{
 use crate::host::Reactor;
 use crate::recorder::Recorder;
 
-/// Answers what it was told to, and keeps what it was asked.
+/// Gives prepared answers, and records the requests.
 #[derive(Default)]
 struct Scripted {
     asked: Mutex<Vec<Request>>,
@@ -227,12 +227,12 @@ fn calls() -> Vec<(Request, Reply)> {
         ),
     ];
     calls.extend(lists());
-    calls.extend(beside());
+    calls.extend(others());
     calls
 }
 
-/// What goes on beside the lives of containers.
-fn beside() -> Vec<(Request, Reply)> {
+/// Calls outside the life cycle of containers.
+fn others() -> Vec<(Request, Reply)> {
     let exec = Request::ExecSync {
         container: ContainerId::from("c"),
         command: vec!["/workload".to_owned(), "ignore-term".to_owned()],

@@ -134,7 +134,7 @@ fn a_start_that_goes_on_is_waited_for() {
 }
 
 #[test]
-fn what_is_always_refused_is_told_after_a_while() {
+fn constant_refusal_is_reported_after_a_while() {
     let (done, asked) = swept(u32::MAX, StatusCode::UNKNOWN);
     assert_eq!(
         done.failures,

@@ -268,7 +268,7 @@ fn the_longest_message_that_a_runtime_may_send_can_be_read() {
 }
 
 #[test]
-fn what_is_no_history_is_told_at_once() {
+fn anything_but_a_history_is_refused_at_once() {
     let mut headless = Vec::new();
     encode(
         &numbered(0, Body::CaseEnded { case: CaseRun(1) }),

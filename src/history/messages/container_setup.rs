@@ -110,8 +110,8 @@ fn parts(linux: &mut v1::LinuxContainerResources) -> (Numbers<'_>, Words<'_>) {
 }
 
 /// The resources that are set, by name.
-fn resources(told: v1::ContainerResources) -> Labels {
-    let mut linux = told.linux.unwrap_or_default();
+fn resources(reported: v1::ContainerResources) -> Labels {
+    let mut linux = reported.linux.unwrap_or_default();
     let pages = std::mem::take(&mut linux.hugepage_limits).into_iter();
     let pages = pages.map(|page| {
         let name = format!("{HUGEPAGES}{}", page.page_size);

@@ -70,7 +70,7 @@ fn names_tell_the_run_and_only_ours_are_read() {
 }
 
 #[test]
-fn an_empty_one_is_removed_in_all_hierarchies_and_nothing_beside_it() {
+fn only_an_empty_cgroup_is_removed_in_all_hierarchies() {
     let (folder, hierarchies) = two_hierarchies();
     let own = [
         make(&folder, &format!("memory/{NAME}/container/nested")),
