@@ -132,7 +132,7 @@ fn an_empty_uid_is_a_pod_like_any_other() {
 }
 
 #[test]
-fn an_event_of_an_unknown_type_is_cached_and_not_told() {
+fn an_event_of_an_unknown_type_is_cached_and_not_forwarded() {
     let mut kubelet = evented();
     let unknown = event(EventKind::Unknown(77));
     assert_eq!(receive(&mut kubelet, &unknown), Ok(taken("pod")));
@@ -150,10 +150,13 @@ fn a_time_of_zero_or_in_seconds_is_too_old_unless_the_pod_is_new() {
         early.created_at = RuntimeNanos(ns);
         let mut kubelet = knowing();
         assert_eq!(receive(&mut kubelet, &early), Ok(refused("pod")));
-        assert!(kubelet.channel.is_empty(), "what is refused is not told");
+        assert!(
+            kubelet.channel.is_empty(),
+            "a refused event is not forwarded"
+        );
         let mut kubelet = evented();
         assert_eq!(receive(&mut kubelet, &early), Ok(taken("pod")));
-        assert!(!kubelet.channel.is_empty(), "what is taken is");
+        assert!(!kubelet.channel.is_empty(), "an accepted one is");
         assert_eq!(kubelet.cache.get("pod").unwrap().modified.ns(), ns);
     }
 }
@@ -172,7 +175,7 @@ fn a_time_in_the_future_blocks_events_and_relists_until_then() {
 
     let mut generic = Generic::new();
     let exited = one_pod(at(1), &[ListedItem::container("c", State::Exited, "s")]);
-    let told = kubelet
+    let inspected = kubelet
         .cache
         .get("pod")
         .unwrap()
@@ -181,12 +184,12 @@ fn a_time_in_the_future_blocks_events_and_relists_until_then() {
         .unwrap();
     for second in 1..4 {
         generic.relist(&mut kubelet, at(second), &exited);
-        let mut status = (*told).clone();
+        let mut status = (*inspected).clone();
         status.read_at = at(second);
         generic.inspected(&mut kubelet, Ok(Arc::new(status)));
         assert!(
             kubelet.channel.is_empty(),
-            "the death is found, and never told"
+            "the death is found, and never forwarded"
         );
         assert_eq!(generic.wanted(), None);
     }
@@ -393,7 +396,7 @@ fn a_list_that_fails_half_way_changes_nothing_until_the_node_is_unhealthy() {
     let list = one_pod(at(0), &[ListedItem::container("c", State::Running, "s")]);
     generic.relist(&mut kubelet, at(0), &list);
     generic.inspected(&mut kubelet, failure());
-    // Half a list cannot be told; the interval is sampled nevertheless.
+    // A partial list cannot be recognized; the interval is sampled nevertheless.
     assert_eq!(generic.interval(at(180)), Some(Duration::from_secs(180)));
     assert_eq!(generic.relisted_at(), Some(at(0)));
     assert_eq!(kubelet.cache.global(), Some(at(0)));
@@ -444,11 +447,11 @@ fn of_a_uid_or_an_id_that_comes_twice_one_counts() {
     assert_eq!(generic.wanted().unwrap().index, 1, "the later pod");
     let status = pod_status(&list.pod(1).unwrap(), false, at(0), &runtime).unwrap();
     generic.inspected(&mut kubelet, Ok(Arc::new(status)));
-    let told: Vec<_> = kubelet.channel.drain().map(|event| event.kind).collect();
-    assert_eq!(told, [LifecycleKind::ContainerStarted], "the first item");
+    let kinds: Vec<_> = kubelet.channel.drain().map(|event| event.kind).collect();
+    assert_eq!(kinds, [LifecycleKind::ContainerStarted], "the first item");
 }
 
-/// A runtime with one container, another that it cannot tell of, and no sandboxes.
+/// A runtime with one container, another that it cannot inspect, and no sandboxes.
 struct Answers(ContainerStatus);
 
 impl Statuses for Answers {
@@ -483,6 +486,6 @@ fn of_an_id_that_comes_twice_among_many_the_first_counts() {
     )
     .unwrap();
     generic.inspected(&mut kubelet, Ok(Arc::new(status)));
-    let told: Vec<_> = kubelet.channel.drain().map(|event| event.kind).collect();
-    assert_eq!(told, [LifecycleKind::ContainerStarted; 40]);
+    let kinds: Vec<_> = kubelet.channel.drain().map(|event| event.kind).collect();
+    assert_eq!(kinds, [LifecycleKind::ContainerStarted; 40]);
 }

@@ -78,7 +78,7 @@ fn an_event_that_never_came_was_waited_for_in_vain() {
     assert!(pauses(&wait("in-vain")).ends_with("RemoveContainer+10001"));
     assert!(
         pauses(&wait("met")).ends_with("RemoveContainer+0"),
-        "its event would tell"
+        "its event is waited for"
     );
 }
 

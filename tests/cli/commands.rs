@@ -11,7 +11,7 @@ const WRONG_CASE: &str = concat!(
 );
 
 #[test]
-fn help_tells_every_exit_code() {
+fn help_lists_every_exit_code() {
     let help = suite(["--help"]).run().succeeds();
     for code in [
         "0  conformant",
@@ -73,12 +73,12 @@ fn wrong_usage_is_exit_code_2() {
 }
 
 #[test]
-fn a_misspelt_flag_is_told_the_right_one() {
+fn the_right_flag_is_suggested_for_a_misspelt_one() {
     suite(["--junti", "x"]).run().fails(2, &["--junit"]);
 }
 
 #[test]
-fn no_command_passes_over_what_is_told_to_a_run() {
+fn no_command_ignores_the_options_of_a_run() {
     suite(["--json", "x", "check", "h.binpb"])
         .run()
         .fails(2, &["put it after `check`", "--json <FILE>"]);

@@ -157,7 +157,7 @@ fn a_grpc_server_is_no_runtime() {
 }
 
 #[test]
-fn the_image_service_is_told_apart_from_the_runtime() {
+fn the_image_service_is_distinguished_from_the_runtime() {
     let fake = FakeCri::start(Flaw::EventsOff);
     let runtime = fake.socket();
     suite([
@@ -277,7 +277,7 @@ fn a_configuration_that_cannot_be_used_is_wrong_usage() {
 }
 
 #[test]
-fn without_an_endpoint_the_usual_ones_are_tried_and_told() {
+fn without_an_endpoint_the_usual_ones_are_tried_and_listed() {
     // Where a runtime is found, this keeps it from being used: it is none of ours.
     let unused = ["-i", "tcp://unused"];
     for args in [&["ORD-01"][..], &["cleanup"]] {

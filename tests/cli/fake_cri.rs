@@ -90,12 +90,12 @@ type Events = Pin<Box<dyn Stream<Item = Result<ContainerEventResponse, Status>> 
 impl FakeCri {
     pub(crate) fn start(flaw: Flaw) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (tell, calls) = mpsc::channel();
+        let (sender, calls) = mpsc::channel();
         let state = Arc::new(State {
             flaw,
             sandboxes: Mutex::default(),
             asked: Mutex::default(),
-            calls: tell,
+            calls: sender,
             events: broadcast::Sender::new(1000),
         });
         let runtime = serve(&state, &folder.path().join("cri"));
@@ -328,7 +328,7 @@ impl State {
         CreateContainerResponse { container_id }
     }
 
-    /// Events of containers that are in no list; each so many are told.
+    /// Events of containers that are in no list, counted in `calls` by the 50,000.
     fn flood(&self) -> Events {
         let calls = self.calls.clone();
         let event = move |number: u64| {

@@ -31,7 +31,7 @@ fn report_to(option: &str, path: &str) -> Ended {
 }
 
 #[test]
-fn a_report_that_cannot_be_written_is_told_before_the_runtime_is_looked_for() {
+fn a_report_that_cannot_be_written_is_refused_before_the_runtime_is_looked_for() {
     for (option, what) in [
         ("--junit", "JUnit report"),
         ("--json", "JSON report"),
@@ -109,7 +109,7 @@ fn a_run_that_cannot_begin_leaves_older_files_as_they_are() {
 }
 
 #[test]
-fn a_wrong_case_is_told_with_its_line_and_a_way_to_mend_it() {
+fn a_wrong_case_is_reported_with_its_line_and_a_way_to_mend_it() {
     for (file, message) in [
         (
             "typo-in-a-step.yaml",
@@ -141,7 +141,7 @@ fn a_wrong_case_is_told_with_its_line_and_a_way_to_mend_it() {
 }
 
 #[test]
-fn all_wrong_cases_of_a_folder_are_told_at_once() {
+fn all_wrong_cases_of_a_folder_are_reported_at_once() {
     let folder = fixture("several-files");
     let ended = suite(["--list", "--cases", &folder]).run().fails(2, &[]);
     assert!(ended.err.matches("error:").count() > 1, "{ended:#?}");

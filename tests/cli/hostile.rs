@@ -131,7 +131,7 @@ fn a_crowd_of_others_uses_up_no_memory() {
 }
 
 #[test]
-fn a_flood_of_events_uses_up_no_memory_and_is_told_once_a_second() {
+fn a_flood_of_events_uses_up_no_memory_and_is_reported_once_a_second() {
     let fake = FakeCri::start(Flaw::Flood);
     let socket = fake.socket();
     let socket = socket.to_str().unwrap();

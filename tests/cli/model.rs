@@ -119,7 +119,7 @@ fn a_watch_of_the_model_sees_what_others_do() {
 }
 
 #[test]
-fn a_place_that_is_taken_is_left_alone_and_told() {
+fn a_place_that_is_taken_is_left_alone_and_reported() {
     let served = Served::start();
     let second = suite(["model", "--listen", &served.endpoint()]).run();
     second.fails(2, &["error: somebody already listens on", "cri.sock"]);

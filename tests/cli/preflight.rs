@@ -40,7 +40,7 @@ fn is_reported(flaw: Flaw, message: &[&str]) {
 
 /// Without a case that judges a runtime without events.
 #[test]
-fn a_runtime_without_events_is_told_in_the_reports_too_and_once() {
+fn a_runtime_without_events_is_reported_once_and_in_the_reports() {
     for (flaw, message) in [
         (Flaw::EventsOff, "switched off: the runtime ended"),
         (
@@ -108,7 +108,7 @@ fn a_runtime_without_events_is_judged_by_how_it_says_so_and_by_nothing_else() {
 }
 
 #[test]
-fn a_silent_stream_is_told_within_its_bound() {
+fn a_silent_stream_is_reported_within_its_bound() {
     is_reported(Flaw::Silent, &["open and silent", "within 1s"]);
 }
 
@@ -147,7 +147,7 @@ fn a_terminal_that_is_closed_may_send_two_signals() {
 }
 
 #[test]
-fn a_runtime_that_is_gone_for_good_is_waited_for_and_then_told_with_the_way_to_clean_up() {
+fn a_runtime_that_is_gone_for_good_is_waited_for_and_then_reported_with_the_way_to_clean_up() {
     let mut fake = FakeCri::start(Flaw::Silent);
     let running = run_at(&fake, &[]).start();
     fake.wait_for("create_container");
@@ -160,7 +160,7 @@ fn a_runtime_that_is_gone_for_good_is_waited_for_and_then_told_with_the_way_to_c
 }
 
 #[test]
-fn a_second_signal_leaves_at_once_and_tells_how_to_clean_up() {
+fn a_second_signal_leaves_at_once_and_shows_how_to_clean_up() {
     let mut fake = FakeCri::start(Flaw::Silent);
     let running = run_with_bounds(&fake, "10", &[]).start();
     fake.wait_for("create_container");

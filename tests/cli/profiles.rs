@@ -103,7 +103,7 @@ fn large_case(folder: &Path) -> String {
 }
 
 #[test]
-fn what_a_tier_or_a_profile_leaves_out_is_told_where_nothing_is_left() {
+fn cases_left_out_by_a_tier_or_a_profile_are_reported_where_none_is_left() {
     let folder = tempfile::tempdir().unwrap();
     let cases = large_case(folder.path());
     let list = |args: &[&str]| suite([&["--list", "--cases", &cases], args].concat()).run();

@@ -5,7 +5,7 @@ use crate::suite::suite;
 
 /// CRI-O takes the deadline of such a call for the grace period of what it ends.
 #[test]
-fn no_deadline_is_told_by_which_a_runtime_ends_containers() {
+fn no_deadline_is_sent_by_which_a_runtime_ends_containers() {
     let asked = asked_in_a_run();
     let ends = ["remove_container", "stop_pod_sandbox", "remove_pod_sandbox"];
     for method in ends {
@@ -54,7 +54,7 @@ fn asked_in_a_run() -> Vec<Asked> {
 }
 
 #[test]
-fn what_a_runtime_never_removes_is_told_with_the_way_out() {
+fn leftovers_that_a_runtime_never_removes_are_reported_with_the_way_out() {
     let fake = FakeCri::start(Flaw::Evil("remove_pod_sandbox"));
     fake.add_pod_of_a_run("gone");
     let (socket, logs) = (fake.socket(), fake.folder().to_str().unwrap());

@@ -29,7 +29,7 @@ const DROPS: [&str; 2] = ["--defect", "drop-stopped"];
 const CASES: [&str; 3] = ["ORD-01", "SBX-01", "INV"];
 
 #[test]
-fn a_report_has_the_shape_that_its_schema_tells() {
+fn a_report_matches_its_schema() {
     let folder = tempfile::tempdir().unwrap();
     let message = suite(["schema", "report"]).run().fails(0, &[]);
     let schema: Value = serde_json::from_str(&message.out).unwrap();
@@ -47,7 +47,7 @@ fn a_report_has_the_shape_that_its_schema_tells() {
 }
 
 #[test]
-fn a_case_has_the_shape_that_its_schema_tells() {
+fn a_case_matches_its_schema() {
     let message = suite(["schema", "case"]).run().fails(0, &[]);
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/cases/schema.json");
     assert_eq!(message.out, fs::read_to_string(kept).unwrap());
@@ -209,7 +209,7 @@ fn an_output_that_is_full_is_not_said_to_be_closed() {
 }
 
 #[test]
-fn too_few_files_to_open_are_told_before_the_run() {
+fn too_low_a_limit_of_open_files_is_reported_before_the_run() {
     let few = suite_limited("--nofile=12", ["-r", "model", "ORD-01"]).run();
     let message = "this process may open 12 files at once, but a run needs 64";
     assert_eq!(
@@ -265,7 +265,7 @@ fn all_that_is_written_is_its_owners_alone_and_follows_no_link() {
 }
 
 #[test]
-fn an_entry_that_has_expired_is_told_and_counts_no_more() {
+fn an_expired_entry_is_reported_and_counts_no_more() {
     let folder = tempfile::tempdir().unwrap();
     let known = "runtime: any\nknown: [{case: ORD-01, reason: r, link: l, expires: 2001-12-31}]\n";
     fs::write(folder.path().join("known.yaml"), known).unwrap();

@@ -82,7 +82,7 @@ fn a_unit_is_no_word_for_a_shell() {
 }
 
 #[test]
-fn json_tells_what_pretty_does_not() {
+fn json_has_fields_that_pretty_has_not() {
     let text = suite(["--list", "--format", "json", "ORD-01"])
         .run()
         .succeeds();
@@ -311,7 +311,7 @@ fn a_selection_of_nothing_is_never_green() {
 }
 
 #[test]
-fn a_selection_of_nothing_is_told_before_the_runtime_is_looked_for() {
+fn an_empty_selection_is_reported_before_the_runtime_is_looked_for() {
     suite(["no-such-case", "-r", "/no/such/socket"])
         .run()
         .fails(4, &["`no-such-case`"]);

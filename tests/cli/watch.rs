@@ -92,7 +92,7 @@ fn a_signal_ends_it_with_a_summary() {
 }
 
 #[test]
-fn a_failing_relist_is_told_once() {
+fn a_failing_relist_is_reported_once() {
     // The fake runtime does not know how to list containers.
     let fake = FakeCri::start(Flaw::Silent);
     let running = watch(&fake, &["-o", "json"]).start();

@@ -51,7 +51,7 @@ pub(crate) enum Mutation {
     OthersExited,
     /// Of a call: it fails.
     CallFails,
-    /// Of the answer about a sandbox: it says when containers were read, and tells of none.
+    /// Of a `PodSandboxStatus`: it has a timestamp and no containers.
     ReportsNone,
     /// Of a container that no call has made.
     OtherId,
@@ -59,17 +59,17 @@ pub(crate) enum Mutation {
     AlsoListed,
 }
 
-/// What no rule notices, though a consumer could be harmed; and what would notice it.
+/// Mutations that no rule notices though they could harm a consumer, and the reason.
 const HOLES: &[(Mutation, &str)] = &[
     (
         Mutation::OwnExit,
-        "of a container that is stopped and then removed before anything else tells of it, nobody \
-         but the event knows the exit code: whether it obeyed or was killed is a race",
+        "if a container is stopped and then removed before anything else reports it, only the \
+         event has the exit code: whether it obeyed or was killed is a race",
     ),
     (
         Mutation::OwnReason,
-        "of a container that is removed before anything else tells of it, nobody but the event \
-         knows the reason, and but for OOMKilled the CRI names none",
+        "if a container is removed before anything else reports it, only the event has the \
+         reason, and OOMKilled is the only one that the CRI names",
     ),
     (
         Mutation::OtherSandboxState,
@@ -77,7 +77,7 @@ const HOLES: &[(Mutation, &str)] = &[
     ),
     (
         Mutation::MoreAddresses,
-        "that an event tells the addresses of PodSandboxStatus is no more than a SHOULD of the \
+        "that an event has the addresses of PodSandboxStatus is no more than a SHOULD of the \
          catalogue (SNP-12), and an invariant convicts",
     ),
     (

@@ -151,11 +151,11 @@ fn case_of(entries: &[Entry]) -> (CaseRun, Case) {
     (*run, case.expect("what was run was valid"))
 }
 
-fn told(kind: &str, violations: &[Violation]) -> String {
+fn lines_of(kind: &str, violations: &[Violation]) -> String {
     let line = |found: &Violation| {
         let places: Vec<_> = found.evidence.iter().map(|seq| format!("#{seq}")).collect();
         let (rule, places) = (&found.rule, places.join(" "));
-        // Ids differ from run to run, and the places tell which it is.
+        // Ids differ from run to run, and the places identify it.
         let subject = found.subject.split(" (").next().unwrap_or_default();
         let (expected, actual) = (found.expected(), found.actual());
         format!("  {kind} {rule}, {subject} at {places}\n    {expected}\n    {actual}\n")
@@ -177,14 +177,14 @@ fn recorded_verdicts_stay() {
             "\n",
         ]
         .concat();
-        golden += &told("broken", &judged.violations);
-        golden += &told("broken", &judged.invariants);
-        golden += &told("advice", &judged.advice);
+        golden += &lines_of("broken", &judged.violations);
+        golden += &lines_of("broken", &judged.invariants);
+        golden += &lines_of("advice", &judged.advice);
     }
     expect_file![folder().join("verdicts.txt")].assert_eq(&golden);
 }
 
-/// All but the first entry, which tells the version of the format.
+/// All but the first entry, which has the version of the format.
 #[test]
 fn recordings_are_written_as_they_were_read() {
     for (name, path) in recordings().expect("the recordings can be listed") {
@@ -202,7 +202,7 @@ fn recordings_are_written_as_they_were_read() {
 fn every_case_has_a_recording_in_which_it_passes() {
     for (id, _) in CASES {
         let judged = judge(&clean(id));
-        let red = told("broken", &judged.violations) + &told("broken", &judged.invariants);
+        let red = lines_of("broken", &judged.violations) + &lines_of("broken", &judged.invariants);
         assert_eq!((judged.verdict, red.as_str()), ("pass", ""), "{id}");
     }
 }

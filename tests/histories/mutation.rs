@@ -66,7 +66,7 @@ fn displace(entries: &mut Vec<Entry>, words: &[&str]) {
         panic!("not a mutation: {words:?}");
     };
     let moved = entries.remove(place(entries, kind, name));
-    let (to, beside) = match *whither {
+    let (to, reference) = match *whither {
         ["before", method] => {
             let call = call(entries, method, name);
             (call, call)
@@ -77,7 +77,7 @@ fn displace(entries: &mut Vec<Entry>, words: &[&str]) {
         }
         _ => panic!("not a mutation: {words:?}"),
     };
-    let at = entries[beside].at;
+    let at = entries[reference].at;
     entries.insert(to, Entry { at, ..moved });
 }
 
@@ -93,10 +93,10 @@ fn add(entries: &mut Vec<Entry>, words: &[&str]) {
         }
         ["replay", kind, "of", name, "behind", other, "of", whose] => {
             let mut replayed = entries[place(entries, kind, name)].clone();
-            let beside = place(entries, other, whose);
-            replayed.at = entries[beside].at;
-            *stream(&mut replayed) = *stream(&mut entries[beside]);
-            (beside + 1, replayed)
+            let reference = place(entries, other, whose);
+            replayed.at = entries[reference].at;
+            *stream(&mut replayed) = *stream(&mut entries[reference]);
+            (reference + 1, replayed)
         }
         [
             "insert",
@@ -108,13 +108,13 @@ fn add(entries: &mut Vec<Entry>, words: &[&str]) {
             "of",
             whose,
         ] => {
-            let beside = place(entries, other, whose);
-            let mut ended = entries[beside].clone();
+            let reference = place(entries, other, whose);
+            let mut ended = entries[reference].clone();
             ended.body = Body::SubscriptionEnded {
-                subscription: *stream(&mut entries[beside]),
+                subscription: *stream(&mut entries[reference]),
                 end: StreamEnd::Closed,
             };
-            (beside + 1, ended)
+            (reference + 1, ended)
         }
         _ => panic!("not a mutation: {words:?}"),
     };
@@ -142,10 +142,10 @@ fn observe(entries: &mut Vec<Entry>, words: &[&str]) {
         observer: Some(observer),
     };
     let bodies = [opened, Body::SubscriptionProven { subscription }];
-    let beside = entries[place].clone();
+    let reference = entries[place].clone();
     let made = bodies.map(|body| Entry {
         body,
-        ..beside.clone()
+        ..reference.clone()
     });
     let is_event = |entry: &Entry| matches!(entry.body, Body::Event { .. });
     let last = entries.iter().rposition(is_event).expect("there is one");
@@ -186,7 +186,7 @@ fn change(entries: &mut [Entry], words: &[&str]) {
     set(event(&mut entries[place]), lost, what, value);
 }
 
-/// Changes one thing that every `ContainerStatus` of a container tells.
+/// Changes one field in every `ContainerStatus` of a container.
 fn answer(entries: &mut [Entry], words: &[&str]) {
     let ["answer", change, "of", name] = *words else {
         panic!("not a mutation: {words:?}");
@@ -216,7 +216,7 @@ fn answer(entries: &mut [Entry], words: &[&str]) {
     assert_ne!(answered, 0, "nobody asked about {name}");
 }
 
-/// Lets the last `PodSandboxStatus` of a sandbox tell of containers what was read of them next.
+/// Adds the next statuses of its containers to the last `PodSandboxStatus` of a sandbox.
 fn report(entries: &mut [Entry], words: &[&str]) {
     let ["report", what, "of", name] = *words else {
         panic!("not a mutation: {words:?}");
@@ -229,11 +229,11 @@ fn report(entries: &mut [Entry], words: &[&str]) {
         _ => None,
     });
     let asked = asked.unwrap_or_else(|| panic!("nobody asked about {name}"));
-    let told = entries
+    let answered = entries
         .iter()
         .position(|entry| matches!(entry.body, Body::CallEnded { call, .. } if call == asked));
-    let told = told.expect("it was answered");
-    let later = entries[told..].iter();
+    let answered = answered.expect("it was answered");
+    let later = entries[answered..].iter();
     let statuses = later.filter_map(|entry| match &entry.body {
         Body::CallEnded {
             result: Ok(Reply::ContainerStatus(report)),
@@ -243,13 +243,13 @@ fn report(entries: &mut [Entry], words: &[&str]) {
     });
     let statuses: Vec<_> = statuses.collect();
     assert_ne!(statuses, [], "{name} has no container then");
-    let now_ns = entries[told].at.realtime_ns;
+    let now_ns = entries[answered].at.realtime_ns;
     let Body::CallEnded {
         result: Ok(Reply::SandboxStatus(report)),
         ..
-    } = &mut entries[told].body
+    } = &mut entries[answered].body
     else {
-        panic!("{name} was not told of");
+        panic!("{name} was not reported");
     };
     report.containers = statuses;
     report.timestamp = RuntimeNanos(now_ns);
@@ -269,7 +269,7 @@ pub(crate) fn shortened(id: &ContainerId) -> ContainerId {
     first.into()
 }
 
-/// Changes one thing that an event tells.
+/// Changes one field of an event.
 fn set(event: &mut Event, lost: Option<Shared<ContainerStatus>>, what: &str, value: &str) {
     let number = || value.parse().expect("a number");
     let id = event.container.clone();

@@ -20,7 +20,7 @@ use crate::case_of;
 /// More than a message may have.
 static HUGE: [u8; 17 << 20] = [0; 17 << 20];
 
-/// A recording, and what can be told of it without judging.
+/// A recording, and facts about it that need no judgement.
 pub(crate) struct Recording {
     pub(crate) run: CaseRun,
     pub(crate) case: Case,
@@ -202,7 +202,7 @@ impl Recording {
         Some(entries)
     }
 
-    /// An event of the latest container before a place, as it may be told to a new subscriber.
+    /// An event of the latest container before a place, as it may be replayed to a new subscriber.
     fn replayed(&self, place: usize, subscription: SubscriptionId) -> Option<Entry> {
         let earlier = || self.entries[..place].iter().rev();
         let made = earlier().find_map(|entry| match &entry.body {
@@ -212,18 +212,18 @@ impl Recording {
             } if self.subjects.contains_key(id) => Some(id.clone()),
             _ => None,
         });
-        let told = earlier().find_map(|entry| match &entry.body {
+        let event = earlier().find_map(|entry| match &entry.body {
             Body::Event { event, .. } if self.subjects.contains_key(&event.container) => {
                 Some(event.clone())
             }
             _ => None,
         });
-        let told = told?;
+        let event = event?;
         let event = Event {
             container: made?,
             kind: EventKind::Started,
-            created_at: RuntimeNanos(told.created_at.0 - 1_000_000_000),
-            ..told
+            created_at: RuntimeNanos(event.created_at.0 - 1_000_000_000),
+            ..event
         };
         let body = Body::Event {
             subscription,

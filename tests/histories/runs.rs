@@ -63,7 +63,7 @@ fn recorded_runs_come_to_the_reports_that_they_had() {
     }
 }
 
-/// Wherever a history ends: what had ended before is told as it was, and nothing else is decided.
+/// Wherever a history ends: cases that ended before keep their outcome, and no other is decided.
 #[test]
 fn a_run_that_is_cut_off_is_judged_up_to_there() {
     for path in runs() {
@@ -81,21 +81,21 @@ fn a_run_that_is_cut_off_is_judged_up_to_there() {
             assert_eq!(part.faults, ["the history ends before its run does"]);
             assert_eq!(part.outcomes.len(), whole.outcomes.len());
             for (part, whole) in part.outcomes.iter().zip(&whole.outcomes) {
-                let told = part.verdict == whole.verdict && part.reason == whole.reason;
+                let is_same = part.verdict == whole.verdict && part.reason == whole.reason;
                 let reason = part.reason.as_deref().unwrap_or_default();
                 let says_so = reason.contains("the history");
                 assert!(
-                    told || says_so || part.is_invariant(),
+                    is_same || says_so || part.is_invariant(),
                     "{}: {part:#?}",
                     path.display()
                 );
-                assert!(told || part.verdict != Verdict::Pass, "{part:#?}");
+                assert!(is_same || part.verdict != Verdict::Pass, "{part:#?}");
             }
         }
     }
 }
 
-/// What is selected is told as if nothing else had been recorded.
+/// The selected part is reported as if nothing else had been recorded.
 #[test]
 fn a_part_of_a_run_is_judged_by_itself() {
     let entries = of("containerd-2.1-failing.binpb");
@@ -158,7 +158,7 @@ fn an_invariant_holds_nowhere_if_no_case_ran_to_its_end() {
     }
 }
 
-/// Histories of format 1 have no plan: their cases are told as they come.
+/// Histories of format 1 have no plan: their cases are reported as they come.
 #[test]
 fn a_history_without_a_plan_is_judged_case_by_case() {
     let path = crate::folder().join("containerd-2.1/ORD-01.binpb");

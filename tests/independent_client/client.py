@@ -126,7 +126,7 @@ def main(folder, socket):
     expect("not in its own DELETED", own_status(events.next("remove", obeys, DELETED)), [])
     try:
         runtime.ContainerStatus(cri.ContainerStatusRequest(container_id=obeys))
-        sys.exit("the status of a removed container was told")
+        sys.exit("the status of a removed container was returned")
     except grpc.RpcError as fault:
         expect("status", fault.code(), grpc.StatusCode.NOT_FOUND)
 

@@ -45,8 +45,8 @@ fn sees_what_the_cri_says(python: &Path) {
         .args([Path::new(SCRIPT), &proto_folder(), &socket])
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&client.stderr);
-    assert!(client.status.success(), "{told}");
+    let err = String::from_utf8_lossy(&client.stderr);
+    assert!(client.status.success(), "{err}");
     model.send(rustix::process::Signal::TERM);
     assert_eq!(model.end().code, 0);
 }

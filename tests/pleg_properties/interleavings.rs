@@ -63,18 +63,18 @@ fn freshness(watcher: &Watcher) -> Option<Moment> {
 
 /// What a sync loop that follows events would think.
 fn follows(watcher: &Watcher, id: &str, state: Option<State>) -> bool {
-    let told = watcher.told.get(id);
+    let last = watcher.forwarded.get(id);
     match state {
-        Some(State::Running) => told == Some(&LifecycleKind::ContainerStarted),
-        Some(State::Exited) => told == Some(&LifecycleKind::ContainerDied),
-        // To be created is not told, and neither is a state that the runtime does not know.
+        Some(State::Running) => last == Some(&LifecycleKind::ContainerStarted),
+        Some(State::Exited) => last == Some(&LifecycleKind::ContainerDied),
+        // Creation is not forwarded, and neither is an unknown state.
         Some(State::Created | State::Unknown) => true,
-        None => told.is_none_or(|told| *told == LifecycleKind::ContainerRemoved),
+        None => last.is_none_or(|last| *last == LifecycleKind::ContainerRemoved),
     }
 }
 
 /// After one more relist the kubelet believes what a kubelet believes that has seen nothing else,
-/// and has told its sync loop.
+/// and has forwarded the events to its sync loop.
 fn converges(mut truth: Truth, mut watcher: Watcher, path: &[Move]) {
     let features = match (watcher.kubelet.gate(), watcher.kubelet.evented_in_use()) {
         (false, _) => Features::Generic,
@@ -96,7 +96,7 @@ fn converges(mut truth: Truth, mut watcher: Watcher, path: &[Move]) {
         assert!(
             follows(&watcher, id, state),
             "{id} is {state:?}: {path:?}, {:?}",
-            watcher.told
+            watcher.forwarded
         );
     }
 }

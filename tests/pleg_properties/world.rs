@@ -51,14 +51,14 @@ const LIFE: [(
     (None, None, SANDBOX, EventKind::Deleted),
 ];
 
-/// What the runtime holds, and what it has to tell.
+/// The state of the runtime, and its events that have not been received.
 #[derive(Clone, Default)]
 pub(crate) struct Truth {
     sandbox: Option<SandboxReport>,
     container: Option<ContainerStatus>,
     lived: usize,
     now_ns: i64,
-    untold: Vec<Event>,
+    pending: Vec<Event>,
 }
 
 impl Truth {
@@ -74,18 +74,18 @@ impl Truth {
         self.lived += 1;
         self.now_ns += 10;
         self.container = container.map(container_status);
-        // The deletion of a sandbox still tells what was deleted.
-        let told = sandbox_status(sandbox.unwrap_or(SandboxState::NotReady));
+        // The deletion of a sandbox still reports the deleted objects.
+        let reported = sandbox_status(sandbox.unwrap_or(SandboxState::NotReady));
         self.sandbox = sandbox.map(|_| SandboxReport {
             containers: self.container.iter().cloned().map(Into::into).collect(),
-            ..told.clone().into()
+            ..reported.clone().into()
         });
         self.pass(0);
-        self.untold.push(Event {
+        self.pending.push(Event {
             container: ContainerId::from(subject),
             kind,
             created_at: RuntimeNanos(self.now_ns),
-            sandbox: Some(told.into()),
+            sandbox: Some(reported.into()),
             containers: self.container.iter().cloned().map(Into::into).collect(),
         });
     }
@@ -141,13 +141,13 @@ impl Statuses for Truth {
     }
 }
 
-/// A kubelet, and what its sync loop has been told.
+/// A kubelet, and the events that its sync loop has received.
 #[derive(Clone)]
 pub(crate) struct Watcher {
     pub(crate) kubelet: Kubelet,
     pub(crate) generic: Generic,
     /// The last event of each container or sandbox.
-    pub(crate) told: BTreeMap<String, LifecycleKind>,
+    pub(crate) forwarded: BTreeMap<String, LifecycleKind>,
 }
 
 impl Watcher {
@@ -155,7 +155,7 @@ impl Watcher {
         Self {
             kubelet: Kubelet::new(features, 1000),
             generic: Generic::new(),
-            told: BTreeMap::new(),
+            forwarded: BTreeMap::new(),
         }
     }
 
@@ -192,16 +192,16 @@ impl Watcher {
 
     /// Takes the oldest event that it has not had yet.
     pub(crate) fn hear(&mut self, truth: &mut Truth) -> Option<Receipt> {
-        if truth.untold.is_empty() {
+        if truth.pending.is_empty() {
             return None;
         }
-        let event = truth.untold.remove(0);
+        let event = truth.pending.remove(0);
         let receipt = receive(&mut self.kubelet, &event).ok();
         self.listen();
         receipt
     }
 
-    /// What it believes of the pod, apart from when it was read and what only inspections tell.
+    /// What it believes of the pod, apart from when it was read and what only inspections show.
     pub(crate) fn belief(&self) -> Option<PodStatus> {
         let entry = self.kubelet.cache.get(POD)?;
         let status = entry.status().expect("the last inspection succeeded");
@@ -224,7 +224,7 @@ impl Watcher {
     fn listen(&mut self) {
         for event in self.kubelet.channel.drain() {
             if let Some(container) = event.container {
-                self.told.insert(container.to_string(), event.kind);
+                self.forwarded.insert(container.to_string(), event.kind);
             }
         }
     }

@@ -218,7 +218,9 @@ impl Sandbox {
         let containers = self.response_containers_statuses.iter().flatten();
         SandboxReport {
             status: self.status().into(),
-            containers: containers.map(|told| told.status().into()).collect(),
+            containers: containers
+                .map(|container| container.status().into())
+                .collect(),
             timestamp: RuntimeNanos(self.response_timestamp),
         }
     }

@@ -2,7 +2,7 @@
 //! `fixtures/pleg/*.jsonl.gz`, or of the files in the folder that `PLEG_VECTORS` names.
 //!
 //! Prints how many vectors of each family match. A difference shows the vector's name, the first
-//! step that differs, and what was expected of it beside what was got.
+//! step that differs, with the expected and the actual result.
 
 mod cache;
 mod cri;

@@ -66,7 +66,7 @@ const TESTS: &[Test] = tests! {
         a_runtime_is_restarted_under_pods_of_others_only_where_that_is_allowed
         a_watch_sees_the_pods_of_others_and_outlives_its_runtime;
     Old:
-        a_runtime_without_events_is_told_and_left_clean
+        a_runtime_without_events_is_reported_and_left_clean
         a_runtime_without_events_cannot_be_watched;
     Prometheus:
         prometheus_takes_the_metrics_as_a_kubelets
@@ -78,7 +78,7 @@ fn main() -> std::process::ExitCode {
         Trial::ignorable_test(name, move || {
             Ok(match node::Node::find(needs, name) {
                 Ok(node) => {
-                    node.beside_a_pod_of_somebody_else(test);
+                    node.next_to_a_foreign_pod(test);
                     Completion::Completed
                 }
                 Err(missing) => {

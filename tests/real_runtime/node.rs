@@ -62,13 +62,13 @@ impl Node {
         })
     }
 
-    /// Runs a test beside a pod that no run has made, and sees that it is left as it was.
-    pub(crate) fn beside_a_pod_of_somebody_else(&self, test: fn(&Self)) {
+    /// Runs a test next to a pod of no run, and checks that the pod is left unchanged.
+    pub(crate) fn next_to_a_foreign_pod(&self, test: fn(&Self)) {
         let uid = uuid::Uuid::new_v4().to_string();
         let spec = SandboxSpec {
             binding: "foreign".to_owned(),
             name: format!("foreign-{uid}"),
-            // Even in our namespace it is not ours: the label alone tells.
+            // Even in our namespace it is not ours: only the label counts.
             namespace: NAMESPACE.to_owned(),
             uid: PodUid::from(uid),
             labels: Labels::from([("app".to_owned(), "somebody-elses".to_owned())]),
@@ -207,11 +207,11 @@ impl Node {
     }
 }
 
-/// The id in what a run says of itself.
+/// The id that a run has printed.
 #[track_caller]
 pub(crate) fn run_id(err: &str) -> String {
     let id = err.lines().find_map(|line| line.strip_prefix("run "));
-    id.unwrap_or_else(|| panic!("no run is told:\n{err}"))
+    id.unwrap_or_else(|| panic!("no run is named:\n{err}"))
         .to_owned()
 }
 

@@ -18,7 +18,7 @@ use crate::node::{Node, run_id};
 use crate::suite::{Ended, Suite, suite};
 pub(crate) use crate::watch::*;
 
-/// A case whose container runs for two seconds after it was told to stop.
+/// A case whose container runs for two seconds after the stop signal.
 const LONG_CASE: &str = "STP-02";
 /// One that comes after it.
 const NEXT_CASE: &str = "STP-06";
@@ -52,14 +52,14 @@ fn junit(path: &Path) -> [usize; 4] {
     };
     let mut nodes = document.descendants();
     let suite = nodes.find(|node| node.has_tag_name("testsuite")).unwrap();
-    let told = |name: &str| suite.attribute(name).map(|number| number.parse().unwrap());
+    let attribute = |name: &str| suite.attribute(name).map(|number| number.parse().unwrap());
     let counted = ["testcase", "failure", "error", "skipped"].map(count);
     for (name, counted) in ["tests", "failures", "errors", "skipped"]
         .iter()
         .zip(counted)
     {
         assert!(
-            told(name).is_none_or(|told: usize| told == counted),
+            attribute(name).is_none_or(|number: usize| number == counted),
             "{name}: {text}"
         );
     }
@@ -92,7 +92,7 @@ pub(crate) fn a_run_leaves_nothing_and_its_reports_agree(node: &Node) {
     }
 }
 
-/// However a run ends: what is told of it is told of its history alone.
+/// However a run ends, its reports follow from its history alone.
 pub(crate) fn a_run_is_judged_again_from_its_history_to_the_same_reports(node: &Node) {
     let plain = [FAILING_CASE, "ORD-01", "SBX-03"];
     let one_by_one = ["SBX-01", "SBX-04", "--test-threads", "1"];
@@ -229,18 +229,18 @@ pub(crate) fn a_second_sigint_leaves_at_once_and_cleanup_does_the_rest(node: &No
 }
 
 #[track_caller]
-fn removes(told: &str) {
-    assert!(told.contains("removed sandbox "), "{told}");
-    assert!(told.contains("removed image "), "{told}");
+fn removes(out: &str) {
+    assert!(out.contains("removed sandbox "), "{out}");
+    assert!(out.contains("removed image "), "{out}");
 }
 
 pub(crate) fn an_output_that_nobody_reads_ends_a_run_in_an_orderly_way(node: &Node) {
-    let told = "the output was closed before the end of the run: stopped";
+    let message = "the output was closed before the end of the run: stopped";
     for format in ["pretty", "terse", "json"] {
         let args = ["ORD-01", "SBX", "--test-threads", "1", "--format", format];
-        let ended = node.suite(&args).run_for_a_line().fails(3, &[told]);
+        let ended = node.suite(&args).run_for_a_line().fails(3, &[message]);
         leaves_nothing(node, &run_id(&ended.err));
-        let ended = node.suite(&args).run_unread().fails(3, &[told]);
+        let ended = node.suite(&args).run_unread().fails(3, &[message]);
         leaves_nothing(node, &run_id(&ended.err));
     }
 }
@@ -296,9 +296,9 @@ pub(crate) fn cleanup_removes_what_a_killed_run_left_and_no_run_that_goes_on(nod
     killed.send(Signal::KILL);
     assert_eq!(killed.end().code, 137);
     let live_run = node.wait_for_a_container(&live);
-    let told = node.suite(&["cleanup"]).run().succeeds();
-    removes(&told);
-    assert!(told.contains(&format!("skipped: run {live_run}")), "{told}");
+    let out = node.suite(&["cleanup"]).run().succeeds();
+    removes(&out);
+    assert!(out.contains(&format!("skipped: run {live_run}")), "{out}");
     leaves_nothing(node, &killed_run);
     passes(&live.end());
     leaves_nothing(node, &live_run);
@@ -326,41 +326,41 @@ pub(crate) fn two_runs_at_once_judge_each_its_own(node: &Node) {
     for run in runs {
         leaves_nothing(node, &run);
     }
-    let told = folders.each_ref().map(|folder| {
+    let pods = folders.each_ref().map(|folder| {
         let bytes = fs::read(folder.path().join("h.binpb")).unwrap();
-        Told::of(&codec::decode_file(&bytes).entries)
+        RunPods::of(&codec::decode_file(&bytes).entries)
     });
-    assert!(told[0].asked_for.is_disjoint(&told[1].asked_for));
-    let sees = |one: &Told, other: &Told| !one.seen.is_disjoint(&other.asked_for);
+    assert!(pods[0].asked_for.is_disjoint(&pods[1].asked_for));
+    let sees = |one: &RunPods, other: &RunPods| !one.seen.is_disjoint(&other.asked_for);
     assert!(
-        sees(&told[0], &told[1]) || sees(&told[1], &told[0]),
-        "the run that came first sees the other one's pods: {told:#?}"
+        sees(&pods[0], &pods[1]) || sees(&pods[1], &pods[0]),
+        "the run that came first sees the other one's pods: {pods:#?}"
     );
 }
 
 /// The UIDs of a run's own pods, and of all those that it saw an event of.
 #[derive(Debug, Default)]
-struct Told {
+struct RunPods {
     asked_for: BTreeSet<PodUid>,
     seen: BTreeSet<PodUid>,
 }
 
-impl Told {
+impl RunPods {
     fn of(entries: &[Entry]) -> Self {
-        let mut told = Self::default();
+        let mut pods = Self::default();
         for entry in entries {
             if let Body::CallBegan {
                 request: Request::RunSandbox(spec),
                 ..
             } = &entry.body
             {
-                told.asked_for.insert(spec.uid.clone());
+                pods.asked_for.insert(spec.uid.clone());
             }
             if let Body::Event { event, .. } = &entry.body {
-                told.seen.extend(event.pod_uid().cloned());
+                pods.seen.extend(event.pod_uid().cloned());
             }
         }
-        told
+        pods
     }
 }
 
@@ -414,15 +414,15 @@ pub(crate) fn a_runtime_is_restarted_under_pods_of_others_only_where_that_is_all
     leaves_nothing(node, &run_id(&ended.err));
 }
 
-pub(crate) fn a_runtime_without_events_is_told_and_left_clean(node: &Node) {
-    let told = [
+pub(crate) fn a_runtime_without_events_is_reported_and_left_clean(node: &Node) {
+    let messages = [
         "UNIMPLEMENTED",
         "no event stream",
         "containerd has it since 1.7",
     ];
-    let ended = node.suite(&["ORD-01"]).run().fails(3, &told);
+    let ended = node.suite(&["ORD-01"]).run().fails(3, &messages);
     assert!(ended.out.contains("  skipped: "), "{ended:#?}");
-    let judged = node.suite(&["ORD-01", "FEA-02"]).run().fails(3, &told);
+    let judged = node.suite(&["ORD-01", "FEA-02"]).run().fails(3, &messages);
     let of = |id: &str| {
         judged
             .out

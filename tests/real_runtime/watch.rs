@@ -66,7 +66,7 @@ pub(crate) fn a_watch_sees_the_pods_of_others_and_outlives_its_runtime(node: &No
     running.wait_for(ASKED);
     let (pod, spec) = run_pod(node);
     running.wait_for("the event stream is live");
-    // The first list after the stream was asked for may show what no stream could tell, and the
+    // The first list after the stream was asked for may show what no stream could report, and the
     // next one heals that: from then on, nothing is put down to a stream that was not there yet.
     running.wait_for_output("\"lifecycle\":\"ContainerStarted\"");
     let (next, _) = run_pod(node);
@@ -74,7 +74,7 @@ pub(crate) fn a_watch_sees_the_pods_of_others_and_outlives_its_runtime(node: &No
         "\"id\":\"{next}\",\"lifecycle\":\"ContainerStarted\""
     ));
     remove_pod(node, &next);
-    // containerd does not tell that it has stopped, which is what a watch is for.
+    // containerd does not report that it has stopped: a watch is for finding that.
     let container = fail_to_start(node, (&pod, &spec));
     running.wait_for_output("\"type\":\"missed\"");
     running.wait_for_output("\"type\":\"disagreement\"");
@@ -99,9 +99,9 @@ pub(crate) fn a_watch_sees_the_pods_of_others_and_outlives_its_runtime(node: &No
     );
     assert!(event["lag_ns"].as_i64().unwrap() > 0, "{event}");
     let missed = of("missed", container.as_str());
-    let told = (&missed["kind"], &missed["listed"], &missed["container"]);
+    let fields = (&missed["kind"], &missed["listed"], &missed["container"]);
     assert_eq!(
-        told,
+        fields,
         (&"STOPPED".into(), &"EXITED".into(), &"broken".into())
     );
     of("relist", pod.as_str());
@@ -161,8 +161,8 @@ fn check(metrics: &str) -> Vec<String> {
     stdin.write_all(metrics.as_bytes()).unwrap();
     drop(stdin);
     let done = child.wait_with_output().unwrap();
-    let told = String::from_utf8(done.stderr).unwrap();
-    told.lines().map(str::to_owned).collect()
+    let err = String::from_utf8(done.stderr).unwrap();
+    err.lines().map(str::to_owned).collect()
 }
 
 pub(crate) fn prometheus_takes_the_metrics_as_a_kubelets(node: &Node) {
@@ -191,7 +191,7 @@ pub(crate) fn a_run_serves_the_metrics_of_its_relists(node: &Node) {
         let line = metrics.lines().find_map(|line| line.strip_prefix(name));
         line.map_or(0, |count| count.trim().parse().unwrap())
     };
-    // Each try takes as long as a scrape does; the run is told to go on for much longer.
+    // Each try takes as long as a scrape does; the run lasts much longer.
     let served = (0..100_000).map(|_| scrape(&address)).find(|metrics| {
         count(metrics, "kubelet_pleg_relist_duration_seconds_count") >= 2
             && count(metrics, "kubelet_pleg_pod_relist_duration_seconds_count") >= 1

@@ -39,7 +39,11 @@ fn takes(folders: &[&str], target: impl Fn(&[u8])) {
     for file in files {
         let bytes = fs::read(&file).unwrap();
         let taken = catch_unwind(AssertUnwindSafe(|| target(&bytes)));
-        assert!(taken.is_ok(), "{} breaks it, as told above", file.display());
+        assert!(
+            taken.is_ok(),
+            "{} breaks it, as shown above",
+            file.display()
+        );
     }
 }
 

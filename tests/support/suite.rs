@@ -165,8 +165,8 @@ impl Running {
     fn new(mut child: Child, out: Arc<Captured>) -> Self {
         let pid = Pid::from_child(&child);
         let err = capture(child.stderr.take().unwrap());
-        let (tell, status) = mpsc::channel();
-        thread::spawn(move || tell.send(child.wait().unwrap()));
+        let (sender, status) = mpsc::channel();
+        thread::spawn(move || sender.send(child.wait().unwrap()));
         Self {
             pid,
             out,

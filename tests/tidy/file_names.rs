@@ -1,4 +1,4 @@
-//! File names: each says what the file holds, and is easily told from others.
+//! File names: each says what the file holds, and is easily distinguished from others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +39,7 @@ fn names_of_files_differ_by_more_than_their_endings() {
         .filter(|(_, names)| names.len() > 1)
         .map(|((folder, _), names)| format!("{folder}: {names:?}"))
         .collect();
-    none("Names of files are easily told apart.", &findings);
+    none("Names of files are easily distinguished.", &findings);
 }
 
 fn stem(name: &str) -> &str {

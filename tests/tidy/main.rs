@@ -1,5 +1,5 @@
 //! What holds for the source code as a whole: who may use whom, how long things may be, and what
-//! stands nowhere. A rule that the code breaks with a reason has the reason beside it.
+//! stands nowhere. A rule that the code breaks with a reason has the reason next to it.
 
 mod crates;
 mod file_names;
@@ -116,7 +116,7 @@ const PURE: &[&str] = &[
     "verdicts",
 ];
 
-/// The parts of them that are not pure, each for what it is there for.
+/// The parts of them that are not pure, each with its purpose.
 const IMPURE: &[(&str, &str)] = &[
     ("src/case/load.rs", "reads the files of cases"),
     ("src/model/live.rs", "gives the model a clock and a lock"),
@@ -133,10 +133,10 @@ const OUTSIDE: &[&str] = &["env", "fs", "net", "os", "process", "thread"];
 /// Where a case's id may stand in a text of the program.
 const EXAMPLES: &[(&str, &str)] = &[(
     "src/case/validate/header.rs",
-    "shows what an id looks like to whoever wrote a wrong one",
+    "shows the form of an id next to a wrong one",
 )];
 
-/// Functions that are longer than others, one table of which each line is a thing of its own.
+/// Functions that are longer than others, one table of which each line is independent.
 const LONG_FUNCTIONS: &[(&str, &str)] = &[
     ("src/cri/client.rs", "one arm for each RPC"),
     ("src/report/fixture.rs", "the entries of one history"),
@@ -275,7 +275,7 @@ fn every_file_says_what_it_is_for() {
     let silent = silent.iter().filter(|source| is_silent(source));
     let findings = silent.map(|source| finding(source, "does not begin with `//! `"));
     none(
-        "Every file begins with what it is for.",
+        "Every file begins with its purpose.",
         &findings.collect::<Vec<_>>(),
     );
 }
@@ -394,7 +394,7 @@ fn case_ids(text: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn every_case_tells_where_its_rule_comes_from() {
+fn every_case_names_the_source_of_its_rule() {
     let cases = load::embedded().expect("the cases are valid");
     assert!(!cases.is_empty(), "no case is built in");
     let rootless = cases.iter().filter(|case| case.sources.is_empty());
@@ -406,7 +406,7 @@ fn every_case_tells_where_its_rule_comes_from() {
 
 /// The rules above see what they are meant to see.
 #[test]
-fn code_is_told_from_text() {
+fn code_is_distinguished_from_text() {
     let all = everything();
     let this = all
         .iter()
