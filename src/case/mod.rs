@@ -38,15 +38,7 @@ pub use parse::parse;
 pub use requirement::Requirement;
 pub use schema::schema;
 pub(crate) use steps::for_each_step;
-pub use steps::{
-    AnotherClientStep, AwaitEndStep, AwaitStep, Branch, CallExpectation, CallOutcome, CallStep,
-    CallsReturnWithinStep, ConnectionSpec, CreateStep, ExecStep, ForEachHandlerStep, ImageName,
-    KillSandboxStep, KillStep, ListWithFiltersStep, Method, OnEventStep, OutsideCriStep,
-    ParallelStep, PollDuringStep, ProcessExitedStep, Query, RelistStep, RemoveSandboxStep,
-    RemoveStep, RepeatStep, RestartRuntimeStep, ResubscribeStep, ResumeStep, SandboxStep,
-    StartStep, StaysSilentStep, Step, StepClockStep, StopSandboxStep, StopStep, SubscribeStep,
-    UnsubscribeStep,
-};
+pub use steps::*;
 pub use workload::{
     AllocateInChildSpec, AllocateOnTermSpec, AllocateSpec, Delay, DieSpec, ExitAtSpec, ExitSpec,
     Number, StopSignal, UntilSignalSpec, WorkloadSpec,
