@@ -3,6 +3,9 @@
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 
+# The cargo profile that the suite is built with.
+profile=${CRI_CI_PROFILE:-release}
+
 say() { printf '%s: %s\n' "ci/${0##*/}" "$*" >&2; }
 
 die() {

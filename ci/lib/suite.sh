@@ -2,7 +2,7 @@
 # Building the suite, and running it against a runtime that ci/containerd or ci/crio provides.
 # A RUNTIME is named as its instance is: containerd-VERSION or crio-VERSION, with -crun for that OCI runtime.
 
-suite=$repo/target/release/cri-event-conformance
+suite=$repo/target/$profile/cri-event-conformance
 ctl=$repo/ci/containerd
 folder='' # Of the user's own programs, instead of Debian's.
 launcher=() # The command that runs the suite elsewhere, if anything does.
@@ -86,7 +86,7 @@ ensure_python() {
     die "cannot fetch grpcio-tools (pip's reason is above)"
 }
 
-build_suite() { cargo build --release --quiet --manifest-path "$repo/Cargo.toml"; }
+build_suite() { cargo build --profile "$profile" --quiet --manifest-path "$repo/Cargo.toml"; }
 
 # prepare RUNTIME...: downloads them while cargo builds the suite.
 prepare() {
