@@ -95,18 +95,18 @@ pub struct Violation {
     pub rule: String,
     /// How binding it is.
     pub level: Level,
-    /// What must hold, as a sentence.
+    /// The claim, as a sentence.
     pub sentence: String,
     /// The sandbox or container concerned, by its name in the case and its id.
     pub subject: String,
-    /// What should have been, and what was.
+    /// The expected and the actual state.
     pub mismatch: Mismatch,
     /// The entries that prove it, in order.
     pub evidence: Vec<Seq>,
 }
 
 impl Violation {
-    /// What should have been, in words.
+    /// The expected state, in words.
     #[must_use]
     pub fn expected(&self) -> String {
         self.mismatch.expected()
@@ -249,9 +249,9 @@ pub struct RunReport {
     pub tier: Option<String>,
     /// Whether cases were left out that belong to it.
     pub partial: bool,
-    /// What the runtime can do, as far as the run has seen it.
+    /// Capabilities of the runtime as observed by the run.
     pub capabilities: Capabilities,
-    /// The longest that anything took for which there is a limit, by limits.
+    /// The longest latency for each limit, by limits.
     pub latencies: Vec<Worst>,
     /// The largest message of an event; absent where none came, and in older histories.
     pub largest_event: Option<Largest>,

@@ -7,8 +7,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a runtime can do, as far as the run has seen it: true, false, or absent where the run did
-/// not come to see it. Nothing was done to find it out.
+/// Capabilities of a runtime as observed by the run: true, false, or absent where the run did not
+/// observe them. No calls are made only to find them out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Capabilities {
     /// There are events at all. Unknown where none came and no case needed to know.
@@ -39,30 +39,30 @@ pub struct Capabilities {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
-    /// From the return of a call to the arrival of the event of what it did.
+    /// From the return of a call to the arrival of the event that it causes.
     EventAfterCall,
     /// From an event's `created_at` to its arrival.
     EventLag,
-    /// What a call takes, without the grace period of a stop.
+    /// The duration of a call, without the grace period of a stop.
     Call,
-    /// What half of the events of a `latency` check take from `created_at` to their arrival.
+    /// The median time from `created_at` to arrival of the events of a `latency` check.
     LatencyMedian,
-    /// What 99 of 100 of them take.
+    /// The 99th percentile of the same time.
     LatencyP99,
-    /// What a `timing` check allows from one end of a call to an event.
+    /// From the beginning or the end of a call to an event, as a `timing` check bounds it.
     Timing,
     /// From the request for a stream to the headers of the response, as `headers-within` bounds it.
     Headers,
-    /// What an `await` step with a time of its own waits for an event.
+    /// How long an `await` step with a time of its own waits for an event.
     Await,
-    /// What an `await-end` step waits for the end of a subscription.
+    /// How long an `await-end` step waits for the end of a subscription.
     AwaitEnd,
 }
 
 /// How long something took for which there is a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latency {
-    /// What is limited.
+    /// The kind of limit.
     pub limit: Limit,
     /// The limit, multiplied by `--timeout-scale`.
     pub bound: Duration,

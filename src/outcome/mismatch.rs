@@ -51,7 +51,7 @@ impl Mismatch {
         }
     }
 
-    /// What should have been, in words.
+    /// The expected state, in words.
     #[must_use]
     pub fn expected(&self) -> String {
         let value = |name: &str| self.expected.get(name).or_else(|| self.actual.get(name));

@@ -11,13 +11,13 @@ use super::{Level, Levels, Outcome, Profile, RunReport, Verdict};
 /// The verdict in one profile, and the counts that it follows from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Standing {
-    /// For whom.
+    /// The profile.
     pub profile: Profile,
     /// The word on it.
     pub verdict: Conformance,
     /// Of the claims that are a MUST there.
     pub musts: Musts,
-    /// Of what is a SHOULD there.
+    /// Of the claims that are a SHOULD there.
     pub shoulds: Shoulds,
     /// The ids of the MUSTs that are broken, known or not, each once, in the order of the plan.
     pub broken: Vec<Arc<str>>,
@@ -62,7 +62,7 @@ pub struct Musts {
     pub undecided: usize,
 }
 
-/// How many cases and invariants kept what they should.
+/// How many cases and invariants keep their SHOULD, and how many break one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Shoulds {
     /// They are a SHOULD as a whole, and hold.

@@ -77,16 +77,16 @@ pub struct Should {
     pub id: String,
     /// The name by which it is listed.
     pub name: String,
-    /// What should have been, as the report says that has it broken.
+    /// The expected state, from the report in which it is broken.
     pub expected: String,
-    /// What was.
+    /// The actual state.
     pub actual: String,
 }
 
 /// The verdicts in a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProfileChange {
-    /// For whom.
+    /// The profile.
     pub profile: Profile,
     /// What the earlier report says; absent if it was not judged for it.
     pub before: Option<Conformance>,

@@ -48,10 +48,10 @@ pub struct Document {
     pub partial: bool,
     /// The verdict for each kind of consumer for which the runtime was judged.
     pub profiles: Vec<Standing>,
-    /// What the runtime can do, as far as the run has seen it.
+    /// Capabilities of the runtime as observed by the run.
     pub capabilities: Capabilities,
-    /// The longest that anything took for which there is a limit. What never came is no latency,
-    /// but fails.
+    /// The longest latency for each limit. An event that never came is a failure and has no
+    /// latency.
     pub latencies: Vec<WorstLatency>,
     /// The largest message of an event; null where none came.
     pub largest_event: Option<LargestEvent>,
@@ -62,7 +62,7 @@ pub struct Document {
     /// Remarks on the run that are no failures, one sentence each: an expired entry of an
     /// expectation file.
     pub notes: Vec<String>,
-    /// What went wrong outside of the cases, one sentence each.
+    /// Faults outside the cases, one sentence each.
     pub faults: Vec<String>,
 }
 
@@ -109,7 +109,7 @@ pub struct Environment {
 /// The longest that something took for which there is a limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorstLatency {
-    /// What is limited.
+    /// The kind of limit.
     pub limit: Limit,
     /// The limit, multiplied by `--timeout-scale`, in milliseconds.
     pub limit_ms: f64,
@@ -159,7 +159,7 @@ pub struct CaseOutcome {
     pub repetition: Option<u32>,
     /// The claim that it checks, as a sentence.
     pub title: String,
-    /// Whom it harms if the claim does not hold.
+    /// The consequences for consumers if the claim does not hold.
     pub why: String,
     /// Where the requirement comes from.
     pub sources: Vec<String>,
@@ -181,7 +181,7 @@ pub struct CaseOutcome {
     pub advice: Vec<Broken>,
     /// Of an invariant: the ids of the cases whose histories break it.
     pub broken_in: Vec<String>,
-    /// What it could not clean up, one sentence each.
+    /// Resources that it could not clean up, one sentence each.
     pub leftovers: Vec<String>,
 }
 
@@ -190,19 +190,19 @@ pub struct CaseOutcome {
 pub struct Broken {
     /// The rule's id: an invariant such as `INV-02`, or the case's own id.
     pub rule: String,
-    /// The key of what is wrong, such as `missing-stopped`.
+    /// The kind of violation, such as `missing-stopped`.
     pub kind: String,
     /// The values that were seen, by their names.
     pub facts: BTreeMap<String, Value>,
     /// How binding it is.
     pub level: Level,
-    /// What must hold, as a sentence.
+    /// The claim, as a sentence.
     pub sentence: String,
     /// The sandbox or container concerned, by its name in the case and its id.
     pub subject: String,
-    /// What should have been.
+    /// The expected state.
     pub expected: String,
-    /// What was.
+    /// The actual state.
     pub actual: String,
     /// The places in the recorded history that prove it, in order.
     pub evidence: Vec<u64>,
