@@ -200,7 +200,7 @@ fn stop(container: &ContainerId, grace_s: u64) -> Request {
 }
 
 #[test]
-fn a_life_is_told_from_its_beginning_to_its_end() {
+fn a_life_is_reported_from_its_beginning_to_its_end() {
     let mut harness = Harness::new(Behaviour::default());
     let pod = harness.sandbox("pod");
     harness.expect_events(&["CREATED sandbox: READY []", "STARTED sandbox: READY []"]);
@@ -245,7 +245,7 @@ fn a_sandboxs_status_may_tell_of_its_containers() {
 }
 
 #[test]
-fn an_exit_is_told_when_it_happens() {
+fn an_exit_is_reported_when_it_happens() {
     let mut harness = Harness::new(Behaviour::default());
     let pod = harness.sandbox("pod");
     let c = harness.running(&pod, "c", &exit(42, SECOND));
@@ -263,7 +263,7 @@ fn an_exit_is_told_when_it_happens() {
 }
 
 #[test]
-fn a_container_that_cannot_be_started_is_over_and_told_to_be() {
+fn a_container_that_cannot_be_started_is_over_and_reported_so() {
     let mut harness = Harness::new(Behaviour::default());
     let pod = harness.sandbox("pod");
     let c = harness.create(&pod, "c", &Workload::MissingProgram);
@@ -279,7 +279,7 @@ fn a_container_that_cannot_be_started_is_over_and_told_to_be() {
 }
 
 #[test]
-fn what_the_kernel_kills_for_its_memory_is_told_and_counted() {
+fn oom_kills_are_reported_and_counted() {
     let mut harness = Harness::new(Behaviour::default());
     let pod = harness.sandbox("pod");
     let allocating = Workload::Allocate {

@@ -91,7 +91,7 @@ fn check_exit(suppressed: &'static [Transition], reported: &[&str]) {
 }
 
 #[test]
-fn an_exit_whose_deletion_dies_is_told_once_unless_a_defect_loses_it() {
+fn an_exit_whose_deletion_dies_is_reported_once_unless_a_defect_loses_it() {
     check_exit(&[], &["STOPPED c: READY [c EXITED 3 Error]"]);
     check_exit(&[Transition::EndInCrash], &[]);
 }

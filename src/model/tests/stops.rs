@@ -44,7 +44,7 @@ fn a_stop_whose_caller_has_gone_goes_on() {
 }
 
 #[test]
-fn what_dies_of_the_signal_tells_so() {
+fn death_by_the_stop_signal_is_reported() {
     let mut harness = Harness::new(Behaviour::default());
     let pod = harness.sandbox("pod");
     let c = harness.running(&pod, "c", &exit(1, SECOND));

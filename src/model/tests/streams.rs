@@ -195,7 +195,7 @@ fn hooks_change_answers_or_keep_them() {
 }
 
 #[test]
-fn what_lives_outside_the_cri_is_not_told_unless_a_defect_does() {
+fn containers_outside_the_cri_are_not_reported_unless_by_a_defect() {
     use EventKind::{Created, Deleted, Started, Stopped};
     let mut harness = Harness::new(Behaviour::default());
     harness.machine.run_outside_cri(harness.now);
