@@ -1,4 +1,4 @@
-//! The rules that hold on every history, whatever the case.
+//! The rules that hold on every history, independent of the case.
 
 use std::collections::BTreeMap;
 

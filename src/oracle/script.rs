@@ -296,14 +296,14 @@ impl Script {
         }
     }
 
-    /// Events: `CREATED`, `STARTED`, `STOPPED`, `DELETED`, `TYPE=9`. Of the event: `on=2` (stream),
-    /// `id=c.0` (another id), `at=0` (`created_at`; also `s`, `ms`, `us`, `first`, `last`, or a
-    /// shift such as `+2s`). Of its sandbox: `no-sandbox`, `no-metadata`, `uid=x`,
-    /// `sandbox=x`, `pod-name=x`, `ip=x`, `ready`, `not-ready`. Of its own
-    /// status: `exit=`, `reason=`, `state=`, `started=0` and `finished=-1s` (or any shift of the
-    /// usual time), `missing`, `twice`, `present`, and `status-lacks=` an `id`, `metadata`, `image`
-    /// or `time`. `ref=x` is its image's reference, from then on. Of a sibling's:
-    /// `stale=d:running`, `without=d`.
+    /// Events: `CREATED`, `STARTED`, `STOPPED`, `DELETED`, `TYPE=9`. For the event: `on=2`
+    /// (stream), `id=c.0` (another id), `at=0` (`created_at`; also `s`, `ms`, `us`, `first`,
+    /// `last`, or a shift such as `+2s`). For its sandbox: `no-sandbox`, `no-metadata`, `uid=x`,
+    /// `sandbox=x`, `pod-name=x`, `ip=x`, `ready`, `not-ready`. For its own status: `exit=`,
+    /// `reason=`, `state=`, `started=0` and `finished=-1s` (or any shift of the usual time),
+    /// `missing`, `twice`, `present`, and `status-lacks=` an `id`, `metadata`, `image` or `time`.
+    /// `ref=x` is its image's reference, from then on. For a sibling's: `stale=d:running`,
+    /// `without=d`.
     fn event(&mut self, name: &str, word: &str, extras: &Extras<'_>) {
         let id = self.id_of(name);
         let kind = kind(word);

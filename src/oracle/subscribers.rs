@@ -57,8 +57,8 @@ pub(crate) fn is_on_other_stream(
         .any(|observed| observed.events().any(is_same))
 }
 
-/// The first difference between what a subscription saw since it was live and what the stream of
-/// all cases saw.
+/// The first difference between the events of a subscription since it was live and those of the
+/// stream of all cases.
 pub(crate) fn difference(history: &CaseHistory, observed: &Observed) -> Option<Difference> {
     let compared = Compared {
         history,

@@ -18,7 +18,7 @@ fn found(script: &str) -> Capabilities {
 const HEARD: &str = "observe 0 as=b proven; pod run; c create; c CREATED";
 
 #[test]
-fn nothing_is_found_where_nothing_was_seen() {
+fn a_stream_without_events_shows_no_capability() {
     assert_eq!(found("observe 0 as=b proven"), Capabilities::default());
 }
 

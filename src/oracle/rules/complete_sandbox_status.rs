@@ -23,8 +23,8 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     name: "invariant::complete-sandbox-status",
     sentence: "PodSandboxStatus reports no containers, or the current statuses of all containers of \
                    the sandbox and the time at which it read them, in nanoseconds.",
-    source: "kubelet 1.26 to 1.36, GetPodStatus: it asks no container then; kubernetes#129857, \
-                 containerd#11312, cri-o#8580",
+    source: "kubelet 1.26 to 1.36, GetPodStatus: no ContainerStatus calls then; \
+                 kubernetes#129857, containerd#11312, cri-o#8580",
     requirements: &["R24", "R25"],
     kinds: &[
         Kind::MissingTimestamp,

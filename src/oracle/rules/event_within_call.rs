@@ -20,7 +20,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-/// The wall clock is slewed while a run goes on, and some runtimes read it in ticks of the kernel.
+/// The wall clock may be slewed during a run, and some runtimes read it in ticks of the kernel.
 const APART_NS: i64 = 10_000_000;
 
 const FAR_NS: i64 = 24 * 3_600 * 1_000_000_000;

@@ -11,7 +11,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     name: "invariant::snapshot-not-empty",
     sentence: "An event of a container shows at least one container, as long as its own, or an \
                    older one of its sandbox, is not being removed.",
-    source: "kubelet evented.go, GeneratePodStatus: what is not there is gone",
+    source: "kubelet evented.go, GeneratePodStatus: an absent container is gone",
     requirements: &["R15"],
     kinds: &[Kind::EmptySnapshot],
     compares_clocks: false,

@@ -167,7 +167,7 @@ mod tests {
         check(&format!("pod run; c create; c CREATED; {script}"), expect);
     }
 
-    // What relists show
+    // Relists
 
     #[test]
     fn a_relist_of_a_state_that_an_event_reports_before_or_soon_after_is_no_miss() {
@@ -254,7 +254,7 @@ mod tests {
         then("pod relist fails; end", expect![]);
     }
 
-    // What calls have done
+    // Calls
 
     #[test]
     fn each_call_that_succeeds_has_its_event() {
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_call_asks_for_nothing_new() {
+    fn a_repeated_call_needs_no_other_event() {
         then("c remove; c DELETED; pass 20s; c remove; end", expect![]);
     }
 

@@ -11,7 +11,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     name: "invariant::own-container-once",
     sentence: "The snapshot of an event shows the event's own container exactly once, as long as \
                    it is not deleted.",
-    source: "kubelet evented.go, GeneratePodStatus: what is not there is gone",
+    source: "kubelet evented.go, GeneratePodStatus: an absent container is gone",
     requirements: &["R17"],
     kinds: &[Kind::OwnContainerMissing, Kind::OwnContainerRepeated],
     compares_clocks: false,

@@ -68,7 +68,7 @@ struct Believed {
     deleted: Shared<BTreeSet<String>>,
 }
 
-/// Finds each pod of which the two kubelets have different beliefs, unless a snapshot went back,
+/// Finds each pod about which the two kubelets have different beliefs, unless a snapshot went back,
 /// which explains it and breaks INV-09, or the kubelet itself has forgotten the pod.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let history = index.history;
@@ -180,8 +180,8 @@ impl Pod<'_> {
             .unwrap_or_default()
     }
 
-    /// The place by which both kubelets must believe what a relist shows; none if the pod is not at
-    /// rest.
+    /// The place by which both kubelets must believe the state in a relist; none if the pod is not
+    /// at rest.
     fn at_rest_until(&self, relist: &PlegRelist<'_>, place: usize) -> Option<Seq> {
         let uid = self.spec.uid.as_str();
         let mut later = self.relists.iter();

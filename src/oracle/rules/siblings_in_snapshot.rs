@@ -14,7 +14,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     name: "invariant::siblings-in-the-snapshot",
     sentence: "The snapshot of an event shows every container of its sandbox that an earlier event \
                    was about, until its removal begins.",
-    source: "kubelet evented.go, GeneratePodStatus: what is not there is gone; kubernetes#121003",
+    source: "kubelet evented.go, GeneratePodStatus: an absent container is gone; kubernetes#121003",
     requirements: &["R15"],
     kinds: &[Kind::SiblingMissing],
     compares_clocks: true,

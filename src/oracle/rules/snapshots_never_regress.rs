@@ -24,7 +24,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     check,
 };
 
-/// How far a container has come, as an event shows it.
+/// The progress of a container in its life, as an event shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Progress {
     Created,

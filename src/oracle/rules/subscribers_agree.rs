@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn one_subscriber_gets_what_the_others_do_not() {
+    fn one_subscriber_gets_an_event_that_the_others_do_not() {
         with_observer(
             "c CREATED on=7 at=last; c create returns; pass 1s; end",
             expect![[r#"

@@ -12,7 +12,7 @@ fn observed(script: &str) -> crate::history::CaseHistory {
 }
 
 #[test]
-fn events_are_split_where_a_subscriber_has_what_the_stream_of_all_cases_lacks() {
+fn events_are_split_if_a_subscriber_has_one_that_the_stream_of_all_cases_lacks() {
     let made = "c CREATED at=last; c CREATED on=7 at=last; c create returns";
     assert!(!is_split(&observed(&format!("{made}; end"))));
     assert!(is_split(&observed(&format!("{made}; c STARTED on=7; end"))));

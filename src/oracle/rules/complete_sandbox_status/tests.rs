@@ -87,7 +87,7 @@ fn the_time_is_that_of_the_call_in_nanoseconds() {
 }
 
 #[test]
-fn the_time_is_not_before_that_of_an_event_which_has_come() {
+fn the_time_is_not_before_that_of_an_earlier_event() {
     then(
         "pod inspect c=running read=-5ms",
         expect![[r#"

@@ -32,9 +32,9 @@ pub(super) fn relists(history: &CaseHistory) -> Vec<PlegRelist<'_>> {
     let (of_run, of_case): (Vec<&Call>, Vec<&Call>) =
         history.calls().partition(|call| call.is_of_run());
     let mut relists = grouped(&of_run);
-    // A case asks for other reasons, too: only what it asks in one go is an inspection.
-    let goes = of_case.split(|call| !asks(call));
-    relists.extend(goes.flat_map(grouped).filter(PlegRelist::is_complete));
+    // A case makes such calls for other reasons, too: only successive ones are an inspection.
+    let successive = of_case.split(|call| !asks(call));
+    relists.extend(successive.flat_map(grouped).filter(PlegRelist::is_complete));
     relists.retain(|relist| history.within_steps(relist.ended.seq));
     relists.sort_by_key(|relist| relist.ended.seq);
     relists
