@@ -29,7 +29,7 @@ pub(crate) struct Recorded {
 /// What a case waits for: when it came, and whose event it was; of nobody if it is none.
 type Came = (u64, Option<String>);
 
-/// What a history tells of one case.
+/// The entries of one case.
 #[derive(Debug, Default)]
 struct CaseRecord {
     calls: Vec<Recorded>,

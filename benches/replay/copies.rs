@@ -127,7 +127,7 @@ impl<W: Write> Writer<W> {
         codec::encode(&entry, &mut self.bytes);
         let end = self.bytes.len();
         for Place { from_end, length } in places {
-            // The last digits of the first group, which every id has: ids stay told apart.
+            // The last digits of the first group, which every id has: ids stay distinct.
             let digits = format!("{:08x}", run.0);
             let start = end - from_end;
             self.bytes[start..start + 8.min(*length)].copy_from_slice(digits.as_bytes());
@@ -196,7 +196,7 @@ impl Template {
     }
 }
 
-/// What a history tells once, however many cases it has.
+/// The entries that a history has once, however many cases it has.
 fn is_of_run(body: &Body) -> bool {
     matches!(
         body,

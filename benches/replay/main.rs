@@ -26,7 +26,7 @@
 //! each has an outcome in the report, and each that fails the entries that prove it.
 //!
 //! Of some 20 000 instructions for an event about half decode it. No part stands out: optimizing at
-//! link time gives a tenth, another allocator nearly nothing. What a runtime tells again is decoded
+//! link time gives a tenth, another allocator nearly nothing. What a runtime repeats is decoded
 //! once, texts too: of the sandboxes that events show three quarters, of the containers a third.
 
 #![expect(

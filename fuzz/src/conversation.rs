@@ -22,12 +22,12 @@ use crate::judging;
 use crate::script::{binding_of, moment};
 use crate::wire::{self, Lines, Said};
 
-/// The longest message: as much as tells of some thousand containers.
+/// The longest message: as much as some thousand containers take.
 const LONGEST: usize = 1 << 20;
 const MANY: usize = 3_000;
 /// How many messages of a conversation may be large. More would test the machine.
 const LARGE: u32 = 8;
-/// A wait that ends only if the suite hangs; then the fuzzer tells.
+/// A wait that ends only if the suite hangs; then the fuzzer reports it.
 const FOREVER: Duration = Duration::from_secs(3_600);
 const RUN: CaseRun = CaseRun(1);
 /// The methods whose requests say more than an id.
@@ -263,7 +263,7 @@ impl Talk {
         }
     }
 
-    /// Takes what was recorded, as of a time that the conversation tells: the clock's would make
+    /// Takes what was recorded, as of a time that the conversation sets: the clock's would make
     /// every run another one.
     fn take(&mut self) {
         for entry in self.reader.drain().expect("it is read at once") {

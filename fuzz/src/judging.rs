@@ -1,4 +1,4 @@
-//! A history, judged by the oracle and told by every report.
+//! A history, judged by the oracle and shown by every report.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -34,8 +34,8 @@ pub fn numbered_case(number: usize) -> &'static Case {
     &CASES[number % CASES.len()]
 }
 
-/// Judges what a run of a case left behind, and tells it.
-pub fn judge_and_tell(case: &Case, run: CaseRun, entries: &[Arc<Entry>]) {
+/// Judges the history of a case, and writes every report of it.
+pub fn judge_and_report(case: &Case, run: CaseRun, entries: &[Arc<Entry>]) {
     let mut history = CaseHistory::new(run);
     let mut whole_run = WholeRun::default();
     for entry in entries {
@@ -72,7 +72,7 @@ pub fn judge_and_tell(case: &Case, run: CaseRun, entries: &[Arc<Entry>]) {
         advice: judgement.advice,
         ..outcome(case, history.entries())
     };
-    tell(vec![of_case, invariants]);
+    report_all(vec![of_case, invariants]);
     let timeline = Timeline::new(HostInstant::default(), entries.iter().map(AsRef::as_ref));
     for entry in entries {
         assert_plain(&timeline.line(entry, true));
@@ -121,7 +121,7 @@ fn outcome(case: &Case, evidence: &[Arc<Entry>]) -> Outcome {
     }
 }
 
-fn tell(outcomes: Vec<Outcome>) {
+fn report_all(outcomes: Vec<Outcome>) {
     for outcome in &outcomes {
         let evidence = Evidence::of(outcome);
         let lines = |violation: &Violation| evidence.lines(violation);
@@ -135,7 +135,7 @@ fn tell(outcomes: Vec<Outcome>) {
         }
         report::failure(outcome).lines().for_each(assert_plain);
     }
-    let told = RunReport {
+    let run_report = RunReport {
         info: RunInfo::default(),
         profiles: Vec::new(),
         tier: None,
@@ -151,13 +151,13 @@ fn tell(outcomes: Vec<Outcome>) {
         largest_event: None,
         notes: Vec::new(),
     };
-    report::summary(&told).lines().for_each(assert_plain);
+    report::summary(&run_report).lines().for_each(assert_plain);
     let mut xml = Vec::new();
-    junit::write(&told, &mut xml).expect("memory takes all");
+    junit::write(&run_report, &mut xml).expect("memory takes all");
     let xml = String::from_utf8(xml).expect("a document is text");
     roxmltree::Document::parse(&xml).expect("a document is well-formed");
     let mut text = Vec::new();
-    json::write(&told, &mut text).expect("memory takes all");
+    json::write(&run_report, &mut text).expect("memory takes all");
     serde_json::from_slice::<IgnoredAny>(&text).expect("a document is JSON");
 }
 

@@ -71,7 +71,7 @@ impl Statuses for Runtime {
         self.sandbox.as_ref().ok_or(StatusFault::NotFound)
     }
 
-    /// Not any container's: thousands that all told the same huge text would be gigabytes.
+    /// Not any container's: thousands with the same huge text would be gigabytes.
     fn container(&self, id: &str) -> Result<&ContainerStatus, StatusFault> {
         let own = self.container.as_ref();
         own.filter(|status| status.id.as_str() == id)

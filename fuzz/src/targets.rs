@@ -8,13 +8,13 @@ use cri_event_conformance::history::{Body, Entry, codec};
 use cri_event_conformance::pleg::Features;
 
 use crate::conversation::Conversation;
-use crate::judging::{self, assert_survives_encoding, judge_and_tell};
+use crate::judging::{self, assert_survives_encoding, judge_and_report};
 use crate::plegs;
 use crate::script::Script;
 use crate::serving::assert_survives_serving;
 
-/// Reads a case file: what is no case is told, and what is one stays the same when its own text is
-/// read again. Returns whether these bytes are text: nothing reads others.
+/// Reads a case file: what is no case is refused with a reason, and what is one stays the same when
+/// its own text is read again. Returns whether these bytes are text: nothing reads others.
 pub fn case_file(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return false;
@@ -23,16 +23,16 @@ pub fn case_file(bytes: &[u8]) -> bool {
     match parse(path, text) {
         Ok(case) => assert_eq!(parse(path, &case.definition), Ok(case)),
         Err(found) => {
-            let told = Diagnostics::from_found(found).expect_err("a refusal has a reason");
-            assert!(!told.render(false).is_empty());
-            assert!(!told.render(true).is_empty());
+            let diagnostics = Diagnostics::from_found(found).expect_err("a refusal has a reason");
+            assert!(!diagnostics.render(false).is_empty());
+            assert!(!diagnostics.render(true).is_empty());
         }
     }
     true
 }
 
-/// Reads a recorded history, judges its cases by the definitions that it carries, and tells it. What
-/// was read must be written and read again as the same.
+/// Reads a recorded history, judges its cases by the definitions that it carries, and reports them.
+/// What was read must be written and read again as the same.
 pub fn history_file(bytes: &[u8]) {
     let decoded = decoded(bytes);
     if let Some(fault) = &decoded.fault {
@@ -51,7 +51,7 @@ pub fn history_file(bytes: &[u8]) {
             let known = judging::case(id);
             let path = format!("{}.yaml", known.name.replace("::", "/"));
             let recorded = parse(Path::new(&path), definition);
-            judge_and_tell(recorded.as_ref().unwrap_or(known), *run, &entries);
+            judge_and_report(recorded.as_ref().unwrap_or(known), *run, &entries);
         }
     }
 }
@@ -65,7 +65,7 @@ pub fn messages(conversation: &Conversation) {
     assert_survives_serving(conversation, &entries);
     follow(&entries);
     let entries: Vec<Arc<Entry>> = entries.into_iter().map(Arc::new).collect();
-    judge_and_tell(case, run, &entries);
+    judge_and_report(case, run, &entries);
 }
 
 /// Feeds both PLEGs with whatever a recorded history holds.
@@ -80,7 +80,7 @@ pub fn replies(script: &Script) {
     assert_survives_encoding(&entries);
     follow(&entries);
     let entries: Vec<Arc<Entry>> = entries.into_iter().map(Arc::new).collect();
-    judge_and_tell(case, run, &entries);
+    judge_and_report(case, run, &entries);
 }
 
 fn follow(entries: &[Entry]) {
