@@ -263,7 +263,7 @@ fn capital_letters_and_names_do_not_matter() {
     let catalogue = catalogue();
     for (one, other) in [
         ("FLR-02", "flr-02"),
-        ("INV-15", "Invariant::Siblings-In-The-Snapshot"),
+        ("INV-15", "Invariant::Siblings-In-Snapshot"),
         ("R22", "r22"),
         ("drop-stopped", "DROP-STOPPED"),
     ] {

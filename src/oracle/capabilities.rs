@@ -20,7 +20,7 @@ pub struct Measuring {
     /// The streams that are open.
     open: BTreeMap<SubscriptionId, Stream>,
     /// A sandbox or container was created since the last stream ended.
-    unheard: bool,
+    unreported: bool,
     made_sandbox: bool,
     seen_container: bool,
 }
@@ -51,7 +51,7 @@ impl Measuring {
             Body::SubscriptionOpened { subscription, .. } => {
                 // A run has some hundreds of streams; of a file that has more, some are enough.
                 if self.open.len() < limits::RUN_CONTAINERS {
-                    let after_gap = self.unheard && self.open.is_empty();
+                    let after_gap = self.unreported && self.open.is_empty();
                     let opened_ns = entry.at.realtime_ns;
                     let stream = Stream {
                         opened_ns,
@@ -59,7 +59,7 @@ impl Measuring {
                     };
                     self.open.insert(*subscription, stream);
                 }
-                self.unheard = false;
+                self.unreported = false;
             }
             // A replay comes before the event that proves the stream.
             Body::SubscriptionProven { subscription }
@@ -107,9 +107,9 @@ impl Measuring {
         match reply {
             Reply::Sandbox(_) => {
                 self.made_sandbox = true;
-                self.unheard |= self.open.is_empty();
+                self.unreported |= self.open.is_empty();
             }
-            Reply::Container(_) => self.unheard |= self.open.is_empty(),
+            Reply::Container(_) => self.unreported |= self.open.is_empty(),
             Reply::SandboxStatus(report) => {
                 let is_set = report.timestamp.0 != 0;
                 let before = self.found.sandbox_status_timestamp;

@@ -42,6 +42,29 @@ fn names_of_files_differ_by_more_than_their_endings() {
     none("Names of files are easily distinguished.", &findings);
 }
 
+/// So that the file of a rule is found by the name in a report.
+#[test]
+fn an_invariant_has_the_name_of_its_file() {
+    let mut findings = Vec::new();
+    let mut invariants = 0;
+    for source in product() {
+        if !source.path.starts_with("src/oracle/rules/") {
+            continue;
+        }
+        let named = source.text.split_once("name: \"invariant::");
+        let Some((name, _)) = named.and_then(|(_, rest)| rest.split_once('"')) else {
+            continue;
+        };
+        invariants += 1;
+        let file = source.module().rsplit('/').next().unwrap_or_default();
+        if name != file.replace('_', "-") {
+            findings.push(finding(&source, name));
+        }
+    }
+    assert!(invariants > 20, "they are found: {invariants}");
+    none("An invariant has the name of its file.", &findings);
+}
+
 fn stem(name: &str) -> &str {
     ENDINGS
         .iter()

@@ -32,13 +32,13 @@ async fn find_fan_out(session: &Session) -> Result<FanOut, StreamError> {
     };
     let over = Over::Own(&session.options().endpoint);
     let second = Subscription::observe(over, session.recorder(), observer).await?;
-    let mut heard = Heard::new([own, second.id()]);
+    let mut received = Received::new([own, second.id()]);
     let began = host::now();
     let mut found = None;
     for _ in 0..limits::AUDIENCE_MARKERS {
-        heard.markers.push(session.send_marker().await?);
+        received.markers.push(session.send_marker().await?);
         let wait = session.scaled(limits::MARKER_WAIT);
-        found = who_hears(session, &mut reader, &mut heard, wait).await?;
+        found = who_receives(session, &mut reader, &mut received, wait).await?;
         if found.is_some() {
             break;
         }
@@ -47,7 +47,7 @@ async fn find_fan_out(session: &Session) -> Result<FanOut, StreamError> {
         // As long as a case waits for an event that is late.
         let wait = session.scaled(limits::EVENT_WAIT);
         let left = wait.saturating_sub(host::elapsed(began));
-        found = who_hears(session, &mut reader, &mut heard, left).await?;
+        found = who_receives(session, &mut reader, &mut received, left).await?;
     }
     let fan_out = found.unwrap_or(FanOut::SingleConsumer);
     second.cancel().await;
@@ -57,18 +57,18 @@ async fn find_fan_out(session: &Session) -> Result<FanOut, StreamError> {
 }
 
 /// Who gets the events of markers, as soon as they show it.
-async fn who_hears(
+async fn who_receives(
     session: &Session,
     reader: &mut Reader,
-    heard: &mut Heard,
+    received: &mut Received,
     wait: Duration,
 ) -> Result<Option<FanOut>, StreamError> {
     let deadline = tokio::time::Instant::now() + wait;
     loop {
         for entry in reader.drain()? {
-            heard.take(&entry);
+            received.take(&entry);
         }
-        if let Some(fan_out) = heard.fan_out() {
+        if let Some(fan_out) = received.fan_out() {
             return Ok(Some(fan_out));
         }
         tokio::select! {
@@ -81,14 +81,14 @@ async fn who_hears(
 
 /// Which of two streams have brought what of markers.
 #[derive(Debug)]
-struct Heard {
+struct Received {
     both: [SubscriptionId; 2],
     /// In the order in which they were sent.
     markers: Vec<ContainerId>,
     events: Vec<(SubscriptionId, ContainerId, EventKind)>,
 }
 
-impl Heard {
+impl Received {
     fn new(both: [SubscriptionId; 2]) -> Self {
         Self {
             both,
@@ -151,8 +151,8 @@ mod tests {
     #[track_caller]
     fn check(brought: [&str; 2], expected: Option<FanOut>) {
         let both = [SubscriptionId(1), SubscriptionId(2)];
-        let mut heard = Heard::new(both);
-        heard.markers = ["0", "1", "2"].map(ContainerId::from).into();
+        let mut received = Received::new(both);
+        received.markers = ["0", "1", "2"].map(ContainerId::from).into();
         for (stream, brought) in both.into_iter().zip(brought) {
             for event in brought.split_whitespace() {
                 let (kind, marker) = event.split_at(1);
@@ -161,10 +161,10 @@ mod tests {
                 } else {
                     EventKind::Deleted
                 };
-                heard.events.push((stream, marker.into(), kind));
+                received.events.push((stream, marker.into(), kind));
             }
         }
-        assert_eq!(heard.fan_out(), expected);
+        assert_eq!(received.fan_out(), expected);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-04",
-    name: "invariant::created-at-is-now-in-nanoseconds",
+    name: "invariant::created-at-is-current",
     sentence: "created_at is a time in nanoseconds, not before the case and not after the \
                    event's arrival.",
     source: "CRI api.proto, ContainerEventResponse.created_at; cri-o#8580",

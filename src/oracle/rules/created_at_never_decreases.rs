@@ -7,7 +7,7 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-05",
-    name: "invariant::created-at-never-goes-back",
+    name: "invariant::created-at-never-decreases",
     sentence: "created_at never decreases from one event of a container to the next.",
     source: "kubelet 1.26 to 1.36, pod cache: an older time is dropped",
     requirements: &["R20"],

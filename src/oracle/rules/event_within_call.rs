@@ -9,7 +9,7 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-26",
-    name: "invariant::made-within-the-call",
+    name: "invariant::event-within-call",
     sentence: "CREATED, STARTED and DELETED of a container are made before the call that causes \
                    them returns.",
     source: "kubernetes#123087 (a late STARTED, a second container), kubernetes#137362",

@@ -9,7 +9,7 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-20",
-    name: "invariant::exit-code-of-the-process",
+    name: "invariant::exit-code-of-process",
     sentence: "STOPPED of a container that exited by itself has the exit code of its process, and \
                    137 for a container that only SIGKILL can end.",
     source: "CRI api.proto, ContainerStatus.exit_code; cri-o#9846",

@@ -8,7 +8,7 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-03",
-    name: "invariant::known-type-and-whole-id",
+    name: "invariant::known-type-and-full-id",
     sentence: "An event has a type that the CRI defines and the full id of its container.",
     source: "CRI api.proto, ContainerEventResponse",
     requirements: &["R7", "R11"],

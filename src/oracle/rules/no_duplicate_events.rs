@@ -10,7 +10,7 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-02",
-    name: "invariant::each-event-once",
+    name: "invariant::no-duplicate-events",
     sentence: "A stream delivers each event of a container at most once.",
     source: "cri-o#6625, cri-o#6631, containerd#4769",
     requirements: &["R8"],

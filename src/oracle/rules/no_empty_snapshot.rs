@@ -8,7 +8,7 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-24",
-    name: "invariant::snapshot-not-empty",
+    name: "invariant::no-empty-snapshot",
     sentence: "An event of a container shows at least one container, as long as its own, or an \
                    older one of its sandbox, is not being removed.",
     source: "kubelet evented.go, GeneratePodStatus: an absent container is gone",

@@ -13,7 +13,7 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-11",
-    name: "invariant::no-missed-event",
+    name: "invariant::no-missed-events",
     sentence: "Each transition of a container that a relist shows or a call makes has its event, \
                    before or soon after.",
     source: "KEP-3386, Monitoring: missed events are ideally zero; R6 and R23 of the kubelet",

@@ -6,7 +6,7 @@ use crate::outcome::Kind;
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-25",
-    name: "invariant::replayed-once",
+    name: "invariant::no-replay",
     sentence: "An event that one subscriber has got is not sent to a later subscriber.",
     source: "KEP-3386 2026 (no replay, no resumption); R8 of the kubelet",
     requirements: &["R8", "R30"],

@@ -10,7 +10,7 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-10",
-    name: "invariant::no-unknown-id",
+    name: "invariant::no-unknown-ids",
     sentence: "Every id of an event of the run's pods is one that a call has returned or may \
                    have made, or that a list shows.",
     source: "kubelet generic.go: events are looked up in lists; R11 of the kubelet",

@@ -58,7 +58,7 @@ type Beliefs = BTreeMap<String, Vec<(Seq, Believed)>>;
 
 /// A part of the history without events for the evented kubelet: from the end of its stream to the
 /// relist after it.
-type Deafness = (Seq, Seq);
+type Outage = (Seq, Seq);
 
 /// The data of a belief, which is derived only when asked for.
 #[derive(Clone, Debug, Default)]
@@ -78,7 +78,7 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     }
     let relists = relists(history);
     let relisting = relisting_kubelet(history, &relists);
-    let (evented, deaf) = match evented_kubelet(history, &relists) {
+    let (evented, outages) = match evented_kubelet(history, &relists) {
         Ok(evented) => evented,
         Err((seq, panic)) => return vec![panicked(rule, history, seq, &panic)],
     };
@@ -96,7 +96,7 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
             relists: &relists,
             relisting: relisting.get(spec.uid.as_str())?,
             evented: evented.get(spec.uid.as_str()).map_or(&[], Vec::as_slice),
-            deaf: &deaf,
+            outages: &outages,
         };
         Some((&spec.uid, pod.disagreements(rule)))
     });
@@ -143,7 +143,7 @@ struct Pod<'a> {
     relists: &'a [PlegRelist<'a>],
     relisting: &'a [(Seq, Believed)],
     evented: &'a [(Seq, Believed)],
-    deaf: &'a [Deafness],
+    outages: &'a [Outage],
 }
 
 impl Pod<'_> {
@@ -158,7 +158,7 @@ impl Pod<'_> {
                     .iter()
                     .find(|relist| relist.ended.seq == *ended)?;
                 let until = self.at_rest_until(relist, place)?;
-                if self.is_deaf_between(relist.began.seq, until) {
+                if self.has_outage_between(relist.began.seq, until) {
                     return None;
                 }
                 let relisting = relisting.belief();
@@ -214,9 +214,9 @@ impl Pod<'_> {
         (at_rest && self.history.within_steps(past.seq)).then_some(past.seq)
     }
 
-    fn is_deaf_between(&self, from: Seq, until: Seq) -> bool {
-        let mut deaf = self.deaf.iter();
-        deaf.any(|(since, healed)| *since <= until && from < *healed)
+    fn has_outage_between(&self, from: Seq, until: Seq) -> bool {
+        let mut outages = self.outages.iter();
+        outages.any(|(since, ended)| *since <= until && from < *ended)
     }
 
     /// Whether a call may change the pod.
@@ -340,14 +340,14 @@ fn relisting_kubelet(history: &CaseHistory, relists: &[PlegRelist<'_>]) -> Belie
 fn evented_kubelet(
     history: &CaseHistory,
     relists: &[PlegRelist<'_>],
-) -> Result<(Beliefs, Vec<Deafness>), (Seq, KubeletPanic)> {
+) -> Result<(Beliefs, Vec<Outage>), (Seq, KubeletPanic)> {
     let mut evented = Evented {
         kubelet: Relisting::new(Features::EventedInUse),
         listening: None,
         over: BTreeSet::new(),
-        deaf_since: None,
+        outage_since: None,
         live_since: None,
-        deaf: Vec::new(),
+        outages: Vec::new(),
         deleted: Shared::default(),
         beliefs: Beliefs::new(),
     };
@@ -363,8 +363,8 @@ fn evented_kubelet(
                 event,
                 ..
             } => {
-                let heard = evented.hear(entry.seq, *subscription, event);
-                heard.map_err(|panic| (entry.seq, panic))?;
+                let received = evented.receive(entry.seq, *subscription, event);
+                received.map_err(|panic| (entry.seq, panic))?;
             }
             Body::SubscriptionEnded { subscription, .. } => {
                 evented.ended(entry.seq, *subscription);
@@ -373,7 +373,7 @@ fn evented_kubelet(
             Body::CallEnded { .. } => {
                 while let Some(relist) = relists.next_if(|next| next.ended.seq <= entry.seq) {
                     answers.take(relist);
-                    if evented.is_healed_by(relist) {
+                    if evented.is_ended_by(relist) {
                         evented.kubelet.relist(history.pods(), relist, &answers);
                         history
                             .pods()
@@ -385,9 +385,9 @@ fn evented_kubelet(
             _ => {}
         }
     }
-    let for_good = evented.deaf_since.map(|since| (since, Seq(u64::MAX)));
-    evented.deaf.extend(for_good);
-    Ok((evented.beliefs, evented.deaf))
+    let for_good = evented.outage_since.map(|since| (since, Seq(u64::MAX)));
+    evented.outages.extend(for_good);
+    Ok((evented.beliefs, evented.outages))
 }
 
 struct Evented {
@@ -396,17 +396,17 @@ struct Evented {
     /// Streams that were given up: an event that was under way may still be recorded.
     over: BTreeSet<SubscriptionId>,
     /// The place where its stream ended, if it has not relisted since.
-    deaf_since: Option<Seq>,
+    outage_since: Option<Seq>,
     /// The place where its current stream was proven: a relist that began before is older.
     live_since: Option<Seq>,
-    deaf: Vec<Deafness>,
+    outages: Vec<Outage>,
     /// A container's own DELETED does not change the cache, as in the real kubelet.
     deleted: Shared<BTreeSet<String>>,
     beliefs: Beliefs,
 }
 
 impl Evented {
-    fn hear(
+    fn receive(
         &mut self,
         seq: Seq,
         subscription: SubscriptionId,
@@ -435,20 +435,20 @@ impl Evented {
         {
             self.listening = None;
             self.live_since = None;
-            self.deaf_since.get_or_insert(at);
+            self.outage_since.get_or_insert(at);
         }
     }
 
     /// Whether this is the relist after the end of a stream: it shows every change before the next
     /// stream was live.
-    fn is_healed_by(&mut self, relist: &PlegRelist<'_>) -> bool {
+    fn is_ended_by(&mut self, relist: &PlegRelist<'_>) -> bool {
         let is_live = self.live_since.is_some_and(|live| live < relist.began.seq);
         if relist.pod.is_some() || !is_live {
             return false;
         }
-        let since = self.deaf_since.take();
-        let deaf = since.map(|since| (since, relist.began.seq));
-        self.deaf.extend(deaf);
+        let since = self.outage_since.take();
+        let outages = since.map(|since| (since, relist.began.seq));
+        self.outages.extend(outages);
         since.is_some()
     }
 

@@ -8,7 +8,7 @@ use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-06",
-    name: "invariant::sandbox-with-the-pods-uid",
+    name: "invariant::sandbox-with-pod-uid",
     sentence: "Every event has the sandbox's status, with the UID given at RunPodSandbox.",
     source: "kubelet evented.go ignores an event without it; KEP-3386 2026; kubernetes#114371",
     requirements: &["R12"],

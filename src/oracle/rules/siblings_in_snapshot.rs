@@ -11,7 +11,7 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-15",
-    name: "invariant::siblings-in-the-snapshot",
+    name: "invariant::siblings-in-snapshot",
     sentence: "The snapshot of an event shows every container of its sandbox that an earlier event \
                    was about, until its removal begins.",
     source: "kubelet evented.go, GeneratePodStatus: an absent container is gone; kubernetes#121003",

@@ -13,7 +13,7 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-09",
-    name: "invariant::snapshots-never-go-back",
+    name: "invariant::snapshots-never-regress",
     sentence: "No event shows a container in an earlier state than an event of its pod has shown \
                    before.",
     source: "KEP-3386, Timestamp of the Pod Status; kubelet 1.26 to 1.36 keeps the last one",

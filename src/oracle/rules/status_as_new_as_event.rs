@@ -8,7 +8,7 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-08",
-    name: "invariant::status-not-older-than-its-event",
+    name: "invariant::status-as-new-as-event",
     sentence: "In an event, the status of its own container is not older than the event says, \
                    and is absent from DELETED.",
     source: "kubelet evented.go, GeneratePodStatus",

@@ -11,7 +11,7 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-17",
-    name: "invariant::times-in-order",
+    name: "invariant::status-times-in-order",
     sentence: "In an event, created_at, started_at and finished_at of a status are set as its \
                    state demands, in this order, and neither was it started after its STARTED was made nor \
                    finished after its STOPPED was.",

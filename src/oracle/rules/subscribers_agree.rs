@@ -10,7 +10,7 @@ use crate::outcome::{Kind, Violation};
 /// The rule and where it comes from.
 pub(in crate::oracle) const RULE: Invariant = Invariant {
     id: "INV-12",
-    name: "invariant::all-subscribers-see-the-same",
+    name: "invariant::subscribers-agree",
     sentence: "All subscribers that listen and read see the same events of each container in the \
                    same order.",
     source: "containerd#7318 (subscribers took events from each other); R3 of the kubelet",
