@@ -105,11 +105,11 @@ pub(crate) fn a_watch_sees_the_pods_of_others_and_outlives_its_runtime(node: &No
         (&"STOPPED".into(), &"EXITED".into(), &"broken".into())
     );
     of("relist", pod.as_str());
+    // containerd may take a stream before it can serve it, and end it at once.
+    let opened = lines.iter().filter(|line| line["what"] == "opened").count();
     let summary = lines.last().unwrap();
-    assert_eq!(
-        (&summary["type"], &summary["reconnects"]),
-        (&"summary".into(), &1.into())
-    );
+    assert_eq!(summary["type"], "summary");
+    assert_eq!(summary["reconnects"], opened - 1, "{ended:#?}");
     assert_eq!(summary["missed"], 1, "{ended:#?}");
 }
 
