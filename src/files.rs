@@ -166,6 +166,14 @@ impl Draft {
     }
 }
 
+/// Creates a directory for output files, and those above it, unless it exists.
+///
+/// # Errors
+/// If that fails.
+pub fn create_directory(what: &'static str, path: &Path) -> Result<(), OutputError> {
+    fs::create_dir_all(path).map_err(|fault| error(what, path, fault))
+}
+
 /// Syncs a file, so that a full disk is noticed. Does nothing for a device.
 ///
 /// # Errors

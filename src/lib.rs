@@ -33,15 +33,17 @@
 //! | module | what it does | knows |
 //! |---|---|---|
 //! | [`escape`] | escapes foreign text for display | nothing |
-//! | [`history`] | the record: [`history::Entry`], and [`history::CaseHistory`], the part of one case; its files | escape |
+//! | [`statistics`] | what chance explains: tails and bounds of distributions | nothing |
+//! | [`history`] | the record: [`history::Entry`], and [`history::CaseHistory`], the part of one case or of one pod of others; its files | escape |
 //! | [`outcome`] | verdicts and their evidence | history |
 //! | [`pleg`] | the kubelet's PLEGs and its pod cache | history |
 //! | [`oracle`] | what a history proves, whatever its case: the invariants of every history | history, outcome, pleg |
 //! | [`checks`] | what a case can expect: each word's shape, validation and assessment; the verdict on a case | history, oracle, outcome |
 //! | [`case`] | a case as data: parse, validate, diagnose YAML | checks, history, outcome |
 //! | [`plan`] | selects and orders the cases of a run | case, outcome |
-//! | [`verdicts`] | what a history says of its run: every verdict, the whole report | case, checks, history, oracle, outcome, plan |
-//! | [`report`] | an outcome as text, JUnit, JSON; two reports compared; a history as a timeline | history, outcome, escape |
+//! | [`verdicts`] | what a history says of its run: every verdict, the whole report | case, checks, history, oracle, outcome, plan, statistics |
+//! | [`report`] | an outcome as text, Markdown, JUnit, JSON, annotations; reports compared; a history as a timeline | history, outcome, escape |
+//! | [`gate`] | reports judged by a policy | checks, outcome, report, statistics, verdicts |
 //! | [`host`] | clocks, kernel facts, processes, cgroups, the user's commands | history |
 //! | [`workload`] | the program of the test containers, its image, a loopback registry | nothing |
 //! | [`metrics`] | a kubelet's PLEG metrics, and their HTTP endpoint | nothing |
@@ -54,13 +56,14 @@
 //! | [`drive`] | executes the steps of a case, waits, tears down | all above |
 //! | [`run`] | select, prepare, execute, clean up, report | all above |
 //! | [`matrix`] | runs every defect against the cases that must notice it | all above |
-//! | [`watch`] | streams a node's events, and compares a kubelet's PLEGs | all above |
+//! | [`doctor`] | says whether a node is fit for Evented PLEG and has it switched on | all above |
+//! | [`watch`] | streams, records and judges the events of a node | all above |
 //! | [`cli`] | the command line | all above |
 //!
 //! # Invariants
 //!
-//! * `history`, `outcome`, `plan`, `oracle`, `checks`, `pleg`, `verdicts` and `report` do no I/O
-//!   and read no clock: time is data. The same holds for the model's `Machine`.
+//! * `history`, `outcome`, `plan`, `oracle`, `checks`, `pleg`, `verdicts`, `report` and `gate` do
+//!   no I/O and read no clock: time is data. The same holds for the model's `Machine`.
 //! * `verdicts` derives a run's report from its history, entry by entry, and `check` does the same
 //!   with a recorded history.
 //! * gRPC appears only in `cri`. The fields of the CRI's messages are listed once, in
@@ -100,9 +103,11 @@ pub mod catalogue;
 pub mod checks;
 pub mod cli;
 pub mod cri;
+pub mod doctor;
 pub mod drive;
 pub mod escape;
 pub mod files;
+pub mod gate;
 pub mod history;
 pub mod host;
 pub mod limits;
@@ -116,6 +121,7 @@ pub mod pleg;
 pub mod recorder;
 pub mod report;
 pub mod run;
+pub mod statistics;
 pub mod terminal;
 pub mod verdicts;
 pub mod watch;

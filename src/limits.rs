@@ -1,10 +1,12 @@
 //! Every bound of the suite in one place, each with its reason.
 
 mod user_durations;
+mod user_sizes;
 
 use std::time::Duration;
 
-pub use user_durations::{TimeoutScale, duration};
+pub use user_durations::{TimeoutScale, duration, long_duration};
+pub use user_sizes::size;
 
 /// The maximum latency of an event, and the maximum time until a runtime shows a change:
 /// containerd's own event test waits as long. Scaled by `--timeout-scale`.
@@ -49,6 +51,16 @@ pub const RUNTIME_COMMAND: Duration = Duration::from_secs(120);
 
 /// The interval at which a lost runtime is polled.
 pub const RUNTIME_LOOK: Duration = Duration::from_millis(250);
+
+/// How long a kubelet may be paused before its timer starts it. Its node is not ready after 50 s
+/// (<https://kubernetes.io/docs/reference/command-line-tools-reference/kube-controller-manager/>,
+/// `--node-monitor-grace-period`), and 300 s later its pods are evicted by default
+/// (<https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/>). The tier
+/// `core` takes one or two minutes.
+pub const KUBELET_PAUSE: Duration = Duration::from_secs(300);
+
+/// How long a run may take for which a kubelet is paused; the rest of the pause is for cleaning up.
+pub const PAUSED_RUN: Duration = Duration::from_secs(240);
 
 /// How often a runtime may be lost before a run gives up: each time costs the cases in progress,
 /// and with a runtime that keeps restarting nothing can be decided.
@@ -128,6 +140,19 @@ pub const WATCH_BYTES: usize = 32 << 20;
 
 /// Containers and sandboxes that `watch` tracks at once: a kubelet runs some hundreds.
 pub const WATCHED: usize = 20_000;
+
+/// Pods whose history `watch` keeps at once, as they have changed lately.
+pub const FOLLOWED_PODS: usize = 1_000;
+
+/// Entries in the history of such a pod; one that is longer is judged in parts.
+pub const WATCH_POD_ENTRIES: usize = 1_000;
+
+/// For how long such a history may go on; a longer one is judged in parts.
+pub const WATCH_CUT: Duration = Duration::from_secs(600);
+
+/// How much longer than an event may be late a pod has to be quiet to be judged: time for the
+/// relist that shows its last change, and for one after the last deadline.
+pub const WATCH_SETTLING: Duration = Duration::from_secs(3);
 
 /// The maximum size of a list answer: a kubelet's node has some hundreds of containers of a
 /// kilobyte or two, and a decoded answer takes ten times as much memory, in several calls at once.

@@ -7,6 +7,7 @@ mod level;
 mod measured;
 mod mismatch;
 mod signature;
+mod spread;
 mod standing;
 
 use std::collections::BTreeMap;
@@ -22,9 +23,10 @@ use crate::history::{Entry, HostInstant, RunInfo, Seq};
 pub use fact::{Fact, Facts};
 pub use kind::Kind;
 pub use level::{Level, Levels, Profile};
-pub use measured::{Capabilities, Largest, Latency, Limit, Worst};
+pub use measured::{Capabilities, Largest, Latency, Limit, Times, Worst};
 pub use mismatch::Mismatch;
 pub use signature::Signature;
+pub use spread::Spread;
 pub use standing::{Conformance, Musts, Shoulds, Standing};
 
 /// The one word on a case.
@@ -150,6 +152,8 @@ pub struct Outcome {
     pub why: Arc<str>,
     /// Where the requirement comes from.
     pub sources: Arc<[String]>,
+    /// The ids of the requirements that it checks, such as `R9`.
+    pub requirements: Arc<[String]>,
     /// How binding the claim is, for whom.
     pub levels: Levels,
     /// The word on it.
@@ -226,6 +230,23 @@ pub fn is_invariant(id: &str) -> bool {
     id.starts_with("INV-")
 }
 
+/// What a watch has seen of the pods of others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WatchTotals {
+    /// Times that a pod was judged: after each of its changes, once it was quiet.
+    pub judged: u64,
+    /// The containers in these histories.
+    pub containers: u64,
+    /// Events that arrived.
+    pub events: u64,
+    /// Relists that succeeded.
+    pub relists: u64,
+    /// How often the stream ended.
+    pub outages: u64,
+    /// For how long there was none after that.
+    pub without_stream: Duration,
+}
+
 /// The whole report of a run.
 #[derive(Clone, Debug)]
 pub struct RunReport {
@@ -249,12 +270,16 @@ pub struct RunReport {
     pub tier: Option<String>,
     /// Whether cases were left out that belong to it.
     pub partial: bool,
+    /// What a watch has seen; absent for a run.
+    pub watch: Option<WatchTotals>,
     /// Capabilities of the runtime as observed by the run.
     pub capabilities: Capabilities,
-    /// The longest latency for each limit, by limits.
+    /// The latencies for each limit, by limits.
     pub latencies: Vec<Worst>,
     /// The largest message of an event; absent where none came, and in older histories.
     pub largest_event: Option<Largest>,
+    /// The ids of which an entry of the expectation file has expired.
+    pub expired: Vec<String>,
     /// What is to be said of the run and breaks no rule, one sentence each: an entry of the
     /// expectation file that has expired.
     pub notes: Vec<String>,

@@ -103,6 +103,7 @@ fn outcome(case: &Case, evidence: &[Arc<Entry>]) -> Outcome {
         title: case.title.as_str().into(),
         why: case.why.as_str().into(),
         sources: case.sources.as_slice().into(),
+        requirements: [].into(),
         levels: case.levels,
         broken_in: Vec::new(),
         broken_levels: Levels::default(),
@@ -136,9 +137,11 @@ fn report_all(outcomes: Vec<Outcome>) {
         report::failure(outcome).lines().for_each(assert_plain);
     }
     let run_report = RunReport {
+        expired: Vec::new(),
         info: RunInfo::default(),
         profiles: Vec::new(),
         tier: None,
+        watch: None,
         partial: false,
         began: HostInstant::default(),
         duration: Duration::from_secs(1),

@@ -3,7 +3,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::judge::Claim;
@@ -12,8 +11,7 @@ use crate::limits;
 use crate::oracle::{Index, span};
 use crate::outcome::{Latency, Limit};
 
-/// The longest time of each kind in a case; none where there is nothing to measure. `call_deadline`
-/// is the deadline of each call.
+/// Every time in a case for which there is a limit. `call_deadline` is the deadline of each call.
 #[must_use]
 pub fn latencies(
     claim: &Claim<'_>,
@@ -23,15 +21,15 @@ pub fn latencies(
     let history = index.history;
     let wait = history.stretched(limits::EVENT_WAIT);
     let latency = |limit, bound| move |took| Latency { limit, bound, took };
-    let calls = call_deadline.and_then(|bound| {
-        let longest = history.calls().filter_map(without_grace).max();
-        longest.map(latency(Limit::Call, bound))
+    let calls = call_deadline.into_iter().flat_map(|bound| {
+        let calls = history.calls().filter_map(without_grace);
+        calls.map(latency(Limit::Call, bound))
     });
-    let after_call = after_calls(index).map(latency(Limit::EventAfterCall, wait));
-    let lag = longest_lag(history).map(latency(Limit::EventLag, wait));
+    let after_calls = after_calls(index).map(latency(Limit::EventAfterCall, wait));
+    let lags = lags(history).map(latency(Limit::EventLag, wait));
     let checks = claim.expectations.iter();
     let checked = checks.flat_map(|expectation| expectation.check.as_word().latencies(index));
-    let general = [calls, after_call, lag].into_iter().flatten();
+    let general = calls.chain(after_calls).chain(lags);
     general.chain(checked).chain(waits(history)).collect()
 }
 
@@ -44,48 +42,43 @@ fn without_grace(call: &Call) -> Option<Duration> {
     })
 }
 
-/// The longest time from the return of a call to its event; zero if the event came before.
-fn after_calls(index: &Index<'_>) -> Option<Duration> {
+/// The times from the return of a call to its event; zero if the event came before.
+fn after_calls(index: &Index<'_>) -> impl Iterator<Item = Duration> {
     let late = |subject: &Subject| {
         let transitions = index.transitions(&subject.id).iter();
         let came = transitions.filter_map(|transition| {
             let came = subject.first(transition.needed)?;
             Some(came.at().since(transition.ended.at))
         });
-        came.max()
+        came.collect::<Vec<_>>()
     };
     let subjects = index.history.subjects().iter();
-    subjects.filter_map(late).max()
+    subjects.flat_map(late)
 }
 
-/// The longest time from `created_at` to arrival, of events that are not older than the case.
-fn longest_lag(history: &CaseHistory) -> Option<Duration> {
-    let began_ns = history.began()?.realtime_ns;
+/// The times from `created_at` to arrival, of events that are not older than the case.
+fn lags(history: &CaseHistory) -> impl Iterator<Item = Duration> {
+    let began_ns = history.began().map_or(i64::MAX, |began| began.realtime_ns);
     let arrivals = history.subjects().iter().flat_map(|it| &it.arrivals);
     let within = arrivals.filter(|seen| history.within_steps(seen.seq()));
-    let lags = within.filter_map(|seen| {
+    within.filter_map(move |seen| {
         let (created_at, arrived) = (seen.event().created_at.0, seen.at().realtime_ns);
         (created_at >= began_ns).then(|| span(created_at, arrived))
-    });
-    lags.max()
+    })
 }
 
-/// The longest waits of steps that have a bound of their own.
-fn waits(history: &CaseHistory) -> Vec<Latency> {
+/// The waits of steps that have a bound of their own.
+fn waits(history: &CaseHistory) -> impl Iterator<Item = Latency> {
     let usual = history.stretched(limits::EVENT_WAIT);
-    let mut longest = BTreeMap::new();
-    for entry in history.entries() {
+    history.entries().iter().filter_map(move |entry| {
         let Body::Waited { bound, took, .. } = entry.body else {
-            continue;
+            return None;
         };
-        let (limit, took) = match took {
-            Some(Took::Event(took)) if bound != usual => (Limit::Await, took),
-            Some(Took::End(took)) => (Limit::AwaitEnd, took),
-            _ => continue,
+        let (limit, took) = match took? {
+            Took::Event(took) if bound != usual => (Limit::Await, took),
+            Took::End(took) => (Limit::AwaitEnd, took),
+            Took::Event(_) => return None,
         };
-        let known = longest.entry((limit, bound)).or_insert(took);
-        *known = took.max(*known);
-    }
-    let latency = |((limit, bound), took)| Latency { limit, bound, took };
-    longest.into_iter().map(latency).collect()
+        Some(Latency { limit, bound, took })
+    })
 }

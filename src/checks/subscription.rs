@@ -209,10 +209,9 @@ impl Word for SubscriptionCheck {
 
     fn latencies(&self, index: &Index<'_>) -> Vec<Latency> {
         let history = index.history;
-        let headers = self
-            .headers_within
-            .and_then(|bound| headers_within::longest(history, &self.of, bound));
-        headers.into_iter().collect()
+        let headers = self.headers_within.into_iter();
+        let times = headers.flat_map(|bound| headers_within::times(history, &self.of, bound));
+        times.collect()
     }
 }
 

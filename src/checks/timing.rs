@@ -145,13 +145,15 @@ impl Word for TimingCheck {
             Some(events.first(self.event)?.at().since(edge.at))
         });
         let bound = self.at_most.map(|bound| history.stretched(bound));
-        let longest = bound.zip(took.max());
-        let latency = |(bound, took)| Latency {
-            limit: Limit::Timing,
-            bound,
-            took,
+        let limit = Limit::Timing;
+        let latency = |took| {
+            Some(Latency {
+                limit,
+                bound: bound?,
+                took,
+            })
         };
-        longest.map(latency).into_iter().collect()
+        took.filter_map(latency).collect()
     }
 }
 

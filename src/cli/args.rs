@@ -8,12 +8,15 @@
 
 mod conflicts;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-use super::reports::{CompareArgs, SchemaArg};
+use super::reports::{CompareArgs, GateArgs, MatrixReportArgs, SchemaArg};
+use super::sonobuoy::SonobuoyArgs;
+use crate::doctor::DoctorOptions;
 use crate::limits::duration;
 use crate::matrix::MatrixOptions;
 use crate::model::{NamedFault, fault_named, faults};
@@ -46,11 +49,20 @@ impl Cli {
     /// Parses the arguments of this process. Exits if they are invalid or ask for help.
     #[must_use]
     pub fn parse_args() -> Self {
+        Self::parse_from_args(std::env::args_os()).unwrap_or_else(|fault| fault.exit())
+    }
+
+    /// Parses arguments, the first of which is the name of the program.
+    ///
+    /// # Errors
+    /// If they are invalid or ask for help.
+    pub fn parse_from_args(
+        args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+    ) -> Result<Self, clap::Error> {
         let mut command = conflicts::hide(Self::command());
-        let matches = command.get_matches_mut();
-        let checked = conflicts::refuse(&mut command, &matches);
-        let cli = checked.and_then(|()| Self::from_arg_matches(&matches));
-        cli.unwrap_or_else(|fault| fault.exit())
+        let matches = command.try_get_matches_from_mut(args)?;
+        conflicts::refuse(&mut command, &matches)?;
+        Self::from_arg_matches(&matches)
     }
 }
 
@@ -96,10 +108,19 @@ pub(super) enum Command {
         /// Its id or name
         id: String,
     },
-    /// Stream a node's pod events with their latency, and what a kubelet makes of them.
+    /// Stream a node's pod events, what a kubelet makes of them, and the rules that they break.
     ///
-    /// Read-only; shows all pods of the node. Ctrl-C ends it with a summary.
+    /// Read-only; shows all pods of the node. Ctrl-C ends it with a summary; with --for it ends
+    /// with the verdict and the exit code of a run.
     Watch(WatchOptions),
+    /// Run cases as a plugin of Sonobuoy: hand the reports over, then wait to be ended.
+    ///
+    /// Takes the arguments of a run.
+    Sonobuoy(Box<SonobuoyArgs>),
+    /// Say whether this node is fit for Evented PLEG, and whether it is on at both ends.
+    ///
+    /// Read-only. Exit codes: 0 ready, 1 not ready, 3 cannot tell.
+    Doctor(DoctorOptions),
     /// Serve the model runtime, which runs no real containers, to any CRI client
     Model {
         /// The socket to create, such as unix:///tmp/model.sock
@@ -117,10 +138,19 @@ pub(super) enum Command {
     ///
     /// The exit code is 1 if anything got worse.
     Compare(CompareArgs),
+    /// Judge JSON reports by a policy: one verdict, one exit code.
+    ///
+    /// For a pipeline or a roll-out; see ci/policies. The exit code is 0 if all rules of the policy
+    /// pass, 1 if one fails, and 3 if one cannot be decided.
+    Gate(GateArgs),
+    /// Print many JSON reports side by side, as one page of Markdown.
+    ///
+    /// A row for each case, a column for each report: of many nodes, runtimes or versions.
+    MatrixReport(MatrixReportArgs),
     /// Print the JSON Schema of a file that the suite reads or writes
     Schema {
         /// Which file
-        #[arg(value_name = "case|report")]
+        #[arg(value_name = "case|report|doctor|policy")]
         of: SchemaArg,
     },
     /// Print a completion script for a shell

@@ -9,10 +9,11 @@ use clap::{ColorChoice, CommandFactory};
 use tokio::runtime::Runtime;
 
 use super::args::{ArchiveFormat, Cli, Command};
-use super::{Fault, chain, defects, mistyped_command, reports, target};
+use super::{Fault, chain, defects, mistyped_command, reports, sonobuoy, target};
 use crate::case::Tier;
 use crate::catalogue::Catalogue;
 use crate::cri::{Client, Endpoint};
+use crate::doctor::examine;
 use crate::drive::{self, RecordingClient};
 use crate::files::Draft;
 use crate::history::RunId;
@@ -21,7 +22,7 @@ use crate::model::{self, Behaviour, ServeError};
 use crate::report;
 use crate::run::{self, Endpoints, Exit, RunError, RunOptions, Target};
 use crate::terminal;
-use crate::watch::watch;
+use crate::watch::{WatchOptions, watch};
 use crate::workload::{Image, imported_name};
 
 /// Bytes per read: more than most entries of a history have.
@@ -29,7 +30,8 @@ const READ_AT_ONCE: usize = 1 << 17;
 
 pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
     match &cli.command {
-        None | Some(Command::Run(_)) => run_cases(cli),
+        None | Some(Command::Run(_)) => run_cases(cli, None),
+        Some(Command::Sonobuoy(args)) => sonobuoy::execute(cli, args),
         Some(Command::Cleanup { run_id, log_dir }) => {
             let run = run_id.as_deref().map(RunId::from);
             cleanup(&connected(cli)?, run.as_ref(), log_dir.as_deref())
@@ -42,9 +44,15 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         Some(Command::Check(options)) => Ok(run::check(options)?),
         Some(Command::Show { history }) => show(history),
         Some(Command::Explain { id }) => explain(cli.run.cases.as_deref(), id),
-        Some(Command::Watch(options)) => {
-            watch(&connected(cli)?, options)?;
-            Ok(Exit::Conformant)
+        Some(Command::Watch(options)) => watch_node(cli, options),
+        Some(Command::Doctor(options)) => {
+            let found = examine(&connected(cli)?, options)?;
+            let text = if options.json {
+                reports::diagnosis(&found)
+            } else {
+                found.text()
+            };
+            print(text.as_bytes()).map(|_| found.exit())
         }
         Some(Command::Model { listen }) => serve_model(listen, target::behaviour(&cli.connection)),
         Some(Command::Defects) => print(defects::list()?.as_bytes()),
@@ -60,6 +68,11 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
             let (text, exit) = reports::compare(args)?;
             print(text.as_bytes()).map(|_| exit)
         }
+        Some(Command::Gate(args)) => {
+            let (text, exit) = reports::gate(args)?;
+            print(text.as_bytes()).map(|_| exit)
+        }
+        Some(Command::MatrixReport(args)) => print(reports::matrix_report(args)?.as_bytes()),
         Some(Command::Schema { of }) => print(reports::schema(*of).as_bytes()),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
@@ -74,8 +87,12 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
     }
 }
 
-fn run_cases(cli: &Cli) -> Result<Exit, Fault> {
+/// Runs the selected cases; writes all reports to a directory, if one is given.
+pub(super) fn run_cases(cli: &Cli, reports: Option<&Path>) -> Result<Exit, Fault> {
     let mut options = cli.base_run_options();
+    if let Some(reports) = reports {
+        options.report.report_dir = Some(reports.to_owned());
+    }
     let cases = run::read_cases(options.cases.as_deref()).map_err(run::RunError::from)?;
     let selection = &mut options.selection;
     mistyped_command::refuse(&selection.filters, &cases)?;
@@ -92,6 +109,15 @@ fn run_cases(cli: &Cli) -> Result<Exit, Fault> {
     }
     options.target = target(cli)?;
     Ok(run::run(&options, cases)?)
+}
+
+/// Watches the node until the end that the options set, or a signal.
+pub(super) fn watch_node(cli: &Cli, options: &WatchOptions) -> Result<Exit, Fault> {
+    let target = target(cli)?;
+    if matches!(target, Target::Model { .. }) {
+        return Err(RunError::Unserved.into());
+    }
+    Ok(watch(&target, options)?)
 }
 
 fn explain(cases: Option<&Path>, id: &str) -> Result<Exit, Fault> {
@@ -159,6 +185,7 @@ impl Cli {
     fn options_of_run(&self) -> &RunOptions {
         match &self.command {
             Some(Command::Run(options)) => options,
+            Some(Command::Sonobuoy(args)) => &args.run,
             _ => &self.run,
         }
     }

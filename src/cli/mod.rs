@@ -6,6 +6,7 @@ mod config;
 mod defects;
 mod mistyped_command;
 mod reports;
+mod sonobuoy;
 mod target;
 
 pub use args::Cli;
@@ -13,6 +14,7 @@ pub use args::Cli;
 use std::process::ExitCode;
 
 use crate::case::load::LoadError;
+use crate::doctor::DoctorError;
 use crate::run::{Exit, RunError};
 use crate::terminal;
 use crate::watch::WatchError;
@@ -69,6 +71,12 @@ impl From<RunError> for Fault {
 impl From<WatchError> for Fault {
     fn from(fault: WatchError) -> Self {
         Self::new(fault.exit(), format!("error: {}", chain(&fault)))
+    }
+}
+
+impl From<DoctorError> for Fault {
+    fn from(fault: DoctorError) -> Self {
+        Self::new(Exit::Undecided, format!("error: {}", chain(&fault)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The commands `compare` and `schema`.
+//! The commands `compare`, `gate`, `matrix-report` and `schema`.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,9 +8,12 @@ use clap::{Args, ValueEnum};
 
 use super::Fault;
 use crate::case;
-use crate::escape::printable_json;
-use crate::report::{Comparison, Incomparable, json};
-use crate::run::Exit;
+use crate::doctor::{self, Diagnosis};
+use crate::escape::{printable, printable_json};
+use crate::files::Draft;
+use crate::gate::{self, Policy, Ruling};
+use crate::report::{Comparison, Document, Incomparable, Matrix, NamedReport, json};
+use crate::run::{Exit, RunError};
 use crate::watch::Output;
 
 /// The maximum size of a report.
@@ -27,12 +30,39 @@ pub(super) struct CompareArgs {
     format: Output,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct GateArgs {
+    /// What is required, as YAML
+    #[arg(long, value_name = "FILE")]
+    policy: PathBuf,
+    /// The JSON reports of the runs to judge
+    #[arg(value_name = "REPORT", required = true)]
+    reports: Vec<PathBuf>,
+    /// The JSON reports of an earlier series of runs, where the policy compares
+    #[arg(long, value_name = "REPORT", num_args = 1..)]
+    baseline: Vec<PathBuf>,
+    /// Also write the table as Markdown, as a pull request shows it
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct MatrixReportArgs {
+    /// The JSON reports, each perhaps with a name to show, such as that of its node
+    #[arg(value_name = "[NAME=]REPORT", required = true)]
+    reports: Vec<PathBuf>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum SchemaArg {
     /// A case, as --cases reads it
     Case,
     /// A report, as --json writes it
     Report,
+    /// What `doctor --json` prints
+    Doctor,
+    /// A policy, as gate reads it
+    Policy,
 }
 
 /// Compares two reports; returns the text to print and the exit code.
@@ -60,12 +90,78 @@ pub(super) fn compare(args: &CompareArgs) -> Result<(String, Exit), Fault> {
     Ok((text, exit))
 }
 
+/// Judges reports by a policy; returns the text to print and the exit code.
+pub(super) fn gate(args: &GateArgs) -> Result<(String, Exit), Fault> {
+    let policy = read(&args.policy).and_then(|text| Policy::parse(&text));
+    let policy = policy.map_err(|fault| {
+        let path = args.policy.display();
+        usage(format!("read the policy {path}: {fault}"))
+    })?;
+    let draft = args.markdown.as_deref();
+    let draft = draft.map(|path| Draft::open("Markdown table", path));
+    let draft = draft.transpose().map_err(RunError::from)?;
+    let (reports, baseline) = (inputs(&args.reports)?, inputs(&args.baseline)?);
+    let gate = gate::judge(&policy, &reports, &baseline).map_err(usage)?;
+    if let Some(draft) = draft {
+        let markdown = gate.markdown();
+        let written = draft.complete(|out| out.write_all(markdown.as_bytes()));
+        written.map_err(RunError::from)?;
+    }
+    let exit = match gate.ruling() {
+        Ruling::Pass => Exit::Conformant,
+        Ruling::CannotTell => Exit::Undecided,
+        Ruling::Fail => Exit::NonConformant,
+    };
+    Ok((gate.text(), exit))
+}
+
+/// Reports, each under its path.
+fn inputs(paths: &[PathBuf]) -> Result<Vec<NamedReport>, Fault> {
+    let named = |path: &PathBuf| named(&path.display().to_string(), path);
+    paths.iter().map(named).collect()
+}
+
+fn named(name: &str, path: &Path) -> Result<NamedReport, Fault> {
+    let report = read(path).and_then(|text| Document::parse(&text));
+    match report {
+        Ok(report) => Ok(NamedReport {
+            name: printable(name).into_owned(),
+            report,
+        }),
+        Err(fault) => Err(usage(format!(
+            "read the report {}: {fault}",
+            path.display()
+        ))),
+    }
+}
+
+/// Many reports on one page of Markdown.
+pub(super) fn matrix_report(args: &MatrixReportArgs) -> Result<String, Fault> {
+    let named = |given: &PathBuf| match given.to_str().and_then(|text| text.split_once('=')) {
+        Some((name, path)) if !name.contains('/') => named(name, Path::new(path)),
+        _ => named(&given.display().to_string(), given),
+    };
+    let reports: Result<Vec<_>, Fault> = args.reports.iter().map(named).collect();
+    Ok(Matrix::new(&reports?).markdown())
+}
+
+fn usage(fault: impl std::fmt::Display) -> Fault {
+    Fault::new(Exit::Usage, format!("error: {fault}"))
+}
+
 /// The JSON Schema of a file.
 pub(super) fn schema(of: SchemaArg) -> String {
     match of {
         SchemaArg::Case => pretty(&case::schema()),
         SchemaArg::Report => pretty(&json::schema()),
+        SchemaArg::Doctor => pretty(&doctor::schema()),
+        SchemaArg::Policy => pretty(&gate::schema()),
     }
+}
+
+/// A diagnosis as JSON.
+pub(super) fn diagnosis(diagnosis: &Diagnosis) -> String {
+    pretty(diagnosis)
 }
 
 fn pretty(value: &impl serde::Serialize) -> String {
@@ -81,10 +177,8 @@ fn read(path: &Path) -> Result<String, String> {
     if bytes.len() as u64 > LARGEST_REPORT {
         return Err("it is larger than 256 MiB, which no report is".to_owned());
     }
-    let no_text = |_| {
-        "it is not a JSON report of this suite; `check HISTORY --json FILE` makes one from a \
-         history"
+    String::from_utf8(bytes).map_err(|_| {
+        "it is no text; a JSON report is made from a history by `check HISTORY --json FILE`"
             .to_owned()
-    };
-    String::from_utf8(bytes).map_err(no_text)
+    })
 }

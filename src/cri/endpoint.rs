@@ -70,6 +70,15 @@ pub enum SocketError {
 }
 
 impl Endpoint {
+    /// The path of its socket; none for a server in this process.
+    #[must_use]
+    pub fn socket(&self) -> Option<&Path> {
+        match self {
+            Self::Socket(path) => Some(path),
+            Self::InProcess(_) => None,
+        }
+    }
+
     /// Checks that the socket exists and may be connected to.
     ///
     /// # Errors

@@ -34,5 +34,7 @@ pub use session::{
     KUBELET_LABELS, NAMESPACE, PROCESS_LABEL, RUN_LABEL, Session, SessionOptions, run_labels,
 };
 pub use stream_error::StreamError;
-pub use sweep::{ForeignPods, Sweep, SweepError, foreign_pods, image_tag, sweep, sweep_host};
+pub use sweep::{
+    ForeignPods, Sweep, SweepError, foreign_pods, image_tag, list_leftovers, sweep, sweep_host,
+};
 pub use user_hooks::UserHooks;

@@ -337,6 +337,38 @@ async fn sweep_images(
     Ok(())
 }
 
+/// What runs that no longer go on have left, a line each: sandboxes, images, cgroups, and log
+/// directories below this one. Nothing is changed.
+///
+/// # Errors
+/// If the runtime cannot list what it has.
+pub async fn list_leftovers(
+    client: &RecordingClient,
+    log_parent: &Path,
+) -> Result<Vec<String>, SweepError> {
+    let mut found = Vec::new();
+    for sandbox in listed(client, None).await? {
+        let process = sandbox.labels.get(PROCESS_LABEL);
+        let is_alive = process.is_some_and(|process| host::is_alive(process));
+        if sandbox.labels.contains_key(RUN_LABEL) && !is_alive {
+            found.push(format!("sandbox {}", sandbox.id));
+        }
+    }
+    if let Reply::Images(images) = ask(client, Request::ListImages).await? {
+        let tags = images.iter().flat_map(|image| &image.tags);
+        let dead = tags
+            .filter(|tag| owner_of_image(tag).is_some_and(|(_, process)| !host::is_alive(process)));
+        found.extend(dead.map(|tag| format!("image {tag}")));
+    }
+    let cgroups = Kernel::Host.cgroups().into_iter();
+    let dead = cgroups.filter(|cgroup| !host::is_alive(cgroup.owner().process()));
+    found.extend(dead.map(|cgroup| format!("cgroup {cgroup}")));
+    let logs = LogDirectory::found(Some(log_parent)).into_iter();
+    let dead = logs.filter(|logs| !host::is_alive(logs.owner().process()));
+    found.extend(dead.map(|logs| format!("log directory {}", logs.path().display())));
+    Ok(found)
+}
+
 /// The tag of the image that a run serves, by which its run is known.
 #[must_use]
 pub fn image_tag(run: &RunId) -> String {

@@ -1,4 +1,5 @@
-//! The part of a history that one case caused, folded entry by entry.
+//! The part of a history that one case caused, or that is about one pod of others, folded entry by
+//! entry.
 //!
 //! An event belongs to a case if it has a pod UID that the case chose, or an id that the runtime
 //! returned to the case. A runtime may send an event before the call that caused it has returned,
@@ -9,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::foreign;
 use super::{
     Body, Call, CallFault, CallId, CaseRun, ContainerId, Entry, Event, EventArrival, HostFact,
     HostInstant, Observed, PodUid, Reply, Request, Seq, StepsEnd, Subject, SubjectKind,
@@ -23,6 +25,8 @@ const UNCLAIMED_LIMIT: usize = 1_000;
 #[derive(Clone, Debug)]
 pub struct CaseHistory {
     case: CaseRun,
+    /// The factor of the timeouts in percent, if this is about a pod of others.
+    foreign: Option<u32>,
     entries: Vec<Arc<Entry>>,
     /// By their ids: new ones come last, as calls are numbered in the order in which they are sent.
     calls: Vec<(CallId, Call)>,
@@ -42,6 +46,7 @@ impl CaseHistory {
     pub fn new(case: CaseRun) -> Self {
         Self {
             case,
+            foreign: None,
             entries: Vec::new(),
             calls: Vec::new(),
             subjects: Vec::new(),
@@ -52,6 +57,23 @@ impl CaseHistory {
             steps_ended: None,
             held_up: Vec::new(),
         }
+    }
+
+    /// The empty history of a pod that others made. Its sandboxes and containers are known by
+    /// lists and by events. Timeouts are multiplied by this many percent.
+    #[must_use]
+    pub fn of_foreign_pod(uid: PodUid, timeout_percent: u32) -> Self {
+        Self {
+            foreign: Some(timeout_percent),
+            pods: BTreeSet::from([uid]),
+            ..Self::new(CaseRun::default())
+        }
+    }
+
+    /// Whether it is about a pod of others, so that calls may change it that are not recorded.
+    #[must_use]
+    pub fn is_of_foreign_pod(&self) -> bool {
+        self.foreign.is_some()
     }
 
     /// The execution that this is the history of.
@@ -117,7 +139,7 @@ impl CaseHistory {
             } => Some(timeout_percent),
             _ => None,
         });
-        bound * percent.unwrap_or(100) / 100
+        bound * percent.or(self.foreign).unwrap_or(100) / 100
     }
 
     /// How the case's steps ended; absent until its teardown begins.
@@ -274,15 +296,28 @@ impl CaseHistory {
         };
         self.entries.push(entry.clone());
         if let Some((id, kind)) = named {
-            // A runtime may return an existing object if it is asked for the same one again.
-            let subject = self.subject(&id);
-            if matches!(subject.kind, SubjectKind::Stray) {
-                subject.kind = kind;
-            }
+            self.identify(&id, kind);
             self.claim(&id);
+        }
+        if self.is_of_foreign_pod()
+            && let Ok(reply) = result
+        {
+            let listed = foreign::listed(reply, &self.pods, &self.subjects);
+            for (id, kind) in listed {
+                self.identify(&id, kind);
+            }
         }
         if self.making == 0 {
             self.unclaimed.clear();
+        }
+    }
+
+    /// Notes what an id is, unless that is known: a runtime may return an existing object if it is
+    /// asked for the same one again.
+    fn identify(&mut self, id: &ContainerId, kind: SubjectKind) {
+        let subject = self.subject(id);
+        if matches!(subject.kind, SubjectKind::Stray) {
+            subject.kind = kind;
         }
     }
 
@@ -304,11 +339,16 @@ impl CaseHistory {
             .subjects
             .iter()
             .any(|subject| subject.id == event.container);
-        let ours = known || event.pod_uid().is_some_and(|uid| self.pods.contains(uid));
-        if ours {
+        let has_uid = || event.pod_uid().is_some_and(|uid| self.pods.contains(uid));
+        if known || has_uid() || self.is_of_foreign_pod() {
             let arrival = EventArrival::from_entry(entry);
             self.subject(&event.container).arrivals.extend(arrival);
             self.entries.push(entry.clone());
+            if self.is_of_foreign_pod()
+                && let Some(kind) = foreign::shown(event)
+            {
+                self.identify(&event.container, kind);
+            }
         } else {
             self.keep_unclaimed(entry);
         }
@@ -356,6 +396,15 @@ impl CaseHistory {
         }
         self.entries.sort_by_key(|entry| entry.seq);
         self.subject(id).arrivals.sort_by_key(EventArrival::seq);
+    }
+
+    /// Takes in an entry about a pod of others that was recorded before others that it has.
+    pub fn push_earlier(&mut self, entry: &Arc<Entry>) {
+        self.push(entry);
+        self.entries.sort_by_key(|entry| entry.seq);
+        for subject in &mut self.subjects {
+            subject.arrivals.sort_by_key(EventArrival::seq);
+        }
     }
 
     fn subject(&mut self, id: &ContainerId) -> &mut Subject {

@@ -12,6 +12,7 @@ mod clock;
 pub mod codec;
 mod container_setup;
 mod entry;
+mod foreign;
 mod held_up;
 mod ids;
 pub mod messages;

@@ -109,6 +109,10 @@ pub struct RunPlan {
     pub profiles: Vec<String>,
     /// The word for how large the run was to be; absent if all cases were meant.
     pub tier: Option<String>,
+    /// How late an event may be in a watch, which makes no pods and is about those of others;
+    /// absent for a run.
+    #[cfg_attr(test, arbitrary(with = any::span_or_none))]
+    pub watch_within: Option<Duration>,
     /// How events are delivered to several subscribers; absent if no case needed to know.
     pub fan_out: Option<FanOut>,
     /// The other capabilities that the run has probed.

@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::{self, PipeReader, Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -49,6 +50,14 @@ pub enum CommandError {
     /// An error of the system.
     #[error("run it: {0}")]
     System(#[from] io::Error),
+}
+
+impl CommandError {
+    /// Whether it failed without a word, as a search does that finds nothing.
+    #[must_use]
+    pub fn is_silent_failure(&self) -> bool {
+        matches!(self, Self::Failed { output, .. } if output.trim().is_empty())
+    }
 }
 
 fn describe(output: &str) -> String {
@@ -121,6 +130,43 @@ pub(super) async fn start(command: &str, bound: Duration) -> Result<(), CommandE
     match ended {
         false => Err(CommandError::Slow { bound, output }),
         true if status.success() => Ok(()),
+        true => Err(CommandError::Failed { status, output }),
+    }
+}
+
+/// Runs a program in its own process group, without a shell, and returns what it prints to standard
+/// output, at most 1 MiB. The group is killed if it does not end within `bound`.
+pub(super) fn output(
+    program: &Path,
+    arguments: &[&str],
+    bound: Duration,
+) -> Result<String, CommandError> {
+    const LARGEST: u64 = 1 << 20;
+    let memory = || memfd_create("output", MemfdFlags::CLOEXEC).map_err(io::Error::from);
+    let (mut printed, errors) = (File::from(memory()?), File::from(memory()?));
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(printed.try_clone()?)
+        .stderr(errors.try_clone()?)
+        .process_group(0)
+        .spawn()?;
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let group = group.ok_or(io::Error::from(io::ErrorKind::NotFound))?;
+    let handle = pidfd_open(group, PidfdFlags::empty()).map_err(io::Error::from)?;
+    let ended = has_ended(&handle, bound);
+    // The group may have ended just now.
+    let _ = kill_process_group(group, Signal::KILL);
+    let status = child.wait()?;
+    let output = Tail::from_file(&errors)?.text();
+    match ended? {
+        false => Err(CommandError::Slow { bound, output }),
+        true if status.success() => {
+            let mut bytes = Vec::new();
+            printed.seek(SeekFrom::Start(0))?;
+            printed.take(LARGEST).read_to_end(&mut bytes)?;
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
+        }
         true => Err(CommandError::Failed { status, output }),
     }
 }
@@ -267,8 +313,6 @@ impl Tail {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
     use crate::host::{Reactor, elapsed, now, start_ticks};
 
@@ -403,6 +447,35 @@ mod tests {
         let expected = "it did not end within 500ms and was killed; its output: serving";
         assert_eq!(message, expected);
         await_end(&pid);
+    }
+
+    #[test]
+    fn what_a_program_prints_is_returned_and_its_errors_are_not() {
+        let shell = |script| {
+            let printed = output(Path::new("/bin/sh"), &["-c", script], LONG);
+            printed.map_err(|fault| fault.to_string())
+        };
+        assert_eq!(
+            shell("echo version; echo warning >&2"),
+            Ok("version\n".to_owned())
+        );
+        let failed = shell("echo version; echo no unit >&2; exit 4");
+        let expected = "it ended with exit status: 4; its output: no unit\n";
+        assert_eq!(
+            failed.map_err(|fault| fault + "\n"),
+            Err(expected.to_owned())
+        );
+        let missing = output(Path::new("/no/such/program"), &[], LONG);
+        assert!(
+            matches!(missing, Err(CommandError::System(_))),
+            "{missing:?}"
+        );
+        let slow = output(
+            Path::new("/bin/sh"),
+            &["-c", "sleep 600"],
+            Duration::from_millis(50),
+        );
+        assert!(matches!(slow, Err(CommandError::Slow { .. })), "{slow:?}");
     }
 
     #[test]

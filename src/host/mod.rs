@@ -6,12 +6,15 @@ mod cgroup;
 mod clock;
 mod command;
 mod container_process;
+mod daemon;
 mod facts;
+mod file_tree;
 mod interrupts;
 mod kubelet;
 mod leftovers;
 mod logs;
 mod owner;
+mod paused_kubelet;
 mod stopped_runtime;
 mod systemd_slice;
 
@@ -30,11 +33,14 @@ pub use cgroup::{CgroupError, PodCgroup};
 pub use clock::{Reactor, SteppedClock, hold_up, now, restore_clock};
 pub use command::CommandError;
 pub use container_process::ProcessError;
+pub use daemon::{Daemon, daemons};
+pub use file_tree::FileTree;
 pub use interrupts::InterruptSignals;
-pub use kubelet::KubeletProcess;
+pub use kubelet::{KubeletProcess, KubeletSettings, Setting, UnusableFile, kubelets};
 pub use leftovers::Leftover;
 pub use logs::{LogDirectory, LogDirectoryError};
 pub use owner::Owner;
+pub use paused_kubelet::{PauseError, PausedKubelet, resume_kubelet_at_once};
 pub use stopped_runtime::{RuntimeCommands, start_stopped_runtime};
 pub use systemd_slice::SliceError;
 
@@ -219,11 +225,13 @@ impl Kernel {
         }
     }
 
-    /// A running kubelet, if one is visible; none on a simulated kernel.
+    /// The visible kubelet that uses the runtime at this socket; any kubelet if the runtime has no
+    /// socket; none on a simulated kernel.
     #[must_use]
-    pub fn kubelet(&self) -> Option<KubeletProcess> {
+    pub fn kubelet(&self, socket: Option<&Path>) -> Option<KubeletProcess> {
+        let uses = |kubelet: &KubeletProcess| socket.is_none_or(|socket| kubelet.uses(socket));
         match self {
-            Self::Host => kubelet::find(),
+            Self::Host => kubelets(&FileTree::default()).into_iter().find(uses),
             Self::Simulated(_) => None,
         }
     }
@@ -409,6 +417,12 @@ mod tests {
         let (reader, writer) = std::io::pipe().unwrap();
         assert!(is_read(&writer));
         drop(reader);
+        // A process that another test starts holds a copy of the reader until it executes its
+        // program.
+        let dropped = now();
+        while is_read(&writer) && elapsed(dropped) < Duration::from_secs(60) {
+            std::thread::yield_now();
+        }
         assert!(!is_read(&writer));
         assert!(is_read(&std::fs::File::open("/dev/null").unwrap()));
     }

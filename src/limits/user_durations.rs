@@ -54,14 +54,27 @@ impl FromStr for TimeoutScale {
 /// # Errors
 /// If it is not a duration, zero, or longer than an hour.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    const LONGEST: Duration = Duration::from_secs(3600);
+    const HOUR: Duration = Duration::from_secs(3600);
+    bounded(text, HOUR, "an hour")
+}
+
+/// Parses a duration of a watch, such as `10m` or `24h`.
+///
+/// # Errors
+/// If it is not a duration, zero, or longer than 30 days.
+pub fn long_duration(text: &str) -> Result<Duration, String> {
+    const MONTH: Duration = Duration::from_secs(30 * 24 * 3600);
+    bounded(text, MONTH, "30 days")
+}
+
+fn bounded(text: &str, longest: Duration, in_words: &str) -> Result<Duration, String> {
     let parsed = match text.parse() {
         Ok(seconds) => Duration::from_secs(seconds),
         Err(_) => humantime::parse_duration(text)
             .map_err(|fault| format!("{fault}; write it as 30s, or as a number of seconds"))?,
     };
-    if parsed.is_zero() || parsed > LONGEST {
-        return Err("it must be more than zero and at most an hour".to_owned());
+    if parsed.is_zero() || parsed > longest {
+        return Err(format!("it must be more than zero and at most {in_words}"));
     }
     Ok(parsed)
 }
@@ -77,6 +90,8 @@ mod tests {
         assert!(duration("0").is_err());
         assert!(duration("2 hours").is_err());
         assert!(duration("soon").is_err());
+        assert_eq!(long_duration("24h"), Ok(Duration::from_secs(86_400)));
+        assert!(long_duration("31 days").is_err());
     }
 
     #[test]

@@ -38,7 +38,8 @@ pub(super) struct ContainerLife<'a> {
     /// The begin of the first call that ends its process, or that may have failed to start it.
     pub(super) ending: Option<Seq>,
     /// The place from which it may be gone: the begin of its removal or its sandbox's, or of a
-    /// start that did not succeed, after which a runtime may remove it; or its DELETED.
+    /// start that did not succeed, after which a runtime may remove it; or its DELETED. For a
+    /// container of others, the begin of the last list that shows it.
     pub(super) may_be_gone: Option<Seq>,
     /// The return of the last call that removed it.
     pub(super) removed: Option<Seq>,
@@ -48,7 +49,7 @@ pub(super) struct ContainerLife<'a> {
 #[derive(Default)]
 pub(super) struct SandboxLife<'a> {
     pub(super) subject: Option<&'a Subject>,
-    /// The begin of the first call that stops or removes it.
+    /// The begin of the first call that stops or removes it. Others may do so at any time.
     pub(super) ending: Option<Seq>,
     removal: Option<Seq>,
 }
@@ -157,6 +158,7 @@ impl<'a> Index<'a> {
 impl<'a> Lives<'a> {
     fn new(history: &'a CaseHistory) -> Self {
         let mut lives = Self::default();
+        let foreign = history.is_of_foreign_pod();
         for call in history.calls() {
             lives.take(call);
         }
@@ -165,6 +167,9 @@ impl<'a> Lives<'a> {
                 SubjectKind::Sandbox(_) => {
                     let life = lives.sandboxes.entry(subject.id.as_str()).or_default();
                     life.subject = Some(subject);
+                    if foreign {
+                        life.ending = Some(Seq::default());
+                    }
                 }
                 SubjectKind::Container(spec) => {
                     let with_sandbox = lives.sandboxes.get(spec.sandbox.as_str());
@@ -172,7 +177,8 @@ impl<'a> Lives<'a> {
                     let deleted = subject.first(EventKind::Deleted).map(EventArrival::seq);
                     let life = lives.containers.entry(&subject.id).or_default();
                     life.subject = Some(subject);
-                    let all = [life.may_be_gone, deleted, with_sandbox];
+                    let unseen = foreign.then(|| last_listed(history, &subject.id));
+                    let all = [life.may_be_gone, deleted, with_sandbox, unseen];
                     life.may_be_gone = all.into_iter().flatten().min();
                 }
                 SubjectKind::Stray => {}
@@ -232,6 +238,16 @@ impl CallEnds<'_> {
     pub(crate) fn evidence(&self) -> Vec<Seq> {
         vec![self.began.seq, self.ended.seq]
     }
+}
+
+/// The begin of the last list that shows a container: the place 0 if none does.
+fn last_listed(history: &CaseHistory, id: &ContainerId) -> Seq {
+    let shows = |call: &&Call| match call.result() {
+        Some(Ok(Reply::Containers(listed))) => listed.iter().any(|listing| listing.id == *id),
+        _ => false,
+    };
+    let last = history.calls().rev().find(shows);
+    last.map_or_else(Seq::default, |call| call.began().seq)
 }
 
 fn readings(history: &CaseHistory) -> BTreeMap<&ContainerId, Vec<Reading<'_>>> {

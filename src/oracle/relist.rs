@@ -2,7 +2,8 @@
 
 use super::index::Index;
 use crate::history::{
-    Body, ContainerListing, ContainerState, Entry, EventKind, Reply, Request, Subject, SubjectKind,
+    Body, ContainerListing, ContainerState, Entry, EventKind, Reply, Request, Seq, Subject,
+    SubjectKind,
 };
 
 /// One listing of a container's sandbox.
@@ -14,6 +15,27 @@ pub(crate) struct Relist<'a> {
 }
 
 impl Relist<'_> {
+    /// The events that report how the container got from its state in one relist to that in the
+    /// next, if one stream was live; and that state.
+    pub(crate) fn announced_since(&self, before: &Self) -> (&'static str, &'static [EventKind]) {
+        use ContainerState::{Created, Exited, Running};
+        use EventKind as Kind;
+
+        let states = [before, self].map(|relist| relist.listing.map(|listing| listing.state));
+        let needed: &[EventKind] = match states {
+            [None, Some(Created)] => &[Kind::Created],
+            [None, Some(Running)] => &[Kind::Created, Kind::Started],
+            [None, Some(Exited)] => &[Kind::Created, Kind::Stopped],
+            [Some(Created), Some(Running)] => &[Kind::Started],
+            [Some(Created | Running), Some(Exited)] => &[Kind::Stopped],
+            [Some(Running), None] => &[Kind::Stopped, Kind::Deleted],
+            [Some(Created | Exited), None] => &[Kind::Deleted],
+            _ => &[],
+        };
+        let shown = self.announcement().map_or("", |(shown, _)| shown);
+        (shown, needed)
+    }
+
     /// The state that it shows, and the event that announces it; none if no event does.
     pub(crate) fn announcement(&self) -> Option<(&'static str, EventKind)> {
         match self.listing.map(|listing| listing.state) {
@@ -38,9 +60,11 @@ pub(crate) fn relists_of<'a>(
     };
     let history = index.history;
     let creation = index.container(&subject.id).and_then(|life| life.creation);
-    let made = creation
-        .and_then(|call| call.ended())
-        .map(|entry| entry.seq);
+    let made = match creation {
+        // Others may have created it at any time.
+        None => history.is_of_foreign_pod().then(Seq::default),
+        Some(call) => call.ended().map(|entry| entry.seq),
+    };
     history.calls().filter_map(move |call| {
         let began = call.began();
         let ended = call.ended()?;

@@ -22,6 +22,8 @@ use crate::outcome::{Fact, Kind, Mismatch, Violation};
 /// A summary of all events about the latest pods of a run.
 #[derive(Debug, Default)]
 pub struct WholeRun {
+    /// Whether it is about the pods of others, too.
+    of_all_pods: bool,
     pods: HashSet<PodUid, RandomState>,
     pods_by_age: VecDeque<PodUid>,
     /// The time at which each stream was asked for.
@@ -49,6 +51,7 @@ impl WholeRun {
     pub fn push(&mut self, entry: &Entry) {
         self.ends.push(entry);
         match &entry.body {
+            Body::RunPlanned(plan) => self.of_all_pods = plan.watch_within.is_some(),
             Body::CallBegan {
                 request: Request::RunSandbox(spec),
                 ..
@@ -77,7 +80,10 @@ impl WholeRun {
                 let brief = (*subscription, brief);
                 if let Some(seen) = self.seen.get_mut(&event.container) {
                     seen.push(brief);
-                } else if event.pod_uid().is_some_and(|uid| self.pods.contains(uid)) {
+                } else if event
+                    .pod_uid()
+                    .is_some_and(|uid| self.of_all_pods || self.pods.contains(uid))
+                {
                     self.seen.insert(event.container.clone(), vec![brief]);
                     self.seen_by_age.push_back(event.container.clone());
                     self.drop_oldest();

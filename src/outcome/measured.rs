@@ -1,11 +1,14 @@
 //! Measurements of a runtime by a run, besides the verdicts.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::Spread;
 
 /// Capabilities of a runtime as observed by the run: true, false, or absent where the run did not
 /// observe them. No calls are made only to find them out.
@@ -70,12 +73,41 @@ pub struct Latency {
     pub took: Duration,
 }
 
-/// The longest that a run has seen something take for which there is a limit.
+/// All that took its time in a case, for one limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// The longest.
+    pub longest: Latency,
+    /// All of them.
+    pub spread: Spread,
+}
+
+impl Times {
+    /// The times of each limit.
+    #[must_use]
+    pub fn of(latencies: impl IntoIterator<Item = Latency>) -> Vec<Self> {
+        let mut all = BTreeMap::<(Limit, Duration), Self>::new();
+        for latency in latencies {
+            let of_limit = all.entry((latency.limit, latency.bound));
+            let times = of_limit.or_insert_with(|| Self {
+                longest: latency,
+                spread: Spread::default(),
+            });
+            times.longest.took = times.longest.took.max(latency.took);
+            times.spread.add(latency.took);
+        }
+        all.into_values().collect()
+    }
+}
+
+/// How long a run has seen something take for which there is a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Worst {
-    /// What took so long, and how long it might have.
+    /// What took longest, and how long it might have.
     pub latency: Latency,
-    /// The id of the case in which it did.
+    /// How long it took each time.
+    pub spread: Spread,
+    /// The id of the case in which it took longest.
     pub case: Arc<str>,
 }
 

@@ -1,7 +1,8 @@
 //! What has changed between two JSON reports: of cases and invariants, and of the profiles.
 //!
 //! Outcomes are compared by their ids; of a case that was repeated the worst of its verdicts
-//! counts. The tested runtimes and suites are shown and not compared, so the reports may be of
+//! counts, and how often it failed is shown. Whether that is more than chance is up to a gate. The
+//! tested runtimes and suites are shown and not compared, so the reports may be of
 //! different runtimes.
 
 #[cfg(test)]
@@ -13,8 +14,8 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::document::{Broken, CaseOutcome, Document};
-use super::json::{self, FORMAT, ReadError};
 use super::printable::{cut, printable};
+use super::rate::Rate;
 use crate::outcome::{Conformance, Level, Profile, Verdict};
 
 /// Characters kept of a name in a report.
@@ -68,6 +69,10 @@ pub struct Change {
     pub before: Option<Verdict>,
     /// What the later one says; absent if it says nothing.
     pub after: Option<Verdict>,
+    /// How often it failed in the earlier report.
+    pub before_rate: Rate,
+    /// How often it did in the later one.
+    pub after_rate: Rate,
 }
 
 /// A case or an invariant with something that it should keep.
@@ -113,8 +118,8 @@ impl Comparison {
     /// # Errors
     /// If one is none, or of another format: which, why, and what to do.
     pub fn of(before: &str, after: &str) -> Result<Self, Incomparable> {
-        let before = read(before).map_err(Incomparable::Before)?;
-        let after = read(after).map_err(Incomparable::After)?;
+        let before = Document::parse(before).map_err(Incomparable::Before)?;
+        let after = Document::parse(after).map_err(Incomparable::After)?;
         let mut compared = Self {
             profiles: profiles(&before, &after),
             should_broken: after.should_unlike(&before),
@@ -128,15 +133,17 @@ impl Comparison {
             after: after.about(),
         };
         let (earlier, later) = (before.worst(), after.worst());
-        for (id, change) in changes(&before, &after) {
-            let verdicts = (earlier.get(id).copied(), later.get(id).copied());
-            let (before, after) = verdicts;
-            let change = Change {
-                before,
-                after,
-                ..change
-            };
-            compared.sort_in(change);
+        let (earlier_rates, later_rates) = (before.rates(), after.rates());
+        for (id, name) in names(&before, &after) {
+            let rate = |rates: &BTreeMap<&str, Rate>| rates.get(id).copied().unwrap_or_default();
+            compared.sort_in(Change {
+                id: id.to_owned(),
+                name: name.to_owned(),
+                before: earlier.get(id).copied(),
+                after: later.get(id).copied(),
+                before_rate: rate(&earlier_rates),
+                after_rate: rate(&later_rates),
+            });
         }
         Ok(compared)
     }
@@ -167,7 +174,7 @@ impl Comparison {
         for (word, changes) in kinds {
             for change in changes {
                 let (id, name) = (cut(&change.id, NAME), cut(&change.name, NAME));
-                let verdicts = arrow(change.before, change.after);
+                let verdicts = change.verdicts();
                 let _ = writeln!(text, "{word:<8} {id} {name}: {verdicts}");
             }
         }
@@ -211,7 +218,12 @@ impl Comparison {
         let list = match (change.before, change.after) {
             (None, _) => &mut self.new,
             (_, None) => &mut self.gone,
-            (Some(before), Some(after)) if before == after => return,
+            (Some(before), Some(after)) if before == after => {
+                if change.before_rate.is_as_high_as(change.after_rate) {
+                    return;
+                }
+                &mut self.other
+            }
             (Some(before), Some(after)) if is_worse(before, after) => &mut self.worse,
             (Some(before), Some(after)) if is_better(before, after) => &mut self.better,
             _ => &mut self.other,
@@ -220,23 +232,21 @@ impl Comparison {
     }
 }
 
-/// Reads a report, or says why it cannot be and what to do.
-fn read(text: &str) -> Result<Document, String> {
-    json::read(text).map_err(|fault| match fault {
-        ReadError::OtherFormat(format) => format!(
-            "it is of format {format}, and this version of the suite reads {FORMAT}; compare with \
-             the version that wrote it, or write it anew with `check HISTORY --json FILE`"
-        ),
-        ReadError::Malformed(_) => {
-            let is_xml = text.trim_start().starts_with('<');
-            let hint = if is_xml {
-                "; `--json` writes one"
-            } else {
-                "; a history is made into one by `check HISTORY --json FILE`"
-            };
-            format!("it is no JSON report of this suite: {fault}{hint}")
-        }
-    })
+impl Change {
+    /// Whether it was repeated in one of the reports.
+    fn is_of_several(&self) -> bool {
+        self.before_rate.is_of_several() || self.after_rate.is_of_several()
+    }
+
+    /// Both verdicts, of a repeated case with how often it failed.
+    fn verdicts(&self) -> String {
+        let with_rate = |verdict: Option<Verdict>, rate: Rate| match verdict {
+            Some(verdict) if self.is_of_several() => Some(format!("{verdict} ({rate} failed)")),
+            verdict => verdict.map(|verdict| verdict.to_string()),
+        };
+        let before = with_rate(self.before, self.before_rate);
+        arrow(before, with_rate(self.after, self.after_rate))
+    }
 }
 
 impl Document {
@@ -279,7 +289,7 @@ impl Document {
     }
 
     /// The worst verdict of each id.
-    fn worst(&self) -> BTreeMap<&str, Verdict> {
+    pub(super) fn worst(&self) -> BTreeMap<&str, Verdict> {
         let mut worst = BTreeMap::<&str, Verdict>::new();
         for outcome in &self.outcomes {
             let known = worst.entry(&outcome.id).or_insert(outcome.verdict);
@@ -299,21 +309,15 @@ impl CaseOutcome {
     }
 }
 
-/// Each id once, in the order of the later report, and then those of the earlier one alone.
-fn changes<'a>(before: &'a Document, after: &'a Document) -> Vec<(&'a str, Change)> {
+/// Each id once with its name, in the order of the later report, and then those of the earlier one
+/// alone.
+fn names<'a>(before: &'a Document, after: &'a Document) -> Vec<(&'a str, &'a str)> {
     let mut seen = BTreeSet::new();
     let all = after.outcomes.iter().chain(&before.outcomes);
     let first = all.filter(|outcome| seen.insert(&*outcome.id));
-    let change = |outcome: &'a CaseOutcome| {
-        let change = Change {
-            id: outcome.id.clone(),
-            name: outcome.name.clone(),
-            before: None,
-            after: None,
-        };
-        (&*outcome.id, change)
-    };
-    first.map(change).collect()
+    first
+        .map(|outcome| (&*outcome.id, &*outcome.name))
+        .collect()
 }
 
 fn profiles(before: &Document, after: &Document) -> Vec<ProfileChange> {

@@ -14,7 +14,8 @@ use super::evidence::Evidence;
 use super::json::FORMAT;
 use crate::history::CgroupDriver;
 use crate::outcome::{
-    Capabilities, Level, Levels, Limit, Outcome, RunReport, Standing, Verdict, Violation, Worst,
+    Capabilities, Level, Levels, Limit, Outcome, RunReport, Standing, Verdict, Violation,
+    WatchTotals, Worst,
 };
 
 /// A report of cri-event-conformance on one run. Within a format, fields are only ever added.
@@ -46,12 +47,14 @@ pub struct Document {
     pub tier: Option<String>,
     /// Whether cases were left out that belong to that.
     pub partial: bool,
+    /// What a watch has seen; null for a run.
+    #[serde(default)]
+    pub watch: Option<Watch>,
     /// The verdict for each kind of consumer for which the runtime was judged.
     pub profiles: Vec<Standing>,
     /// Capabilities of the runtime as observed by the run.
     pub capabilities: Capabilities,
-    /// The longest latency for each limit. An event that never came is a failure and has no
-    /// latency.
+    /// The latencies for each limit. An event that never came is a failure and has no latency.
     pub latencies: Vec<WorstLatency>,
     /// The largest message of an event; null where none came.
     pub largest_event: Option<LargestEvent>,
@@ -59,11 +62,54 @@ pub struct Document {
     pub totals: Totals,
     /// The cases and invariants, in the order of the plan.
     pub outcomes: Vec<CaseOutcome>,
+    /// The ids of which an entry of the expectation file has expired; empty in older reports.
+    #[serde(default)]
+    pub expired: Vec<String>,
     /// Remarks on the run that are no failures, one sentence each: an expired entry of an
     /// expectation file.
     pub notes: Vec<String>,
     /// Faults outside the cases, one sentence each.
     pub faults: Vec<String>,
+}
+
+/// A report, and the name by which the user knows it: that of a node or of a file.
+#[derive(Clone, Debug)]
+pub struct NamedReport {
+    /// Its name.
+    pub name: String,
+    /// The report.
+    pub report: Document,
+}
+
+/// What a watch has seen of the pods of others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(expecting = "an object of a JSON report")]
+pub struct Watch {
+    /// How often a pod was judged: each time that it had changed and was quiet again.
+    pub judged: u64,
+    /// The containers in these histories.
+    pub containers: u64,
+    /// Events that arrived.
+    pub events: u64,
+    /// Relists that succeeded, without those that showed nothing new while no pod changed.
+    pub relists: u64,
+    /// How often the event stream ended.
+    pub outages: u64,
+    /// For how long there was none, in seconds.
+    pub without_stream_s: f64,
+}
+
+impl Watch {
+    fn new(totals: &WatchTotals) -> Self {
+        Self {
+            judged: totals.judged,
+            containers: totals.containers,
+            events: totals.events,
+            relists: totals.relists,
+            outages: totals.outages,
+            without_stream_s: totals.without_stream.as_secs_f64(),
+        }
+    }
 }
 
 /// The runtime, by its own answer to `Version`.
@@ -106,7 +152,7 @@ pub struct Environment {
     pub load_1min: Option<f64>,
 }
 
-/// The longest that something took for which there is a limit.
+/// How long something took for which there is a limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorstLatency {
     /// The kind of limit.
@@ -115,6 +161,16 @@ pub struct WorstLatency {
     pub limit_ms: f64,
     /// How long it took at worst, in milliseconds.
     pub worst_ms: f64,
+    /// How long half of all took at most, in milliseconds, rounded up by at most 1.6%; null in
+    /// older reports.
+    #[serde(default)]
+    pub p50_ms: Option<f64>,
+    /// How long 99% of all took at most, likewise.
+    #[serde(default)]
+    pub p99_ms: Option<f64>,
+    /// How many were measured; 0 in older reports.
+    #[serde(default)]
+    pub count: usize,
     /// The id of the case that saw it first.
     pub case: String,
 }
@@ -163,6 +219,9 @@ pub struct CaseOutcome {
     pub why: String,
     /// Where the requirement comes from.
     pub sources: Vec<String>,
+    /// The ids of the requirements that it checks; empty in older reports.
+    #[serde(default)]
+    pub requirements: Vec<String>,
     /// How binding it is in each profile.
     pub levels: Levels,
     /// The verdict.
@@ -246,6 +305,7 @@ impl Document {
             foreign_pods: report.foreign_pods,
             tier: report.tier.clone(),
             partial: report.partial,
+            watch: report.watch.as_ref().map(Watch::new),
             profiles: report.standings(),
             capabilities: report.capabilities,
             latencies: report.latencies.iter().map(WorstLatency::new).collect(),
@@ -255,6 +315,7 @@ impl Document {
             }),
             totals: Totals::new(report),
             outcomes: report.outcomes.iter().map(CaseOutcome::new).collect(),
+            expired: report.expired.clone(),
             notes: report.notes.clone(),
             faults: report.faults.clone(),
         }
@@ -263,11 +324,20 @@ impl Document {
 
 impl WorstLatency {
     fn new(worst: &Worst) -> Self {
-        let Worst { latency, case } = worst;
+        let Worst {
+            latency,
+            spread,
+            case,
+        } = worst;
+        // A class of times is wider than its longest time.
+        let percentile = |percent| Some(ms(spread.percentile(percent)?.min(latency.took)));
         Self {
             limit: latency.limit,
             limit_ms: ms(latency.bound),
             worst_ms: ms(latency.took),
+            p50_ms: percentile(50),
+            p99_ms: percentile(99),
+            count: spread.count(),
             case: case.to_string(),
         }
     }
@@ -303,6 +373,7 @@ impl CaseOutcome {
             title: outcome.title.to_string(),
             why: outcome.why.to_string(),
             sources: outcome.sources.to_vec(),
+            requirements: outcome.requirements.to_vec(),
             levels: outcome.levels,
             verdict: outcome.verdict,
             reason: outcome.reason.clone(),

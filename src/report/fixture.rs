@@ -14,7 +14,7 @@ use crate::history::{
 };
 use crate::outcome::{
     Capabilities, Fact, Kind, Largest, Latency, Level, Levels, Limit, Mismatch, Outcome, Profile,
-    REMOVED, RunReport, Verdict, Violation, Worst,
+    REMOVED, RunReport, Spread, Verdict, Violation, Worst,
 };
 
 pub(super) const POD: &str = "b7c1d2e3f4a5968778695a4b3c2d1e0f";
@@ -226,6 +226,7 @@ pub(crate) fn fixture() -> RunReport {
         foreign_pods: 2,
         profiles: Profile::ALL.to_vec(),
         tier: Some("extended".to_owned()),
+        watch: None,
         partial: false,
         capabilities: Capabilities {
             events: Some(true),
@@ -240,14 +241,23 @@ pub(crate) fn fixture() -> RunReport {
                 bound: Duration::from_secs(10),
                 took: Duration::from_micros(1_234_500),
             },
+            spread: spread([300, 1_000, 1_234_500]),
             case: "ORD-01".into(),
         }],
         largest_event: Some(Largest {
             bytes: 1_234,
             case: "ORD-01".into(),
         }),
+        expired: vec!["ORD-02".to_owned()],
         notes: vec!["known.yaml: the entry of ORD-02 has expired on 2026-01-31".to_owned()],
     }
+}
+
+fn spread(micros: [u64; 3]) -> Spread {
+    let mut spread = Spread::default();
+    let times = micros.map(Duration::from_micros).into_iter();
+    times.for_each(|took| spread.add(took));
+    spread
 }
 
 pub(crate) fn outcome(id: &str, name: &str, verdict: Verdict) -> Outcome {
@@ -258,6 +268,7 @@ pub(crate) fn outcome(id: &str, name: &str, verdict: Verdict) -> Outcome {
         title: "A container's events arrive in the order of its life.".into(),
         why: "A kubelet takes the latest event for the truth.".into(),
         sources: ["KEP-3386".to_owned(), "cri-o/cri-o#9738".to_owned()].into(),
+        requirements: ["R7".to_owned(), "C2".to_owned()].into(),
         levels: Levels {
             cache: Some(Level::Must),
             hint: Some(Level::Should),

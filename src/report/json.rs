@@ -56,6 +56,29 @@ pub fn read(text: &str) -> Result<Document, ReadError> {
     Ok(serde_json::from_str(text)?)
 }
 
+impl Document {
+    /// Reads a report that a user has named.
+    ///
+    /// # Errors
+    /// If it is none, or of another format: why, and what to do.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        read(text).map_err(|fault| match fault {
+            ReadError::OtherFormat(format) => format!(
+                "it is of format {format}, and this version of the suite reads {FORMAT}; use the                  version that wrote it, or write it anew with `check HISTORY --json FILE`"
+            ),
+            ReadError::Malformed(_) => {
+                let is_xml = text.trim_start().starts_with('<');
+                let hint = if is_xml {
+                    "; `--json` writes one"
+                } else {
+                    "; a history is made into one by `check HISTORY --json FILE`"
+                };
+                format!("it is no JSON report of this suite: {fault}{hint}")
+            }
+        })
+    }
+}
+
 /// The JSON Schema of a report: every field that this version writes.
 #[must_use]
 pub fn schema() -> schemars::Schema {
@@ -132,6 +155,7 @@ mod tests {
         assert_eq!(report["capabilities"]["sandbox_events"], Value::Null);
         let longest = json!({
             "limit": "event-after-call", "limit_ms": 10_000.0, "worst_ms": 1_234.5, "case": "ORD-01",
+            "p50_ms": 1.007, "p99_ms": 1_234.5, "count": 3,
         });
         assert_eq!(report["latencies"], json!([longest]));
         assert_eq!(report["capabilities"]["streamed_lists"], false);

@@ -1,9 +1,9 @@
 //! The report that CI systems read: `JUnit` XML.
 //!
-//! One `testsuite`, named after the runtime, holds one `testcase` per outcome: `classname` is
-//! `cri-event-conformance.<area>`, which Jenkins shows as a package and its class, and `name` is
-//! the outcome's id and name with its repetition, as everywhere else; GitLab identifies tests by
-//! both. The verdicts become:
+//! One `testsuite` holds one `testcase` per outcome: `classname` is `cri-event-conformance.<area>`,
+//! which Jenkins shows as a package and its class, and `name` is the outcome's id and name with its
+//! repetition, as everywhere else; GitLab identifies tests by both. The suite's name is the same
+//! for all runtimes, since `TestGrid` identifies a test by it and by `name`. The verdicts become:
 //!
 //! | verdict         | element   | `type`                                     |
 //! |-----------------|-----------|--------------------------------------------|
@@ -15,10 +15,12 @@
 //! | inconclusive    | `skipped` | `inconclusive`                             |
 //! | known           | `skipped` | `known`                                    |
 //!
-//! The suite's properties are the verdicts in the profiles, such as `cache.verdict`, and the counts
+//! The suite's properties are the `runtime`, its `version`, where they are known its `handler` and
+//! its `cgroup-driver`, the verdicts in the profiles, such as `cache.verdict`, and the counts
 //! behind them, such as `cache.must.passed`. The properties of a test case are its `id`, its
-//! `verdict` and, where there are any, `kinds`, the kinds of its findings, and `broken-in`, the ids
-//! of the cases whose histories break an invariant, each separated by spaces.
+//! `verdict`, its `level`, the ids of its `requirements` and, where there are any, `kinds`, the
+//! kinds of its findings, and `broken-in`, the ids of the cases whose histories break an
+//! invariant; ids and kinds are separated by spaces.
 //! [`super::Failed`] reads these.
 //!
 //! `message` is one line; everything else stands in the element's text, or in `system-out` where
@@ -32,6 +34,7 @@ use std::iter;
 
 use junit_report::{Duration, Report, TestCase, TestResult, TestSuite};
 
+use crate::history::CgroupDriver;
 use crate::outcome::{Outcome, RunReport, Standing, Verdict, Violation};
 
 use super::calendar::utc;
@@ -67,14 +70,27 @@ pub fn write(report: &RunReport, mut out: impl Write) -> io::Result<()> {
     writeln!(out)
 }
 
+/// Writes the report of a run that has no outcome: one undecided test case with the reason.
+///
+/// # Errors
+///
+/// Only those of the writer.
+pub fn write_undecided(reason: &str, out: impl Write) -> io::Result<()> {
+    let mut case = TestCase::error("run", Duration::ZERO, "undecided", &attribute(reason));
+    case.classname = Some(SUITE.to_owned());
+    let mut suite = TestSuite::new(SUITE);
+    suite.testcases.push(case);
+    let mut document = Report::new();
+    document.add_testsuite(suite);
+    document.write_xml(out).map_err(io::Error::other)
+}
+
 fn suite(report: &RunReport) -> TestSuite {
-    let runtime = &report.info.runtime;
-    let name = format!("{} {}", runtime.runtime_name, runtime.runtime_version);
     let about = format!(
         "run {}\nsuite {}\nendpoint {}\nimage {}\n",
         report.info.run, report.info.suite, report.info.endpoint, report.image,
     );
-    let mut suite = TestSuite::new(&attribute(&name));
+    let mut suite = TestSuite::new(SUITE);
     SUITE.clone_into(&mut suite.package);
     suite.timestamp = utc(report.began);
     suite.testcases = report.outcomes.iter().map(test_case).collect();
@@ -85,9 +101,18 @@ fn suite(report: &RunReport) -> TestSuite {
     suite
 }
 
-/// The verdicts in the profiles, and the counts behind them.
+/// The runtime, the verdicts in the profiles, and the counts behind them.
 fn properties_of_suite(report: &RunReport) -> Vec<Property> {
-    let properties = report.standings().into_iter().flat_map(|standing| {
+    let info = &report.info;
+    let handler = info.oci.as_ref().map(|oci| oci.handler.as_str());
+    let mut properties = vec![
+        Property::new("runtime", &info.runtime.runtime_name),
+        Property::new("version", &info.runtime.runtime_version),
+    ];
+    properties.extend(handler.map(|handler| Property::new("handler", handler)));
+    let driver = info.cgroup_driver.map(CgroupDriver::name);
+    properties.extend(driver.map(|driver| Property::new("cgroup-driver", driver)));
+    let standings = report.standings().into_iter().flat_map(|standing| {
         let Standing {
             profile,
             verdict,
@@ -108,7 +133,8 @@ fn properties_of_suite(report: &RunReport) -> Vec<Property> {
         ];
         values.map(|(name, value)| Property::new(format!("{profile}.{name}"), value))
     });
-    properties.collect()
+    properties.extend(standings);
+    properties
 }
 
 fn test_case(outcome: &Outcome) -> TestCase {
@@ -127,7 +153,12 @@ fn properties_of_case(outcome: &Outcome) -> Vec<Property> {
     let mut properties = vec![
         Property::new(ID, &outcome.id),
         Property::new(VERDICT, outcome.verdict.key()),
+        Property::new("level", outcome.levels),
     ];
+    if !outcome.requirements.is_empty() {
+        let requirements = outcome.requirements.join(" ");
+        properties.push(Property::new("requirements", requirements));
+    }
     let kinds = kinds(outcome);
     if !kinds.is_empty() {
         properties.push(Property::new("kinds", kinds));
@@ -259,16 +290,21 @@ mod tests {
             .root_element()
             .first_element_child()
             .expect("a suite");
-        assert_eq!(suite.attribute("name"), Some("containerd 2.1.9"));
+        assert_eq!(suite.attribute("name"), Some("cri-event-conformance"));
         assert_eq!(suite.attribute("tests"), Some("8"));
         assert_eq!(suite.attribute("failures"), Some("2"));
         assert_eq!(suite.attribute("errors"), Some("1"));
         assert_eq!(suite.attribute("timestamp"), Some("2026-11-20T16:52:40Z"));
         let properties = suite.first_element_child().expect("properties");
         assert!(properties.has_tag_name("properties"));
-        let verdict = properties.first_element_child().expect("a property");
-        assert_eq!(verdict.attribute("name"), Some("cache.verdict"));
-        assert_eq!(verdict.attribute("value"), Some("non-conformant"));
+        let value = |name| {
+            let mut all = properties.children();
+            let found = all.find(|property| property.attribute("name") == Some(name));
+            found.and_then(|property| property.attribute("value"))
+        };
+        assert_eq!(value("runtime"), Some("containerd"));
+        assert_eq!(value("version"), Some("2.1.9"));
+        assert_eq!(value("cache.verdict"), Some("non-conformant"));
         assert_eq!(count(&document, "testcase"), 8);
         assert_eq!(count(&document, "skipped"), 3);
         let failure = element(&document, "ORD-01 order::four-events-in-order", "failure");

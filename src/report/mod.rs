@@ -1,4 +1,5 @@
-//! Reports of a run for people and machines: a timeline, console text, `JUnit` XML and JSON.
+//! Reports of a run for people and machines: a timeline, console text, Markdown, `JUnit`
+//! XML, JSON and annotations of GitHub.
 //!
 //! Each report is a pure function of a [`RunReport`](crate::outcome::RunReport) or of history
 //! entries; where the bytes go is the caller's business. Text that a runtime sent is escaped before
@@ -12,10 +13,15 @@ mod evidence;
 mod failed;
 #[cfg(test)]
 pub(crate) mod fixture;
+pub mod github;
 pub mod json;
 pub mod junit;
+mod markdown;
+mod matrix;
+mod page;
 mod printable;
 mod properties;
+mod rate;
 mod sheet;
 mod standings;
 mod summary;
@@ -25,10 +31,14 @@ mod xml;
 
 pub use calendar::{rfc3339, signed_span, span};
 pub use compare::{About, Change, Comparison, Incomparable, ProfileChange};
-pub use document::Document;
+pub use document::{CaseOutcome, Document, NamedReport, WorstLatency};
 pub use evidence::Evidence;
 pub use failed::Failed;
+pub use markdown::Markdown;
+pub use matrix::Matrix;
+pub use page::page;
 pub use printable::{cut, folded, printable, short_id};
+pub use rate::Rate;
 pub use sheet::Sheet;
 pub use summary::summary;
 pub use text::failure;

@@ -37,7 +37,7 @@ pub(super) fn write_standings(text: &mut String, report: &RunReport) -> fmt::Res
     Ok(())
 }
 
-fn words(standing: &Standing, is_partial: bool) -> String {
+pub(super) fn words(standing: &Standing, is_partial: bool) -> String {
     let known = standing.musts.known;
     match standing.verdict {
         Conformance::KnownFailures if is_partial || standing.musts.open() > 0 => {

@@ -180,7 +180,7 @@ fn listed(text: &mut String, items: impl Iterator<Item = String>) {
 
 /// `20 cases up to tier extended, run 40 times: 38 passed, 2 failed; 23 invariants: 23 passed, 0
 /// failed; in 42.2 s`.
-fn counts(report: &RunReport) -> String {
+pub(super) fn counts(report: &RunReport) -> String {
     let (invariants, cases): (Vec<_>, Vec<_>) = report
         .outcomes
         .iter()
@@ -201,12 +201,22 @@ fn counts(report: &RunReport) -> String {
         let count = counted(invariants.len(), "invariant", "invariants");
         format!("{count}: {}; ", verdicts(&invariants))
     };
+    if let Some(watch) = &report.watch {
+        let events = counted(saturated(watch.events), "event", "events");
+        let containers = counted(saturated(watch.containers), "container", "containers");
+        let took = span(report.duration);
+        return format!("watch: {events}, {containers} of pods that changed; {judged}in {took}");
+    }
     format!(
         "{}{tier}{repeated}: {}; {judged}in {}",
         counted(names.len(), "case", "cases"),
         verdicts(&cases),
         span(report.duration)
     )
+}
+
+fn saturated(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
 }
 
 /// `26 passed, 1 failed, 1 known to fail`: passes and failures always, the rest only where there

@@ -10,7 +10,7 @@ use clap::Args;
 use tokio_util::sync::CancellationToken;
 
 use super::console::{self, ConsoleOptions, Trial};
-use super::outputs::{OutputPaths, Outputs, conclude};
+use super::outputs::{Conclusion, OutputPaths, Outputs, conclude};
 use super::select::{nothing_recorded, unmatched_invariant};
 use super::{Exit, Expectations, ReportOptions, RunError, expectations};
 use crate::case::load;
@@ -71,13 +71,8 @@ pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
         selection: options.selection.clone(),
         accepted: accepted(options)?,
     };
-    let outputs = Outputs::open(OutputPaths {
-        junit: options.report.junit.as_deref(),
-        json: options.report.json.as_deref(),
-        expectations: options.report.write_expectations.as_deref(),
-        history: None,
-        judged: Some(&options.history),
-    })?;
+    let paths = OutputPaths::new(&options.report).of_history(&options.history);
+    let outputs = Outputs::open(&paths)?;
     let (report, verdicts, also) = read_all(options, &scope)?;
     if !verdicts.has_cases() && options.selection.is_partial() {
         return Err(nothing_recorded(&options.selection, &options.history));
@@ -91,13 +86,13 @@ pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
     let history = Some(options.history.display().to_string());
     let mut reports = vec![report];
     reports.extend(also);
-    Ok(conclude(
-        options.report.format,
-        outputs,
-        &reports,
-        verdicts.known(),
+    let conclusion = Conclusion {
+        format: options.report.format,
+        head: String::new(),
         history,
-    ))
+        exit: Exit::from_report(&reports[0]),
+    };
+    Ok(conclude(outputs, &reports, verdicts.known(), conclusion))
 }
 
 /// The known failures that are accepted.

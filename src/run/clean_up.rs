@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::kubelet::KubeletPause;
 use crate::drive::{self, RecordingClient};
 use crate::history::{Request, RunId, SandboxId, StatusCode};
 use crate::host::{Kernel, LogDirectory};
@@ -22,6 +23,8 @@ pub(super) struct CleanUp {
     pub(super) pulled: Option<String>,
     /// The directory of its containers' logs, once it exists.
     pub(super) logs: Option<LogDirectory>,
+    /// The kubelet that it has paused. It is started last, when this is dropped at the latest.
+    pub(super) kubelet: Option<KubeletPause>,
 }
 
 /// The result of an attempt.
@@ -47,6 +50,7 @@ impl CleanUp {
             waits: true,
             pulled: None,
             logs: None,
+            kubelet: None,
         }
     }
 
@@ -69,6 +73,11 @@ impl CleanUp {
                 }
             }
         }
+    }
+
+    /// Starts the kubelet that was paused; returns what was wrong with the pause.
+    pub(super) fn resume_kubelet(&mut self) -> Vec<String> {
+        self.kubelet.take().map_or_else(Vec::new, KubeletPause::end)
     }
 
     async fn attempt(&self, keep: &[SandboxId]) -> Attempt {

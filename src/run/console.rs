@@ -5,6 +5,7 @@
 //! call an undecided case FAILED; so it prints to `/dev/null`, and this module prints instead.
 
 mod events;
+mod github;
 mod lines;
 
 use std::io;
@@ -18,6 +19,7 @@ use crate::outcome::Outcome;
 use crate::plan::label;
 use crate::terminal;
 use events::Events;
+use github::WithoutCommands;
 use lines::Lines;
 
 /// Writing to the output failed.
@@ -86,14 +88,15 @@ pub(super) fn present(
 ) -> Result<(), OutputLost> {
     let by: Box<dyn Renderer> = match look.format {
         Format::Json => Box::new(Events::new()),
-        Format::Pretty | Format::Terse => {
+        Format::Pretty | Format::Terse | Format::Github => {
             let widest = trials.iter().map(|trial| trial.name.chars().count()).max();
             let is_terse = look.format == Format::Terse;
-            Box::new(Lines::new(
-                is_terse,
-                widest.unwrap_or(0),
-                terminal::columns(),
-            ))
+            let lines = Lines::new(is_terse, widest.unwrap_or(0), terminal::columns());
+            if look.format == Format::Github {
+                Box::new(WithoutCommands::new(lines))
+            } else {
+                Box::new(lines)
+            }
         }
     };
     let printer = Arc::new(Mutex::new(Printer { by, lost: None }));

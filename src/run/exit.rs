@@ -52,6 +52,11 @@ impl Exit {
             || report.capabilities.events == Some(false)
         {
             Self::Undecided
+        } else if let Some(watch) = &report.watch {
+            match watch.judged {
+                0 => Self::NothingRan,
+                _ => Self::Conformant,
+            }
         } else if ran.is_empty() {
             Self::NothingRan
         } else if ran.iter().all(is_open) {

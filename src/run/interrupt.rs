@@ -55,6 +55,9 @@ pub(super) fn watch(
                 "the runtime was stopped; starting it with: {command}"
             ));
         }
+        if let Some(unit) = host::resume_kubelet_at_once() {
+            terminal::say(&format!("{unit} was stopped; starting it"));
+        }
         std::process::exit(Exit::Undecided as i32);
     });
     Ok(interrupts)

@@ -107,7 +107,7 @@ impl<'a> Listing<'a> {
             .map(|rule| (rule.id, rule.name, rule.title));
         let lines: Vec<_> = cases.chain(invariants).collect();
         match format {
-            Format::Pretty => {
+            Format::Pretty | Format::Github => {
                 let widest =
                     |length: fn(&(&str, &str, &str)) -> usize| lines.iter().map(length).max();
                 let ids = widest(|line| line.0.len()).unwrap_or(0);

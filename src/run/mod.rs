@@ -12,6 +12,7 @@ mod exit;
 mod expectations;
 mod hints;
 mod interrupt;
+mod kubelet;
 mod listing;
 mod live_verdicts;
 mod options;
@@ -19,6 +20,7 @@ mod outputs;
 mod prepare;
 mod progress;
 mod rehearsal;
+mod reporting;
 mod select;
 mod target;
 mod telemetry;
@@ -52,16 +54,16 @@ use expectations::ExpectationSource;
 pub use expectations::{Expectations, ExpectationsError};
 use interrupt::Interrupts;
 pub use options::{Format, ReportOptions, RunOptions};
-pub use outputs::OutputError;
-use outputs::{OutputPaths, Outputs, conclude};
+use outputs::{Conclusion, OutputPaths, Outputs, conclude};
+pub use outputs::{JUNIT, OutputError};
 use prepare::{Connection, Preparation};
 pub use prepare::{PrepareError, image};
 use progress::Progress;
 pub use rehearsal::{Rehearsal, rehearse};
+pub use reporting::Reporting;
 pub use select::{RerunError, failed_in, list};
 use select::{invariants, plan};
-use target::Connected;
-pub use target::{Endpoints, Target};
+pub use target::{Connected, Endpoints, Target};
 use telemetry::{BackgroundTasks, Telemetry};
 
 /// Why a run has no report.
@@ -104,6 +106,13 @@ pub enum RunError {
         needed = limits::OPEN_FILES
     )]
     OpenFiles(u64),
+    /// The run may take longer than the kubelet may be paused.
+    #[error(
+        "--pause-kubelet needs --tier core: without a kubelet the node is not ready after 50 s, \
+         and after five more minutes its pods are evicted; larger tiers take longer. Stop the \
+         kubelet yourself for those"
+    )]
+    LongPause,
     /// The async runtime or a signal handler could not be started.
     #[error("start: {0}")]
     System(#[from] io::Error),
@@ -120,6 +129,7 @@ impl RunError {
             | Self::Output(_)
             | Self::Check(_)
             | Self::Metrics(_)
+            | Self::LongPause
             | Self::Unserved => Exit::Usage,
             Self::NothingSelected(_) => Exit::NothingRan,
             Self::Prepare(_) | Self::OpenFiles(_) | Self::System(_) => Exit::Undecided,
@@ -151,6 +161,9 @@ pub fn read_requirements(cases: Option<&Path>) -> Result<Vec<Requirement>, load:
 /// # Errors
 /// If there is no report.
 pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
+    if !kubelet::is_short_enough(options) {
+        return Err(RunError::LongPause);
+    }
     let known = match &options.report.expectations {
         Some(Expectations::File(path)) => {
             ExpectationSource::Given(Some(read_expectations(path, &cases)?))
@@ -160,14 +173,8 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
     };
     let planned = plan(cases, &options.selection, options.repeat)?;
     host::allow_open_files(limits::OPEN_FILES).map_err(RunError::OpenFiles)?;
-    let history = options.history.as_deref();
-    let mut outputs = Outputs::open(OutputPaths {
-        junit: options.report.junit.as_deref(),
-        json: options.report.json.as_deref(),
-        expectations: options.report.write_expectations.as_deref(),
-        history,
-        judged: None,
-    })?;
+    let paths = OutputPaths::new(&options.report).with_history(options.history.as_deref());
+    let mut outputs = Outputs::open(&paths)?;
     match run_plan(options, known, planned, &mut outputs, Visibility::Console) {
         Ok((report, known)) => {
             let cut = if outputs.history_is_whole() {
@@ -175,15 +182,16 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
             } else {
                 " (incomplete)"
             };
+            let history = paths.history();
             let history = history.map(|path| format!("{}{cut}", path.display()));
             let reports = [report];
-            Ok(conclude(
-                options.report.format,
-                outputs,
-                &reports,
-                &known,
+            let conclusion = Conclusion {
+                format: options.report.format,
+                head: String::new(),
                 history,
-            ))
+                exit: Exit::from_report(&reports[0]),
+            };
+            Ok(conclude(outputs, &reports, &known, conclusion))
         }
         Err(fault) => Err(fault),
     }
@@ -328,6 +336,7 @@ impl PreparedRun<'_> {
         let kept = execution.kept();
         let mut faults = runtime.block_on(clean_up.all_but(&kept));
         let removed = faults.is_empty();
+        faults.extend(clean_up.resume_kubelet());
         drawing.abort();
         following.abort();
         progress.finish();
@@ -393,12 +402,14 @@ fn cut_short(
 async fn abandon(
     fault: &PrepareError,
     caller: &RecordingClient,
-    clean_up: CleanUp,
+    mut clean_up: CleanUp,
     file: Option<HistoryFile>,
 ) {
     let mut faults = clean_up.all_but(&[]).await;
+    let removed = faults.is_empty();
+    faults.extend(clean_up.resume_kubelet());
     let all = [&[fault.to_string()], &faults[..]].concat();
-    end(caller, faults.is_empty(), all);
+    end(caller, removed, all);
     faults.extend(finish_history(file).await);
     for fault in faults {
         terminal::say(&fault);

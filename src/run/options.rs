@@ -29,6 +29,8 @@ pub enum Format {
     Terse,
     /// libtest's JSON events
     Json,
+    /// One line per case, and annotations of a GitHub workflow for new failures
+    Github,
 }
 
 // Doc comments of fields are the help of options.
@@ -140,11 +142,34 @@ pub struct ReportOptions {
     )]
     pub color: ColorChoice,
     /// Write a JUnit XML report
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        hide_short_help = true,
+        help_heading = "Output"
+    )]
     pub junit: Option<PathBuf>,
     /// Write a JSON report
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        hide_short_help = true,
+        help_heading = "Output"
+    )]
     pub json: Option<PathBuf>,
+    /// Write a Markdown summary, as a pull request shows it
+    #[arg(
+        long,
+        value_name = "FILE",
+        hide_short_help = true,
+        help_heading = "Output"
+    )]
+    pub markdown: Option<PathBuf>,
+    /// Write all reports to a directory
+    ///
+    /// They are junit_cri_events.xml, report.json, summary.md and, of a run, history.binpb.
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub report_dir: Option<PathBuf>,
 }
 
 impl RunOptions {

@@ -5,22 +5,72 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Exit, Format};
+use super::{Exit, Format, ReportOptions};
 use crate::files::Draft;
 pub use crate::files::OutputError;
 use crate::outcome::RunReport;
+use crate::report::github;
 use crate::verdicts::{self, Known};
-use crate::{report, terminal};
+use crate::{files, report, terminal};
+
+/// The name of the JUnit report in the directory of `--report-dir`. Prow's Spyglass and `TestGrid`
+/// look for `junit*.xml`.
+pub const JUNIT: &str = "junit_cri_events.xml";
+/// The names of the other files there.
+const JSON: &str = "report.json";
+const MARKDOWN: &str = "summary.md";
+const HISTORY: &str = "history.binpb";
 
 /// The paths of the output files.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct OutputPaths<'a> {
-    pub(super) junit: Option<&'a Path>,
-    pub(super) json: Option<&'a Path>,
-    pub(super) expectations: Option<&'a Path>,
-    pub(super) history: Option<&'a Path>,
+#[derive(Clone, Debug, Default)]
+pub(super) struct OutputPaths {
+    /// The directory that is created for them, if it does not exist.
+    directory: Option<PathBuf>,
+    junit: Option<PathBuf>,
+    json: Option<PathBuf>,
+    markdown: Option<PathBuf>,
+    expectations: Option<PathBuf>,
+    history: Option<PathBuf>,
     /// A history that is read, which no output may overwrite.
-    pub(super) judged: Option<&'a Path>,
+    judged: Option<PathBuf>,
+}
+
+impl OutputPaths {
+    /// The reports on a run.
+    pub(super) fn new(options: &ReportOptions) -> Self {
+        let directory = options.report_dir.as_deref();
+        let within = |given: &Option<PathBuf>, name| {
+            let usual = || directory.map(|directory| directory.join(name));
+            given.clone().or_else(usual)
+        };
+        Self {
+            junit: within(&options.junit, JUNIT),
+            json: within(&options.json, JSON),
+            markdown: within(&options.markdown, MARKDOWN),
+            expectations: options.write_expectations.clone(),
+            directory: options.report_dir.clone(),
+            history: None,
+            judged: None,
+        }
+    }
+
+    /// The same with the history of the run.
+    pub(super) fn with_history(self, given: Option<&Path>) -> Self {
+        let usual = self.directory.as_ref().map(|it| it.join(HISTORY));
+        let history = given.map(Path::to_owned).or(usual);
+        Self { history, ..self }
+    }
+
+    /// The same for the run of a history, which is read.
+    pub(super) fn of_history(self, judged: &Path) -> Self {
+        let judged = Some(judged.to_owned());
+        Self { judged, ..self }
+    }
+
+    /// The path of the history that is written.
+    pub(super) fn history(&self) -> Option<&Path> {
+        self.history.as_deref()
+    }
 }
 
 /// The requested output files.
@@ -28,6 +78,7 @@ pub(super) struct OutputPaths<'a> {
 pub(super) struct Outputs {
     junit: Option<Draft>,
     json: Option<Draft>,
+    markdown: Option<Draft>,
     expectations: Option<Draft>,
     history: Option<Draft>,
     history_is_cut: bool,
@@ -44,25 +95,42 @@ pub(super) struct Written {
 
 impl Outputs {
     /// Opens drafts of all files; if one fails, none is left behind.
-    pub(super) fn open(places: OutputPaths<'_>) -> Result<Self, OutputError> {
-        let open = |what, path: Option<&Path>| path.map(|path| Draft::open(what, path)).transpose();
-        let new = |path| Draft::open_new("expectation file", path);
+    pub(super) fn open(paths: &OutputPaths) -> Result<Self, OutputError> {
+        let open = |what, path: &Option<PathBuf>| {
+            let path = path.as_deref();
+            path.map(|path| Draft::open(what, path)).transpose()
+        };
+        let new = |path: &PathBuf| Draft::open_new("expectation file", path);
+        if let Some(directory) = &paths.directory {
+            files::create_directory("reports", directory)?;
+        }
         let outputs = Self {
-            junit: open("JUnit report", places.junit)?,
-            json: open("JSON report", places.json)?,
-            expectations: places.expectations.map(new).transpose()?,
-            history: open("history", places.history)?,
+            junit: open("JUnit report", &paths.junit)?,
+            json: open("JSON report", &paths.json)?,
+            markdown: open("Markdown report", &paths.markdown)?,
+            expectations: paths.expectations.as_ref().map(new).transpose()?,
+            history: open("history", &paths.history)?,
             history_is_cut: false,
         };
-        outputs.differ(places.judged)?;
+        outputs.differ(paths.judged.as_deref())?;
         Ok(outputs)
     }
 
+    fn drafts(&self) -> impl Iterator<Item = &Draft> {
+        let Self {
+            junit,
+            json,
+            markdown,
+            expectations,
+            history,
+            ..
+        } = self;
+        let all = [junit, json, markdown, expectations, history];
+        all.into_iter().flatten()
+    }
+
     fn differ(&self, judged: Option<&Path>) -> Result<(), OutputError> {
-        let drafts: Vec<&Draft> = [&self.junit, &self.json, &self.expectations, &self.history]
-            .into_iter()
-            .flatten()
-            .collect();
+        let drafts: Vec<&Draft> = self.drafts().collect();
         for (place, draft) in drafts.iter().enumerate() {
             for before in &drafts[..place] {
                 draft.differs_from(before.what(), before.path())?;
@@ -92,12 +160,8 @@ impl Outputs {
 
     /// The files that are useless without a report.
     pub(super) fn unfinished(&self) -> Vec<PathBuf> {
-        let drafts = [&self.junit, &self.json, &self.expectations, &self.history];
-        let places = drafts
-            .into_iter()
-            .flatten()
-            .filter_map(Draft::temporary_path);
-        places.map(Path::to_owned).collect()
+        let paths = self.drafts().filter_map(Draft::temporary_path);
+        paths.map(Path::to_owned).collect()
     }
 
     /// Writes the reports on the first run, and the expectation file of all runs, as far as
@@ -107,6 +171,9 @@ impl Outputs {
         let mut written = Written::default();
         written.add(self.junit, |out| report::junit::write(report, out));
         written.add(self.json, |out| report::json::write(report, out));
+        written.add(self.markdown, |out| {
+            out.write_all(report::page(report).as_bytes())
+        });
         written.add(self.expectations, |out| {
             out.write_all(verdicts::expectations(reports, known).as_bytes())
         });
@@ -132,18 +199,35 @@ pub(super) fn remove(files: &[PathBuf]) {
     }
 }
 
-/// Writes the reports, prints the summary, and returns the run's exit code, even if a report cannot
-/// be written.
+/// What is said at the end besides the reports.
+#[derive(Debug)]
+pub(super) struct Conclusion {
+    pub(super) format: Format,
+    /// The first line; none if it is empty.
+    pub(super) head: String,
+    /// The history that was written or judged.
+    pub(super) history: Option<String>,
+    /// The exit code, if all reports can be written.
+    pub(super) exit: Exit,
+}
+
+/// Writes the reports, prints the summary, and returns the exit code, even if a report cannot be
+/// written.
 pub(super) fn conclude(
-    format: Format,
     outputs: Outputs,
     reports: &[RunReport],
     known: &Known,
-    history: Option<String>,
+    conclusion: Conclusion,
 ) -> Exit {
+    let Conclusion {
+        format,
+        head,
+        history,
+        exit,
+    } = conclusion;
     let report = &reports[0];
     let written = outputs.write(reports, known);
-    let mut summary = report::summary(report);
+    let mut summary = head + &report::summary(report);
     for line in written.lines {
         summary.push_str(&line);
         summary.push('\n');
@@ -151,18 +235,25 @@ pub(super) fn conclude(
     if let Some(history) = history {
         summary.extend(["history: ", &history, "\n"]);
     }
-    let exit = match Exit::from_report(report) {
+    let exit = match exit {
         Exit::Conformant if !written.faults.is_empty() => Exit::Undecided,
         exit => exit,
     };
     summary.push_str(&exit.describe(report));
     summary.push('\n');
-    if format == Format::Json {
-        terminal::say(summary.trim_end());
-    } else {
-        // The report already contains a closed output as a fault.
-        let _ = terminal::print(&summary);
-    }
+    // The report already contains a closed output as a fault.
+    let _ = match format {
+        Format::Json => {
+            terminal::say(summary.trim_end());
+            Ok(())
+        }
+        Format::Pretty | Format::Terse => terminal::print(&summary),
+        Format::Github => {
+            let token = uuid::Uuid::new_v4().to_string();
+            let summary = github::without_commands(&summary, &token);
+            terminal::print(&(summary + &github::annotations(report)))
+        }
+    };
     for fault in &written.faults {
         terminal::say(&format!("error: {fault}"));
     }

@@ -7,15 +7,15 @@ use tokio_util::sync::CancellationToken;
 use super::clean_up::CleanUp;
 use super::live_verdicts::LiveVerdicts;
 use super::outputs::Outputs;
-use super::{Connected, RunError, RunOptions};
+use super::{Connected, RunError, RunOptions, kubelet};
 use crate::case::Need;
 use crate::cri::{Client, ConnectError};
 use crate::drive::{
-    self, Allowance, DriveOptions, ForeignPods, RecordingClient, Session, SessionOptions,
-    StreamError, SweepError, UserHooks,
+    self, DriveOptions, RecordingClient, Session, SessionOptions, StreamError, SweepError,
+    UserHooks,
 };
 use crate::history::{Body, CallFault, CgroupDriver, Reply, Request, RunId, RunInfo};
-use crate::host::{Kernel, KubeletProcess, LogDirectoryError, RuntimeCommands};
+use crate::host::{Kernel, LogDirectoryError, PauseError, RuntimeCommands};
 use crate::metrics::Metrics;
 use crate::model;
 use crate::plan::Planned;
@@ -32,12 +32,15 @@ pub enum PrepareError {
     #[error(
         "a kubelet runs on this node: {0}. It removes pods that it does not know, including the \
          suite's, and would disturb the run; nothing was run\n\
-         To test the runtime, stop the kubelet (systemctl stop kubelet) and start it again \
-         afterwards\n\
-         To observe this node without changing it: cri-event-conformance watch\n\
+         To stop the kubelet during the run: --pause-kubelet --tier core\n\
+         To judge the node's own events without changing anything: cri-event-conformance watch \
+         --for 10m\n\
          To run anyway, if the kubelet uses another runtime: --allow kubelet"
     )]
     Kubelet(String),
+    /// The kubelet cannot be paused.
+    #[error("pause the kubelet: {0}; nothing was run")]
+    Pause(#[from] PauseError),
     /// The directory for logs cannot be created.
     #[error("create a directory for container logs: {0}; name another place with --log-dir")]
     Logs(#[from] LogDirectoryError),
@@ -181,9 +184,7 @@ pub(super) async fn prepare(
     let Connected { endpoints, kernel } = preparation.connected;
     let foreign = drive::foreign_pods(caller).await?;
     let asked = &preparation.options.drive;
-    if !asked.allow.contains(&Allowance::Kubelet) {
-        refuse_kubelet(kernel, foreign)?;
-    }
+    clean_up.kubelet = kubelet::pause_or_refuse(preparation.options, kernel, foreign, &stop)?;
     let logs = kernel.make_log_directory(asked.log_dir.as_deref(), &info.run)?;
     let log_directory = logs.path().to_owned();
     clean_up.logs = Some(logs);
@@ -238,18 +239,6 @@ fn cgroup_parent(given: Option<&str>, driver: Option<CgroupDriver>) -> String {
         Some(CgroupDriver::Cgroupfs) | None => "",
     };
     given.unwrap_or(default).to_owned()
-}
-
-/// Refuses to run next to a kubelet, which removes unknown pods, including the suite's.
-fn refuse_kubelet(kernel: &Kernel, foreign: ForeignPods) -> Result<(), PrepareError> {
-    let sign = match kernel.kubelet() {
-        Some(KubeletProcess { pid, name }) => format!("process {pid} is `{name}`"),
-        None if foreign.kubelets > 0 => {
-            format!("{} ready pods have a kubelet's labels", foreign.kubelets)
-        }
-        None => return Ok(()),
-    };
-    Err(PrepareError::Kubelet(sign))
 }
 
 /// The user's hooks; on a simulated kernel, missing ones are simulated, too.

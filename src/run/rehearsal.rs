@@ -77,10 +77,8 @@ pub fn rehearse(rehearsal: Rehearsal, cases: Vec<Case>) -> Result<RunReport, Run
         ..RunOptions::default()
     };
     let planned = plan(cases, &options.selection, options.repeat)?;
-    let mut outputs = Outputs::open(OutputPaths {
-        history: rehearsal.history.as_deref(),
-        ..OutputPaths::default()
-    })?;
+    let paths = OutputPaths::default().with_history(rehearsal.history.as_deref());
+    let mut outputs = Outputs::open(&paths)?;
     let known = ExpectationSource::Given(rehearsal.known);
     let (report, _) = run_plan(&options, known, planned, &mut outputs, Visibility::Silent)?;
     Ok(report)

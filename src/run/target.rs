@@ -1,6 +1,7 @@
 //! The runtime under test: a real one at its socket, or the model in this process.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,9 +47,11 @@ pub enum Target {
 
 /// A runtime that can be connected to, and its kernel.
 #[derive(Debug)]
-pub(super) struct Connected {
-    pub(super) endpoints: Endpoints,
-    pub(super) kernel: Kernel,
+pub struct Connected {
+    /// How it is reached.
+    pub endpoints: Endpoints,
+    /// Its kernel.
+    pub kernel: Kernel,
 }
 
 impl Default for Target {
@@ -79,6 +82,17 @@ impl Target {
         }
     }
 
+    /// The runtime's socket, also behind a relay; none for the model.
+    #[must_use]
+    pub fn socket(&self) -> Option<&Path> {
+        match self {
+            Self::Runtime(endpoints) | Self::Relayed { endpoints, .. } => {
+                endpoints.runtime.socket()
+            }
+            Self::Model { .. } => None,
+        }
+    }
+
     /// The reactor for a run on it.
     pub(super) fn reactor(&self) -> io::Result<Reactor> {
         match self {
@@ -93,7 +107,7 @@ impl Connected {
     ///
     /// # Errors
     /// If a socket does not exist.
-    pub(super) fn start(target: &Target) -> Result<Self, PrepareError> {
+    pub fn start(target: &Target) -> Result<Self, PrepareError> {
         target.check().map_err(ConnectError::from)?;
         Ok(match target {
             Target::Runtime(endpoints) => Self {

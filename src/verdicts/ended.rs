@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::findings::{Found, Sort, find, slice};
+use super::findings::{Found, Place, Sort, find, slice};
 use super::known::{Decided, Known};
 use super::plan::{Execution, Readable};
 use super::tallies::Tally;
 use crate::checks::{self, Undecided};
 use crate::history::{Body, CaseHistory, CaseRun, Entry, Reply, Request, Seq, SubjectKind};
 use crate::oracle::Index;
-use crate::outcome::{LAST_SHOWN, Latency, Level, Outcome, Profile, Seen, Verdict, Violation};
+use crate::outcome::{LAST_SHOWN, Level, Outcome, Profile, Seen, Times, Verdict, Violation};
 
 /// A case that is over and has not been judged.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub struct JudgedCase {
     pub(super) ended: Seq,
     pub(super) outcome: Outcome,
     pub(super) found: Vec<Found>,
-    pub(super) latencies: Vec<Latency>,
+    pub(super) latencies: Vec<Times>,
     /// The largest message of an event of the case.
     pub(super) largest_event: u32,
     /// How many containers it made.
@@ -105,9 +105,10 @@ impl EndedCase {
                 self.known.apply(&mut outcome, &Decided::default());
             }
             outcome.hint = hint(&outcome, &self.hints);
-            let judged = (&*case.id, &case.levels, &*self.profiles);
+            let judged = (Place::Case(&case.id, &case.levels), &*self.profiles);
             found = find(judged, &index, &self.known, &self.filled);
-            latencies = checks::latencies(&case.claim(), &index, self.call_deadline);
+            let measured = checks::latencies(&case.claim(), &index, self.call_deadline);
+            latencies = Times::of(measured);
         }
         let breaks = |found: &Found| !found.is_listed() && found.binds(&self.profiles);
         JudgedCase {

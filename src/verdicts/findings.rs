@@ -3,16 +3,19 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::known::Known;
 use crate::history::{CaseHistory, CaseRun, Entry, Observed, Seq};
+use crate::limits;
 use crate::oracle::{self, INVARIANTS, Index, WholeRun};
 use crate::outcome::{Level, Levels, Outcome, Profile, Seen, Verdict, Violation};
 
 /// The most violations of one invariant that are shown.
 const SHOWN_VIOLATIONS: usize = 5;
+/// The most different findings that are counted and not shown.
+const COUNTED: usize = 10_000;
 /// The most history entries that are shown with one outcome.
 const EVIDENCE_ENTRIES: usize = 60;
 
@@ -21,6 +24,10 @@ const EVIDENCE_ENTRIES: usize = 60;
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     found: BTreeMap<Seq, (Option<CaseRun>, Vec<Found>)>,
+    /// What has only been counted of the pods of a watch, which may go on without end.
+    counted: BTreeMap<(Sort, Seen), usize>,
+    /// The latest of these, so that none is taken for another one at the end.
+    latest: VecDeque<Violation>,
     /// Sorts that reached [`SHOWN_VIOLATIONS`]: later violations of them are only counted.
     filled: Arc<BTreeSet<Sort>>,
 }
@@ -59,6 +66,10 @@ impl Found {
     /// The invariant's id.
     pub(super) fn rule(&self) -> &str {
         &self.violation.rule
+    }
+
+    pub(super) fn violation(&self) -> &Violation {
+        &self.violation
     }
 
     /// Whether it is listed as known.
@@ -104,6 +115,30 @@ impl Findings {
         }
     }
 
+    /// Adds the findings of a pod of a watch whose history ended there.
+    pub(super) fn take_in_pod(&mut self, ended: Seq, found: Vec<Found>) {
+        for found in found {
+            let sort = found.sort();
+            let shown = self.all().filter(|before| before.sort() == sort).count();
+            if shown < SHOWN_VIOLATIONS {
+                let of_place = self.found.entry(ended).or_default();
+                of_place.1.push(found);
+                continue;
+            }
+            if !self.filled.contains(&sort) {
+                Arc::make_mut(&mut self.filled).insert(sort.clone());
+            }
+            let place = (sort, found.seen());
+            if self.counted.len() < COUNTED || self.counted.contains_key(&place) {
+                *self.counted.entry(place).or_default() += 1;
+            }
+            if self.latest.len() == limits::RUN_CONTAINERS {
+                self.latest.pop_front();
+            }
+            self.latest.push_back(found.violation);
+        }
+    }
+
     /// Drops the findings of a case that was not judged after all.
     pub(super) fn forget(&mut self, case: CaseRun) {
         self.found.retain(|_, (of, _)| *of != Some(case));
@@ -117,10 +152,12 @@ impl Findings {
 
     /// Judges what came after the cases had ended.
     pub(super) fn take_in_late(&mut self, ended: Seq, whole_run: &WholeRun, known: &Known) {
-        let earlier: Vec<Violation> = self.all().map(|found| found.violation.clone()).collect();
+        let shown = self.all().map(|found| found.violation.clone());
+        let earlier: Vec<Violation> = shown.chain(self.latest.iter().cloned()).collect();
         let late = whole_run.violations(&earlier).into_iter();
         let late = late.map(|violation| Found::new(violation, None, known));
-        self.found.insert(ended, (None, late.collect()));
+        let of_place = self.found.entry(ended).or_default();
+        of_place.1.extend(late);
     }
 
     /// Adds the findings of an invariant to its outcome, those that are not listed as known first.
@@ -133,12 +170,21 @@ impl Findings {
             outcome.evidence.extend(found.evidence.iter().cloned());
         }
         let found = || all().filter(|found| found.violation.level == Level::Must);
-        let count = found().count();
+        let counted = |listed: Option<bool>| {
+            let counted = self.counted.iter();
+            let counted = counted.filter(move |(((rule, is_listed, level), _), _)| {
+                let is_wanted = listed.is_none_or(|listed| listed == *is_listed);
+                rule == invariant && *level == Level::Must && is_wanted
+            });
+            counted.map(|((_, seen), count)| (seen, *count))
+        };
+        let sum = |listed| counted(listed).map(|(_, count)| count).sum::<usize>();
+        let count = found().count() + sum(None);
         if count > 0 {
             outcome.verdict = Verdict::Fail;
         }
         let news = || found().filter(|found| !found.listed);
-        let new = news().count();
+        let new = news().count() + sum(Some(false));
         if 0 < new && new < count {
             outcome.reason = Some(format!(
                 "{count} times in all; {new} not listed as known, shown first"
@@ -163,6 +209,9 @@ impl Findings {
         for found in found() {
             *outcome.seen.entry(found.seen()).or_default() += 1;
         }
+        for (seen, count) in counted(None) {
+            *outcome.seen.entry(seen.clone()).or_default() += count;
+        }
     }
 
     fn all(&self) -> impl Iterator<Item = &Found> {
@@ -170,20 +219,34 @@ impl Findings {
     }
 }
 
-/// Judges the history of an ended case by all invariants, without evidence for the sorts in
-/// `enough`.
+/// Whose history is judged.
+#[derive(Clone, Copy)]
+pub(super) enum Place<'a> {
+    /// That of a case: its id, and how binding it is.
+    Case(&'a str, &'a Levels),
+    /// That of a pod of others, by its name.
+    Pod(&'a str),
+}
+
+/// Judges an ended history by all invariants, without evidence for the sorts in `enough`.
 pub(super) fn find(
-    (case, levels, profiles): (&str, &Levels, &[Profile]),
+    (place, profiles): (Place<'_>, &[Profile]),
     index: &Index<'_>,
     known: &Known,
     enough: &BTreeSet<Sort>,
 ) -> Vec<Found> {
     let mut counts = BTreeMap::<Sort, usize>::new();
-    let id: Arc<str> = case.into();
-    let of_case = |mut violation: Violation| {
-        let levels = levels_of(&violation.rule).capped_by(levels);
+    let (id, of_place): (Option<Arc<str>>, String) = match place {
+        Place::Case(case, _) => (Some(case.into()), format!("in {case}")),
+        Place::Pod(pod) => (None, format!("of pod {pod}")),
+    };
+    let of_history = |mut violation: Violation| {
+        let levels = match place {
+            Place::Case(_, levels) => levels_of(&violation.rule).capped_by(levels),
+            Place::Pod(_) => levels_of(&violation.rule),
+        };
         violation.level = levels.highest_of(profiles).unwrap_or(Level::May);
-        let mut found = Found::new(violation, Some(id.clone()), known);
+        let mut found = Found::new(violation, id.clone(), known);
         found.levels = levels;
         let sort = found.sort();
         let is_enough = enough.contains(&sort);
@@ -192,11 +255,11 @@ pub(super) fn find(
         if *count <= SHOWN_VIOLATIONS && !is_enough {
             found.evidence = slice(index.history, [&found.violation]);
         }
-        found.violation.subject = format!("{} in {case}", found.violation.subject);
+        found.violation.subject = format!("{} {of_place}", found.violation.subject);
         found
     };
     let violations = oracle::invariants(index).into_iter();
-    violations.map(of_case).collect()
+    violations.map(of_history).collect()
 }
 
 /// How binding an invariant is.

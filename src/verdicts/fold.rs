@@ -1,5 +1,7 @@
 //! A run's history, folded entry by entry into its report.
 
+mod watch;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,12 +11,15 @@ use super::findings::Findings;
 use super::known::{Decided, Known, KnownFailure, Losses};
 use super::plan::{Execution, Plan, blank_invariant};
 use super::tallies::Tallies;
+use super::watched::Watched;
 use crate::history::{
     Body, CallId, CaseHistory, CaseRun, Entry, HostInstant, Request, RunEnd, RunInfo, Seq,
 };
 use crate::limits;
 use crate::oracle::{Invariant, Measuring, WholeRun};
-use crate::outcome::{Largest, Latency, Level, Limit, Outcome, REMOVED, RunReport, Verdict, Worst};
+use crate::outcome::{
+    Largest, Level, Limit, Outcome, REMOVED, RunReport, Spread, Times, Verdict, Worst,
+};
 use crate::plan::Selection;
 
 /// The part of a run to report, and by which expectations.
@@ -54,11 +59,13 @@ pub struct Verdicts {
     spans: BTreeMap<CaseRun, (HostInstant, Duration)>,
     found: Findings,
     /// How long things took in each case that was judged.
-    latencies: BTreeMap<CaseRun, Vec<Latency>>,
+    latencies: BTreeMap<CaseRun, Vec<Times>>,
     largest_events: BTreeMap<CaseRun, u32>,
     tallies: Tallies,
     measuring: Measuring,
     whole_run: WholeRun,
+    /// The pods of others, if this is a watch.
+    watched: Option<Watched>,
     /// When the run had listened to what comes late.
     cases_ended: Option<HostInstant>,
     ended: Option<(HostInstant, RunEnd)>,
@@ -87,6 +94,7 @@ impl Verdicts {
     pub fn push(&mut self, entry: &Arc<Entry>) -> Option<EndedCase> {
         self.last = entry.at;
         self.measuring.push(entry);
+        self.watch(entry);
         match &entry.body {
             Body::RunBegan(info) => {
                 (self.info, self.began) = (RunInfo::clone(info), entry.at);
@@ -94,6 +102,8 @@ impl Verdicts {
             }
             Body::RunPlanned(plan) => {
                 self.plan = Plan::of(plan, (&self.info, self.began), &self.scope);
+                let watched = |within| Watched::new(within, entry.at);
+                self.watched = plan.watch_within.map(watched);
             }
             Body::CaseBegan {
                 case,
@@ -195,6 +205,12 @@ impl Verdicts {
                 .take_in_late(Seq(u64::MAX), &self.whole_run, &self.plan.known);
             self.cases_ended = Some(self.last);
         }
+        if self.cases_ended.is_none()
+            && let Some(watched) = &mut self.watched
+        {
+            let rest = watched.pods.finish();
+            self.judge_pods(rest, Seq(u64::MAX));
+        }
         let mut outcomes = self.outcomes();
         let mut faults = self.plan.faults.clone();
         match &self.ended {
@@ -214,9 +230,12 @@ impl Verdicts {
         }
         faults.extend(damage);
         let ended = self.ended.as_ref().map_or(self.last, |(at, _)| *at);
-        let notes = self.plan.known.notes(&outcomes);
+        let watched = self.watched.as_ref();
+        faults.extend(watched.and_then(|watched| watched.fault(ended.since(self.began))));
+        let known = &self.plan.known;
         RunReport {
-            notes,
+            notes: known.notes(&outcomes),
+            expired: known.expired().map(|entry| entry.case.clone()).collect(),
             info: self.info.clone(),
             began: self.began,
             duration: ended.since(self.began),
@@ -226,6 +245,7 @@ impl Verdicts {
             foreign_pods: self.plan.foreign_pods,
             profiles: self.plan.profiles.to_vec(),
             tier: self.plan.tier.clone(),
+            watch: self.watched.as_ref().map(|watched| watched.totals.clone()),
             partial: self.plan.partial,
             capabilities: self.measuring.found(),
             latencies: self.worst(),
@@ -233,22 +253,23 @@ impl Verdicts {
         }
     }
 
-    /// The longest of each kind, in the first case that saw it.
+    /// Those of each kind, and the first case that saw the longest.
     fn worst(&self) -> Vec<Worst> {
         let mut worst = BTreeMap::<(Limit, Duration), Worst>::new();
         for (run, latencies) in &self.latencies {
             let Some(outcome) = self.outcomes.get(run) else {
                 continue;
             };
-            for latency in latencies {
-                let longest = worst.entry((latency.limit, latency.bound));
-                let found = Worst {
-                    latency: *latency,
+            for Times { longest, spread } in latencies {
+                let found = worst.entry((longest.limit, longest.bound));
+                let found = found.or_insert_with(|| Worst {
+                    latency: *longest,
+                    spread: Spread::default(),
                     case: outcome.id.clone(),
-                };
-                let longest = longest.or_insert_with(|| found.clone());
-                if longest.latency.took < latency.took {
-                    *longest = found;
+                });
+                found.spread.merge(spread);
+                if found.latency.took < longest.took {
+                    (found.latency, found.case) = (*longest, outcome.id.clone());
                 }
             }
         }
@@ -375,9 +396,15 @@ impl Verdicts {
             Some(outcome) => !matches!(outcome.verdict, Verdict::Skip | Verdict::Error),
             None => self.open.contains_key(run),
         });
-        if !ran && outcome.verdict == Verdict::Pass {
+        let nothing = match &self.watched {
+            None => (!ran).then_some("no case ran to its end"),
+            Some(watched) => (watched.totals.judged == 0).then_some("no pod has changed"),
+        };
+        if let Some(reason) = nothing
+            && outcome.verdict == Verdict::Pass
+        {
             outcome.verdict = Verdict::Skip;
-            outcome.reason = Some("no case ran to its end".to_owned());
+            outcome.reason = Some(reason.to_owned());
         } else if outcome.verdict == Verdict::Pass
             && self.plan.is_recorded
             && self.cases_ended.is_none()
@@ -406,6 +433,10 @@ impl Verdicts {
 
     /// The cases all of whose executions have come to a verdict of the oracle's.
     fn decided(&self) -> Decided<'_> {
+        if self.watched.is_some() {
+            // What has not happened to the pods of others may happen yet.
+            return Decided::default();
+        }
         let mut cases = BTreeSet::new();
         let mut open = BTreeSet::new();
         for (run, execution) in &self.plan.executions {

@@ -17,6 +17,7 @@ pub use entry::{KnownFailure, KnownFault};
 pub use terms::{Bound, Day, Rate};
 pub(super) use texts::stable;
 pub use texts::{Signatures, Texts};
+pub use versions::Versions;
 pub use when::{RuntimeFacts, When};
 
 use crate::history::HostInstant;
@@ -93,9 +94,7 @@ impl Known {
     /// one sentence each.
     #[must_use]
     pub fn notes(&self, outcomes: &[Outcome]) -> Vec<String> {
-        let here = self.known.iter().filter(|entry| self.concerns(entry));
-        let over = here.filter(|entry| entry.is_over(self.run.began));
-        let expired = over.filter_map(|entry| {
+        let expired = self.expired().filter_map(|entry| {
             let (path, case, day) = (&self.path, &entry.case, entry.expires.as_ref()?);
             Some(format!(
                 "{path}: the entry of {case} has expired on {day} and counts no more; see whether \
@@ -103,6 +102,12 @@ impl Known {
             ))
         });
         expired.chain(self.stale_faults(outcomes)).collect()
+    }
+
+    /// The entries for the run's runtime that have expired.
+    pub fn expired(&self) -> impl Iterator<Item = &KnownFailure> {
+        let here = self.known.iter().filter(|entry| self.concerns(entry));
+        here.filter(|entry| entry.is_over(self.run.began))
     }
 
     /// A part of the cases need not meet them all.

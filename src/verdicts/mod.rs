@@ -13,6 +13,8 @@ mod kinds;
 mod known;
 mod plan;
 mod tallies;
+mod watched;
+mod watched_pods;
 mod written;
 
 pub use builtin::{builtin, builtin_files, builtin_of};
@@ -21,7 +23,8 @@ pub use fold::{Accepted, Scope, Verdicts};
 pub use kinds::kinds_by_id;
 pub use known::{
     Bound, Day, Decided, JudgedRun, Known, KnownFailure, KnownFault, Losses, Rate, RuntimeFacts,
-    Signatures, Texts, When,
+    Signatures, Texts, Versions, When,
 };
 pub use plan::invariant_facts;
+pub use watched::WatchNews;
 pub use written::expectations;

@@ -212,6 +212,7 @@ impl Execution {
                 outcome.title = case.title.as_str().into();
                 outcome.why = case.why.trim().into();
                 outcome.sources = case.sources.as_slice().into();
+                outcome.requirements = case.requirements.as_slice().into();
                 outcome.levels = case.levels;
             }
             Readable::Not(_, reason) => outcome.reason = Some(reason.clone()),
@@ -282,6 +283,8 @@ pub(super) fn blank_invariant(invariant: &Invariant, judged: HostInstant) -> Out
     let mut outcome = blank(invariant.id, invariant.name, judged);
     outcome.title = invariant.sentence.into();
     outcome.sources = [invariant.source.to_owned()].into();
+    let requirements = invariant.requirements.iter();
+    outcome.requirements = requirements.map(ToString::to_string).collect();
     outcome.levels = invariant.levels;
     outcome.verdict = Verdict::Pass;
     outcome
@@ -295,6 +298,7 @@ fn blank(id: &str, name: &str, began: HostInstant) -> Outcome {
         title: "".into(),
         why: "".into(),
         sources: [].into(),
+        requirements: [].into(),
         levels: Levels::default(),
         verdict: Verdict::Error,
         reason: None,

@@ -1,9 +1,10 @@
-//! `watch` is read-only: it streams a node's pod events with their latency, and shows what a
-//! kubelet makes of them.
+//! `watch` is read-only: it streams a node's pod events with their latency, shows what a kubelet
+//! makes of them, and judges them by the rules of a run.
 //!
-//! It creates no pod, so it cannot prove the event stream with a marker, and reports the first
-//! event instead. It shows all pods of the node. `observer` is pure and decides all that is
-//! reported of events and relists; [`watch()`] asks the runtime, reads the clock and prints.
+//! It creates no pod, so it cannot prove the event stream with a marker: a stream is live with its
+//! first event, or if it is still open after half a second. `observer` is pure and decides what is
+//! reported of events and relists. What is recorded is a history as that of a run (`record`), and
+//! [`crate::verdicts`] judges each pod in it once it is quiet; `check` does the same with the file.
 //!
 //! # As JSON
 //!
@@ -16,25 +17,29 @@
 //! |---|---|
 //! | `event` | `kind` (`CREATED`, `STARTED`, `STOPPED`, `DELETED`), `state`, `exit_code`, `reason` (null if unknown), `created_at_ns`, `arrived_ns`, `lag_ns` (null without a `created_at`), `queued` (created before the stream was requested), `evented` (what the Evented PLEG of kubelet 1.26 to 1.36 does: `taken`, `refused`, `ignored`, `panic`; `unfollowed` if there are too many containers to track), `lifecycle` (what it sends, such as `ContainerDied`), `panic` (why) |
 //! | `relist` | `lifecycle`: what the Generic PLEG sends |
-//! | `missed` | `kind` of the event that did not come, `listed` (the state that the relist shows, or `gone`), `waited_ns` |
-//! | `disagreement` | `namespace`, `pod`, `uid`; `generic` and `evented`, each null or an object of `container`, `state` and `exit_code` by id; `outage`, whether a missing stream is the cause |
-//! | `agreement` | `namespace`, `pod`, `uid`: the caches agree again |
-//! | `stream` | `what` (`opened`, `live`, `ended`, `overrun`, `relist-failed`, `relist-works`), `detail` |
-//! | `summary` | the last line: `watched_ns`, `events` (by kind), `queued`, `lag_median_ns`, `lag_p95_ns`, `lag_max_ns` (null without events), `missed`, `unheard` (transitions while there was no stream), `disagreements`, `disagreements_in_outages` (because there was no stream; they are in no other number), `panics`, `reconnects`, `relists` |
+//! | `violation` | `rule` (its id), `level` (`must`, `should`, `may`), `finding` (its kind), `subject`, `expected`, `actual`, `known` (whether it is listed as known) |
+//! | `more-violations` | `rule`, `count`: further violations of a rule, too many to be shown |
+//! | `stream` | `what` (`opened`, `live`, `relisted`, `ended`, `overrun`, `relist-failed`, `relist-works`), `detail` |
+//! | `summary` | the last line: `watched_ns`, `events` (by kind), `queued`, `lag_median_ns`, `lag_p95_ns`, `lag_max_ns` (null without events), `missed`, `disagreements`, `other_violations`, `outages` (of the stream), `without_stream_ns`, `panics`, `reconnects`, `relists` |
 
+mod announce;
+mod history_file;
 mod lags;
-mod ledger;
 mod notice;
 mod observer;
+mod options;
 mod output;
+mod record;
+mod redact;
 mod session;
 mod stream;
 #[cfg(test)]
 mod tests;
 mod text;
 mod throttle;
-mod views;
+mod verdict;
 
-pub use notice::{EventSeen, Notice, Subject, Summary, View, Viewed};
+pub use notice::{EventSeen, Notice, Subject, Summary};
+pub use options::{FailOn, WatchAllowance, WatchOptions};
 pub use output::Output;
-pub use session::{WatchError, WatchOptions, watch};
+pub use session::{WatchError, watch};

@@ -34,41 +34,29 @@ pub enum Notice {
         /// The kind of the lifecycle event.
         lifecycle: String,
     },
-    /// A relist has shown a transition that no event reported in time.
-    Missed {
-        /// Its subject.
-        #[serde(flatten)]
-        subject: Subject,
-        /// The kind of the event that did not arrive.
-        kind: String,
-        /// The state in the relist.
-        listed: String,
-        /// How long it has been expected.
-        waited_ns: u64,
+    /// A rule is broken.
+    Violation {
+        /// The id of the rule.
+        rule: String,
+        /// How binding it is.
+        level: String,
+        /// The kind of the finding.
+        finding: String,
+        /// What it is about.
+        subject: String,
+        /// What the rule expects.
+        expected: String,
+        /// What was seen.
+        actual: String,
+        /// Whether it is listed as known.
+        known: bool,
     },
-    /// The caches of both PLEGs disagree about an idle pod.
-    Disagreement {
-        /// The pod's namespace.
-        namespace: String,
-        /// The pod's name.
-        pod: String,
-        /// Its UID.
-        uid: String,
-        /// The pod in the cache filled by relists.
-        generic: View,
-        /// The pod in the cache filled by events.
-        evented: View,
-        /// Whether the cause is a missing stream.
-        outage: bool,
-    },
-    /// The caches agree again.
-    Agreement {
-        /// The pod's namespace.
-        namespace: String,
-        /// The pod's name.
-        pod: String,
-        /// Its UID.
-        uid: String,
+    /// Further violations of a rule, too many to be shown.
+    MoreViolations {
+        /// The id of the rule.
+        rule: String,
+        /// How many.
+        count: u64,
     },
     /// The state of the connection has changed.
     Stream {
@@ -111,20 +99,6 @@ pub struct EventSeen {
     pub panic: Option<String>,
 }
 
-/// A pod in a cache, by ids of its containers and sandboxes; none if it is not cached.
-pub type View = Option<BTreeMap<String, Viewed>>;
-
-/// A container or a sandbox in a cache.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Viewed {
-    /// The container's name; none for a sandbox.
-    pub container: Option<String>,
-    /// Its state.
-    pub state: String,
-    /// The exit code, if it has exited.
-    pub exit_code: Option<i32>,
-}
-
 /// The totals of a watch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
@@ -140,14 +114,16 @@ pub struct Summary {
     pub lag_p95_ns: Option<i64>,
     /// The maximum lag.
     pub lag_max_ns: Option<i64>,
-    /// Transitions that a relist has shown and no event reported in time.
+    /// Events that did not come although a relist shows that they are due.
     pub missed: u64,
-    /// Transitions that happened while there was no stream.
-    pub unheard: u64,
-    /// Disagreements of the caches.
+    /// Differences between what relists and what events make a kubelet believe.
     pub disagreements: u64,
-    /// Disagreements that a missing stream caused.
-    pub disagreements_in_outages: u64,
+    /// Other violations of rules.
+    pub other_violations: u64,
+    /// How often the stream ended.
+    pub outages: u64,
+    /// For how long there was none.
+    pub without_stream_ns: u64,
     /// Events that would have made a kubelet panic.
     pub panics: u64,
     /// Streams after the first one.

@@ -1,67 +1,58 @@
-//! Evaluates events and relists. Pure: each step returns the notices to print.
+//! Evaluates events and relists for those who look on. Pure: each step returns the notices to
+//! print.
 //!
-//! It runs the Evented PLEG of kubelet 1.26 to 1.36, whose cache is filled by events, and compares
-//! it with the Generic PLEG of the relist loop. As in a kubelet, the evented cache starts from a
-//! relist, and is relisted every five minutes and after each stream that ended.
+//! It runs the Evented PLEG of kubelet 1.26 to 1.36, whose cache is filled by events. As in a
+//! kubelet, the cache starts from a relist, and is relisted every five minutes and after each
+//! stream that ended.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::lags::Lags;
-use super::ledger::Ledger;
-use super::notice::{EventSeen, Notice, Subject, Summary, View, nanos};
-use super::views::views;
+use super::notice::{EventSeen, Notice, Subject, Summary, nanos};
 use crate::drive::Relist;
 use crate::history::{
     ContainerListing, Event, EventKind, HostInstant, Labels, SandboxId, SandboxListing,
     SandboxStatus,
 };
+use crate::limits;
+use crate::oracle::{NO_MISSED_EVENT, PLEGS_AGREE};
+use crate::outcome::WatchTotals;
 use crate::pleg::{
     Channel, Features, Generic, Inspection, Kubelet, LifecycleEvent, Moment, POD_UID_LABEL,
     PodStatus, Receipt, SharedUid, State, list_pods, receive,
 };
-
-/// A relist that begins this soon after its stream was requested may show transitions from before
-/// the subscription was effective.
-const BLIND_AFTER_OPENING: Duration = Duration::from_millis(500);
+use crate::verdicts::WatchNews;
 
 /// The state of the observation.
 pub(super) struct Observer {
-    within: Duration,
     began: HostInstant,
     /// When the stream was requested; none while there is no stream.
     opened: Option<HostInstant>,
-    /// When the last list was requested.
-    listed: Option<HostInstant>,
-    ledger: Ledger,
+    /// The names of what the last relist or a later event has shown, by id.
+    names: BTreeMap<String, Subject>,
+    /// Those that only the relist before has shown.
+    earlier: BTreeMap<String, Subject>,
     kubelet: Kubelet,
     generic: Generic,
     /// When the evented cache was last relisted; none if a relist is due.
     relisted: Option<HostInstant>,
     believed: BTreeMap<SharedUid, Inspection>,
-    active: BTreeMap<SharedUid, HostInstant>,
-    deleted: BTreeMap<SharedUid, BTreeSet<String>>,
-    disputes: BTreeMap<SharedUid, (View, View)>,
     lags: Lags,
     summary: Summary,
 }
 
 impl Observer {
-    pub(super) fn new(within: Duration, began: HostInstant) -> Self {
+    pub(super) fn new(began: HostInstant) -> Self {
         Self {
-            within,
             began,
             opened: None,
-            listed: None,
-            ledger: Ledger::default(),
+            names: BTreeMap::new(),
+            earlier: BTreeMap::new(),
             kubelet: Kubelet::new(Features::EventedInUse, Channel::KUBELET_CAPACITY),
             generic: Generic::new(),
             relisted: None,
             believed: BTreeMap::new(),
-            active: BTreeMap::new(),
-            deleted: BTreeMap::new(),
-            disputes: BTreeMap::new(),
             lags: Lags::default(),
             summary: Summary::default(),
         }
@@ -83,15 +74,13 @@ impl Observer {
     pub(super) fn event(&mut self, at: HostInstant, event: &Event) -> Notice {
         let subject = self.subject(event);
         // Unbounded ids of a broken runtime must not exhaust the memory.
-        let is_tracked = self.ledger.can_track(&subject.id);
+        let is_known = self.names.contains_key(&subject.id);
+        let is_tracked = is_known || self.names.len() < limits::WATCHED;
         let asked_ns = self.opened.map_or(0, |opened| opened.realtime_ns);
         let created_at_ns = event.created_at.0;
         let queued = created_at_ns != 0 && created_at_ns < asked_ns;
         let lag_ns = (created_at_ns != 0).then(|| at.realtime_ns.saturating_sub(created_at_ns));
         self.count(event.kind, lag_ns, queued);
-        if is_tracked {
-            self.track(&subject, event.kind, at, queued);
-        }
         let mut seen = EventSeen {
             subject,
             kind: event.kind.to_string(),
@@ -103,6 +92,8 @@ impl Observer {
         };
         set_state(&mut seen, event);
         if is_tracked {
+            self.names
+                .insert(seen.subject.id.clone(), seen.subject.clone());
             self.receive(&mut seen, event);
         } else {
             seen.evented = "unfollowed";
@@ -110,69 +101,54 @@ impl Observer {
         Notice::Event(seen)
     }
 
-    fn track(&mut self, subject: &Subject, kind: EventKind, at: HostInstant, queued: bool) {
-        self.ledger.event(subject, kind, at, queued);
-        let uid = SharedUid::from(subject.uid.as_str());
-        if kind == EventKind::Deleted {
-            let deleted = self.deleted.entry(uid.clone()).or_default();
-            deleted.insert(subject.id.clone());
-        }
-        self.active.insert(uid, at);
-    }
-
     /// Processes a relist.
-    pub(super) fn relisted(&mut self, now: HostInstant, relist: Relist) -> Vec<Notice> {
+    pub(super) fn relisted(&mut self, relist: Relist) -> Vec<Notice> {
         self.summary.relists += 1;
         let listed = listed(&relist);
-        let blind = self.may_miss_events(&relist);
-        self.listed = Some(relist.began);
-        // The ledger drops what is gone, so names are looked up first.
-        let mut notices = if self.summary.relists > 1 {
-            self.sent(&relist.lifecycle, &listed)
+        let by_id = listed
+            .into_iter()
+            .map(|subject| (subject.id.clone(), subject));
+        self.earlier = std::mem::replace(&mut self.names, by_id.collect());
+        let notices = if self.summary.relists > 1 {
+            self.sent(&relist.lifecycle)
         } else {
             Vec::new()
         };
-        let unheard = self.ledger.listed(relist.began, &listed, blind);
-        if self.summary.relists > 1 {
-            self.summary.unheard += unheard;
-        }
-        notices.extend(self.missed(now));
         self.relist_evented(&relist);
-        let outage = self.opened.is_none() || self.relisted.is_none();
-        if blind {
-            // Events may have been missed since: the next list, which is not blind, is needed, too.
-            self.relisted = None;
-        }
-        self.note_activity(now, relist.believed);
-        notices.extend(self.compare(outage || blind));
+        self.believed = relist.believed;
         notices
     }
 
-    /// Whether a relist may show transitions that no stream could report: there was no stream, or
-    /// it had just been requested, or this is the first list since.
-    fn may_miss_events(&self, relist: &Relist) -> bool {
-        let Some(opened) = self.opened else {
-            return true;
-        };
-        let first = self.listed.is_none_or(|before| before < opened);
-        first || relist.began.since(opened) < BLIND_AFTER_OPENING
+    /// The notice of a violation that the rules have found.
+    pub(super) fn found(&mut self, news: &WatchNews) -> Notice {
+        let violation = &news.violation;
+        match &*violation.rule {
+            NO_MISSED_EVENT => self.summary.missed += 1,
+            PLEGS_AGREE => self.summary.disagreements += 1,
+            _ => self.summary.other_violations += 1,
+        }
+        Notice::Violation {
+            rule: violation.rule.clone(),
+            level: violation.level.to_string(),
+            finding: violation.mismatch.kind.key().to_owned(),
+            subject: violation.subject.clone(),
+            expected: violation.expected(),
+            actual: violation.actual(),
+            known: news.is_known,
+        }
     }
 
     /// The summary until now.
-    pub(super) fn summary(&self, now: HostInstant) -> Summary {
+    pub(super) fn summary(&self, now: HostInstant, totals: &WatchTotals) -> Summary {
         Summary {
             watched_ns: nanos(now.since(self.began)),
             lag_median_ns: self.lags.percentile(50),
             lag_p95_ns: self.lags.percentile(95),
             lag_max_ns: self.lags.max(),
+            outages: totals.outages,
+            without_stream_ns: nanos(totals.without_stream),
             ..self.summary.clone()
         }
-    }
-
-    /// The state of a pod according to relists.
-    #[cfg(test)]
-    pub(super) fn believes(&self, uid: &SharedUid) -> Option<&Inspection> {
-        self.believed.get(uid)
     }
 
     fn count(&mut self, kind: EventKind, lag_ns: Option<i64>, queued: bool) {
@@ -183,10 +159,15 @@ impl Observer {
         }
     }
 
+    /// What is known of an id.
+    fn known(&self, id: &str) -> Option<&Subject> {
+        self.names.get(id).or_else(|| self.earlier.get(id))
+    }
+
     /// The subject of an event, by its own snapshot or as known before.
     fn subject(&self, event: &Event) -> Subject {
         let id = event.container.to_string();
-        let known = self.ledger.subject(&id).cloned();
+        let known = self.known(&id).cloned();
         let metadata = event
             .sandbox
             .as_ref()
@@ -233,40 +214,20 @@ impl Observer {
     }
 
     /// The notices for what the relist loop's Generic PLEG has sent.
-    fn sent(&self, lifecycle: &[LifecycleEvent], listed: &[(Subject, State)]) -> Vec<Notice> {
-        let listed: BTreeMap<&str, &Subject> = listed
-            .iter()
-            .map(|(subject, _)| (subject.id.as_str(), subject))
-            .collect();
+    fn sent(&self, lifecycle: &[LifecycleEvent]) -> Vec<Notice> {
         let notice = |event: &LifecycleEvent| {
             let id = event.container.as_ref().map_or("", |id| id.as_str());
-            let known = listed.get(id).copied().or(self.ledger.subject(id));
             let unknown = || Subject {
                 uid: event.pod.to_string(),
                 id: id.to_owned(),
                 ..Subject::default()
             };
             Notice::Relist {
-                subject: known.cloned().unwrap_or_else(unknown),
+                subject: self.known(id).cloned().unwrap_or_else(unknown),
                 lifecycle: event.kind.to_string(),
             }
         };
         lifecycle.iter().map(notice).collect()
-    }
-
-    fn missed(&mut self, now: HostInstant) -> Vec<Notice> {
-        let missing = self.ledger.missing(now, self.within);
-        self.summary.missed += missing.len() as u64;
-        let notices = missing.into_iter().map(|missing| Notice::Missed {
-            listed: match missing.listed {
-                Some(state) => state.label().to_uppercase(),
-                None => "gone".to_owned(),
-            },
-            subject: missing.subject,
-            kind: missing.kind.to_string(),
-            waited_ns: nanos(missing.waited),
-        });
-        notices.collect()
     }
 
     /// Relists the evented cache, if a kubelet would. The statuses come from the relist loop's
@@ -296,119 +257,6 @@ impl Observer {
         self.kubelet.channel.drain().for_each(drop);
         self.relisted = Some(relist.began);
     }
-
-    fn note_activity(&mut self, now: HostInstant, believed: BTreeMap<SharedUid, Inspection>) {
-        for (uid, inspection) in &believed {
-            let is_same = match (inspection, self.believed.get(uid)) {
-                (Ok(now), Some(Ok(before))) => Arc::ptr_eq(now, before),
-                _ => false,
-            };
-            if !is_same {
-                self.active.insert(uid.clone(), now);
-            }
-        }
-        for uid in self.believed.keys() {
-            if !believed.contains_key(uid) {
-                self.active.insert(uid.clone(), now);
-            }
-        }
-        self.believed = believed;
-        let within = self.within;
-        self.active.retain(|_, at| now.since(*at) <= within);
-    }
-
-    /// Fills in the names of containers that have no name label.
-    fn name(&self, view: &mut View) {
-        for (id, viewed) in view.iter_mut().flatten() {
-            let known = self.ledger.subject(id);
-            if let Some(name) = viewed.container.as_mut().filter(|name| name.is_empty()) {
-                let known = known.and_then(|known| known.container.clone());
-                *name = known.unwrap_or_default();
-            }
-        }
-    }
-
-    /// Compares both caches for each pod that is idle. A difference because of an `outage` of the
-    /// stream is not the runtime's fault.
-    fn compare(&mut self, outage: bool) -> Vec<Notice> {
-        let cached: BTreeMap<SharedUid, Inspection> = self
-            .kubelet
-            .cache
-            .entries()
-            .into_iter()
-            .map(|(uid, entry)| (uid.clone(), entry.inspection.clone()))
-            .collect();
-        self.deleted.retain(|uid, _| cached.contains_key(uid));
-        let pods: BTreeSet<&SharedUid> = self.believed.keys().chain(cached.keys()).collect();
-        let none = BTreeSet::new();
-        let mut notices = Vec::new();
-        for uid in pods {
-            let both = (self.believed.get(uid), cached.get(uid));
-            if self.active.contains_key(uid)
-                || matches!(both, (Some(Err(_)), _) | (_, Some(Err(_))))
-            {
-                continue;
-            }
-            let status = |inspection: Option<&Inspection>| {
-                inspection.and_then(|it| it.as_ref().ok()).cloned()
-            };
-            let (generic, evented) = (status(both.0), status(both.1));
-            let deleted = self.deleted.get(uid).unwrap_or(&none);
-            let mut found = views(generic.as_deref(), evented.as_deref(), deleted);
-            self.name(&mut found.0);
-            self.name(&mut found.1);
-            let names = generic.or(evented);
-            let disputes = &mut self.disputes;
-            notices.extend(dispute(disputes, uid, names.as_deref(), found, outage));
-        }
-        let new = notices
-            .iter()
-            .filter(|notice| matches!(notice, Notice::Disagreement { .. }));
-        let counter = if outage {
-            &mut self.summary.disagreements_in_outages
-        } else {
-            &mut self.summary.disagreements
-        };
-        *counter += new.count() as u64;
-        let known = |uid: &SharedUid| self.believed.contains_key(uid) || cached.contains_key(uid);
-        self.disputes.retain(|uid, _| known(uid));
-        notices
-    }
-}
-
-/// The notice if two views begin to differ, or agree again.
-fn dispute(
-    disputes: &mut BTreeMap<SharedUid, (View, View)>,
-    uid: &SharedUid,
-    names: Option<&PodStatus>,
-    (generic, evented): (View, View),
-    outage: bool,
-) -> Option<Notice> {
-    let namespace = names.map_or_else(String::new, |names| names.namespace.to_string());
-    let pod = names.map_or_else(String::new, |names| names.name.to_string());
-    let id = uid.to_string();
-    if generic == evented {
-        disputes.remove(uid)?;
-        return Some(Notice::Agreement {
-            namespace,
-            pod,
-            uid: id,
-        });
-    }
-    let found = (generic, evented);
-    if disputes.get(uid) == Some(&found) {
-        return None;
-    }
-    disputes.insert(uid.clone(), found.clone());
-    let (generic, evented) = found;
-    Some(Notice::Disagreement {
-        namespace,
-        pod,
-        uid: id,
-        generic,
-        evented,
-        outage,
-    })
 }
 
 /// Sets the state of the event's subject from its own snapshot.
@@ -425,22 +273,18 @@ fn set_state(seen: &mut EventSeen, event: &Event) {
     }
 }
 
-/// The listed objects with their pods and states.
-fn listed(relist: &Relist) -> Vec<(Subject, State)> {
-    let sandboxes = relist.sandboxes.iter().map(|listed| {
-        let state = State::from(listed.state);
-        (sandbox_subject(listed), state)
-    });
+/// What a relist shows, with the names of the pods.
+fn listed(relist: &Relist) -> Vec<Subject> {
     let own: BTreeMap<&SandboxId, &SandboxListing> = relist
         .sandboxes
         .iter()
         .map(|listed| (&listed.id, listed))
         .collect();
     let containers = relist.containers.iter().map(|listed| {
-        let state = State::from(listed.state);
         let sandbox = own.get(&listed.sandbox).copied();
-        (container_subject(listed, sandbox), state)
+        container_subject(listed, sandbox)
     });
+    let sandboxes = relist.sandboxes.iter().map(sandbox_subject);
     sandboxes.chain(containers).collect()
 }
 

@@ -34,20 +34,25 @@ struct Timed<'a> {
     notice: &'a Notice,
 }
 
-impl Output {
-    /// Prints a notice.
-    ///
-    /// # Errors
-    /// If standard output cannot be written to.
-    pub(super) fn show(self, at: HostInstant, notice: &Notice) -> io::Result<()> {
-        if matches!(notice, Notice::Stream { .. }) {
-            terminal::say_styled(&text::line(at, notice));
-        }
-        match self {
-            Self::Text if matches!(notice, Notice::Stream { .. }) => Ok(()),
-            Self::Text => terminal::print_styled(&(text::line(at, notice) + "\n")),
-            Self::Json => terminal::print(&(json(at, notice) + "\n")),
-        }
+/// Prints a notice. Without an output only what concerns the stream or breaks a rule is printed, to
+/// standard error.
+///
+/// # Errors
+/// If standard output cannot be written to.
+pub(super) fn show(output: Option<Output>, at: HostInstant, notice: &Notice) -> io::Result<()> {
+    let is_violation = matches!(
+        notice,
+        Notice::Violation { .. } | Notice::MoreViolations { .. }
+    );
+    let is_of_stream = matches!(notice, Notice::Stream { .. });
+    if is_of_stream || (output.is_none() && is_violation) {
+        terminal::say_styled(&text::line(at, notice));
+    }
+    match output {
+        None => Ok(()),
+        Some(Output::Text) if is_of_stream => Ok(()),
+        Some(Output::Text) => terminal::print_styled(&(text::line(at, notice) + "\n")),
+        Some(Output::Json) => terminal::print(&(json(at, notice) + "\n")),
     }
 }
 

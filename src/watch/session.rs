@@ -1,49 +1,43 @@
-//! The loop of `watch`: waits for events and relists, and prints the observer's notices.
+//! The loop of `watch`: waits for events and relists, records and judges them, and prints the
+//! observer's notices.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Args;
 use tokio::runtime::Runtime;
-use tokio::sync::mpsc::{self, Receiver};
+use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::announce::{announce, refuse_theft};
 use super::notice::Notice;
 use super::observer::Observer;
-use super::output::Output;
+use super::options::WatchOptions;
+use super::output::show;
+use super::record::Record;
+use super::redact;
 use super::stream::{Stream, notice};
 use super::throttle::Throttle;
+use super::verdict::{Beginning, Ending};
 use crate::cri::{Client, ConnectError};
-use crate::drive::{LivePleg, RecordingClient, Relist, RelistFault, StreamError};
+use crate::drive::{Heartbeat, LivePleg, RecordingClient, Relist, RelistFault, StreamError};
 use crate::history::{Body, Entry, Labels, StatusCode, StreamEnd};
 use crate::host::InterruptSignals;
 use crate::metrics::{Endpoint, EndpointError, Metrics};
+use crate::oracle::{NO_MISSED_EVENT, PLEGS_AGREE};
 use crate::recorder::{Overrun, Reader, Recorder};
-use crate::report::printable;
-use crate::run::{Endpoints, Exit};
+use crate::run::{Connected, Exit, RunError, Target};
+use crate::verdicts::WatchNews;
 use crate::{host, limits, terminal};
 
 /// How many relists may be queued.
 const WAITING: usize = 2;
 
-// Doc comments of fields are the help of options.
-/// The options of `watch`.
-#[derive(Args, Clone, Debug)]
-pub struct WatchOptions {
-    /// Output format; json is one object per line
-    #[arg(long, short, value_enum, default_value_t = Output::Text)]
-    pub output: Output,
-    /// How late an event may arrive before it counts as missed, and how long a pod has to be idle
-    /// before the states reported by relists and by events are compared
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = limits::duration)]
-    pub within: Duration,
-    /// Serve metrics at this address, such as 127.0.0.1:9101
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub metrics_address: Option<SocketAddr>,
-}
+/// Violations of one rule that are shown each as it is found.
+const SHOWN: u64 = 20;
 
 /// Why `watch` failed.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +51,21 @@ pub enum WatchError {
     /// The metrics cannot be served.
     #[error(transparent)]
     Metrics(#[from] EndpointError),
+    /// A report, the history or the expectation file cannot be used.
+    #[error(transparent)]
+    Report(#[from] RunError),
+    /// A kubelet would miss the events that the watch gets.
+    #[error(
+        "{runtime} sends each event to only one of its subscribers, and a kubelet runs on this \
+         node (process {pid}): it would miss the events that this command gets. To watch \
+         nevertheless, where the kubelet has EventedPLEG switched off: --allow event-theft"
+    )]
+    EventTheft {
+        /// The runtime.
+        runtime: String,
+        /// The kubelet.
+        pid: u32,
+    },
     /// The output cannot be written to.
     #[error("print: {0}")]
     Output(io::Error),
@@ -71,93 +80,132 @@ impl WatchError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Metrics(_) => Exit::Usage,
-            Self::Connect(_) | Self::Stream(_) | Self::Output(_) | Self::System(_) => {
-                Exit::Undecided
-            }
+            Self::Report(fault) => fault.exit(),
+            Self::Connect(_)
+            | Self::Stream(_)
+            | Self::EventTheft { .. }
+            | Self::Output(_)
+            | Self::System(_) => Exit::Undecided,
         }
     }
 }
 
-/// Watches until a signal arrives, or the output is closed.
+/// Watches for the wanted time, or until a signal arrives or the output is closed. Returns the exit
+/// code of the verdict, if the user wants one.
 ///
 /// # Errors
 /// If the runtime cannot be watched, or the output cannot be written to.
-pub fn watch(endpoints: &Endpoints, options: &WatchOptions) -> Result<(), WatchError> {
+pub fn watch(target: &Target, options: &WatchOptions) -> Result<Exit, WatchError> {
     let runtime = Runtime::new()?;
-    let watched = runtime.block_on(async { Watch::begin(endpoints, options).await?.run().await });
+    let watched = runtime.block_on(async { Watch::begin(target, options).await?.run().await });
     // Calls in progress are abandoned.
     runtime.shutdown_background();
     watched
 }
 
+/// The result of a relist.
+type Relisted = Result<Relist, RelistFault>;
+
 /// The next input of the loop.
 enum Input {
+    /// A signal has arrived.
     Stop,
+    /// The wanted time is over.
+    Over,
     Recorded,
-    Relisted(Result<Relist, RelistFault>),
+    Relisted(Relisted),
     Reopen,
+    /// The stream has been open for so long that it is taken for live.
+    Prove,
 }
 
-struct Watch {
-    output: Output,
+/// The result of the last relist.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Relisting {
+    NotYet,
+    Works,
+    Fails,
+}
+
+struct Watch<'a> {
+    options: &'a WatchOptions,
     metrics: Metrics,
     observer: Observer,
     stream: Stream,
+    recorder: Recorder,
     reader: Reader,
-    relists: Receiver<Result<Relist, RelistFault>>,
+    record: Record,
+    ending: Ending,
+    pleg: Option<LivePleg>,
+    relists: (Sender<Relisted>, Receiver<Relisted>),
     stop: CancellationToken,
     /// Whether it is still unknown if the runtime supports events.
     support_unknown: bool,
     opened_before: bool,
-    relist_failed: bool,
+    relisting: Relisting,
     overruns: Throttle,
+    /// The violations of each rule that were found.
+    found: BTreeMap<String, (u64, Throttle)>,
+    deadline: Option<tokio::time::Instant>,
     _endpoint: Option<Endpoint>,
-    _tasks: JoinSet<()>,
+    _heartbeat: Heartbeat,
+    tasks: JoinSet<()>,
 }
 
-impl Watch {
-    async fn begin(endpoints: &Endpoints, options: &WatchOptions) -> Result<Self, WatchError> {
+impl<'a> Watch<'a> {
+    async fn begin(target: &Target, options: &'a WatchOptions) -> Result<Self, WatchError> {
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
         listen_for_signals(&mut tasks, &stop)?;
+        let connected = Connected::start(target).map_err(RunError::from)?;
+        let endpoints = &connected.endpoints;
         let client =
             Client::connect(&endpoints.runtime, &endpoints.images, endpoints.deadline).await?;
+        refuse_theft(target.socket(), options, client.version())?;
         let metrics = Metrics::default();
         let endpoint = match options.metrics_address {
             Some(address) => Some(serve(&metrics, address).await?),
             None => None,
         };
         announce(endpoints, &client);
+        let Beginning { record, ending } = Beginning::new(endpoints, &client, options).await?;
         let recorder = Recorder::bounded(limits::WATCH_ENTRIES, limits::WATCH_BYTES);
         let reader = recorder.reader();
-        let (send, relists) = mpsc::channel(WAITING);
-        let pleg = LivePleg::new(RecordingClient::new(client), metrics.clone(), Labels::new());
-        tasks.spawn(pleg.run(send));
+        let caller = RecordingClient::recording(client, recorder.clone());
+        let duration = options.duration;
         Ok(Self {
-            output: options.output,
-            observer: Observer::new(options.within, host::now()),
-            stream: Stream::new(endpoints.runtime.clone(), recorder, metrics.clone()),
+            options,
+            observer: Observer::new(host::now()),
+            stream: Stream::new(endpoints.runtime.clone(), recorder.clone(), metrics.clone()),
+            pleg: Some(LivePleg::new(caller, metrics.clone(), Labels::new())),
             metrics,
             reader,
-            relists,
+            record,
+            ending,
+            relists: mpsc::channel(WAITING),
             stop,
             support_unknown: true,
             opened_before: false,
-            relist_failed: false,
+            relisting: Relisting::NotYet,
             overruns: Throttle::default(),
+            found: BTreeMap::new(),
+            deadline: duration.map(|duration| tokio::time::Instant::now() + duration),
             _endpoint: endpoint,
-            _tasks: tasks,
+            _heartbeat: Heartbeat::begin(&recorder),
+            recorder,
+            tasks,
         })
     }
 
-    /// Runs until a signal arrives or the output is closed; neither is an error.
-    async fn run(mut self) -> Result<(), WatchError> {
+    /// Runs until a signal arrives, the time is over, or the output is closed.
+    async fn run(mut self) -> Result<Exit, WatchError> {
         loop {
             let shown = match self.next_input().await {
                 Input::Stop => {
-                    let summary = Notice::Summary(self.observer.summary(host::now()));
-                    return unless_closed(self.show(&summary)).map(|_| ());
+                    let interrupted = self.deadline.is_some();
+                    return self.end(interrupted);
                 }
+                Input::Over => return self.end(false),
                 Input::Recorded => {
                     let entries = self.reader.drain();
                     self.recorded(entries)?
@@ -168,31 +216,51 @@ impl Watch {
                     shown.and_then(|()| self.relisted(relisted))
                 }
                 Input::Reopen => self.open().await,
+                Input::Prove => {
+                    self.prove();
+                    Ok(())
+                }
             };
             if !unless_closed(shown)? || !terminal::is_read() {
-                return Ok(());
+                return Ok(Exit::Conformant);
             }
         }
     }
 
+    /// Prints the summary and, if it is wanted, the verdict.
+    fn end(mut self, interrupted: bool) -> Result<Exit, WatchError> {
+        if let Ok(entries) = self.reader.drain() {
+            let shown = self.recorded(Ok(entries))?;
+            unless_closed(shown)?;
+        }
+        let now = host::now();
+        let report = self.ending.close(&mut self.record, now, interrupted);
+        let totals = report.watch.clone().unwrap_or_default();
+        let news = self.record.verdicts().take_news();
+        unless_closed(self.found(&news))?;
+        let summary = Notice::Summary(self.observer.summary(now, &totals));
+        unless_closed(self.show(&summary))?;
+        if !self.options.wants_a_verdict() {
+            return Ok(Exit::Conformant);
+        }
+        Ok(self
+            .ending
+            .conclude(self.options, report, self.record.verdicts()))
+    }
+
     async fn next_input(&mut self) -> Input {
-        let pause = self.stream.pause(host::now());
-        let reopen = async {
-            match pause {
-                // Only the other arms can end this wait earlier.
-                Some(pause) => {
-                    drop(tokio::time::timeout(pause, std::future::pending::<()>()).await);
-                }
-                None => std::future::pending().await,
-            }
-        };
+        let now = host::now();
+        let (reopen, prove) = (self.stream.pause(now), self.stream.unproven(now));
+        let deadline = self.deadline;
         tokio::select! {
             // A flood of events must not prevent stopping.
             biased;
             () = self.stop.cancelled() => Input::Stop,
-            Some(relisted) = self.relists.recv() => Input::Relisted(relisted),
+            () = until(deadline) => Input::Over,
+            Some(relisted) = self.relists.1.recv() => Input::Relisted(relisted),
+            () = after(prove) => Input::Prove,
             () = self.reader.changed() => Input::Recorded,
-            () = reopen => Input::Reopen,
+            () = after(reopen) => Input::Reopen,
         }
     }
 
@@ -201,8 +269,28 @@ impl Watch {
         if let Some(at) = opened {
             self.observer.opened(at, self.opened_before);
             self.opened_before = true;
+        } else {
+            self.relist();
         }
         self.show(&notice)
+    }
+
+    /// Notes that the stream is live. The first relist follows it, so that it shows what events
+    /// will change.
+    fn prove(&mut self) {
+        let Some(subscription) = self.stream.prove() else {
+            return;
+        };
+        self.recorder
+            .record(Body::SubscriptionProven { subscription });
+        self.relist();
+    }
+
+    /// Begins to relist, if that has not begun.
+    fn relist(&mut self) {
+        if let Some(pleg) = self.pleg.take() {
+            self.tasks.spawn(pleg.run(self.relists.0.clone()));
+        }
     }
 
     fn recorded(
@@ -211,32 +299,47 @@ impl Watch {
     ) -> Result<io::Result<()>, StreamError> {
         let Ok(entries) = entries else {
             let now = host::now();
+            // What was lost may be events: the stream begins anew, so that none counts as missed.
+            self.reader = self.recorder.reader();
             self.observer.stream_lost();
-            self.observer.opened(now, false);
+            self.stream.begin_anew();
             return Ok(match self.overruns.happened(now) {
                 Some(times) => self.show(&overrun(times)),
                 None => Ok(()),
             });
         };
         for entry in entries {
-            let shown = match &entry.body {
-                Body::Event { event, .. } => {
-                    self.support_unknown = false;
-                    let notice = self.observer.event(entry.at, event);
-                    let live = self.stream.received(entry.at);
-                    live.map_or(Ok(()), |live| self.show(&live))
-                        .and_then(|()| self.show(&notice))
-                }
-                Body::SubscriptionEnded { subscription, end } if self.stream.is(*subscription) => {
-                    self.ended(end)?
-                }
-                _ => Ok(()),
-            };
+            let mut entry = Arc::unwrap_or_clone(entry);
+            if self.options.redact {
+                redact::entry(&mut entry);
+            }
+            let shown = self.look_at(&entry)?;
+            self.record.push(entry);
             if shown.is_err() {
                 return Ok(shown);
             }
         }
-        Ok(Ok(()))
+        let news = self.record.verdicts().take_news();
+        Ok(self.found(&news))
+    }
+
+    fn look_at(&mut self, entry: &Entry) -> Result<io::Result<()>, StreamError> {
+        match &entry.body {
+            Body::Event { event, .. } => {
+                self.support_unknown = false;
+                let notice = self.observer.event(entry.at, event);
+                let live = self.stream.received(entry.at);
+                if live.is_some() {
+                    self.prove();
+                }
+                let shown = live.map_or(Ok(()), |live| self.show(&live));
+                Ok(shown.and_then(|()| self.show(&notice)))
+            }
+            Body::SubscriptionEnded { subscription, end } if self.stream.is(*subscription) => {
+                self.ended(end)
+            }
+            _ => Ok(Ok(())),
+        }
     }
 
     /// The end of the first stream may show that the runtime does not support events.
@@ -251,45 +354,88 @@ impl Watch {
         }
         self.support_unknown = false;
         self.observer.stream_lost();
+        self.relist();
         let notice = self.stream.stream_ended(end);
         Ok(self.show(&notice))
     }
 
-    fn relisted(&mut self, relisted: Result<Relist, RelistFault>) -> io::Result<()> {
+    fn relisted(&mut self, relisted: Relisted) -> io::Result<()> {
+        self.record.flush();
         match relisted {
-            Ok(relist) => {
-                if std::mem::take(&mut self.relist_failed) {
-                    self.stream.reopen_now();
-                    self.show(&notice("relist-works", "relists work again".to_owned()))?;
+            Ok(mut relist) => {
+                match std::mem::replace(&mut self.relisting, Relisting::Works) {
+                    Relisting::NotYet => {
+                        let detail = "the first relist is done".to_owned();
+                        self.show(&notice("relisted", detail))?;
+                    }
+                    Relisting::Works => {}
+                    Relisting::Fails => {
+                        self.stream.reopen_now();
+                        self.show(&notice("relist-works", "relists work again".to_owned()))?;
+                    }
                 }
-                let notices = self.observer.relisted(host::now(), relist);
+                if self.options.redact {
+                    redact::relist(&mut relist);
+                }
+                let notices = self.observer.relisted(relist);
                 notices.iter().try_for_each(|notice| self.show(notice))
             }
-            Err(_) if self.relist_failed => Ok(()),
+            Err(_) if self.relisting == Relisting::Fails => Ok(()),
             Err((method, fault)) => {
-                self.relist_failed = true;
+                self.relisting = Relisting::Fails;
                 let detail = format!("the relist fails: {method}: {fault}; retrying");
                 self.show(&notice("relist-failed", detail))
             }
         }
     }
 
-    fn show(&self, notice: &Notice) -> io::Result<()> {
-        match notice {
-            Notice::Event(seen) => {
-                if let Some(lag_ns) = seen.lag_ns.filter(|_| seen.evented != "ignored") {
-                    self.metrics.event_arrived(lag_ns);
-                }
+    /// Shows the violations that were found, of each rule the first ones and then how many.
+    fn found(&mut self, news: &[WatchNews]) -> io::Result<()> {
+        let now = host::now();
+        for news in news {
+            let rule = &news.violation.rule;
+            match &**rule {
+                NO_MISSED_EVENT => self.metrics.missed(),
+                PLEGS_AGREE => self.metrics.disagreed(),
+                _ => {}
             }
-            Notice::Missed { .. } => self.metrics.missed(),
-            Notice::Disagreement { outage: false, .. } => self.metrics.disagreed(),
-            Notice::Disagreement { .. }
-            | Notice::Relist { .. }
-            | Notice::Agreement { .. }
-            | Notice::Stream { .. }
-            | Notice::Summary(_) => {}
+            let notice = self.observer.found(news);
+            let (count, throttle) = self.found.entry(rule.clone()).or_default();
+            *count += 1;
+            let notice = match *count {
+                ..=SHOWN => Some(notice),
+                _ => throttle.happened(now).map(|count| Notice::MoreViolations {
+                    rule: rule.clone(),
+                    count,
+                }),
+            };
+            if let Some(notice) = notice {
+                self.show(&notice)?;
+            }
         }
-        self.output.show(host::now(), notice)
+        Ok(())
+    }
+
+    fn show(&self, notice: &Notice) -> io::Result<()> {
+        if let Notice::Event(seen) = notice
+            && let Some(lag_ns) = seen.lag_ns.filter(|_| seen.evented != "ignored")
+        {
+            self.metrics.event_arrived(lag_ns);
+        }
+        show(self.options.output(), host::now(), notice)
+    }
+}
+
+/// Waits for so long; for ever if that is none.
+async fn after(pause: Option<Duration>) {
+    until(pause.map(|pause| tokio::time::Instant::now() + pause)).await;
+}
+
+/// Waits until then; for ever if that is none.
+async fn until(then: Option<tokio::time::Instant>) {
+    match then {
+        Some(then) => tokio::time::sleep_until(then).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -316,24 +462,6 @@ async fn serve(metrics: &Metrics, address: SocketAddr) -> Result<Endpoint, Watch
     let endpoint = Endpoint::serve(metrics.clone(), address).await?;
     terminal::say(&endpoint.announcement());
     Ok(endpoint)
-}
-
-/// Prints what is watched, and warns of side effects.
-fn announce(endpoints: &Endpoints, client: &Client) {
-    let runtime = client.version();
-    let name = printable(&runtime.runtime_name);
-    let version = printable(&runtime.runtime_version);
-    terminal::say(&format!(
-        "watching {name} {version} at {}",
-        endpoints.runtime
-    ));
-    if name == "containerd" && version.trim_start_matches('v').starts_with("1.7.") {
-        terminal::say(
-            "warning: containerd 1.7 sends each event to only one of its subscribers: while this \
-             command runs, a kubelet with EventedPLEG and other subscribers miss the events shown \
-             here, and the events that they receive are missing here",
-        );
-    }
 }
 
 /// The first signal stops the watch with its summary, the second one ends the process.

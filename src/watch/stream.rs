@@ -21,7 +21,12 @@ pub(super) struct Stream {
     due: Option<HostInstant>,
     opened: HostInstant,
     live: bool,
+    proven: bool,
 }
+
+/// How long after its request a stream is taken for live, if it has not ended: a relist that begins
+/// earlier may show changes from before the subscription was effective.
+const LIVE_AFTER: Duration = Duration::from_millis(500);
 
 impl Stream {
     pub(super) fn new(endpoint: Endpoint, recorder: Recorder, metrics: Metrics) -> Self {
@@ -34,6 +39,7 @@ impl Stream {
             due: Some(HostInstant::default()),
             opened: HostInstant::default(),
             live: false,
+            proven: false,
         }
     }
 
@@ -58,12 +64,30 @@ impl Stream {
                 self.count();
                 self.open = Some(subscription);
                 self.opened = requested;
-                self.live = false;
+                (self.live, self.proven) = (false, false);
                 let detail = "the event stream is requested; its first event will prove it";
                 (Some(requested), notice("opened", detail.to_owned()))
             }
             Err(fault) => (None, self.ended(StreamFate::Refused, &fault.to_string())),
         }
+    }
+
+    /// How long until the open stream is taken for live; none if it is, or if there is none.
+    pub(super) fn unproven(&self, now: HostInstant) -> Option<Duration> {
+        let is_waiting = self.open.is_some() && !self.proven;
+        is_waiting.then(|| LIVE_AFTER.saturating_sub(now.since(self.opened)))
+    }
+
+    /// Takes the stream for live; returns which it is, if that is news.
+    pub(super) fn prove(&mut self) -> Option<SubscriptionId> {
+        let open = self.open.as_ref()?;
+        (!std::mem::replace(&mut self.proven, true)).then(|| open.id())
+    }
+
+    /// Cancels the stream and opens another one at once.
+    pub(super) fn begin_anew(&mut self) {
+        self.open = None;
+        self.due = Some(HostInstant::default());
     }
 
     /// The runtime answers again: reopens the stream without further delay.

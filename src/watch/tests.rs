@@ -2,230 +2,19 @@
 
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
+mod node;
 
-use expect_test::{Expect, expect};
+use expect_test::expect;
 
 use super::notice::Notice;
 use super::observer::Observer;
 use super::output::json;
 use super::text;
-use crate::drive::Relist;
-use crate::history::{
-    ContainerId, ContainerListing, ContainerMetadata, ContainerState, ContainerStatus, Event,
-    EventKind, HostInstant, Labels, PodUid, RuntimeNanos, SandboxId, SandboxListing,
-    SandboxMetadata, SandboxReport, SandboxState, SandboxStatus,
-};
+use crate::history::{ContainerId, ContainerState, Event, EventKind};
 use crate::limits;
-use crate::pleg::{Inspection, Moment, SharedUid, StatusFault, Statuses, list_pods, pod_status};
+use crate::outcome::WatchTotals;
 
-const BEGAN_NS: i64 = 1_795_193_560_000_000_000;
-
-/// A node with one pod, which has one container.
-struct Node {
-    observer: Observer,
-    sandbox: Option<SandboxState>,
-    container: Option<ContainerState>,
-    /// When the sandbox's status has read the containers; none if it does not report them.
-    reported_ms: Option<u64>,
-    reported: Vec<(HostInstant, Notice)>,
-}
-
-fn at(ms: u64) -> HostInstant {
-    HostInstant {
-        monotonic_ns: ms * 1_000_000,
-        realtime_ns: BEGAN_NS + i64::try_from(ms).unwrap() * 1_000_000,
-    }
-}
-
-fn nanos(ms: u64) -> RuntimeNanos {
-    RuntimeNanos(at(ms).realtime_ns)
-}
-
-impl Node {
-    fn new() -> Self {
-        let mut observer = Observer::new(Duration::from_secs(5), at(0));
-        observer.opened(at(0), false);
-        Self {
-            observer,
-            sandbox: Some(SandboxState::Ready),
-            container: None,
-            reported_ms: None,
-            reported: Vec::new(),
-        }
-    }
-
-    fn metadata() -> SandboxMetadata {
-        SandboxMetadata {
-            name: "web".into(),
-            uid: PodUid::from("u-1".to_owned()),
-            namespace: "shop".into(),
-            attempt: 0,
-        }
-    }
-
-    fn sandbox_status(&self) -> Option<SandboxStatus> {
-        Some(SandboxStatus {
-            id: SandboxId::from("5a11d80c5a11d80c".to_owned()),
-            metadata: Some(Self::metadata()),
-            state: self.sandbox?,
-            created_at: nanos(1),
-            ..SandboxStatus::default()
-        })
-    }
-
-    fn sandbox_report(&self) -> Option<SandboxReport> {
-        let mut report = SandboxReport::from(self.sandbox_status()?);
-        if let Some(ms) = self.reported_ms {
-            report.timestamp = nanos(ms);
-            report.containers = self
-                .container_status()
-                .into_iter()
-                .map(Into::into)
-                .collect();
-        }
-        Some(report)
-    }
-
-    fn container_status(&self) -> Option<ContainerStatus> {
-        let name = "io.kubernetes.container.name".to_owned();
-        Some(ContainerStatus {
-            id: ContainerId::from("c0ffee00c0ffee00".to_owned()),
-            metadata: Some(ContainerMetadata {
-                name: "app".into(),
-                attempt: 0,
-            }),
-            state: self.container?,
-            created_at: nanos(2),
-            started_at: nanos(3),
-            finished_at: nanos(4),
-            exit_code: 137,
-            image: Some("app:1".into()),
-            reason: match self.container? {
-                ContainerState::Exited => "OOM\u{1b}[31mKilled".into(),
-                _ => "".into(),
-            },
-            labels: Labels::from([(name, "app".to_owned())]),
-            ..ContainerStatus::default()
-        })
-    }
-
-    fn event(&mut self, ms: u64, kind: EventKind) {
-        let event = Event {
-            container: ContainerId::from("c0ffee00c0ffee00".to_owned()),
-            kind,
-            created_at: nanos(ms),
-            sandbox: self.sandbox_status().map(Into::into),
-            containers: self
-                .container_status()
-                .into_iter()
-                .map(Into::into)
-                .collect(),
-        };
-        let arrived = HostInstant {
-            realtime_ns: at(ms).realtime_ns + 600_000,
-            ..at(ms)
-        };
-        let notice = self.observer.event(arrived, &event);
-        self.reported.push((arrived, notice));
-    }
-
-    fn relist(&mut self, ms: u64) {
-        let sandboxes = self
-            .sandbox_status()
-            .into_iter()
-            .map(|status| SandboxListing {
-                id: status.id,
-                metadata: status.metadata,
-                state: status.state,
-                created_at: status.created_at,
-                labels: status.labels,
-            });
-        let uid = ("io.kubernetes.pod.uid".to_owned(), "u-1".to_owned());
-        let containers = self
-            .container_status()
-            .into_iter()
-            .map(|status| ContainerListing {
-                id: status.id,
-                sandbox: SandboxId::from("5a11d80c5a11d80c".to_owned()),
-                metadata: status.metadata,
-                state: status.state,
-                created_at: status.created_at,
-                image: status.image,
-                labels: Labels::from([uid.clone()]),
-            });
-        let (sandboxes, containers): (Vec<_>, Vec<_>) = (sandboxes.collect(), containers.collect());
-        let moment = Moment::from_ns(at(ms).realtime_ns);
-        let list = list_pods(moment, &sandboxes, &containers);
-        let answers = Answers(self.sandbox_report(), self.container_status());
-        let statuses = |gate| {
-            let statuses = list.iter().map(|pod| {
-                let statuses = pod_status(&pod, gate, moment, &answers).map(Arc::new);
-                (SharedUid::from(pod.uid), statuses)
-            });
-            statuses.collect::<BTreeMap<_, _>>()
-        };
-        let believed = statuses(false);
-        let relist = Relist {
-            began: at(ms),
-            lifecycle: Vec::new(),
-            with_evented_pleg_gate: statuses(true),
-            believed: self.unchanged(believed),
-            sandboxes,
-            containers,
-        };
-        let notices = self.observer.relisted(at(ms), relist);
-        self.reported
-            .extend(notices.into_iter().map(|notice| (at(ms), notice)));
-    }
-
-    /// A Generic PLEG keeps the very status that it had if nothing has changed.
-    fn unchanged(
-        &self,
-        mut statuses: BTreeMap<SharedUid, Inspection>,
-    ) -> BTreeMap<SharedUid, Inspection> {
-        for (uid, status) in &mut statuses {
-            let Some(Ok(before)) = self.observer.believes(uid) else {
-                continue;
-            };
-            if let Ok(status) = status
-                && (&before.containers, &before.sandboxes)
-                    == (&status.containers, &status.sandboxes)
-            {
-                *status = before.clone();
-            }
-        }
-        statuses
-    }
-
-    fn text(&self) -> String {
-        let lines = self
-            .reported
-            .iter()
-            .map(|(at, notice)| text::line(*at, notice));
-        let text = lines.collect::<Vec<_>>().join("\n");
-        anstream::adapter::strip_str(&text).to_string()
-    }
-
-    #[track_caller]
-    fn expect_lines(&self, expected: &Expect) {
-        expected.assert_eq(&self.text());
-    }
-}
-
-struct Answers(Option<SandboxReport>, Option<ContainerStatus>);
-
-impl Statuses for Answers {
-    fn sandbox(&self, _: &str) -> Result<&SandboxReport, StatusFault> {
-        self.0.as_ref().ok_or(StatusFault::NotFound)
-    }
-
-    fn container(&self, _: &str) -> Result<&ContainerStatus, StatusFault> {
-        self.1.as_ref().ok_or(StatusFault::NotFound)
-    }
-}
+use node::{Node, at, nanos};
 
 #[test]
 fn a_life_is_shown_and_nothing_is_wrong_with_it() {
@@ -247,14 +36,15 @@ fn a_life_is_shown_and_nothing_is_wrong_with_it() {
         2026-11-20T16:52:42.100Z STARTED  shop/web  app  c0ffee00c0ffe  RUNNING  lag 0.6 ms  evented: ContainerStarted
         2026-11-20T16:53:01.000Z STOPPED  shop/web  app  c0ffee00c0ffe  EXITED 137 OOM\u{1b}[31mKilled  lag 0.6 ms  evented: ContainerDied
         2026-11-20T16:53:11.000Z DELETED  shop/web  app  c0ffee00c0ffe  lag 0.6 ms  evented: ContainerDied, ContainerRemoved"#]]);
-    let summary = Notice::Summary(node.observer.summary(at(50_000)));
+    let summary = Notice::Summary(node.summary(at(50_000)));
     expect![[r#"
         watched for 50.000 s: 4 events (CREATED 1, DELETED 1, STARTED 1, STOPPED 1)
         lag: median 0.6 ms, p95 0.6 ms, max 0.6 ms
         missed events: 0
         disagreements: 0
+        other violations: 0
         events that would make a kubelet panic: 0
-        reconnects: 0 (meanwhile: 0 transitions, 0 disagreements)
+        outages of the stream: 0, 0.0 ms in all, in which no event is missed
         relists: 44"#]]
     .assert_eq(&anstream::adapter::strip_str(&text::line(at(0), &summary)).to_string());
 }
@@ -270,13 +60,14 @@ fn what_relists_show_and_events_do_not_report_is_an_alarm() {
     node.event(12_000, EventKind::Stopped);
     (13..30).for_each(|second| node.relist(second * 1000));
     node.expect_lines(&expect![[r#"
-        2026-11-20T16:52:49.000Z MISSED   shop/web  app  c0ffee00c0ffe  no STOPPED within 6.000 s, but a relist shows it EXITED
-        2026-11-20T16:52:49.000Z DISAGREE shop/web: a kubelet's caches differ
-            5a11d80c5a11d  by relists: READY         by events: READY
-        >   c0ffee00c0ffe  by relists: EXITED 137    by events: RUNNING
         2026-11-20T16:52:52.000Z STOPPED  shop/web  app  c0ffee00c0ffe  EXITED 137 OOM\u{1b}[31mKilled  lag 0.6 ms  evented: ContainerDied
-        2026-11-20T16:52:58.000Z AGREE    shop/web: a kubelet's caches agree again"#]]);
-    let summary = node.observer.summary(at(0));
+        2026-11-20T16:53:01.000Z MISSED   app (c0ffee00c0ffee00) of pod shop/web: INV-11, a MUST
+            expected  STOPPED within 5s of a relist that shows it EXITED
+            actual    STOPPED came 9s later
+        2026-11-20T16:53:01.000Z DISAGREE sandbox (5a11d80c5a11d80c) of pod shop/web: INV-13, a MUST
+            expected  both kubelets believe the same of app c0ffee00c0ffee00
+            actual    by relists exited 137 OOM\u{1b}[31mKilled, by events running 0"#]]);
+    let summary = node.summary(at(30_000));
     assert_eq!((summary.missed, summary.disagreements), (1, 1));
 }
 
@@ -285,54 +76,78 @@ fn what_happens_without_a_stream_is_no_alarm() {
     let mut node = Node::new();
     node.container = Some(ContainerState::Running);
     node.relist(2000);
-    node.observer.stream_lost();
+    node.loses_its_stream(2500);
     node.container = Some(ContainerState::Exited);
     node.relist(3000);
-    node.observer.opened(at(3500), true);
-    (4..20).for_each(|second| node.relist(second * 1000));
-    node.expect_lines(&expect![""]);
-    let summary = node.observer.summary(at(0));
-    assert_eq!((summary.unheard, summary.reconnects), (1, 1));
-}
-
-#[test]
-fn what_differs_for_want_of_a_stream_is_counted_apart() {
-    let mut node = Node::new();
-    node.container = Some(ContainerState::Running);
-    node.relist(100);
-    node.relist(2000);
-    node.observer.stream_lost();
-    node.container = Some(ContainerState::Exited);
-    (3..12).for_each(|second| node.relist(second * 1000));
-    assert!(
-        node.text()
-            .contains("differ, because there was no event stream")
-    );
-    node.observer.opened(at(12_000), true);
-    (13..30).for_each(|second| node.relist(second * 1000));
-    let summary = node.observer.summary(at(0));
-    assert_eq!(summary.disagreements_in_outages, 1);
-    assert_eq!((summary.disagreements, summary.missed), (0, 0));
-    assert!(node.text().contains("AGREE    shop/web"));
-}
-
-#[test]
-fn what_happens_before_a_new_stream_takes_effect_is_no_alarm() {
-    let mut node = Node::new();
-    node.container = Some(ContainerState::Running);
-    node.relist(100);
-    node.relist(2000);
-    node.observer.stream_lost();
-    node.observer.opened(at(2500), true);
-    node.relist(2600);
-    node.container = Some(ContainerState::Exited);
+    node.opens(3500);
     (4..30).for_each(|second| node.relist(second * 1000));
-    assert_eq!(node.observer.summary(at(0)).disagreements, 0);
+    node.expect_lines(&expect![""]);
+    let summary = node.summary(at(30_000));
+    assert_eq!((summary.outages, summary.reconnects), (1, 1));
+    assert_eq!(summary.without_stream_ns, 1_000_000_000);
+}
+
+#[test]
+fn a_watch_without_a_stream_most_of_the_time_decides_nothing() {
+    let mut node = Node::new();
+    node.relist(1000);
+    node.loses_its_stream(40_000);
+    node.opens(60_000);
+    assert_eq!(node.verdicts.report(None).faults.len(), 1, "cut off");
+    node.ends(70_000);
+    assert_eq!(node.verdicts.report(None).faults, Vec::<String>::new());
+    let mut node = Node::new();
+    node.loses_its_stream(10_000);
+    node.opens(60_000);
+    node.ends(70_000);
+    let fault = "there was no event stream for 50.0 s of 70.0 s";
+    assert_eq!(node.verdicts.report(None).faults, [fault]);
+}
+
+#[test]
+fn what_happens_between_the_last_relist_and_a_new_stream_is_no_alarm() {
+    let mut node = Node::new();
+    node.container = Some(ContainerState::Running);
+    node.relist(100);
+    node.relist(2000);
+    node.loses_its_stream(2100);
+    node.container = Some(ContainerState::Exited);
+    node.opens(2500);
+    (3..30).for_each(|second| node.relist(second * 1000));
+    node.expect_lines(&expect![""]);
+}
+
+#[test]
+fn an_event_that_is_newer_than_a_list_is_no_alarm() {
+    let mut node = Node::new();
+    node.relist(100);
+    node.relist(1000);
+    node.container = Some(ContainerState::Created);
+    node.event(1500, EventKind::Created);
+    node.container = None;
+    node.relist(2000);
+    node.container = Some(ContainerState::Created);
+    (3..30).for_each(|second| node.relist(second * 1000));
+    assert_eq!(node.summary(at(30_000)).missed, 0);
+}
+
+#[test]
+fn a_pod_of_an_idle_node_is_judged_once_and_not_followed() {
+    let mut node = Node::new();
+    node.relist(100);
+    assert!(!node.verdicts.is_following_pods());
+    node.container = Some(ContainerState::Created);
+    node.event(1500, EventKind::Created);
+    assert!(node.verdicts.is_following_pods());
+    (2..100).for_each(|second| node.relist(second * 1000));
+    assert!(!node.verdicts.is_following_pods());
+    let totals = node.verdicts.report(None).watch.unwrap();
+    assert_eq!((totals.judged, totals.events), (1, 1));
 }
 
 #[test]
 fn ids_without_end_are_shown_and_not_followed() {
-    let mut observer = Observer::new(Duration::from_secs(5), at(0));
+    let mut observer = Observer::new(at(0));
     observer.opened(at(0), false);
     let mut event = Event {
         container: ContainerId::from(String::new()),
@@ -352,7 +167,7 @@ fn ids_without_end_are_shown_and_not_followed() {
     assert_eq!(evented(limits::WATCHED), "unfollowed");
     assert_eq!(evented(0), "ignored");
     assert_eq!(
-        observer.summary(at(0)).events["STARTED"],
+        observer.summary(at(0), &WatchTotals::default()).events["STARTED"],
         limits::WATCHED as u64 + 2
     );
 }
@@ -377,7 +192,7 @@ fn what_a_sandboxs_status_has_read_before_the_last_event_is_refused() {
         node.reported_ms = Some(reported_ms);
         node.observer.opened(at(3500), true);
         (4..20).for_each(|second| node.relist(second * 1000));
-        node.observer.summary(at(0)).disagreements
+        node.summary(at(0)).disagreements
     };
     assert_eq!((relisted(1999), relisted(2000)), (1, 0));
 }
@@ -404,7 +219,7 @@ fn an_event_that_was_made_before_the_stream_counts_in_no_lag() {
     node.container = Some(ContainerState::Running);
     node.event(1000, EventKind::Started);
     node.expect_lines(&expect!["2026-11-20T16:52:41.000Z STARTED  shop/web  app  c0ffee00c0ffe  RUNNING  lag 0.6 ms (created before the stream was requested)  evented: ContainerStarted"]);
-    assert_eq!(node.observer.summary(at(0)).lag_max_ns, None);
+    assert_eq!(node.summary(at(0)).lag_max_ns, None);
 }
 
 #[test]
@@ -413,15 +228,15 @@ fn json_has_a_line_for_each_notice() {
     node.relist(100);
     node.container = Some(ContainerState::Exited);
     node.event(2000, EventKind::Stopped);
+    let summary = Notice::Summary(node.summary(at(3000)));
     let lines = node.reported.iter().map(|(at, notice)| json(*at, notice));
-    let summary = Notice::Summary(node.observer.summary(at(3000)));
     let lines: Vec<_> = lines.chain([json(at(3000), &summary)]).collect();
     for line in &lines {
         serde_json::from_str::<serde_json::Value>(line).unwrap();
     }
     expect![[r#"
         {"time":"2026-11-20T16:52:42.000Z","type":"event","namespace":"shop","pod":"web","uid":"u-1","container":"app","id":"c0ffee00c0ffee00","kind":"STOPPED","state":"EXITED","exit_code":137,"reason":"OOM\u001b[31mKilled","created_at_ns":1795193562000000000,"arrived_ns":1795193562000600000,"lag_ns":600000,"queued":false,"evented":"taken","lifecycle":["ContainerDied"],"panic":null}
-        {"time":"2026-11-20T16:52:43.000Z","type":"summary","watched_ns":3000000000,"events":{"STOPPED":1},"queued":0,"lag_median_ns":600000,"lag_p95_ns":600000,"lag_max_ns":600000,"missed":0,"unheard":0,"disagreements":0,"disagreements_in_outages":0,"panics":0,"reconnects":0,"relists":1}"#]].assert_eq(&lines.join("\n"));
+        {"time":"2026-11-20T16:52:43.000Z","type":"summary","watched_ns":3000000000,"events":{"STOPPED":1},"queued":0,"lag_median_ns":600000,"lag_p95_ns":600000,"lag_max_ns":600000,"missed":0,"disagreements":0,"other_violations":0,"outages":0,"without_stream_ns":0,"panics":0,"reconnects":0,"relists":1}"#]].assert_eq(&lines.join("\n"));
 }
 
 #[test]
@@ -442,5 +257,5 @@ fn a_kubelets_panic_is_reported() {
     event.containers[0].image = None;
     let notice = node.observer.event(at(1000), &event);
     assert!(text::line(at(1000), &notice).contains("a kubelet would panic: "));
-    assert_eq!(node.observer.summary(at(1000)).panics, 1);
+    assert_eq!(node.summary(at(1000)).panics, 1);
 }

@@ -1,14 +1,14 @@
 //! Notices as text. Colours are always included; the output stream strips them if they are not
 //! wanted.
 
-use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 
-use super::notice::{EventSeen, Notice, Subject, Summary, View};
+use super::notice::{EventSeen, Notice, Subject, Summary};
 use crate::history::HostInstant;
+use crate::oracle::{NO_MISSED_EVENT, PLEGS_AGREE};
 use crate::report::{cut, printable, rfc3339, short_id, signed_span, span};
 
 /// The maximum length of a text from a runtime, in characters.
@@ -30,41 +30,34 @@ pub(super) fn line(at: HostInstant, notice: &Notice) -> String {
             let of = describe(subject);
             format!("{DIM}{at} relist   {of}  generic: {lifecycle}{DIM:#}")
         }
-        Notice::Missed {
+        Notice::Violation {
+            rule,
+            level,
             subject,
-            kind,
-            listed,
-            waited_ns,
+            expected,
+            actual,
+            known,
+            ..
         } => {
-            let (of, waited) = (describe(subject), span(Duration::from_nanos(*waited_ns)));
-            format!(
-                "{ALARM}{at} MISSED   {of}  no {kind} within {waited}, but a relist shows it \
-                 {listed}{ALARM:#}"
-            )
-        }
-        Notice::Disagreement {
-            namespace,
-            pod,
-            uid,
-            generic,
-            evented,
-            outage,
-        } => {
-            let pod = pod_name(namespace, pod, uid);
-            let both = side_by_side(generic, evented);
-            let (style, why) = match outage {
-                true => (NOTE, ", because there was no event stream"),
+            let word = match &**rule {
+                NO_MISSED_EVENT => "MISSED",
+                PLEGS_AGREE => "DISAGREE",
+                _ => "BROKEN",
+            };
+            let (style, known) = match known {
+                true => (NOTE, ", known of this runtime"),
                 false => (ALARM, ""),
             };
-            format!("{style}{at} DISAGREE {pod}: a kubelet's caches differ{why}{style:#}{both}")
+            let level = level.to_uppercase();
+            let [subject, expected, actual] =
+                [subject, expected, actual].map(|text| cut(text, 3 * TEXT));
+            format!(
+                "{style}{at} {word:<8} {subject}: {rule}, a {level}{known}{style:#}\n\
+                 \x20   expected  {expected}\n    actual    {actual}"
+            )
         }
-        Notice::Agreement {
-            namespace,
-            pod,
-            uid,
-        } => {
-            let pod = pod_name(namespace, pod, uid);
-            format!("{NOTE}{at} AGREE    {pod}: a kubelet's caches agree again{NOTE:#}")
+        Notice::MoreViolations { rule, count } => {
+            format!("{ALARM}{at} BROKEN   {rule}: {count} times more{ALARM:#}")
         }
         Notice::Stream { detail, .. } => format!("{at} stream   {}", cut(detail, 4 * TEXT)),
         Notice::Summary(totals) => summary(totals),
@@ -134,35 +127,6 @@ fn pod_name(namespace: &str, pod: &str, uid: &str) -> String {
     format!("{}/{}", cut(namespace, TEXT), cut(pod, TEXT))
 }
 
-/// A line for each id in either view; differences are marked.
-fn side_by_side(generic: &View, evented: &View) -> String {
-    let ids: BTreeSet<&String> = generic
-        .iter()
-        .chain(evented)
-        .flat_map(|view| view.keys())
-        .collect();
-    let state = |view: &View, id: &String| {
-        let Some(viewed) = view.as_ref().and_then(|view| view.get(id)) else {
-            return "nothing".to_owned();
-        };
-        let exit = viewed
-            .exit_code
-            .map_or_else(String::new, |code| format!(" {code}"));
-        format!("{}{exit}", viewed.state)
-    };
-    let mut lines = String::new();
-    for id in ids {
-        let (generic, evented) = (state(generic, id), state(evented, id));
-        let mark = if generic == evented { ' ' } else { '>' };
-        let short = short_id(id);
-        let _ = write!(
-            lines,
-            "\n{mark}   {short}  by relists: {generic:<12}  by events: {evented}"
-        );
-    }
-    lines
-}
-
 fn summary(totals: &Summary) -> String {
     let watched = Duration::from_nanos(totals.watched_ns);
     let kinds: Vec<_> = totals
@@ -192,15 +156,21 @@ fn summary(totals: &Summary) -> String {
     for (count, what) in [
         (totals.missed, "missed events"),
         (totals.disagreements, "disagreements"),
+        (totals.other_violations, "other violations"),
         (totals.panics, "events that would make a kubelet panic"),
     ] {
         let style = style(count);
         let _ = write!(text, "\n{style}{what}: {count}{style:#}");
     }
+    let (outages, without) = (
+        totals.outages,
+        Duration::from_nanos(totals.without_stream_ns),
+    );
     let _ = write!(
         text,
-        "\nreconnects: {} (meanwhile: {} transitions, {} disagreements)\nrelists: {}",
-        totals.reconnects, totals.unheard, totals.disagreements_in_outages, totals.relists
+        "\noutages of the stream: {outages}, {} in all, in which no event is missed\nrelists: {}",
+        span(without),
+        totals.relists
     );
     text
 }

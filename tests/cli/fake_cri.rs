@@ -34,6 +34,8 @@ pub(crate) enum Flaw {
     NoEvents,
     /// The event stream stays open, and nothing comes.
     Silent,
+    /// The same, and it says that it is containerd 1.7, which sends each event to one subscriber.
+    SingleConsumer,
     /// `Version` is never answered.
     Stuck,
     /// There is an image service alone.
@@ -231,10 +233,11 @@ impl State {
 
     fn version(&self) -> Option<VersionResponse> {
         let answers = self.flaw != Flaw::Stuck;
+        let is_single = self.flaw == Flaw::SingleConsumer;
         answers.then(|| VersionResponse {
             version: "0.1.0".to_owned(),
-            runtime_name: self.name("fake"),
-            runtime_version: "1".to_owned(),
+            runtime_name: self.name(if is_single { "containerd" } else { "fake" }),
+            runtime_version: if is_single { "1.7.99" } else { "1" }.to_owned(),
             runtime_api_version: "v1".to_owned(),
         })
     }
@@ -438,7 +441,9 @@ impl RuntimeService for State {
         let events: Result<Events, Status> = match self.flaw {
             Flaw::EventsOff => Ok(Box::pin(tokio_stream::empty())),
             Flaw::NoEvents | Flaw::ImagesOnly => Err(Status::unimplemented("no such method")),
-            Flaw::Silent | Flaw::Stuck => Ok(Box::pin(tokio_stream::pending())),
+            Flaw::Silent | Flaw::SingleConsumer | Flaw::Stuck => {
+                Ok(Box::pin(tokio_stream::pending()))
+            }
             Flaw::Flood => Ok(self.flood()),
             Flaw::Evil(_) => {
                 let event = Ok(self.foreign_event());

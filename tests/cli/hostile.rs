@@ -139,14 +139,17 @@ fn a_flood_of_events_uses_up_no_memory_and_is_reported_once_a_second() {
     for _ in 0..4 {
         fake.wait_for("flooded");
     }
+    // It goes on with a new stream after it has lost some.
+    watching.wait_for_times("the event stream is requested", 2);
     watching.send(Signal::INT);
     let ended = watching.end().fails(0, &[]);
     let message = ended.err.lines();
     let message: Vec<_> = message
-        .filter(|line| line.contains("events came faster"))
+        .filter(|line| line.contains("events arrived faster"))
         .collect();
     // At most once a second, and printed a moment later.
     let seconds: BTreeSet<_> = message.iter().filter_map(|line| line.get(..19)).collect();
+    assert!(!message.is_empty(), "{ended:#?}");
     assert!(message.len() <= 2 * seconds.len(), "{ended:#?}");
     let run = ["ORD-01", "-r", socket, "--history", "/dev/null"];
     let run = suite_within(MEMORY, run).run();

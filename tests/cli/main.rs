@@ -5,10 +5,12 @@
 
 mod check;
 mod commands;
+mod doctor;
 mod endpoints;
 mod expectations;
 mod fake_cri;
 mod files;
+mod gate;
 mod hostile;
 #[path = "../support/logs.rs"]
 mod logs;
@@ -19,6 +21,8 @@ mod removal;
 mod reports;
 mod rerun;
 mod selection;
+mod sonobuoy;
 #[path = "../support/suite.rs"]
 mod suite;
 mod watch;
+mod watch_verdict;

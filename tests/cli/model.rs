@@ -15,22 +15,28 @@ use crate::suite::{Running, suite, unprivileged};
 const LISTENS: &str = "the model runtime listens on";
 
 /// A model that is served in a folder of its own.
-struct Served {
+pub(crate) struct Served {
     folder: TempDir,
     running: Running,
 }
 
 impl Served {
     #[track_caller]
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Serves a model with these options.
+    #[track_caller]
+    pub(crate) fn start_with(options: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let endpoint = endpoint(folder.path());
-        let running = suite(["model", "--listen", &endpoint]).start();
+        let running = suite([options, &["model", "--listen", &endpoint]].concat()).start();
         running.wait_for(LISTENS);
         Self { folder, running }
     }
 
-    fn endpoint(&self) -> String {
+    pub(crate) fn endpoint(&self) -> String {
         endpoint(self.folder.path())
     }
 }

@@ -68,6 +68,80 @@ fn a_history_comes_to_the_report_of_its_run() {
 }
 
 #[test]
+fn a_directory_takes_all_reports() {
+    let folder = tempfile::tempdir().unwrap();
+    let all = [
+        "history.binpb",
+        "junit_cri_events.xml",
+        "report.json",
+        "summary.md",
+    ];
+    let names = |directory: &str| {
+        let entries = fs::read_dir(folder.path().join(directory)).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.collect();
+        names.sort_unstable();
+        names
+    };
+    model(
+        &folder,
+        &[&CASES[..], &DROPS, &["--report-dir", "new/run"]].concat(),
+    )
+    .fails(1, &[]);
+    assert_eq!(names("new/run"), all);
+    let summary = text(&folder, "new/run/summary.md");
+    assert!(summary.contains("| ORD-01 order::"), "{summary}");
+    let history = ["check", "new/run/history.binpb", "--report-dir", "again"];
+    inside(&folder, &history).fails(1, &[]);
+    assert_eq!(names("again"), all[1..]);
+    for name in &all[1..] {
+        let [run, again] = ["new/run", "again"].map(|it| text(&folder, format!("{it}/{name}")));
+        assert_eq!(run, again, "{name}");
+    }
+    let elsewhere = ["ORD-01", "--report-dir", "third", "--json", "r.json"];
+    model(&folder, &elsewhere).fails(0, &[]);
+    assert_eq!(names("third"), [all[0], all[1], all[3]]);
+    fs::write(folder.path().join("file"), "").unwrap();
+    let file = model(&folder, &["ORD-01", "--report-dir", "file"]);
+    file.fails(2, &["error: write the reports to file: "]);
+}
+
+#[test]
+fn github_shows_new_failures_and_takes_nothing_else_for_a_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| {
+        let args = ["-r", "model", "ORD-01", "--exact", "--format", "github"]
+            .iter()
+            .chain(args);
+        suite(args).inside(folder.path()).run()
+    };
+    let failed = run(&DROPS).fails(1, &[]);
+    let mut stopped = None;
+    let mut active = Vec::new();
+    for line in failed.out.lines() {
+        match (line.strip_prefix("::stop-commands::"), stopped) {
+            (Some(token), None) => stopped = Some(token),
+            (None, Some(token)) if line == format!("::{token}::") => stopped = None,
+            (None, None) => active.push(line),
+            (_, Some(_)) => {}
+        }
+    }
+    assert_eq!(stopped, None);
+    let [annotation] = active[..] else {
+        panic!("{active:#?}");
+    };
+    let title = "::error title=ORD-01 order%3A%3Acreated-started-stopped-deleted::unmet-wait: ";
+    assert!(annotation.starts_with(title), "{annotation}");
+    assert!(failed.out.contains("test ORD-01 order::"), "{failed:#?}");
+    let passed = run(&[]).fails(0, &[]);
+    assert!(!passed.out.contains("::error"), "{passed:#?}");
+    let known = "runtime: any\nknown: [{case: ORD-01, reason: r, link: l}]\n";
+    fs::write(folder.path().join("known.yaml"), known).unwrap();
+    let known = run(&[&DROPS[..], &["--expectations", "known.yaml"]].concat()).fails(0, &[]);
+    assert!(!known.out.contains("::error"), "{known:#?}");
+}
+
+#[test]
 fn two_reports_are_compared() {
     let folder = tempfile::tempdir().unwrap();
     model(&folder, &[&CASES[..], &["--json", "good.json"]].concat()).fails(0, &[]);
@@ -105,11 +179,7 @@ fn what_cannot_be_compared_is_reported() {
             "none.json",
             "compare the report none.json: No such file",
         ),
-        (
-            "h",
-            "good.json",
-            "compare the report h: it is not a JSON report",
-        ),
+        ("h", "good.json", "compare the report h: it is no text"),
         (
             "good.json",
             "other.json",

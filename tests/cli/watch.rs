@@ -1,6 +1,8 @@
 //! `watch` without a working runtime: permanent errors are reported at once, others are retried.
 
+use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -23,7 +25,9 @@ fn wrong_usage_is_reported() {
         (["--within", "0"], "it must be more than zero"),
         (["--output", "xml"], "[possible values: text, json]"),
         (["--metrics-address", "9101"], "invalid socket address"),
-        (["--format", "json"], "unexpected argument"),
+        (["--rotate", "64"], "write it as 512KiB, 64MiB or 1GiB"),
+        (["--fail-on", "all"], "[possible values: must, should"),
+        (["--for", "0"], "it must be more than zero"),
     ] {
         suite([&["watch"], &args[..]].concat())
             .run()
@@ -160,4 +164,91 @@ fn a_reader_that_goes_ends_it() {
     assert_eq!(ended.code, 0, "{ended:#?}");
     let ended = watch(&fake, &["--output", "json"]).run_unread();
     ended.fails(0, &[]);
+}
+
+#[test]
+fn it_sends_no_call_that_changes_state() {
+    const READS: [&str; 8] = [
+        "version",
+        "status",
+        "runtime_config",
+        "list_pod_sandbox",
+        "list_containers",
+        "pod_sandbox_status",
+        "container_status",
+        "get_container_events",
+    ];
+    let fake = FakeCri::start(Flaw::NoStarts);
+    fake.add_pod_of_a_kubelet();
+    let json = fake.folder().join("report.json");
+    let args = [
+        "--for",
+        "3s",
+        "--json",
+        json.to_str().unwrap(),
+        "--metrics-address",
+        "127.0.0.1:0",
+    ];
+    watch(&fake, &args).run().fails(4, &["watching fake 1"]);
+    let asked = fake.asked();
+    assert!(!asked.is_empty());
+    for asked in asked {
+        assert!(READS.contains(&asked.method), "{asked:?}");
+    }
+    assert_eq!(fake.sandboxes(), 1);
+}
+
+#[test]
+fn events_are_not_taken_from_a_kubelet() {
+    let fake = FakeCri::start(Flaw::SingleConsumer);
+    let kubelet = StandInKubelet::start(&fake);
+    let pid = format!("process {}", kubelet.pid());
+    let ended = watch(&fake, &["--for", "3s"]).run();
+    ended.fails(
+        3,
+        &[
+            "containerd 1.7.99 sends each event to only one",
+            &pid,
+            "--allow event-theft",
+        ],
+    );
+    let methods: Vec<_> = fake.asked().iter().map(|asked| asked.method).collect();
+    assert!(!methods.contains(&"get_container_events"), "{methods:?}");
+    let allowed = watch(&fake, &["--for", "3s", "--allow", "event-theft"]).run();
+    allowed.fails(4, &["warning: containerd 1.7 sends"]);
+    drop(kubelet);
+    watch(&fake, &["--for", "3s"])
+        .run()
+        .fails(4, &["warning: containerd 1.7 sends"]);
+}
+
+/// A process that has a kubelet's name and uses a runtime, until it is dropped.
+struct StandInKubelet(Child);
+
+impl StandInKubelet {
+    fn start(fake: &FakeCri) -> Self {
+        let program = fake.folder().join("kubelet");
+        fs::copy("/bin/bash", &program).unwrap();
+        let endpoint = format!(
+            "--container-runtime-endpoint=unix://{}",
+            fake.socket().display()
+        );
+        let child = Command::new(&program)
+            .args(["-c", "read", "kubelet"])
+            .arg(endpoint)
+            .stdin(Stdio::piped())
+            .spawn();
+        Self(child.unwrap())
+    }
+
+    fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for StandInKubelet {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }

@@ -7,6 +7,7 @@ mod mutation;
 mod recording;
 mod runs;
 mod tables;
+mod watched;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

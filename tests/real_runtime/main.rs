@@ -14,6 +14,7 @@
 
 #![expect(clippy::unwrap_used, reason = "all of this is a test, its helpers too")]
 
+mod doctor;
 #[path = "../support/logs.rs"]
 mod logs;
 mod node;
@@ -59,7 +60,8 @@ const TESTS: &[Test] = tests! {
         a_panic_in_judging_a_case_is_an_error_of_that_case_alone
         a_kept_pod_stays_until_it_is_cleaned_up
         two_runs_at_once_judge_each_its_own
-        a_watch_ends_when_nobody_reads_it;
+        a_watch_ends_when_nobody_reads_it
+        the_doctor_finds_events;
     Own:
         cleanup_removes_what_a_killed_run_left_and_no_run_that_goes_on
         a_runtime_that_is_killed_and_comes_back_is_cleaned_up
@@ -67,7 +69,8 @@ const TESTS: &[Test] = tests! {
         a_watch_sees_the_pods_of_others_and_outlives_its_runtime;
     Old:
         a_runtime_without_events_is_reported_and_left_clean
-        a_runtime_without_events_cannot_be_watched;
+        a_runtime_without_events_cannot_be_watched
+        the_doctor_finds_a_runtime_without_events;
     Prometheus:
         prometheus_takes_the_metrics_as_a_kubelets
         a_run_serves_the_metrics_of_its_relists;

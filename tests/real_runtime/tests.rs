@@ -13,6 +13,7 @@ use cri_event_conformance::history::{Body, Entry, PodUid, Request, codec};
 use rustix::process::Signal;
 use serde_json::Value;
 
+pub(crate) use crate::doctor::*;
 use crate::logs::every_container_has_a_log;
 use crate::node::{Node, run_id};
 use crate::suite::{Ended, Suite, suite};

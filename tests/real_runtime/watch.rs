@@ -76,8 +76,8 @@ pub(crate) fn a_watch_sees_the_pods_of_others_and_outlives_its_runtime(node: &No
     remove_pod(node, &next);
     // containerd does not report that it has stopped: a watch is for finding that.
     let container = fail_to_start(node, (&pod, &spec));
-    running.wait_for_output("\"type\":\"missed\"");
-    running.wait_for_output("\"type\":\"disagreement\"");
+    running.wait_for_output("\"rule\":\"INV-11\"");
+    running.wait_for_output("\"rule\":\"INV-13\"");
     node.kill_and_restart();
     running.wait_for_times(ASKED, 2);
     remove_pod(node, &pod);
@@ -98,12 +98,11 @@ pub(crate) fn a_watch_sees_the_pods_of_others_and_outlives_its_runtime(node: &No
         (&"watched".into(), &spec.name.clone().into(), &Value::Null)
     );
     assert!(event["lag_ns"].as_i64().unwrap() > 0, "{event}");
-    let missed = of("missed", container.as_str());
-    let fields = (&missed["kind"], &missed["listed"], &missed["container"]);
-    assert_eq!(
-        fields,
-        (&"STOPPED".into(), &"EXITED".into(), &"broken".into())
-    );
+    let mut violations = lines.iter();
+    let missed = violations.find(|line| line["rule"] == "INV-11").unwrap();
+    assert_eq!(missed["finding"], "missing-stopped", "{missed}");
+    let subject = format!("broken ({container}) of pod watched/{}", spec.name);
+    assert_eq!(missed["subject"], subject.as_str(), "{missed}");
     of("relist", pod.as_str());
     // containerd may take a stream before it can serve it, and end it at once.
     let opened = lines.iter().filter(|line| line["what"] == "opened").count();

@@ -16,12 +16,16 @@ const CRATES: &[(&str, &[&str])] = &[
         ],
     ),
     ("tonic", &["src/cri/"]),
-    ("hyper_util", &["src/cri/"]),
+    ("hyper_util", &["src/cri/", "src/doctor/configz.rs"]),
     (
         "prost",
         &["src/cri/", "src/history/codec", "src/history/messages/"],
     ),
-    ("axum", &["src/workload/", "src/metrics/"]),
+    (
+        "axum",
+        &["src/workload/", "src/metrics/", "src/doctor/configz.rs"],
+    ),
+    ("toml", &["src/doctor/crio.rs"]),
     ("libtest_mimic", &["src/run/"]),
     ("prometheus_client", &["src/metrics/"]),
     (
@@ -49,6 +53,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "src/run/",
             "src/matrix/mod.rs",
             "src/watch/",
+            "src/doctor/examine.rs",
         ],
     ),
     (
@@ -64,6 +69,8 @@ const CRATES: &[(&str, &[&str])] = &[
         &[
             "src/case/",
             "src/checks/",
+            "src/doctor/finding.rs",
+            "src/gate/policy.rs",
             "src/history/no_event_call.rs", // Words of case files, too.
             "src/history/call.rs",
             "src/outcome",

@@ -19,6 +19,7 @@ use source::{Source, behind, sources, words};
 const USES: &[(&str, &[&str])] = &[
     ("escape", &[]),
     ("limits", &[]),
+    ("statistics", &[]),
     ("history", &["escape", "limits"]),
     ("workload", &[]),
     ("metrics", &[]),
@@ -33,10 +34,21 @@ const USES: &[(&str, &[&str])] = &[
     (
         "verdicts",
         &[
-            "case", "checks", "history", "limits", "oracle", "outcome", "plan",
+            "case",
+            "checks",
+            "history",
+            "limits",
+            "oracle",
+            "outcome",
+            "plan",
+            "statistics",
         ],
     ),
     ("report", &["history", "outcome", "escape"]),
+    (
+        "gate",
+        &["checks", "outcome", "report", "statistics", "verdicts"],
+    ),
     ("terminal", &["host", "escape"]),
     ("recorder", &["files", "history", "host", "limits"]),
     ("cri", &["history", "host", "limits", "recorder"]),
@@ -72,10 +84,17 @@ const USES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "doctor",
+        &[
+            "cri", "drive", "escape", "history", "host", "outcome", "run", "verdicts",
+        ],
+    ),
+    (
         "watch",
         &[
-            "cri", "drive", "escape", "history", "host", "limits", "metrics", "pleg", "recorder",
-            "report", "run", "terminal",
+            "cri", "doctor", "drive", "escape", "files", "history", "host", "limits", "metrics",
+            "oracle", "outcome", "plan", "pleg", "recorder", "report", "run", "terminal",
+            "verdicts",
         ],
     ),
     (
@@ -84,10 +103,13 @@ const USES: &[(&str, &[&str])] = &[
             "case",
             "catalogue",
             "cri",
+            "doctor",
             "drive",
             "escape",
             "files",
+            "gate",
             "history",
+            "host",
             "limits",
             "matrix",
             "model",
@@ -106,6 +128,7 @@ const PURE: &[&str] = &[
     "case",
     "catalogue",
     "checks",
+    "gate",
     "history",
     "model",
     "oracle",

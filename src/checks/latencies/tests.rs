@@ -6,9 +6,9 @@ use super::latencies;
 use crate::checks::testing::case;
 use crate::oracle::Index;
 use crate::oracle::script::history;
-use crate::outcome::{Latency, Level, Limit};
+use crate::outcome::{Level, Limit, Times};
 
-/// Compares the bound and the measured time of a limit, in milliseconds.
+/// Compares the bound and the longest time of a limit, in milliseconds.
 #[track_caller]
 fn check(check: &str, script: &str, limit: Limit, expect: Option<(u64, u64)>) {
     let call_deadline = Some(Duration::from_secs(30));
@@ -17,11 +17,11 @@ fn check(check: &str, script: &str, limit: Limit, expect: Option<(u64, u64)>) {
         &Index::new(&history(script)),
         call_deadline,
     );
-    let of_limit: Vec<&Latency> = found.iter().filter(|it| it.limit == limit).collect();
+    let of_limit = found.iter().copied().filter(|it| it.limit == limit);
     let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap();
-    let measured: Vec<_> = of_limit
+    let measured: Vec<_> = Times::of(of_limit)
         .iter()
-        .map(|it| (ms(it.bound), ms(it.took)))
+        .map(|it| (ms(it.longest.bound), ms(it.longest.took)))
         .collect();
     assert_eq!(
         measured,

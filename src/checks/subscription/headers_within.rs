@@ -40,8 +40,8 @@ pub(super) fn assess(history: &CaseHistory, observed: &Observed, bound: Duration
     }
 }
 
-/// The longest time to the headers of a subscription of the name.
-pub(super) fn longest(history: &CaseHistory, name: &str, bound: Duration) -> Option<Latency> {
+/// The times to the headers of the subscriptions of the name.
+pub(super) fn times(history: &CaseHistory, name: &str, bound: Duration) -> Vec<Latency> {
     history
         .observed()
         .filter(|observed| observed.observer().binding == name)
@@ -49,12 +49,12 @@ pub(super) fn longest(history: &CaseHistory, name: &str, bound: Duration) -> Opt
             let answered = observed.answered()?;
             Some(answered.at.since(observed.opened().at))
         })
-        .max()
         .map(|took| Latency {
             limit: Limit::Headers,
             bound: history.stretched(bound),
             took,
         })
+        .collect()
 }
 
 #[cfg(test)]

@@ -9,19 +9,21 @@ fn shared_with(command: &str) -> &'static [&'static str] {
     match command {
         "matrix" | "explain" => &["cases", "color"],
         // These have a `--color` of their own.
-        "run" | "check" => &[],
+        "run" | "check" | "sonobuoy" => &[],
         _ => &["color"],
     }
 }
 
 /// Commands that need no runtime.
-const WITHOUT_RUNTIME: [&str; 8] = [
+const WITHOUT_RUNTIME: [&str; 10] = [
     "check",
     "compare",
     "completions",
     "defects",
     "explain",
+    "gate",
     "image",
+    "matrix-report",
     "schema",
     "show",
 ];

@@ -67,6 +67,11 @@ impl<W: Write> FrameWriter<W> {
         self.end_frame()
     }
 
+    /// What the frames are written to.
+    pub fn get_ref(&self) -> &W {
+        &self.out
+    }
+
     /// Whether there are entries that are in no frame yet.
     pub fn is_pending(&self) -> bool {
         !self.pending.is_empty()

@@ -99,6 +99,7 @@ pub(super) fn planned_to_wire(plan: &RunPlan) -> wire::RunPlanned {
         handlers: plan.probed.handlers,
         network: plan.probed.network,
         stop_signal: plan.probed.stop_signal,
+        watch_within_ns: plan.watch_within.map(nanos),
     }
 }
 
@@ -127,6 +128,7 @@ pub(super) fn planned_from_wire(plan: wire::RunPlanned) -> RunPlan {
         partial: plan.partial,
         profiles: plan.profiles,
         tier: plan.tier,
+        watch_within: plan.watch_within_ns.map(Duration::from_nanos),
         fan_out: plan.events_are_shared.map(|shared| {
             if shared {
                 FanOut::SingleConsumer

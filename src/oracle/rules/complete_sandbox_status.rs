@@ -36,6 +36,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
         Kind::ContradictedStatus,
     ],
     compares_clocks: true,
+    of_foreign_pods: true,
     levels: MUST_MAY,
     check,
 };

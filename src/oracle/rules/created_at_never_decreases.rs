@@ -13,6 +13,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     requirements: &["R20"],
     kinds: &[Kind::CreatedAtDecreased],
     compares_clocks: true,
+    of_foreign_pods: true,
     levels: MUST_SHOULD,
     check,
 };

@@ -16,6 +16,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     requirements: &["R29"],
     kinds: &[Kind::CreatedAtAfterCall],
     compares_clocks: true,
+    of_foreign_pods: false,
     levels: SHOULD_MAY,
     check,
 };

@@ -16,6 +16,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     requirements: &["R9", "R10"],
     kinds: &[Kind::EventOutOfOrder, Kind::LateEventOutOfOrder],
     compares_clocks: false,
+    of_foreign_pods: true,
     levels: MUST_SHOULD,
     check,
 };

@@ -16,6 +16,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     requirements: &["R17", "C8"],
     kinds: &[Kind::WrongExitCode],
     compares_clocks: true,
+    of_foreign_pods: false,
     levels: MUST_SHOULD,
     check,
 };

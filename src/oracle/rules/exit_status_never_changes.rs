@@ -16,6 +16,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     requirements: &["R17"],
     kinds: &[Kind::ExitStatusChanged],
     compares_clocks: true,
+    of_foreign_pods: true,
     levels: MUST_SHOULD,
     check,
 };

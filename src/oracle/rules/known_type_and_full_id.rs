@@ -14,6 +14,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     requirements: &["R7", "R11"],
     kinds: &[Kind::UnknownEventType, Kind::EmptyId, Kind::ShortenedId],
     compares_clocks: false,
+    of_foreign_pods: true,
     levels: MUST_MUST,
     check,
 };

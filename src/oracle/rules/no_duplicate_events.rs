@@ -16,6 +16,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     requirements: &["R8"],
     kinds: &[Kind::DuplicateEvent, Kind::LateDuplicateEvent],
     compares_clocks: false,
+    of_foreign_pods: true,
     levels: MUST_SHOULD,
     check,
 };

@@ -15,6 +15,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     requirements: &["R15"],
     kinds: &[Kind::EmptySnapshot],
     compares_clocks: false,
+    of_foreign_pods: true,
     levels: MUST_MAY,
     check,
 };

@@ -17,6 +17,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     requirements: &["R16"],
     kinds: &[Kind::IncompleteStatus, Kind::ImageRefChanged],
     compares_clocks: false,
+    of_foreign_pods: true,
     levels: MUST_SHOULD,
     check,
 };

@@ -26,6 +26,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
         Kind::LateEvent,
     ],
     compares_clocks: false,
+    of_foreign_pods: true,
     levels: MUST_MUST,
     check,
 };
@@ -65,13 +66,41 @@ impl<'a> Proof<'a> {
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let history = index.history;
     let missed = |subject| {
-        let relists = relists_of(index, subject).filter(|relist| listened(index, subject, relist));
-        let relists = relists.filter_map(Proof::of_relist);
-        let calls = index.transitions(&subject.id).iter();
-        let mut proofs = relists.chain(calls.map(Proof::of_call));
+        let mut proofs = proofs(index, subject).into_iter();
         proofs.find_map(|proof| missed(rule, history, subject, &proof))
     };
     history.subjects().iter().filter_map(missed).collect()
+}
+
+/// The proofs of a container's transitions that a stream could report.
+fn proofs<'a>(index: &Index<'a>, subject: &'a Subject) -> Vec<Proof<'a>> {
+    if index.history.is_of_foreign_pod() {
+        return changes(index, subject);
+    }
+    let relists = relists_of(index, subject).filter(|relist| listened(index, subject, relist));
+    let relists = relists.filter_map(Proof::of_relist);
+    let calls = index.transitions(&subject.id).iter();
+    relists.chain(calls.map(Proof::of_call)).collect()
+}
+
+/// The changes of a container of others from one relist to the next. Its first state is no change.
+fn changes<'a>(index: &Index<'a>, subject: &'a Subject) -> Vec<Proof<'a>> {
+    let bound = index.history.stretched(limits::EVENT_WAIT);
+    let relists: Vec<Relist<'_>> = relists_of(index, subject).collect();
+    let proofs = relists.windows(2).flat_map(|pair| {
+        let [before, after] = [pair[0], pair[1]];
+        let (shown, needed) = after.announced_since(&before);
+        let in_time = |entry: &Entry| entry.at.since(after.ended.at) <= bound;
+        let was_live = index.streams().live(before.began.seq, in_time);
+        let proof = move |needed: &EventKind| Proof {
+            needed: *needed,
+            by: ("a relist that ", shown),
+            began: after.began,
+            ended: after.ended,
+        };
+        needed.iter().filter(move |_| was_live).map(proof)
+    });
+    proofs.collect()
 }
 
 fn missed(
@@ -127,15 +156,11 @@ fn listened(index: &Index<'_>, subject: &Subject, relist: &Relist<'_>) -> bool {
 pub fn unannounced(index: &Index<'_>) -> Option<String> {
     let history = index.history;
     history.subjects().iter().find_map(|subject| {
-        let relists = relists_of(index, subject).filter(|relist| listened(index, subject, relist));
-        let relists = relists.filter_map(|relist| relist.announcement());
-        let calls = index.transitions(&subject.id).iter();
-        let shown = relists.map(|(_, needed)| needed);
-        let mut shown = shown.chain(calls.map(|transition| transition.needed));
         let is_missing = |needed: &EventKind| {
             let has_arrived = subject.first(*needed).is_some();
             !has_arrived && !is_on_other_stream(history, subject, *needed)
         };
+        let mut shown = proofs(index, subject).into_iter().map(|proof| proof.needed);
         let needed = shown.find(is_missing)?;
         Some(format!("{needed} of {}", subject.label()))
     })

@@ -16,6 +16,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     requirements: &["R17", "R22"],
     kinds: &[Kind::PrematureState],
     compares_clocks: false,
+    of_foreign_pods: true,
     levels: MUST_MAY,
     check,
 };

@@ -12,6 +12,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     requirements: &["R8", "R30"],
     kinds: &[Kind::ReplayedEvent],
     compares_clocks: false,
+    of_foreign_pods: true,
     levels: SHOULD_SHOULD,
     check: |_, _| Vec::new(),
 };

@@ -17,6 +17,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     requirements: &["R11"],
     kinds: &[Kind::UnknownId],
     compares_clocks: false,
+    of_foreign_pods: false,
     levels: SHOULD_SHOULD,
     check,
 };

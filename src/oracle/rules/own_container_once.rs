@@ -15,6 +15,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     requirements: &["R17"],
     kinds: &[Kind::OwnContainerMissing, Kind::OwnContainerRepeated],
     compares_clocks: false,
+    of_foreign_pods: true,
     levels: MUST_SHOULD,
     check,
 };

@@ -31,9 +31,9 @@ use crate::oracle::rules::snapshots_never_regress::pods_that_went_back;
 use crate::oracle::subscribers::is_split;
 use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 use crate::pleg::{
-    Features, Generic, Kubelet, KubeletPanic, PodStatus, list_pods, pod_status, receive,
+    Features, Generic, Kubelet, KubeletPanic, Moment, PodStatus, list_pods, pod_status, receive,
 };
-use belief::{Belief, belief, differences};
+use belief::{Belief, Believed, differences};
 use relists::{Answers, PlegRelist, relists};
 
 /// The rule and where it comes from.
@@ -46,6 +46,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     requirements: &["R15", "R17", "R20", "R21", "R23"],
     kinds: &[Kind::KubeletPanic, Kind::BeliefsDiffer],
     compares_clocks: true,
+    of_foreign_pods: true,
     levels: MUST_MAY,
     check,
 };
@@ -59,14 +60,6 @@ type Beliefs = BTreeMap<String, Vec<(Seq, Believed)>>;
 /// A part of the history without events for the evented kubelet: from the end of its stream to the
 /// relist after it.
 type Outage = (Seq, Seq);
-
-/// The data of a belief, which is derived only when asked for.
-#[derive(Clone, Debug, Default)]
-struct Believed {
-    status: Option<Arc<PodStatus>>,
-    /// Containers in the status that are known to be deleted.
-    deleted: Shared<BTreeSet<String>>,
-}
 
 /// Finds each pod about which the two kubelets have different beliefs, unless a snapshot went back,
 /// which explains it and breaks INV-09, or the kubelet itself has forgotten the pod.
@@ -161,8 +154,14 @@ impl Pod<'_> {
                 if self.has_outage_between(relist.began.seq, until) {
                     return None;
                 }
-                let relisting = relisting.belief();
-                let evented = self.believed_by_events(relist.began.seq, until);
+                let nothing = Believed::default();
+                let evented = self.believed_by_events(&nothing, relist.began.seq, until);
+                let newest = evented
+                    .last()
+                    .map_or(Moment::NEVER, |last| last.newest_sandbox());
+                let relisting = relisting.belief(newest);
+                let evented = evented.iter().map(|believed| believed.belief(newest));
+                let evented: Vec<Belief<'_>> = evented.collect();
                 let differences = differences(&relisting, &evented);
                 if differences.is_empty() {
                     return None;
@@ -240,13 +239,18 @@ impl Pod<'_> {
     }
 
     /// The beliefs of the evented kubelet at a place, and those that follow until another.
-    fn believed_by_events(&self, from: Seq, until: Seq) -> Vec<Belief<'_>> {
+    fn believed_by_events<'a>(
+        &'a self,
+        nothing: &'a Believed,
+        from: Seq,
+        until: Seq,
+    ) -> Vec<&'a Believed> {
         let later = self.evented.partition_point(|(since, _)| *since <= from);
-        let nothing = (later == 0).then(Belief::new);
+        let nothing = (later == 0).then_some(nothing);
         let in_time = |(since, _): &&(Seq, Believed)| *since <= until;
         let believed = self.evented[later.saturating_sub(1)..].iter();
         let believed = believed.take_while(in_time);
-        let believed = believed.map(|(_, believed)| believed.belief());
+        let believed = believed.map(|(_, believed)| believed);
         nothing.into_iter().chain(believed).collect()
     }
 
@@ -345,7 +349,8 @@ fn evented_kubelet(
         kubelet: Relisting::new(Features::EventedInUse),
         listening: None,
         over: BTreeSet::new(),
-        outage_since: None,
+        // A pod of others may be older than the first event about it.
+        outage_since: history.is_of_foreign_pod().then(Seq::default),
         live_since: None,
         outages: Vec::new(),
         deleted: Shared::default(),
@@ -395,7 +400,8 @@ struct Evented {
     listening: Option<SubscriptionId>,
     /// Streams that were given up: an event that was under way may still be recorded.
     over: BTreeSet<SubscriptionId>,
-    /// The place where its stream ended, if it has not relisted since.
+    /// The place where its stream ended, if it has not relisted since; the beginning of the history
+    /// of a pod of others.
     outage_since: Option<Seq>,
     /// The place where its current stream was proven: a relist that began before is older.
     live_since: Option<Seq>,
@@ -463,18 +469,5 @@ impl Evented {
                 self.beliefs.insert(uid.to_owned(), vec![(seq, believed)]);
             }
         }
-    }
-}
-
-impl Believed {
-    fn belief(&self) -> Belief<'_> {
-        let status = self.status.as_ref();
-        status.map_or_else(Belief::new, |status| belief(status, &self.deleted))
-    }
-
-    fn differs_from(&self, other: &Self) -> bool {
-        let statuses = self.status.as_ref().zip(other.status.as_ref());
-        let is_same = statuses.is_some_and(|(own, other)| Arc::ptr_eq(own, other));
-        !(is_same && self.deleted == other.deleted) && self.belief() != other.belief()
     }
 }

@@ -18,6 +18,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     requirements: &["R20"],
     kinds: &[Kind::CreatedAtBeforeSibling],
     compares_clocks: true,
+    of_foreign_pods: true,
     levels: SHOULD_MAY,
     check,
 };

@@ -17,6 +17,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     requirements: &["R13", "C9"],
     kinds: &[Kind::WrongSandboxState, Kind::WrongSandboxField],
     compares_clocks: true,
+    of_foreign_pods: true,
     levels: MUST_SHOULD,
     check,
 };

@@ -18,6 +18,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
         Kind::WrongPodUid,
     ],
     compares_clocks: false,
+    of_foreign_pods: true,
     levels: MUST_MUST,
     check,
 };

@@ -18,6 +18,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     requirements: &["R15"],
     kinds: &[Kind::SiblingMissing],
     compares_clocks: true,
+    of_foreign_pods: true,
     levels: MUST_MAY,
     check,
 };

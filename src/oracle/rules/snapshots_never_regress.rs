@@ -20,6 +20,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     requirements: &["R21"],
     kinds: &[Kind::SnapshotRegressed],
     compares_clocks: true,
+    of_foreign_pods: true,
     levels: MUST_MAY,
     check,
 };

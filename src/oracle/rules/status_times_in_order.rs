@@ -19,6 +19,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     requirements: &["R16", "R17", "C7"],
     kinds: &[Kind::MissingTime, Kind::TimesOutOfOrder],
     compares_clocks: true,
+    of_foreign_pods: true,
     levels: MUST_SHOULD,
     check,
 };

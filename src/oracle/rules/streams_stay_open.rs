@@ -19,6 +19,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
     requirements: &["R1"],
     kinds: &[Kind::StreamEnded],
     compares_clocks: false,
+    of_foreign_pods: true,
     levels: MUST_MUST,
     check,
 };

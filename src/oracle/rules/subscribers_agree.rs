@@ -21,6 +21,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
         Kind::DifferentOrder,
     ],
     compares_clocks: true,
+    of_foreign_pods: false,
     levels: OBSERVERS,
     check,
 };

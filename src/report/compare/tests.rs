@@ -107,6 +107,53 @@ fn of_repetitions_the_worst_counts() {
 }
 
 #[test]
+fn of_repetitions_the_rates_are_shown() {
+    let repeated = |failed: usize| {
+        let verdicts = (0..4).map(|nth| {
+            if nth < failed {
+                Verdict::Fail
+            } else {
+                Verdict::Pass
+            }
+        });
+        let outcomes = verdicts.map(|verdict| outcome("ORD-01", "order::one", verdict));
+        written(outcomes.collect())
+    };
+    let compared = |before: &str, after: &str| Comparison::of(before, after).unwrap();
+    for (before, after, expected) in [
+        (
+            repeated(0),
+            repeated(3),
+            "worse    ORD-01 order::one: pass (0 of 4 failed) → fail (3 of 4 failed)\n",
+        ),
+        (
+            repeated(1),
+            repeated(3),
+            "changed  ORD-01 order::one: fail (1 of 4 failed) → fail (3 of 4 failed)\n",
+        ),
+        (
+            one(Verdict::Pass),
+            repeated(1),
+            ": pass (0 of 1 failed) → fail (1 of 4 failed)\n",
+        ),
+        (
+            one(Verdict::Pass),
+            one(Verdict::Fail),
+            "order::one: pass → fail\n",
+        ),
+    ] {
+        let text = compared(&before, &after).text();
+        assert!(text.contains(expected), "{text}");
+    }
+    let same = compared(&repeated(2), &repeated(2));
+    assert!(same.other.is_empty(), "{same:?}");
+    let more_often = compared(&one(Verdict::Pass), &repeated(0));
+    assert!(more_often.other.is_empty(), "{more_often:?}");
+    let rate = compared(&repeated(1), &repeated(3)).other[0].after_rate;
+    assert_eq!((rate.failed, rate.decided), (3, 4));
+}
+
+#[test]
 fn the_whole_comparison_is_shown_in_lines() {
     let before = written(vec![
         outcome("ORD-01", "order::one", Verdict::Pass),

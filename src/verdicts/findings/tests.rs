@@ -5,7 +5,8 @@ use super::*;
 use crate::history::{ExpectationFile, HostInstant};
 use crate::oracle::INVARIANTS;
 use crate::oracle::Index;
-use crate::oracle::script::history;
+use crate::oracle::script::{entries, history};
+use crate::outcome::Kind;
 
 /// One after the other, sandboxes whose DELETED has no sandbox status.
 const OFTEN: &str = "a run; a DELETED no-sandbox; b run; b DELETED no-sandbox; c run; \
@@ -29,7 +30,7 @@ fn shown(script: &str, known: &Known) -> (Vec<String>, Option<String>) {
         hint: Some(Level::Must),
         ..Levels::default()
     };
-    let case = ("X-01", &levels, &Profile::ALL[..]);
+    let case = (Place::Case("X-01", &levels), &Profile::ALL[..]);
     let found = find(case, &Index::new(&history), known, &BTreeSet::new());
     findings.take_in(history.case(), Seq(1_000), found);
     let invariant = INVARIANTS.iter().find(|invariant| invariant.id == "INV-06");
@@ -67,7 +68,7 @@ fn the_first_violations_are_shown_if_none_or_all_are_listed() {
 fn binding(levels: Levels) -> (Verdict, Levels) {
     let history = history(ALSO_CREATED);
     let mut findings = Findings::default();
-    let case = ("X-01", &levels, &Profile::ALL[..]);
+    let case = (Place::Case("X-01", &levels), &Profile::ALL[..]);
     let found = find(
         case,
         &Index::new(&history),
@@ -106,4 +107,28 @@ fn an_invariant_binds_no_more_than_the_case_that_breaks_it() {
         (Verdict::Pass, advised)
     );
     assert_eq!(binding(levels(may, None, None)).0, Verdict::Pass);
+}
+
+/// Seven containers in one watch: more than are shown of one invariant.
+#[test]
+fn what_is_only_counted_is_not_found_again_at_the_end() {
+    let lives = ["a", "b", "c", "d", "e", "f", "g"];
+    let lives = lives.map(|name| format!("{name} create; {name} STARTED; {name} CREATED"));
+    let script = format!("pod run; {}", lives.join("; "));
+    let (mut findings, mut whole_run) = (Findings::default(), WholeRun::default());
+    let (known, history) = (Known::default(), history(&script));
+    let place = (Place::Pod("shop/web"), &Profile::ALL[..]);
+    let found = find(place, &Index::new(&history), &known, &BTreeSet::new());
+    findings.take_in_pod(Seq(1_000), found);
+    for entry in entries(&script) {
+        whole_run.push(&entry);
+    }
+    findings.take_in_late(Seq(1_001), &whole_run, &known);
+    let invariant = INVARIANTS.iter().find(|invariant| invariant.id == "INV-01");
+    let mut outcome = blank_invariant(invariant.expect("it is there"), HostInstant::default());
+    findings.add_to_outcome("INV-01", &mut outcome);
+    assert_eq!(outcome.seen.values().sum::<usize>(), 7);
+    assert_eq!(outcome.violations.len(), SHOWN_VIOLATIONS);
+    let mut late = outcome.violations.iter();
+    assert!(late.all(|found| found.mismatch.kind == Kind::EventOutOfOrder));
 }

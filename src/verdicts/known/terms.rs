@@ -7,6 +7,7 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 
 use crate::history::HostInstant;
+use crate::statistics::at_least;
 
 /// Nanoseconds of a day. UTC as computers count it has no other days.
 const DAY_NS: i64 = 24 * 3_600 * 1_000_000_000;
@@ -75,21 +76,6 @@ impl Bound {
         let rate = f64::from(self.found) / f64::from(self.of);
         findings >= FEWEST_FINDINGS && at_least(findings, containers, rate) < BY_CHANCE
     }
-}
-
-/// How probable it is that of so many tries, each of which comes out with a probability, at least
-/// some do: the upper tail of the binomial distribution.
-fn at_least(some: usize, tries: usize, probability: f64) -> f64 {
-    let of_count = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
-    let odds = (probability / (1.0 - probability)).ln();
-    // The logarithm of the probability that just `count` do; it may be too small for a number.
-    let mut exactly = of_count(tries) * (1.0 - probability).ln();
-    let mut fewer = 0.0;
-    for count in 0..some.min(tries + 1) {
-        fewer += exactly.exp();
-        exactly += (of_count(tries - count) / of_count(count + 1)).ln() + odds;
-    }
-    1.0 - fewer
 }
 
 impl TryFrom<String> for Day {
@@ -263,20 +249,6 @@ mod tests {
         bound("19/20", 100, 100, false);
         bound("1/2", 510_000, 1_000_000, true);
         bound("1/2", 500_000, 1_000_000, false);
-    }
-
-    #[test]
-    fn the_tail_of_the_binomial_distribution_is_right() {
-        for (some, tries, probability, expect) in [
-            (0, 10, 0.5, 1.0),
-            (1, 10, 0.5, 1.0 - 1.0 / 1024.0),
-            (10, 10, 0.5, 1.0 / 1024.0),
-            (11, 10, 0.5, 0.0),
-            (2, 3, 0.1, 0.028),
-        ] {
-            let found = at_least(some, tries, probability);
-            assert!((found - expect).abs() < 1e-9, "{some} of {tries}: {found}");
-        }
     }
 
     #[test]

@@ -39,6 +39,12 @@ impl Version {
 }
 
 impl Versions {
+    /// Whether this version, such as `v2.1.9`, belongs to it; none if the text is no version.
+    #[must_use]
+    pub fn include(&self, version: &str) -> Option<bool> {
+        Some(self.hold(&Version::parse(version)?))
+    }
+
     pub(super) fn hold(&self, version: &Version) -> bool {
         let begun = self.from.as_ref().is_none_or(|from| from <= version);
         begun && self.until.as_ref().is_none_or(|until| version < until)

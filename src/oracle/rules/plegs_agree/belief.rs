@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
-use crate::history::SandboxState;
+use crate::history::{SandboxState, Shared};
 use crate::outcome::{Fact, Facts};
-use crate::pleg::{PodStatus, State};
+use crate::pleg::{Moment, PodStatus, State};
 
 /// The belief of a kubelet about one pod: the status of each part.
 pub(super) type Belief<'a> = BTreeMap<Part<'a>, PartStatus<'a>>;
@@ -24,9 +25,44 @@ pub(super) enum PartStatus<'a> {
     Container(State, i32, &'a str),
 }
 
-/// The belief that follows from a pod's status, without the containers that events have deleted.
-pub(super) fn belief<'a>(status: &'a PodStatus, deleted: &BTreeSet<String>) -> Belief<'a> {
-    let sandboxes = status.sandboxes.iter().map(|sandbox| {
+/// The data of a belief, which is derived only when asked for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Believed {
+    pub(super) status: Option<Arc<PodStatus>>,
+    /// Containers in the status that are known to be deleted.
+    pub(super) deleted: Shared<BTreeSet<String>>,
+}
+
+impl Believed {
+    /// The belief about the parts of the pod that are not older than a sandbox. An event's snapshot
+    /// has one sandbox alone, so that an evented kubelet knows the newest one.
+    pub(super) fn belief(&self, since: Moment) -> Belief<'_> {
+        let status = self.status.as_ref();
+        status.map_or_else(Belief::new, |status| belief(status, &self.deleted, since))
+    }
+
+    /// When the newest sandbox was created; [`Moment::NEVER`] if there is none.
+    pub(super) fn newest_sandbox(&self) -> Moment {
+        let status = self.status.iter();
+        let sandboxes = status.flat_map(|status| &status.sandboxes);
+        let newest = sandboxes.map(|sandbox| sandbox.created_at).max();
+        newest.unwrap_or(Moment::NEVER)
+    }
+
+    pub(super) fn differs_from(&self, other: &Self) -> bool {
+        let statuses = self.status.as_ref().zip(other.status.as_ref());
+        let is_same = statuses.is_some_and(|(own, other)| Arc::ptr_eq(own, other));
+        !(is_same && self.deleted == other.deleted)
+            && self.belief(Moment::NEVER) != other.belief(Moment::NEVER)
+    }
+}
+
+/// The belief that follows from a pod's status, without the containers that events have deleted and
+/// what was created before `since`.
+fn belief<'a>(status: &'a PodStatus, deleted: &BTreeSet<String>, since: Moment) -> Belief<'a> {
+    let sandboxes = status.sandboxes.iter();
+    let sandboxes = sandboxes.filter(|sandbox| sandbox.created_at >= since);
+    let sandboxes = sandboxes.map(|sandbox| {
         let part = Part::Sandbox(sandbox.id.as_str());
         (part, PartStatus::Sandbox(sandbox.state))
     });
@@ -34,6 +70,7 @@ pub(super) fn belief<'a>(status: &'a PodStatus, deleted: &BTreeSet<String>) -> B
         .containers
         .iter()
         .filter(|container| !deleted.contains(container.id.as_str()))
+        .filter(|container| container.created_at >= since)
         .map(|container| {
             let part = Part::Container(&container.name, container.id.as_str());
             let (state, code) = (container.state, container.exit_code);

@@ -1,0 +1,195 @@
+//! The command `sonobuoy`: a run or a watch as a plugin of Sonobuoy.
+//!
+//! A plugin writes its results into a directory, then the path of what is to be collected into the
+//! file `done` there. It must not end before it is told to: its pod would start it again. So this
+//! writes both whatever happens to the run or the watch, and then waits.
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{PermissionsExt, chroot};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use tokio::runtime::Builder;
+
+use super::{Cli, Fault, commands};
+use crate::files::Draft;
+use crate::host::InterruptSignals;
+use crate::report;
+use crate::run::{Exit, JUNIT, RunOptions};
+use crate::terminal;
+use crate::watch::WatchOptions;
+
+/// The file that names what is to be collected.
+const DONE: &str = "done";
+
+/// The directory that is to be collected.
+const REPORTS: &str = "reports";
+
+// Doc comments of fields are the help of options.
+/// The options of `sonobuoy`.
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(super) struct SonobuoyArgs {
+    #[command(subcommand)]
+    instead: Option<Instead>,
+    /// The directory in which Sonobuoy waits for results
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        env = "SONOBUOY_RESULTS_DIR",
+        default_value = "/tmp/sonobuoy/results",
+        help_heading = "Sonobuoy"
+    )]
+    results_dir: PathBuf,
+    /// Change the root directory to the node's, such as /host, where a volume has it; all other
+    /// paths are then those of the node
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Sonobuoy")]
+    host_root: Option<PathBuf>,
+    /// The options of the run.
+    #[command(flatten)]
+    pub(super) run: RunOptions,
+}
+
+/// What a plugin does instead of running cases.
+#[derive(Debug, Subcommand)]
+enum Instead {
+    /// Watch the node's own pods, and judge their events.
+    Watch(Box<WatchOptions>),
+}
+
+/// Runs cases or watches, hands the reports over, and waits for a signal.
+///
+/// # Errors
+/// If results cannot be handed over. A run that fails is no error: its reports say so.
+pub(super) fn execute(cli: &Cli, args: &SonobuoyArgs) -> Result<Exit, Fault> {
+    let undecided =
+        |fault: io::Error| Fault::new(Exit::Undecided, format!("error: start: {fault}"));
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(undecided)?;
+    // From the beginning, so that a signal during the run also ends the wait after it.
+    let signals = {
+        let _within = runtime.enter();
+        InterruptSignals::listen()
+    };
+    let mut signals = signals.map_err(undecided)?;
+    let results = ResultsDirectory::open(args)?;
+    if results.is_handed_over() {
+        terminal::say("the results are there already, of an earlier start: nothing is run");
+    } else {
+        let reports = results.path.join(REPORTS);
+        let run = || match &args.instead {
+            None => commands::run_cases(cli, Some(&reports)),
+            Some(Instead::Watch(options)) => {
+                let mut options = WatchOptions::clone(options);
+                options.report.report_dir = Some(reports.clone());
+                commands::watch_node(cli, &options)
+            }
+        };
+        let fault = match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(Ok(_)) => None,
+            Ok(Err(fault)) => Some(fault),
+            Err(_) => Some(Fault::new(
+                Exit::Undecided,
+                "error: the suite panicked, see its log",
+            )),
+        };
+        results.hand_over(fault)?;
+    }
+    let place = results.named.join(REPORTS);
+    terminal::say(&format!(
+        "the reports are in {}; waiting for SIGTERM",
+        place.display()
+    ));
+    runtime.block_on(signals.first());
+    Ok(Exit::Conformant)
+}
+
+/// The directory in which Sonobuoy waits for results.
+struct ResultsDirectory {
+    /// Its path for Sonobuoy.
+    named: PathBuf,
+    /// Its path for this process, whose root directory may be another one.
+    path: PathBuf,
+    /// Keeps `path` valid.
+    _opened: File,
+}
+
+impl ResultsDirectory {
+    /// Opens it, and changes the root directory if that is asked for.
+    fn open(args: &SonobuoyArgs) -> Result<Self, Fault> {
+        let named = args.results_dir.clone();
+        let usage = |what: &str, path: &Path, fault: &dyn std::error::Error| {
+            let message = format!("error: {what} {}: {fault}", path.display());
+            Fault::new(Exit::Usage, message)
+        };
+        let opened = fs::create_dir_all(&named).and_then(|()| File::open(&named));
+        let opened = opened.map_err(|fault| usage("open the results directory", &named, &fault))?;
+        let mut path = named.clone();
+        if let Some(root) = &args.host_root {
+            let changed = chroot(root).and_then(|()| std::env::set_current_dir("/"));
+            let what = "change the root directory to";
+            changed.map_err(|fault| usage(what, root, &fault))?;
+            // The link leads out of the new root directory.
+            path = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()));
+            let there = fs::metadata(&path);
+            there.map_err(|fault| usage("use a root directory without /proc,", root, &fault))?;
+        }
+        let results = Self {
+            named,
+            path,
+            _opened: opened,
+        };
+        // An unwritable directory is reported before anything runs.
+        drop(results.done()?);
+        Ok(results)
+    }
+
+    fn done(&self) -> Result<Draft, Fault> {
+        let done = Draft::open("path of the results", &self.path.join(DONE));
+        done.map_err(|fault| Fault::new(Exit::Usage, format!("error: {fault}")))
+    }
+
+    fn is_handed_over(&self) -> bool {
+        self.path.join(DONE).exists()
+    }
+
+    /// Writes the path of the reports. A run without reports gets one with the reason.
+    fn hand_over(&self, fault: Option<Fault>) -> Result<(), Fault> {
+        let written = |fault: &dyn std::error::Error| {
+            let message = format!("error: hand the reports over: {fault}");
+            Fault::new(Exit::Undecided, message)
+        };
+        let reports = self.path.join(REPORTS);
+        fs::create_dir_all(&reports).map_err(|fault| written(&fault))?;
+        if let Some(fault) = fault {
+            let _ = fault.report();
+            let draft = Draft::open("JUnit report", &reports.join(JUNIT));
+            let draft = draft.map_err(|fault| written(&fault))?;
+            let report =
+                |out: &mut dyn io::Write| report::junit::write_undecided(&fault.message, out);
+            draft.complete(report).map_err(|fault| written(&fault))?;
+        }
+        share(&reports).map_err(|fault| written(&fault))?;
+        let path = self.named.join(REPORTS);
+        let write = |out: &mut dyn io::Write| write!(out, "{}", path.display());
+        self.done()?
+            .complete(write)
+            .map_err(|fault| written(&fault))?;
+        // Until then, Sonobuoy tries to read it again.
+        let done = self.path.join(DONE);
+        fs::set_permissions(done, Permissions::from_mode(0o644)).map_err(|fault| written(&fault))
+    }
+}
+
+/// Lets the container that collects the directory read it and put an archive into it: it is of the
+/// same pod, but of another user.
+fn share(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        fs::set_permissions(entry?.path(), Permissions::from_mode(0o644))?;
+    }
+    fs::set_permissions(directory, Permissions::from_mode(0o777))
+}

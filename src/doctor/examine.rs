@@ -1,0 +1,143 @@
+//! Collects the facts about a node, and derives the findings from them.
+
+use std::io;
+use std::path::PathBuf;
+
+use clap::Args;
+use tokio::runtime::Runtime;
+
+use super::crio::{self, CrioConfig};
+use super::finding::{Area, Diagnosis, FORMAT, Finding, Readiness, RuntimeName, Status};
+use super::kubelet::Kubelets;
+use super::runtime::{self, RuntimeFacts};
+use super::{leftovers, node};
+use crate::cri::{Client, ConnectError};
+use crate::drive::{self, RecordingClient};
+use crate::history;
+use crate::host::{FileTree, Kernel};
+use crate::run::Endpoints;
+
+// Doc comments of fields are the help of options.
+/// The options of `doctor`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct DoctorOptions {
+    /// Print JSON; `schema doctor` prints its schema
+    #[arg(long)]
+    pub json: bool,
+    /// Read the kubelet's effective configuration, which its endpoint /configz serves, through
+    /// `kubectl proxy` or from a file
+    #[arg(long, value_name = "URL|FILE")]
+    pub configz: Option<String>,
+    /// The node's root directory, where this runs in a container that has mounted it
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub root: PathBuf,
+}
+
+/// Why a node cannot be examined.
+#[derive(Debug, thiserror::Error)]
+pub enum DoctorError {
+    /// The async runtime could not be started.
+    #[error("start: {0}")]
+    System(#[from] io::Error),
+}
+
+/// All that is known of a node.
+#[derive(Debug)]
+pub(super) struct Facts {
+    pub(super) endpoint: String,
+    pub(super) root: FileTree,
+    pub(super) host: Option<history::Host>,
+    /// Or why the runtime cannot be reached.
+    pub(super) runtime: Result<RuntimeFacts, String>,
+    pub(super) crio: CrioConfig,
+    pub(super) kubelets: Kubelets,
+    /// What earlier runs left; or why that is unknown.
+    pub(super) leftovers: Option<Vec<String>>,
+}
+
+/// Examines a node, without changing anything.
+///
+/// # Errors
+/// If it cannot begin. What cannot be determined of the node is a finding.
+pub fn examine(endpoints: &Endpoints, options: &DoctorOptions) -> Result<Diagnosis, DoctorError> {
+    let reactor = Runtime::new()?;
+    let facts = reactor.block_on(collect(endpoints, options));
+    Ok(facts.diagnosis())
+}
+
+async fn collect(endpoints: &Endpoints, options: &DoctorOptions) -> Facts {
+    let root = FileTree::at(&options.root);
+    let socket = endpoints.runtime.socket();
+    let mut kubelets = Kubelets::read(&root, socket);
+    if let Some(origin) = &options.configz {
+        kubelets.read_configz(origin).await;
+    }
+    let (runtime, leftovers) = match connect(endpoints).await {
+        Ok(caller) => {
+            let has_kubelet = kubelets.own.is_some();
+            let facts = runtime::ask(&caller, &endpoints.runtime, has_kubelet).await;
+            let logs = options.root.join("var/log");
+            (Ok(facts), drive::list_leftovers(&caller, &logs).await.ok())
+        }
+        Err(fault) => (Err(fault.to_string()), None),
+    };
+    Facts {
+        endpoint: endpoints.runtime.to_string(),
+        host: Kernel::Host.host(),
+        runtime,
+        crio: crio::read(&root, socket),
+        kubelets,
+        leftovers,
+        root,
+    }
+}
+
+async fn connect(endpoints: &Endpoints) -> Result<RecordingClient, ConnectError> {
+    endpoints.runtime.check()?;
+    let client = Client::connect(&endpoints.runtime, &endpoints.images, endpoints.deadline).await?;
+    Ok(RecordingClient::new(client))
+}
+
+impl Facts {
+    pub(super) fn diagnosis(&self) -> Diagnosis {
+        let mut findings = Vec::new();
+        let (mut sends_events, mut driver) = (None, None);
+        match &self.runtime {
+            Ok(facts) => {
+                (sends_events, driver) = (facts.sends_events(), facts.cgroup_driver);
+                findings.extend(facts.findings());
+                if facts.is_crio() {
+                    findings.extend(self.crio.findings(sends_events));
+                }
+            }
+            Err(fault) => findings.push(unreachable(&self.endpoint, fault)),
+        }
+        findings.extend(self.kubelets.findings(sends_events, driver));
+        findings.extend(node::findings(self.host.as_ref(), &self.root));
+        findings.extend(self.leftovers.as_deref().map(leftovers::finding));
+        findings.sort_by_key(|finding| finding.status);
+        let version = self.runtime.as_ref().ok().map(|facts| &facts.version);
+        Diagnosis {
+            format: FORMAT,
+            suite: crate::VERSION.to_owned(),
+            endpoint: self.endpoint.clone(),
+            verdict: Readiness::of(&findings),
+            runtime: version.map(|version| RuntimeName {
+                name: version.runtime_name.clone(),
+                version: version.runtime_version.clone(),
+                api_version: version.api_version.clone(),
+            }),
+            kubelet_version: self.kubelets.version().map(str::to_owned),
+            profile: self.kubelets.profile(),
+            findings,
+        }
+    }
+}
+
+fn unreachable(endpoint: &str, fault: &str) -> Finding {
+    let place = (Area::Runtime, Status::Unknown);
+    let finding = format!("the runtime cannot be reached: {fault}");
+    Finding::new(place, "runtime-unreachable", finding, endpoint)
+        .why("Whether it sends events is unknown.")
+        .fix("Start the runtime, run this as root, or name its socket with --runtime-endpoint.")
+}

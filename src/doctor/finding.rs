@@ -1,0 +1,241 @@
+//! What `doctor` found, as text and as JSON.
+
+use std::fmt::Write as _;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::outcome::Profile;
+use crate::run::Exit;
+
+/// The version of the JSON format.
+pub(super) const FORMAT: u32 = 1;
+
+/// What `doctor --json` prints. Within a format, fields are only ever added.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "doctor", rename = "doctor")]
+pub struct Diagnosis {
+    /// The version of this format.
+    pub format: u32,
+    /// Version and commit of the suite.
+    pub suite: String,
+    /// The runtime's endpoint.
+    pub endpoint: String,
+    /// Whether the node is ready for Evented PLEG.
+    pub verdict: Readiness,
+    /// The runtime; null if it cannot be reached.
+    pub runtime: Option<RuntimeName>,
+    /// The kubelet's version, such as `v1.36.1`; null if unknown.
+    pub kubelet_version: Option<String>,
+    /// The profile of a run, for `--profile`, that judges the runtime for this kubelet; null if the
+    /// kubelet's version is unknown.
+    pub profile: Option<Profile>,
+    /// The findings, the worst ones first.
+    pub findings: Vec<Finding>,
+}
+
+/// What the runtime calls itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RuntimeName {
+    /// Such as `containerd`.
+    pub name: String,
+    /// Such as `2.1.9`.
+    pub version: String,
+    /// The version of the CRI, such as `v1`.
+    pub api_version: String,
+}
+
+/// Whether a node is ready for Evented PLEG.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Readiness {
+    /// The runtime is fit, and events are switched on at both ends.
+    Ready,
+    /// Something is wrong.
+    NotReady,
+    /// Nothing is known to be wrong, but something could not be determined.
+    CannotTell,
+}
+
+/// What a finding means for the verdict. The order is that of the output.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// The node is not ready.
+    Wrong,
+    /// It could not be determined whether the node is ready.
+    Unknown,
+    /// Worth knowing; it does not change the verdict.
+    Note,
+    /// As it should be.
+    Ok,
+}
+
+/// The part of the node that a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Area {
+    /// The runtime, as it answers calls.
+    Runtime,
+    /// The configuration of CRI-O.
+    Crio,
+    /// The kubelet.
+    Kubelet,
+    /// The kernel and the operating system.
+    Host,
+    /// What runs of this suite have left behind.
+    Leftovers,
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// Its name, such as `gate-on-events-off`. Names do not change.
+    pub id: String,
+    /// The part of the node.
+    pub area: Area,
+    /// What it means for the verdict.
+    pub status: Status,
+    /// What is the case.
+    pub finding: String,
+    /// What was read where.
+    pub read: String,
+    /// Why it matters; null where all is well.
+    pub why: Option<String>,
+    /// What to do; null where nothing has to be done.
+    pub fix: Option<String>,
+    /// Where this is known from; null for what is read on the node alone.
+    pub source: Option<String>,
+}
+
+impl Finding {
+    /// A finding, with what was read where.
+    pub(super) fn new(
+        (area, status): (Area, Status),
+        id: &str,
+        finding: impl Into<String>,
+        read: impl Into<String>,
+    ) -> Self {
+        Self {
+            id: id.to_owned(),
+            area,
+            status,
+            finding: finding.into(),
+            read: read.into(),
+            why: None,
+            fix: None,
+            source: None,
+        }
+    }
+
+    pub(super) fn why(mut self, why: impl Into<String>) -> Self {
+        self.why = Some(why.into());
+        self
+    }
+
+    pub(super) fn fix(mut self, fix: impl Into<String>) -> Self {
+        self.fix = Some(fix.into());
+        self
+    }
+
+    pub(super) fn source(mut self, source: impl Into<String>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+}
+
+impl Readiness {
+    pub(super) fn of(findings: &[Finding]) -> Self {
+        let any = |status| findings.iter().any(|finding| finding.status == status);
+        if any(Status::Wrong) {
+            Self::NotReady
+        } else if any(Status::Unknown) {
+            Self::CannotTell
+        } else {
+            Self::Ready
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::NotReady => "not ready",
+            Self::CannotTell => "cannot tell whether ready",
+        }
+    }
+}
+
+impl Status {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Wrong => "wrong",
+            Self::Unknown => "unknown",
+            Self::Note => "note",
+            Self::Ok => "ok",
+        }
+    }
+}
+
+impl Diagnosis {
+    /// The exit code: 0 ready, 1 not ready, 3 cannot tell.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self.verdict {
+            Readiness::Ready => Exit::Conformant,
+            Readiness::NotReady => Exit::NonConformant,
+            Readiness::CannotTell => Exit::Undecided,
+        }
+    }
+
+    /// As text, with the verdict in the first line, which has at most 80 characters.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let count = |status| {
+            self.findings
+                .iter()
+                .filter(|it| it.status == status)
+                .count()
+        };
+        let mut text = format!(
+            "{} for Evented PLEG: {} wrong, {} unknown, {} to note\n",
+            self.verdict.name(),
+            count(Status::Wrong),
+            count(Status::Unknown),
+            count(Status::Note)
+        );
+        for finding in &self.findings {
+            let status = finding.status.name();
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "\n{status:8} {}: {}", finding.id, finding.finding);
+            let parts = [
+                ("read", Some(&finding.read)),
+                ("why", finding.why.as_ref()),
+                ("fix", finding.fix.as_ref()),
+                ("source", finding.source.as_ref()),
+            ];
+            for (name, part) in parts {
+                let Some(part) = part else { continue };
+                let part = part.replace('\n', "\n                 ");
+                let _ = writeln!(text, "         {:7} {part}", format!("{name}:"));
+            }
+        }
+        if let Some(profile) = self.profile {
+            let name = profile.name();
+            let _ = writeln!(
+                text,
+                "\nto judge the runtime for this kubelet: --profile {name}"
+            );
+        }
+        let exit = self.exit() as u8;
+        let _ = writeln!(text, "\nexit code {exit}: {}", self.verdict.name());
+        text
+    }
+}
+
+/// The JSON Schema of a [`Diagnosis`].
+#[must_use]
+pub fn schema() -> schemars::Schema {
+    schemars::schema_for!(Diagnosis)
+}

@@ -1,0 +1,27 @@
+//! `doctor` says whether a node is fit for Evented PLEG, and whether it is switched on at both
+//! ends, in the runtime and in the kubelet.
+//!
+//! It is read-only. Of the runtime it calls `Version`, `Status`, `RuntimeConfig`, the lists and
+//! `GetContainerEvents`; on the host it reads `/proc`, configuration files and the kubelet's log,
+//! and runs `kubelet --version` and `journalctl`. [`examine()`] collects these facts; each of the
+//! other modules derives findings from a part of them, without input and output.
+//!
+//! One invariant: each [`Finding`] says what was read where; one that is wrong or unknown also says
+//! why that matters and what to do.
+
+mod configz;
+mod crio;
+mod examine;
+mod finding;
+mod known_versions;
+mod kubelet;
+mod kubelet_log;
+mod leftovers;
+mod node;
+mod runtime;
+#[cfg(test)]
+mod tests;
+
+pub use examine::{DoctorError, DoctorOptions, examine};
+pub use finding::{Area, Diagnosis, Finding, Readiness, RuntimeName, Status, schema};
+pub use known_versions::is_single_consumer;

@@ -1,0 +1,177 @@
+//! The policies in `ci/policies`: each is met by good reports, and broken by what it is for.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use super::*;
+
+const PULL_REQUEST: &str = include_str!("../../../ci/policies/pull-request.yaml");
+const NIGHTLY: &str = include_str!("../../../ci/policies/nightly.yaml");
+const NODE_ROLLOUT: &str = include_str!("../../../ci/policies/node-rollout.yaml");
+
+/// A series of good reports: a case of each of the areas, run twenty times.
+fn good(name: &str) -> Vec<NamedReport> {
+    let report = |nth| {
+        let areas = [
+            ("ORD-01", "order::a"),
+            ("STP-01", "stop::a"),
+            ("EXT-01", "exit::a"),
+        ];
+        let outcomes = areas.iter().flat_map(|(id, name)| {
+            (0..20)
+                .map(|_| outcome(id, name, Verdict::Pass))
+                .collect::<Vec<_>>()
+        });
+        let mut input = input(&format!("{name}-{nth}"), outcomes.collect());
+        let hint = crate::outcome::Standing {
+            profile: Profile::Hint,
+            ..input.report.profiles[0].clone()
+        };
+        input.report.profiles.push(hint);
+        input.report.latencies = [Limit::EventAfterCall, Limit::EventLag]
+            .map(|limit| latency(limit, 20.0))
+            .to_vec();
+        input
+    };
+    (0..3).map(report).collect()
+}
+
+fn latency(limit: Limit, ms: f64) -> WorstLatency {
+    WorstLatency {
+        limit,
+        limit_ms: 10_000.0,
+        worst_ms: ms,
+        p50_ms: Some(ms),
+        p99_ms: Some(ms),
+        count: 100,
+        case: "ORD-01".to_owned(),
+    }
+}
+
+/// The ruling of a policy on good reports, of which something was changed.
+#[track_caller]
+fn check_changed(text: &str, change: impl Fn(&mut Document), expected: Ruling) {
+    let policy = policy(text);
+    let mut reports = good("after");
+    for input in &mut reports {
+        change(&mut input.report);
+    }
+    let before = policy.baseline.as_ref().map(|_| good("before"));
+    let gate = judge(&policy, &reports, &before.unwrap_or_default()).expect("they fit");
+    assert_eq!(gate.ruling(), expected, "{}", gate.text());
+}
+
+fn broken(report: &mut Document) {
+    report.profiles[1].verdict = Conformance::NonConformant;
+}
+
+fn with_known(report: &mut Document) {
+    report.profiles[0].verdict = Conformance::KnownFailures;
+    report.outcomes[0].verdict = Verdict::Known;
+}
+
+fn without_an_area(report: &mut Document) {
+    report
+        .outcomes
+        .retain(|outcome| !outcome.id.starts_with("STP"));
+}
+
+fn skipped(report: &mut Document) {
+    for outcome in &mut report.outcomes {
+        outcome.verdict = Verdict::Skip;
+    }
+}
+
+fn slow(report: &mut Document) {
+    let limits = [Limit::EventAfterCall, Limit::EventLag];
+    report.latencies = limits.map(|limit| latency(limit, 11_000.0)).to_vec();
+}
+
+fn flaky(report: &mut Document) {
+    let mut of_stop = report.outcomes.iter_mut();
+    let failed = of_stop
+        .by_ref()
+        .filter(|outcome| outcome.id == "STP-01")
+        .take(6);
+    failed.for_each(|outcome| outcome.verdict = Verdict::Fail);
+}
+
+#[test]
+fn each_policy_passes_what_is_good_and_fails_what_is_not() {
+    for text in [PULL_REQUEST, NIGHTLY, NODE_ROLLOUT] {
+        check_changed(text, |_| {}, Pass);
+        for change in [broken, without_an_area, skipped, slow] {
+            check_changed(text, change, Fail);
+        }
+    }
+}
+
+#[test]
+fn known_failures_stop_a_rollout_alone() {
+    check_changed(PULL_REQUEST, with_known, Pass);
+    check_changed(NIGHTLY, with_known, Pass);
+    check_changed(NODE_ROLLOUT, with_known, Fail);
+}
+
+#[test]
+fn flakes_are_found_where_runs_are_repeated() {
+    check_changed(PULL_REQUEST, flaky, Pass);
+    check_changed(NIGHTLY, flaky, Fail);
+    check_changed(NODE_ROLLOUT, flaky, Fail);
+}
+
+#[test]
+fn versions_that_no_node_should_have_stop_a_rollout() {
+    for (version, expected) in [
+        ("1.7.24", Fail),
+        ("2.0.2", Fail),
+        ("2.0.3", Pass),
+        ("2.1.9", Pass),
+        ("v2.3.1", Fail),
+        ("2.3.2", Pass),
+    ] {
+        let change = |report: &mut Document| version.clone_into(&mut report.runtime.version);
+        check_changed(NODE_ROLLOUT, change, expected);
+    }
+}
+
+#[test]
+fn the_schema_takes_what_can_be_read() {
+    let schema = serde_json::to_value(super::super::schema()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let valid = |text: &str| {
+        let value: serde_json::Value = serde_yaml::from_str(text).unwrap();
+        validator.is_valid(&value)
+    };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("ci/policies");
+    let mut policies = 0;
+    for file in fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().is_some_and(|kind| kind == "yaml") {
+            assert!(
+                valid(&fs::read_to_string(&path).unwrap()),
+                "{}",
+                path.display()
+            );
+            policies += 1;
+        }
+    }
+    assert_eq!(policies, 3, "each has its tests above");
+    for wrong in [
+        "max-know: 0",
+        "profiles: {cash: conformant}",
+        "profiles: {cache: error}",
+        "flakes: {max-rate: 5}",
+        "latencies: [{limit: call, p50: 3}]",
+        "baseline: {}",
+        "[1]",
+    ] {
+        assert!(!valid(wrong), "{wrong}");
+        assert!(Policy::parse(wrong).is_err(), "{wrong}");
+    }
+    assert_eq!(
+        policy("latencies: [{limit: call, p50: 3s}]").latencies[0].p50,
+        Some(Duration::from_secs(3))
+    );
+}

@@ -1,0 +1,159 @@
+//! Finds daemons among the processes of a host by their names.
+
+use std::path::Path;
+
+use super::file_tree::FileTree;
+
+/// A running process of a known name. A process in a container is visible as well if the container
+/// is on this host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Daemon {
+    /// Its pid.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// Its arguments, without the program.
+    pub arguments: Vec<String>,
+    /// Its systemd unit, such as `kubelet.service`; none if it is not a service of this host's
+    /// systemd.
+    pub unit: Option<String>,
+    /// The files as it sees them.
+    pub files: FileTree,
+    /// Whether it belongs to root or to the user of this process, and has the host's root
+    /// directory. Any user and any container can give a process the name of a daemon: what others
+    /// say of themselves is not relied on.
+    pub is_native: bool,
+}
+
+impl Daemon {
+    /// The values of a flag, by its name without hyphens, in their order.
+    pub fn flag<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let indexed = self.arguments.iter().enumerate();
+        indexed.filter_map(move |(place, argument)| {
+            let rest = argument.strip_prefix("--")?.strip_prefix(name)?;
+            match rest {
+                "" => self.arguments.get(place + 1).map(String::as_str),
+                _ => rest.strip_prefix('='),
+            }
+        })
+    }
+
+    /// Whether its name for a socket and this path of another tree are the same socket.
+    ///
+    /// # Errors
+    /// If the path of the other tree cannot be read, or its own for any reason but that it does not
+    /// exist.
+    pub fn has_socket(
+        &self,
+        path: impl AsRef<Path>,
+        (other, other_path): (&FileTree, &Path),
+    ) -> std::io::Result<bool> {
+        let theirs = other.identify(other_path)?;
+        match self.files.identify(path.as_ref()) {
+            Ok(own) => Ok(own == theirs),
+            Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(fault) => Err(fault),
+        }
+    }
+}
+
+/// The processes of a host with one of these names, of at most 15 bytes each, by pid: by the name
+/// of the process or that of its program.
+#[must_use]
+pub fn daemons(host: &FileTree, names: &[&str]) -> Vec<Daemon> {
+    let entries = host.list("/proc").unwrap_or_default();
+    let processes = entries.iter();
+    let mut found: Vec<_> = processes
+        .filter_map(|process| read(host, process, names))
+        .collect();
+    found.sort_by_key(|process| process.pid);
+    found
+}
+
+/// The daemon at this path of `/proc`, such as `/proc/812`; none if it is another process.
+fn read(host: &FileTree, process: &Path, names: &[&str]) -> Option<Daemon> {
+    let pid = process.file_name()?.to_str()?.parse().ok()?;
+    let comm = host.read(process.join("comm")).ok()?;
+    let command = host.read(process.join("cmdline")).ok()?;
+    let mut words = command.split('\0').filter(|word| !word.is_empty());
+    // A zombie has none.
+    let program = Path::new(words.next()?).file_name()?.to_str()?;
+    let mut known = [comm.trim_end(), program].into_iter();
+    let name = known.find(|name| names.contains(name))?;
+    let cgroups = host.read(process.join("cgroup")).unwrap_or_default();
+    let files = FileTree::at(host.outside(&process.join("root")));
+    let root = Path::new("/");
+    let has_root = matches!((files.identify(root), host.identify(root)), (Ok(a), Ok(b)) if a == b);
+    let is_native = has_root && host.belongs_to_trusted_user(process);
+    Some(Daemon {
+        pid,
+        name: name.to_owned(),
+        arguments: words.map(str::to_owned).collect(),
+        unit: unit(&cgroups).filter(|_| is_native),
+        files,
+        is_native,
+    })
+}
+
+/// The service of this host's systemd that a process belongs to, by its `/proc/PID/cgroup`.
+///
+/// It is in systemd's own hierarchy: `name=systemd` with cgroup v1 and in hybrid mode, else v2's.
+/// The service's cgroup is below slices only: what is below a scope or another service, as in a
+/// container or in a user's session, is not a unit of this systemd.
+fn unit(cgroups: &str) -> Option<String> {
+    let path_in = |hierarchy: &str| {
+        let mut lines = cgroups.lines().filter_map(|line| line.split_once(':'));
+        lines.find_map(|(_, rest)| {
+            let (controllers, path) = rest.split_once(':')?;
+            (controllers == hierarchy).then_some(path)
+        })
+    };
+    let path = path_in("name=systemd").or_else(|| path_in(""))?;
+    // A cgroup outside of this process's cgroup namespace begins with `..`.
+    let is_kind = |part: &str, kind: &str| part.rsplit_once('.').is_some_and(|(_, it)| it == kind);
+    let unit = path
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != "..")
+        .find(|part| !is_kind(part, "slice"))?;
+    let is_service = is_kind(unit, "service") && !unit.starts_with("user@");
+    is_service.then(|| unit.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(cgroups: &str, expect: Option<&str>) {
+        assert_eq!(unit(cgroups).as_deref(), expect, "{cgroups}");
+    }
+
+    #[test]
+    fn the_unit_is_found_in_each_mode_of_cgroups() {
+        let kubelet = Some("kubelet.service");
+        check("0::/system.slice/kubelet.service\n", kubelet);
+        check(
+            "12:cpu:/\n1:name=systemd:/system.slice/kubelet.service\n",
+            kubelet,
+        );
+        check(
+            "1:name=systemd:/system.slice/kubelet.service/child\n0::/other\n",
+            kubelet,
+        );
+        check("0::/kubelet.slice/kubelet.service\n", kubelet);
+        check("0::/../../system.slice/kubelet.service\n", kubelet);
+    }
+
+    #[test]
+    fn a_unit_of_another_systemd_is_none() {
+        for cgroups in [
+            "0::/\n",
+            "0::/system.slice/docker-6f1c.scope/kubelet.slice/kubelet.service\n",
+            "0::/user.slice/user-0.slice/user@0.service/app.slice/kubelet.service\n",
+            "0::/user.slice/user-0.slice/session-1.scope\n",
+            "2:cpu:/system.slice/kubelet.service\n",
+        ] {
+            check(cgroups, None);
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! A directory that stands for `/`: this host's root, that of a process, or one of a test.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::io::Errno;
+
+use super::command::{self, CommandError};
+
+/// The largest file that is read: configuration files have some kilobytes.
+const LARGEST_BYTES: u64 = 1 << 20;
+/// The maximum number of entries of a directory that are listed.
+const ENTRIES: usize = 100_000;
+
+/// A directory that stands for `/`. Links are resolved inside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileTree {
+    root: PathBuf,
+}
+
+/// Identifies a file: its device and inode.
+pub(super) type FileId = (u64, u64);
+
+impl Default for FileTree {
+    /// The root of this process.
+    fn default() -> Self {
+        Self::at("/")
+    }
+}
+
+impl FileTree {
+    /// The tree at this path of this process.
+    #[must_use]
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The path in this process of a path in the tree; it is only for links that must not be
+    /// resolved inside the tree, such as `/proc/PID/root`.
+    pub(super) fn outside(&self, path: &Path) -> PathBuf {
+        self.root.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    /// The text of a file of at most 1 MiB. Bytes that are not UTF-8 are replaced.
+    ///
+    /// # Errors
+    /// If it cannot be read or is larger.
+    pub fn read(&self, path: impl AsRef<Path>) -> io::Result<String> {
+        let file = File::from(self.open(path.as_ref(), OFlags::RDONLY | OFlags::NONBLOCK)?);
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        let mut bytes = Vec::new();
+        file.take(LARGEST_BYTES + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > LARGEST_BYTES {
+            return Err(io::Error::other("it is larger than 1 MiB"));
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The end of a text file, at most this many bytes, from the beginning of a line.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read_end(&self, path: impl AsRef<Path>, bytes: u64) -> io::Result<String> {
+        let mut file = File::from(self.open(path.as_ref(), OFlags::RDONLY | OFlags::NONBLOCK)?);
+        let meta = file.metadata()?;
+        if !meta.is_file() {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        let skipped = meta.len().saturating_sub(bytes);
+        file.seek(SeekFrom::Start(skipped))?;
+        let mut end = Vec::new();
+        file.take(bytes).read_to_end(&mut end)?;
+        let text = String::from_utf8_lossy(&end);
+        let whole = match skipped {
+            0 => &*text,
+            _ => text.split_once('\n').map_or("", |(_, whole)| whole),
+        };
+        Ok(whole.to_owned())
+    }
+
+    /// The paths of the entries of a directory, sorted.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn list(&self, path: impl AsRef<Path>) -> io::Result<Vec<PathBuf>> {
+        let path = path.as_ref();
+        let directory = self.open(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let mut found = Vec::new();
+        for entry in rustix::fs::Dir::read_from(directory)?.take(ENTRIES) {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy();
+            if name != "." && name != ".." {
+                found.push(path.join(&*name));
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
+    /// Runs a program of the tree, as a process of this host, and returns what it prints, at most
+    /// 1 MiB.
+    ///
+    /// # Errors
+    /// If it cannot be run, fails, or does not end within `bound`.
+    pub fn output_of(
+        &self,
+        program: impl AsRef<Path>,
+        arguments: &[&str],
+        bound: Duration,
+    ) -> Result<String, CommandError> {
+        command::output(&self.outside(program.as_ref()), arguments, bound)
+    }
+
+    /// Runs a program as [`output_of`](Self::output_of) does, but only if nobody but root and the
+    /// user of this process can have put it there: root must not run the programs of others.
+    ///
+    /// # Errors
+    /// If it cannot be run, belongs to another user, or others can write to it.
+    pub(super) fn output_of_trusted(
+        &self,
+        program: &Path,
+        arguments: &[&str],
+        bound: Duration,
+    ) -> Result<String, CommandError> {
+        const WRITABLE_BY_OTHERS: u32 = 0o022;
+        let program = self.outside(program);
+        let meta = fs::metadata(&program)?;
+        if !is_trusted_user(meta.uid()) || meta.mode() & WRITABLE_BY_OTHERS != 0 {
+            let fault = "not run: users other than root can change this program";
+            return Err(io::Error::other(fault).into());
+        }
+        command::output(&program, arguments, bound)
+    }
+
+    /// Whether this file belongs to root or to the user of this process.
+    pub(super) fn belongs_to_trusted_user(&self, path: &Path) -> bool {
+        let opened = self.open(path, OFlags::PATH);
+        let stat = opened.and_then(|file| Ok(fstat(file)?));
+        stat.is_ok_and(|stat| is_trusted_user(stat.st_uid))
+    }
+
+    /// The identity of a file.
+    pub(super) fn identify(&self, path: &Path) -> io::Result<FileId> {
+        let stat = fstat(self.open(path, OFlags::PATH)?)?;
+        Ok((stat.st_dev, stat.st_ino))
+    }
+
+    fn open(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+        let root = fs::OpenOptions::new().read(true).open(&self.root)?;
+        let flags = flags | OFlags::CLOEXEC;
+        match openat2(root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT) {
+            Ok(opened) => Ok(opened),
+            // Kernels before 5.6, and sandboxed ones.
+            Err(Errno::NOSYS | Errno::PERM) => {
+                let opened = rustix::fs::open(self.outside(path), flags, Mode::empty());
+                Ok(opened?)
+            }
+            Err(fault) => Err(fault.into()),
+        }
+    }
+}
+
+fn is_trusted_user(user: u32) -> bool {
+    user == 0 || user == rustix::process::geteuid().as_raw()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn tree() -> (tempfile::TempDir, FileTree) {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("etc/kubelet")).unwrap();
+        fs::write(folder.path().join("etc/hostname"), "node-1\n").unwrap();
+        let tree = FileTree::at(folder.path());
+        (folder, tree)
+    }
+
+    #[test]
+    fn links_stay_in_the_tree() {
+        let (folder, tree) = tree();
+        for (name, target) in [("a", "/etc/hostname"), ("b", "../../../etc/hostname")] {
+            symlink(target, folder.path().join(name)).unwrap();
+            assert_eq!(tree.read(format!("/{name}")).unwrap(), "node-1\n");
+        }
+        let here = FileTree::default().identify(&folder.path().join("etc/hostname"));
+        assert_eq!(tree.identify(Path::new("/a")).unwrap(), here.unwrap());
+        let missing = tree.read("/proc/version").unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn only_regular_files_of_a_bounded_size_are_read() {
+        let (folder, tree) = tree();
+        let path = folder.path().join("large");
+        fs::write(&path, vec![b'a'; 1 << 20]).unwrap();
+        assert_eq!(tree.read("/large").unwrap().len(), 1 << 20);
+        fs::write(&path, vec![b'a'; (1 << 20) + 1]).unwrap();
+        assert!(tree.read("/large").is_err());
+        assert!(tree.read("/etc").is_err());
+        // A pipe without a writer does not block.
+        let made = std::process::Command::new("mkfifo")
+            .arg(folder.path().join("pipe"))
+            .status();
+        assert!(made.unwrap().success());
+        assert!(tree.read("/pipe").is_err());
+    }
+
+    #[test]
+    fn the_end_of_a_file_begins_with_a_whole_line() {
+        let (folder, tree) = tree();
+        fs::write(folder.path().join("log"), "first\nsecond\nthird\n").unwrap();
+        assert_eq!(
+            tree.read_end("/log", 100).unwrap(),
+            "first\nsecond\nthird\n"
+        );
+        assert_eq!(tree.read_end("/log", 9).unwrap(), "third\n");
+    }
+
+    #[test]
+    fn a_program_that_others_can_change_is_not_run() {
+        let (folder, tree) = tree();
+        let place = folder.path().join("program");
+        let run = |mode: &str| {
+            // Written by another program: it cannot be run while it is open for writing here.
+            let script = format!("rm -f \"$0\"; echo '#!/bin/sh' >\"$0\" && chmod {mode} \"$0\"");
+            let written = std::process::Command::new("sh")
+                .args(["-c", &script])
+                .arg(&place)
+                .status();
+            assert!(written.unwrap().success());
+            let bound = Duration::from_secs(60);
+            tree.output_of_trusted(Path::new("/program"), &[], bound)
+        };
+        assert!(run("755").is_ok());
+        for mode in ["775", "757"] {
+            let fault = run(mode).unwrap_err().to_string();
+            assert!(fault.contains("not run"), "{fault}");
+        }
+    }
+
+    #[test]
+    fn entries_are_sorted() {
+        let (folder, tree) = tree();
+        for name in ["20-b.conf", "10-a.conf"] {
+            fs::write(folder.path().join("etc/kubelet").join(name), "").unwrap();
+        }
+        let expected = ["/etc/kubelet/10-a.conf", "/etc/kubelet/20-b.conf"];
+        assert_eq!(
+            tree.list("/etc/kubelet").unwrap(),
+            expected.map(PathBuf::from)
+        );
+        assert!(tree.list("/etc/hostname").is_err());
+    }
+}

@@ -1,0 +1,175 @@
+//! A Markdown page as GitHub and GitLab show it: headings, paragraphs and tables.
+//!
+//! One invariant: text is shown as it is. Nothing in it becomes a link, a tag, a mention or an end
+//! of a table's cell, apart from addresses such as `https://…`, which become links to themselves.
+
+use super::printable::cut;
+
+/// Characters kept of a text in a cell or a paragraph.
+const TEXT: usize = 400;
+
+/// Rows of a table.
+const ROWS: usize = 500;
+
+/// A page that grows from top to bottom.
+#[derive(Clone, Debug, Default)]
+pub struct Markdown(String);
+
+impl Markdown {
+    /// A heading; `level` is 1 for that of a whole document.
+    pub fn heading(&mut self, level: usize, text: &str) {
+        let marks = "#".repeat(level);
+        self.0.extend([&*marks, " ", &shown(text), "\n\n"]);
+    }
+
+    /// A paragraph.
+    pub fn paragraph(&mut self, text: &str) {
+        self.0.extend([&*shown(text), "\n\n"]);
+    }
+
+    /// A list.
+    pub fn items(&mut self, items: impl IntoIterator<Item = impl AsRef<str>>) {
+        for item in items {
+            self.0.extend(["* ", &*shown(item.as_ref()), "\n"]);
+        }
+        self.0.push('\n');
+    }
+
+    /// A table; line breaks in a cell stay line breaks.
+    pub fn table(
+        &mut self,
+        header: &[impl AsRef<str>],
+        rows: impl IntoIterator<Item = Vec<String>>,
+    ) {
+        self.row(header);
+        self.0.extend(["|", &"---|".repeat(header.len()), "\n"]);
+        let mut more = 0_usize;
+        for (place, row) in rows.into_iter().enumerate() {
+            if place < ROWS {
+                self.row(&row);
+            } else {
+                more += 1;
+            }
+        }
+        self.0.push('\n');
+        if more > 0 {
+            self.paragraph(&format!("… {more} more rows"));
+        }
+    }
+
+    /// What `fill` adds, shown only on demand.
+    pub fn folded(&mut self, title: &str, fill: impl FnOnce(&mut Self)) {
+        let open = "<details><summary>";
+        self.0.extend([open, &*shown(title), "</summary>\n\n"]);
+        fill(self);
+        self.0.push_str("</details>\n\n");
+    }
+
+    /// The page.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        let mut text = self.0;
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+        text
+    }
+
+    fn row(&mut self, cells: &[impl AsRef<str>]) {
+        self.0.push('|');
+        for cell in cells {
+            let lines: Vec<_> = cell.as_ref().split('\n').map(shown).collect();
+            self.0.extend([" ", &*lines.join("<br>"), " |"]);
+        }
+        self.0.push('\n');
+    }
+}
+
+/// The text with all escaped that Markdown gives a meaning.
+fn shown(text: &str) -> String {
+    let text = cut(text, TEXT);
+    let mut safe = String::with_capacity(text.len());
+    let mut before = ' ';
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        // Between letters it emphasizes nothing, and belongs to many an address.
+        let is_within = |beside: char| beside.is_alphanumeric();
+        let within = is_within(before) && letters.peek().copied().is_some_and(is_within);
+        match letter {
+            '_' if within => {}
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '&' | '|' | '~' | '$' => {
+                safe.push('\\');
+            }
+            _ => {}
+        }
+        safe.push(letter);
+        if letter == '@' {
+            // Or the user of this name would be notified.
+            safe.push_str("<!-- -->");
+        }
+        before = letter;
+    }
+    // At the beginning of a line these make it a heading, a list or a rule.
+    if safe.starts_with(['#', '+', '-', '=']) {
+        safe.insert(0, '\\');
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture::AWKWARD;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        assert_eq!(shown(text), expected);
+    }
+
+    #[test]
+    fn what_has_a_meaning_in_markdown_is_escaped() {
+        check("a|b", r"a\|b");
+        check(
+            "<img src=x> **b** `c` [d](e) &amp; ~f~ $g$ h\\",
+            r"\<img src=x\> \*\*b\*\* \`c\` \[d\](e) \&amp; \~f\~ \$g\$ h\\",
+        );
+        check("# no heading", r"\# no heading");
+        check("- no list", r"\- no list");
+        check("image@sha256", "image@<!-- -->sha256");
+    }
+
+    #[test]
+    fn what_has_none_stays() {
+        check(
+            "order::created, 3 of 20: c#4",
+            "order::created, 3 of 20: c#4",
+        );
+        let link = "https://github.com/o/r/blob/v2.1.9/core/container_events.go#L35-L43";
+        check(link, link);
+        check("_a_ a_", r"\_a\_ a\_");
+    }
+
+    #[test]
+    fn a_cell_holds_whatever_it_is_given() {
+        let mut page = Markdown::default();
+        page.table(
+            &["one", "two"],
+            [vec![AWKWARD.to_owned(), "a\n|b".to_owned()]],
+        );
+        let text = page.into_text();
+        let rows: Vec<_> = text.lines().collect();
+        assert_eq!(rows.len(), 3, "{text}");
+        assert_eq!(rows[..2], ["| one | two |", "|---|---|"]);
+        assert!(rows[2].ends_with(r"| a<br>\|b |"), "{text}");
+        assert!(rows[2].contains(r"\<b\>\&amp;"), "{text}");
+    }
+
+    #[test]
+    fn a_page_stays_readable_whatever_there_is() {
+        let mut page = Markdown::default();
+        let rows = (0..10_000).map(|_| vec!["word ".repeat(10_000)]);
+        page.table(&["text"], rows);
+        let text = page.into_text();
+        assert!(text.len() < 512 << 10);
+        assert!(text.ends_with("\n… 9500 more rows\n"));
+    }
+}

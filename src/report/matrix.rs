@@ -1,0 +1,241 @@
+//! Many reports side by side: a row for each case, a column for each report.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::document::{Document, NamedReport};
+use super::markdown::Markdown;
+use super::rate::Rate;
+use crate::outcome::{Conformance, Profile, Verdict};
+
+/// What many reports say of each case and invariant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matrix {
+    /// The reports, in the order in which they were given.
+    pub columns: Vec<Column>,
+    /// The verdict per profile, in each report.
+    pub profiles: Vec<(Profile, Vec<Option<Conformance>>)>,
+    /// The cases and invariants, in the order of the first report that has them.
+    pub rows: Vec<Row>,
+}
+
+/// What a report is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// The name that the user gave it, such as that of a node.
+    pub name: String,
+    /// The runtime's name and version.
+    pub runtime: String,
+    /// The runtime handler, where it is known.
+    pub handler: Option<String>,
+    /// The cgroup driver, where it is known.
+    pub cgroup_driver: Option<String>,
+}
+
+/// A case or an invariant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Its id.
+    pub id: String,
+    /// The name by which it is listed.
+    pub name: String,
+    /// What each report says of it; none of a report without it.
+    pub cells: Vec<Option<Cell>>,
+}
+
+/// What a report says of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// The worst of its verdicts.
+    pub verdict: Verdict,
+    /// How often it failed.
+    pub rate: Rate,
+}
+
+impl Matrix {
+    /// Reports side by side.
+    #[must_use]
+    pub fn new(reports: &[NamedReport]) -> Self {
+        let verdicts: Vec<_> = reports.iter().map(|it| it.report.worst()).collect();
+        let rates: Vec<_> = reports.iter().map(|it| it.report.rates()).collect();
+        let mut seen = BTreeSet::new();
+        let outcomes = reports.iter().flat_map(|it| &it.report.outcomes);
+        let rows = outcomes
+            .filter(|outcome| seen.insert(&*outcome.id))
+            .map(|outcome| Row {
+                id: outcome.id.clone(),
+                name: outcome.name.clone(),
+                cells: verdicts
+                    .iter()
+                    .zip(&rates)
+                    .map(|(verdicts, rates)| cell(&outcome.id, verdicts, rates))
+                    .collect(),
+            })
+            .collect();
+        Self {
+            columns: reports.iter().map(Column::new).collect(),
+            profiles: Profile::ALL
+                .map(|profile| (profile, conformance(reports, profile)))
+                .to_vec(),
+            rows,
+        }
+    }
+
+    /// A page of Markdown: what does not pass everywhere, and folded the rest.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let mut page = Markdown::default();
+        page.heading(
+            2,
+            &format!("Container events of {} runs", self.columns.len()),
+        );
+        let columns = self.columns.iter().map(Column::header);
+        let header: Vec<String> = [String::new()].into_iter().chain(columns).collect();
+        let profiles = self.profiles.iter().map(|(profile, verdicts)| {
+            let verdicts = verdicts.iter().map(|verdict| {
+                let verdict = verdict.unwrap_or(Conformance::NotJudged);
+                verdict.to_string()
+            });
+            let name = format!("profile {profile}");
+            [name].into_iter().chain(verdicts).collect()
+        });
+        let passes = |row: &&Row| row.cells.iter().flatten().all(|it| it.is_plain_pass());
+        let (passing, rest): (Vec<&Row>, Vec<&Row>) = self.rows.iter().partition(passes);
+        let rest: Vec<_> = rest.into_iter().map(Row::shown).collect();
+        page.table(&header, profiles.chain(rest));
+        if !passing.is_empty() {
+            let title = format!("{} pass in each report that has them", passing.len());
+            let passing = passing.into_iter().map(Row::shown);
+            page.folded(&title, |page| page.table(&header, passing));
+        }
+        page.into_text()
+    }
+}
+
+fn cell(
+    id: &str,
+    verdicts: &BTreeMap<&str, Verdict>,
+    rates: &BTreeMap<&str, Rate>,
+) -> Option<Cell> {
+    Some(Cell {
+        verdict: *verdicts.get(id)?,
+        rate: *rates.get(id)?,
+    })
+}
+
+fn conformance(reports: &[NamedReport], profile: Profile) -> Vec<Option<Conformance>> {
+    let verdict = |report: &Document| {
+        let mut standings = report.profiles.iter();
+        let found = standings.find(|standing| standing.profile == profile)?;
+        Some(found.verdict)
+    };
+    reports.iter().map(|it| verdict(&it.report)).collect()
+}
+
+impl Column {
+    fn new(NamedReport { name, report }: &NamedReport) -> Self {
+        let runtime = &report.runtime;
+        Self {
+            name: name.clone(),
+            runtime: format!("{} {}", runtime.name, runtime.version),
+            handler: runtime.oci.as_ref().map(|oci| oci.handler.clone()),
+            cgroup_driver: runtime.cgroup_driver.clone(),
+        }
+    }
+
+    /// A line for each of what is known.
+    fn header(&self) -> String {
+        let known = [self.handler.as_deref(), self.cgroup_driver.as_deref()];
+        let known = known.into_iter().flatten().filter(|it| !it.is_empty());
+        let lines = [&*self.name, &*self.runtime].into_iter().chain(known);
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Row {
+    fn shown(&self) -> Vec<String> {
+        let cells = self.cells.iter();
+        let cells = cells.map(|cell| cell.map_or_else(String::new, Cell::shown));
+        let name = format!("{} {}", self.id, self.name);
+        [name].into_iter().chain(cells).collect()
+    }
+}
+
+impl Cell {
+    fn is_plain_pass(self) -> bool {
+        self.verdict == Verdict::Pass
+    }
+
+    fn shown(self) -> String {
+        if self.rate.is_of_several() {
+            format!("{}, {} failed", self.verdict, self.rate)
+        } else {
+            self.verdict.to_string()
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::outcome::RunReport;
+    use crate::report::fixture::{fixture, outcome};
+
+    fn named(name: &str, verdicts: &[(&str, Verdict)]) -> NamedReport {
+        let outcomes = verdicts.iter();
+        let outcomes = outcomes.map(|(id, verdict)| outcome(id, "order::one", *verdict));
+        let report = RunReport {
+            outcomes: outcomes.collect(),
+            faults: Vec::new(),
+            ..fixture()
+        };
+        NamedReport {
+            name: name.to_owned(),
+            report: Document::new(&report),
+        }
+    }
+
+    #[test]
+    fn what_does_not_pass_everywhere_is_shown_by_report() {
+        let mut other = named(
+            "node|2",
+            &[
+                ("ORD-01", Verdict::Fail),
+                ("ORD-01", Verdict::Pass),
+                ("ORD-03", Verdict::Pass),
+            ],
+        );
+        other.report.runtime.name = "cri-o".to_owned();
+        other.report.runtime.oci = None;
+        other.report.profiles.pop();
+        let reports = [
+            named(
+                "node-1",
+                &[("ORD-01", Verdict::Pass), ("ORD-02", Verdict::Skip)],
+            ),
+            other,
+        ];
+        expect![[r#"
+            ## Container events of 2 runs
+
+            |  | node-1<br>containerd 2.1.9<br>runc<br>systemd | node\|2<br>cri-o 2.1.9<br>systemd |
+            |---|---|---|
+            | profile cache | partial | non-conformant |
+            | profile hint | not judged | not judged |
+            | profile observer | not judged | not judged |
+            | ORD-01 order::one | pass | fail, 1 of 2 failed |
+            | ORD-02 order::one | skip |  |
+
+            <details><summary>1 pass in each report that has them</summary>
+
+            |  | node-1<br>containerd 2.1.9<br>runc<br>systemd | node\|2<br>cri-o 2.1.9<br>systemd |
+            |---|---|---|
+            | ORD-03 order::one |  | pass |
+
+            </details>
+        "#]]
+        .assert_eq(&Matrix::new(&reports).markdown());
+    }
+}

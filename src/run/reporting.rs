@@ -1,0 +1,75 @@
+//! The files and the verdict of what judges a history without running cases.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use super::expectations::ExpectationSource;
+use super::outputs::{Conclusion, OutputPaths, Outputs, conclude};
+use super::{Exit, Expectations, Format, ReportOptions, RunError, expectations};
+use crate::case::load;
+use crate::history::{ExpectationFile, RunInfo};
+use crate::outcome::RunReport;
+use crate::verdicts::Known;
+
+/// The output files of a report, opened, and the failures that it accepts.
+#[derive(Debug)]
+pub struct Reporting {
+    format: Format,
+    outputs: Outputs,
+    history: Option<PathBuf>,
+    accepted: ExpectationSource,
+}
+
+impl Reporting {
+    /// Opens the files.
+    ///
+    /// # Errors
+    /// If one cannot be written, or the expectation file cannot be read.
+    pub fn open(options: &ReportOptions, history: Option<&Path>) -> Result<Self, RunError> {
+        let accepted = match &options.expectations {
+            None => ExpectationSource::Given(None),
+            Some(Expectations::Builtin) => ExpectationSource::Builtin,
+            Some(Expectations::File(path)) => {
+                let cases = load::embedded().map_err(load::LoadError::from)?;
+                let (file, _) = expectations::read(path, &cases)?;
+                ExpectationSource::Given(Some(file))
+            }
+        };
+        let paths = OutputPaths::new(options).with_history(history);
+        Ok(Self {
+            format: options.format,
+            outputs: Outputs::open(&paths)?,
+            history: paths.history().map(Path::to_owned),
+            accepted,
+        })
+    }
+
+    /// Begins the history file, if one is wanted; returns its path, too.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn begin_history(&mut self) -> Result<Option<(PathBuf, File)>, RunError> {
+        let file = self.outputs.begin_history()?;
+        Ok(self.history.clone().zip(file))
+    }
+
+    /// The expectation file for this runtime; prints a note if there is no built-in one.
+    #[must_use]
+    pub fn expectations(&self, info: &RunInfo) -> Option<ExpectationFile> {
+        self.accepted.clone().resolve(info)
+    }
+
+    /// Writes the reports and prints the summary, `head` first. Returns the exit code: `exit`,
+    /// unless a report cannot be written.
+    #[must_use]
+    pub fn conclude(self, report: RunReport, known: &Known, exit: Exit, head: String) -> Exit {
+        let history = self.history.map(|path| path.display().to_string());
+        let conclusion = Conclusion {
+            format: self.format,
+            head,
+            history,
+            exit,
+        };
+        conclude(self.outputs, &[report], known, conclusion)
+    }
+}

@@ -1,0 +1,125 @@
+//! The verdicts of a watch: its pods are judged as soon as they are quiet.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::findings::{Found, Place, Sort, find};
+use super::known::Known;
+use super::watched_pods::WatchedPods;
+use crate::history::{Body, CaseHistory, Entry, HostInstant, Reply, SubjectKind};
+use crate::oracle::Index;
+use crate::outcome::{Profile, Violation, WatchTotals};
+
+/// The most violations that are kept for who shows them live.
+const NEWS: usize = 1_000;
+
+/// The pods of a watch, and what was found so far.
+#[derive(Debug)]
+pub(super) struct Watched {
+    pub(super) pods: WatchedPods,
+    pub(super) totals: WatchTotals,
+    news: Vec<WatchNews>,
+    /// Since when there is no stream.
+    lost: Option<HostInstant>,
+}
+
+/// A violation by a pod of a watch that has just been judged.
+#[derive(Clone, Debug)]
+pub struct WatchNews {
+    /// The violation.
+    pub violation: Violation,
+    /// Whether it is listed as known.
+    pub is_known: bool,
+}
+
+/// By what a pod is judged.
+pub(super) struct Measure<'a> {
+    pub(super) profiles: &'a [Profile],
+    pub(super) known: &'a Known,
+    pub(super) filled: &'a BTreeSet<Sort>,
+}
+
+impl Watched {
+    /// A watch that begins without a stream, and in which an event is late after `within`.
+    pub(super) fn new(within: Duration, began: HostInstant) -> Self {
+        Self {
+            pods: WatchedPods::new(within),
+            totals: WatchTotals::default(),
+            news: Vec::new(),
+            lost: Some(began),
+        }
+    }
+
+    /// Takes in the next entry; returns the histories that can be judged.
+    pub(super) fn push(&mut self, entry: &Arc<Entry>) -> Vec<CaseHistory> {
+        match &entry.body {
+            Body::Event { .. } => self.totals.events += 1,
+            Body::CallEnded {
+                result: Ok(Reply::Containers(_)),
+                ..
+            } => self.totals.relists += 1,
+            Body::SubscriptionEnded { .. } => {
+                self.totals.outages += u64::from(self.lost.is_none());
+                self.lost.get_or_insert(entry.at);
+            }
+            Body::SubscriptionProven { .. } => self.found_again(entry.at),
+            Body::CasesEnded => {
+                self.found_again(entry.at);
+                return self.pods.finish();
+            }
+            _ => {}
+        }
+        self.pods.push(entry)
+    }
+
+    /// Judges the history of a pod.
+    pub(super) fn judge(&mut self, history: &CaseHistory, by: &Measure<'_>) -> Vec<Found> {
+        self.totals.judged += 1;
+        let subjects = history.subjects().iter();
+        let containers = subjects.filter(|it| matches!(it.kind, SubjectKind::Container(_)));
+        self.totals.containers += containers.count() as u64;
+        let (name, index) = (name(history), Index::new(history));
+        let place = (Place::Pod(&name), by.profiles);
+        let found = find(place, &index, by.known, by.filled);
+        let room = NEWS.saturating_sub(self.news.len());
+        self.news
+            .extend(found.iter().take(room).map(|found| WatchNews {
+                violation: found.violation().clone(),
+                is_known: found.is_listed(),
+            }));
+        found
+    }
+
+    /// Takes what was found since the last call.
+    pub(super) fn take_news(&mut self) -> Vec<WatchNews> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// What is wrong with a watch of this duration, as a sentence.
+    pub(super) fn fault(&self, duration: Duration) -> Option<String> {
+        let without = self.totals.without_stream;
+        (without * 2 > duration).then(|| {
+            let [without, all] = [without, duration].map(|span| span.as_secs_f64());
+            format!("there was no event stream for {without:.1} s of {all:.1} s")
+        })
+    }
+
+    fn found_again(&mut self, at: HostInstant) {
+        if let Some(lost) = self.lost.take() {
+            self.totals.without_stream += at.since(lost);
+        }
+    }
+}
+
+/// The pod's namespace and name, or its UID.
+fn name(history: &CaseHistory) -> String {
+    let mut subjects = history.subjects().iter();
+    let named = subjects.find_map(|subject| match &subject.kind {
+        SubjectKind::Sandbox(spec) => Some(spec.clone()),
+        SubjectKind::Container(spec) => Some(spec.sandbox_spec.clone()),
+        SubjectKind::Stray => None,
+    });
+    let uid = || history.pods().iter().map(ToString::to_string).collect();
+    named.map_or_else(uid, |spec| format!("{}/{}", spec.namespace, spec.name))
+}

@@ -1,0 +1,307 @@
+//! The pods of others in a history that a watch has recorded: which entries are about which pod,
+//! and when the history of a pod can be judged.
+//!
+//! A pod is *followed* from its first change until it has been quiet for so long that each event
+//! about it is overdue. Then its history is judged and dropped, and a later change begins a new one
+//! with the last relists that showed the pod as it was. So memory depends on the pods that change
+//! and not on the duration of a watch.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::history::{
+    Body, CallFault, CallId, CaseHistory, ContainerId, Entry, Event, HostInstant, PodUid, Reply,
+    Request,
+};
+use crate::limits;
+
+mod relist;
+
+use relist::{PodListing, Relist, Relists, Step};
+
+/// All pods of a watch.
+#[derive(Debug)]
+pub(super) struct WatchedPods {
+    /// How late an event may be.
+    within: Duration,
+    /// The entries about the stream that is open.
+    stream: Vec<Arc<Entry>>,
+    relists: Relists,
+    /// The last relist.
+    last: Option<Relist>,
+    /// What the last relist has shown of each pod.
+    pods: BTreeMap<PodUid, Listed>,
+    /// The pod of each sandbox and container that the last relist or a later event has shown.
+    owners: HashMap<ContainerId, PodUid>,
+    /// Calls for the status of a sandbox or container of a pod.
+    asked: BTreeMap<CallId, PodUid>,
+    followed: BTreeMap<PodUid, Followed>,
+    /// Events whose pod is not known yet.
+    unclaimed: VecDeque<Arc<Entry>>,
+}
+
+/// A pod in a relist.
+#[derive(Debug, Default)]
+struct Listed {
+    shown: PodListing,
+    /// The last relist that asked for the status of each part of the pod: its entries.
+    inspection: Vec<Arc<Entry>>,
+}
+
+/// A pod that has changed lately.
+#[derive(Debug)]
+struct Followed {
+    history: CaseHistory,
+    since: HostInstant,
+    changed: HostInstant,
+}
+
+impl WatchedPods {
+    /// No pods yet. An event is late after `within`.
+    pub(super) fn new(within: Duration) -> Self {
+        Self {
+            within,
+            stream: Vec::new(),
+            relists: Relists::default(),
+            last: None,
+            pods: BTreeMap::new(),
+            owners: HashMap::new(),
+            asked: BTreeMap::new(),
+            followed: BTreeMap::new(),
+            unclaimed: VecDeque::new(),
+        }
+    }
+
+    /// Whether a pod has changed lately.
+    pub(super) fn is_following(&self) -> bool {
+        !self.followed.is_empty()
+    }
+
+    /// Takes in the next entry. Returns the histories that can be judged.
+    pub(super) fn push(&mut self, entry: &Arc<Entry>) -> Vec<CaseHistory> {
+        match &entry.body {
+            Body::SubscriptionOpened { observer: None, .. } => {
+                self.stream = vec![entry.clone()];
+                self.show_all(entry);
+            }
+            Body::SubscriptionAnswered { .. } | Body::SubscriptionProven { .. } => {
+                self.stream.push(entry.clone());
+                self.show_all(entry);
+            }
+            Body::SubscriptionEnded { .. } => {
+                self.stream.clear();
+                self.show_all(entry);
+            }
+            Body::HeldUp { .. } => self.show_all(entry),
+            Body::Event { event, .. } => self.arrived(event, entry),
+            Body::CallBegan {
+                call,
+                case: None,
+                request,
+                ..
+            } => self.call_began(*call, request, entry),
+            Body::CallEnded { call, result, .. } => {
+                self.call_ended(*call, result.as_ref(), entry);
+                return self.quiet(entry.at);
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    /// The histories of all pods that are still followed.
+    pub(super) fn finish(&mut self) -> Vec<CaseHistory> {
+        let followed = std::mem::take(&mut self.followed).into_values();
+        followed.map(|followed| followed.history).collect()
+    }
+
+    fn show_all(&mut self, entry: &Arc<Entry>) {
+        for followed in self.followed.values_mut() {
+            followed.history.push(entry);
+        }
+    }
+
+    fn arrived(&mut self, event: &Event, entry: &Arc<Entry>) {
+        let known = self.owners.get(&event.container);
+        let Some(pod) = known.or(event.pod_uid()).cloned() else {
+            if self.unclaimed.len() == limits::UNASKED {
+                self.unclaimed.pop_front();
+            }
+            self.unclaimed.push_back(entry.clone());
+            return;
+        };
+        if self.owners.len() < limits::WATCHED {
+            self.owners.insert(event.container.clone(), pod.clone());
+        }
+        self.follow(&pod, entry.at);
+        if let Some(followed) = self.followed.get_mut(&pod) {
+            followed.changed = entry.at;
+            followed.history.push(entry);
+        }
+    }
+
+    fn call_began(&mut self, call: CallId, request: &Request, entry: &Arc<Entry>) {
+        self.relists.began(call, request, entry);
+        let id = match request {
+            Request::SandboxStatus(id) => ContainerId::from(id),
+            Request::ContainerStatus(id) => id.clone(),
+            _ => return,
+        };
+        if let Some(pod) = self.owners.get(&id).cloned() {
+            self.asked.insert(call, pod.clone());
+            self.inspected(&pod, entry);
+        }
+    }
+
+    fn call_ended(&mut self, call: CallId, result: Result<&Reply, &CallFault>, entry: &Arc<Entry>) {
+        if let Some(pod) = self.asked.remove(&call) {
+            self.inspected(&pod, entry);
+        }
+        match self.relists.ended(call, result, entry) {
+            Step::None => {}
+            Step::Failed => self.asked.clear(),
+            Step::Whole(relist) => self.relisted(relist),
+        }
+    }
+
+    /// Notes an entry about the status of a part of a pod.
+    fn inspected(&mut self, pod: &PodUid, entry: &Arc<Entry>) {
+        if let (Some(listed), Some(last)) = (self.pods.get_mut(pod), &self.last) {
+            let is_of_last = |first: &Arc<Entry>| first.seq == last.began();
+            if !listed.inspection.first().is_some_and(is_of_last) {
+                listed.inspection = last.of_pod(pod);
+            }
+            listed.inspection.push(entry.clone());
+        }
+        if let Some(followed) = self.followed.get_mut(pod) {
+            followed.history.push(entry);
+        }
+    }
+
+    /// Takes in a relist: each pod that it shows changed is followed from now on.
+    fn relisted(&mut self, relist: Relist) {
+        let mut listings = relist.pods();
+        let owners = listings.iter().flat_map(|(pod, listing)| {
+            let ids = listing.ids();
+            ids.map(move |id| (id.clone(), pod.clone()))
+        });
+        let owners: HashMap<ContainerId, PodUid> = owners.collect();
+        let is_first = self.last.is_none();
+        let now = relist.ended_at();
+        let gone = self.pods.keys().filter(|pod| !listings.contains_key(*pod));
+        let gone: Vec<PodUid> = gone.cloned().collect();
+        listings.extend(gone.into_iter().map(|pod| (pod, PodListing::default())));
+        for (pod, shown) in &listings {
+            let before = self.pods.get(pod).map(|listed| &listed.shown);
+            if !is_first && before.unwrap_or(&PodListing::default()) != shown {
+                self.follow(pod, now);
+                if let Some(followed) = self.followed.get_mut(pod) {
+                    followed.changed = now;
+                }
+            }
+        }
+        self.claim(&owners);
+        for (pod, followed) in &mut self.followed {
+            for entry in relist.of_pod(pod) {
+                followed.history.push_earlier(&entry);
+            }
+        }
+        listings.retain(|_, shown| *shown != PodListing::default());
+        self.pods.retain(|pod, _| listings.contains_key(pod));
+        for (pod, shown) in listings {
+            self.pods.entry(pod).or_default().shown = shown;
+        }
+        // Ids that only events have shown are needed as long as their pods are followed.
+        let followed = &self.followed;
+        self.owners.retain(|_, pod| followed.contains_key(pod));
+        self.owners.extend(owners);
+        self.last = Some(relist);
+    }
+
+    /// Gives the events of ids that a relist shows to their pods.
+    fn claim(&mut self, owners: &HashMap<ContainerId, PodUid>) {
+        let unclaimed = std::mem::take(&mut self.unclaimed);
+        for entry in unclaimed {
+            let Body::Event { event, .. } = &entry.body else {
+                continue;
+            };
+            let Some(pod) = owners.get(&event.container) else {
+                self.unclaimed.push_back(entry);
+                continue;
+            };
+            self.follow(pod, entry.at);
+            if let Some(followed) = self.followed.get_mut(pod) {
+                followed.history.push_earlier(&entry);
+            }
+        }
+    }
+
+    /// Begins the history of a pod that is not followed, with what is known of it. There is no room
+    /// for the pods of a runtime that invents them without end.
+    fn follow(&mut self, pod: &PodUid, at: HostInstant) {
+        if self.followed.contains_key(pod) || self.followed.len() >= limits::FOLLOWED_PODS {
+            return;
+        }
+        let mut known = self.stream.clone();
+        if let Some(listed) = self.pods.get(pod) {
+            known.extend(listed.inspection.iter().cloned());
+        }
+        known.extend(self.last.iter().flat_map(|last| last.of_pod(pod)));
+        known.sort_by_key(|entry| entry.seq);
+        known.dedup_by_key(|entry| entry.seq);
+        let mut history = self.blank(pod);
+        for entry in &known {
+            history.push(entry);
+        }
+        let followed = Followed {
+            history,
+            since: at,
+            changed: at,
+        };
+        self.followed.insert(pod.clone(), followed);
+    }
+
+    fn blank(&self, pod: &PodUid) -> CaseHistory {
+        let percent = self.within.as_millis() * 100 / limits::EVENT_WAIT.as_millis();
+        CaseHistory::of_foreign_pod(pod.clone(), u32::try_from(percent).unwrap_or(u32::MAX))
+    }
+
+    /// Takes the histories of pods that have been quiet for so long that the relist after their
+    /// last change is older than an event may be late, and of those that are never quiet.
+    fn quiet(&mut self, now: HostInstant) -> Vec<CaseHistory> {
+        let until_judged = self.within + limits::WATCH_SETTLING;
+        let ended = |followed: &Followed| now.since(followed.changed) > until_judged;
+        let endless = |followed: &Followed| {
+            now.since(followed.since) > limits::WATCH_CUT
+                || followed.history.entries().len() > limits::WATCH_POD_ENTRIES
+        };
+        let over: Vec<PodUid> = self
+            .followed
+            .iter()
+            .filter(|(_, followed)| ended(followed) || endless(followed))
+            .map(|(pod, _)| pod.clone())
+            .collect();
+        let mut histories = Vec::new();
+        for pod in over {
+            let Some(followed) = self.followed.remove(&pod) else {
+                continue;
+            };
+            if !ended(&followed) {
+                // It goes on without what is known: some of its events are in the first part.
+                let mut history = self.blank(&pod);
+                for entry in &self.stream {
+                    history.push(entry);
+                }
+                let rest = Followed {
+                    history,
+                    since: now,
+                    changed: followed.changed,
+                };
+                self.followed.insert(pod, rest);
+            }
+            histories.push(followed.history);
+        }
+        histories
+    }
+}

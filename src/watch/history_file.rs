@@ -1,0 +1,262 @@
+//! The history file of a watch, which may go on in a new file when it has a certain size.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::files::Draft;
+use crate::history::codec::FrameWriter;
+use crate::history::{Body, Entry, HostInstant, RunEnd, Seq};
+use crate::limits;
+
+/// Writes entries. After a fault nothing more is written, and [`finish`](Self::finish) returns it.
+pub(super) struct HistoryFile {
+    path: PathBuf,
+    /// The size in bytes at which a new file is begun; none without rotation.
+    rotate: Option<u64>,
+    out: FrameWriter<Counted>,
+    /// Room in bytes before compression.
+    room: u64,
+    /// The number of the next entry.
+    next: u64,
+    /// What every file begins with: the run, its plan, and the stream that is open.
+    head: Vec<Arc<Entry>>,
+    stream: Vec<Arc<Entry>>,
+    /// When the last entry was recorded.
+    last: HostInstant,
+    fault: Option<io::Error>,
+}
+
+/// A file that counts what is written to it.
+#[derive(Debug)]
+struct Counted {
+    file: File,
+    written: u64,
+}
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.written += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl HistoryFile {
+    /// Writes to this file, which is at this path.
+    pub(super) fn new(path: PathBuf, file: File, rotate: Option<u64>) -> Self {
+        Self {
+            path,
+            rotate,
+            out: FrameWriter::new(Counted { file, written: 0 }),
+            room: limits::HISTORY_FILE_BYTES,
+            next: 0,
+            head: Vec::new(),
+            stream: Vec::new(),
+            last: HostInstant::default(),
+            fault: None,
+        }
+    }
+
+    /// Writes an entry.
+    pub(super) fn push(&mut self, entry: &Arc<Entry>) {
+        match &entry.body {
+            Body::RunBegan(_) | Body::RunPlanned(_) => self.head.push(entry.clone()),
+            Body::SubscriptionOpened { .. } => self.stream = vec![entry.clone()],
+            Body::SubscriptionAnswered { .. } | Body::SubscriptionProven { .. } => {
+                self.stream.push(entry.clone());
+            }
+            Body::SubscriptionEnded { .. } => self.stream.clear(),
+            _ => {}
+        }
+        self.attempt(|file| file.write(entry));
+    }
+
+    /// Writes what is pending, and begins a new file if this one is full.
+    pub(super) fn flush(&mut self) {
+        self.attempt(|file| {
+            file.out.end_frame()?;
+            let is_full = file
+                .rotate
+                .is_some_and(|size| file.out.get_ref().written >= size);
+            if is_full { file.begin_anew() } else { Ok(()) }
+        });
+    }
+
+    /// Writes the rest; returns why the file is incomplete, if it is.
+    pub(super) fn finish(mut self) -> Option<String> {
+        self.attempt(|file| file.out.end_frame());
+        let synced = match self.fault {
+            Some(fault) => Err(fault),
+            None => crate::files::to_disk(&self.out.get_ref().file),
+        };
+        let path = self.path;
+        let fault = synced.err()?;
+        Some(format!("write the history to {}: {fault}", path.display()))
+    }
+
+    fn attempt(&mut self, write: impl FnOnce(&mut Self) -> io::Result<()>) {
+        if self.fault.is_none() {
+            self.fault = write(self).err();
+        }
+    }
+
+    fn write(&mut self, entry: &Entry) -> io::Result<()> {
+        let length = if entry.seq == Seq(self.next) {
+            self.out.push(entry)?
+        } else {
+            let seq = Seq(self.next);
+            self.out.push(&Entry {
+                seq,
+                ..entry.clone()
+            })?
+        };
+        let length = length as u64;
+        self.next += 1;
+        self.last = entry.at;
+        match self.room.checked_sub(length) {
+            Some(room) => self.room = room,
+            None if self.rotate.is_some() => self.begin_anew()?,
+            None => {
+                let limit = limits::HISTORY_FILE_BYTES >> 20;
+                return Err(io::Error::other(format!(
+                    "it has reached its limit of {limit} MiB before compression; what followed is \
+                     not in it. --rotate 64MiB goes on in a new file"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that its path still names this file and no device.
+    fn check_path(&self) -> io::Result<()> {
+        let (named, own) = (
+            self.path.symlink_metadata()?,
+            self.out.get_ref().file.metadata()?,
+        );
+        if named.is_file() && (named.dev(), named.ino()) == (own.dev(), own.ino()) {
+            return Ok(());
+        }
+        Err(io::Error::other(
+            "it is full, and no new one is begun: the path no longer names this file, or is none of a \
+             regular file",
+        ))
+    }
+
+    /// Keeps the file under another name, and goes on in a new one, which can be judged by itself.
+    fn begin_anew(&mut self) -> io::Result<()> {
+        self.check_path()?;
+        for body in [Body::CasesEnded, Body::RunEnded(RunEnd::default())] {
+            let (seq, at) = (Seq(self.next), self.last);
+            self.out.push(&Entry { seq, at, body })?;
+            self.next += 1;
+        }
+        self.out.end_frame()?;
+        fs::rename(&self.path, full_name(&self.path))?;
+        let draft = Draft::open("history", &self.path).and_then(Draft::begin);
+        let file = draft.map_err(io::Error::other)?;
+        self.out = FrameWriter::new(Counted { file, written: 0 });
+        (self.room, self.next) = (limits::HISTORY_FILE_BYTES, 0);
+        let head: Vec<_> = self.head.iter().chain(&self.stream).cloned().collect();
+        for entry in head {
+            self.write(&entry)?;
+        }
+        Ok(())
+    }
+}
+
+/// The name of the last full file: `FILE.1`.
+fn full_name(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".1");
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::history::{RunInfo, SubscriptionId, codec};
+
+    fn entry(seq: u64, body: Body) -> Arc<Entry> {
+        let (seq, at) = (Seq(seq), HostInstant::default());
+        Arc::new(Entry { seq, at, body })
+    }
+
+    /// Texts that cannot be compressed, so that a file has its size soon.
+    fn large(seq: u64) -> Arc<Entry> {
+        let texts = (0..200).map(|_| uuid::Uuid::new_v4().to_string());
+        let end = RunEnd {
+            removed: true,
+            faults: texts.collect(),
+        };
+        entry(seq, Body::RunEnded(end))
+    }
+
+    #[test]
+    fn a_full_file_is_kept_and_each_can_be_read_by_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("h.binpb");
+        let file = Draft::open("history", &path).unwrap().begin().unwrap();
+        let mut history = HistoryFile::new(path.clone(), file, Some(64 << 10));
+        let subscription = SubscriptionId(0);
+        let head = [
+            Body::RunBegan(RunInfo::default().into()),
+            Body::SubscriptionOpened {
+                subscription,
+                observer: None,
+            },
+        ];
+        for (seq, body) in (0..).zip(head) {
+            history.push(&entry(seq, body));
+        }
+        for seq in 2..100 {
+            history.push(&large(seq));
+            history.flush();
+        }
+        assert_eq!(history.finish(), None);
+        let mut names: Vec<_> = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|it| it.unwrap().file_name())
+            .collect();
+        names.sort();
+        assert_eq!(names, ["h.binpb", "h.binpb.1"]);
+        for name in names {
+            let bytes = fs::read(folder.path().join(name)).unwrap();
+            assert!(bytes.len() < 96 << 10, "{}", bytes.len());
+            let decoded = codec::decode_file(&bytes);
+            assert_eq!(decoded.fault, None);
+            let numbers: Vec<u64> = decoded.entries.iter().map(|entry| entry.seq.0).collect();
+            assert_eq!(numbers, (0..numbers.len() as u64).collect::<Vec<_>>());
+            assert!(matches!(
+                decoded.entries[1].body,
+                Body::SubscriptionOpened { .. }
+            ));
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_moved_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("h.binpb");
+        let file = Draft::open("history", &path).unwrap().begin().unwrap();
+        let mut history = HistoryFile::new(path.clone(), file, Some(64 << 10));
+        history.push(&entry(0, Body::RunBegan(RunInfo::default().into())));
+        fs::rename(&path, folder.path().join("moved")).unwrap();
+        fs::write(&path, "of somebody else").unwrap();
+        for seq in 1..100 {
+            history.push(&large(seq));
+            history.flush();
+        }
+        let fault = history.finish().unwrap();
+        assert!(fault.contains("no longer names this file"), "{fault}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "of somebody else");
+    }
+}

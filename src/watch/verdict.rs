@@ -1,0 +1,165 @@
+//! The beginning and the end of what a watch records, and its verdict.
+
+use super::history_file::HistoryFile;
+use super::options::WatchOptions;
+use super::record::Record;
+use crate::cri::Client;
+use crate::history::{Body, Entry, HostInstant, RunEnd, RunId, RunInfo, RunPlan, Seq};
+use crate::host::{self, Kernel};
+use crate::oracle::{INVARIANTS, NO_MISSED_EVENT, PLEGS_AGREE};
+use crate::outcome::{RunReport, Verdict, WatchTotals};
+use crate::plan::Selection;
+use crate::report::span;
+use crate::run::{Endpoints, Exit, Reporting, RunError};
+use crate::verdicts::{Scope, Verdicts};
+
+/// What a watch begins with.
+pub(super) struct Beginning {
+    /// The record, with its first entries.
+    pub(super) record: Record,
+    pub(super) ending: Ending,
+}
+
+/// What a watch needs at its end.
+pub(super) struct Ending {
+    reporting: Reporting,
+    began: HostInstant,
+}
+
+impl Beginning {
+    /// Opens the output files.
+    ///
+    /// # Errors
+    /// If one of them, or the expectation file, cannot be used.
+    pub(super) async fn new(
+        endpoints: &Endpoints,
+        client: &Client,
+        options: &WatchOptions,
+    ) -> Result<Self, RunError> {
+        let mut reporting = Reporting::open(&options.report, options.history.as_deref())?;
+        let beneath = client.beneath("").await;
+        let info = RunInfo {
+            run: RunId::from(uuid::Uuid::new_v4().to_string()),
+            suite: crate::VERSION.to_owned(),
+            endpoint: endpoints.runtime.to_string(),
+            runtime: client.version().clone(),
+            oci: beneath.oci,
+            cgroup_driver: beneath.cgroup_driver,
+            host: Kernel::Host.host(),
+            call_deadline: Some(client.deadline()),
+        };
+        let selection = Selection {
+            profiles: options.profiles.clone(),
+            ..Selection::default()
+        };
+        let profiles = selection.judged().into_iter();
+        let rules = INVARIANTS.iter().filter(|rule| rule.of_foreign_pods);
+        let plan = RunPlan {
+            invariants: rules.map(|rule| rule.id.to_owned()).collect(),
+            expectations: reporting.expectations(&info),
+            profiles: profiles.map(|profile| profile.name().to_owned()).collect(),
+            watch_within: Some(options.within),
+            ..RunPlan::default()
+        };
+        let file = reporting.begin_history()?;
+        let file = file.map(|(path, file)| HistoryFile::new(path, file, options.rotate));
+        let mut record = Record::new(Scope::default(), file);
+        let began = host::now();
+        for body in [Body::RunBegan(info.into()), Body::RunPlanned(plan.into())] {
+            let (seq, at) = (Seq::default(), began);
+            record.push(Entry { seq, at, body });
+        }
+        let ending = Ending { reporting, began };
+        Ok(Self { record, ending })
+    }
+}
+
+impl Ending {
+    /// Records the end, and judges what is left.
+    pub(super) fn close(
+        &self,
+        record: &mut Record,
+        now: HostInstant,
+        interrupted: bool,
+    ) -> RunReport {
+        let interrupted = interrupted.then(|| {
+            let after = span(now.since(self.began));
+            format!("the watch was interrupted after {after}")
+        });
+        let end = RunEnd {
+            removed: true,
+            faults: interrupted.into_iter().collect(),
+        };
+        let last = [Body::CasesEnded, Body::RunEnded(end)];
+        let entries = last.map(|body| Entry {
+            seq: Seq::default(),
+            at: now,
+            body,
+        });
+        let fault = record.finish(entries.into());
+        let mut report = record.verdicts().report(None);
+        report.faults.extend(fault);
+        report
+    }
+
+    /// Writes the reports and prints the verdict; returns its exit code.
+    pub(super) fn conclude(
+        self,
+        options: &WatchOptions,
+        report: RunReport,
+        verdicts: &Verdicts,
+    ) -> Exit {
+        let exit = options.exit(&report);
+        let head = headline(exit, &report);
+        self.reporting
+            .conclude(report, verdicts.known(), exit, head + "\n")
+    }
+}
+
+/// The verdict in at most 80 characters, as Node Problem Detector reads of a plugin's output.
+fn headline(exit: Exit, report: &RunReport) -> String {
+    let verdict = match exit {
+        Exit::Conformant => "conformant",
+        Exit::NonConformant => "non-conformant",
+        Exit::Undecided | Exit::Usage => "undecided",
+        Exit::NothingRan => "no pod changed",
+    };
+    let WatchTotals { events, .. } = report.watch.clone().unwrap_or_default();
+    let found = |rule: &str| {
+        let outcomes = report.outcomes.iter();
+        let of_rule = outcomes.filter(|outcome| *outcome.id == *rule);
+        of_rule
+            .map(|outcome| outcome.seen.values().sum::<usize>() + outcome.advice.len())
+            .sum()
+    };
+    let [missed, differ]: [usize; 2] = [NO_MISSED_EVENT, PLEGS_AGREE].map(found);
+    let [broken, known] = [Verdict::Fail, Verdict::Known].map(|verdict| report.count(verdict));
+    let line = format!(
+        "{verdict}: {events} events, {missed} missed, {differ} disagree, {broken} rules broken, \
+         {known} known"
+    );
+    line.chars().take(80).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture::fixture;
+
+    #[test]
+    fn the_first_line_is_short() {
+        let mut report = fixture();
+        report.watch = Some(WatchTotals {
+            events: u64::MAX,
+            ..WatchTotals::default()
+        });
+        for exit in [
+            Exit::Conformant,
+            Exit::NonConformant,
+            Exit::Undecided,
+            Exit::NothingRan,
+        ] {
+            assert!(headline(exit, &report).chars().count() <= 80);
+        }
+    }
+}

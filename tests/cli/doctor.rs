@@ -1,0 +1,103 @@
+//! `doctor`: its verdict, as text and as JSON, and that it changes nothing.
+
+use serde_json::Value;
+
+use crate::fake_cri::{FakeCri, Flaw};
+use crate::suite::{Ended, suite};
+
+/// The methods that it may call.
+const READ_ONLY: [&str; 7] = [
+    "version",
+    "status",
+    "runtime_config",
+    "list_pod_sandbox",
+    "list_containers",
+    "list_images",
+    "get_container_events",
+];
+
+/// Examines the node of a fake runtime, which has no files and no processes.
+fn doctor(fake: &FakeCri, more: &[&str]) -> Ended {
+    let (socket, root) = (fake.socket(), fake.folder().join("root"));
+    std::fs::create_dir_all(&root).unwrap();
+    let (socket, root) = (socket.to_str().unwrap(), root.to_str().unwrap());
+    let args = ["doctor", "-r", socket, "--root", root];
+    suite(args.iter().chain(more)).run()
+}
+
+#[track_caller]
+fn check(flaw: Flaw, code: i32, findings: &[&str]) {
+    let fake = FakeCri::start(flaw);
+    let ended = doctor(&fake, &[]);
+    assert_eq!(ended.code, code, "{ended:#?}");
+    for finding in findings {
+        assert!(ended.out.contains(&format!("{finding}: ")), "{ended:#?}");
+    }
+    for asked in fake.asked() {
+        assert!(READ_ONLY.contains(&asked.method), "{asked:?}");
+    }
+}
+
+#[test]
+fn a_node_without_a_kubelet_is_not_ready_or_unknown_and_nothing_is_changed() {
+    let missing = "unknown  kubelet-missing";
+    check(Flaw::Silent, 3, &[missing, "ok       events-open"]);
+    check(Flaw::EventsOff, 1, &[missing, "wrong    events-off"]);
+    check(
+        Flaw::NoEvents,
+        1,
+        &[missing, "wrong    events-unimplemented"],
+    );
+}
+
+#[test]
+fn a_runtime_that_cannot_be_reached_is_a_finding() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().to_str().unwrap();
+    let args = ["doctor", "-r", "/no/such.sock", "--root", root];
+    let ended = suite(args).run();
+    assert_eq!(ended.code, 3, "{ended:#?}");
+    assert!(
+        ended.out.contains("unknown  runtime-unreachable: "),
+        "{ended:#?}"
+    );
+}
+
+#[test]
+fn what_earlier_runs_left_is_listed() {
+    let fake = FakeCri::start(Flaw::Silent);
+    fake.add_pod_of_a_run("6f1c");
+    let ended = doctor(&fake, &[]);
+    assert!(ended.out.contains("note     leftovers: "), "{ended:#?}");
+    assert_eq!(fake.sandboxes(), 1);
+}
+
+#[test]
+fn names_of_a_runtime_cannot_drive_the_terminal() {
+    let fake = FakeCri::start(Flaw::Evil("status"));
+    for more in [&[][..], &["--json"]] {
+        let ended = doctor(&fake, more);
+        assert!(!ended.out.contains(['\u{1b}', '\u{202e}']), "{ended:#?}");
+    }
+}
+
+#[test]
+fn its_json_matches_its_schema() {
+    let schema = suite(["schema", "doctor"]).run().succeeds();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let fake = FakeCri::start(Flaw::EventsOff);
+    let ended = doctor(&fake, &["--json"]);
+    assert_eq!(ended.code, 1, "{ended:#?}");
+    let found: Value = serde_json::from_str(&ended.out).unwrap();
+    let faults: Vec<_> = validator.iter_errors(&found).collect();
+    assert!(faults.is_empty(), "{faults:?}");
+    assert_eq!(found["verdict"], "not-ready");
+    assert_eq!(found["findings"][0]["status"], "wrong");
+    assert_eq!(found["profile"], Value::Null);
+}
+
+#[test]
+fn the_model_is_no_node() {
+    suite(["doctor", "-r", "model"]).run().fails(2, &["model"]);
+}

@@ -1,0 +1,141 @@
+//! The command `gate`.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use crate::suite::{Ended, suite};
+
+fn inside(folder: &TempDir, args: &[&str]) -> Ended {
+    suite(args).inside(folder.path()).run()
+}
+
+/// A folder with reports of a good and of a broken runtime.
+fn reports() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let run = [
+        "-r", "model", "--format", "terse", "ORD-01", "INV", "--json",
+    ];
+    let dropping = ["--defect", "drop-stopped"];
+    inside(&folder, &[&run[..], &["good.json"]].concat()).fails(0, &[]);
+    inside(&folder, &[&run[..], &["bad.json"], &dropping].concat()).fails(1, &[]);
+    folder
+}
+
+fn write(folder: &TempDir, name: &str, text: &str) {
+    fs::write(folder.path().join(name), text).unwrap();
+}
+
+#[test]
+fn a_gate_has_one_verdict_and_one_exit_code() {
+    let folder = reports();
+    write(
+        &folder,
+        "p.yaml",
+        "{profiles: {cache: partial}, latencies: [{limit: call, worst: 30s}]}",
+    );
+    let gate = ["gate", "--policy", "p.yaml", "--markdown", "gate.md"];
+    let gate = |reports: &[&str]| inside(&folder, &[&gate[..], reports].concat());
+    let passed = gate(&["good.json"]).succeeds();
+    assert!(
+        passed.contains("pass         profile cache  partial"),
+        "{passed}"
+    );
+    assert!(passed.ends_with("gate: pass\n"), "{passed}");
+    let failed = gate(&["good.json", "bad.json"]).fails(1, &[]);
+    assert!(
+        failed.out.contains("bad.json: non-conformant, ORD-01"),
+        "{failed:#?}"
+    );
+    let page = fs::read_to_string(folder.path().join("gate.md")).unwrap();
+    assert!(page.starts_with("### Gate: fail\n"), "{page}");
+    write(
+        &folder,
+        "p.yaml",
+        "latencies: [{limit: headers, worst: 1s}]",
+    );
+    let open = gate(&["good.json"]).fails(3, &[]);
+    assert!(open.out.contains("cannot tell  headers worst"), "{open:#?}");
+}
+
+#[test]
+fn a_series_is_compared_with_its_baseline() {
+    let folder = reports();
+    write(&folder, "p.yaml", "baseline: {alpha: 0.05}");
+    let gate = [
+        "gate",
+        "--policy",
+        "p.yaml",
+        "bad.json",
+        "--baseline",
+        "good.json",
+    ];
+    let open = inside(&folder, &gate).fails(3, &[]);
+    assert!(open.out.contains("too few repetitions"), "{open:#?}");
+    let run = |defects: &[&str], report| {
+        let run = [
+            "-r", "model", "--format", "terse", "ORD-01", "--repeat", "5",
+        ];
+        inside(&folder, &[&run[..], &["--json", report], defects].concat())
+    };
+    run(&[], "good.json").fails(0, &[]);
+    run(&["--defect", "drop-stopped"], "bad.json").fails(1, &[]);
+    let worse = inside(&folder, &gate).fails(1, &[]);
+    assert!(
+        worse.out.contains("ORD-01 5 of 5, was 0 of 5"),
+        "{worse:#?}"
+    );
+    write(&folder, "p.yaml", "max-known: 0");
+    inside(&folder, &gate).fails(2, &["--baseline needs `baseline: {alpha: 0.05}`"]);
+}
+
+#[test]
+fn what_cannot_be_judged_is_wrong_usage() {
+    let folder = reports();
+    let gate = |policy: &str, report: &str| inside(&folder, &["gate", "--policy", policy, report]);
+    write(&folder, "p.yaml", "max-known: 0\nskip: 1\n");
+    let message = "error: read the policy p.yaml: unknown field `skip`, expected one of `profiles`";
+    gate("p.yaml", "good.json").fails(2, &[message, "at line 2 column 1"]);
+    gate("none.yaml", "good.json").fails(2, &["error: read the policy none.yaml: No such file"]);
+    write(&folder, "p.yaml", "max-known: 0");
+    gate("p.yaml", "none.json").fails(2, &["error: read the report none.json: No such file"]);
+    gate("p.yaml", "p.yaml").fails(2, &["error: read the report p.yaml: it is no JSON report"]);
+    suite(["gate", "good.json"])
+        .run()
+        .fails(2, &["--policy <FILE>"]);
+    let twice = ["gate", "--policy", "p.yaml", "good.json", "good.json"];
+    inside(&folder, &twice).fails(2, &["reports on the same run; give each once"]);
+    let beyond = [
+        "gate",
+        "--policy",
+        "p.yaml",
+        "good.json",
+        "--markdown",
+        "no/such/g.md",
+    ];
+    inside(&folder, &beyond).fails(2, &["write the Markdown table to no/such/g.md"]);
+}
+
+#[test]
+fn reports_stand_side_by_side() {
+    let folder = reports();
+    let page = inside(
+        &folder,
+        &["matrix-report", "node-1=good.json", "./bad.json"],
+    )
+    .succeeds();
+    let header = page.lines().find(|line| line.starts_with("|  |")).unwrap();
+    let columns: Vec<_> = header.split(" | ").collect();
+    assert!(columns[1].starts_with("node-1<br>model 0.1.0"), "{page}");
+    assert!(
+        columns[2].starts_with("./bad.json<br>model 0.1.0"),
+        "{page}"
+    );
+    let row = "| ORD-01 order::created-started-stopped-deleted | pass | fail |";
+    assert!(page.contains(row), "{page}");
+    let missing = inside(&folder, &["matrix-report", "node-1=none.json"]);
+    missing.fails(2, &["error: read the report none.json: No such file"]);
+    suite(["matrix-report"])
+        .run()
+        .fails(2, &["<[NAME=]REPORT>..."]);
+}
