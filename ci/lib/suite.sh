@@ -74,16 +74,21 @@ ensure_prometheus() {
 ensure_python() {
   local dir=$repo/target/ci/python
   python=$dir/bin/python
-  ! "$python" -c 'import grpc_tools' 2>/dev/null || return 0
-  say "fetching grpcio-tools from PyPI"
+  "$python" -c 'import grpc_tools' 2>/dev/null || fetch_from_pypi "$dir" grpcio-tools
+}
+
+# fetch_from_pypi DIR PACKAGE...: a new Python environment with these packages.
+fetch_from_pypi() {
+  local dir=$1
+  say "fetching ${*:2} from PyPI"
   rm -rf "$dir"
   python3 -m venv "$dir" 2>/dev/null || {
     ensure_commands python3:python3
     apt_install python3-venv
     python3 -m venv "$dir"
   } >&2 || die "cannot make a Python environment (the reason is above)"
-  "$python" -m pip install --quiet --disable-pip-version-check grpcio-tools >&2 ||
-    die "cannot fetch grpcio-tools (pip's reason is above)"
+  "$dir/bin/python" -m pip install --quiet --disable-pip-version-check "${@:2}" >&2 ||
+    die "cannot fetch ${*:2} (pip's reason is above)"
 }
 
 build_suite() { cargo build --profile "$profile" --quiet --manifest-path "$repo/Cargo.toml"; }

@@ -1,0 +1,186 @@
+//! The manifests: Kubernetes' own types take them, and know each field.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::core::v1::{Container, Namespace, PodSpec};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_yaml::Value;
+
+use crate::options::{documents, extension, files, refused};
+
+/// What a type does not know of a value: it reads the value, writes it again, and what is missing
+/// then was not known.
+fn unknown<T: Serialize + DeserializeOwned>(value: &Value) -> Vec<String> {
+    let known: T = match serde_yaml::from_value(value.clone()) {
+        Ok(known) => known,
+        Err(fault) => return vec![fault.to_string()],
+    };
+    let mut lost = Vec::new();
+    compare("", value, &serde_yaml::to_value(&known).unwrap(), &mut lost);
+    lost
+}
+
+fn compare(path: &str, written: &Value, known: &Value, lost: &mut Vec<String>) {
+    match (written, known) {
+        (Value::Mapping(written), Value::Mapping(known)) => {
+            for (key, value) in written {
+                let path = format!("{path}/{}", key.as_str().unwrap());
+                match known.get(key) {
+                    Some(known) => compare(&path, value, known, lost),
+                    None => lost.push(path),
+                }
+            }
+        }
+        (Value::Sequence(written), Value::Sequence(known)) if written.len() == known.len() => {
+            for (number, (written, known)) in written.iter().zip(known).enumerate() {
+                compare(&format!("{path}/{number}"), written, known, lost);
+            }
+        }
+        _ if written == known => {}
+        _ => lost.push(path.to_owned()),
+    }
+}
+
+/// The containers of a pod that run the suite.
+fn runs_the_suite(container: &Container) -> bool {
+    container
+        .image
+        .as_ref()
+        .is_some_and(|image| image.contains("cri-event-conformance"))
+}
+
+/// Checks the arguments for the suite, the entry point of the image.
+fn takes_the_arguments(path: &str, container: &Container) {
+    assert!(runs_the_suite(container), "{path}: {container:?}");
+    let command = container.command.iter().flatten().skip(1);
+    let arguments = command
+        .chain(container.args.iter().flatten())
+        .map(String::as_str);
+    assert_eq!(refused(arguments), None, "{path}");
+}
+
+/// Every mount is of a volume of the pod.
+fn mounts_its_volumes(path: &str, pod: &PodSpec, container: &Container) {
+    let volumes = pod
+        .volumes
+        .iter()
+        .flatten()
+        .map(|volume| volume.name.as_str());
+    let volumes: Vec<&str> = volumes.collect();
+    for mount in container.volume_mounts.iter().flatten() {
+        assert!(
+            volumes.contains(&mount.name.as_str()),
+            "{path}: {}",
+            mount.name
+        );
+    }
+}
+
+pub(crate) fn manifests_have_only_fields_that_kubernetes_knows() {
+    let mut checked = 0;
+    for (path, text) in files() {
+        if !path.starts_with("kubernetes/") || extension(&path) != Some("yaml") {
+            continue;
+        }
+        for document in documents(&text) {
+            let Some(kind) = document.get("kind") else {
+                continue;
+            };
+            checked += 1;
+            let unknown = match kind.as_str().unwrap() {
+                "Namespace" => unknown::<Namespace>(&document),
+                "DaemonSet" => unknown::<DaemonSet>(&document),
+                other => panic!("{path}: no type for {other}"),
+            };
+            assert!(unknown.is_empty(), "{path}: {unknown:?}");
+            if kind == "DaemonSet" {
+                let set: DaemonSet = serde_yaml::from_value(document).unwrap();
+                let spec = set.spec.unwrap();
+                let template = spec.template.metadata.unwrap();
+                assert_eq!(spec.selector.match_labels, template.labels, "{path}");
+                let pod = spec.template.spec.unwrap();
+                for container in &pod.containers {
+                    takes_the_arguments(&path, container);
+                    mounts_its_volumes(&path, &pod, container);
+                }
+            }
+        }
+    }
+    assert!(checked >= 2, "{checked} manifests are found");
+}
+
+pub(crate) fn a_misspelt_field_is_noticed() {
+    let pod = |key: &str| {
+        let text = format!("{{containers: [], {key}: [{{operator: Exists}}]}}");
+        unknown::<PodSpec>(&serde_yaml::from_str(&text).unwrap())
+    };
+    assert_eq!(pod("tolerations"), [""; 0]);
+    assert_eq!(pod("toleration"), ["/toleration"]);
+}
+
+pub(crate) fn the_plugins_are_what_sonobuoy_expects() {
+    let mut checked = 0;
+    for (path, text) in files() {
+        if !path.starts_with("kubernetes/sonobuoy") {
+            continue;
+        }
+        checked += 1;
+        let [plugin] = &documents(&text)[..] else {
+            panic!("{path}: a plugin is one document");
+        };
+        let config = &plugin["sonobuoy-config"];
+        let keys: Vec<&str> = config
+            .as_mapping()
+            .unwrap()
+            .keys()
+            .map(|key| key.as_str().unwrap())
+            .collect();
+        assert_eq!(
+            keys,
+            ["driver", "plugin-name", "result-format", "description"],
+            "{path}"
+        );
+        assert_eq!(config["driver"], "DaemonSet", "{path}");
+        assert_eq!(config["result-format"], "junit", "{path}");
+        let unknown = [
+            unknown::<PodSpec>(&plugin["podSpec"]),
+            unknown::<Container>(&plugin["spec"]),
+        ];
+        assert!(unknown.concat().is_empty(), "{path}: {unknown:?}");
+        let pod: PodSpec = serde_yaml::from_value(plugin["podSpec"].clone()).unwrap();
+        let container: Container = serde_yaml::from_value(plugin["spec"].clone()).unwrap();
+        takes_the_arguments(&path, &container);
+        mounts_its_volumes(&path, &pod, &container);
+        assert_eq!(
+            container.args.iter().flatten().next().unwrap(),
+            "sonobuoy",
+            "{path}"
+        );
+    }
+    assert_eq!(checked, 2);
+}
+
+pub(crate) fn the_job_of_prow_has_a_pod_and_a_script() {
+    let files = files();
+    let [config] = &documents(&files["prow/periodic.yaml"])[..] else {
+        panic!("it is one document");
+    };
+    let job = &config["periodics"][0];
+    let lost = unknown::<PodSpec>(&job["spec"]);
+    assert!(lost.is_empty(), "{lost:?}");
+    let pod: PodSpec = serde_yaml::from_value(job["spec"].clone()).unwrap();
+    let script = &pod.containers[0].args.as_ref().unwrap()[0];
+    let mut shell = Command::new("bash");
+    shell.arg("-n").stdin(Stdio::piped());
+    let mut child = shell.spawn().unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(script.as_bytes())
+        .unwrap();
+    assert!(child.wait().unwrap().success(), "{script}");
+}
