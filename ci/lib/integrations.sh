@@ -21,6 +21,8 @@ check_integrations() {
   local workflows=("$dir/github/workflow.yml" "$work/containerd.yml")
   matches vendor.github-actions "$dir/github/action.yml"
   matches vendor.github-workflows "${workflows[@]}"
+  matches vendor.github-issue-config "$repo/.github/ISSUE_TEMPLATE/config.yml"
+  matches vendor.github-issue-forms "$repo"/.github/ISSUE_TEMPLATE/{bug,feature,runtime-fails}.yml
   # The schema looks into no job whose name begins with a dot.
   sed 's/^\.//' "$dir/gitlab/template.yml" >"$work/gitlab.yml"
   matches vendor.gitlab-ci "$work/gitlab.yml"

@@ -1,5 +1,5 @@
-//! What is deployed beside the suite: the alerts and the dashboard of `ci/monitoring`, and the
-//! jobs and manifests of `ci/integrations`.
+//! What stands beside the suite: the alerts and the dashboard of `ci/monitoring`, the jobs and
+//! manifests of `ci/integrations`, and the reports of others in `ci/reports`.
 //!
 //! `ci/test` names the folder of `promtool` by `CRI_TEST_PROMETHEUS`; without it the tests that
 //! need `promtool` are shown as ignored.
@@ -10,6 +10,7 @@ mod github;
 mod kubernetes;
 mod monitoring;
 mod options;
+mod submitted;
 
 use std::path::Path;
 
@@ -42,6 +43,10 @@ const PLAIN: &[(&str, fn())] = tests! {
         every_command_of_the_integrations_is_one_of_the_suite
         an_unknown_option_is_noticed
         the_page_says_of_each_integration_where_it_goes;
+    submitted:
+        every_submitted_report_follows_the_rules
+        a_report_that_follows_the_rules_is_accepted
+        a_report_that_breaks_a_rule_is_refused;
 };
 
 /// A test that gets the path of `promtool`.

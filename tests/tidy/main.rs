@@ -4,6 +4,7 @@
 mod crates;
 mod file_names;
 mod printing;
+mod rust_version;
 mod source;
 
 use std::collections::{BTreeMap, BTreeSet};
