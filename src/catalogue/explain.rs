@@ -1,4 +1,4 @@
-//! `explain`: describes one id of the catalogue as text.
+//! `explain`: describes one id of the catalogue.
 
 use std::fmt::Write as _;
 
@@ -24,20 +24,8 @@ impl Catalogue {
     /// # Errors
     /// If there is none, with a suggestion.
     pub fn explain(&self, id: &str) -> Result<String, UnknownId> {
-        let is = |known: &str| known.eq_ignore_ascii_case(id);
-        let mut cases = self.cases.iter();
-        if let Some(case) = cases.find(|case| is(&case.id) || is(&case.name)) {
-            return Ok(self.explain_case(case));
-        }
-        let mut invariants = INVARIANTS.iter();
-        if let Some(rule) = invariants.find(|rule| is(rule.id) || is(rule.name)) {
-            return Ok(self.explain_invariant(rule));
-        }
-        if let Some(requirement) = self.requirements.iter().find(|known| is(&known.id)) {
-            return Ok(self.explain_requirement(requirement));
-        }
-        if let Some(defect) = self.defects.iter().find(|defect| is(&defect.name)) {
-            return Ok(self.explain_defect(defect));
+        if let Some(sheet) = self.sheet(id) {
+            return Ok(sheet.into_text());
         }
         let folded = id.to_ascii_uppercase();
         let help = case::did_you_mean(&folded, self.ids())
@@ -46,6 +34,23 @@ impl Catalogue {
             id: id.to_owned(),
             help: help.unwrap_or_else(|| "`--list` and `defects` list all".to_owned()),
         })
+    }
+
+    fn sheet(&self, id: &str) -> Option<Sheet> {
+        let is = |known: &str| known.eq_ignore_ascii_case(id);
+        let mut cases = self.cases.iter();
+        if let Some(case) = cases.find(|case| is(&case.id) || is(&case.name)) {
+            return Some(self.case_sheet(case));
+        }
+        let mut invariants = INVARIANTS.iter();
+        if let Some(rule) = invariants.find(|rule| is(rule.id) || is(rule.name)) {
+            return Some(self.invariant_sheet(rule));
+        }
+        if let Some(requirement) = self.requirements.iter().find(|known| is(&known.id)) {
+            return Some(self.requirement_sheet(requirement));
+        }
+        let defect = self.defects.iter().find(|defect| is(&defect.name));
+        defect.map(|defect| self.defect_sheet(defect))
     }
 
     fn ids(&self) -> impl Iterator<Item = &str> {
@@ -63,7 +68,7 @@ impl Catalogue {
         self.checkers().map(|checker| checker.name).chain(defects)
     }
 
-    fn explain_case(&self, case: &Case) -> String {
+    pub(super) fn case_sheet(&self, case: &Case) -> Sheet {
         let mut sheet = Sheet::new(&label(&case.id, &case.name), &case.title);
         sheet.paragraph("why it matters", &case.why);
         let mut facts = format!("{}; tier {}", case.levels, case.tier);
@@ -78,10 +83,10 @@ impl Catalogue {
         sheet.items("sources", &case.sources);
         sheet.verbatim("definition", procedure(&case.definition));
         self.proofs(&mut sheet, &case.id);
-        sheet.into_text()
+        sheet
     }
 
-    fn explain_invariant(&self, invariant: &Invariant) -> String {
+    pub(super) fn invariant_sheet(&self, invariant: &Invariant) -> Sheet {
         let title = label(invariant.id, invariant.name);
         let mut sheet = Sheet::new(&title, invariant.sentence);
         let levels = format!("{}; judged on the history of every case", invariant.levels);
@@ -89,10 +94,10 @@ impl Catalogue {
         self.requirements_of(&mut sheet, invariant.requirements.iter().copied());
         sheet.items("sources", &[invariant.source]);
         self.proofs(&mut sheet, invariant.id);
-        sheet.into_text()
+        sheet
     }
 
-    fn explain_requirement(&self, requirement: &Requirement) -> String {
+    pub(super) fn requirement_sheet(&self, requirement: &Requirement) -> Sheet {
         let mut sheet = Sheet::new(&requirement.id, &requirement.sentence);
         sheet.paragraph("if violated", &requirement.breaks);
         sheet.paragraph("levels", &requirement.levels.to_string());
@@ -113,10 +118,10 @@ impl Catalogue {
             "violated by defects",
             &breaks.map(describe).collect::<Vec<_>>(),
         );
-        sheet.into_text()
+        sheet
     }
 
-    fn explain_defect(&self, defect: &Defect) -> String {
+    pub(super) fn defect_sheet(&self, defect: &Defect) -> Sheet {
         let mut sheet = Sheet::new(&defect.name, &defect.description);
         sheet.paragraph("similar to", &defect.similar_to);
         self.requirements_of(&mut sheet, defect.requirements.iter().map(String::as_str));
@@ -141,7 +146,7 @@ impl Catalogue {
             );
         }
         sheet.verbatim("reproduce with", &how);
-        sheet.into_text()
+        sheet
     }
 
     fn requirements_of<'a>(&self, sheet: &mut Sheet, ids: impl Iterator<Item = &'a str>) {

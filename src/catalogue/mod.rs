@@ -4,6 +4,7 @@
 //! Pure and independent of any run; known failures come from the built-in expectation files.
 
 mod explain;
+mod pages;
 #[cfg(test)]
 mod tests;
 
@@ -13,6 +14,7 @@ use crate::outcome::{Level, Levels, Profile};
 use crate::verdicts::{Known, KnownFailure, builtin};
 
 pub use explain::UnknownId;
+pub use pages::Page;
 
 /// The requirements, cases, defects and known failures.
 #[derive(Clone, Debug)]

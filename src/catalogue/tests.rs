@@ -291,3 +291,32 @@ fn what_does_not_exist_is_reported_with_what_may_be_meant() {
         unknown("nonsense", "`--list` and `defects` list all")
     );
 }
+
+#[test]
+fn the_pages_name_all_and_link_only_each_other() {
+    let catalogue = catalogue();
+    let pages = catalogue.pages();
+    let files: BTreeSet<&str> = pages.iter().map(|page| page.file.as_str()).collect();
+    assert_eq!(files.len(), pages.len(), "two pages have one name");
+    let links = |text: &str| -> BTreeSet<String> {
+        let ends = text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next());
+        ends.filter(|to| !to.starts_with("https://"))
+            .map(str::to_owned)
+            .collect()
+    };
+    for page in &pages {
+        let links = links(&page.text);
+        let dangling: Vec<_> = links
+            .iter()
+            .filter(|to| !files.contains(to.as_str()))
+            .collect();
+        assert!(dangling.is_empty(), "{}: {dangling:?}", page.file);
+    }
+    let summary = pages.last().unwrap();
+    assert_eq!(links(&summary.text).len(), pages.len() - 1);
+    let checked = links(&pages.iter().find(|page| page.file == "R6.md").unwrap().text);
+    assert!(checked.contains("INV-11.md"), "{checked:?}");
+}

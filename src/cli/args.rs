@@ -106,7 +106,12 @@ pub(super) enum Command {
     /// For example ORD-02, INV-15, R17 or drop-stopped.
     Explain {
         /// Its id or name
-        id: String,
+        #[arg(required_unless_present = "pages")]
+        id: Option<String>,
+
+        /// Write all that can be explained to a directory, as Markdown pages of an mdBook
+        #[arg(long, value_name = "DIR", conflicts_with = "id")]
+        pages: Option<PathBuf>,
     },
     /// Stream a node's pod events, what a kubelet makes of them, and the rules that they break.
     ///

@@ -15,7 +15,7 @@ use crate::catalogue::Catalogue;
 use crate::cri::{Client, Endpoint};
 use crate::doctor::examine;
 use crate::drive::{self, RecordingClient};
-use crate::files::Draft;
+use crate::files::{self, Draft};
 use crate::history::RunId;
 use crate::history::codec::StreamDecoder;
 use crate::model::{self, Behaviour, ServeError};
@@ -43,7 +43,13 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         }) => image(output, *format, tag),
         Some(Command::Check(options)) => Ok(run::check(options)?),
         Some(Command::Show { history }) => show(history),
-        Some(Command::Explain { id }) => explain(cli.run.cases.as_deref(), id),
+        Some(Command::Explain { id, pages }) => {
+            let catalogue = catalogue(cli.run.cases.as_deref())?;
+            match pages {
+                Some(directory) => write_pages(&catalogue, directory),
+                None => explain(&catalogue, id.as_deref().unwrap_or_default()),
+            }
+        }
         Some(Command::Watch(options)) => watch_node(cli, options),
         Some(Command::Doctor(options)) => {
             let found = examine(&connected(cli)?, options)?;
@@ -120,13 +126,31 @@ pub(super) fn watch_node(cli: &Cli, options: &WatchOptions) -> Result<Exit, Faul
     Ok(watch(&target, options)?)
 }
 
-fn explain(cases: Option<&Path>, id: &str) -> Result<Exit, Fault> {
+fn catalogue(cases: Option<&Path>) -> Result<Catalogue, Fault> {
     let requirements = run::read_requirements(cases).map_err(RunError::from)?;
     let cases = run::read_cases(cases).map_err(RunError::from)?;
-    let text = Catalogue::new(cases, requirements, defects::load_defects()?)
+    Ok(Catalogue::new(
+        cases,
+        requirements,
+        defects::load_defects()?,
+    ))
+}
+
+fn explain(catalogue: &Catalogue, id: &str) -> Result<Exit, Fault> {
+    let text = catalogue
         .explain(id)
         .map_err(|fault| Fault::new(Exit::Usage, format!("error: {fault}")))?;
     print(text.as_bytes())
+}
+
+fn write_pages(catalogue: &Catalogue, directory: &Path) -> Result<Exit, Fault> {
+    files::create_directory("pages", directory).map_err(RunError::from)?;
+    for page in catalogue.pages() {
+        let draft = Draft::open("page", &directory.join(page.file)).map_err(RunError::from)?;
+        let written = draft.complete(|file| file.write_all(page.text.as_bytes()));
+        written.map_err(RunError::from)?;
+    }
+    Ok(Exit::Conformant)
 }
 
 /// The runtime under test; prints a note if it was not given explicitly.

@@ -35,6 +35,14 @@ impl Markdown {
         self.0.push('\n');
     }
 
+    /// A list of links to other pages: titles, and the names of the pages.
+    pub fn links<'a>(&mut self, links: impl IntoIterator<Item = (&'a str, &'a str)>) {
+        for (title, page) in links {
+            self.0.extend(["* [", &*shown(title), "](", page, ".md)\n"]);
+        }
+        self.0.push('\n');
+    }
+
     /// A table; line breaks in a cell stay line breaks.
     pub fn table(
         &mut self,
@@ -84,9 +92,50 @@ impl Markdown {
     }
 }
 
-/// The text with all escaped that Markdown gives a meaning.
+/// Text of ours, escaped, in which addresses and names of issues such as `owner/name#12` are links.
+pub(super) fn linked(text: &str) -> String {
+    let is_around = |letter: char| "(),;".contains(letter) || letter.is_whitespace();
+    let words = text.split_inclusive(is_around).map(|part| {
+        let word = part.trim_end_matches(is_around);
+        let end = &part[word.len()..];
+        match address(word) {
+            Some(address) if address == word => format!("<{word}>{end}"),
+            Some(address) => format!("[{word}]({address}){end}"),
+            None => escaped(part),
+        }
+    });
+    words.collect()
+}
+
+/// Where a word leads to, if anywhere.
+fn address(word: &str) -> Option<String> {
+    if word.starts_with("https://") {
+        return Some(word.to_owned());
+    }
+    let (repository, number) = word.split_once('#')?;
+    let is_name = |name: &str| {
+        let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+        !name.is_empty() && name.chars().all(is_letter)
+    };
+    let (owner, name) = repository.split_once('/')?;
+    let is_issue = is_name(owner) && is_name(name) && number.parse::<u32>().is_ok();
+    is_issue.then(|| format!("https://github.com/{repository}/issues/{number}"))
+}
+
+/// Lines as they are, whatever they hold.
+pub(super) fn fenced(lines: &str) -> String {
+    let runs = lines.split(|letter| letter != '`').map(str::len);
+    let fence = "`".repeat(runs.max().unwrap_or(0).max(2) + 1);
+    format!("{fence}\n{}\n{fence}\n", lines.trim_end())
+}
+
+/// The text, cut and escaped.
 fn shown(text: &str) -> String {
-    let text = cut(text, TEXT);
+    escaped(&cut(text, TEXT))
+}
+
+/// The text with all escaped that Markdown gives a meaning.
+fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut before = ' ';
     let mut letters = text.chars().peekable();

@@ -246,3 +246,16 @@ fn diagnostics_are_coloured_when_it_is_asked_for_and_only_then() {
         assert!(!plain.err.contains(ESCAPE), "{plain:#?}");
     }
 }
+
+#[test]
+fn all_that_can_be_explained_can_be_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("new/pages");
+    let path = pages.to_str().unwrap();
+    suite(["explain", "--pages", path]).run().succeeds();
+    let page = std::fs::read_to_string(pages.join("ORD-01.md")).unwrap();
+    assert!(page.starts_with("# ORD-01 order::"), "{page}");
+    suite(["explain"]).run().fails(2, &["--pages"]);
+    let both = suite(["explain", "ORD-01", "--pages", path]).run();
+    both.fails(2, &["cannot be used with"]);
+}
