@@ -1,5 +1,5 @@
-//! Builds what the crate embeds: the workload program, the cases, the format of histories,
-//! and the commit for `--version`.
+//! Builds what the crate embeds: the workload program, the cases, the formats of histories and of
+//! traces, and the commit for `--version`.
 
 use std::env;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ fn main() {
         build_workload,
         embed_cases,
         embed_expectations,
-        compile_history_proto,
+        compile_protos,
     ] {
         if let Err(problem) = step(&manifest_dir, &out_dir) {
             println!("cargo::error={problem}");
@@ -81,14 +81,15 @@ fn build_workload(manifest_dir: &Path, out_dir: &Path) -> Result<(), String> {
     }
 }
 
-/// `proto/history.proto` becomes a Rust module in `OUT_DIR`.
-fn compile_history_proto(manifest_dir: &Path, _out_dir: &Path) -> Result<(), String> {
-    println!("cargo::rerun-if-changed=proto/history.proto");
+/// Each file of `proto` becomes a Rust module in `OUT_DIR`.
+fn compile_protos(manifest_dir: &Path, _out_dir: &Path) -> Result<(), String> {
+    println!("cargo::rerun-if-changed=proto");
     let folder = manifest_dir.join("proto");
+    let files = sorted_entries(&folder)?;
     prost_build::Config::new()
         .btree_map(["."])
-        .compile_protos(&[folder.join("history.proto")], &[folder])
-        .map_err(|fault| format!("compile proto/history.proto: {fault}").replace('\n', " "))
+        .compile_protos(&files, &[folder])
+        .map_err(|fault| format!("compile the files of proto: {fault}").replace('\n', " "))
 }
 
 /// Writes `cases.rs`: a slice of the path and the text of each `cases/<area>/<name>.yaml`.

@@ -70,11 +70,12 @@ ensure_prometheus() {
   ) >&2 || die "cannot fetch Debian's prometheus (apt's reason is above)"
 }
 
-# ensure_python: sets python, one of its own that has grpcio-tools, for a client of another make.
+# ensure_python: sets python, one of its own that has grpcio-tools and perfetto, for a client and a
+# reader of another make.
 ensure_python() {
   local dir=$repo/target/ci/python
   python=$dir/bin/python
-  "$python" -c 'import grpc_tools' 2>/dev/null || fetch_from_pypi "$dir" grpcio-tools
+  "$python" -c 'import grpc_tools, perfetto' 2>/dev/null || fetch_from_pypi "$dir" grpcio-tools perfetto
 }
 
 # fetch_from_pypi DIR PACKAGE...: a new Python environment with these packages.

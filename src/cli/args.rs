@@ -100,6 +100,9 @@ pub(super) enum Command {
     Show {
         /// A file written by --history
         history: PathBuf,
+        /// Write it as a trace instead, to be opened at https://ui.perfetto.dev
+        #[arg(long, value_name = "FILE")]
+        perfetto: Option<PathBuf>,
     },
     /// Explain a case, an invariant, a requirement or a defect.
     ///

@@ -42,7 +42,11 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
             tag,
         }) => image(output, *format, tag),
         Some(Command::Check(options)) => Ok(run::check(options)?),
-        Some(Command::Show { history }) => show(history),
+        Some(Command::Show {
+            history,
+            perfetto: Some(perfetto),
+        }) => print(run::trace(history, perfetto)?.as_bytes()),
+        Some(Command::Show { history, .. }) => show(history),
         Some(Command::Explain { id, pages }) => {
             let catalogue = catalogue(cli.run.cases.as_deref())?;
             match pages {

@@ -1,5 +1,5 @@
 //! Reports of a run for people and machines: a timeline, console text, Markdown, `JUnit`
-//! XML, JSON and annotations of GitHub.
+//! XML, JSON, annotations of GitHub and a trace for Perfetto.
 //!
 //! Each report is a pure function of a [`RunReport`](crate::outcome::RunReport) or of history
 //! entries; where the bytes go is the caller's business. Text that a runtime sent is escaped before
@@ -19,6 +19,7 @@ pub mod junit;
 mod markdown;
 mod matrix;
 mod page;
+mod perfetto;
 mod printable;
 mod properties;
 mod rate;
@@ -37,6 +38,7 @@ pub use failed::Failed;
 pub use markdown::Markdown;
 pub use matrix::Matrix;
 pub use page::page;
+pub use perfetto::perfetto;
 pub use printable::{cut, folded, printable, short_id};
 pub use rate::Rate;
 pub use sheet::Sheet;

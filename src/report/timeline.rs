@@ -23,9 +23,10 @@ use crate::history::{
 
 use super::calendar::{signed_span, span};
 use super::printable::{cut, short_id};
+pub(super) use words::attempted;
 use words::{
-    MESSAGE, asked_for, attempted, container_state, list, run_began, run_ended, run_planned,
-    steps_end, stream_end, unjudged,
+    MESSAGE, asked_for, container_state, list, run_began, run_ended, run_planned, steps_end,
+    stream_end, unjudged,
 };
 
 /// The entries as lines; those in `marked` begin with `>`.
@@ -141,7 +142,8 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    fn describe(&self, entry: &Entry) -> (&'static str, String) {
+    /// Its lane and what it is, without where and when.
+    pub(super) fn describe(&self, entry: &Entry) -> (&'static str, String) {
         match &entry.body {
             Body::RunBegan(info) => ("run", run_began(info, entry.at)),
             Body::CaseBegan { case, id, .. } => {
@@ -426,13 +428,18 @@ fn filtered([id, state, sandbox]: [Option<String>; 3]) -> String {
 }
 
 fn lane(request: &Request) -> &'static str {
+    if asks_only(request) { "relist" } else { "rpc" }
+}
+
+/// Whether a call only looks, and at sandboxes or containers.
+pub(super) fn asks_only(request: &Request) -> bool {
     match request {
         Request::SandboxStatus(_)
         | Request::ListSandboxes(_)
         | Request::ContainerStatus(_)
         | Request::ListContainers { .. }
         | Request::FindSandboxes(_)
-        | Request::FindContainers(_) => "relist",
+        | Request::FindContainers(_) => true,
         Request::Version
         | Request::RuntimeStatus
         | Request::RunSandbox(_)
@@ -447,7 +454,7 @@ fn lane(request: &Request) -> &'static str {
         | Request::RemoveImage(_)
         | Request::ListImages
         | Request::ExecSync { .. }
-        | Request::NoEventCall(..) => "rpc",
+        | Request::NoEventCall(..) => false,
     }
 }
 

@@ -52,9 +52,16 @@ pub struct CheckError {
 }
 
 /// The verdicts of a history, as far as it is readable.
-struct Replayed {
-    verdicts: Verdicts,
-    damage: Option<String>,
+pub(super) struct Replayed {
+    pub(super) verdicts: Verdicts,
+    pub(super) damage: Option<String>,
+}
+
+impl CheckError {
+    pub(super) fn new(path: &Path, fault: String) -> Self {
+        let path = path.to_owned();
+        Self { path, fault }
+    }
 }
 
 /// Judges a recorded run again and returns the exit code that the run would have.
@@ -121,14 +128,12 @@ fn read_all(
         let (other, _) = read(path, scope)?;
         let found = &other.info.runtime.runtime_name;
         if found != runtime {
-            return Err(CheckError {
-                path: path.clone(),
-                fault: format!(
-                    "it is a run of {}, but an expectation file is for one runtime, here {}",
-                    report::printable(found),
-                    report::printable(runtime)
-                ),
-            });
+            let fault = format!(
+                "it is a run of {}, but an expectation file is for one runtime, here {}",
+                report::printable(found),
+                report::printable(runtime)
+            );
+            return Err(CheckError::new(path, fault));
         }
         also.push(other);
     }
@@ -137,11 +142,8 @@ fn read_all(
 
 /// The report of a recorded run; prints where the history is damaged.
 fn read(path: &Path, scope: &Scope) -> Result<(RunReport, Verdicts), CheckError> {
-    let unusable = |fault: String| CheckError {
-        path: path.to_owned(),
-        fault,
-    };
-    let judged = open(path).and_then(|file| replay(scope.clone(), file));
+    let unusable = |fault: String| CheckError::new(path, fault);
+    let judged = open(path).and_then(|file| replay(scope.clone(), file, |_| {}));
     let Replayed {
         mut verdicts,
         damage,
@@ -152,7 +154,7 @@ fn read(path: &Path, scope: &Scope) -> Result<(RunReport, Verdicts), CheckError>
     Ok((verdicts.report(damage), verdicts))
 }
 
-fn open(path: &Path) -> Result<File, String> {
+pub(super) fn open(path: &Path) -> Result<File, String> {
     let file = File::open(path).map_err(|fault| fault.to_string())?;
     match file.metadata() {
         Ok(meta) if meta.is_dir() => Err("it is a directory; name a file".to_owned()),
@@ -188,8 +190,13 @@ fn show(options: &CheckOptions, outcomes: Vec<Outcome>, report: &RunReport) {
     let _ = console::present(look, trials, &CancellationToken::new());
 }
 
-/// Judges the entries of a source. An error concerns the source as a whole.
-fn replay(scope: Scope, source: impl io::Read) -> Result<Replayed, String> {
+/// Judges the entries of a source, each of which is shown to `see`. An error concerns the source as
+/// a whole.
+pub(super) fn replay(
+    scope: Scope,
+    source: impl io::Read,
+    mut see: impl FnMut(&Arc<Entry>),
+) -> Result<Replayed, String> {
     let mut verdicts = Verdicts::new(scope);
     let mut next = 0;
     let mut damage = None;
@@ -197,7 +204,9 @@ fn replay(scope: Scope, source: impl io::Read) -> Result<Replayed, String> {
         match entry {
             Ok(entry) if entry.seq == Seq(next) => {
                 next += 1;
-                take(&mut verdicts, entry);
+                let entry = Arc::new(entry);
+                see(&entry);
+                take(&mut verdicts, &entry);
             }
             Ok(entry) => {
                 damage = Some(format!(
@@ -223,9 +232,8 @@ fn replay(scope: Scope, source: impl io::Read) -> Result<Replayed, String> {
 const BUFFER: usize = 1 << 17;
 
 /// Adds an entry to the verdicts, and judges the case that ends with it.
-fn take(verdicts: &mut Verdicts, entry: Entry) {
-    let entry = Arc::new(entry);
-    let Some(ended) = verdicts.push(&entry) else {
+fn take(verdicts: &mut Verdicts, entry: &Arc<Entry>) {
+    let Some(ended) = verdicts.push(entry) else {
         return;
     };
     let run = ended.run();

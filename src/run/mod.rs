@@ -24,6 +24,7 @@ mod reporting;
 mod select;
 mod target;
 mod telemetry;
+mod trace;
 
 use std::io;
 use std::path::Path;
@@ -65,6 +66,7 @@ pub use select::{RerunError, failed_in, list};
 use select::{invariants, plan};
 pub use target::{Connected, Endpoints, Target};
 use telemetry::{BackgroundTasks, Telemetry};
+pub use trace::trace;
 
 /// Why a run has no report.
 #[derive(Debug, thiserror::Error)]

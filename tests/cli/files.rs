@@ -259,3 +259,25 @@ fn a_history_that_was_cut_off_is_shown_as_far_as_it_goes() {
     let cut = show().run().fails(2, &["within a frame", "can be used"]);
     assert!(whole.starts_with(&cut.out) && !cut.out.is_empty());
 }
+
+#[test]
+fn a_history_becomes_a_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let (history, trace) = (folder.path().join("history"), folder.path().join("trace"));
+    let run = ["ORD-01", "-r", "model", "--history"];
+    let ended = suite(run.iter().copied().chain([history.to_str().unwrap()])).run();
+    assert_eq!(ended.code, 0, "{ended:#?}");
+    let show = |to: &Path| suite([Path::new("show"), &history, Path::new("--perfetto"), to]).run();
+    let out = show(&trace).succeeds();
+    assert_eq!(out, format!("Perfetto trace: {}\n", trace.display()));
+    let whole = fs::read(&trace).unwrap();
+    let holds = |text: &[u8]| whole.windows(text.len()).any(|part| part == text);
+    assert!(holds(b"RunPodSandbox") && holds(b"events, stream 0"));
+    let bytes = fs::read(&history).unwrap();
+    show(&history).fails(2, &["Perfetto trace", history.to_str().unwrap()]);
+    assert_eq!(fs::read(&history).unwrap(), bytes, "it must stay as it is");
+    fs::write(&history, &bytes[..bytes.len() - 1]).unwrap();
+    show(&trace).fails(2, &["within a frame"]);
+    let cut = fs::read(&trace).unwrap();
+    assert!(!cut.is_empty() && cut.len() < whole.len());
+}

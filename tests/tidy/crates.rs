@@ -19,7 +19,12 @@ const CRATES: &[(&str, &[&str])] = &[
     ("hyper_util", &["src/cri/", "src/doctor/configz.rs"]),
     (
         "prost",
-        &["src/cri/", "src/history/codec", "src/history/messages/"],
+        &[
+            "src/cri/",
+            "src/history/codec",
+            "src/history/messages/",
+            "src/report/perfetto", // The format of a trace.
+        ],
     ),
     (
         "axum",

@@ -91,7 +91,7 @@ pub(super) fn container_state(status: &ContainerStatus) -> String {
 }
 
 /// The 17th container of a name is `c#17`, as `Subject::label` has it.
-pub(super) fn attempted(binding: &str, attempt: u32) -> String {
+pub(in crate::report) fn attempted(binding: &str, attempt: u32) -> String {
     let binding = cut(binding, MESSAGE);
     if attempt > 0 {
         format!("{binding}#{attempt}")
