@@ -42,7 +42,7 @@
 //! | [`case`] | a case as data: parse, validate, diagnose YAML | checks, history, outcome |
 //! | [`plan`] | selects and orders the cases of a run | case, outcome |
 //! | [`verdicts`] | what a history says of its run: every verdict, the whole report | case, checks, history, oracle, outcome, plan, statistics |
-//! | [`report`] | an outcome as text, Markdown, JUnit, JSON, annotations; reports compared; a history as a timeline or a Perfetto trace | history, outcome, escape |
+//! | [`report`] | an outcome as text, Markdown, HTML, JUnit, JSON, annotations; reports compared; a history as a timeline or a Perfetto trace | case, history, outcome, escape |
 //! | [`gate`] | reports judged by a policy | checks, outcome, report, statistics, verdicts |
 //! | [`host`] | clocks, kernel facts, processes, cgroups, the user's commands | history |
 //! | [`workload`] | the program of the test containers, its image, a loopback registry | nothing |

@@ -12,7 +12,7 @@ use crate::doctor::{self, Diagnosis};
 use crate::escape::{printable, printable_json};
 use crate::files::Draft;
 use crate::gate::{self, Policy, Ruling};
-use crate::report::{Comparison, Document, Incomparable, Matrix, NamedReport, json};
+use crate::report::{Comparison, Document, Incomparable, Matrix, NamedReport, html, json};
 use crate::run::{Exit, RunError};
 use crate::watch::Output;
 
@@ -51,6 +51,9 @@ pub(super) struct MatrixReportArgs {
     /// The JSON reports, each perhaps with a name to show, such as that of its node
     #[arg(value_name = "[NAME=]REPORT", required = true)]
     reports: Vec<PathBuf>,
+    /// Write the table as HTML, one file with the evidence of each failure, instead of printing it
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -135,14 +138,24 @@ fn named(name: &str, path: &Path) -> Result<NamedReport, Fault> {
     }
 }
 
-/// Many reports on one page of Markdown.
+/// Many reports on one page of Markdown, or of HTML in a file; then there is nothing to print.
 pub(super) fn matrix_report(args: &MatrixReportArgs) -> Result<String, Fault> {
     let named = |given: &PathBuf| match given.to_str().and_then(|text| text.split_once('=')) {
         Some((name, path)) if !name.contains('/') => named(name, Path::new(path)),
         _ => named(&given.display().to_string(), given),
     };
+    let draft = args.html.as_deref();
+    let draft = draft.map(|path| Draft::open("HTML table", path));
+    let draft = draft.transpose().map_err(RunError::from)?;
     let reports: Result<Vec<_>, Fault> = args.reports.iter().map(named).collect();
-    Ok(Matrix::new(&reports?).markdown())
+    let reports = reports?;
+    let Some(draft) = draft else {
+        return Ok(Matrix::new(&reports).markdown());
+    };
+    let page = html::matrix(&reports);
+    let written = draft.complete(|out| out.write_all(page.as_bytes()));
+    written.map_err(RunError::from)?;
+    Ok(String::new())
 }
 
 fn usage(fault: impl std::fmt::Display) -> Fault {

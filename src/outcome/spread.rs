@@ -29,6 +29,12 @@ impl Spread {
         self.0.values().sum()
     }
 
+    /// How many times are how long, in order: the longest time of each class and its count.
+    pub fn classes(&self) -> impl Iterator<Item = (Duration, usize)> {
+        let classes = self.0.iter();
+        classes.map(|(class, count)| (longest_of(*class), *count))
+    }
+
     /// The time that so many percent of all do not exceed; none if there is none.
     #[must_use]
     pub fn percentile(&self, percent: usize) -> Option<Duration> {

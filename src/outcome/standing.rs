@@ -176,7 +176,8 @@ impl Musts {
 impl Outcome {
     /// The word on it in a profile. There an invariant holds that is broken only in cases that bind
     /// less.
-    fn verdict_for(&self, profile: Profile) -> Verdict {
+    #[must_use]
+    pub fn verdict_for(&self, profile: Profile) -> Verdict {
         let is_broken = matches!(self.verdict, Verdict::Fail | Verdict::Known);
         match self.broken_in_cases() {
             Some(levels) if is_broken && levels.of(profile) != Some(Level::Must) => Verdict::Pass,
@@ -191,7 +192,8 @@ impl Outcome {
     }
 
     /// Whether it keeps what is a SHOULD in a profile; nothing if there is no such thing.
-    fn should(&self, profile: Profile) -> Option<bool> {
+    #[must_use]
+    pub fn should(&self, profile: Profile) -> Option<bool> {
         let level = self.levels.of(profile)?;
         if let Some(broken) = self.broken_in_cases() {
             return (broken.of(profile) == Some(Level::Should)).then_some(false);

@@ -356,7 +356,7 @@ fn promise(verdict: Conformance) -> Option<u8> {
 }
 
 /// Which of the verdicts on repetitions counts: the one that is higher.
-fn badness(verdict: Verdict) -> u8 {
+pub(super) fn badness(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Fail => 6,
         Verdict::Known => 5,

@@ -323,7 +323,7 @@ impl Document {
 }
 
 impl WorstLatency {
-    fn new(worst: &Worst) -> Self {
+    pub(super) fn new(worst: &Worst) -> Self {
         let Worst {
             latency,
             spread,

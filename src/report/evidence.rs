@@ -52,6 +52,16 @@ impl<'a> Evidence<'a> {
         lines
     }
 
+    /// The entries of the slice, in order.
+    pub(super) fn entries(&self) -> &'a [Arc<Entry>] {
+        self.entries
+    }
+
+    /// The names and times of the entries.
+    pub(super) fn timeline(&self) -> &Timeline<'a> {
+        &self.timeline
+    }
+
     /// The last entries of the slice, none marked.
     pub(super) fn last(&self) -> impl Iterator<Item = String> {
         let first = self.entries.len().saturating_sub(LAST_SHOWN);

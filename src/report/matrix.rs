@@ -144,10 +144,15 @@ impl Column {
 
     /// A line for each of what is known.
     fn header(&self) -> String {
+        let lines = [&*self.name].into_iter().chain(self.known());
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// What is known besides its name.
+    pub(super) fn known(&self) -> impl Iterator<Item = &str> {
         let known = [self.handler.as_deref(), self.cgroup_driver.as_deref()];
         let known = known.into_iter().flatten().filter(|it| !it.is_empty());
-        let lines = [&*self.name, &*self.runtime].into_iter().chain(known);
-        lines.collect::<Vec<_>>().join("\n")
+        [&*self.runtime].into_iter().chain(known)
     }
 }
 

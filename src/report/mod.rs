@@ -1,4 +1,4 @@
-//! Reports of a run for people and machines: a timeline, console text, Markdown, `JUnit`
+//! Reports of a run for people and machines: a timeline, console text, Markdown, HTML, `JUnit`
 //! XML, JSON, annotations of GitHub and a trace for Perfetto.
 //!
 //! Each report is a pure function of a [`RunReport`](crate::outcome::RunReport) or of history
@@ -14,6 +14,7 @@ mod failed;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub mod github;
+pub mod html;
 pub mod json;
 pub mod junit;
 mod markdown;

@@ -44,6 +44,13 @@ pub(super) fn words(standing: &Standing, is_partial: bool) -> String {
             format!("partial but for {known} known")
         }
         Conformance::KnownFailures => format!("conformant but for {known} known"),
+        verdict => plain_words(verdict),
+    }
+}
+
+/// The words for a verdict of which no counts are known.
+pub(super) fn plain_words(verdict: Conformance) -> String {
+    match verdict {
         Conformance::Error => "undecided".to_owned(),
         verdict => verdict.to_string(),
     }

@@ -80,7 +80,7 @@ pub(super) fn word(verdict: Verdict) -> &'static str {
 }
 
 /// The sentence on a verdict that stands above the details.
-fn judgement(verdict: Verdict) -> &'static str {
+pub(super) fn judgement(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "passed",
         Verdict::Fail => "failed: the runtime broke a rule",

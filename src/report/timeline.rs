@@ -11,6 +11,7 @@
 //! any of the entries ties an id to a name; other ids are cut as `crictl` cuts them. Text holds no
 //! colours and no control characters.
 
+mod brief;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +24,7 @@ use crate::history::{
 
 use super::calendar::{signed_span, span};
 use super::printable::{cut, short_id};
+pub(super) use brief::Brief;
 pub(super) use words::attempted;
 use words::{
     MESSAGE, asked_for, container_state, list, run_began, run_ended, run_planned, steps_end,

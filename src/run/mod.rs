@@ -175,7 +175,9 @@ pub fn run(options: &RunOptions, cases: Vec<Case>) -> Result<Exit, RunError> {
     };
     let planned = plan(cases, &options.selection, options.repeat)?;
     host::allow_open_files(limits::OPEN_FILES).map_err(RunError::OpenFiles)?;
-    let paths = OutputPaths::new(&options.report).with_history(options.history.as_deref());
+    let paths = OutputPaths::new(&options.report)
+        .with_history(options.history.as_deref())
+        .with_cases(options.cases.as_deref());
     let mut outputs = Outputs::open(&paths)?;
     match run_plan(options, known, planned, &mut outputs, Visibility::Console) {
         Ok((report, known)) => {

@@ -165,9 +165,18 @@ pub struct ReportOptions {
         help_heading = "Output"
     )]
     pub markdown: Option<PathBuf>,
+    /// Write an HTML report, one file that shows each failure as a sequence diagram
+    #[arg(
+        long,
+        value_name = "FILE",
+        hide_short_help = true,
+        help_heading = "Output"
+    )]
+    pub html: Option<PathBuf>,
     /// Write all reports to a directory
     ///
-    /// They are junit_cri_events.xml, report.json, summary.md and, of a run, history.binpb.
+    /// They are junit_cri_events.xml, report.json, summary.md, report.html and, of a run,
+    /// history.binpb.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub report_dir: Option<PathBuf>,
 }

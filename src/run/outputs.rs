@@ -6,10 +6,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::{Exit, Format, ReportOptions};
+use crate::case::load;
 use crate::files::Draft;
 pub use crate::files::OutputError;
 use crate::outcome::RunReport;
-use crate::report::github;
+use crate::report::{github, html};
 use crate::verdicts::{self, Known};
 use crate::{files, report, terminal};
 
@@ -19,6 +20,7 @@ pub const JUNIT: &str = "junit_cri_events.xml";
 /// The names of the other files there.
 const JSON: &str = "report.json";
 const MARKDOWN: &str = "summary.md";
+const HTML: &str = "report.html";
 const HISTORY: &str = "history.binpb";
 
 /// The paths of the output files.
@@ -29,10 +31,13 @@ pub(super) struct OutputPaths {
     junit: Option<PathBuf>,
     json: Option<PathBuf>,
     markdown: Option<PathBuf>,
+    html: Option<PathBuf>,
     expectations: Option<PathBuf>,
     history: Option<PathBuf>,
     /// A history that is read, which no output may overwrite.
     judged: Option<PathBuf>,
+    /// Where cases were read that are not the built-in ones.
+    cases: Option<PathBuf>,
 }
 
 impl OutputPaths {
@@ -47,10 +52,12 @@ impl OutputPaths {
             junit: within(&options.junit, JUNIT),
             json: within(&options.json, JSON),
             markdown: within(&options.markdown, MARKDOWN),
+            html: within(&options.html, HTML),
             expectations: options.write_expectations.clone(),
             directory: options.report_dir.clone(),
             history: None,
             judged: None,
+            cases: None,
         }
     }
 
@@ -67,6 +74,12 @@ impl OutputPaths {
         Self { judged, ..self }
     }
 
+    /// The same with the requirements of these cases, instead of the built-in ones.
+    pub(super) fn with_cases(self, cases: Option<&Path>) -> Self {
+        let cases = cases.map(Path::to_owned);
+        Self { cases, ..self }
+    }
+
     /// The path of the history that is written.
     pub(super) fn history(&self) -> Option<&Path> {
         self.history.as_deref()
@@ -79,6 +92,8 @@ pub(super) struct Outputs {
     junit: Option<Draft>,
     json: Option<Draft>,
     markdown: Option<Draft>,
+    html: Option<Draft>,
+    cases: Option<PathBuf>,
     expectations: Option<Draft>,
     history: Option<Draft>,
     history_is_cut: bool,
@@ -108,6 +123,8 @@ impl Outputs {
             junit: open("JUnit report", &paths.junit)?,
             json: open("JSON report", &paths.json)?,
             markdown: open("Markdown report", &paths.markdown)?,
+            html: open("HTML report", &paths.html)?,
+            cases: paths.cases.clone(),
             expectations: paths.expectations.as_ref().map(new).transpose()?,
             history: open("history", &paths.history)?,
             history_is_cut: false,
@@ -121,11 +138,12 @@ impl Outputs {
             junit,
             json,
             markdown,
+            html,
             expectations,
             history,
             ..
         } = self;
-        let all = [junit, json, markdown, expectations, history];
+        let all = [junit, json, markdown, html, expectations, history];
         all.into_iter().flatten()
     }
 
@@ -173,6 +191,11 @@ impl Outputs {
         written.add(self.json, |out| report::json::write(report, out));
         written.add(self.markdown, |out| {
             out.write_all(report::page(report).as_bytes())
+        });
+        written.add(self.html, |out| {
+            let requirements = load::requirements(self.cases.as_deref());
+            let requirements = requirements.map_err(io::Error::other)?;
+            out.write_all(html::page(report, &requirements).as_bytes())
         });
         written.add(self.expectations, |out| {
             out.write_all(verdicts::expectations(reports, known).as_bytes())

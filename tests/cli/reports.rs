@@ -73,6 +73,7 @@ fn a_directory_takes_all_reports() {
     let all = [
         "history.binpb",
         "junit_cri_events.xml",
+        "report.html",
         "report.json",
         "summary.md",
     ];
@@ -100,10 +101,27 @@ fn a_directory_takes_all_reports() {
     }
     let elsewhere = ["ORD-01", "--report-dir", "third", "--json", "r.json"];
     model(&folder, &elsewhere).fails(0, &[]);
-    assert_eq!(names("third"), [all[0], all[1], all[3]]);
+    assert_eq!(names("third"), [all[0], all[1], all[2], all[4]]);
     fs::write(folder.path().join("file"), "").unwrap();
     let file = model(&folder, &["ORD-01", "--report-dir", "file"]);
     file.fails(2, &["error: write the reports to file: "]);
+}
+
+#[test]
+fn many_reports_are_one_page() {
+    let folder = tempfile::tempdir().unwrap();
+    model(&folder, &[&CASES[..], &["--json", "good.json"]].concat()).fails(0, &[]);
+    let bad = [&CASES[..], &DROPS, &["--json", "bad.json"]].concat();
+    model(&folder, &bad).fails(1, &[]);
+    let matrix = ["matrix-report", "a=good.json", "b=bad.json"];
+    let printed = inside(&folder, &matrix).fails(0, &[]);
+    assert!(printed.out.contains("| ORD-01 order::"), "{printed:#?}");
+    let written = inside(&folder, &[&matrix[..], &["--html", "m.html"]].concat()).fails(0, &[]);
+    assert_eq!(written.out, "");
+    let page = text(&folder, "m.html");
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("href=\"#evidence-0-1\""));
+    let nowhere = [&matrix[..], &["--html", "no/m.html"]].concat();
+    inside(&folder, &nowhere).fails(2, &["error: write the HTML table to no/m.html: "]);
 }
 
 #[test]
@@ -299,6 +317,7 @@ fn two_reports_at_one_place_are_refused_before_the_run() {
         ("--junit", "--json"),
         ("--json", "--history"),
         ("--junit", "--history"),
+        ("--markdown", "--html"),
     ] {
         let args = ["ORD-01", one, "x", other, "./x"];
         let ended = model(&folder, &args).fails(2, &["has the same path; name another file"]);

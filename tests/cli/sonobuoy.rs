@@ -81,6 +81,7 @@ fn a_run_hands_its_reports_over_and_waits() {
     let all = [
         "history.binpb",
         "junit_cri_events.xml",
+        "report.html",
         "report.json",
         "summary.md",
     ];

@@ -69,6 +69,8 @@ const CRATES: &[(&str, &[&str])] = &[
         ],
     ),
     ("quick_xml", &["src/report/properties.rs"]),
+    ("maud", &["src/report/html/"]),
+    ("base64", &["src/report/html/shell.rs"]),
     (
         "schemars",
         &[

@@ -45,7 +45,7 @@ const USES: &[(&str, &[&str])] = &[
             "statistics",
         ],
     ),
-    ("report", &["history", "outcome", "escape"]),
+    ("report", &["case", "history", "outcome", "escape"]),
     (
         "gate",
         &["checks", "outcome", "report", "statistics", "verdicts"],

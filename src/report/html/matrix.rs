@@ -1,0 +1,191 @@
+//! Many reports side by side: rows are cases, columns are reports, and a click opens the evidence.
+
+use maud::{Markup, PreEscaped, html};
+
+use super::super::document::{Broken, CaseOutcome, NamedReport};
+use super::super::matrix::{Cell, Matrix};
+use super::super::printable::{cut, printable};
+use super::super::standings::plain_words;
+use super::cases::{anchor, filter, rank};
+use super::shell;
+use super::sources::linked;
+use super::verdict::{badge, class, conformance, level, sign};
+use crate::outcome::{Conformance, Verdict};
+
+/// Characters kept of a name and of a text.
+const NAME: usize = 200;
+const TEXT: usize = 1_000;
+
+/// Lines kept of a timeline.
+const LINES: usize = 45;
+
+/// Bytes of all evidence; what does not fit is left out, and said to be.
+const EVIDENCE: usize = 700_000;
+
+/// Reports side by side, with the evidence of all that did not simply pass.
+#[must_use]
+pub fn matrix(reports: &[NamedReport]) -> String {
+    let matrix = Matrix::new(reports);
+    let noun = if reports.len() == 1 { "run" } else { "runs" };
+    let title = format!("Container events of {} {noun}", reports.len());
+    let (evidence, held) = evidence(&matrix, reports);
+    let body = html! {
+        a .jump href="#cases" { "To the cases" }
+        header { h1 { (title) } }
+        main {
+            section #cases {
+                h2 { "Cases by run" }
+                (filter(matrix.rows.iter().filter_map(worst), matrix.rows.len()))
+                (table(&matrix, &held))
+            }
+            section #evidence {
+                h2 { "Evidence" }
+                (PreEscaped(evidence))
+            }
+        }
+    };
+    shell::document(&title, &body)
+}
+
+/// The worst verdict in a row.
+fn worst(row: &super::super::matrix::Row) -> Option<Verdict> {
+    let verdicts = row.cells.iter().flatten().map(|cell| cell.verdict);
+    verdicts.max_by_key(|verdict| rank(*verdict))
+}
+
+fn table(matrix: &Matrix, held: &[(usize, usize)]) -> Markup {
+    html! {
+        div .scroll tabindex="0" role="region" aria-label="Cases by run" {
+            table #all-cases .matrix {
+                thead {
+                    tr {
+                        th scope="col" { "Case" }
+                        @for column in &matrix.columns {
+                            th scope="col" {
+                                (cut(&column.name, NAME))
+                                @for line in column.known() { br; small { (cut(line, NAME)) } }
+                            }
+                        }
+                    }
+                }
+                tbody {
+                    @for (profile, verdicts) in &matrix.profiles {
+                        tr .profile {
+                            th scope="row" { "Profile " (profile) }
+                            @for verdict in verdicts {
+                                @let verdict = verdict.unwrap_or(Conformance::NotJudged);
+                                td { (conformance(verdict, &plain_words(verdict))) }
+                            }
+                        }
+                    }
+                    @for (nth, row) in matrix.rows.iter().enumerate() {
+                        tr id={ "case-" (anchor(&row.id, nth)) }
+                            data-verdict=(worst(row).map_or("", Verdict::key)) {
+                            th scope="row" {
+                                (cut(&row.id, NAME)) br;
+                                small { (cut(&row.name, NAME)) }
+                            }
+                            @for (column, cell) in row.cells.iter().enumerate() {
+                                td { (shown(*cell, (nth, column), held)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A verdict, which is a link to its evidence if there is any.
+fn shown(cell: Option<Cell>, place: (usize, usize), held: &[(usize, usize)]) -> Markup {
+    let Some(Cell { verdict, rate }) = cell else {
+        return html! { span .absent { "not in this report" } };
+    };
+    html! {
+        @if held.contains(&place) {
+            a .badge .(class(verdict)) href={ "#" (name(place)) } { (sign(verdict)) " " (verdict) }
+        } @else {
+            (badge(verdict))
+        }
+        @if rate.is_of_several() { br; small { (rate) " failed" } }
+    }
+}
+
+fn name((row, column): (usize, usize)) -> String {
+    format!("evidence-{row}-{column}")
+}
+
+/// The evidence of all cells that have any, and the places of these cells.
+fn evidence(matrix: &Matrix, reports: &[NamedReport]) -> (String, Vec<(usize, usize)>) {
+    let mut room = EVIDENCE;
+    let (mut text, mut held) = (String::new(), Vec::new());
+    for (row, about) in matrix.rows.iter().enumerate() {
+        for (column, cell) in about.cells.iter().enumerate() {
+            let Some(cell) = cell else { continue };
+            let report = &reports[column];
+            let mut outcomes = report.report.outcomes.iter();
+            let found = outcomes.find(|it| it.id == about.id && it.verdict == cell.verdict);
+            let Some(outcome) = found.filter(|it| has_evidence(it)) else {
+                continue;
+            };
+            let back = format!("#case-{}", anchor(&about.id, row));
+            let article = article(&report.name, outcome, (row, column), &back).into_string();
+            if article.len() <= room {
+                room -= article.len();
+                text.push_str(&article);
+                held.push((row, column));
+            }
+        }
+    }
+    if held.is_empty() {
+        text.push_str("<p>There is none: nothing failed.</p>");
+    }
+    (text, held)
+}
+
+fn has_evidence(outcome: &CaseOutcome) -> bool {
+    let broken = !outcome.violations.is_empty() || !outcome.advice.is_empty();
+    broken || outcome.reason.is_some()
+}
+
+fn article(run: &str, outcome: &CaseOutcome, place: (usize, usize), back: &str) -> Markup {
+    let broken = outcome.violations.iter().chain(&outcome.advice);
+    html! {
+        article .failure id=(name(place)) {
+            h3 {
+                (badge(outcome.verdict)) " " (cut(&outcome.id, NAME)) " in " (cut(run, NAME)) " "
+                a .back href=(back) { "back to the table" }
+            }
+            p .claim { (cut(&outcome.title, TEXT)) }
+            @if let Some(reason) = &outcome.reason { p { (cut(reason, TEXT)) } }
+            @if let Some(hint) = &outcome.hint {
+                p .hint { "Known of this runtime: " (linked(hint)) }
+            }
+            @for broken in broken.take(2) { (broken_rule(broken)) }
+        }
+    }
+}
+
+fn broken_rule(broken: &Broken) -> Markup {
+    let lines = broken.timeline.iter().take(LINES);
+    let lines: Vec<_> = lines.map(|line| printable(line)).collect();
+    html! {
+        section .violation {
+            h4 {
+                (cut(&broken.rule, NAME)) " " (level(broken.level)) " "
+                code { (cut(&broken.kind, NAME)) }
+            }
+            p .subject { "Subject: " (cut(&broken.subject, TEXT)) }
+            dl .versus {
+                div { dt { "Expected" } dd { (cut(&broken.expected, TEXT)) } }
+                div .actual { dt { "Actual" } dd { (cut(&broken.actual, TEXT)) } }
+            }
+            @if !lines.is_empty() {
+                details {
+                    summary { "Timeline" }
+                    pre tabindex="0" { (lines.join("\n")) }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Pages of HTML for people: a run with its failures as sequence diagrams, and many reports side by
+//! side.
+//!
+//! A page is one file that a browser shows as it is: it holds its style and its script, loads
+//! nothing, and can be read without the script, which only filters. Its Content-Security-Policy
+//! permits that style and that script by their hashes and nothing else. Foreign text is made
+//! printable, cut, and escaped by `maud`, which only this module knows.
+
+mod about;
+mod cases;
+mod diagram;
+mod failure;
+mod grid;
+mod histogram;
+mod matrix;
+mod page;
+mod requirements;
+mod shell;
+mod sources;
+#[cfg(test)]
+mod tests;
+mod verdict;
+
+pub use matrix::matrix;
+pub use page::page;
