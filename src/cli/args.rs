@@ -52,6 +52,11 @@ impl Cli {
         Self::parse_from_args(std::env::args_os()).unwrap_or_else(|fault| fault.exit())
     }
 
+    /// The command line as help, completions and manual pages show it.
+    pub(super) fn shown() -> clap::Command {
+        conflicts::hide(Self::command())
+    }
+
     /// Parses arguments, the first of which is the name of the program.
     ///
     /// # Errors
@@ -59,7 +64,7 @@ impl Cli {
     pub fn parse_from_args(
         args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
     ) -> Result<Self, clap::Error> {
-        let mut command = conflicts::hide(Self::command());
+        let mut command = Self::shown();
         let matches = command.try_get_matches_from_mut(args)?;
         conflicts::refuse(&mut command, &matches)?;
         Self::from_arg_matches(&matches)
@@ -82,7 +87,9 @@ pub(super) enum Command {
         #[arg(long, value_name = "DIR")]
         log_dir: Option<PathBuf>,
     },
-    /// Write the test image to a file, for import into a runtime that cannot pull it
+    /// Write the test image to a file, for import into a runtime that cannot pull it.
+    ///
+    /// With --suite, the image of this program, to run the suite in a pod.
     Image {
         /// The file to write
         #[arg(long, value_name = "FILE")]
@@ -93,6 +100,9 @@ pub(super) enum Command {
         /// A name for the image; may be repeated [default: the name that a run expects]
         #[arg(long, value_name = "REF")]
         tag: Vec<String>,
+        /// Write the image of this program instead, which has to be linked statically
+        #[arg(long)]
+        suite: bool,
     },
     /// Judge a recorded run again from its history, with the same verdicts and reports
     Check(CheckOptions),
@@ -165,6 +175,12 @@ pub(super) enum Command {
     Completions {
         /// The shell
         shell: clap_complete::Shell,
+    },
+    /// Write the manual pages, one for the program and one for each command
+    Man {
+        /// The directory to write them to
+        #[arg(long, value_name = "DIR")]
+        output_dir: PathBuf,
     },
 }
 
@@ -288,6 +304,6 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
-        conflicts::hide(Cli::command()).debug_assert();
+        Cli::shown().debug_assert();
     }
 }

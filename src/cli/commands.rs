@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use clap::{ColorChoice, CommandFactory};
+use clap::ColorChoice;
+use clap_mangen::Man;
 use tokio::runtime::Runtime;
 
 use super::args::{ArchiveFormat, Cli, Command};
@@ -15,7 +16,7 @@ use crate::catalogue::Catalogue;
 use crate::cri::{Client, Endpoint};
 use crate::doctor::examine;
 use crate::drive::{self, RecordingClient};
-use crate::files::{self, Draft};
+use crate::files::{self, Draft, OutputError};
 use crate::history::RunId;
 use crate::history::codec::StreamDecoder;
 use crate::model::{self, Behaviour, ServeError};
@@ -40,7 +41,8 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
             output,
             format,
             tag,
-        }) => image(output, *format, tag),
+            suite,
+        }) => image(output, *format, tag, *suite),
         Some(Command::Check(options)) => Ok(run::check(options)?),
         Some(Command::Show {
             history,
@@ -88,12 +90,13 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
             let mut script = Vec::new();
             clap_complete::generate(
                 *shell,
-                &mut Cli::command(),
+                &mut Cli::shown(),
                 "cri-event-conformance",
                 &mut script,
             );
             print(&script)
         }
+        Some(Command::Man { output_dir }) => manual(output_dir),
     }
 }
 
@@ -287,13 +290,22 @@ fn cleanup(endpoints: &Endpoints, run: Option<&RunId>, logs: Option<&Path>) -> R
     }
 }
 
-fn image(output: &Path, format: ArchiveFormat, tags: &[String]) -> Result<Exit, Fault> {
+fn image(
+    output: &Path,
+    format: ArchiveFormat,
+    tags: &[String],
+    suite: bool,
+) -> Result<Exit, Fault> {
+    let (image, name) = if suite {
+        suite_image()?
+    } else {
+        (Image::build(&BTreeMap::new()), imported_name())
+    };
     let tags = if tags.is_empty() {
-        vec![imported_name()]
+        vec![name]
     } else {
         tags.to_owned()
     };
-    let image = Image::build(&BTreeMap::new());
     let written = Draft::open("image", output).and_then(|draft| {
         draft.complete(|out| match format {
             ArchiveFormat::OciArchive => image.write_oci_archive(&tags, out),
@@ -302,6 +314,43 @@ fn image(output: &Path, format: ArchiveFormat, tags: &[String]) -> Result<Exit, 
     });
     written.map_err(|fault| Fault::new(Exit::Usage, format!("error: {fault}")))?;
     print(format!("{}: {}\n", output.display(), tags.join(", ")).as_bytes())
+}
+
+/// The image of this program, and its name.
+fn suite_image() -> Result<(Image, String), Fault> {
+    let fault = |fault: &str| Fault::new(Exit::Usage, format!("error: {fault}"));
+    if cfg!(not(target_feature = "crt-static")) {
+        return Err(fault(
+            "this program is linked dynamically, and its image would lack the libraries: use the one \
+             of a release, or build it with RUSTFLAGS='-C target-feature=+crt-static'",
+        ));
+    }
+    let program = std::fs::read("/proc/self/exe")
+        .map_err(|error| fault(&format!("read this program as /proc/self/exe: {error}")))?;
+    let name = concat!(
+        "localhost/",
+        env!("CARGO_PKG_NAME"),
+        ":",
+        env!("CARGO_PKG_VERSION")
+    );
+    Ok((Image::of_suite(&program), name.to_owned()))
+}
+
+/// Writes the manual pages to a directory, which is created if it is missing.
+fn manual(directory: &Path) -> Result<Exit, Fault> {
+    fn write(command: &clap::Command, directory: &Path) -> Result<(), OutputError> {
+        for inner in command.get_subcommands() {
+            write(inner, directory)?;
+        }
+        let page = Man::new(command.clone());
+        let draft = Draft::open("manual page", &directory.join(page.get_filename()))?;
+        draft.complete(|out| page.render(out))
+    }
+    files::create_directory("manual pages", directory).map_err(RunError::from)?;
+    let mut command = Cli::shown();
+    command.build();
+    write(&command, directory).map_err(RunError::from)?;
+    Ok(Exit::Conformant)
 }
 
 fn show(path: &Path) -> Result<Exit, Fault> {

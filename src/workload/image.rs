@@ -1,4 +1,5 @@
-//! Builds an OCI image in memory with the workload program as its only file.
+//! Builds an OCI image in memory with one static program as its only file: the workload, or the
+//! suite itself.
 //!
 //! The module knows the formats of images and archives, and no runtimes. Builds are reproducible:
 //! the same labels and architecture give the same image, and different labels different ids.
@@ -71,10 +72,12 @@ impl Blob {
     }
 }
 
-/// An image of the workload program.
-///
-/// Its entry point is the program without an argument, which is what the init of a sandbox needs:
-/// the image serves as a runtime's sandbox image too.
+/// The path of the suite in its own image.
+const SUITE_PATH: &str = "/cri-event-conformance";
+/// Where the suite finds the programs of a node whose root directory it has changed to.
+const SUITE_ENVIRONMENT: [&str; 1] = ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"];
+
+/// An image whose entry point is its only program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     layer: Blob,
@@ -83,15 +86,40 @@ pub struct Image {
 }
 
 impl Image {
-    /// Builds the image with these labels.
+    /// Builds the image of the workload program with these labels.
+    ///
+    /// Its entry point has no argument, which is what the init of a sandbox needs: the image serves
+    /// as a runtime's sandbox image too.
     #[must_use]
     pub fn build(labels: &BTreeMap<Arc<str>, Arc<str>>) -> Self {
-        let layer = Blob::new(layer());
+        let config = json!({ "Entrypoint": [PROGRAM_PATH], "WorkingDir": "/", "Labels": labels });
+        Self::with_program(PROGRAM_PATH, PROGRAM, &config)
+    }
+
+    /// Builds the image of the suite, of which this is the program.
+    #[must_use]
+    pub fn of_suite(program: &[u8]) -> Self {
+        let config = json!({
+            "Entrypoint": [SUITE_PATH],
+            "Env": SUITE_ENVIRONMENT,
+            "WorkingDir": "/",
+            "Labels": {
+                "org.opencontainers.image.description": env!("CARGO_PKG_DESCRIPTION"),
+                "org.opencontainers.image.licenses": env!("CARGO_PKG_LICENSE"),
+                "org.opencontainers.image.title": env!("CARGO_PKG_NAME"),
+                "org.opencontainers.image.version": env!("CARGO_PKG_VERSION"),
+            },
+        });
+        Self::with_program(SUITE_PATH, program, &config)
+    }
+
+    fn with_program(path: &str, program: &[u8], container: &Value) -> Self {
+        let layer = Blob::new(layer(path, program));
         let config = Blob::json(&json!({
             "created": "1970-01-01T00:00:00Z",
             "architecture": architecture(),
             "os": "linux",
-            "config": { "Entrypoint": [PROGRAM_PATH], "WorkingDir": "/", "Labels": labels },
+            "config": container,
             "rootfs": { "type": "layers", "diff_ids": [layer.digest] },
             "history": [{
                 "created": "1970-01-01T00:00:00Z",
@@ -197,14 +225,14 @@ impl Image {
     }
 }
 
-/// The file system of the image, uncompressed.
-fn layer() -> Vec<u8> {
+/// The file system of an image with a program at this path, uncompressed.
+fn layer(program_path: &str, program: &[u8]) -> Vec<u8> {
     let mut archive = Archive::new(Vec::new());
     let mut write = || {
         for (path, mode) in DIRECTORIES {
             archive.directory(path, mode)?;
         }
-        archive.file(PROGRAM_PATH.trim_start_matches('/'), 0o755, PROGRAM)
+        archive.file(program_path.trim_start_matches('/'), 0o755, program)
     };
     write()
         .and_then(|()| archive.0.into_inner())
@@ -298,7 +326,7 @@ mod tests {
 
     #[test]
     fn the_layer_holds_the_program_for_root_to_run() {
-        let layer = layer();
+        let layer = layer(PROGRAM_PATH, PROGRAM);
         let mut archive = tar::Archive::new(layer.as_slice());
         let entries: Vec<_> = archive.entries().unwrap().map(Result::unwrap).collect();
         for entry in &entries {
@@ -316,6 +344,19 @@ mod tests {
         assert_eq!(program.path().unwrap().to_str(), Some("workload"));
         assert_eq!(program.header().mode().unwrap(), 0o755);
         assert_eq!(unpack(&layer)["workload"], PROGRAM);
+    }
+
+    #[test]
+    fn the_image_of_the_suite_runs_the_suite() {
+        let suite = Image::of_suite(b"program");
+        let files = unpack(suite.layer.bytes());
+        let config = &parse(suite.config.bytes())["config"];
+        let entry = config["Entrypoint"][0].as_str().unwrap();
+        assert_eq!(files[entry.trim_start_matches('/')], b"program");
+        assert_eq!(
+            config["Labels"]["org.opencontainers.image.title"],
+            "cri-event-conformance"
+        );
     }
 
     #[test]

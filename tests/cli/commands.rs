@@ -1,6 +1,7 @@
 //! Help, completions, the image, colours, and a closed output.
 
 use std::fs;
+use std::path::Path;
 
 use crate::suite::suite;
 
@@ -144,6 +145,31 @@ fn completions_are_printed_for_each_shell() {
         let script = suite(["completions", shell]).run().succeeds();
         assert!(script.contains("runtime-endpoint"), "{shell}");
     }
+}
+
+#[test]
+fn a_manual_page_is_written_for_each_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let into = |folder: &Path| {
+        let arguments = ["man", "--output-dir"].map(Into::into).into_iter();
+        suite(arguments.chain([folder.as_os_str().to_owned()])).run()
+    };
+    into(folder.path()).succeeds();
+    let page = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    assert!(page("cri-event-conformance.1").contains("exit code"));
+    assert!(page("cri-event-conformance-check.1").contains("expectations"));
+    // The page of a command lists what `--help` lists.
+    assert!(!page("cri-event-conformance-check.1").contains("runtime\\-endpoint"));
+    assert!(page("cri-event-conformance-watch.1").contains("runtime\\-endpoint"));
+    into(&folder.path().join("cri-event-conformance.1/a"))
+        .fails(2, &["write the manual pages", "Not a directory"]);
+}
+
+#[test]
+fn a_program_that_needs_libraries_has_no_image() {
+    suite(["image", "--suite", "--output", "/dev/null"])
+        .run()
+        .fails(2, &["linked dynamically", "crt-static"]);
 }
 
 #[test]

@@ -61,6 +61,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "src/doctor/examine.rs",
         ],
     ),
+    ("clap_mangen", &["src/cli/"]),
     (
         "junit_report",
         &[

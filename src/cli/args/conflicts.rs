@@ -15,7 +15,7 @@ fn shared_with(command: &str) -> &'static [&'static str] {
 }
 
 /// Commands that need no runtime.
-const WITHOUT_RUNTIME: [&str; 10] = [
+const WITHOUT_RUNTIME: [&str; 11] = [
     "check",
     "compare",
     "completions",
@@ -23,6 +23,7 @@ const WITHOUT_RUNTIME: [&str; 10] = [
     "explain",
     "gate",
     "image",
+    "man",
     "matrix-report",
     "schema",
     "show",
