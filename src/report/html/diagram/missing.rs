@@ -31,7 +31,9 @@ pub(super) fn of(
     let kinds = kinds(&violation.mismatch);
     if kinds.is_empty() && violation.mismatch.kind == Kind::UnmetWait {
         let waited = violation.mismatch.expected.get("of").map(Fact::text);
-        let label = cut(&waited.unwrap_or_default(), LABEL);
+        let waited = waited.unwrap_or_default();
+        let (name, _id) = waited.split_once(" (").unwrap_or((&waited, ""));
+        let label = cut(name, LABEL);
         let waits = super::selection::convicting(threads, violation);
         let before = waits.first().copied().unwrap_or(end);
         let cause = None;
@@ -61,7 +63,7 @@ pub(super) fn of(
 }
 
 /// Characters of the name of what is missing.
-const LABEL: usize = 30;
+const LABEL: usize = 26;
 
 /// The events that were expected and did not come.
 fn kinds(mismatch: &Mismatch) -> Vec<EventKind> {
