@@ -1,12 +1,25 @@
 //! All output to standard output and standard error, with control characters escaped: texts from a
 //! runtime, a history or a foreign report cannot control the terminal.
 //!
+//! On a terminal a *status* of some lines can be shown below all that is printed, such as the
+//! progress of a run. It is out of the way while something is printed, and leaves nothing behind.
+//!
 //! One invariant: a closed output never panics.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use unicode_width::UnicodeWidthChar;
 
 use crate::escape::{printable, printable_lines, printable_styled};
 use crate::host;
+
+/// The status of this process.
+static STATUS: LazyLock<Status> = LazyLock::new(Status::new);
+
+/// How often a second the status may be drawn at most: each change of one of its lines draws it.
+const DRAWINGS: u8 = 200;
 
 /// Standard output.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,9 +34,11 @@ pub struct Errors;
 /// # Errors
 /// If standard output cannot be written to.
 pub fn print(text: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(printable_lines(text).as_bytes())?;
-    out.flush()
+    STATUS.aside(|| {
+        let mut out = io::stdout().lock();
+        out.write_all(printable_lines(text).as_bytes())?;
+        out.flush()
+    })
 }
 
 /// Prints a text with colours, which are removed if they are not wanted.
@@ -31,19 +46,21 @@ pub fn print(text: &str) -> io::Result<()> {
 /// # Errors
 /// If standard output cannot be written to.
 pub fn print_styled(text: &str) -> io::Result<()> {
-    let mut out = anstream::stdout().lock();
-    out.write_all(printable_styled(text).as_bytes())?;
-    out.flush()
+    STATUS.aside(|| {
+        let mut out = anstream::stdout().lock();
+        out.write_all(printable_styled(text).as_bytes())?;
+        out.flush()
+    })
 }
 
 /// Prints a message of one or more lines to standard error.
 pub fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "{}", printable_lines(text));
+    let _ = STATUS.aside(|| writeln!(io::stderr(), "{}", printable_lines(text)));
 }
 
 /// Prints a message with colours, which are removed if they are not wanted, to standard error.
 pub fn say_styled(text: &str) {
-    let _ = writeln!(anstream::stderr(), "{}", printable_styled(text));
+    let _ = STATUS.aside(|| writeln!(anstream::stderr(), "{}", printable_styled(text)));
 }
 
 /// Whether colours are wanted on standard error.
@@ -52,10 +69,16 @@ pub fn errors_have_colours() -> bool {
     anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
 }
 
-/// Whether standard error is a terminal.
+/// Whether a status can be shown: whether standard error is a terminal that can clear a line.
 #[must_use]
-pub fn errors_are_a_terminal() -> bool {
-    io::stderr().is_terminal()
+pub fn has_status() -> bool {
+    let is_dumb = std::env::var_os("TERM").is_some_and(|kind| kind == "dumb");
+    io::stderr().is_terminal() && !is_dumb
+}
+
+/// Shows these lines as the status, each cut to the width of the terminal; none remove it.
+pub fn show_status(lines: &[String]) {
+    STATUS.show(lines);
 }
 
 /// Whether standard output is still open for reading.
@@ -75,18 +98,83 @@ pub fn columns() -> Option<usize> {
     (size.ws_col > 0).then(|| usize::from(size.ws_col))
 }
 
-/// Overwrites the last line of the terminal, truncated to its width.
-pub fn draw(line: &str) {
-    let errors = io::stderr();
-    let width = rustix::termios::tcgetwinsize(&errors).map_or(80, |size| size.ws_col);
-    let room = usize::from(width).saturating_sub(1);
-    let line: String = printable(line).chars().take(room).collect();
-    let _ = write!(errors.lock(), "\r\u{1b}[2K{line}\r");
+/// The columns and rows of the terminal of standard error.
+fn error_size() -> (usize, usize) {
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok();
+    let size = size.filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    size.map_or((80, 24), |size| (size.ws_col.into(), size.ws_row.into()))
 }
 
-/// Clears the line drawn by [`draw`].
-pub fn clear() {
-    let _ = write!(io::stderr().lock(), "\r\u{1b}[2K");
+/// The beginning of a line that leaves the last column free: what stands there is on the next line
+/// for some terminals.
+fn fitting(line: &str, columns: usize) -> String {
+    let mut width = 0;
+    let fits = |letter: &char| {
+        width += letter.width().unwrap_or_default();
+        width < columns
+    };
+    line.chars().take_while(fits).collect()
+}
+
+/// The lines below all that is printed.
+struct Status {
+    drawn: MultiProgress,
+    lines: Mutex<Vec<ProgressBar>>,
+    style: ProgressStyle,
+}
+
+impl Status {
+    fn new() -> Self {
+        let target = ProgressDrawTarget::stderr_with_hz(DRAWINGS);
+        Self {
+            drawn: MultiProgress::with_draw_target(target),
+            lines: Mutex::default(),
+            style: ProgressStyle::with_template("{msg}").expect("it is a template"),
+        }
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Vec<ProgressBar>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Prints while the status is out of the way.
+    fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
+        let lines = self.lines();
+        let Some(last) = lines.last() else {
+            return print();
+        };
+        // A terminal that is gone takes nothing more.
+        let _ = self.drawn.clear();
+        let printed = print();
+        last.tick();
+        printed
+    }
+
+    fn show(&self, texts: &[String]) {
+        let (columns, _) = error_size();
+        let mut lines = self.lines();
+        let fewer = texts.len() < lines.len();
+        let kept = texts.len().min(lines.len());
+        for surplus in lines.drain(kept..) {
+            self.drawn.remove(&surplus);
+        }
+        if fewer {
+            let _ = self.drawn.clear();
+        }
+        for (nth, text) in texts.iter().enumerate() {
+            if nth == lines.len() {
+                let line = ProgressBar::new_spinner().with_style(self.style.clone());
+                lines.push(self.drawn.add(line));
+            }
+            let text = fitting(&printable(text), columns);
+            if lines[nth].message() != text {
+                lines[nth].set_message(text);
+            }
+        }
+        if let (true, Some(last)) = (fewer, lines.last()) {
+            last.tick();
+        }
+    }
 }
 
 impl Write for Output {
@@ -103,7 +191,7 @@ impl Write for Output {
 impl Write for Errors {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
-        io::stderr().write_all(printable_styled(&text).as_bytes())?;
+        STATUS.aside(|| io::stderr().write_all(printable_styled(&text).as_bytes()))?;
         Ok(bytes.len())
     }
 

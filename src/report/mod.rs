@@ -44,5 +44,5 @@ pub use printable::{cut, folded, printable, short_id};
 pub use rate::Rate;
 pub use sheet::Sheet;
 pub use summary::summary;
-pub use text::failure;
+pub use text::{cause, failure};
 pub use timeline::{Timeline, timeline};

@@ -43,7 +43,8 @@ pub(super) fn failure_in_full(outcome: &Outcome) -> String {
 }
 
 /// The reason for the outcome, on one line: its reason, or the first rule that it breaks.
-pub(super) fn cause(outcome: &Outcome) -> String {
+#[must_use]
+pub fn cause(outcome: &Outcome) -> String {
     match (&outcome.reason, outcome.violations.first()) {
         (Some(reason), _) => cut(reason, REASON),
         (None, Some(violation)) => {

@@ -91,7 +91,7 @@ impl Execution {
             self.failed_itself(number(place), &fault);
         }
         let outcome = self.outcome(number(place));
-        self.progress.end(place);
+        self.progress.end(place, outcome.verdict);
         self.to_do.send_modify(|to_do| *to_do -= 1);
         outcome
     }

@@ -24,6 +24,7 @@ mod reporting;
 mod select;
 mod target;
 mod telemetry;
+mod time_left;
 mod trace;
 
 use std::io;
@@ -66,6 +67,7 @@ pub use select::{RerunError, failed_in, list};
 use select::{invariants, plan};
 pub use target::{Connected, Endpoints, Target};
 use telemetry::{BackgroundTasks, Telemetry};
+use time_left::{EarlierRun, TimeLeft};
 pub use trace::trace;
 
 /// Why a run has no report.
@@ -313,8 +315,11 @@ impl PreparedRun<'_> {
         let draws = self.options.report.format == Format::Pretty
             && self.shown == Visibility::Console
             && !self.reactor.is_simulated();
-        let progress = Arc::new(Progress::new(planned.len(), draws));
         let (session, options) = (self.session, self.options);
+        let earlier = options.rerun_failed.as_deref().or(outputs.json());
+        let earlier = earlier.filter(|_| draws).and_then(EarlierRun::read);
+        let time_left = TimeLeft::new(&planned, earlier.as_ref());
+        let progress = Arc::new(Progress::new(time_left, draws));
         let execution = Execution::new(
             session,
             options,

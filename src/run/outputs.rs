@@ -160,6 +160,11 @@ impl Outputs {
         Ok(())
     }
 
+    /// The path of the JSON report, where that of an earlier run may still be.
+    pub(super) fn json(&self) -> Option<&Path> {
+        self.json.as_ref().map(Draft::path)
+    }
+
     /// Begins the history file of the run.
     pub(super) fn begin_history(&mut self) -> Result<Option<File>, OutputError> {
         self.history.take().map(Draft::begin).transpose()

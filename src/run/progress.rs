@@ -1,20 +1,24 @@
-//! The progress line: shows on a terminal which cases are running, and what they wait for.
+//! The progress of a run: shows on a terminal how far it is, which cases are running and what they
+//! wait for, and how long the rest may take.
 //!
-//! It is drawn on standard error if that is a terminal, and cleared before a case's result is
-//! printed.
+//! It is drawn below what is printed, on standard error if that is a terminal.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::time_left::TimeLeft;
 use crate::drive::CaseRunner;
 use crate::history::HostInstant;
+use crate::outcome::Verdict;
 use crate::{host, terminal};
 
-/// The interval at which the line is drawn.
+/// The interval at which it is drawn.
 const TICK: Duration = Duration::from_millis(250);
 /// A case that runs longer than this is shown with what it waits for.
 const LONG: Duration = Duration::from_secs(2);
+/// Cases that are shown at once: more would leave no room for results.
+const SHOWN: usize = 8;
 
 /// The progress of a run.
 #[derive(Debug)]
@@ -23,18 +27,17 @@ pub(super) struct Progress {
     shown: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
+    time_left: TimeLeft,
     running: BTreeMap<usize, Running>,
     done: usize,
-    all: usize,
+    failed: usize,
+    undecided: usize,
     /// When the first case began.
     began: Option<HostInstant>,
-    drawn: bool,
     /// What the run itself is doing while no case is running.
     doing: Option<String>,
-    /// When the last case ended: its result is being printed.
-    ended: HostInstant,
 }
 
 #[derive(Debug)]
@@ -45,18 +48,23 @@ struct Running {
 }
 
 impl Progress {
-    pub(super) fn new(all: usize, wanted: bool) -> Self {
-        let shown = wanted && terminal::errors_are_a_terminal();
+    /// The progress of a run of as many cases as `time_left` knows, to be shown if that is wanted.
+    pub(super) fn new(time_left: TimeLeft, wanted: bool) -> Self {
         Self {
             state: Mutex::new(State {
-                all,
-                ..State::default()
+                time_left,
+                running: BTreeMap::new(),
+                done: 0,
+                failed: 0,
+                undecided: 0,
+                began: None,
+                doing: None,
             }),
-            shown,
+            shown: wanted && terminal::has_status(),
         }
     }
 
-    pub(super) fn begin(&self, index: usize, id: &str, runner: &Arc<CaseRunner>) {
+    pub(super) fn begin(&self, place: usize, id: &str, runner: &Arc<CaseRunner>) {
         let running = Running {
             id: id.to_owned(),
             began: host::now(),
@@ -64,30 +72,36 @@ impl Progress {
         };
         let mut state = self.state();
         state.began.get_or_insert(running.began);
-        state.running.insert(index, running);
+        state.running.insert(place, running);
     }
 
-    pub(super) fn end(&self, index: usize) {
+    pub(super) fn end(&self, place: usize, verdict: Verdict) {
         let mut state = self.state();
-        state.running.remove(&index);
+        state.running.remove(&place);
+        state.time_left.done(place);
         state.done += 1;
-        state.ended = host::now();
-        state.clear();
+        match verdict {
+            Verdict::Fail | Verdict::UnexpectedPass => state.failed += 1,
+            Verdict::Error => state.undecided += 1,
+            Verdict::Pass | Verdict::Known | Verdict::Skip | Verdict::Inconclusive => {}
+        }
     }
 
     pub(super) fn doing(&self, what: &str) {
         self.state().doing = Some(what.to_owned());
     }
 
-    /// Clears the line for good.
+    /// Removes it for good.
     pub(super) fn finish(&self) {
         let mut state = self.state();
         state.running.clear();
         state.doing = None;
-        state.clear();
+        if self.shown {
+            terminal::show_status(&[]);
+        }
     }
 
-    /// Draws the line periodically, until aborted.
+    /// Draws it periodically, until aborted.
     pub(super) async fn draw(self: Arc<Self>) {
         if !self.shown {
             return;
@@ -95,10 +109,9 @@ impl Progress {
         let mut tick = tokio::time::interval(TICK);
         loop {
             tick.tick().await;
-            let mut state = self.state();
-            if host::elapsed(state.ended) > TICK {
-                state.draw();
-            }
+            // The lock is held so that nothing is drawn after the end.
+            let state = self.state();
+            terminal::show_status(&state.lines());
         }
     }
 
@@ -108,56 +121,56 @@ impl Progress {
 }
 
 impl State {
-    fn draw(&mut self) {
-        let line = self.line();
-        if line.is_empty() {
-            return;
+    /// How far the run is, then a line for each case that is running, the longest first.
+    fn lines(&self) -> Vec<String> {
+        if self.running.is_empty() {
+            return self.doing.clone().into_iter().collect();
         }
-        terminal::draw(&line);
-        self.drawn = true;
+        let mut running: Vec<&Running> = self.running.values().collect();
+        running.sort_by_key(|running| running.began);
+        let more = running.len().saturating_sub(SHOWN);
+        let mut lines = vec![self.summary()];
+        lines.extend(running.into_iter().take(SHOWN).map(Running::line));
+        if more > 0 {
+            lines.push(format!("  and {more} more"));
+        }
+        lines
     }
 
-    fn clear(&mut self) {
-        if std::mem::take(&mut self.drawn) {
-            terminal::clear();
+    fn summary(&self) -> String {
+        let mut parts = vec![format!("{}/{} done", self.done, self.time_left.cases())];
+        for (count, what) in [(self.failed, "failed"), (self.undecided, "undecided")] {
+            if count > 0 {
+                parts.push(format!("{count} {what}"));
+            }
         }
-    }
-
-    fn line(&self) -> String {
-        let Some(longest) = self.running.values().min_by_key(|running| running.began) else {
-            return self.doing.clone().unwrap_or_default();
-        };
-        let names: Vec<String> = self
-            .running
-            .values()
-            .map(|running| format!("{} {}s", running.id, host::elapsed(running.began).as_secs()))
-            .collect();
-        let waits = (host::elapsed(longest.began) > LONG)
-            .then(|| longest.runner.waiting_for())
-            .flatten()
-            .map(|wanted| format!("; {} waits for {wanted}", longest.id))
-            .unwrap_or_default();
-        let rest = self.began.and_then(|began| {
-            let minutes = minutes_left(self.done, self.all, host::elapsed(began))?;
-            Some(format!(", about {minutes} min left"))
-        });
-        format!(
-            "{}/{} done{}, running: {}{waits}",
-            self.done,
-            self.all,
-            rest.unwrap_or_default(),
-            names.join(", ")
-        )
+        let running = self.running.iter();
+        let running = running.map(|(place, running)| (*place, host::elapsed(running.began)));
+        let elapsed = self.began.map(host::elapsed).unwrap_or_default();
+        let left = self.time_left.left(running, elapsed);
+        parts.extend(left.map(|left| format!("about {} left", rounded(left))));
+        parts.join(", ")
     }
 }
 
-/// The estimated remaining time in minutes, rounded up, if the remaining cases take as long as
-/// those that are done. None before a tenth is done.
-fn minutes_left(done: usize, all: usize, elapsed: Duration) -> Option<u64> {
-    let left = u64::try_from(all.checked_sub(done)?).ok()?;
-    let done = u64::try_from(done).ok().filter(|done| *done > 0)?;
-    let seconds = elapsed.as_secs().saturating_mul(left) / done;
-    (left > 0 && done * 9 >= left).then(|| seconds.div_ceil(60).max(1))
+impl Running {
+    fn line(&self) -> String {
+        let elapsed = host::elapsed(self.began);
+        let waits = (elapsed > LONG)
+            .then(|| self.runner.waiting_for())
+            .flatten();
+        let waits = waits.map(|wanted| format!("  waits for {wanted}"));
+        let (id, waits) = (&self.id, waits.unwrap_or_default());
+        format!("  {id} {} s{waits}", elapsed.as_secs())
+    }
+}
+
+/// A time in words: in minutes, rounded up, or if it is short in tens of seconds.
+fn rounded(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ ..=50 => format!("{} s", (seconds / 10 + 1) * 10),
+        seconds => format!("{} min", seconds.div_ceil(60)),
+    }
 }
 
 #[cfg(test)]
@@ -165,22 +178,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_remaining_time_is_estimated_once_a_tenth_is_done() {
-        for (done, all, elapsed, expect) in [
-            (0, 100, 60, None),
-            (9, 100, 60, None),
-            (10, 100, 20, Some(3)),
-            (50, 100, 119, Some(2)),
-            (50, 100, 120, Some(2)),
-            (50, 100, 121, Some(3)),
-            (50, 100, 0, Some(1)),
-            (99, 100, 600, Some(1)),
-            (100, 100, 600, None),
-            (101, 100, 600, None),
-            (1, 2, u64::MAX, Some(u64::MAX.div_ceil(60))),
+    fn a_time_is_given_no_more_exactly_than_it_is_known() {
+        for (seconds, expected) in [
+            (0, "10 s"),
+            (9, "10 s"),
+            (10, "20 s"),
+            (50, "60 s"),
+            (51, "1 min"),
+            (60, "1 min"),
+            (61, "2 min"),
+            (7_200, "120 min"),
         ] {
-            let left = minutes_left(done, all, Duration::from_secs(elapsed));
-            assert_eq!(left, expect, "{done} of {all} in {elapsed} s");
+            assert_eq!(rounded(Duration::from_secs(seconds)), expected);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::hints;
@@ -183,15 +183,8 @@ pub enum RerunError {
 /// # Errors
 /// If it cannot be read, is not a report of this suite, or contains unknown cases.
 pub fn failed_in(report: &Path, cases: &[Case]) -> Result<BTreeSet<String>, RerunError> {
-    /// The maximum size of a report.
-    const LARGEST_BYTES: u64 = 256 << 20;
     let path = report.to_owned();
-    let read = File::open(report).and_then(|file| {
-        let mut text = String::new();
-        file.take(LARGEST_BYTES).read_to_string(&mut text)?;
-        Ok(text)
-    });
-    let read = read.map_err(|fault| fault.to_string());
+    let read = read_report(report).map_err(|fault| fault.to_string());
     let failed = match read.and_then(|text| Failed::read(&text)) {
         Ok(failed) => failed,
         Err(fault) => return Err(RerunError::Read { path, fault }),
@@ -207,6 +200,16 @@ pub fn failed_in(report: &Path, cases: &[Case]) -> Result<BTreeSet<String>, Reru
             .ok_or(RerunError::Unknown { path, id })
     });
     found.collect()
+}
+
+/// The text of a report.
+pub(super) fn read_report(path: &Path) -> io::Result<String> {
+    /// The maximum size of a report.
+    const LARGEST_BYTES: u64 = 256 << 20;
+    let mut text = String::new();
+    let file = File::open(path)?;
+    file.take(LARGEST_BYTES).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// The selected invariants.

@@ -15,8 +15,11 @@ mod hostile;
 #[path = "../support/logs.rs"]
 mod logs;
 mod model;
+mod on_a_terminal;
 mod preflight;
 mod profiles;
+#[path = "../support/pty.rs"]
+mod pty;
 mod removal;
 mod reports;
 mod rerun;

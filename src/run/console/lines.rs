@@ -1,24 +1,32 @@
 //! Outcomes as lines of text, or as one character each.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
 use crate::outcome::{Level, Outcome, Verdict};
-use crate::report::{cut, failure, folded};
+use crate::report::{cause, cut, failure, folded};
 
 /// The width of a line if the output is not a terminal.
 const COLUMNS: usize = 100;
-/// The minimum length of a reason, in characters.
+/// The minimum length of a reason, in characters. A terminal that has less room shows none.
 const SHORTEST_REASON: usize = 10;
+/// The minimum length of a name, in characters: of an id.
+const SHORTEST_NAME: usize = 6;
+/// The columns of a line without its name, its word and what follows.
+const AROUND: usize = "test  ... ".len();
+/// The columns that most lines need besides the name.
+const REST: usize = "test  ... FAILED (100.0 s)".len();
 
 /// Renders outcomes as lines, and collects what is printed at the end.
 pub(super) struct Lines {
     is_terse: bool,
-    /// The width of the longest name.
+    /// The width of the names.
     widest: usize,
     columns: usize,
+    is_terminal: bool,
     /// Skipped and undecided cases with the same reason as one before.
     repeated: BTreeMap<(&'static str, String), Repeated>,
     failures: Vec<(String, String)>,
@@ -34,10 +42,12 @@ struct Repeated {
 impl Lines {
     /// `widest` is the width of the longest name, `columns` that of the terminal, if there is one.
     pub(super) fn new(is_terse: bool, widest: usize, columns: Option<usize>) -> Self {
+        let room = columns.map(|columns| columns.saturating_sub(REST).max(SHORTEST_NAME));
         Self {
             is_terse,
-            widest,
+            widest: room.map_or(widest, |room| room.min(widest)),
             columns: columns.unwrap_or(COLUMNS),
+            is_terminal: columns.is_some(),
             repeated: BTreeMap::new(),
             failures: Vec::new(),
         }
@@ -54,20 +64,43 @@ impl Lines {
             let first = outcome.id.to_string();
             self.repeated.insert(key, Repeated { first, again: 0 });
         }
-        let style = style(outcome.verdict);
-        let widest = self.widest;
-        write!(text, "test {name:widest$} ... {style}{word}{style:#}")?;
-        let mut column = "test  ... ".len() + widest.max(name.chars().count()) + word.len();
+        let mut took = String::new();
         if !outcome.is_invariant() && outcome.verdict != Verdict::Skip {
-            let took = format!(" ({:.1} s)", outcome.duration.as_secs_f64());
-            column += took.len();
-            text.push_str(&took);
+            took = format!(" ({:.1} s)", outcome.duration.as_secs_f64());
         }
-        if let (true, Some(reason)) = (shows_reason(outcome.verdict), &outcome.reason) {
-            let left = self.columns.saturating_sub(column + ": ".len());
-            write!(text, ": {}", cut(reason, left.max(SHORTEST_REASON)))?;
+        let (mut name, mut width) = (Cow::Borrowed(name), self.widest);
+        if self.is_terminal {
+            let room = self.columns.saturating_sub(AROUND + word.len());
+            if room < took.len() + SHORTEST_NAME {
+                took.clear();
+            }
+            width = width.min(room - took.len().min(room)).max(SHORTEST_NAME);
+            name = cut(&name, width).into();
+        }
+        let style = style(outcome.verdict);
+        write!(text, "test {name:width$} ... {style}{word}{style:#}{took}")?;
+        let column = AROUND + width.max(name.chars().count()) + word.len() + took.len();
+        let left = self.columns.saturating_sub(column + ": ".len());
+        if let Some(reason) = self.reason(outcome)
+            && (left >= SHORTEST_REASON || !self.is_terminal)
+        {
+            write!(text, ": {}", cut(&reason, left.max(SHORTEST_REASON)))?;
         }
         writeln!(text)
+    }
+
+    /// The reason that the line shows. That of a failure is printed at the end with its evidence;
+    /// who watches a terminal need not wait for that.
+    fn reason<'a>(&self, outcome: &'a Outcome) -> Option<Cow<'a, str>> {
+        match outcome.verdict {
+            Verdict::Fail if self.is_terminal => Some(cause(outcome).into()),
+            Verdict::Pass | Verdict::Fail => None,
+            Verdict::Known
+            | Verdict::UnexpectedPass
+            | Verdict::Error
+            | Verdict::Skip
+            | Verdict::Inconclusive => outcome.reason.as_deref().map(Cow::Borrowed),
+        }
     }
 }
 
@@ -153,11 +186,6 @@ fn letter(verdict: Verdict) -> char {
     }
 }
 
-/// Whether the line shows the reason: that of a failure is printed with its evidence.
-fn shows_reason(verdict: Verdict) -> bool {
-    !matches!(verdict, Verdict::Pass | Verdict::Fail)
-}
-
 fn style(verdict: Verdict) -> Style {
     let color = match verdict {
         Verdict::Pass => AnsiColor::Green,
@@ -189,7 +217,10 @@ mod tests {
             text += &lines.outcome(&name, outcome);
         }
         text += &lines.end();
-        // Without the colours.
+        without_colours(&text)
+    }
+
+    fn without_colours(text: &str) -> String {
         let parts =
             text.split("\u{1b}[")
                 .enumerate()
@@ -217,12 +248,12 @@ mod tests {
 
                 8 cases, judged also by 1 invariant
                 test SBX-01 sandbox::four-events              ... ok (1.2 s)
-                test ORD-01 order::four-events-in-order       ... FAILED (1.2 s)
+                test ORD-01 order::four-events-in-order       ... FAILED (1.2 s): c (3f2a9c81d0e4b)…
                 test STP-02 stop::stop-grace-is-kept          ... undecided (1.2 s): \u{1b}[31mred\…
                 test OOM-01 oom::oom-kill-says-so             ... skipped: needs memory-limit, whic…
                 test OOM-02 oom::oom-of-a-child               ... inconclusive (1.2 s): no OOM kill…
                 test SBX-04 sandbox::deleted-names-the-pod    ... known to fail (1.2 s): containerd…
-                test ORD-02 order::started-before-stopped#2   ... UNEXPECTEDLY PASSED (1.2 s): cri-o#9738
+                test ORD-02 order::started-before-stopped#2   ... UNEXPECTEDLY PASSED (1.2 s)
                 test INV-07 invariant::events-are-prompt      ... ok, but breaks a SHOULD
             "#]],
         );
@@ -258,5 +289,22 @@ mod tests {
         let text = printed(&[known], false);
         let longest = text.lines().map(|line| line.chars().count()).max();
         assert_eq!(longest, Some(TERMINAL), "{text}");
+    }
+
+    #[test]
+    fn a_narrow_terminal_shows_the_beginning_of_a_name_and_no_reason() {
+        let mut lines = Lines::new(false, 60, Some(40));
+        let mut text = String::new();
+        for outcome in &fixture().outcomes {
+            let name = format!("{} {}", outcome.id, "long ".repeat(20));
+            text += &lines.outcome(&name, outcome);
+        }
+        let text = without_colours(&text);
+        let longest = text.lines().map(|line| line.chars().count()).max();
+        assert!(longest <= Some(40), "{text}");
+        assert!(
+            text.contains("test ORD-01 long l… ... FAILED (1.2 s)\n"),
+            "{text}"
+        );
     }
 }

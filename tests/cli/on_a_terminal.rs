@@ -1,0 +1,87 @@
+//! What a user sees on a terminal while a run goes on, and what is left of it.
+
+use crate::model::Served;
+use crate::pty::on_terminal;
+
+/// A case that takes some seconds, and others that take no time.
+const SLOW: &str = "STP-02";
+const QUICK: &str = "ORD-";
+const CTRL_C: u8 = 3;
+
+/// Whether the progress of a run is shown.
+fn is_under_way(screen: &str) -> bool {
+    screen.lines().any(is_summary) && screen.contains("  STP-02 ")
+}
+
+fn is_summary(line: &str) -> bool {
+    let count = line.split_once(" done").map(|(count, _)| count);
+    count.is_some_and(|count| count.contains('/') && !count.contains(' '))
+}
+
+#[test]
+fn a_run_shows_its_progress_and_leaves_nothing_of_it() {
+    for columns in [40, 80, 200] {
+        let model = Served::start();
+        let args = ["-r", &model.endpoint(), SLOW, QUICK];
+        let mut run = on_terminal(columns, &[], args);
+        run.wait_for("progress", is_under_way);
+        assert_eq!(run.end(), 0, "{}", run.contents());
+        let screen = run.contents();
+        let rest = screen
+            .lines()
+            .find(|line| is_summary(line) || line.starts_with("  STP-"));
+        assert_eq!(rest, None, "{screen}");
+        assert!(
+            screen.contains("exit code 0: no MUST is broken"),
+            "{screen}"
+        );
+        assert!(!run.screen.screen().hide_cursor());
+    }
+}
+
+#[test]
+fn an_interrupted_run_leaves_the_terminal_as_it_was() {
+    let model = Served::start();
+    let mut run = on_terminal(80, &[], ["-r", &model.endpoint(), SLOW]);
+    run.wait_for("progress", is_under_way);
+    run.press(CTRL_C);
+    assert_eq!(run.end(), 3, "{}", run.contents());
+    let screen = run.contents();
+    let said = b"SIGINT: stopping and cleaning up";
+    let mut parts = run.written.windows(said.len());
+    assert!(parts.any(|part| part == said), "{screen}");
+    assert!(!screen.lines().any(is_summary), "{screen}");
+    assert!(!run.screen.screen().hide_cursor());
+}
+
+#[test]
+fn an_earlier_report_tells_how_long_a_run_may_take() {
+    let (model, folder) = (Served::start(), tempfile::tempdir().unwrap());
+    let endpoint = model.endpoint();
+    let report = folder.path().join("report.json");
+    let args = ["-r", &endpoint, SLOW, "--json", report.to_str().unwrap()];
+    let mut first = on_terminal(80, &[], args);
+    first.wait_for("progress", is_under_way);
+    assert!(!first.contents().contains(" left"), "{}", first.contents());
+    assert_eq!(first.end(), 0, "{}", first.contents());
+    let mut second = on_terminal(80, &[], args);
+    second.wait_for("estimate", |screen| {
+        screen.contains("0/1 done, about 10 s left")
+    });
+    assert_eq!(second.end(), 0, "{}", second.contents());
+}
+
+#[test]
+fn colours_can_be_had_or_not() {
+    let coloured = |env: &[(&str, &str)], color: &str| {
+        let model = Served::start();
+        let args = ["-r", &model.endpoint(), "ORD-01", "--color", color];
+        let mut run = on_terminal(80, env, args);
+        assert_eq!(run.end(), 0, "{}", run.contents());
+        run.written.windows(5).any(|bytes| bytes == b"\x1b[32m")
+    };
+    assert!(coloured(&[], "auto"));
+    assert!(!coloured(&[], "never"));
+    assert!(!coloured(&[("NO_COLOR", "1")], "auto"));
+    assert!(!coloured(&[("TERM", "dumb")], "auto"));
+}
