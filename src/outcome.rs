@@ -245,6 +245,8 @@ pub struct WatchTotals {
     pub outages: u64,
     /// For how long there was none after that.
     pub without_stream: Duration,
+    /// For how long the suite itself was held up.
+    pub held_up: Duration,
 }
 
 /// The whole report of a run.

@@ -11,6 +11,13 @@ impl CaseHistory {
         self.held_up_within(from.monotonic_ns, until.monotonic_ns)
     }
 
+    /// How long the suite was not held up between two moments.
+    #[must_use]
+    pub fn not_held_up(&self, from: HostInstant, until: HostInstant) -> Duration {
+        let held_up = self.held_up(from, until);
+        until.since(from).saturating_sub(held_up)
+    }
+
     /// How long the suite was held up in the time before a moment, if that was a tenth of this time
     /// or more: then something may have arrived without being read.
     #[must_use]

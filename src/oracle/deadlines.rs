@@ -6,12 +6,18 @@ use crate::history::{CaseHistory, HostInstant, StepsEnd};
 use crate::limits;
 
 /// Whether an event that was due after an instant has had its time: the driver has waited for it,
-/// or the history has an entry after its deadline.
+/// or the history has an entry after its deadline. Where a missing event may have come without
+/// being read since, it has not.
 pub(super) fn had_its_time(history: &CaseHistory, after: HostInstant) -> bool {
     let bound = history.stretched(limits::EVENT_WAIT);
-    let last = history.entries().last();
-    history.steps_end() == Some(&StepsEnd::Complete)
-        || last.is_some_and(|last| last.at.since(after) > bound)
+    let Some(last) = history.entries().last() else {
+        return false;
+    };
+    if history.is_of_foreign_pod() {
+        return history.not_held_up(after, last.at) > bound;
+    }
+    let waited = history.steps_end() == Some(&StepsEnd::Complete) || last.at.since(after) > bound;
+    waited && history.held_up_before(last.at, bound).is_none()
 }
 
 /// The time for which the suite was held up before the end of the steps, if so long that a missing

@@ -97,6 +97,8 @@ pub struct Watch {
     pub outages: u64,
     /// For how long there was none, in seconds.
     pub without_stream_s: f64,
+    /// For how long the suite itself was held up, in seconds.
+    pub held_up_s: f64,
 }
 
 impl Watch {
@@ -108,6 +110,7 @@ impl Watch {
             relists: totals.relists,
             outages: totals.outages,
             without_stream_s: totals.without_stream.as_secs_f64(),
+            held_up_s: totals.held_up.as_secs_f64(),
         }
     }
 }

@@ -63,6 +63,7 @@ impl Watched {
                 self.totals.outages += u64::from(self.lost.is_none());
                 self.lost.get_or_insert(entry.at);
             }
+            Body::HeldUp { by } => self.totals.held_up += *by,
             Body::SubscriptionProven { .. } => self.found_again(entry.at),
             Body::CasesEnded => {
                 self.found_again(entry.at);
@@ -98,11 +99,13 @@ impl Watched {
 
     /// What is wrong with a watch of this duration, as a sentence.
     pub(super) fn fault(&self, duration: Duration) -> Option<String> {
-        let without = self.totals.without_stream;
-        (without * 2 > duration).then(|| {
-            let [without, all] = [without, duration].map(|span| span.as_secs_f64());
-            format!("there was no event stream for {without:.1} s of {all:.1} s")
-        })
+        let whats = [
+            (self.totals.without_stream, "there was no event stream"),
+            (self.totals.held_up, "the suite itself was held up"),
+        ];
+        let (time, what) = whats.into_iter().find(|(time, _)| *time * 2 > duration)?;
+        let [time, all] = [time, duration].map(|span| span.as_secs_f64());
+        Some(format!("{what} for {time:.1} s of {all:.1} s"))
     }
 
     fn found_again(&mut self, at: HostInstant) {

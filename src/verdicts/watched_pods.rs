@@ -268,10 +268,13 @@ impl WatchedPods {
     }
 
     /// Takes the histories of pods that have been quiet for so long that the relist after their
-    /// last change is older than an event may be late, and of those that are never quiet.
+    /// last change is older than an event may be late, and of those that are never quiet. Time in
+    /// which the suite itself was held up does not count.
     fn quiet(&mut self, now: HostInstant) -> Vec<CaseHistory> {
         let until_judged = self.within + limits::WATCH_SETTLING;
-        let ended = |followed: &Followed| now.since(followed.changed) > until_judged;
+        let ended = |followed: &Followed| {
+            followed.history.not_held_up(followed.changed, now) > until_judged
+        };
         let endless = |followed: &Followed| {
             now.since(followed.since) > limits::WATCH_CUT
                 || followed.history.entries().len() > limits::WATCH_POD_ENTRIES

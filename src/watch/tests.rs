@@ -105,6 +105,28 @@ fn a_watch_without_a_stream_most_of_the_time_decides_nothing() {
 }
 
 #[test]
+fn time_in_which_a_watch_is_held_up_does_not_count() {
+    // The container ends without STOPPED while the suite is held up in each second.
+    let watched = |held_up_ms: u64| {
+        let mut node = Node::new();
+        node.container = Some(ContainerState::Running);
+        node.relist(100);
+        node.relist(2000);
+        node.container = Some(ContainerState::Exited);
+        for second in 3..20 {
+            node.is_held_up(second * 1000 - 100, held_up_ms);
+            node.relist(second * 1000);
+        }
+        node.ends(20_000);
+        let faults = node.verdicts.report(None).faults;
+        (node.summary(at(20_000)).missed, faults)
+    };
+    assert_eq!(watched(500), (1, Vec::new()));
+    let fault = "the suite itself was held up for 12.8 s of 20.0 s";
+    assert_eq!(watched(750), (0, vec![fault.to_owned()]));
+}
+
+#[test]
 fn what_happens_between_the_last_relist_and_a_new_stream_is_no_alarm() {
     let mut node = Node::new();
     node.container = Some(ContainerState::Running);

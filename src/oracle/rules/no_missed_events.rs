@@ -120,12 +120,9 @@ fn missed(
         let late = arrival.at().since(proof.ended.at);
         late.saturating_sub(history.held_up(proof.ended.at, arrival.at()))
     });
-    let last = history.entries().last();
-    let is_unread = last.is_some_and(|last| history.held_up_before(last.at, bound).is_some());
     let (by, shown) = proof.by;
     let due = [Fact::Within(bound), Fact::Cause(format!("{by}{shown}"))];
     let mismatch = match late {
-        None if is_unread => return None,
         None if had_its_time(history, proof.ended.at) => Mismatch::missing(needed, due),
         Some(late) if late > bound => Mismatch::new(
             Kind::LateEvent,

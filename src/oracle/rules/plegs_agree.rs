@@ -191,13 +191,21 @@ impl Pod<'_> {
             return Some(Seq(u64::MAX));
         }
         let bound = self.history.stretched(limits::EVENT_WAIT);
-        let in_time = |entry: &Entry| entry.at.since(relist.ended.at) <= bound;
+        let is_foreign = self.history.is_of_foreign_pod();
+        let in_time = |entry: &Entry| {
+            let taken = if is_foreign {
+                self.history.not_held_up(relist.ended.at, entry.at)
+            } else {
+                entry.at.since(relist.ended.at)
+            };
+            taken <= bound
+        };
         let past = self
             .history
             .entries()
             .iter()
             .find(|entry| entry.seq > relist.ended.seq && !in_time(entry))?;
-        if self.history.held_up_before(past.at, bound).is_some() {
+        if !is_foreign && self.history.held_up_before(past.at, bound).is_some() {
             return None;
         }
         let disturbs = |call: &Call| {

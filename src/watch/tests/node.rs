@@ -104,6 +104,11 @@ impl Node {
         self.observer.stream_lost();
     }
 
+    pub(super) fn is_held_up(&mut self, ms: u64, by_ms: u64) {
+        let by = Duration::from_millis(by_ms);
+        self.record(at(ms), Body::HeldUp { by });
+    }
+
     pub(super) fn ends(&mut self, ms: u64) {
         self.record(at(ms), Body::CasesEnded);
         self.record(at(ms), Body::RunEnded(RunEnd::default()));
