@@ -76,6 +76,16 @@ pub fn has_status() -> bool {
     io::stderr().is_terminal() && !is_dumb
 }
 
+/// The columns and rows that a status may have: half of the terminal, so that there is room for
+/// what is printed. None if a status cannot be shown, or nothing is printed to a terminal.
+#[must_use]
+pub fn status_size() -> Option<(usize, usize)> {
+    let (columns, rows) = error_size();
+    let shown = has_status() && io::stdout().is_terminal();
+    // The last column stays free.
+    shown.then_some((columns.saturating_sub(1), rows / 2))
+}
+
 /// Shows these lines as the status, each cut to the width of the terminal; none remove it.
 pub fn show_status(lines: &[String]) {
     STATUS.show(lines);
@@ -147,6 +157,7 @@ impl Status {
         let _ = self.drawn.clear();
         let printed = print();
         last.tick();
+        settle();
         printed
     }
 
@@ -174,7 +185,16 @@ impl Status {
         if let (true, Some(last)) = (fewer, lines.last()) {
             last.tick();
         }
+        if !lines.is_empty() {
+            settle();
+        }
     }
+}
+
+/// Puts the cursor to the beginning of the status's last line. At its end, where a drawing leaves
+/// it, the `^C` that a terminal echoes would begin a new line, and the first one would remain.
+fn settle() {
+    let _ = write!(io::stderr(), "\r");
 }
 
 impl Write for Output {

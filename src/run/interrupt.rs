@@ -58,6 +58,7 @@ pub(super) fn watch(
         if let Some(unit) = host::resume_kubelet_at_once() {
             terminal::say(&format!("{unit} was stopped; starting it"));
         }
+        terminal::show_status(&[]);
         std::process::exit(Exit::Undecided as i32);
     });
     Ok(interrupts)

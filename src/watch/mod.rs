@@ -33,6 +33,7 @@ mod record;
 mod redact;
 mod session;
 mod stream;
+mod table;
 #[cfg(test)]
 mod tests;
 mod text;

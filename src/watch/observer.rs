@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::lags::Lags;
 use super::notice::{EventSeen, Notice, Subject, Summary, nanos};
+use super::table::{LastEvent, PodRow, belief};
 use crate::drive::Relist;
 use crate::history::{
     ContainerListing, Event, EventKind, HostInstant, Labels, SandboxId, SandboxListing,
@@ -38,6 +39,9 @@ pub(super) struct Observer {
     /// When the evented cache was last relisted; none if a relist is due.
     relisted: Option<HostInstant>,
     believed: BTreeMap<SharedUid, Inspection>,
+    /// The last event of each pod, by its UID, and since when the two kubelets differ about a pod.
+    last_events: BTreeMap<String, LastEvent>,
+    differ: BTreeMap<String, HostInstant>,
     lags: Lags,
     summary: Summary,
 }
@@ -53,6 +57,8 @@ impl Observer {
             generic: Generic::new(),
             relisted: None,
             believed: BTreeMap::new(),
+            last_events: BTreeMap::new(),
+            differ: BTreeMap::new(),
             lags: Lags::default(),
             summary: Summary::default(),
         }
@@ -94,6 +100,12 @@ impl Observer {
         if is_tracked {
             self.names
                 .insert(seen.subject.id.clone(), seen.subject.clone());
+            let of = seen.subject.container.as_deref().unwrap_or("sandbox");
+            let text = format!("{} {of}", seen.kind);
+            let uid = &seen.subject.uid;
+            if self.last_events.len() < limits::WATCHED || self.last_events.contains_key(uid) {
+                self.last_events.insert(uid.clone(), LastEvent { at, text });
+            }
             self.receive(&mut seen, event);
         } else {
             seen.evented = "unfollowed";
@@ -136,6 +148,37 @@ impl Observer {
             actual: violation.actual(),
             known: news.is_known,
         }
+    }
+
+    /// The pods, by their UIDs, and what both kubelets believe of them.
+    pub(super) fn pods(&mut self, now: HostInstant) -> BTreeMap<String, PodRow> {
+        let mut pods = BTreeMap::<String, PodRow>::new();
+        for (uid, inspection) in &self.believed {
+            if let Ok(status) = inspection {
+                let pod = pods.entry(uid.to_string()).or_default();
+                pod.add(status);
+                pod.by_relists = belief(status);
+            }
+        }
+        for (uid, entry) in self.kubelet.cache.entries() {
+            if let Some(status) = entry.status() {
+                let pod = pods.entry(uid.to_string()).or_default();
+                pod.add(status);
+                pod.by_events = belief(status);
+            }
+        }
+        self.last_events.retain(|uid, _| pods.contains_key(uid));
+        self.differ.retain(|uid, _| pods.contains_key(uid));
+        for (uid, pod) in &mut pods {
+            pod.last_event = self.last_events.get(uid).cloned();
+            pod.differs_since = if pod.by_relists == pod.by_events {
+                self.differ.remove(uid);
+                None
+            } else {
+                Some(*self.differ.entry(uid.clone()).or_insert(now))
+            };
+        }
+        pods
     }
 
     /// The summary until now.

@@ -16,15 +16,16 @@ use super::announce::{announce, refuse_theft};
 use super::notice::Notice;
 use super::observer::Observer;
 use super::options::WatchOptions;
-use super::output::show;
+use super::output::{Output, show};
 use super::record::Record;
 use super::redact;
 use super::stream::{Stream, notice};
+use super::table;
 use super::throttle::Throttle;
 use super::verdict::{Beginning, Ending};
 use crate::cri::{Client, ConnectError};
 use crate::drive::{Heartbeat, LivePleg, RecordingClient, Relist, RelistFault, StreamError};
-use crate::history::{Body, Entry, Labels, StatusCode, StreamEnd};
+use crate::history::{Body, Entry, HostInstant, Labels, StatusCode, StreamEnd};
 use crate::host::InterruptSignals;
 use crate::metrics::{Endpoint, EndpointError, Metrics};
 use crate::oracle::{NO_MISSED_EVENT, PLEGS_AGREE};
@@ -98,6 +99,7 @@ impl WatchError {
 pub fn watch(target: &Target, options: &WatchOptions) -> Result<Exit, WatchError> {
     let runtime = Runtime::new()?;
     let watched = runtime.block_on(async { Watch::begin(target, options).await?.run().await });
+    terminal::show_status(&[]);
     // Calls in progress are abandoned.
     runtime.shutdown_background();
     watched
@@ -144,6 +146,8 @@ struct Watch<'a> {
     opened_before: bool,
     relisting: Relisting,
     overruns: Throttle,
+    /// When the table of pods was last drawn.
+    drawn: HostInstant,
     /// The violations of each rule that were found.
     found: BTreeMap<String, (u64, Throttle)>,
     deadline: Option<tokio::time::Instant>,
@@ -188,6 +192,7 @@ impl<'a> Watch<'a> {
             opened_before: false,
             relisting: Relisting::NotYet,
             overruns: Throttle::default(),
+            drawn: HostInstant::default(),
             found: BTreeMap::new(),
             deadline: duration.map(|duration| tokio::time::Instant::now() + duration),
             _endpoint: endpoint,
@@ -224,11 +229,27 @@ impl<'a> Watch<'a> {
             if !unless_closed(shown)? || !terminal::is_read() {
                 return Ok(Exit::Conformant);
             }
+            self.draw();
+        }
+    }
+
+    /// Draws the table of pods on a terminal, below what is printed. Relists keep it up to date.
+    fn draw(&mut self) {
+        /// The interval at which it is drawn.
+        const TICK: Duration = Duration::from_millis(250);
+        if self.options.output == Some(Output::Json) || host::elapsed(self.drawn) < TICK {
+            return;
+        }
+        self.drawn = host::now();
+        if let Some(size) = terminal::status_size() {
+            let pods = self.observer.pods(self.drawn);
+            terminal::show_status(&table::lines(&pods, self.drawn, size));
         }
     }
 
     /// Prints the summary and, if it is wanted, the verdict.
     fn end(mut self, interrupted: bool) -> Result<Exit, WatchError> {
+        terminal::show_status(&[]);
         if let Ok(entries) = self.reader.drain() {
             let shown = self.recorded(Ok(entries))?;
             unless_closed(shown)?;
@@ -472,6 +493,7 @@ fn listen_for_signals(tasks: &mut JoinSet<()>, stop: &CancellationToken) -> io::
         signals.first().await;
         stop.cancel();
         signals.second().await;
+        terminal::show_status(&[]);
         std::process::exit(Exit::Undecided as i32);
     });
     Ok(())

@@ -2,8 +2,9 @@
 
 use crate::model::Served;
 use crate::pty::on_terminal;
+use crate::suite::suite;
 
-/// A case that takes some seconds, and others that take no time.
+/// A case that waits for some seconds, and others that take no time.
 const SLOW: &str = "STP-02";
 const QUICK: &str = "ORD-";
 const CTRL_C: u8 = 3;
@@ -84,4 +85,30 @@ fn colours_can_be_had_or_not() {
     assert!(!coloured(&[], "never"));
     assert!(!coloured(&[("NO_COLOR", "1")], "auto"));
     assert!(!coloured(&[("TERM", "dumb")], "auto"));
+}
+
+#[test]
+fn a_watch_shows_a_table_of_pods_and_leaves_nothing_of_it() {
+    let is_header = |line: &str| line.starts_with(" POD ");
+    for columns in [40, 80, 200] {
+        let model = Served::start();
+        let endpoint = model.endpoint();
+        let mut watch = on_terminal(columns, &[], ["watch", "-r", &endpoint]);
+        watch.wait_for("relist", |screen| {
+            let joined = screen.replace(['\n', ' '], "");
+            joined.contains("thefirstrelistisdone")
+        });
+        let run = suite(["-r", &endpoint, SLOW]).start();
+        watch.wait_for("table", |screen| {
+            let mut lines = screen.lines().skip_while(|line| !is_header(line)).skip(1);
+            lines.any(|line| line.starts_with(" cri-event") && line.contains(" ready"))
+        });
+        assert_eq!(run.end().code, 0);
+        watch.press(CTRL_C);
+        assert_eq!(watch.end(), 0, "{}", watch.contents());
+        let screen = watch.contents();
+        assert!(!screen.lines().any(is_header), "{screen}");
+        assert!(screen.contains("\nrelists: "), "{screen}");
+        assert!(!watch.screen.screen().hide_cursor());
+    }
 }

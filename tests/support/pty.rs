@@ -143,9 +143,14 @@ impl OnTerminal {
     }
 }
 
-/// Whether a line must not be wider than the terminal: a result, or the progress of a run.
+/// Whether a line must not be wider than the terminal: a result, the progress of a run, or a line
+/// of the table of pods.
 fn must_fit(text: &str) -> bool {
-    text.starts_with("test ") || text.contains(" done") || text.contains(" s  waits for")
+    let of_table = text.starts_with(" POD ") || text.contains("  ready, ");
+    of_table
+        || text.starts_with("test ")
+        || text.contains(" done")
+        || text.contains(" s  waits for")
 }
 
 impl Drop for OnTerminal {

@@ -45,6 +45,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("tempfile", &["src/cri/listener.rs", "src/files"]),
     ("zstd", &["src/history/codec"]),
     ("anstream", &["src/cli/", "src/terminal.rs"]),
+    ("comfy_table", &["src/watch/table.rs"]),
     ("indicatif", &["src/terminal.rs"]),
     (
         // An option is stated once, in the module that goes by it; the command line collects them.

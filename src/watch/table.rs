@@ -1,0 +1,257 @@
+//! The table of pods that a terminal shows: what a kubelet that relists and one that follows events
+//! believe of each.
+//!
+//! The first ones are those about which the two differ, for the longest time first: an event may
+//! only be on its way, and relists are a second apart. Then come those that changed last.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, Row, Table};
+
+use crate::history::HostInstant;
+use crate::pleg::{PodStatus, State};
+use crate::report::cut;
+
+/// Characters kept of a text.
+const TEXT: usize = 60;
+
+/// The columns, each with the width of the terminal from which on it is shown.
+const COLUMNS: [(&str, usize); 6] = [
+    ("POD", 0),
+    ("CONTAINERS", 100),
+    ("BY RELISTS", 0),
+    ("BY EVENTS", 0),
+    ("LAST EVENT", 80),
+    ("AGREE", 60),
+];
+
+/// What is shown of a pod.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct PodRow {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) containers: usize,
+    /// What a kubelet believes that relists; empty if it knows no such pod.
+    pub(super) by_relists: String,
+    /// What a kubelet believes that follows events.
+    pub(super) by_events: String,
+    pub(super) last_event: Option<LastEvent>,
+    /// Since when the two differ.
+    pub(super) differs_since: Option<HostInstant>,
+}
+
+/// The last event of a pod.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct LastEvent {
+    pub(super) at: HostInstant,
+    /// Such as `STOPPED app`.
+    pub(super) text: String,
+}
+
+/// What a kubelet believes of a pod, in a few words: `app running, init exited 0`.
+pub(super) fn belief(status: &PodStatus) -> String {
+    let mut containers: Vec<_> = status.containers.iter().collect();
+    containers.sort_by_key(|container| (&container.name, container.id.as_str()));
+    let described = containers.into_iter().map(|container| {
+        let name = cut(&container.name, TEXT);
+        match container.state {
+            State::Created => format!("{name} created"),
+            State::Running => format!("{name} running"),
+            State::Exited => format!("{name} exited {}", container.exit_code),
+            State::Unknown => format!("{name} unknown"),
+        }
+    });
+    let ready = if status.has_ready_sandbox() {
+        "ready"
+    } else {
+        "not ready"
+    };
+    let mut words: Vec<String> = described.collect();
+    words.insert(0, ready.to_owned());
+    words.join(", ")
+}
+
+/// The table as lines that fit into a terminal.
+pub(super) fn lines(
+    pods: &BTreeMap<String, PodRow>,
+    now: HostInstant,
+    (columns, rows): (usize, usize),
+) -> Vec<String> {
+    if pods.is_empty() || rows < 3 {
+        return Vec::new();
+    }
+    let mut sorted: Vec<&PodRow> = pods.values().collect();
+    sorted.sort_by_key(|pod| {
+        let since = pod.differs_since.map(|since| since.monotonic_ns);
+        let changed = pod.last_event.as_ref().map(|last| last.at.monotonic_ns);
+        (since.is_none(), since, Reverse(changed))
+    });
+    // The header, and the line about those that are not shown.
+    let shown = if sorted.len() < rows {
+        sorted.len()
+    } else {
+        rows - 2
+    };
+    let is_shown = |(_, from): &(&str, usize)| columns >= *from;
+    let mut table = Table::new();
+    table
+        .load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_truncation_indicator("…")
+        .set_width(u16::try_from(columns).unwrap_or(u16::MAX));
+    let header = COLUMNS
+        .iter()
+        .filter(|it| is_shown(it))
+        .map(|(name, _)| *name);
+    let mut header = Row::from(header.collect::<Vec<_>>());
+    header.max_height(1);
+    table.set_header(header);
+    for pod in &sorted[..shown] {
+        let cells = COLUMNS.iter().zip(pod.cells(now));
+        let cells = cells.filter(|(column, _)| is_shown(column));
+        let mut row = Row::from(cells.map(|(_, cell)| cell).collect::<Vec<_>>());
+        row.max_height(1);
+        table.add_row(row);
+    }
+    let mut lines: Vec<String> = table
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect();
+    let more = sorted.len() - shown;
+    if more > 0 {
+        let agree = if sorted[shown].differs_since.is_some() {
+            ""
+        } else {
+            ", about which both agree"
+        };
+        let line = format!(" and {more} more pods{agree}");
+        lines.push(cut(&line, columns));
+    }
+    lines
+}
+
+impl PodRow {
+    /// Takes in what one of the kubelets knows of the pod.
+    pub(super) fn add(&mut self, status: &PodStatus) {
+        self.namespace = status.namespace.to_string();
+        self.name = status.name.to_string();
+        self.containers = self.containers.max(status.containers.len());
+    }
+
+    /// Their order is that of the columns.
+    fn cells(&self, now: HostInstant) -> [String; COLUMNS.len()] {
+        let known = |belief: &str| match belief {
+            "" => "(unknown)".to_owned(),
+            belief => belief.to_owned(),
+        };
+        let last = self.last_event.as_ref().map(|last| {
+            let ago = now.since(last.at).as_secs();
+            format!("{} {ago} s ago", cut(&last.text, TEXT))
+        });
+        let agree = self.differs_since.map(|since| {
+            let since = now.since(since).as_secs();
+            format!("NO, for {since} s")
+        });
+        [
+            format!("{}/{}", cut(&self.namespace, TEXT), cut(&self.name, TEXT)),
+            self.containers.to_string(),
+            known(&self.by_relists),
+            known(&self.by_events),
+            last.unwrap_or_else(|| "-".to_owned()),
+            agree.unwrap_or_else(|| "yes".to_owned()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unicode_width::UnicodeWidthStr;
+
+    use super::*;
+
+    fn at(seconds: u64) -> HostInstant {
+        HostInstant {
+            monotonic_ns: seconds * 1_000_000_000,
+            ..HostInstant::default()
+        }
+    }
+
+    fn pod(name: &str, changed: u64, differs_since: Option<u64>) -> PodRow {
+        PodRow {
+            namespace: "shop".to_owned(),
+            name: name.to_owned(),
+            containers: 1,
+            by_relists: "ready, app exited 137".to_owned(),
+            by_events: "ready, app running".to_owned(),
+            last_event: Some(LastEvent {
+                at: at(changed),
+                text: "STARTED app".to_owned(),
+            }),
+            differs_since: differs_since.map(at),
+        }
+    }
+
+    fn pods(rows: impl IntoIterator<Item = PodRow>) -> BTreeMap<String, PodRow> {
+        let rows = rows.into_iter();
+        rows.map(|pod| (format!("uid-{}", pod.name), pod)).collect()
+    }
+
+    fn first_words(lines: &[String]) -> Vec<&str> {
+        let words = lines.iter().map(|line| line.split_whitespace().next());
+        words.map(Option::unwrap_or_default).collect()
+    }
+
+    #[test]
+    fn what_differs_for_long_comes_first_and_then_what_changed_last() {
+        let pods = pods([
+            pod("old", 1, None),
+            pod("new", 50, None),
+            pod("differs", 2, Some(30)),
+            pod("differs-longer", 1, Some(20)),
+        ]);
+        let lines = lines(&pods, at(60), (120, 10));
+        assert_eq!(
+            first_words(&lines),
+            [
+                "POD",
+                "shop/differs-longer",
+                "shop/differs",
+                "shop/new",
+                "shop/old"
+            ]
+        );
+        assert!(
+            lines[1].ends_with("STARTED app 59 s ago  NO, for 40 s"),
+            "{lines:#?}"
+        );
+        assert!(lines[4].ends_with("yes"), "{lines:#?}");
+    }
+
+    #[test]
+    fn it_fits_into_any_terminal() {
+        let awkward = PodRow {
+            name: "\u{1b}[31m 宽宽宽🦀".repeat(20),
+            by_events: String::new(),
+            ..pod("", 1, Some(3))
+        };
+        let many = (0..100).map(|nth| pod(&format!("pod-{nth}"), nth, None));
+        let pods = pods(many.chain([awkward]));
+        for columns in [1, 20, 40, 60, 80, 100, 200, 500] {
+            for rows in [0, 1, 2, 3, 10, 100, 101, 102, 1_000] {
+                let lines = lines(&pods, at(200), (columns, rows));
+                assert!(lines.len() <= rows, "{rows}: {lines:#?}");
+                if columns >= 40 {
+                    let widest = lines.iter().map(|line| line.width()).max();
+                    assert!(widest <= Some(columns), "{columns}: {lines:#?}");
+                }
+            }
+        }
+        let lines = lines(&pods, at(200), (80, 12));
+        assert_eq!(
+            lines.last().unwrap(),
+            " and 91 more pods, about which both agree"
+        );
+    }
+}
