@@ -281,7 +281,7 @@ fn all_that_can_be_explained_can_be_pages() {
     suite(["explain", "--pages", path]).run().succeeds();
     let page = std::fs::read_to_string(pages.join("ORD-01.md")).unwrap();
     assert!(page.starts_with("# ORD-01 order::"), "{page}");
-    suite(["explain"]).run().fails(2, &["--pages"]);
+    suite(["explain"]).run().fails(2, &["<ID>"]);
     let both = suite(["explain", "ORD-01", "--pages", path]).run();
     both.fails(2, &["cannot be used with"]);
 }
