@@ -2,7 +2,7 @@
 # What ci/vm-kubelet runs inside of the machine: runs beside a stand-in for a kubelet, a unit that removes
 # every sandbox each second, as a kubelet does with those that it does not know.
 #
-#   ci/lib/kubelet-guest.sh SUITE
+#   ci/lib/kubelet-guest.sh SUITE pause|watch
 
 set -euo pipefail
 
@@ -13,11 +13,20 @@ socket=/run/containerd/containerd.sock
 unit=kubelet.service
 timer=cri-event-conformance-start-kubelet.timer
 # The machine is slow. One case is enough: what is tested is how the run begins and ends.
+# While this file exists, the stand-in leaves all pods alone, as a kubelet does with its own.
+known=/run/all-pods-are-known
+# What a relay does to the events that come through it.
+defects=(drop-created drop-started drop-stopped drop-deleted drop-every-ninth repeat-stopped no-sandbox
+  no-sandbox-metadata foreign-uid cut)
 arguments=(--runtime-endpoint "unix://$socket" --tier core --timeout 120s --timeout-scale 5 --expectations builtin)
 log=/tmp/run.log
 
 main() {
   make_kubelet
+  "check_$1"
+}
+
+check_pause() {
   check "doctor finds the kubelet, its unit and what it has logged" examined
   check "a run beside a kubelet is refused" refused
   check "what the stand-in does disturbs a run" disturbed
@@ -30,12 +39,21 @@ main() {
   check "SIGKILL ends it, and the timer starts the kubelet" killed
 }
 
-# check NAME FUNCTION: with errexit, which `if` and `||` would switch off within the function.
+# Two at a time: more would hold one another up.
+check_watch() {
+  local place
+  check "watch finds the runtime conformant beside it" watched_as conformant none
+  for ((place = 0; place < ${#defects[@]}; place += 2)); do
+    check "watch finds ${defects[*]:place:2}" watched_as non-conformant "${defects[@]:place:2}"
+  done
+}
+
+# check NAME FUNCTION [ARGUMENTS...]: with errexit, which `if` and `||` would switch off within the function.
 check() {
   say "$1 ..."
   wait_until 60 is_active "$unit"
   : >"$log"
-  "$2"
+  "${@:2}"
   say "$1: ok, in $SECONDS s since the start"
 }
 
@@ -54,6 +72,7 @@ call() {
 }
 echo 'Evented PLEG: Generated pod status from the received event'
 while sleep 1; do
+  [[ ! -e /run/all-pods-are-known ]] || continue
   for id in $(printf '\0\0\0\0\0' | curl --silent --max-time 10 --http2-prior-knowledge \
     --unix-socket /run/containerd/containerd.sock -H 'Content-Type: application/grpc' -H 'TE: trailers' \
     --data-binary @- http://cri/runtime.v1.RuntimeService/ListPodSandbox |
@@ -185,6 +204,29 @@ larger() {
   is_restored
 }
 
+# watched_as VERDICT DEFECT...: watches the changing pods of the node through a relay for each defect.
+watched_as() {
+  local defect pid pids=() changing
+  touch "$known"
+  "$suite" "${arguments[@]}" --allow kubelet --repeat 1000 --test-threads 1 ORD-01 >"$log" 2>&1 &
+  changing=$!
+  wait_until 120 grep -q '^run ' "$log"
+  for defect in "${@:2}"; do
+    "$suite" --runtime-endpoint "unix://$socket" --inject "$defect" watch --for 2m --within 20s \
+      >"/tmp/watch-$defect" 2>&1 &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do wait "$pid" || true; done
+  kill -INT "$changing"
+  wait "$changing" || true
+  rm "$known"
+  for defect in "${@:2}"; do
+    say "$defect: $(grep -m 1 'conformant: ' "/tmp/watch-$defect")"
+    grep -q "^$1: " "/tmp/watch-$defect" || { cat "/tmp/watch-$defect" && die "not $1 with $defect"; }
+    [[ $1 == conformant ]] || grep -A 20 -m 1 'INV-' "/tmp/watch-$defect"
+  done
+}
+
 killed() {
   begin
   kill -KILL "$pid"
@@ -194,4 +236,4 @@ killed() {
   wait_until 330 is_active "$unit"
 }
 
-main
+main "$2"
