@@ -7,6 +7,7 @@
 //! This module knows nothing of rules, of files and of clocks.
 
 mod calendar;
+mod causality;
 mod compare;
 mod document;
 mod evidence;

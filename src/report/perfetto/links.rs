@@ -6,10 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::super::causality::{Shown, effects, shown};
 use super::places::Places;
-use crate::history::{
-    Body, CallId, ContainerState, Entry, Event, EventKind, Reply, Request, SandboxState, Seq,
-};
+use crate::history::{Body, CallId, Entry, Event, EventKind, Reply, Request, Seq};
 
 /// The links of all events of a history. An arrow has the number of its event.
 #[derive(Debug, Default)]
@@ -25,14 +24,6 @@ struct Pending {
     seq: Seq,
     kind: EventKind,
     is_sandbox: bool,
-}
-
-/// What a list says of an id that it shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Shown {
-    Created,
-    Started,
-    Stopped,
 }
 
 /// The walk through a history.
@@ -145,41 +136,14 @@ impl<'a> Walk<'a> {
     }
 
     fn listed(&mut self, call: CallId, reply: &'a Reply) {
-        let states: BTreeMap<&str, Shown> = match reply {
-            Reply::Sandboxes(listed) => {
-                let states = listed.iter();
-                let states = states.map(|it| (it.id.as_str(), of_sandbox(it.state)));
-                states.collect()
-            }
-            Reply::Containers(listed) => {
-                let states = listed.iter();
-                let states = states.map(|it| (it.id.as_str(), of_container(it.state)));
-                states.collect()
-            }
-            Reply::ContainerStatus(report) => {
-                let status = &report.status;
-                BTreeMap::from([(status.id.as_str(), of_container(status.state))])
-            }
-            Reply::SandboxStatus(report) => {
-                let own = (report.status.id.as_str(), of_sandbox(report.status.state));
-                let containers = report.containers.iter();
-                let containers = containers.map(|it| (it.id.as_str(), of_container(it.state)));
-                containers.chain([own]).collect()
-            }
-            _ => return,
-        };
+        let states: BTreeMap<&str, Shown> = shown(reply).into_iter().collect();
         let Some(began) = self.began.get(&call).copied() else {
             return;
         };
         for (id, state) in &states {
-            let shows = |pending: &Pending| match pending.kind {
-                EventKind::Created => true,
-                EventKind::Started => *state >= Shown::Started,
-                EventKind::Stopped => *state >= Shown::Stopped,
-                EventKind::Deleted | EventKind::Unknown(_) => false,
-            };
             if let Some(pending) = self.pending.get_mut(id) {
-                for event in pending.extract_if(.., |it| it.seq < began && shows(it)) {
+                let is_shown = |it: &mut Pending| it.seq < began && state.is_past(it.kind);
+                for event in pending.extract_if(.., is_shown) {
                     self.links.link(event.seq, call);
                 }
             }
@@ -206,37 +170,5 @@ impl<'a> Walk<'a> {
             Request::ListContainers { sandbox: None, .. } => Some(false),
             _ => None,
         }
-    }
-}
-
-/// The events that a call can cause, each by the id that it is about.
-fn effects<'a>(request: &'a Request, made: Option<&'a str>) -> Vec<(&'a str, EventKind)> {
-    use EventKind::{Created, Deleted, Started, Stopped};
-    let (id, kinds): (Option<&str>, &[EventKind]) = match request {
-        Request::RunSandbox(_) => (made, &[Created, Started]),
-        Request::CreateContainer(_) => (made, &[Created]),
-        Request::StartContainer(id) => (Some(id.as_str()), &[Started]),
-        Request::StopContainer { container, .. } => (Some(container.as_str()), &[Stopped]),
-        Request::StopSandbox(id) => (Some(id.as_str()), &[Stopped]),
-        Request::RemoveContainer(id) => (Some(id.as_str()), &[Stopped, Deleted]),
-        Request::RemoveSandbox(id) => (Some(id.as_str()), &[Stopped, Deleted]),
-        _ => (None, &[]),
-    };
-    let of = |id| kinds.iter().map(move |kind| (id, *kind));
-    id.into_iter().flat_map(of).collect()
-}
-
-fn of_sandbox(state: SandboxState) -> Shown {
-    match state {
-        SandboxState::Ready | SandboxState::Unknown(_) => Shown::Started,
-        SandboxState::NotReady => Shown::Stopped,
-    }
-}
-
-fn of_container(state: ContainerState) -> Shown {
-    match state {
-        ContainerState::Created | ContainerState::Unknown(_) => Shown::Created,
-        ContainerState::Running => Shown::Started,
-        ContainerState::Exited => Shown::Stopped,
     }
 }

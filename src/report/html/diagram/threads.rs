@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::super::super::causality::{effects, shown};
 use super::super::super::timeline::asks_only;
 use super::lane::Lane;
-use crate::history::{
-    Body, CallId, ContainerState, Entry, Event, EventKind, Reply, Request, SandboxState,
-    SubscriptionId,
-};
+use crate::history::{Body, CallId, Entry, Event, EventKind, Reply, Request, SubscriptionId};
 
 /// A slice of a history, with its calls. Entries are named by their places in the slice.
 #[derive(Debug)]
@@ -161,11 +159,12 @@ impl<'a> Threads<'a> {
         sandbox: Option<&str>,
         before: usize,
     ) -> Option<usize> {
+        let ends = matches!(kind, EventKind::Stopped | EventKind::Deleted);
+        let by_sandbox = sandbox.filter(|_| ends);
         let begun = self.calls.values().filter(|call| call.began < before);
-        let causes = begun.filter(|call| match causes(call.request, kind) {
-            Causes::Itself => call.id == Some(id),
-            Causes::AllWithin => call.id.is_some() && (call.id == Some(id) || call.id == sandbox),
-            Causes::Nothing => false,
+        let causes = begun.filter(|call| {
+            let mut effects = effects(call.request, call.id).into_iter();
+            effects.any(|(of, effect)| effect == kind && (of == id || Some(of) == by_sandbox))
         });
         causes.map(|call| call.began).max()
     }
@@ -239,30 +238,6 @@ fn rank(kind: EventKind) -> usize {
     }
 }
 
-/// What an event is about that a call causes.
-enum Causes {
-    /// That of the call.
-    Itself,
-    /// That of the call, and if it is a sandbox its containers.
-    AllWithin,
-    /// The call causes no such event.
-    Nothing,
-}
-
-fn causes(request: &Request, kind: EventKind) -> Causes {
-    let is_start = matches!(kind, EventKind::Created | EventKind::Started);
-    match (request, kind) {
-        (Request::RunSandbox(_), _) if is_start => Causes::Itself,
-        (Request::CreateContainer(_), EventKind::Created)
-        | (Request::StartContainer(_), EventKind::Started)
-        | (Request::StopContainer { .. }, EventKind::Stopped)
-        | (Request::RemoveContainer(_), EventKind::Stopped | EventKind::Deleted) => Causes::Itself,
-        (Request::StopSandbox(_), EventKind::Stopped)
-        | (Request::RemoveSandbox(_), EventKind::Stopped | EventKind::Deleted) => Causes::AllWithin,
-        _ => Causes::Nothing,
-    }
-}
-
 fn subject(request: &Request) -> Option<&str> {
     match request {
         Request::StopSandbox(id) | Request::RemoveSandbox(id) | Request::SandboxStatus(id) => {
@@ -286,36 +261,8 @@ fn made(reply: Option<&Reply>) -> Option<&str> {
     }
 }
 
-/// Whether a reply shows a sandbox or container as an event of this kind reports it.
+/// Whether a reply shows at least what an event of this kind reports of a sandbox or container.
 fn shows(reply: &Reply, id: &str, kind: EventKind) -> bool {
-    let container = |state| match kind {
-        EventKind::Created => state == ContainerState::Created,
-        EventKind::Started => state == ContainerState::Running,
-        EventKind::Stopped => state == ContainerState::Exited,
-        EventKind::Deleted | EventKind::Unknown(_) => false,
-    };
-    let sandbox = |state| match kind {
-        EventKind::Created | EventKind::Started => state == SandboxState::Ready,
-        EventKind::Stopped => state == SandboxState::NotReady,
-        EventKind::Deleted | EventKind::Unknown(_) => false,
-    };
-    match reply {
-        Reply::Containers(items) => {
-            let mut items = items.iter();
-            items.any(|item| item.id.as_str() == id && container(item.state))
-        }
-        Reply::ContainerStatus(report) => {
-            report.status.id.as_str() == id && container(report.status.state)
-        }
-        Reply::Sandboxes(items) => {
-            let mut items = items.iter();
-            items.any(|item| item.id.as_str() == id && sandbox(item.state))
-        }
-        Reply::SandboxStatus(report) => {
-            let mut within = report.containers.iter();
-            (report.status.id.as_str() == id && sandbox(report.status.state))
-                || within.any(|status| status.id.as_str() == id && container(status.state))
-        }
-        _ => false,
-    }
+    let mut shown = shown(reply).into_iter();
+    shown.any(|(of, state)| of == id && state.is_past(kind))
 }

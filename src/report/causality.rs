@@ -1,0 +1,87 @@
+//! What belongs together: the events that a call can cause, and the states in which a list shows
+//! what an event has reported.
+
+use crate::history::{ContainerState, EventKind, Reply, Request, SandboxState};
+
+/// The events that a call can cause, each by the id that it is about; `made` is what the call has
+/// made. What a call does to a sandbox ends its containers, too; of them it names none.
+pub(super) fn effects<'a>(
+    request: &'a Request,
+    made: Option<&'a str>,
+) -> Vec<(&'a str, EventKind)> {
+    use EventKind::{Created, Deleted, Started, Stopped};
+    let (id, kinds): (Option<&str>, &[EventKind]) = match request {
+        Request::RunSandbox(_) => (made, &[Created, Started]),
+        Request::CreateContainer(_) => (made, &[Created]),
+        Request::StartContainer(id) => (Some(id.as_str()), &[Started]),
+        Request::StopContainer { container, .. } => (Some(container.as_str()), &[Stopped]),
+        Request::StopSandbox(id) => (Some(id.as_str()), &[Stopped]),
+        Request::RemoveContainer(id) => (Some(id.as_str()), &[Stopped, Deleted]),
+        Request::RemoveSandbox(id) => (Some(id.as_str()), &[Stopped, Deleted]),
+        _ => (None, &[]),
+    };
+    let of = |id| kinds.iter().map(move |kind| (id, *kind));
+    id.into_iter().flat_map(of).collect()
+}
+
+/// How far a list shows a sandbox or container to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Shown {
+    Created,
+    Started,
+    Stopped,
+}
+
+impl Shown {
+    /// Whether it has what such an event reports behind it.
+    pub(super) fn is_past(self, kind: EventKind) -> bool {
+        match kind {
+            EventKind::Created => true,
+            EventKind::Started => self >= Self::Started,
+            EventKind::Stopped => self == Self::Stopped,
+            EventKind::Deleted | EventKind::Unknown(_) => false,
+        }
+    }
+}
+
+/// All that a reply shows, by id.
+pub(super) fn shown(reply: &Reply) -> Vec<(&str, Shown)> {
+    match reply {
+        Reply::Sandboxes(listed) => {
+            let states = listed.iter();
+            let states = states.map(|it| (it.id.as_str(), of_sandbox(it.state)));
+            states.collect()
+        }
+        Reply::Containers(listed) => {
+            let states = listed.iter();
+            let states = states.map(|it| (it.id.as_str(), of_container(it.state)));
+            states.collect()
+        }
+        Reply::ContainerStatus(report) => {
+            let status = &report.status;
+            vec![(status.id.as_str(), of_container(status.state))]
+        }
+        Reply::SandboxStatus(report) => {
+            let own = (report.status.id.as_str(), of_sandbox(report.status.state));
+            let containers = report.containers.iter();
+            let containers = containers.map(|it| (it.id.as_str(), of_container(it.state)));
+            containers.chain([own]).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn of_sandbox(state: SandboxState) -> Shown {
+    match state {
+        SandboxState::Ready | SandboxState::Unknown(_) => Shown::Started,
+        SandboxState::NotReady => Shown::Stopped,
+    }
+}
+
+fn of_container(state: ContainerState) -> Shown {
+    match state {
+        ContainerState::Created | ContainerState::Unknown(_) => Shown::Created,
+        ContainerState::Running => Shown::Started,
+        ContainerState::Exited => Shown::Stopped,
+    }
+}
