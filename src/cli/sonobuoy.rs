@@ -1,8 +1,8 @@
 //! The command `sonobuoy`: a run or a watch as a plugin of Sonobuoy.
 //!
 //! A plugin writes its results into a directory, then the path of what is to be collected into the
-//! file `done` there. It must not end before it is told to: its pod would start it again. So this
-//! writes both whatever happens to the run or the watch, and then waits.
+//! file `done` there. It must not end before it gets a signal: its pod would start it again. So
+//! this writes both whatever happens to the run or the watch, and then waits.
 
 use std::fs::{self, File, Permissions};
 use std::io;

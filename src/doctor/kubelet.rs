@@ -113,7 +113,7 @@ impl Kubelets {
             let finding = Finding::new(UNKNOWN, "configz-unreadable", finding, origin.clone());
             found.push(
                 finding
-                    .why("Files and flags say only what the kubelet was told when it started.")
+                    .why("Files and flags say only how the kubelet is to start.")
                     .fix("kubectl get --raw /api/v1/nodes/NODE/proxy/configz > FILE, then --configz FILE"),
             );
         }
@@ -157,14 +157,14 @@ impl Kubelets {
     }
 
     fn changed_since_start(&self, effective: &Gate) -> Option<Finding> {
-        let told = self.own.as_ref()?.gate()?;
-        if told.is_on == effective.is_on {
+        let configured = self.own.as_ref()?.gate()?;
+        if configured.is_on == effective.is_on {
             return None;
         }
         let word = |is_on| if is_on { "on" } else { "off" };
-        let (was, will) = (word(effective.is_on), word(told.is_on));
+        let (was, will) = (word(effective.is_on), word(configured.is_on));
         let finding = format!("the gate {GATE} is {was} now, but {will} in the files and flags");
-        let read = format!("{}; {}", effective.origin, told.origin);
+        let read = format!("{}; {}", effective.origin, configured.origin);
         let finding = Finding::new(WRONG, "kubelet-not-restarted", finding, read);
         let why = format!("The next start of the kubelet switches it {will}.");
         Some(

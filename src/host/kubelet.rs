@@ -39,17 +39,17 @@ impl KubeletProcess {
         self.name == KUBELET
     }
 
-    /// What it is told by its configuration files and flags.
+    /// What its configuration files and flags set.
     #[must_use]
     pub fn settings(&self) -> KubeletSettings {
         KubeletSettings::read(self)
     }
 
     /// Whether it uses the runtime at this socket, a path of this process: whether the socket that
-    /// the kubelet is told to use, as the kubelet sees it, is the same file. So the kubelet of a
+    /// configured for the kubelet, as the kubelet sees it, is the same file. So the kubelet of a
     /// kind node, which has a runtime of its own, does not use the runtime of the host, but a
-    /// kubelet in a container with the host's socket does. Where it is unknown what a kubelet of
-    /// the host is told, it counts as using the runtime; one in a container only if it has the
+    /// kubelet in a container with the host's socket does. Where the configuration of a kubelet of
+    /// the host cannot be read, it counts as using the runtime; one in a container only if it has the
     /// socket in the usual place.
     #[must_use]
     pub fn uses(&self, socket: &Path) -> bool {

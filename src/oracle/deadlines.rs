@@ -6,8 +6,9 @@ use crate::history::{CaseHistory, HostInstant, StepsEnd};
 use crate::limits;
 
 /// Whether an event that was due after an instant has had its time: the driver has waited for it,
-/// or the history has an entry after its deadline. Where a missing event may have come without
-/// being read since, it has not.
+/// or the history has an entry after its deadline. It has not if the suite was held up for so long
+/// that the event may have come without being read. In the history of a pod of others, the time in
+/// which the suite was held up does not count.
 pub(super) fn had_its_time(history: &CaseHistory, after: HostInstant) -> bool {
     let bound = history.stretched(limits::EVENT_WAIT);
     let Some(last) = history.entries().last() else {

@@ -27,6 +27,23 @@ pub struct Standing {
     pub open: Vec<Arc<str>>,
 }
 
+impl Standing {
+    /// Its numbers in the order of a report's columns: MUSTs kept, broken, known and open, SHOULDs
+    /// kept and broken.
+    #[must_use]
+    pub fn counts(&self) -> [usize; 6] {
+        let (musts, shoulds) = (self.musts, self.shoulds);
+        [
+            musts.passed,
+            musts.failed,
+            musts.known,
+            musts.open(),
+            shoulds.kept,
+            shoulds.broken,
+        ]
+    }
+}
+
 /// The one word on a runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

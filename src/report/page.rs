@@ -51,20 +51,11 @@ fn standings(page: &mut Markdown, report: &RunReport) {
         "broken",
     ];
     let rows = report.standings().into_iter().map(|standing| {
-        let (musts, shoulds) = (standing.musts, standing.shoulds);
-        let counts = [
-            musts.passed,
-            musts.failed,
-            musts.known,
-            musts.open(),
-            shoulds.kept,
-            shoulds.broken,
-        ];
         let verdict = words(&standing, report.partial);
         let words = [standing.profile.to_string(), verdict];
         words
             .into_iter()
-            .chain(counts.map(|it| it.to_string()))
+            .chain(standing.counts().map(|it| it.to_string()))
             .collect()
     });
     page.table(&header, rows);

@@ -14,18 +14,18 @@ pub(super) fn write_standings(text: &mut String, report: &RunReport) -> fmt::Res
         "profile", "verdict", "kept", "broken", "known", "open", "kept", "broken"
     )?;
     for standing in report.standings() {
-        let (musts, shoulds) = (standing.musts, standing.shoulds);
+        let [kept, broken, known, open, advised, ignored] = standing.counts();
         writeln!(
             text,
             "{:<10}{:<28}{:>5}{:>7}{:>6}{:>6}{:>6}{:>7}",
             standing.profile.to_string(),
             words(&standing, report.partial),
-            musts.passed,
-            musts.failed,
-            musts.known,
-            musts.open(),
-            shoulds.kept,
-            shoulds.broken,
+            kept,
+            broken,
+            known,
+            open,
+            advised,
+            ignored,
         )?;
     }
     if report.partial {

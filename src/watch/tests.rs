@@ -119,11 +119,12 @@ fn time_in_which_a_watch_is_held_up_does_not_count() {
         }
         node.ends(20_000);
         let faults = node.verdicts.report(None).faults;
-        (node.summary(at(20_000)).missed, faults)
+        let summary = node.summary(at(20_000));
+        (summary.missed, summary.disagreements, faults)
     };
-    assert_eq!(watched(500), (1, Vec::new()));
+    assert_eq!(watched(500), (1, 1, Vec::new()));
     let fault = "the suite itself was held up for 12.8 s of 20.0 s";
-    assert_eq!(watched(750), (0, vec![fault.to_owned()]));
+    assert_eq!(watched(750), (0, 0, vec![fault.to_owned()]));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a kubelet is told by its configuration file, its drop-ins and its flags.
+//! How a kubelet is configured: by its configuration file, its drop-ins and its flags.
 //!
 //! Precedence, lowest first: the file of `--config`, the drop-ins of `--config-dir` in the order of
 //! their paths, flags. Feature gates are merged one by one.
@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::{FileTree, KubeletProcess, absolute};
 
-/// The endpoint that a kubelet uses if it is told none, since 1.27:
+/// The endpoint that a kubelet uses if none is configured, since 1.27:
 /// <https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1/>.
 pub(super) const DEFAULT_ENDPOINT: &str = "unix:///run/containerd/containerd.sock";
 /// Drop-ins are read to this depth.
@@ -90,15 +90,15 @@ impl KubeletSettings {
     /// cannot be read or the kubelet is part of a larger program.
     pub(super) fn runtime_endpoint(&self, kubelet: &KubeletProcess) -> Option<String> {
         let is_known = kubelet.is_kubelet_only() && self.unusable.is_empty();
-        let told = self
+        let configured = self
             .endpoint
             .as_ref()
             .map(|endpoint| endpoint.value.clone());
         let is_flag = |setting: &Setting<String>| setting.origin.starts_with("--");
         if self.endpoint.as_ref().is_some_and(is_flag) {
-            return told;
+            return configured;
         }
-        is_known.then(|| told.unwrap_or_else(|| DEFAULT_ENDPOINT.to_owned()))
+        is_known.then(|| configured.unwrap_or_else(|| DEFAULT_ENDPOINT.to_owned()))
     }
 
     fn add_file(&mut self, files: &FileTree, path: PathBuf) {

@@ -154,7 +154,7 @@ fn a_file_that_cannot_be_used_is_named() {
 }
 
 #[test]
-fn a_kubelet_uses_the_socket_that_it_is_told_to_use() {
+fn a_kubelet_uses_the_socket_that_is_configured() {
     let host = Host::new();
     let crio = host.listen("run/crio/crio.sock");
     let containerd = host.listen("run/containerd/containerd.sock");
@@ -166,18 +166,18 @@ fn a_kubelet_uses_the_socket_that_it_is_told_to_use() {
     };
     let endpoint = |endpoint: &str| format!("--container-runtime-endpoint={endpoint}");
     assert_eq!(uses(&["kubelet"]), (true, false));
-    let told = endpoint("unix:///run/crio/crio.sock");
-    assert_eq!(uses(&["kubelet", &told]), (false, true));
-    let told = endpoint("/var-run/crio/crio.sock");
-    assert_eq!(uses(&["kubelet", &told]), (false, true));
+    let configured = endpoint("unix:///run/crio/crio.sock");
+    assert_eq!(uses(&["kubelet", &configured]), (false, true));
+    let configured = endpoint("/var-run/crio/crio.sock");
+    assert_eq!(uses(&["kubelet", &configured]), (false, true));
     host.write(
         "c.yaml",
         "containerRuntimeEndpoint: unix:///run/crio/crio.sock\n",
     );
     assert_eq!(uses(&["kubelet", "--config=/c.yaml"]), (false, true));
     // There is none, so it is neither.
-    let told = endpoint("unix:///run/gone.sock");
-    assert_eq!(uses(&["kubelet", &told]), (false, false));
+    let configured = endpoint("unix:///run/gone.sock");
+    assert_eq!(uses(&["kubelet", &configured]), (false, false));
 }
 
 #[test]

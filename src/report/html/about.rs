@@ -100,7 +100,6 @@ pub(super) fn standings(report: &RunReport) -> Markup {
                 }
                 tbody {
                     @for standing in report.standings() {
-                        @let (musts, shoulds) = (standing.musts, standing.shoulds);
                         tr {
                             th scope="row" { (standing.profile) }
                             td {
@@ -109,14 +108,7 @@ pub(super) fn standings(report: &RunReport) -> Markup {
                                     &words(&standing, report.partial),
                                 ))
                             }
-                            @for count in [
-                                musts.passed,
-                                musts.failed,
-                                musts.known,
-                                musts.open(),
-                                shoulds.kept,
-                                shoulds.broken,
-                            ] {
+                            @for count in standing.counts() {
                                 td .number { (count) }
                             }
                         }

@@ -89,11 +89,11 @@ fn check(bytes: &[u8]) -> Read {
             flows.entry(*flow).or_default().push(category);
         }
         if category == "violation" {
-            let told = |name: &str| {
+            let has = |name: &str| {
                 let mut notes = event.debug_annotations.iter();
                 notes.any(|note| note.name() == name && !note.string_value().is_empty())
             };
-            assert!(told("expected") && told("actual"), "{event:?}");
+            assert!(has("expected") && has("actual"), "{event:?}");
         }
     }
     assert!(tracks.values().all(|(_, open)| *open == 0), "{tracks:?}");

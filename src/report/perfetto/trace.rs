@@ -39,7 +39,7 @@ pub(super) struct Mark {
 pub(super) struct Trace {
     tracks: Vec<TracePacket>,
     events: Vec<TracePacket>,
-    /// The tracks by their paths. Those of the same path are told apart by a number.
+    /// The tracks by their paths. Of several with the same path, each has a number.
     known: BTreeMap<(Path, usize), TrackId>,
     /// Tracks on which a slice is open.
     busy: BTreeSet<TrackId>,
