@@ -49,8 +49,8 @@ impl KubeletProcess {
     /// configured for the kubelet, as the kubelet sees it, is the same file. So the kubelet of a
     /// kind node, which has a runtime of its own, does not use the runtime of the host, but a
     /// kubelet in a container with the host's socket does. Where the configuration of a kubelet of
-    /// the host cannot be read, it counts as using the runtime; one in a container only if it has the
-    /// socket in the usual place.
+    /// the host cannot be read, it counts as using the runtime; one in a container only if it has
+    /// the socket in the usual place.
     #[must_use]
     pub fn uses(&self, socket: &Path) -> bool {
         let endpoint = match self.settings().runtime_endpoint(self) {
