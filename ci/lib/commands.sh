@@ -3,7 +3,7 @@
 
 main() {
   local command=${1:-} targets=() oci_runtime=runc cni=none new_name='' signal=TERM all='' wipe='' folder=''
-  local real_infra=''
+  local real_infra='' events_off=''
   shift || true
   while (($#)); do
     case $1 in
@@ -14,6 +14,7 @@ main() {
       --signal) signal=${2#SIG} && shift ;;
       --bin) folder=$(realpath -m "$2") && shift ;;
       --infra) real_infra=yes ;;
+      --no-events) events_off=yes ;;
       --all) all=yes ;;
       --wipe) wipe=yes ;;
       -h | --help) command=--help ;;
@@ -26,6 +27,7 @@ main() {
     bad_usage "the OCI runtime is runc or crun, not '$oci_runtime'"
   [[ $cni == none || $cni == bridge ]] || bad_usage "the network is bridge or none, not '$cni'"
   [[ -z $real_infra || $daemon == crio ]] || bad_usage "--infra is of ci/crio: containerd's sandboxes always have a process"
+  [[ -z $events_off || $daemon == crio ]] || bad_usage "--no-events is of ci/crio: containerd cannot switch them off"
   ci_dir=$(realpath -m "${CRI_CI_DIR:-$repo/target/ci/runtimes}")
   case $command in
     -h | --help | help) print_help && return ;;
@@ -72,7 +74,7 @@ command_up() {
   else
     ensure_tools
     download_companions "$number"
-    bring_up "$number" "$folder" "$oci_runtime" "$cni" "$real_infra"
+    bring_up "$number" "$folder" "$oci_runtime" "$cni" "$real_infra" "$events_off"
   fi
   echo "unix://$socket"
 }
@@ -100,6 +102,8 @@ ensure_same() {
   local asked="$daemon $1 of ${folder:-Debian} with $oci_runtime${real_infra:+ and infra containers}"
   local is
   is="$(fact daemon) $version of ${bin:-Debian} with $oci${infra:+ and infra containers}"
+  asked+=${events_off:+, without events}
+  is+=${no_events:+, without events}
   [[ $asked == "$is" ]] || die "$name is up as $is: take it down first (ci/$(fact daemon) down $name)"
 }
 

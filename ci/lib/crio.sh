@@ -53,6 +53,8 @@ stream_port = "0"
 pause_image = "$sandbox_image"
 pause_command = ""
 signature_policy = "$instance/policy.json"
+signature_policy_dir = "$instance/state/policies"  # CRI-O makes both, by default in /etc/crio.
+namespaced_auth_dir = "$instance/state/auth"
 
 [crio.network]
 network_dir = "$instance/cni"  # Pods on the host's network need no plugin, and it may be empty.
@@ -67,7 +69,7 @@ TOML
 config_of_runtimes() {
   cat <<TOML
 [crio.runtime]
-enable_pod_events = true
+enable_pod_events = $(if [[ -n $no_events ]]; then echo false; else echo true; fi)
 default_runtime = "$oci"
 drop_infra_ctr = $(if [[ -n $infra ]]; then echo false; else echo true; fi)
 cgroup_manager = "cgroupfs"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # One private runtime, whose daemon containerd.sh or crio.sh describes. use_instance sets the variables
 # that the other functions work on: name, instance (its directory), version, bin (a folder of the user's
-# own programs, or empty), oci, network, infra, socket.
+# own programs, or empty), oci, network, infra, no_events, socket.
 #
 # Its processes share a mount namespace with a /run of its own: shims put their sockets in
 # /run/containerd whatever the configuration says, and so nothing of it shows on the machine. A "holder"
@@ -17,6 +17,7 @@ use_instance() {
   oci=$(fact oci-runtime)
   network=$(fact network)
   infra=$(fact infra)
+  no_events=$(fact no-events)
   socket=$(fact socket)
   log=$instance/$daemon.log
   mark=cri-ci:$instance
@@ -24,7 +25,7 @@ use_instance() {
 
 fact() { cat "$instance/$1" 2>/dev/null || true; }
 
-# create_instance VERSION BIN OCI_RUNTIME NETWORK INFRA: a fresh one, with no container and no image.
+# create_instance VERSION BIN OCI_RUNTIME NETWORK INFRA NO_EVENTS: a fresh one, with no container and no image.
 create_instance() {
   mkdir -p "$instance"/{root,state,cni,opt,logs}
   echo "$daemon" >"$instance/daemon"
@@ -33,6 +34,7 @@ create_instance() {
   echo "$3" >"$instance/oci-runtime"
   echo "$4" >"$instance/network"
   echo "$5" >"$instance/infra"
+  echo "$6" >"$instance/no-events"
   socket_path >"$instance/socket"
   use_instance "$name"
   : >"$log"
