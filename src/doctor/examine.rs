@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 use super::crio::{self, CrioConfig};
 use super::finding::{Area, Diagnosis, FORMAT, Finding, Readiness, RuntimeName, Status};
 use super::kubelet::Kubelets;
-use super::runtime::{self, RuntimeFacts};
+use super::runtime::{self, RuntimeFacts, Stream};
 use super::{leftovers, node};
 use crate::cri::{Client, ConnectError};
 use crate::drive::{self, RecordingClient};
@@ -74,8 +74,7 @@ async fn collect(endpoints: &Endpoints, options: &DoctorOptions) -> Facts {
     }
     let (runtime, leftovers) = match connect(endpoints).await {
         Ok(caller) => {
-            let has_kubelet = kubelets.own.is_some();
-            let facts = runtime::ask(&caller, &endpoints.runtime, has_kubelet).await;
+            let facts = runtime::ask(&caller.client, &endpoints.runtime).await;
             let logs = options.root.join("var/log");
             (Ok(facts), drive::list_leftovers(&caller, &logs).await.ok())
         }
@@ -101,18 +100,17 @@ async fn connect(endpoints: &Endpoints) -> Result<RecordingClient, ConnectError>
 impl Facts {
     pub(super) fn diagnosis(&self) -> Diagnosis {
         let mut findings = Vec::new();
-        let (mut sends_events, mut driver) = (None, None);
         match &self.runtime {
             Ok(facts) => {
-                (sends_events, driver) = (facts.sends_events(), facts.cgroup_driver);
                 findings.extend(facts.findings());
-                if facts.is_crio() {
-                    findings.extend(self.crio.findings(sends_events));
+                // One without the call has no such setting.
+                if facts.is_crio() && facts.stream != Stream::Unimplemented {
+                    findings.extend(self.crio.findings(facts));
                 }
             }
             Err(fault) => findings.push(unreachable(&self.endpoint, fault)),
         }
-        findings.extend(self.kubelets.findings(sends_events, driver));
+        findings.extend(self.kubelets.findings(self.runtime.as_ref().ok()));
         findings.extend(node::findings(self.host.as_ref(), &self.root));
         findings.extend(self.leftovers.as_deref().map(leftovers::finding));
         findings.sort_by_key(|finding| finding.status);

@@ -99,10 +99,7 @@ pub(super) fn findings(facts: &RuntimeFacts) -> Vec<Finding> {
         .collect();
     let is_fit = found.iter().all(|finding| finding.status != Status::Wrong);
     if is_fit {
-        let finding = format!(
-            "no version of {} that is known to be unfit",
-            version.runtime_name
-        );
+        let finding = format!("{name} is not known to be unfit");
         let id = "runtime-version";
         found.push(Finding::new((Area::Runtime, Status::Ok), id, finding, read));
     }
@@ -156,9 +153,9 @@ mod tests {
         check("containerd", "2.0.2", Cgroupfs, &[timestamp, stalled]);
         check("containerd", "2.0.3", Cgroupfs, &[stalled, fit]);
         check("containerd", "2.2.9", Cgroupfs, &[stalled, fit]);
-        let torn_down = "Wrong torn-down-after-start";
-        check("containerd", "v2.3.0", Cgroupfs, &[torn_down, stalled]);
-        check("containerd", "v2.3.1", Cgroupfs, &[torn_down, stalled]);
+        let torn_down = "Note torn-down-after-start";
+        check("containerd", "v2.3.0", Cgroupfs, &[torn_down, stalled, fit]);
+        check("containerd", "v2.3.1", Cgroupfs, &[torn_down, stalled, fit]);
         check("containerd", "v2.3.2", Cgroupfs, &[stalled, fit]);
         let lost = "Note oom-reason-lost";
         check("containerd", "v2.3.4", Systemd, &[stalled, lost, fit]);

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::configz::{self, KubeletConfig};
 use super::finding::{Area, Finding, Status};
 use super::kubelet_log::{self, Log};
+use super::runtime::RuntimeFacts;
 use crate::history::CgroupDriver;
 use crate::host::{FileTree, KubeletProcess, KubeletSettings, kubelets};
 use crate::outcome::Profile;
@@ -29,7 +30,7 @@ const SWITCH_ON: &str = "Put this into the kubelet's configuration file, often \
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kubelets {
     /// The one that uses the runtime.
-    pub(super) own: Option<Kubelet>,
+    own: Option<Kubelet>,
     /// How many others there are.
     others: usize,
     /// The effective configuration, where it was asked for.
@@ -38,7 +39,7 @@ pub(super) struct Kubelets {
 
 /// What is known of the kubelet that uses the runtime.
 #[derive(Clone, Debug)]
-pub(super) struct Kubelet {
+struct Kubelet {
     process: KubeletProcess,
     settings: KubeletSettings,
     /// Such as `v1.36.1`.
@@ -91,19 +92,15 @@ impl Kubelets {
         })
     }
 
-    /// The findings, given what the runtime says.
-    pub(super) fn findings(
-        &self,
-        sends_events: Option<bool>,
-        driver: Option<CgroupDriver>,
-    ) -> Vec<Finding> {
+    /// The findings, given what the runtime does; none if it cannot be reached.
+    pub(super) fn findings(&self, runtime: Option<&RuntimeFacts>) -> Vec<Finding> {
         let mut found = Vec::new();
         match &self.own {
             Some(kubelet) => {
                 found.push(kubelet.running());
                 found.push(kubelet.version());
                 found.extend(kubelet.unusable_files());
-                found.extend(kubelet.cgroup_driver(driver));
+                found.extend(kubelet.cgroup_driver(runtime.and_then(|it| it.cgroup_driver)));
                 found.push(kubelet.log.finding());
             }
             None => found.push(self.missing()),
@@ -120,7 +117,7 @@ impl Kubelets {
         found.extend(self.of_a_larger_program());
         if let Some(gate) = self.gate() {
             found.extend(self.changed_since_start(&gate));
-            found.push(gate.finding(sends_events));
+            found.push(gate.finding(runtime));
         }
         found
     }
@@ -185,7 +182,7 @@ impl Kubelets {
         Finding::new(
             UNKNOWN,
             "kubelet-missing",
-            "no kubelet runs on this node",
+            "no kubelet was found among the processes seen here",
             read,
         )
         .why("Whether its gate is on, and which version it has, is unknown.")
@@ -298,11 +295,14 @@ impl Kubelet {
 }
 
 impl Gate {
-    fn finding(&self, sends_events: Option<bool>) -> Finding {
-        let read = format!("{}; the event stream", self.origin);
+    fn finding(&self, runtime: Option<&RuntimeFacts>) -> Finding {
+        let read = match runtime {
+            Some(facts) => format!("{}; {}", self.origin, facts.stream.read()),
+            None => self.origin.clone(),
+        };
         let new = |place, id, finding: &str| Finding::new(place, id, finding, read.clone());
         let lag = "The kubelet notices changes by its relists only, as without this feature.";
-        match (self.is_on, sends_events) {
+        match (self.is_on, runtime.and_then(RuntimeFacts::sends_events)) {
             (true, Some(true)) => {
                 let finding = "the kubelet's gate is on, and the runtime sends events";
                 new(OK, "on-at-both-ends", finding)
@@ -311,7 +311,7 @@ impl Gate {
                 let finding = "the kubelet's gate is on, but the runtime sends no events";
                 new(WRONG, "gate-on-events-off", finding)
                     .why("The kubelet falls back to relists after some failed attempts.")
-                    .fix("Switch the runtime's events on, then restart the kubelet.")
+                    .fix("Make the runtime send events, then restart the kubelet.")
             }
             (false, Some(true)) => {
                 let finding = "the runtime sends events, but the kubelet's gate is off";
@@ -324,7 +324,7 @@ impl Gate {
                 let finding = "the kubelet's gate is off, and the runtime sends no events";
                 new(WRONG, "off-at-both-ends", finding)
                     .why(lag)
-                    .fix(format!("First switch the runtime's events on. {SWITCH_ON}"))
+                    .fix(format!("First make the runtime send events. {SWITCH_ON}"))
                     .source(KEP)
             }
             (true, None) => new(OK, "gate-on", "the kubelet's gate is on"),

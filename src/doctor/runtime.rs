@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use super::finding::{Area, Finding, Status};
 use super::known_versions;
-use crate::cri::{self, Endpoint};
-use crate::drive::{self, RecordingClient};
+use crate::cri::{self, Client, Endpoint};
 use crate::escape::printable;
 use crate::history::{CgroupDriver, Reply, Request, RuntimeVersion, StatusCode};
 
@@ -13,8 +12,14 @@ use crate::history::{CgroupDriver, Reply, Request, RuntimeVersion, StatusCode};
 /// with events leaves it open.
 const STREAM_OPEN: Duration = Duration::from_millis(500);
 
-/// Conditions of `Status` that a kubelet waits for.
-const CONDITIONS: [&str; 2] = ["RuntimeReady", "NetworkReady"];
+/// Without this condition of `Status`, a kubelet starts no pods.
+const RUNTIME_READY: &str = "RuntimeReady";
+/// Without this condition of `Status`, only pods on the host's network start.
+const NETWORK_READY: &str = "NetworkReady";
+
+/// Why a runtime with events switched off is wrong.
+pub(super) const WHY_EVENTS_OFF_IS_WRONG: &str = "A kubelet with EventedPLEG cannot distinguish \
+     this from a lost connection, and falls back to relists after some retries.";
 
 /// What a runtime reports of itself.
 #[derive(Clone, Debug)]
@@ -37,31 +42,26 @@ pub(super) enum Stream {
     Unimplemented,
     /// Something else.
     Failed(String),
-    /// It was not opened because it would have taken events from a kubelet.
+    /// It was not opened because it would have taken events from other subscribers.
     NotOpened,
 }
 
-/// Asks the runtime. Where each event goes to one subscriber only, the stream is not opened beside
-/// a kubelet.
-pub(super) async fn ask(
-    caller: &RecordingClient,
-    endpoint: &Endpoint,
-    has_kubelet: bool,
-) -> RuntimeFacts {
-    let client = &caller.client;
+/// Asks the runtime. Where each event goes to one subscriber only, the stream is not opened: even
+/// a stream that was cancelled takes the next event.
+pub(super) async fn ask(client: &Client, endpoint: &Endpoint) -> RuntimeFacts {
     let version = client.version().clone();
     let cgroup_driver = client.beneath("").await.cgroup_driver;
     let unmet = match client.call(&Request::RuntimeStatus).await {
         Ok(Reply::RuntimeStatus(status)) => {
             let holds = |condition: &str| status.conditions.iter().any(|it| it == condition);
-            let unmet = CONDITIONS.into_iter().filter(|condition| !holds(condition));
+            let unmet = [RUNTIME_READY, NETWORK_READY]
+                .into_iter()
+                .filter(|condition| !holds(condition));
             unmet.map(str::to_owned).collect()
         }
         Ok(_) | Err(_) => Vec::new(),
     };
-    let pods = drive::foreign_pods(caller).await;
-    let has_kubelet = has_kubelet || pods.is_ok_and(|pods| pods.kubelets > 0);
-    let stream = if has_kubelet && known_versions::is_single_consumer(&version) {
+    let stream = if known_versions::is_single_consumer(&version) {
         Stream::NotOpened
     } else {
         watch(endpoint).await
@@ -88,6 +88,16 @@ async fn watch(endpoint: &Endpoint) -> Stream {
     }
 }
 
+impl Stream {
+    /// What was read to know this.
+    pub(super) fn read(&self) -> &'static str {
+        match self {
+            Self::NotOpened => "the runtime's version",
+            _ => "GetContainerEvents, for 500 ms",
+        }
+    }
+}
+
 impl RuntimeFacts {
     /// Whether the runtime sends events; none if unknown.
     pub(super) fn sends_events(&self) -> Option<bool> {
@@ -105,8 +115,16 @@ impl RuntimeFacts {
 
     pub(super) fn findings(&self) -> Vec<Finding> {
         let mut found = known_versions::findings(self);
-        found.push(self.stream());
-        found.extend(self.conditions());
+        let without_events = found.iter_mut().find(|it| it.id == "no-events");
+        match (without_events, &self.stream) {
+            (Some(version), Stream::Unimplemented) => {
+                version.read.push_str("; GetContainerEvents: UNIMPLEMENTED");
+            }
+            // The findings of its configuration say so, and why.
+            (_, Stream::Off) if self.is_crio() => {}
+            _ => found.push(self.stream()),
+        }
+        found.extend(self.unmet.iter().map(|condition| unmet(condition)));
         let driver = self.cgroup_driver.map_or("unknown", CgroupDriver::name);
         found.push(Finding::new(
             (Area::Runtime, Status::Ok),
@@ -119,8 +137,7 @@ impl RuntimeFacts {
 
     fn stream(&self) -> Finding {
         let new = |status, id, finding: &str| {
-            let read = "GetContainerEvents, for 500 ms";
-            Finding::new((Area::Runtime, status), id, finding, read)
+            Finding::new((Area::Runtime, status), id, finding, self.stream.read())
         };
         match &self.stream {
             Stream::Open => new(
@@ -133,22 +150,15 @@ impl RuntimeFacts {
                 "events-off",
                 "the runtime ended the event stream at once: events are switched off",
             )
-            .why(
-                "A kubelet with EventedPLEG cannot tell this from a lost connection, and falls \
-                 back to relists after some retries.",
-            )
-            .fix(if self.is_crio() {
-                super::crio::SWITCH_ON
-            } else {
-                "Switch events on in the runtime's configuration and restart it."
-            }),
+            .why(WHY_EVENTS_OFF_IS_WRONG)
+            .fix("Switch events on in the runtime's configuration and restart it."),
             Stream::Unimplemented => new(
                 Status::Wrong,
                 "events-unimplemented",
                 "the runtime has no event stream: it answered with UNIMPLEMENTED",
             )
             .why("Without events, EventedPLEG only adds retries to the kubelet's relists.")
-            .fix("Upgrade the runtime: containerd has events since 1.7, CRI-O since 1.26."),
+            .fix("Upgrade the runtime, such as to containerd 2.3 or CRI-O 1.35."),
             Stream::Failed(fault) => new(
                 Status::Unknown,
                 "events-failed",
@@ -156,32 +166,28 @@ impl RuntimeFacts {
             )
             .why("Whether the runtime sends events is unknown.")
             .fix("Look into the runtime's log, and run this again."),
-            Stream::NotOpened => Finding::new(
-                (Area::Runtime, Status::Note),
+            Stream::NotOpened => new(
+                Status::Note,
                 "events-not-tried",
-                "the event stream was not opened: it would have taken events from the kubelet",
-                "the runtime's version, and a kubelet on this node",
+                "the event stream was not opened: this would take events from other subscribers",
             )
-            .why(
-                "This version sends each event to one subscriber only. It has events and cannot \
-                 switch them off.",
-            )
-            .fix("To try the stream, stop the kubelet and run this again."),
+            .why("This version has events and cannot switch them off."),
         }
     }
+}
 
-    fn conditions(&self) -> Option<Finding> {
-        if self.unmet.is_empty() {
-            return None;
-        }
-        let unmet = self.unmet.join(", ");
-        let finding = Finding::new(
-            (Area::Runtime, Status::Note),
-            "runtime-not-ready",
-            format!("the runtime is not ready: {unmet} does not hold"),
-            "Status",
-        );
-        let finding = finding.why("A kubelet starts no pods until then, so that no events come.");
-        Some(finding.fix("Install a network plugin for pods, or see the runtime's log."))
+/// A condition of `Status` that does not hold.
+fn unmet(condition: &str) -> Finding {
+    let new = |status, id| {
+        let finding = format!("the runtime reports that {condition} does not hold");
+        Finding::new((Area::Runtime, status), id, finding, "Status")
+    };
+    if condition == NETWORK_READY {
+        let why = "Only pods on the host's network start until then.";
+        let fix = "Install a network plugin for pods, or see the runtime's log.";
+        return new(Status::Note, "network-not-ready").why(why).fix(fix);
     }
+    new(Status::Wrong, "runtime-not-ready")
+        .why("A kubelet starts no pods until then.")
+        .fix("See the runtime's log.")
 }

@@ -38,6 +38,16 @@ impl Daemon {
         })
     }
 
+    /// A variable of its environment, as it was when the process started; none if it cannot be
+    /// read.
+    #[must_use]
+    pub fn variable(&self, host: &FileTree, name: &str) -> Option<String> {
+        let environment = host.read(format!("/proc/{}/environ", self.pid)).ok()?;
+        let mut variables = environment.split('\0').filter_map(|it| it.split_once('='));
+        let (_, value) = variables.find(|(its_name, _)| *its_name == name)?;
+        Some(value.to_owned())
+    }
+
     /// Whether its name for a socket and this path of another tree are the same socket.
     ///
     /// # Errors
@@ -75,8 +85,8 @@ fn read(host: &FileTree, process: &Path, names: &[&str]) -> Option<Daemon> {
     let pid = process.file_name()?.to_str()?.parse().ok()?;
     let comm = host.read(process.join("comm")).ok()?;
     let command = host.read(process.join("cmdline")).ok()?;
-    let mut words = command.split('\0').filter(|word| !word.is_empty());
-    // A zombie has none.
+    // An argument may be empty. A zombie has none, not even a program.
+    let mut words = command.strip_suffix('\0').unwrap_or(&command).split('\0');
     let program = Path::new(words.next()?).file_name()?.to_str()?;
     let mut known = [comm.trim_end(), program].into_iter();
     let name = known.find(|name| names.contains(name))?;

@@ -42,12 +42,22 @@ fn check(flaw: Flaw, code: i32, findings: &[&str]) {
 fn a_node_without_a_kubelet_is_not_ready_or_unknown_and_nothing_is_changed() {
     let missing = "unknown  kubelet-missing";
     check(Flaw::Silent, 3, &[missing, "ok       events-open"]);
+    let not_tried = "note     events-not-tried";
+    check(Flaw::SingleConsumer, 3, &[missing, not_tried]);
     check(Flaw::EventsOff, 1, &[missing, "wrong    events-off"]);
     check(
         Flaw::NoEvents,
         1,
         &[missing, "wrong    events-unimplemented"],
     );
+}
+
+#[test]
+fn no_event_is_taken_from_other_subscribers() {
+    let fake = FakeCri::start(Flaw::SingleConsumer);
+    doctor(&fake, &[]);
+    let asked = fake.asked();
+    assert!(asked.iter().all(|it| it.method != "get_container_events"));
 }
 
 #[test]
