@@ -191,4 +191,6 @@ pub enum Need {
     FaultyHandler,
     /// The user has commands that stop and start the runtime, and allows that.
     RuntimeRestart,
+    /// The runtime can also be killed, by the user's command or as a process of this host.
+    RuntimeKill,
 }

@@ -64,7 +64,7 @@ pub use relist::RelistStep;
 pub use remove::RemoveStep;
 pub use remove_sandbox::RemoveSandboxStep;
 pub use repeat::RepeatStep;
-pub use restart_runtime::RestartRuntimeStep;
+pub use restart_runtime::{RestartRuntimeStep, RuntimeEndSpec};
 pub use resubscribe::ResubscribeStep;
 pub use resume::ResumeStep;
 pub use sandbox::SandboxStep;
@@ -139,7 +139,7 @@ macro_rules! for_each_step {
             "step-clock" StepClock(StepClockStep),
             /// Run a container that is not created through the CRI.
             "outside-cri" OutsideCri(OutsideCriStep),
-            /// Stop the runtime and start it again.
+            /// End the runtime and start it again.
             "restart-runtime" RestartRuntime(RestartRuntimeStep),
             /// Take steps several times.
             "repeat" Repeat(RepeatStep),
@@ -199,6 +199,11 @@ pub(super) trait StepRules {
     /// What the step needs beyond the socket, apart from the steps inside it.
     fn needs(&self) -> Vec<Need> {
         Vec::new()
+    }
+
+    /// Whether it makes calls to the runtime.
+    fn makes_calls(&self) -> bool {
+        true
     }
 
     /// The steps inside it.

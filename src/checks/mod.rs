@@ -18,6 +18,7 @@ mod aftermath;
 mod all_containers;
 mod announced;
 mod answered;
+mod answers;
 mod call_edge;
 mod check;
 mod created_at_valid;
@@ -32,6 +33,7 @@ mod invariant;
 mod judge;
 pub(crate) mod kind_words;
 mod labels;
+mod last_state;
 mod latencies;
 mod latency;
 mod matches_spec;
@@ -116,6 +118,9 @@ check::checks! {
     "all-containers" AllContainers(all_containers::AllContainersCheck);
     /// Every event shows the sandbox and the container as their creation requested them.
     "matches-spec" MatchesSpec(matches_spec::MatchesSpecCheck);
+    /// The state in the last list or status that shows the sandbox or container, whether an event
+    /// reported it or not.
+    "last-state" LastState(last_state::LastStateCheck);
     /// The state of the sandbox in an event's snapshot.
     "sandbox-state" SandboxState(sandbox_state::SandboxStateCheck);
     /// `created_at` of an event lies between the call or exit that caused it and its arrival.

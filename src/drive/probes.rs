@@ -14,6 +14,7 @@ mod network;
 mod no_events;
 mod outside_cri;
 mod pod_cgroup;
+mod runtime_kill;
 mod runtime_restart;
 mod stop_signal;
 mod streamed_lists;
@@ -88,6 +89,7 @@ async fn probe(need: Need, session: &Session) -> Result<(), Unavailable> {
         Need::NoEvents => no_events::probe_no_events(),
         Need::OutsideCri => outside_cri::probe_outside_cri(session),
         Need::PodCgroup => pod_cgroup::probe_pod_cgroup(session).await,
+        Need::RuntimeKill => runtime_kill::probe_runtime_kill(session),
         Need::RuntimeRestart => runtime_restart::probe_runtime_restart(session).await,
         Need::StopSignal => stop_signal::probe_stop_signal(session).await,
         Need::StreamedLists => streamed_lists::probe_streamed_lists(session).await,

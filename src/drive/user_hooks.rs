@@ -48,12 +48,23 @@ pub struct UserHooks {
         help_heading = "Execution"
     )]
     pub runtime_start_cmd: Option<String>,
-    /// The systemd unit of the runtime, such as containerd, to stop and start it by `systemctl`
+    /// A command for `sh -c` that kills the runtime by SIGKILL and returns once it has ended
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        env = "CRI_EVENT_CONFORMANCE_RUNTIME_KILL_CMD",
+        requires = "runtime_start_cmd",
+        hide_short_help = true,
+        help_heading = "Execution"
+    )]
+    pub runtime_kill_cmd: Option<String>,
+    /// The systemd unit of the runtime, such as containerd, to stop, kill and start it by
+    /// `systemctl`
     #[arg(
         long,
         value_name = "UNIT",
         value_parser = unit,
-        conflicts_with_all = ["runtime_stop_cmd", "runtime_start_cmd"],
+        conflicts_with_all = ["runtime_stop_cmd", "runtime_kill_cmd", "runtime_start_cmd"],
         hide_short_help = true,
         help_heading = "Execution"
     )]
@@ -73,17 +84,31 @@ impl UserHooks {
         given(self.faulty_handler.as_ref())
     }
 
-    /// The commands that stop and start the runtime.
+    /// The commands that stop, kill and start the runtime.
     #[must_use]
     pub fn runtime_commands(&self) -> Option<RuntimeCommands> {
-        let by = |verb: &str, command| match &self.runtime_unit {
-            Some(unit) => Some(format!("systemctl {verb} {unit}")),
-            None => given(command).map(str::to_owned),
-        };
+        if let Some(unit) = &self.runtime_unit {
+            return Some(commands_of_unit(unit));
+        }
+        let by = |command| given(command).map(str::to_owned);
         Some(RuntimeCommands {
-            stop: by("stop", self.runtime_stop_cmd.as_ref())?,
-            start: by("start", self.runtime_start_cmd.as_ref())?,
+            stop: by(self.runtime_stop_cmd.as_ref())?,
+            kill: by(self.runtime_kill_cmd.as_ref()),
+            start: by(self.runtime_start_cmd.as_ref())?,
         })
+    }
+}
+
+/// The commands for a runtime that systemd runs. A unit that has been killed is stopped as well, or
+/// systemd would start it again before it is asked to.
+fn commands_of_unit(unit: &str) -> RuntimeCommands {
+    RuntimeCommands {
+        stop: format!("systemctl stop {unit}"),
+        kill: Some(format!(
+            "pid=$(systemctl show --property MainPID --value {unit}) && [ \"$pid\" -gt 1 ] && \
+             kill -KILL \"$pid\" && systemctl stop {unit}"
+        )),
+        start: format!("systemctl start {unit}"),
     }
 }
 

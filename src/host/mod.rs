@@ -41,7 +41,7 @@ pub use leftovers::Leftover;
 pub use logs::{LogDirectory, LogDirectoryError};
 pub use owner::Owner;
 pub use paused_kubelet::{PauseError, PausedKubelet, resume_kubelet_at_once};
-pub use stopped_runtime::{RuntimeCommands, start_stopped_runtime};
+pub use stopped_runtime::{RuntimeCommands, RuntimeEnd, start_stopped_runtime};
 pub use systemd_slice::SliceError;
 
 use crate::history::{Host, HostInstant, RunId};
@@ -64,8 +64,8 @@ pub trait Simulation: fmt::Debug + Send + Sync {
     fn kill(&self, id: &str) -> bool;
     /// Runs and removes a container outside the CRI.
     fn run_outside_cri(&self);
-    /// Stops the runtime; its containers keep running.
-    fn stop_runtime(&self);
+    /// Ends the runtime; its containers keep running. Returns how long that takes.
+    fn end_runtime(&self, how: RuntimeEnd) -> Duration;
     /// Restarts the runtime.
     fn start_runtime(&self);
     /// Whether a container's process exists.
@@ -185,24 +185,33 @@ impl Kernel {
         Ok(())
     }
 
-    /// Stops the runtime with the user's command. Until [`Self::start_runtime`] is called,
-    /// [`start_stopped_runtime`] starts it with the other one.
+    /// Ends the runtime with one of the user's commands. Until [`Self::start_runtime`] is called,
+    /// [`start_stopped_runtime`] starts it with another.
     ///
     /// # Errors
     /// If the command cannot be run, fails, or does not end within `bound`.
-    pub async fn stop_runtime(
+    pub async fn end_runtime(
         &self,
         commands: &RuntimeCommands,
+        how: RuntimeEnd,
         bound: Duration,
     ) -> Result<(), CommandError> {
         match self {
             Self::Host => {
+                let command = match (how, &commands.kill) {
+                    (RuntimeEnd::Kill, Some(kill)) => kill,
+                    _ => &commands.stop,
+                };
                 stopped_runtime::note(Some(&commands.start));
-                command::run(&commands.stop, bound).await
+                command::run(command, bound).await
             }
             Self::Simulated(simulated) => {
-                simulated.stop_runtime();
-                Ok(())
+                let takes = simulated.end_runtime(how);
+                let end = tokio::time::Instant::now() + takes.min(bound);
+                tokio::time::sleep_until(end).await;
+                let output = String::new();
+                let slow = (takes > bound).then_some(CommandError::Slow { bound, output });
+                slow.map_or(Ok(()), Err)
             }
         }
     }

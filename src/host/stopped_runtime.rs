@@ -3,13 +3,24 @@
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-/// The user's commands for a shell that stop and start the runtime.
+/// The user's commands for a shell that stop, kill and start the runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuntimeCommands {
     /// Stops it, and returns once it has ended.
     pub stop: String,
+    /// Kills it by SIGKILL, and returns once it has ended.
+    pub kill: Option<String>,
     /// Starts it, and returns.
     pub start: String,
+}
+
+/// How the runtime ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuntimeEnd {
+    /// It is stopped.
+    Stop,
+    /// It is killed by SIGKILL.
+    Kill,
 }
 
 /// The command that starts the runtime, while it is stopped.

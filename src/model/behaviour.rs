@@ -158,6 +158,8 @@ pub enum Restart {
     RecoversSilently,
     /// It reports exit code 255 and reason `Unknown`, and sends no events, as containerd.
     ReportsUnknown,
+    /// It recovers them, but does not detect those of this time after its start.
+    MissesExitsFor(Duration),
     /// It does not detect them: the containers are reported as running for ever.
     Forgets,
 }
@@ -270,6 +272,16 @@ pub struct Behaviour {
     pub restart: Restart,
     /// Whether, after a restart, exits of containers that were started before it go undetected.
     pub loses_monitors: bool,
+    /// Whether the exit of a container goes undetected whose stop was under way when the runtime
+    /// ended.
+    pub loses_interrupted_stops: bool,
+    /// Whether containers that were never started are lost when the runtime is killed.
+    pub loses_created_containers: bool,
+    /// Whether a runtime that is asked to stop waits for its subscribers to leave.
+    pub stops_after_streams: bool,
+    /// Whether streams stay open, and silent, when the runtime ends: another process holds their
+    /// connections.
+    pub streams_outlive_daemon: bool,
     /// How much of a grace period is waited for, in percent.
     pub grace_percent: u32,
     /// How long a removed container is still listed.
@@ -346,6 +358,10 @@ impl Default for Behaviour {
             exit_detection: ExitDetection::default(),
             restart: Restart::default(),
             loses_monitors: false,
+            loses_interrupted_stops: false,
+            loses_created_containers: false,
+            stops_after_streams: false,
+            streams_outlive_daemon: false,
             grace_percent: 100,
             listed_after_removal: Duration::ZERO,
             detects_sandbox_deaths: true,

@@ -6,9 +6,7 @@ mod signals;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::behaviour::{
-    ChildKill, Leftover, NonTransition, Order, Restart, StopSignals, Transition,
-};
+use super::behaviour::{ChildKill, Leftover, NonTransition, Order, StopSignals, Transition};
 use super::machine::{Machine, Outcome, Timer, fault};
 use super::process::{ProcessExit, ProcessPlan};
 use super::sandboxes::{FAULTY, carries, no_sandbox};
@@ -29,7 +27,7 @@ pub(super) struct Container {
     /// Its process, while it runs.
     pub(super) process: Option<ProcessPlan>,
     /// How and when its process ended, whether the runtime has detected that or not.
-    ended: Option<(ProcessExit, HostInstant)>,
+    pub(super) ended: Option<(ProcessExit, HostInstant)>,
     /// Whether the OOM kill of a child process is to be reported as the exit reason.
     child_killed: bool,
     /// Whether it has exited while a child process keeps running.
@@ -350,38 +348,6 @@ impl Machine {
         let all: Vec<ContainerId> = self.containers.keys().cloned().collect();
         for id in all {
             self.detect_exit(&id, reports);
-        }
-    }
-
-    /// After a restart of the daemon: handles the exits that happened while it was down.
-    pub(super) fn recover_exits(&mut self) {
-        match self.behaviour.restart {
-            Restart::Recovers => self.detect_all_exits(true),
-            Restart::RecoversSilently => self.detect_all_exits(false),
-            Restart::ReportsUnknown => {
-                let undetected = |container: &&mut Container| {
-                    container.ended.is_some() && container.status.state == ContainerState::Running
-                };
-                for container in self.containers.values_mut().filter(undetected) {
-                    let status = &mut container.status;
-                    status.state = ContainerState::Exited;
-                    status.finished_at = RuntimeNanos(self.now.realtime_ns);
-                    status.exit_code = 255;
-                    status.reason = "Unknown".into();
-                }
-            }
-            Restart::Forgets => {}
-        }
-    }
-
-    /// After a restart of the daemon: stops monitoring running containers if the behaviour says so.
-    pub(super) fn lose_monitors(&mut self) {
-        if self.behaviour.loses_monitors {
-            let running = self
-                .containers
-                .iter()
-                .filter(|(_, it)| it.process.is_some());
-            self.unwatched = running.map(|(id, _)| id.clone()).collect();
         }
     }
 

@@ -74,6 +74,8 @@ struct Stream {
     effective: HostInstant,
     queue: VecDeque<Box<Event>>,
     end: Option<StreamEnd>,
+    /// Whether the daemon that opened it has ended.
+    is_detached: bool,
     /// The state of each hook for this stream.
     hook_states: Vec<HookState>,
 }
@@ -120,6 +122,7 @@ impl EventBus {
             queue,
             end: (behaviour.stream_support == StreamSupport::ClosedAtOnce)
                 .then_some(StreamEnd::Closed),
+            is_detached: false,
             hook_states: vec![HookState::default(); behaviour.events.len()],
         };
         self.streams.insert(subscriber, stream);
@@ -175,6 +178,19 @@ impl EventBus {
         for stream in self.streams.values_mut() {
             let end = || StreamEnd::Failed(fault.clone());
             stream.end.get_or_insert_with(end);
+        }
+    }
+
+    /// Whether any stream is open.
+    pub(super) fn has_open_stream(&self) -> bool {
+        self.streams.values().any(|stream| stream.end.is_none())
+    }
+
+    /// Leaves all streams open without events, and drops the backlog.
+    pub(super) fn detach_all(&mut self) {
+        self.backlog.clear();
+        for stream in self.streams.values_mut() {
+            stream.is_detached = true;
         }
     }
 
@@ -252,7 +268,8 @@ impl EventBus {
 
     fn receivers(&mut self, behaviour: &Behaviour, at: HostInstant) -> Vec<Subscriber> {
         let listens = |stream: &Stream| {
-            stream.end.is_none() && stream.effective.monotonic_ns <= at.monotonic_ns
+            let is_open = stream.end.is_none() && !stream.is_detached;
+            is_open && stream.effective.monotonic_ns <= at.monotonic_ns
         };
         let streams = self.streams.iter();
         let mut all: Vec<Subscriber> = streams

@@ -17,7 +17,7 @@ use crate::cri::Backend;
 use crate::history::{
     CallFault, ContainerId, Event, ImageListing, Reply, Request, SandboxId, StreamEnd,
 };
-use crate::host::{self, Kernel, Simulation};
+use crate::host::{self, Kernel, RuntimeEnd, Simulation};
 use crate::workload;
 
 /// A running model runtime. Dropping it stops it.
@@ -62,7 +62,7 @@ impl Model {
 
     /// Stops the daemon; its containers keep running.
     pub fn stop_daemon(&self) {
-        self.shared.stop_runtime();
+        self.shared.end_runtime(RuntimeEnd::Stop);
     }
 
     /// Restarts the daemon.
@@ -105,8 +105,8 @@ impl Simulation for Shared {
         })
     }
 
-    fn stop_runtime(&self) {
-        self.with(|machine| machine.stop_daemon(host::now()));
+    fn end_runtime(&self, how: RuntimeEnd) -> Duration {
+        self.with(|machine| machine.end_daemon(host::now(), how))
     }
 
     fn start_runtime(&self) {

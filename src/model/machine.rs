@@ -37,17 +37,19 @@ pub struct Machine {
     /// How many sandboxes and containers were created.
     pub(super) created_count: u64,
     pub(super) timers: TimerQueue<Timer>,
-    /// Containers whose exits are not detected, because they were started before the restart.
+    /// Containers whose exits are not detected.
     pub(super) unwatched: BTreeSet<ContainerId>,
     /// Whether the daemon runs; containers keep running without it.
-    up: bool,
+    pub(super) up: bool,
+    /// Until when exits are missed, as the daemon still starts.
+    pub(super) deaf_until: HostInstant,
     /// Incremented when the daemon stops: its grace periods end with it.
-    generation: u32,
+    pub(super) generation: u32,
     pub(super) images: Vec<ImageListing>,
     oom_kills: u64,
     pub(super) event_bus: EventBus,
     next_ticket: u64,
-    waiting: BTreeMap<Ticket, (Request, ContainerId)>,
+    pub(super) waiting: BTreeMap<Ticket, (Request, ContainerId)>,
     answers: BTreeMap<Ticket, Result<Reply, CallFault>>,
     /// Calls that were not abandoned by their callers.
     open: BTreeSet<Ticket>,
@@ -107,6 +109,7 @@ impl Machine {
             timers: TimerQueue::default(),
             unwatched: BTreeSet::new(),
             up: true,
+            deaf_until: HostInstant::default(),
             generation: 0,
             images,
             oom_kills: 0,
@@ -174,7 +177,7 @@ impl Machine {
             return;
         }
         match self.behaviour.exit_detection {
-            _ if !self.up || self.unwatched.contains(&container) => {}
+            _ if !self.detects_exit_of(&container) => {}
             ExitDetection::AtEndOfOutput if self.holds_output_open(&container) => {}
             ExitDetection::Immediate | ExitDetection::AtEndOfOutput => {
                 self.detect_exit(&container, true);
@@ -294,7 +297,7 @@ impl Machine {
         }
     }
 
-    fn hand_out(&mut self, ticket: Ticket, result: Result<Reply, CallFault>) {
+    pub(super) fn hand_out(&mut self, ticket: Ticket, result: Result<Reply, CallFault>) {
         if self.open.contains(&ticket) {
             self.answers.insert(ticket, result);
         }
@@ -399,26 +402,6 @@ impl Machine {
         let item = self.event_bus.take(subscriber);
         self.send_backlog();
         item
-    }
-
-    /// Stops the daemon. Containers keep running; calls and streams fail.
-    pub fn stop_daemon(&mut self, now: HostInstant) {
-        self.advance(now);
-        self.up = false;
-        self.generation += 1;
-        let gone = fault(StatusCode::UNAVAILABLE, "the runtime is shutting down");
-        for (ticket, _) in std::mem::take(&mut self.waiting) {
-            self.hand_out(ticket, Err(gone.clone()));
-        }
-        self.event_bus.end_all(&gone);
-    }
-
-    /// Restarts the daemon, which recovers its state.
-    pub fn start_daemon(&mut self, now: HostInstant) {
-        self.advance(now);
-        self.up = true;
-        self.recover_exits();
-        self.lose_monitors();
     }
 
     pub(super) fn count_oom_kill(&mut self) {

@@ -10,6 +10,7 @@
 mod announce;
 mod behaviour;
 mod containers;
+mod daemon;
 mod defects;
 mod event_bus;
 mod exec;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::behaviour::{Leftover, NonTransition, Order, Transition};
+use super::behaviour::{Leftover, NonTransition, Order, Restart, Transition};
 use super::machine::{Machine, fault};
 use crate::history::{
     CallFault, ContainerId, EventKind, HostInstant, Labels, Reply, RuntimeNanos, RuntimeStatus,
@@ -153,7 +153,8 @@ impl Machine {
             return false;
         };
         let was_running = sandbox.state == SandboxState::Ready;
-        if was_running && self.behaviour.detects_sandbox_deaths {
+        let is_known = self.up || self.behaviour.restart != Restart::Forgets;
+        if was_running && is_known && self.behaviour.detects_sandbox_deaths {
             sandbox.state = SandboxState::NotReady;
             self.announce(EventKind::Stopped, ContainerId::from(id), id);
         }

@@ -5,7 +5,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::history::{Body, CaseHistory, Entry, StatusCode, StreamEnd};
+use crate::history::{Body, Call, CallFault, CaseHistory, Entry, StatusCode, StreamEnd};
 
 /// A description of an end that the runtime caused; none if the suite gave the stream up.
 pub(crate) fn unasked(end: &StreamEnd) -> Option<String> {
@@ -35,9 +35,16 @@ pub(crate) fn lost_with_the_runtime(history: &CaseHistory) -> Option<String> {
     is_lost.then(|| format!("the event stream ended, and so did the runtime: {how}"))
 }
 
-/// The first answer of a runtime to a call that began after a place, unless the runtime was gone in
-/// between: a call that was under way then shows that, too.
+/// The first answer of a runtime to a call that began after a stream had ended, unless the runtime
+/// was gone: the last call that ended before shows that, a later one, and one that was under way.
 pub(super) fn goes_on<'a>(history: &'a CaseHistory, ended: &Entry) -> Option<&'a Entry> {
+    let is_gone = |fault: &CallFault| fault.code == StatusCode::UNAVAILABLE;
+    let is_unavailable = |call: &Call| matches!(call.result(), Some(Err(fault)) if is_gone(fault));
+    let over = |call: &&Call| call.ended().map(|over| over.seq);
+    let before = history.calls().filter(|call| over(call) < Some(ended.seq));
+    if before.max_by_key(over).is_some_and(is_unavailable) {
+        return None;
+    }
     let over_later = |over: &&Entry| over.seq > ended.seq;
     for call in history.calls() {
         let Some(over) = call.ended().filter(over_later) else {
@@ -45,7 +52,7 @@ pub(super) fn goes_on<'a>(history: &'a CaseHistory, ended: &Entry) -> Option<&'a
         };
         match call.result() {
             Some(Ok(_)) if call.began().seq > ended.seq => return Some(over),
-            Some(Err(fault)) if fault.code == StatusCode::UNAVAILABLE => return None,
+            Some(Err(fault)) if is_gone(fault) => return None,
             Some(_) | None => {}
         }
     }

@@ -4,10 +4,9 @@
 //! expected, or else of one that was seen, and in the second the other way round. What stands
 //! between `[` and `]` is left out where a fact in it is missing.
 
+mod key;
 #[cfg(test)]
 mod tests;
-
-use std::fmt;
 
 use serde::Serialize;
 
@@ -35,21 +34,6 @@ macro_rules! kinds {
                 match self {
                     $(Self::$variant => $key,)+
                 }
-            }
-
-            /// The kind of a key.
-            ///
-            /// # Errors
-            /// If there is none: which is meant, perhaps.
-            pub fn from_key(key: &str) -> Result<Self, String> {
-                let known = Self::ALL.iter().copied();
-                known.clone().find(|kind| kind.key() == key).ok_or_else(|| {
-                    let likeness = |kind: &Self| strsim::jaro_winkler(kind.key(), key);
-                    let near = known.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-                    let hint = near.filter(|near| likeness(near) > 0.8);
-                    let hint = hint.map(|near| format!("; do you mean `{near}`?"));
-                    format!("there is no kind of findings `{key}`{}", hint.unwrap_or_default())
-                })
             }
 
             /// What it means, as a sentence.
@@ -208,6 +192,10 @@ kinds! {
         "An event has another exit code than it should."
         "exit code {exit-code} in {event}"
         "exit code {exit-code}, reason `{reason}`";
+    "wrong-last-state" WrongLastState
+        "The last list or status shows another state or exit code than it should."
+        "that the last list or status {text}[, with exit code {exit-code}]"
+        "{method} {text}[, with exit code {exit-code}, reason `{reason}`]";
     "premature-state" PrematureState
         "An event shows a container in a state that calls prove to have come later."
         "{state} in {event}, as {method} found it later"
@@ -489,11 +477,5 @@ impl Kind {
             EventKind::Stopped => Self::MissingStopped,
             EventKind::Deleted => Self::MissingDeleted,
         }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.key())
     }
 }

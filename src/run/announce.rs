@@ -38,9 +38,14 @@ pub(super) fn announce(
         ));
     }
     if let Some(commands) = restarts {
+        let kill = commands
+            .kill
+            .map(|kill| format!(", kills it with `{kill}`"));
         terminal::say(&format!(
-            "at its end the run stops the runtime with `{}` and starts it with `{}`",
-            commands.stop, commands.start
+            "at its end the run stops the runtime with `{}`{} and starts it with `{}`",
+            commands.stop,
+            kill.unwrap_or_default(),
+            commands.start
         ));
     }
     let foreign_pods = plan.foreign_pods;

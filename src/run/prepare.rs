@@ -249,6 +249,7 @@ fn hooks(given: &UserHooks, kernel: &Kernel) -> UserHooks {
     }
     let simulated = || RuntimeCommands {
         stop: DONE.to_owned(),
+        kill: Some(DONE.to_owned()),
         start: DONE.to_owned(),
     };
     let commands = given.runtime_commands().unwrap_or_else(simulated);
@@ -256,6 +257,7 @@ fn hooks(given: &UserHooks, kernel: &Kernel) -> UserHooks {
         outside_cri: Some(given.outside_cri().unwrap_or(DONE).to_owned()),
         faulty_handler: Some(given.faulty_handler().unwrap_or(model::FAULTY).to_owned()),
         runtime_stop_cmd: Some(commands.stop),
+        runtime_kill_cmd: commands.kill,
         runtime_start_cmd: Some(commands.start),
         runtime_unit: None,
     }

@@ -18,7 +18,7 @@ pub struct ForEachHandlerStep {
 
 impl StepRules for ForEachHandlerStep {
     fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
-        walk.apart(&self.steps, around);
+        walk.apart("steps", &self.steps, around);
     }
 
     fn needs(&self) -> Vec<Need> {

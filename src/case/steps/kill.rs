@@ -23,6 +23,10 @@ impl StepRules for KillStep {
         walk.container("container", &self.container);
     }
 
+    fn makes_calls(&self) -> bool {
+        false
+    }
+
     fn needs(&self) -> Vec<Need> {
         vec![Need::ContainerPid]
     }

@@ -20,6 +20,10 @@ impl StepRules for KillSandboxStep {
         walk.sandbox("sandbox", &self.sandbox);
     }
 
+    fn makes_calls(&self) -> bool {
+        false
+    }
+
     fn needs(&self) -> Vec<Need> {
         vec![Need::HostPid]
     }

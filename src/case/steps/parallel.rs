@@ -33,7 +33,7 @@ impl StepRules for ParallelStep {
             walk.object("a block of one list has nothing to run in parallel");
         }
         for (index, branch) in self.branches.iter().enumerate() {
-            walk.in_element(index, |walk| walk.apart(&branch.steps, around));
+            walk.in_element(index, |walk| walk.apart("steps", &branch.steps, around));
         }
     }
 

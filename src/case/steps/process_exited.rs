@@ -34,6 +34,10 @@ impl StepRules for ProcessExitedStep {
         walk.span("within", self.within);
     }
 
+    fn makes_calls(&self) -> bool {
+        false
+    }
+
     fn needs(&self) -> Vec<Need> {
         vec![Need::ContainerPid]
     }

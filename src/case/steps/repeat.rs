@@ -66,7 +66,7 @@ impl StepRules for RepeatStep {
             has_item: around.has_item || !self.items.is_empty(),
             parallel: around.parallel || self.workers > 1,
         };
-        walk.apart(&self.steps, inner);
+        walk.apart("steps", &self.steps, inner);
     }
 
     fn inner(&self) -> Vec<&[Step]> {

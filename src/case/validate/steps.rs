@@ -100,11 +100,16 @@ impl<'a> Walk<'a, '_> {
         rules.check(self, around);
     }
 
-    /// Checks steps whose names stand for nothing outside them.
-    pub(in crate::case) fn apart(&mut self, steps: &'a [Step], around: Surroundings) {
+    /// Checks the steps under a key, whose names stand for nothing outside them.
+    pub(in crate::case) fn apart(
+        &mut self,
+        key: &'static str,
+        steps: &'a [Step],
+        around: Surroundings,
+    ) {
         self.repeats += 1;
         self.rounds.push(self.repeats);
-        self.steps(steps, around);
+        self.list(key, steps, around);
         self.rounds.pop();
     }
 

@@ -1,9 +1,12 @@
-//! Stopping the runtime and starting it again, by the user's commands.
+//! Ending the runtime and starting it again, by the user's commands.
+
+use tokio::task::JoinHandle;
 
 use super::{Abort, Effect, StepContext};
-use crate::case::RestartRuntimeStep;
+use crate::case::{RestartRuntimeStep, RuntimeEndSpec};
 use crate::drive::probes::may_restart;
 use crate::history::Request;
+use crate::host::{CommandError, RuntimeCommands, RuntimeEnd};
 use crate::limits;
 
 impl Effect for RestartRuntimeStep {
@@ -12,31 +15,94 @@ impl Effect for RestartRuntimeStep {
         if let Err(lack) = may_restart(session).await {
             return Err(Abort::NotApplicable(lack));
         }
-        let options = session.options();
-        let Some(commands) = options.asked.hooks.runtime_commands() else {
+        let Some(commands) = session.options().asked.hooks.runtime_commands() else {
             return Err(Abort::Error("no commands were given".to_owned()));
         };
-        let bound = session.scaled(limits::RUNTIME_COMMAND);
+        let under_way = self.begin(ctx).await?;
         session.unsubscribe().await;
-        let stopped = options.kernel.stop_runtime(&commands, bound).await;
-        let answer = ctx.case.call(Request::Version).await;
-        // Whatever came of that, the node needs its runtime.
-        let started = options.kernel.start_runtime(&commands.start, bound).await;
-        let of = |what: &'static str| {
-            move |fault| Abort::Error(format!("the command that {what} the runtime: {fault}"))
+        let ended = self.end(ctx, &commands).await;
+        let down = match &ended {
+            Ok(()) => self.stay_down(ctx).await,
+            Err(_) => Ok(()),
         };
-        stopped.map_err(of("stops"))?;
-        started.map_err(of("starts"))?;
-        session
-            .renew(session.scaled(limits::RUNTIME_RETURN))
-            .await?;
+        let session = ctx.session();
+        let bound = session.scaled(limits::RUNTIME_COMMAND);
+        // Whatever came of that, the node needs its runtime.
+        let kernel = &session.options().kernel;
+        let started = kernel.start_runtime(&commands.start, bound).await;
+        started.map_err(|fault| failed("starts", &fault))?;
+        let renewed = session.renew(session.scaled(limits::RUNTIME_RETURN)).await;
+        ended?;
+        renewed?;
         let wanted = "the runtime's end and return".to_owned();
         ctx.case.waits.record(wanted, true, bound);
-        if answer.is_ok() {
+        if let Some(under_way) = under_way {
+            let taken = under_way.await;
+            taken.map_err(|fault| Abort::Error(format!("the suite itself failed: {fault}")))??;
+        }
+        down
+    }
+}
+
+impl RestartRuntimeStep {
+    /// Begins the steps whose calls are to be under way when the runtime ends.
+    async fn begin(
+        &self,
+        ctx: &StepContext,
+    ) -> Result<Option<JoinHandle<Result<(), Abort>>>, Abort> {
+        if self.during.is_empty() {
+            return Ok(None);
+        }
+        let (mut ctx, steps) = (ctx.clone(), self.during.clone());
+        let bound = ctx.session().scaled(limits::CALL_UNDER_WAY);
+        let mut under_way = tokio::spawn(async move { ctx.take(&steps).await });
+        match tokio::time::timeout(bound, &mut under_way).await {
+            Err(_) => Ok(Some(under_way)),
+            Ok(Ok(Err(abort))) => Err(abort),
+            Ok(_) => Err(Abort::Inconclusive(
+                "the steps that the runtime's end was to interrupt were over before it".to_owned(),
+            )),
+        }
+    }
+
+    /// Ends the runtime, in the time that it may take.
+    async fn end(&self, ctx: &StepContext, commands: &RuntimeCommands) -> Result<(), Abort> {
+        let session = ctx.session();
+        let how = match self.by {
+            RuntimeEndSpec::Stop => RuntimeEnd::Stop,
+            RuntimeEndSpec::Kill => RuntimeEnd::Kill,
+        };
+        let bound = session.scaled(self.within.unwrap_or(limits::RUNTIME_COMMAND));
+        let kernel = &session.options().kernel;
+        match (kernel.end_runtime(commands, how, bound).await, self.within) {
+            (Ok(()), None) => Ok(()),
+            (Ok(()), Some(_)) => {
+                ctx.case.waits.record(runtime_end(), true, bound);
+                Ok(())
+            }
+            (Err(CommandError::Slow { .. }), Some(_)) => {
+                ctx.case.waits.record(runtime_end(), false, bound);
+                Err(Abort::Unmet)
+            }
+            (Err(fault), _) => Err(failed("ends", &fault)),
+        }
+    }
+
+    /// Takes the steps for which the runtime is down, and makes sure that it is.
+    async fn stay_down(&self, ctx: &mut StepContext) -> Result<(), Abort> {
+        if ctx.send(Request::Version).await?.is_ok() {
             return Err(Abort::Inconclusive(
-                "the runtime still answered when the command had ended that stops it".to_owned(),
+                "the runtime still answered when the command had ended that ends it".to_owned(),
             ));
         }
-        Ok(())
+        ctx.take(&self.meanwhile).await
     }
+}
+
+fn runtime_end() -> String {
+    "the runtime's end".to_owned()
+}
+
+fn failed(what: &'static str, fault: &CommandError) -> Abort {
+    Abort::Error(format!("the command that {what} the runtime: {fault}"))
 }

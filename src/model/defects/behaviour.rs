@@ -6,7 +6,7 @@ use super::replies::behind;
 use super::{Fault, Row, Variation};
 use crate::history::{EventKind, Reply, SandboxReport};
 use crate::model::{
-    Answer, ChildKill, Delivery, ExitDetection, NonTransition, Order, Replay, StopSignals,
+    Answer, ChildKill, Delivery, ExitDetection, NonTransition, Order, Replay, Restart, StopSignals,
     Transition,
 };
 
@@ -128,6 +128,36 @@ pub(super) const BEHAVIOUR: &[Row] = &[
     (
         "exit-unwatched-after-a-restart",
         Fault::Behaviour(|behaviour| behaviour.loses_monitors = true),
+    ),
+    (
+        "exit-while-down-is-forgotten",
+        Fault::Behaviour(|behaviour| behaviour.restart = Restart::Forgets),
+    ),
+    (
+        "exit-code-lost-while-down",
+        Fault::Behaviour(|behaviour| behaviour.restart = Restart::ReportsUnknown),
+    ),
+    (
+        "exit-missed-while-starting",
+        Fault::Behaviour(|behaviour| {
+            behaviour.restart = Restart::MissesExitsFor(Duration::from_secs(2));
+        }),
+    ),
+    (
+        "exit-missed-after-an-interrupted-stop",
+        Fault::Behaviour(|behaviour| behaviour.loses_interrupted_stops = true),
+    ),
+    (
+        "created-containers-lost-in-a-kill",
+        Fault::Behaviour(|behaviour| behaviour.loses_created_containers = true),
+    ),
+    (
+        "stop-waits-for-subscribers",
+        Fault::Behaviour(|behaviour| behaviour.stops_after_streams = true),
+    ),
+    (
+        "streams-outlive-the-runtime",
+        Fault::Behaviour(|behaviour| behaviour.streams_outlive_daemon = true),
     ),
     (
         "exit-code-255",

@@ -1,6 +1,7 @@
 //! A daemon that stops and starts again while its containers run on.
 
 use super::*;
+use crate::host::RuntimeEnd;
 use crate::model::{ExitDetection, Restart};
 
 /// A harness with a container that exits with 3 after a second, and one that runs on.
@@ -29,7 +30,7 @@ fn calls_and_streams_break_and_containers_do_not() {
     let (mut harness, _, long) = harness(Restart::Recovers);
     harness.events();
     let waiting = harness.machine.call(harness.now, stop(&long, 60));
-    harness.machine.stop_daemon(harness.now);
+    harness.machine.end_daemon(harness.now, RuntimeEnd::Stop);
     let unavailable = |result: Option<Result<Reply, CallFault>>| {
         result.unwrap().unwrap_err().code.to_string() == "UNAVAILABLE"
     };
@@ -50,7 +51,7 @@ fn calls_and_streams_break_and_containers_do_not() {
 fn what_has_exited_meanwhile_is_found_with_its_code_and_time() {
     let (mut harness, short, _) = harness(Restart::Recovers);
     let exits_at = harness.machine.next_due().unwrap();
-    harness.machine.stop_daemon(harness.now);
+    harness.machine.end_daemon(harness.now, RuntimeEnd::Stop);
     harness.advance(SECOND * 5);
     resubscribe(&mut harness);
     harness.status_is(&short, "EXITED 3 Error");
@@ -65,13 +66,15 @@ fn what_has_exited_meanwhile_is_found_with_its_code_and_time() {
 #[test]
 fn it_may_be_guessed_or_forgotten() {
     let (mut guessing, short, _) = harness(Restart::ReportsUnknown);
-    guessing.machine.stop_daemon(guessing.now);
+    guessing.machine.end_daemon(guessing.now, RuntimeEnd::Stop);
     guessing.advance(SECOND);
     resubscribe(&mut guessing);
     guessing.status_is(&short, "EXITED 255 Unknown");
     guessing.expect_events(&[]);
     let (mut forgetful, short, _) = harness(Restart::Forgets);
-    forgetful.machine.stop_daemon(forgetful.now);
+    forgetful
+        .machine
+        .end_daemon(forgetful.now, RuntimeEnd::Stop);
     forgetful.advance(SECOND);
     resubscribe(&mut forgetful);
     forgetful.status_is(&short, "RUNNING 0");

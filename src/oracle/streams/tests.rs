@@ -31,7 +31,11 @@ fn no_event_is_due_from_a_runtime_that_was_lost() {
     );
     let why = "the event stream ended, and so did the runtime: the runtime ended it with OK";
     assert_eq!(awaited_in_vain("stream ends", lost), Err(why.to_owned()));
+    let gone = awaited_in_vain("pod stop fails; stream ends UNAVAILABLE", "pod stop");
+    assert!(gone.is_err(), "{gone:?}");
     // A runtime that keeps running owes it nevertheless.
+    let still_there = "pod stop fails; pod stop; stream ends UNAVAILABLE";
+    assert_eq!(awaited_in_vain(still_there, "pod stop"), Ok(()));
     assert_eq!(awaited_in_vain(ended, "pod stop"), Ok(()));
     assert_eq!(awaited_in_vain("resubscribe", lost), Ok(()));
     assert_eq!(awaited_in_vain("pass 1s", lost), Ok(()));

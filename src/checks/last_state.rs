@@ -1,0 +1,213 @@
+//! `last-state`: the state in the last list or status that shows it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::answers::{Answer, ShownState};
+use super::scope::{Kind as NameKind, Scope, Wanted};
+use super::subject_events::SubjectEvents;
+use super::word::Finding::{Broken, Holds, Pending};
+use super::word::{Finding, Word};
+use crate::history::{ContainerState, Reply, Request, SandboxState};
+use crate::outcome::{Fact, Kind, Mismatch};
+
+/// The state in the last list or status that shows the sandbox or container, whether an event
+/// reported it or not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    expecting = "a state such as `{of: c, is: exited}`"
+)]
+pub struct LastStateCheck {
+    /// The sandbox or container.
+    pub of: String,
+    /// Its state.
+    pub is: StateWord,
+    /// The exit code in the last `ContainerStatus` of a container.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+}
+
+/// A state of a container or sandbox, as the CRI names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    rename_all = "lowercase",
+    expecting = "a state: `created`, `running` or `exited` of a container, `ready` or `notready` \
+                 of a sandbox"
+)]
+pub enum StateWord {
+    /// `CONTAINER_CREATED`.
+    Created,
+    /// `CONTAINER_RUNNING`.
+    Running,
+    /// `CONTAINER_EXITED`.
+    Exited,
+    /// `SANDBOX_READY`.
+    Ready,
+    /// `SANDBOX_NOTREADY`.
+    NotReady,
+}
+
+impl StateWord {
+    fn state(self) -> ShownState {
+        match self {
+            Self::Created => ShownState::Container(ContainerState::Created),
+            Self::Running => ShownState::Container(ContainerState::Running),
+            Self::Exited => ShownState::Container(ContainerState::Exited),
+            Self::Ready => ShownState::Sandbox(SandboxState::Ready),
+            Self::NotReady => ShownState::Sandbox(SandboxState::NotReady),
+        }
+    }
+
+    fn wanted(self) -> Wanted {
+        match self {
+            Self::Created | Self::Running | Self::Exited => Wanted::Container,
+            Self::Ready | Self::NotReady => Wanted::Sandbox,
+        }
+    }
+}
+
+impl Word for LastStateCheck {
+    fn of(&self) -> &str {
+        &self.of
+    }
+
+    fn validate(&self, scope: &mut dyn Scope<'_>) {
+        let kind = scope.resolve("of", &self.of, self.is.wanted());
+        if self.exit_code.is_some() && self.is != StateWord::Exited {
+            scope.object_to("exit-code", "only a container that is `exited` has one");
+        }
+        if let Some(NameKind::Container { sandbox, .. }) = kind
+            && !scope.is_relisted(sandbox)
+        {
+            scope
+                .object("no step asks for its state")
+                .advise(format!("add a step `- relist: {{sandbox: {sandbox}}}`"));
+        }
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::NothingObserved, Kind::WrongLastState]
+    }
+
+    fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
+        let shows_it = |answer: &Answer<'_>| answer.shown != ShownState::Absent;
+        let Some(last) = events.answers().filter(shows_it).last() else {
+            return Pending {
+                missing: Mismatch::unobserved("a list or status that shows it"),
+                evidence: Vec::new(),
+            };
+        };
+        if last.shown != self.is.state() {
+            let actual = [
+                Fact::Method(last.by.to_owned()),
+                Fact::Text(last.shown.words()),
+            ];
+            let expected = [Fact::Text(self.is.state().words())];
+            return Broken {
+                mismatch: Mismatch::new(Kind::WrongLastState, expected, actual),
+                evidence: vec![last.began.seq, last.ended.seq],
+            };
+        }
+        self.exit_code.map_or(Holds, |code| exits(events, code))
+    }
+}
+
+/// Whether the last `ContainerStatus` has this exit code.
+fn exits(events: &SubjectEvents<'_, '_>, code: i32) -> Finding {
+    let history = events.index.history;
+    let mut statuses = history.calls().rev().filter_map(|call| {
+        let (ended, result) = (call.ended()?, call.result()?);
+        let of_subject =
+            matches!(call.request(), Request::ContainerStatus(of) if *of == events.subject.id);
+        match result {
+            Ok(Reply::ContainerStatus(report)) if of_subject && history.within_steps(ended.seq) => {
+                Some((call.began(), ended, report))
+            }
+            _ => None,
+        }
+    });
+    let Some((began, ended, report)) = statuses.next() else {
+        return Pending {
+            missing: Mismatch::unobserved("a status"),
+            evidence: Vec::new(),
+        };
+    };
+    let status = &report.status;
+    if status.exit_code == code {
+        return Holds;
+    }
+    let exited = Fact::Text(StateWord::Exited.state().words());
+    let actual = [
+        Fact::Method("ContainerStatus".to_owned()),
+        exited.clone(),
+        Fact::ExitCode(status.exit_code.into()),
+        Fact::Reason(status.reason.to_string()),
+    ];
+    let expected = [exited, Fact::ExitCode(code.into())];
+    Broken {
+        mismatch: Mismatch::new(Kind::WrongLastState, expected, actual),
+        evidence: vec![began.seq, ended.seq],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::checks::testing::check;
+
+    const LIFE: &str = "pod run; c create; c CREATED; c start; c STARTED";
+
+    #[test]
+    fn the_last_answer_counts() {
+        let exited = "last-state: {of: c, is: exited}";
+        let script = format!("{LIFE}; pod relist c=running; pod relist c=exited; end");
+        check(exited, &script, expect!["holds"]);
+        let script = format!("{LIFE}; pod relist c=exited; pod relist c=running; end");
+        check(
+            exited,
+            &script,
+            expect![[r#"
+            ORD-01 at #11 #12: c (c.0.beef): expected that the last list or status shows it EXITED: ListContainers shows it RUNNING
+        "#]],
+        );
+        check(
+            exited,
+            &format!("{LIFE}; end"),
+            expect![[r#"
+            waits for a list or status that shows it of c
+            ORD-01 at: c (c.0.beef): expected a list or status that shows it: it has not come
+        "#]],
+        );
+    }
+
+    #[test]
+    fn the_exit_code_is_that_of_the_last_status() {
+        let exited = "last-state: {of: c, is: exited, exit-code: 42}";
+        let script = format!("{LIFE}; pod inspect c=exited:42; end");
+        check(exited, &script, expect!["holds"]);
+        let script = format!("{LIFE}; pod inspect c=exited:255; end");
+        check(
+            exited,
+            &script,
+            expect![[r#"
+            ORD-01 at #15 #16: c (c.0.beef): expected that the last list or status shows it EXITED, with exit code 42: ContainerStatus shows it EXITED, with exit code 255, reason `Error`
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_sandbox_has_a_state_of_its_own() {
+        let not_ready = "last-state: {of: pod, is: notready}";
+        check(
+            not_ready,
+            "pod run; pod STARTED; end",
+            expect![[r#"
+            waits for a list or status that shows it of pod
+            ORD-01 at: pod (pod.0.beef): expected a list or status that shows it: it has not come
+        "#]],
+        );
+    }
+}

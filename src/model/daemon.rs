@@ -1,0 +1,94 @@
+//! The end and the restart of the daemon, while its containers keep running.
+
+use std::time::Duration;
+
+use super::behaviour::Restart;
+use super::containers::Container;
+use super::machine::{Machine, fault};
+use super::timer_queue::later;
+use crate::history::{ContainerId, ContainerState, HostInstant, Request, RuntimeNanos, StatusCode};
+use crate::host::RuntimeEnd;
+
+/// How long a daemon takes to stop that waits for its subscribers.
+const ENDLESS: Duration = Duration::from_secs(24 * 3600);
+
+impl Machine {
+    /// Ends the daemon; returns how long that takes. Containers keep running; calls and streams
+    /// fail.
+    pub fn end_daemon(&mut self, now: HostInstant, how: RuntimeEnd) -> Duration {
+        self.advance(now);
+        self.up = false;
+        self.generation += 1;
+        let gone = fault(StatusCode::UNAVAILABLE, "the runtime is shutting down");
+        for (ticket, (request, container)) in std::mem::take(&mut self.waiting) {
+            let is_stop = matches!(request, Request::StopContainer { .. });
+            if is_stop && self.behaviour.loses_interrupted_stops {
+                self.unwatched.insert(container);
+            }
+            self.hand_out(ticket, Err(gone.clone()));
+        }
+        if how == RuntimeEnd::Kill && self.behaviour.loses_created_containers {
+            self.containers
+                .retain(|_, container| container.status.state != ContainerState::Created);
+        }
+        let waits = self.behaviour.stops_after_streams
+            && how == RuntimeEnd::Stop
+            && self.event_bus.has_open_stream();
+        if self.behaviour.streams_outlive_daemon {
+            self.event_bus.detach_all();
+        } else {
+            self.event_bus.end_all(&gone);
+        }
+        if waits { ENDLESS } else { Duration::ZERO }
+    }
+
+    /// Restarts the daemon, which recovers its state.
+    pub fn start_daemon(&mut self, now: HostInstant) {
+        self.advance(now);
+        self.up = true;
+        self.recover_exits();
+        self.lose_monitors();
+    }
+
+    /// Whether the daemon is able to detect the exit of this container now.
+    pub(super) fn detects_exit_of(&self, container: &ContainerId) -> bool {
+        let listens = self.up && self.now.monotonic_ns >= self.deaf_until.monotonic_ns;
+        listens && !self.unwatched.contains(container)
+    }
+
+    /// Handles the exits that happened while the daemon was down.
+    fn recover_exits(&mut self) {
+        match self.behaviour.restart {
+            Restart::Recovers => self.detect_all_exits(true),
+            Restart::RecoversSilently => self.detect_all_exits(false),
+            Restart::ReportsUnknown => {
+                let undetected = |container: &&mut Container| {
+                    container.ended.is_some() && container.status.state == ContainerState::Running
+                };
+                for container in self.containers.values_mut().filter(undetected) {
+                    let status = &mut container.status;
+                    status.state = ContainerState::Exited;
+                    status.finished_at = RuntimeNanos(self.now.realtime_ns);
+                    status.exit_code = 255;
+                    status.reason = "Unknown".into();
+                }
+            }
+            Restart::MissesExitsFor(time) => {
+                self.detect_all_exits(true);
+                self.deaf_until = later(self.now, self.behaviour.scaled(time));
+            }
+            Restart::Forgets => {}
+        }
+    }
+
+    /// Stops monitoring the running containers if the behaviour says so.
+    fn lose_monitors(&mut self) {
+        if self.behaviour.loses_monitors {
+            let running = self
+                .containers
+                .iter()
+                .filter(|(_, it)| it.process.is_some());
+            self.unwatched = running.map(|(id, _)| id.clone()).collect();
+        }
+    }
+}
