@@ -39,6 +39,9 @@ pub struct MatrixOptions {
     /// How many trials run in parallel.
     #[arg(skip = NonZeroUsize::MIN)]
     pub threads: NonZeroUsize,
+    /// Only defects whose names contain one of these; then no case has to be able to fail
+    #[arg(value_name = "DEFECT")]
+    pub names: Vec<String>,
     /// Try each defect on all cases, not only on those that it lists
     #[arg(long)]
     pub all_cases: bool,
@@ -97,8 +100,8 @@ pub struct Matrix {
     pub defects: Vec<DefectResult>,
     /// The runs without a defect.
     pub clean: Vec<CleanResult>,
-    /// The ids of all cases that must be able to fail: none for a real runtime, where only some of
-    /// the defects can be tried.
+    /// The ids of all cases that must be able to fail: none where only some of the defects are
+    /// tried, as on a real runtime.
     pub cases: Vec<String>,
 }
 
@@ -174,11 +177,8 @@ pub fn matrix(
     if !done.iter().any(TrialResult::has_fault) {
         done.extend(run_trials(&exclusive, NonZeroUsize::MIN, cases, options));
     }
-    let must_fail = if options.endpoints.is_some() {
-        &[]
-    } else {
-        cases
-    };
+    let is_partial = options.endpoints.is_some() || !options.names.is_empty();
+    let must_fail = if is_partial { &[] } else { cases };
     let matrix = Matrix::from_trials(done, must_fail, defects);
     table::write(options, &matrix, out)?;
     Ok(matrix)
@@ -235,6 +235,16 @@ fn trials<'a>(
         None => Err(MatrixError::NoHook(defect.name.clone())),
     };
     let hooked = defects.iter().map(hooked).collect::<Result<Vec<_>, _>>()?;
+    let mut names = options.names.iter();
+    let unknown = |name: &&String| !defects.iter().any(|defect| defect.name.contains(*name));
+    if let Some(name) = names.find(unknown) {
+        return Err(MatrixError::NoSuchDefect(name.clone()));
+    }
+    let is_named = |defect: &Defect| {
+        let mut names = options.names.iter();
+        options.names.is_empty() || names.any(|name| defect.name.contains(name))
+    };
+    let hooked = hooked.into_iter().filter(|(defect, _)| is_named(defect));
     let mut trials = Vec::new();
     if let Some(endpoints) = &options.endpoints {
         let known = options.known.clone();
@@ -242,7 +252,6 @@ fn trials<'a>(
         let is_there = |id: &str| cases.iter().any(|case| case.id == id);
         let shown = |defect: &Defect| defect.shown_in().next().is_some_and(is_there);
         let relayed = hooked
-            .into_iter()
             .filter(|(defect, hook)| hook.fault.is_relayable() && shown(defect))
             .map(|(defect, hook)| Trial::Relayed(endpoints.clone(), defect, hook));
         trials.extend(relayed);
@@ -254,8 +263,7 @@ fn trials<'a>(
             .map(|variation| Trial::Clean(variation, seed));
         trials.extend(clean);
     }
-    let defective = hooked.into_iter();
-    trials.extend(defective.map(|(defect, hook)| Trial::Defect(defect, hook)));
+    trials.extend(hooked.map(|(defect, hook)| Trial::Defect(defect, hook)));
     Ok(trials)
 }
 

@@ -17,6 +17,9 @@ pub enum MatrixError {
     /// The list names a defect that the model does not implement.
     #[error("the defect `{0}` has no implementation in src/model/defects")]
     NoHook(String),
+    /// No defect has a name that contains this.
+    #[error("no defect has a name that contains `{0}`; `defects` lists them")]
+    NoSuchDefect(String),
     /// A table cannot be written into a file.
     #[error(transparent)]
     File(#[from] OutputError),
