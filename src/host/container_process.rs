@@ -83,6 +83,15 @@ pub(super) fn exists(id: &str) -> Result<bool, ProcessError> {
 }
 
 impl ProcessHandle {
+    /// Opens a handle; none if there is no such process.
+    pub(super) fn open(pid: Pid) -> io::Result<Option<Self>> {
+        match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(handle) => Ok(Some(Self { pid, handle })),
+            Err(rustix::io::Errno::SRCH) => Ok(None),
+            Err(fault) => Err(fault.into()),
+        }
+    }
+
     /// Its pid.
     pub(super) fn number(&self) -> u32 {
         self.pid.as_raw_nonzero().get().unsigned_abs()
@@ -91,6 +100,11 @@ impl ProcessHandle {
     /// The content of `/proc/PID/cgroup`; empty if the process is gone.
     pub(super) fn cgroups(&self) -> String {
         cgroups_of(self.pid)
+    }
+
+    /// Whether it has ended.
+    pub(super) fn has_ended(&self) -> io::Result<bool> {
+        has_ended(&self.handle, Duration::ZERO)
     }
 
     /// Kills it and waits for its end; returns its pid.
@@ -116,12 +130,8 @@ pub(super) fn has_ended(handle: &OwnedFd, bound: Duration) -> io::Result<bool> {
 
 /// Opens a handle; none if the process is gone meanwhile.
 fn hold(pid: Pid, id: &str) -> io::Result<Option<ProcessHandle>> {
-    let handle = match pidfd_open(pid, PidfdFlags::empty()) {
-        Ok(handle) => handle,
-        Err(rustix::io::Errno::SRCH) => return Ok(None),
-        Err(fault) => return Err(fault.into()),
-    };
-    Ok(is_in_cgroup_of(pid, id).then_some(ProcessHandle { pid, handle }))
+    let held = ProcessHandle::open(pid)?;
+    Ok(held.filter(|_| is_in_cgroup_of(pid, id)))
 }
 
 fn is_in_cgroup_of(pid: Pid, id: &str) -> bool {

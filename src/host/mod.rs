@@ -15,6 +15,7 @@ mod leftovers;
 mod logs;
 mod owner;
 mod paused_kubelet;
+mod runtime_process;
 mod stopped_runtime;
 mod systemd_slice;
 
@@ -41,6 +42,7 @@ pub use leftovers::Leftover;
 pub use logs::{LogDirectory, LogDirectoryError};
 pub use owner::Owner;
 pub use paused_kubelet::{PauseError, PausedKubelet, resume_kubelet_at_once};
+pub use runtime_process::{RuntimeProcess, RuntimeProcessError};
 pub use stopped_runtime::{RuntimeCommands, RuntimeEnd, start_stopped_runtime};
 pub use systemd_slice::SliceError;
 

@@ -1,0 +1,267 @@
+//! Finds the process of the runtime by its socket.
+//!
+//! The kernel knows which process began to listen on a socket (`SO_PEERCRED`, see `unix(7)`). It is
+//! the runtime's only if it still holds that socket: systemd and supervisors listen for others.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::process::Pid;
+use tokio::net::UnixStream;
+
+use super::container_process::{ProcessError, ProcessHandle};
+use super::file_tree::FileTree;
+
+/// Why the process of the runtime cannot be found.
+#[derive(Debug, thiserror::Error)]
+pub enum RuntimeProcessError {
+    /// The socket cannot be connected to.
+    #[error("connect to {0}: {1}")]
+    Connect(PathBuf, #[source] io::Error),
+    /// The process has no pid here, or another one than where it runs.
+    #[error("the process that serves {0} is not in the pid namespace of this one")]
+    OtherNamespace(PathBuf),
+    /// Process 1 listens.
+    #[error("process 1 listens on {0}: socket activation hides which process serves it")]
+    SocketActivated(PathBuf),
+    /// This process serves the socket.
+    #[error("this process itself serves {0}")]
+    Own(PathBuf),
+    /// The process that began to listen does not hold the socket now.
+    #[error("process {pid} began to listen on {socket} and does not hold it now")]
+    NotHeld {
+        /// The process.
+        pid: u32,
+        /// The socket.
+        socket: PathBuf,
+    },
+    /// The process ended meanwhile.
+    #[error("process {0}, which served the socket, has ended")]
+    Ended(u32),
+    /// An error of the system, such as one of permission.
+    #[error("look at process {0}, which serves the socket: {1}")]
+    System(u32, #[source] io::Error),
+}
+
+/// The process of a runtime, with a handle on it, so that a reused pid does no harm.
+#[derive(Debug)]
+pub struct RuntimeProcess(ProcessHandle);
+
+impl RuntimeProcess {
+    /// The process that serves the socket at this path. It is in the pid namespace of this process
+    /// and neither this process nor process 1.
+    ///
+    /// # Errors
+    /// If it cannot be found, or cannot be known for certain.
+    pub async fn find(socket: &Path) -> Result<Self, RuntimeProcessError> {
+        let connect = |fault| RuntimeProcessError::Connect(socket.to_owned(), fault);
+        let connection = UnixStream::connect(socket).await.map_err(connect)?;
+        let pid = connection.peer_cred().map_err(connect)?.pid();
+        // 0 stands for a process that is not visible.
+        let pid = pid
+            .and_then(Pid::from_raw)
+            .ok_or_else(|| RuntimeProcessError::OtherNamespace(socket.to_owned()))?;
+        if pid.is_init() {
+            return Err(RuntimeProcessError::SocketActivated(socket.to_owned()));
+        }
+        if pid == rustix::process::getpid() {
+            return Err(RuntimeProcessError::Own(socket.to_owned()));
+        }
+        let number = pid.as_raw_nonzero().get().unsigned_abs();
+        let system = |fault| RuntimeProcessError::System(number, fault);
+        let handle = ProcessHandle::open(pid).map_err(system)?;
+        let found = Self(handle.ok_or(RuntimeProcessError::Ended(number))?);
+        // All that is read from here on is of the process of the handle, if that lives afterwards.
+        let shares_pids = shares_pid_namespace(number).map_err(system)?;
+        let holds = holds_listener(number, socket).map_err(system)?;
+        found.check_alive()?;
+        match (shares_pids, holds) {
+            (true, true) => Ok(found),
+            (true, false) => Err(RuntimeProcessError::NotHeld {
+                pid: number,
+                socket: socket.to_owned(),
+            }),
+            (false, _) => Err(RuntimeProcessError::OtherNamespace(socket.to_owned())),
+        }
+    }
+
+    /// Its pid.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.0.number()
+    }
+
+    /// Checks that it has not ended: what was read of its pid before was its own then.
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub fn check_alive(&self) -> Result<(), RuntimeProcessError> {
+        let pid = self.pid();
+        match self.0.has_ended() {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(RuntimeProcessError::Ended(pid)),
+            Err(fault) => Err(RuntimeProcessError::System(pid, fault)),
+        }
+    }
+
+    /// Kills it and waits for its end, at most this long; returns its pid.
+    ///
+    /// # Errors
+    /// If it cannot be killed, or does not end.
+    pub async fn kill(self, bound: Duration) -> Result<u32, ProcessError> {
+        self.0.kill(bound).await
+    }
+}
+
+fn shares_pid_namespace(pid: u32) -> io::Result<bool> {
+    let namespace = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/pid"));
+    Ok(namespace(&pid.to_string())? == namespace("self")?)
+}
+
+/// Whether a process holds a socket that listens at this path, by whatever name.
+fn holds_listener(pid: u32, socket: &Path) -> io::Result<bool> {
+    let process = PathBuf::from(format!("/proc/{pid}"));
+    let wanted = FileTree::default().identify(socket)?;
+    let theirs = FileTree::at(process.join("root"));
+    let listed = std::fs::read_to_string(process.join("net/unix"))?;
+    let listeners: Vec<_> = listed
+        .lines()
+        .filter_map(listener)
+        .filter(|(_, path)| theirs.identify(path).is_ok_and(|found| found == wanted))
+        .map(|(inode, _)| PathBuf::from(format!("socket:[{inode}]")))
+        .collect();
+    for descriptor in std::fs::read_dir(process.join("fd"))? {
+        // One that is closed meanwhile is not the listener.
+        let target = std::fs::read_link(descriptor?.path());
+        if target.is_ok_and(|target| listeners.contains(&target)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The inode and the path of a listening socket, from a line of `/proc/net/unix`; none for other
+/// sockets and those without an absolute path.
+fn listener(line: &str) -> Option<(u64, &Path)> {
+    /// `__SO_ACCEPTCON` in the kernel's `include/linux/net.h`.
+    const LISTENS: u32 = 1 << 16;
+    let path = line.find('/').map(|start| &line[start..])?;
+    let mut fields = line.split_whitespace().skip(3);
+    let flags = u32::from_str_radix(fields.next()?, 16).ok()?;
+    let inode = fields.nth(2)?.parse().ok()?;
+    (flags & LISTENS != 0).then_some((inode, Path::new(path)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+    use crate::host::{elapsed, now};
+
+    const SERVE: &str = "TEST_SOCKET_TO_SERVE";
+    const BOUND: Duration = Duration::from_secs(60);
+
+    /// This test program again, which serves a socket until it is killed or its input ends.
+    struct Server {
+        child: Child,
+    }
+
+    impl Server {
+        fn new(socket: &Path) -> Self {
+            let child = Command::new(std::env::current_exe().unwrap())
+                .args([
+                    "--exact",
+                    "host::runtime_process::tests::another_process_serves",
+                ])
+                .env(SERVE, socket)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap();
+            let began = now();
+            while std::os::unix::net::UnixStream::connect(socket).is_err() {
+                assert!(elapsed(began) < BOUND, "the socket is not served");
+                std::thread::yield_now();
+            }
+            Self { child }
+        }
+    }
+
+    impl Drop for Server {
+        fn drop(&mut self) {
+            self.child.kill().unwrap();
+            self.child.wait().unwrap();
+        }
+    }
+
+    /// What [`Server`] runs; alone it does nothing.
+    #[test]
+    fn another_process_serves() {
+        if let Some(socket) = std::env::var_os(SERVE) {
+            let _listener = UnixListener::bind(socket).unwrap();
+            io::copy(&mut io::stdin(), &mut io::sink()).unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn the_process_is_found_by_its_socket_and_killed_by_its_handle() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("a.sock");
+        let server = Server::new(&socket);
+        let link = folder.path().join("link.sock");
+        std::os::unix::fs::symlink(&socket, &link).unwrap();
+        for path in [&socket, &link] {
+            let found = RuntimeProcess::find(path).await.unwrap();
+            assert_eq!(found.pid(), server.child.id());
+            found.check_alive().unwrap();
+        }
+        let found = RuntimeProcess::find(&socket).await.unwrap();
+        let other = RuntimeProcess::find(&socket).await.unwrap();
+        assert_eq!(found.kill(BOUND).await.unwrap(), server.child.id());
+        assert!(matches!(
+            other.check_alive(),
+            Err(RuntimeProcessError::Ended(_))
+        ));
+        let gone = RuntimeProcess::find(&socket).await.unwrap_err();
+        assert!(matches!(gone, RuntimeProcessError::Connect(..)), "{gone}");
+    }
+
+    #[tokio::test]
+    async fn this_process_is_no_runtime() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("a.sock");
+        let _listener = UnixListener::bind(&socket).unwrap();
+        let own = RuntimeProcess::find(&socket).await.unwrap_err();
+        assert!(matches!(own, RuntimeProcessError::Own(_)), "{own}");
+    }
+
+    #[test]
+    fn a_process_that_has_passed_on_its_socket_does_not_hold_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mine, theirs) = (folder.path().join("a.sock"), folder.path().join("b.sock"));
+        let _listener = UnixListener::bind(&mine).unwrap();
+        let server = Server::new(&theirs);
+        let holds = |pid, socket: &Path| holds_listener(pid, socket).unwrap();
+        assert!(holds(std::process::id(), &mine));
+        assert!(holds(server.child.id(), &theirs));
+        assert!(!holds(std::process::id(), &theirs));
+        assert!(!holds(server.child.id(), &mine));
+    }
+
+    #[test]
+    fn only_a_listening_socket_with_a_path_is_a_listener() {
+        let line = "0000000000000000: 00000002 00000000 00010000 0001 01 812 /run/a b.sock";
+        assert_eq!(listener(line), Some((812, Path::new("/run/a b.sock"))));
+        for line in [
+            "Num       RefCount Protocol Flags    Type St Inode Path",
+            "0000000000000000: 00000003 00000000 00000000 0001 03 812 /run/a.sock",
+            "0000000000000000: 00000002 00000000 00010000 0001 01 812 @abstract",
+            "0000000000000000: 00000003 00000000 00000000 0001 03 812",
+        ] {
+            assert_eq!(listener(line), None, "{line}");
+        }
+    }
+}
