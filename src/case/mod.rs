@@ -189,6 +189,8 @@ pub enum Need {
     OutsideCri,
     /// The user has a runtime handler whose low-level runtime dies on demand.
     FaultyHandler,
+    /// The process of the runtime can be found on this host, and what it holds be counted.
+    RuntimeProcess,
     /// The user has commands that stop and start the runtime, and allows that.
     RuntimeRestart,
     /// The runtime can also be killed, by the user's command or as a process of this host.

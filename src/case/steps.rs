@@ -14,6 +14,7 @@ mod for_each_handler;
 mod kill;
 mod kill_sandbox;
 mod list_with_filters;
+mod measure;
 mod on_event;
 mod outside_cri;
 mod parallel;
@@ -54,6 +55,7 @@ pub use for_each_handler::ForEachHandlerStep;
 pub use kill::KillStep;
 pub use kill_sandbox::KillSandboxStep;
 pub use list_with_filters::ListWithFiltersStep;
+pub use measure::MeasureStep;
 pub use on_event::OnEventStep;
 pub use outside_cri::OutsideCriStep;
 pub use parallel::{Branch, ParallelStep};
@@ -141,6 +143,8 @@ macro_rules! for_each_step {
             "outside-cri" OutsideCri(OutsideCriStep),
             /// End the runtime and start it again.
             "restart-runtime" RestartRuntime(RestartRuntimeStep),
+            /// Count what the runtime or the case's pods hold.
+            "measure" Measure(MeasureStep),
             /// Take steps several times.
             "repeat" Repeat(RepeatStep),
         }
@@ -292,6 +296,7 @@ mod tests {
             ),
             ("outside-cri: {}", &[Need::OutsideCri]),
             ("restart-runtime: {}", &[Need::RuntimeRestart]),
+            ("measure: {of: pods}", &[Need::RuntimeProcess]),
             ("relist: {sandbox: pod}", &[]),
         ] {
             check("", step, needs);

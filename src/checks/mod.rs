@@ -40,6 +40,7 @@ mod matches_spec;
 mod message_size;
 mod name_refs;
 mod never;
+mod no_growth;
 mod no_repeats;
 mod order;
 mod own_status;
@@ -131,6 +132,8 @@ check::checks! {
     "latency" Latency(latency::LatencyCheck);
     /// The size of the messages of events.
     "message-size" MessageSize(message_size::MessageSizeCheck);
+    /// The runtime holds no more at the last measurement than at the first.
+    "no-growth" NoGrowth(no_growth::NoGrowthCheck);
     /// An invariant holds in a situation that the case provokes.
     "invariant" Invariant(invariant::InvariantCheck);
     /// What remains of a sandbox or container whose creation may have failed.

@@ -1,6 +1,7 @@
 //! The names that a case binds, as checks look them up, and the problems that checks report.
 
 use super::call_edge::CallEdge;
+use crate::history::Holder;
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug)]
@@ -103,6 +104,8 @@ pub trait Scope<'a> {
     fn is_called(&self, name: &str, edge: CallEdge) -> bool;
     /// Whether a step lists the sandbox's containers.
     fn is_relisted(&self, sandbox: &str) -> bool;
+    /// How often steps count the resources of a holder.
+    fn measurements(&self, holder: Holder) -> u64;
     /// Makes the value of a key the place of reports.
     fn enter(&mut self, key: &'static str);
     /// Undoes the latest [`Scope::enter`].

@@ -32,7 +32,10 @@ pub(super) fn missing(claim: &Claim<'_>, history: &CaseHistory) -> Option<String
         Situation::OomKill => {
             let kills: Vec<u64> = history
                 .facts()
-                .map(|HostFact::OomKills(kills)| kills)
+                .filter_map(|fact| match fact {
+                    HostFact::OomKills(kills) => Some(kills),
+                    HostFact::Held(..) => None,
+                })
                 .collect();
             match kills[..] {
                 [first, .., last] => (last <= first).then(|| {

@@ -15,6 +15,7 @@ mod no_events;
 mod outside_cri;
 mod pod_cgroup;
 mod runtime_kill;
+mod runtime_process;
 mod runtime_restart;
 mod stop_signal;
 mod streamed_lists;
@@ -90,6 +91,7 @@ async fn probe(need: Need, session: &Session) -> Result<(), Unavailable> {
         Need::OutsideCri => outside_cri::probe_outside_cri(session),
         Need::PodCgroup => pod_cgroup::probe_pod_cgroup(session).await,
         Need::RuntimeKill => runtime_kill::probe_runtime_kill(session),
+        Need::RuntimeProcess => runtime_process::probe_runtime_process(session).await,
         Need::RuntimeRestart => runtime_restart::probe_runtime_restart(session).await,
         Need::StopSignal => stop_signal::probe_stop_signal(session).await,
         Need::StreamedLists => streamed_lists::probe_streamed_lists(session).await,

@@ -16,6 +16,7 @@ mod for_each_handler;
 mod kill;
 mod kill_sandbox;
 mod list_with_filters;
+mod measure;
 mod on_event;
 mod outside_cri;
 mod parallel;

@@ -1,5 +1,6 @@
 //! One thing that a run did or observed, and when.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +10,8 @@ use serde::{Deserialize, Serialize};
 #[cfg(test)]
 use super::any;
 use super::{
-    CallFault, CallId, CaseRun, Event, HostInstant, Labels, Reply, Request, RunEnd, RunInfo,
-    RunPlan, Seq, SubscriptionId,
+    CallFault, CallId, CaseRun, Event, HostInstant, Labels, Reply, Request, Resource, RunEnd,
+    RunInfo, RunPlan, Seq, SubscriptionId,
 };
 
 /// One entry of the history.
@@ -282,4 +283,15 @@ pub enum StreamEnd {
 pub enum HostFact {
     /// How many processes the whole host's OOM killer has killed since boot.
     OomKills(u64),
+    /// How much of a resource is held.
+    Held(Resource, u64),
+}
+
+impl fmt::Display for HostFact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OomKills(count) => write!(f, "OOM kills of the host since boot: {count}"),
+            Self::Held(resource, count) => write!(f, "{resource}: {count}"),
+        }
+    }
 }

@@ -18,6 +18,7 @@ mod ids;
 pub mod messages;
 mod no_event_call;
 mod observed;
+mod resource;
 mod rpc;
 mod run;
 mod shared;
@@ -38,6 +39,7 @@ pub use ids::{
 };
 pub use no_event_call::{NoEventCall, NoEventCallTarget};
 pub use observed::Observed;
+pub use resource::{Holder, Resource};
 pub use rpc::Call;
 pub use run::{
     CgroupDriver, ExpectationFile, FanOut, Host, OciRuntime, PlannedCase, PlannedExecution,

@@ -247,6 +247,12 @@ impl Hierarchies {
         all_gone
     }
 
+    /// The number of cgroups with one of these ids in their names, in all hierarchies.
+    pub(super) fn count_by_ids(&self, ids: &BTreeSet<String>) -> usize {
+        let counts = self.roots.iter().map(|root| count_below(root, ids, DEPTH));
+        counts.sum()
+    }
+
     /// The cgroups that runs of this suite have created, in any hierarchy.
     pub(super) fn list_own(&self) -> BTreeSet<PodCgroup> {
         let folders = self.roots.iter().filter_map(|root| fs::read_dir(root).ok());
@@ -353,6 +359,22 @@ fn remove_below(path: &Path, ids: &BTreeSet<&str>, depth: usize) -> bool {
         };
     }
     all_gone
+}
+
+/// The number of cgroups below a path with one of these ids in their names, without those below
+/// them.
+fn count_below(path: &Path, ids: &BTreeSet<String>, depth: usize) -> usize {
+    let counts = folders_in(path).into_iter().map(|below| {
+        let name = below.file_name().and_then(OsStr::to_str);
+        if name.is_some_and(|name| words(name).any(|word| ids.contains(word))) {
+            1
+        } else if depth == 0 {
+            0
+        } else {
+            count_below(&below, ids, depth - 1)
+        }
+    });
+    counts.sum()
 }
 
 /// The words of a cgroup path: ids, and what runtimes add to them.

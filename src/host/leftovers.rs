@@ -154,6 +154,20 @@ pub(super) fn monitored(is_ours: impl Fn(&Owner) -> bool) -> BTreeSet<String> {
         .collect()
 }
 
+/// The number of shims and monitors that were started for these ids. Zombies have no command line.
+pub(super) fn monitors_of(ids: &BTreeSet<String>) -> usize {
+    let entries = std::fs::read_dir(PROC).into_iter().flatten();
+    let commands =
+        entries.filter_map(|entry| std::fs::read(entry.ok()?.path().join("cmdline")).ok());
+    let is_one = |command: &Vec<u8>| {
+        let command = String::from_utf8_lossy(command);
+        let command = CommandLine::parse(&command);
+        let id = command.as_ref().and_then(CommandLine::monitors);
+        id.is_some_and(|id| ids.contains(id))
+    };
+    commands.filter(is_one).count()
+}
+
 /// The container or sandbox that this process monitors, if its logs belong to one of the given
 /// runs.
 fn monitored_by(process: &Path, is_ours: impl Fn(&Owner) -> bool) -> Option<String> {

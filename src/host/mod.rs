@@ -15,6 +15,7 @@ mod leftovers;
 mod logs;
 mod owner;
 mod paused_kubelet;
+mod resources;
 mod runtime_process;
 mod stopped_runtime;
 mod systemd_slice;
@@ -28,7 +29,7 @@ use std::{fmt, io};
 
 use cgroup::Hierarchies;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Resource, getrlimit, setrlimit};
+use rustix::process::{Resource as Limited, getrlimit, setrlimit};
 
 pub use cgroup::{CgroupError, PodCgroup};
 pub use clock::{Reactor, SteppedClock, hold_up, now, restore_clock};
@@ -42,11 +43,12 @@ pub use leftovers::Leftover;
 pub use logs::{LogDirectory, LogDirectoryError};
 pub use owner::Owner;
 pub use paused_kubelet::{PauseError, PausedKubelet, resume_kubelet_at_once};
+pub use resources::ResourceError;
 pub use runtime_process::{RuntimeProcess, RuntimeProcessError};
 pub use stopped_runtime::{RuntimeCommands, RuntimeEnd, start_stopped_runtime};
 pub use systemd_slice::SliceError;
 
-use crate::history::{Host, HostInstant, RunId};
+use crate::history::{Holder, Host, HostInstant, Resource, RunId};
 
 /// The kernel under the runtime under test.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +74,8 @@ pub trait Simulation: fmt::Debug + Send + Sync {
     fn start_runtime(&self);
     /// Whether a container's process exists.
     fn runs(&self, id: &str) -> bool;
+    /// How much of a resource is held; `ids` are those of the pods.
+    fn held(&self, resource: Resource, ids: &BTreeSet<String>) -> u64;
 }
 
 impl Kernel {
@@ -96,6 +100,29 @@ impl Kernel {
         match self {
             Self::Host => container_process::find(sandbox).map(drop),
             Self::Simulated(_) => Ok(()),
+        }
+    }
+
+    /// How much a holder holds of each of its resources; `ids` are those of the pods, and the
+    /// runtime is the one at this socket.
+    ///
+    /// # Errors
+    /// If that cannot be determined.
+    pub async fn resources(
+        &self,
+        socket: Option<&Path>,
+        holder: Holder,
+        ids: &BTreeSet<String>,
+    ) -> Result<Vec<(Resource, u64)>, ResourceError> {
+        match self {
+            Self::Host => {
+                let socket = socket.ok_or(ResourceError::NoSocket)?;
+                resources::count(&RuntimeProcess::find(socket).await?, holder, ids)
+            }
+            Self::Simulated(simulated) => {
+                let held = |resource| (resource, simulated.held(resource, ids));
+                Ok(Resource::of(holder).map(held).collect())
+            }
         }
     }
 
@@ -367,13 +394,13 @@ pub fn this_process() -> String {
 /// # Errors
 /// The current soft limit, if the hard limit is too low.
 pub fn allow_open_files(needed: u64) -> Result<(), u64> {
-    let mut limit = getrlimit(Resource::Nofile);
+    let mut limit = getrlimit(Limited::Nofile);
     let allowed = limit.current.unwrap_or(u64::MAX);
     if allowed >= needed {
         return Ok(());
     }
     limit.current = Some(needed);
-    setrlimit(Resource::Nofile, limit).map_err(|_| allowed)
+    setrlimit(Limited::Nofile, limit).map_err(|_| allowed)
 }
 
 /// Whether the process identified by [`this_process`] is still running.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::event_bus::HookContext;
 use super::process::ProcessExit;
-use crate::history::{CallFault, Event, Reply, Request, StreamEnd};
+use crate::history::{CallFault, Event, Reply, Request, Resource, StreamEnd};
 use crate::limits;
 
 /// Transforms one event on its way to one subscriber: passes it on unchanged, changes, delays,
@@ -314,6 +314,8 @@ pub struct Behaviour {
     pub refuses_removal_of_started: bool,
     /// Whether a container's process keeps running after the container has been removed.
     pub leaks_processes: bool,
+    /// What is not released.
+    pub leaks: Option<Resource>,
     /// Whether a container is removed again, without DELETED, when its `CreateContainer` call was
     /// abandoned.
     pub cleans_up_silently: bool,
@@ -378,6 +380,7 @@ impl Default for Behaviour {
             leftover: Leftover::default(),
             refuses_removal_of_started: false,
             leaks_processes: false,
+            leaks: None,
             cleans_up_silently: false,
             accepts_id_prefixes: true,
             reports_requested_id: false,

@@ -94,6 +94,16 @@ pub(super) struct ScheduledDelivery {
 }
 
 impl EventBus {
+    /// The number of streams that are open.
+    pub(super) fn streams_open(&self) -> u64 {
+        self.streams.len() as u64
+    }
+
+    /// The number of streams that were ever opened.
+    pub(super) fn streams_opened(&self) -> u64 {
+        self.next
+    }
+
     /// Opens a stream.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! A running machine: with a lock, the host's clock, and a task that fires its timers.
 
+use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -15,7 +16,7 @@ use super::event_bus::{StreamItem, Subscriber};
 use super::machine::{Machine, Ticket};
 use crate::cri::Backend;
 use crate::history::{
-    CallFault, ContainerId, Event, ImageListing, Reply, Request, SandboxId, StreamEnd,
+    CallFault, ContainerId, Event, ImageListing, Reply, Request, Resource, SandboxId, StreamEnd,
 };
 use crate::host::{self, Kernel, RuntimeEnd, Simulation};
 use crate::workload;
@@ -119,6 +120,10 @@ impl Simulation for Shared {
 
     fn runs(&self, id: &str) -> bool {
         self.machine().runs(&ContainerId::from(id))
+    }
+
+    fn held(&self, resource: Resource, ids: &BTreeSet<String>) -> u64 {
+        self.machine().held(resource, ids)
     }
 }
 

@@ -22,6 +22,7 @@ mod process;
 mod random;
 mod relay;
 mod reply_hooks;
+mod resources;
 mod sandboxes;
 mod serve;
 mod start;

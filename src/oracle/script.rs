@@ -6,6 +6,7 @@
 //! `CaseBegan`; a call is two entries, unless one of its ends is named by `begins` or `returns`;
 //! each entry comes 1 ms after the one before.
 
+mod fact;
 mod inspect;
 mod observe;
 
@@ -19,9 +20,9 @@ use bytes::Bytes;
 
 use crate::history::{
     Body, CallId, CaseHistory, CaseRun, ContainerId, ContainerMetadata, ContainerSpec,
-    ContainerState, ContainerStatus, Entry, Event, EventKind, HostFact, HostInstant, Labels,
-    PodUid, Reply, Request, RuntimeNanos, SandboxId, SandboxMetadata, SandboxSpec, SandboxState,
-    SandboxStatus, Seq, StatusCode, StepsEnd, SubscriptionId,
+    ContainerState, ContainerStatus, Entry, Event, EventKind, HostInstant, Labels, PodUid, Reply,
+    Request, RuntimeNanos, SandboxId, SandboxMetadata, SandboxSpec, SandboxState, SandboxStatus,
+    Seq, StatusCode, StepsEnd, SubscriptionId,
 };
 use crate::outcome::Violation;
 use inspect::refused;
@@ -120,11 +121,7 @@ impl Script {
             ["end", "error"] => self.end(StepsEnd::Error("interrupted".to_owned())),
             ["end", "inconclusive"] => self.end(StepsEnd::Inconclusive("no race".to_owned())),
             ["end", "not-applicable"] => self.end(StepsEnd::NotApplicable("refused".to_owned())),
-            ["kills", number] => {
-                let kills = number.parse().expect("a number");
-                let fact = HostFact::OomKills(kills);
-                self.record(Body::Fact { case: CASE, fact });
-            }
+            ["kills" | "held", ..] => self.fact(words),
             [
                 "wait",
                 how @ ("met" | "in-vain" | "not-at-once"),

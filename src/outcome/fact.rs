@@ -123,6 +123,8 @@ facts! {
         "text" Text(String);
         /// A number that the CRI does not define.
         "number" Number(i64);
+        /// What is held.
+        "resource" Resource(String);
     }
     measured {
         /// What proves it.
@@ -149,6 +151,8 @@ facts! {
         "uid" Uid(String);
         /// How many there are.
         "count" Count(i64);
+        /// How many more there may be.
+        "limit" Limit(i64);
         /// Among how many.
         "among" Among(i64);
         /// The place in a list, from 0.

@@ -452,6 +452,10 @@ kinds! {
         "A subscription got an event from before it."
         "no event from before the subscription"
         "{event} from {pause} before it";
+    "growth" Growth
+        "The runtime holds more of a resource than before, though what it was for is over."
+        "at most {limit} more {resource} than {count}"
+        "{count}";
     "no-such-rule" NoSuchRule
         "A check names a rule that there is not."
         "a rule {of}"

@@ -18,8 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::history::{
-    Body, CallFault, CallId, CaseRun, ContainerStatus, Entry, Event, HostFact, HostInstant, Reply,
-    Request, SandboxReport, SandboxStatus, Seq, Shared, SubscriptionId,
+    Body, CallFault, CallId, CaseRun, ContainerStatus, Entry, Event, HostInstant, Reply, Request,
+    SandboxReport, SandboxStatus, Seq, Shared, SubscriptionId,
 };
 
 use super::calendar::{signed_span, span};
@@ -199,10 +199,7 @@ impl<'a> Timeline<'a> {
                 instead,
                 ..
             } => ("wait", self.waited(*case, (wanted, *met, instead), *bound)),
-            Body::Fact {
-                fact: HostFact::OomKills(count),
-                ..
-            } => ("fact", format!("OOM kills of the host since boot: {count}")),
+            Body::Fact { fact, .. } => ("fact", fact.to_string()),
             Body::RunPlanned(plan) => ("run", run_planned(plan)),
             Body::Unjudged {
                 case,

@@ -83,6 +83,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "src/gate/policy.rs",
             "src/history/no_event_call.rs", // Words of case files, too.
             "src/history/call.rs",
+            "src/history/resource.rs",
             "src/outcome",
             "src/report/document.rs",
             "src/report/json.rs",

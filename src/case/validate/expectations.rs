@@ -4,6 +4,7 @@ use super::findings::Findings;
 use super::names::Names;
 use crate::case::file::CaseFile;
 use crate::checks::{CallEdge, Check, Kind, Scope, Wanted};
+use crate::history::Holder;
 
 pub(super) fn check(file: &CaseFile, names: &Names<'_>, found: &mut Findings) {
     if file.expect.is_empty() && file.expect_should.is_empty() {
@@ -56,6 +57,10 @@ impl<'a> Scope<'a> for Bound<'a, '_> {
 
     fn is_relisted(&self, sandbox: &str) -> bool {
         self.names.is_relisted(sandbox)
+    }
+
+    fn measurements(&self, holder: Holder) -> u64 {
+        self.names.measurements(holder)
     }
 
     fn enter(&mut self, key: &'static str) {

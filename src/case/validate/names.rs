@@ -7,6 +7,7 @@ use crate::case::CallExpectation;
 use crate::case::diagnose::did_you_mean;
 use crate::checks::CallEdge;
 pub(super) use crate::checks::{Kind, Wanted};
+use crate::history::Holder;
 
 /// The names of a case.
 #[derive(Default)]
@@ -14,6 +15,8 @@ pub(super) struct Names<'a> {
     bound: BTreeMap<&'a str, Binding<'a>>,
     calls: BTreeSet<(&'a str, CallEdge)>,
     relisted: BTreeSet<&'a str>,
+    /// Whose resources steps count, and how often.
+    measured: Vec<(Holder, u64)>,
     /// What a call was to make that may have failed.
     unsure: BTreeSet<&'a str>,
 }
@@ -121,6 +124,17 @@ impl<'a> Names<'a> {
     /// Whether a step lists a sandbox's containers.
     pub(super) fn is_relisted(&self, sandbox: &str) -> bool {
         self.relisted.contains(sandbox)
+    }
+
+    /// Notes that a step counts resources.
+    pub(super) fn measured(&mut self, holder: Holder, times: u64) {
+        self.measured.push((holder, times));
+    }
+
+    /// How often steps count the resources of a holder.
+    pub(super) fn measurements(&self, holder: Holder) -> u64 {
+        let own = self.measured.iter().filter(|(it, _)| *it == holder);
+        own.map(|(_, times)| times).sum()
     }
 
     fn resolve(

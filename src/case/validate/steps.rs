@@ -11,6 +11,7 @@ use crate::case::file::CaseFile;
 use crate::case::steps::Step;
 use crate::case::{CallExpectation, CallOutcome, CreateStep, Need, Query, WorkloadSpec, limits};
 use crate::checks::CallEdge;
+use crate::history::Holder;
 
 /// Checks the steps; returns what the names in them stand for.
 pub(super) fn check<'a>(file: &'a CaseFile, found: &mut Findings) -> Names<'a> {
@@ -329,5 +330,10 @@ impl<'a> Walk<'a, '_> {
     /// Notes that the step lists a sandbox's containers.
     pub(in crate::case) fn relisted(&mut self, sandbox: &'a str) {
         self.names.relisted(sandbox);
+    }
+
+    /// Notes that the step counts resources, so often.
+    pub(in crate::case) fn measured(&mut self, holder: Holder, times: u64) {
+        self.names.measured(holder, times);
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::{calls, run, wire};
 use crate::history::messages::{ReplyError, RequestError};
 use crate::history::{
-    Body, CallFault, CaseRun, Entry, HostFact, HostInstant, Observer, Seq, StatusCode, StepsEnd,
-    StreamEnd, SubscriptionId, Took,
+    Body, CallFault, CaseRun, Entry, HostFact, HostInstant, Observer, Resource, Seq, StatusCode,
+    StepsEnd, StreamEnd, SubscriptionId, Took,
 };
 
 /// Why an entry cannot be read.
@@ -211,9 +211,7 @@ fn case_to_wire(body: &Body) -> wire::entry::Body {
         }),
         Body::Fact { case, fact } => To::Fact(wire::Fact {
             case_run: case.0,
-            fact: Some(match fact {
-                HostFact::OomKills(count) => wire::fact::Fact::OomKills(*count),
-            }),
+            fact: Some(fact_to_wire(*fact)),
         }),
         Body::Unjudged {
             case,
@@ -263,9 +261,7 @@ fn case_from_wire(body: wire::entry::Body) -> Result<Body, Unreadable> {
         },
         From::Fact(fact) => Body::Fact {
             case: CaseRun(fact.case_run),
-            fact: match fact.fact.ok_or(Unreadable::Absent("fact"))? {
-                wire::fact::Fact::OomKills(count) => HostFact::OomKills(count),
-            },
+            fact: fact_from_wire(fact.fact.ok_or(Unreadable::Absent("fact"))?)?,
         },
         From::Unjudged(unjudged) => Body::Unjudged {
             case: CaseRun(unjudged.case_run),
@@ -277,6 +273,26 @@ fn case_from_wire(body: wire::entry::Body) -> Result<Body, Unreadable> {
             by: Duration::from_nanos(by_ns),
         },
         _ => unreachable!("`body_from_wire` has dealt with all others"),
+    })
+}
+
+fn fact_to_wire(fact: HostFact) -> wire::fact::Fact {
+    match fact {
+        HostFact::OomKills(count) => wire::fact::Fact::OomKills(count),
+        HostFact::Held(resource, count) => wire::fact::Fact::Held(wire::Held {
+            resource: resource.number(),
+            count,
+        }),
+    }
+}
+
+fn fact_from_wire(fact: wire::fact::Fact) -> Result<HostFact, Unreadable> {
+    Ok(match fact {
+        wire::fact::Fact::OomKills(count) => HostFact::OomKills(count),
+        wire::fact::Fact::Held(held) => {
+            let resource = Resource::from_number(held.resource);
+            HostFact::Held(resource.ok_or(Unreadable::Absent("resource"))?, held.count)
+        }
     })
 }
 

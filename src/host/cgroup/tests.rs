@@ -220,7 +220,10 @@ fn the_empty_cgroups_of_what_has_ended_are_removed_and_no_others() {
     let above = make(&folder, "0d4e");
     let scope = make(&folder, "memory/a.slice/crio-0d4e.scope");
     let ids = BTreeSet::from(["0d4e"]);
+    let owned = BTreeSet::from(["0d4e".to_owned()]);
+    assert_eq!(hierarchies.count_by_ids(&owned), 3);
     assert!(!hierarchies.remove_by_ids(&ids), "one is in use");
+    assert_eq!(hierarchies.count_by_ids(&owned), 1);
     assert!(!folder.path().join(empty).exists());
     assert!(!scope.exists());
     assert!(busy.exists() && other.exists() && above.exists());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::replies::behind;
 use super::{Fault, Row, Variation};
-use crate::history::{EventKind, Reply, SandboxReport};
+use crate::history::{EventKind, Reply, Resource, SandboxReport};
 use crate::model::{
     Answer, ChildKill, Delivery, ExitDetection, NonTransition, Order, Replay, Restart, StopSignals,
     Transition,
@@ -209,6 +209,35 @@ pub(super) const BEHAVIOUR: &[Row] = &[
         Fault::Behaviour(|behaviour| {
             behaviour.listed_after_removal = Duration::from_millis(500);
         }),
+    ),
+    // Resources.
+    (
+        "stream-is-never-released",
+        Fault::Behaviour(|behaviour| behaviour.leaks = Some(Resource::Descriptors)),
+    ),
+    (
+        "thread-for-each-container",
+        Fault::Behaviour(|behaviour| behaviour.leaks = Some(Resource::Threads)),
+    ),
+    (
+        "memory-of-containers-is-kept",
+        Fault::Behaviour(|behaviour| behaviour.leaks = Some(Resource::MemoryKib)),
+    ),
+    (
+        "monitor-lives-on",
+        Fault::Behaviour(|behaviour| behaviour.leaks = Some(Resource::Monitors)),
+    ),
+    (
+        "cgroup-stays",
+        Fault::Behaviour(|behaviour| behaviour.leaks = Some(Resource::Cgroups)),
+    ),
+    (
+        "mount-stays",
+        Fault::Behaviour(|behaviour| behaviour.leaks = Some(Resource::Mounts)),
+    ),
+    (
+        "network-namespace-stays",
+        Fault::Behaviour(|behaviour| behaviour.leaks = Some(Resource::NetworkNamespaces)),
     ),
     // Stopping.
     (

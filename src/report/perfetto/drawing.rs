@@ -93,13 +93,14 @@ impl<'a> Drawing<'a> {
                 let path = within(self.places.of_case(Some(*case)), "waits");
                 self.mark(&path, Mark::new("wait", name, text));
             }
-            Body::Fact {
-                case,
-                fact: HostFact::OomKills(count),
-            } => {
+            Body::Fact { case, fact } => {
                 let kernel = within(self.places.of_case(Some(*case)), "kernel");
-                let path = within(kernel, "OOM kills of the host since boot");
-                let count = i64::try_from(*count).unwrap_or(i64::MAX);
+                let (name, count) = match fact {
+                    HostFact::OomKills(count) => ("OOM kills of the host since boot", *count),
+                    HostFact::Held(resource, count) => (resource.text(), *count),
+                };
+                let path = within(kernel, name);
+                let count = i64::try_from(count).unwrap_or(i64::MAX);
                 self.trace.counter(&path, self.now, Unit::Count, count);
             }
             Body::HeldUp { by } => self.held_up(*by, text),

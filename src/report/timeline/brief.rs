@@ -60,6 +60,10 @@ impl Timeline<'_> {
                 fact: HostFact::OomKills(count),
                 ..
             } => Brief::new(format!("OOM kills: {count}"), "of the host since boot"),
+            Body::Fact {
+                fact: HostFact::Held(resource, count),
+                ..
+            } => Brief::new("measured", format!("{resource}: {count}")),
             Body::HeldUp { by } => Brief::new("suite held up", format!("for {}", span(*by))),
             _ => Brief::new(self.describe(entry).1, ""),
         }

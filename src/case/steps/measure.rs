@@ -1,0 +1,48 @@
+//! `measure`: count what the runtime or the case's pods hold.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::StepRules;
+use crate::case::validate::{Surroundings, Walk};
+use crate::case::{Need, duration};
+use crate::history::Holder;
+
+/// Count what the process of the runtime or the pods of the case hold, for a `no-growth` check.
+/// Where pods of others are, the numbers of the runtime prove nothing: the case is inconclusive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a holder such as `{of: runtime}`")]
+pub struct MeasureStep {
+    /// Whose resources. The case is inconclusive if none is seen of those that its pods use now:
+    /// of `pods` if it has containers, and of network namespaces if a sandbox has its own network.
+    pub of: Holder,
+    /// How long the runtime may take to release what it held more of than at the first such step;
+    /// memory is not waited for. At once if absent.
+    #[serde(
+        default,
+        with = "duration::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "duration::Text")]
+    pub within: Option<Duration>,
+}
+
+impl StepRules for MeasureStep {
+    fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
+        walk.span("within", self.within);
+        if self.of == Holder::Runtime {
+            walk.alone("other cases would use the runtime, too");
+        }
+        if around.parallel {
+            walk.object("other steps would change the numbers meanwhile")
+                .advise("let it stand between the others");
+        }
+        walk.measured(self.of, around.times);
+    }
+
+    fn needs(&self) -> Vec<Need> {
+        vec![Need::RuntimeProcess]
+    }
+}

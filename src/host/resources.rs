@@ -1,0 +1,139 @@
+//! Counts what the runtime and its pods hold: from `/proc` and from the cgroup hierarchies.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use super::cgroup::{CgroupError, Hierarchies, words};
+use super::leftovers;
+use super::runtime_process::{RuntimeProcess, RuntimeProcessError};
+use crate::history::{Holder, Resource};
+
+/// Why what is held cannot be counted.
+#[derive(Debug, thiserror::Error)]
+pub enum ResourceError {
+    /// The process of the runtime is out of reach.
+    #[error(transparent)]
+    Process(#[from] RuntimeProcessError),
+    /// The runtime has no socket.
+    #[error("the runtime has no socket by which its process is found")]
+    NoSocket,
+    /// The cgroup hierarchies are out of sight.
+    #[error(transparent)]
+    Cgroup(#[from] CgroupError),
+    /// A file of `/proc` is not as it is expected to be.
+    #[error("{0} has no `{1}`")]
+    Unreadable(PathBuf, &'static str),
+}
+
+/// How much a holder holds of each of its resources; `ids` are those of the pods.
+pub(super) fn count(
+    process: &RuntimeProcess,
+    holder: Holder,
+    ids: &BTreeSet<String>,
+) -> Result<Vec<(Resource, u64)>, ResourceError> {
+    let seen = Seen::new(process);
+    let counted = Resource::of(holder)
+        .map(|resource| Ok((resource, seen.count(resource, ids)?)))
+        .collect::<Result<_, ResourceError>>();
+    // Of a process that has ended in the meantime, some numbers are those of another one.
+    process.check_alive()?;
+    counted
+}
+
+/// The files that show what a runtime holds.
+struct Seen {
+    pid: u32,
+    folder: PathBuf,
+}
+
+impl Seen {
+    fn new(process: &RuntimeProcess) -> Self {
+        let pid = process.pid();
+        let folder = PathBuf::from(format!("/proc/{pid}"));
+        Self { pid, folder }
+    }
+
+    fn count(&self, resource: Resource, ids: &BTreeSet<String>) -> Result<u64, ResourceError> {
+        Ok(match resource {
+            Resource::Descriptors => {
+                let listed = std::fs::read_dir(self.folder.join("fd"));
+                listed.map_err(self.system())?.count() as u64
+            }
+            Resource::Threads => self.number_in_status("Threads:")?,
+            Resource::MemoryKib => self.number_in_status("VmRSS:")?,
+            Resource::NetworkNamespaces => {
+                let mounts = self.read("mountinfo")?;
+                mounts.lines().filter(|line| is_namespace(line)).count() as u64
+            }
+            Resource::Monitors => leftovers::monitors_of(ids) as u64,
+            Resource::Cgroups => Hierarchies::mounted()?.count_by_ids(ids) as u64,
+            Resource::Mounts => {
+                let mounts = self.read("mountinfo")?;
+                let places = mounts.lines().filter_map(|line| line.split(' ').nth(4));
+                let is_one = |place: &&str| words(place).any(|word| ids.contains(word));
+                places.filter(is_one).count() as u64
+            }
+        })
+    }
+
+    fn read(&self, name: &str) -> Result<String, ResourceError> {
+        let text = std::fs::read_to_string(self.folder.join(name));
+        Ok(text.map_err(self.system())?)
+    }
+
+    fn number_in_status(&self, key: &'static str) -> Result<u64, ResourceError> {
+        let status = self.read("status")?;
+        let absent = || ResourceError::Unreadable(self.folder.join("status"), key);
+        number_after(&status, key).ok_or_else(absent)
+    }
+
+    fn system(&self) -> impl FnOnce(std::io::Error) -> RuntimeProcessError {
+        let pid = self.pid;
+        move |fault| RuntimeProcessError::System(pid, fault)
+    }
+}
+
+/// The number after a key that begins a line of `/proc/PID/status`.
+fn number_after(status: &str, key: &str) -> Option<u64> {
+    let value = status.lines().find_map(|line| line.strip_prefix(key))?;
+    value.split_whitespace().next()?.parse().ok()
+}
+
+/// Whether a line of `mountinfo` is of a mounted network namespace: the root, the fourth field, is
+/// its name, and the type of the file system follows a hyphen.
+fn is_namespace(line: &str) -> bool {
+    let is_net = line
+        .split(' ')
+        .nth(3)
+        .is_some_and(|it| it.starts_with("net:["));
+    let kind = line
+        .split_once(" - ")
+        .and_then(|(_, rest)| rest.split(' ').next());
+    is_net && kind == Some("nsfs")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_from_status() {
+        let status = "Name:\tcontainerd\nVmRSS:\t   51234 kB\nThreads:\t17\n";
+        assert_eq!(number_after(status, "VmRSS:"), Some(51_234));
+        assert_eq!(number_after(status, "Threads:"), Some(17));
+        assert_eq!(number_after(status, "VmSwap:"), None);
+    }
+
+    #[test]
+    fn only_a_mounted_network_namespace_counts() {
+        let mounted = "512 35 0:4 net:[4026532741] /run/netns/cni-1 rw shared:7 - nsfs nsfs rw";
+        assert!(is_namespace(mounted));
+        for other in [
+            "512 35 0:4 mnt:[4026532741] /run/snapd/ns/lxd.mnt rw - nsfs nsfs rw",
+            "35 29 0:24 / /run/netns rw shared:7 - tmpfs tmpfs rw",
+            "",
+        ] {
+            assert!(!is_namespace(other), "{other}");
+        }
+    }
+}
