@@ -29,6 +29,7 @@ mod restart_runtime;
 mod resubscribe;
 mod resume;
 mod sandbox;
+mod signal;
 mod start;
 mod stays_silent;
 mod step_clock;
@@ -70,6 +71,7 @@ pub use restart_runtime::{RestartRuntimeStep, RuntimeEndSpec};
 pub use resubscribe::ResubscribeStep;
 pub use resume::ResumeStep;
 pub use sandbox::SandboxStep;
+pub use signal::{ProcessSignal, SignalStep};
 pub use start::StartStep;
 pub use stays_silent::StaysSilentStep;
 pub use step_clock::StepClockStep;
@@ -101,6 +103,8 @@ macro_rules! for_each_step {
             "kill-sandbox" KillSandbox(KillSandboxStep),
             /// Kill a container's process from the host.
             "kill" Kill(KillStep),
+            /// Send a signal to a container's process from the host.
+            "signal" Signal(SignalStep),
             /// Wait until an event has arrived.
             "await" Await(AwaitStep),
             /// Wait until the host shows no process of a container.
@@ -281,6 +285,10 @@ mod tests {
             ),
             ("kill-sandbox: {sandbox: pod}", &[Need::HostPid]),
             ("kill: {container: c}", &[Need::ContainerPid]),
+            (
+                "signal: {container: c, signal: SIGSTOP}",
+                &[Need::ContainerPid],
+            ),
             ("process-exited: {container: c}", &[Need::ContainerPid]),
             (
                 "list-with-filters: {sandbox: pod, streamed: true}",

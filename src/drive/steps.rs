@@ -32,6 +32,7 @@ mod resubscribe;
 mod resume;
 mod sandbox;
 mod scope;
+mod signal;
 mod start;
 mod stays_silent;
 mod step_clock;

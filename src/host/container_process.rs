@@ -12,10 +12,12 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+use crate::history;
+
 /// The minimum length of an id, in bytes. Those of containerd and CRI-O have 64.
 pub(super) const SHORTEST_ID: usize = 32;
 
-/// Why the process of a sandbox or container cannot be found or killed.
+/// Why the process of a sandbox or container cannot be found or signalled.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
     /// The id is too short to be unique.
@@ -33,7 +35,7 @@ pub enum ProcessError {
     #[error("process {0} was killed but did not end within {1:?}")]
     Lives(u32, Duration),
     /// An error of the system.
-    #[error("find or kill the process of a sandbox or container: {0}")]
+    #[error("find or signal the process of a sandbox or container: {0}")]
     System(#[from] io::Error),
 }
 
@@ -107,10 +109,20 @@ impl ProcessHandle {
         has_ended(&self.handle, Duration::ZERO)
     }
 
+    /// Sends it a signal.
+    pub(super) fn signal(&self, signal: history::Signal) -> io::Result<()> {
+        let number = signal.linux_number().map(i32::from);
+        let Some(signal) = number.and_then(Signal::from_named_raw) else {
+            let message = format!("no number of {signal} is known");
+            return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+        };
+        Ok(pidfd_send_signal(&self.handle, signal)?)
+    }
+
     /// Kills it and waits for its end; returns its pid.
     pub(super) async fn kill(self, bound: Duration) -> Result<u32, ProcessError> {
         let number = self.number();
-        pidfd_send_signal(&self.handle, Signal::KILL).map_err(io::Error::from)?;
+        self.signal(history::Signal::KILL)?;
         let handle = self.handle;
         let ended = tokio::task::spawn_blocking(move || has_ended(&handle, bound)).await;
         if ended.map_err(io::Error::from)?? {

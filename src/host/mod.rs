@@ -48,7 +48,7 @@ pub use runtime_process::{RuntimeProcess, RuntimeProcessError};
 pub use stopped_runtime::{RuntimeCommands, RuntimeEnd, start_stopped_runtime};
 pub use systemd_slice::SliceError;
 
-use crate::history::{Holder, Host, HostInstant, Resource, RunId};
+use crate::history::{Holder, Host, HostInstant, Resource, RunId, Signal};
 
 /// The kernel under the runtime under test.
 #[derive(Clone, Debug, Default)]
@@ -66,6 +66,8 @@ pub trait Simulation: fmt::Debug + Send + Sync {
     fn oom_kills(&self) -> u64;
     /// Kills the process of a sandbox or a container; returns whether there was one.
     fn kill(&self, id: &str) -> bool;
+    /// Sends a signal to a container's process; returns whether there was one.
+    fn signal(&self, container: &str, signal: Signal) -> bool;
     /// Runs and removes a container outside the CRI.
     fn run_outside_cri(&self);
     /// Ends the runtime; its containers keep running. Returns how long that takes.
@@ -186,6 +188,22 @@ impl Kernel {
             Self::Host => container_process::find(id)?.kill(bound).await,
             Self::Simulated(simulated) if simulated.kill(id) => Ok(1),
             Self::Simulated(_) => Err(ProcessError::Missing(id.to_owned())),
+        }
+    }
+
+    /// Sends a signal to a container's process; returns its pid.
+    ///
+    /// # Errors
+    /// As [`check_process`](Self::check_process).
+    pub fn signal_process(&self, container: &str, signal: Signal) -> Result<u32, ProcessError> {
+        match self {
+            Self::Host => {
+                let process = container_process::find(container)?;
+                process.signal(signal)?;
+                Ok(process.number())
+            }
+            Self::Simulated(simulated) if simulated.signal(container, signal) => Ok(1),
+            Self::Simulated(_) => Err(ProcessError::Missing(container.to_owned())),
         }
     }
 

@@ -212,6 +212,8 @@ pub enum NonTransition {
     OutsideCri,
     /// Stopping a container fails and it keeps running: STOPPED.
     FailedKill,
+    /// A container's process is frozen by SIGSTOP: STOPPED.
+    Freeze,
 }
 
 /// What remains after a sandbox or a container could not be created.

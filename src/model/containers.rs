@@ -32,6 +32,8 @@ pub(super) struct Container {
     child_killed: bool,
     /// Whether it has exited while a child process keeps running.
     child_left: bool,
+    /// What happens to its process as soon as that is no longer frozen; none if it is not frozen.
+    held: Option<Vec<Timer>>,
     /// The OCI runtime crash that is still to happen, if the sandbox's handler crashes on demand.
     pub(super) pending_crash: Option<Flaw>,
 }
@@ -131,6 +133,7 @@ impl Machine {
             ended: None,
             child_killed: false,
             child_left: false,
+            held: None,
             pending_crash: spec.flaw.filter(|_| faulty),
         };
         self.created_count += 1;
@@ -181,7 +184,7 @@ impl Machine {
             StopSignals::Supported | StopSignals::Unreported => given,
             StopSignals::ReportedOnly | StopSignals::Unknown => Signal::DEFAULT,
         };
-        let on_stop = process.and_then(|process| process.on_stop(signal));
+        let on_stop = process.and_then(|process| process.on_signal(signal));
         if self.behaviour.stops_wait_for_stops && self.is_being_stopped(id) {
             return Outcome::WhenExited(id.clone());
         }
@@ -190,7 +193,9 @@ impl Machine {
             self.kill(id, true);
             return done;
         }
-        if let Some(end) = on_stop.filter(|_| self.behaviour.sends_stop_signal) {
+        if let Some(end) = on_stop.filter(|_| self.behaviour.sends_stop_signal)
+            && self.unless_frozen(Timer::Exit(id.clone(), end)).is_some()
+        {
             self.end_process(id, end);
             self.detect_exit(id, true);
             return done;

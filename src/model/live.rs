@@ -16,7 +16,8 @@ use super::event_bus::{StreamItem, Subscriber};
 use super::machine::{Machine, Ticket};
 use crate::cri::Backend;
 use crate::history::{
-    CallFault, ContainerId, Event, ImageListing, Reply, Request, Resource, SandboxId, StreamEnd,
+    CallFault, ContainerId, Event, ImageListing, Reply, Request, Resource, SandboxId, Signal,
+    StreamEnd,
 };
 use crate::host::{self, Kernel, RuntimeEnd, Simulation};
 use crate::workload;
@@ -104,6 +105,11 @@ impl Simulation for Shared {
             let now = host::now();
             machine.kill_sandbox(now, &sandbox) || machine.kill_container(now, &container)
         })
+    }
+
+    fn signal(&self, container: &str, signal: Signal) -> bool {
+        let container = ContainerId::from(container);
+        self.with(|machine| machine.signal_container(host::now(), &container, signal))
     }
 
     fn end_runtime(&self, how: RuntimeEnd) -> Duration {

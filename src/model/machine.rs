@@ -150,7 +150,10 @@ impl Machine {
         }
     }
 
-    fn fire(&mut self, timer: Timer) {
+    pub(super) fn fire(&mut self, timer: Timer) {
+        let Some(timer) = self.unless_frozen(timer) else {
+            return;
+        };
         match timer {
             Timer::Exit(container, end) => self.exit(container, end),
             Timer::Signal(container, end) => self.exit_at_signal(&container, end),

@@ -150,18 +150,17 @@ impl ProcessPlan {
         }
     }
 
-    /// How it exits when a stop sends this signal; none if it keeps running.
-    pub(super) fn on_stop(&self, signal: Signal) -> Option<ProcessExit> {
-        let number = match signal {
-            Signal::DEFAULT | Signal::TERMINATE => return self.on_term,
-            Signal::HANGUP => 1,
-            Signal::QUIT => 3,
-            Signal::USER_1 => 10,
-            Signal::USER_2 => 12,
-            Signal(_) => return None,
-        };
-        let (_, end) = self.also_ends_on.filter(|(other, _)| *other == number)?;
-        Some(end)
+    /// How it exits when it receives this signal; none if it keeps running.
+    pub(super) fn on_signal(&self, signal: Signal) -> Option<ProcessExit> {
+        match signal {
+            Signal::DEFAULT | Signal::TERMINATE => self.on_term,
+            Signal::KILL => Some(ProcessExit::exit(137)),
+            _ => {
+                let number = signal.linux_number()?;
+                let (_, end) = self.also_ends_on.filter(|(other, _)| *other == number)?;
+                Some(end)
+            }
+        }
     }
 }
 
@@ -258,17 +257,20 @@ mod tests {
             code: 5,
         };
         let process = ProcessPlan::new(&waiting.command(), None, HostInstant::default()).unwrap();
-        assert_eq!(process.on_stop(Signal::USER_1), Some(ProcessExit::exit(5)));
-        assert_eq!(process.on_stop(Signal::USER_2), None);
         assert_eq!(
-            process.on_stop(Signal::DEFAULT),
+            process.on_signal(Signal::USER_1),
+            Some(ProcessExit::exit(5))
+        );
+        assert_eq!(process.on_signal(Signal::USER_2), None);
+        assert_eq!(
+            process.on_signal(Signal::DEFAULT),
             Some(ProcessExit::exit(143))
         );
         assert_eq!(
-            process.on_stop(Signal::TERMINATE),
+            process.on_signal(Signal::TERMINATE),
             Some(ProcessExit::exit(143))
         );
-        assert_eq!(process.on_stop(Signal(64)), None);
+        assert_eq!(process.on_signal(Signal(64)), None);
     }
 
     #[test]

@@ -1,9 +1,12 @@
-//! Fatal signals: the process remains until its core dump has been written.
+//! Signals that a container's process receives. A fatal one leaves it until its core dump has been
+//! written; a frozen process does nothing until it is continued.
 
+use super::super::behaviour::NonTransition;
 use super::super::machine::{Machine, Timer};
 use super::super::process::{ProcessExit, ProcessPlan};
 use super::super::timer_queue::later;
-use crate::history::{ContainerId, HostInstant};
+use super::Container;
+use crate::history::{ContainerId, EventKind, HostInstant, Signal};
 
 impl Machine {
     /// Sets a timer for the fatal signal that a process is going to receive, if any.
@@ -25,6 +28,57 @@ impl Machine {
             self.exit(id.clone(), ProcessExit::exit(137));
         }
         running
+    }
+
+    /// Sends a signal to a container's process from outside the runtime. Returns whether there is
+    /// one.
+    pub fn signal_container(&mut self, now: HostInstant, id: &ContainerId, signal: Signal) -> bool {
+        self.advance(now);
+        let Some(container) = self.containers.get_mut(id) else {
+            return false;
+        };
+        let Some(process) = container.process else {
+            return false;
+        };
+        match signal {
+            Signal::KILL => self.exit(id.clone(), ProcessExit::exit(137)),
+            Signal::STOP => {
+                container.held.get_or_insert_default();
+                if self.behaviour.reports_spuriously(NonTransition::Freeze) {
+                    self.announce_container(EventKind::Stopped, id);
+                }
+            }
+            Signal::CONTINUE => {
+                for timer in container.held.take().unwrap_or_default() {
+                    self.fire(timer);
+                }
+            }
+            _ => {
+                if let Some(end) = process.on_signal(signal) {
+                    self.fire(Timer::Exit(id.clone(), end));
+                }
+            }
+        }
+        true
+    }
+
+    /// Something that a container's process does or receives, unless the process is frozen: then
+    /// that happens once it is not.
+    pub(in crate::model) fn unless_frozen(&mut self, timer: Timer) -> Option<Timer> {
+        let (Timer::Exit(id, _) | Timer::Signal(id, _) | Timer::KillChild(id)) = &timer else {
+            return Some(timer);
+        };
+        match self.containers.get_mut(id) {
+            Some(Container {
+                held: Some(held),
+                process: Some(_),
+                ..
+            }) => {
+                held.push(timer);
+                None
+            }
+            _ => Some(timer),
+        }
     }
 
     /// A process has received its fatal signal: reports the exit already now if the behaviour says

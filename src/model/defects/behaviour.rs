@@ -110,6 +110,10 @@ pub(super) const BEHAVIOUR: &[Row] = &[
         "stopped-for-a-failed-kill",
         Fault::Behaviour(|behaviour| behaviour.spurious = &[NonTransition::FailedKill]),
     ),
+    (
+        "stopped-for-a-frozen-process",
+        Fault::Behaviour(|behaviour| behaviour.spurious = &[NonTransition::Freeze]),
+    ),
     // Exits.
     (
         "exit-never-noticed",

@@ -53,6 +53,41 @@ fn death_by_the_stop_signal_is_reported() {
 }
 
 #[test]
+fn a_frozen_process_does_nothing_until_it_is_continued() {
+    let mut harness = Harness::new(Behaviour::default());
+    let pod = harness.sandbox("pod");
+    let c = harness.running(&pod, "c", &exit(1, SECOND));
+    let d = harness.running(&pod, "d", &Workload::UntilTerm);
+    harness.events();
+    let signal = |harness: &mut Harness, id, signal| {
+        harness.machine.signal_container(harness.now, id, signal)
+    };
+    assert!(signal(&mut harness, &c, Signal::STOP));
+    assert!(signal(&mut harness, &d, Signal::STOP));
+    assert!(signal(&mut harness, &d, Signal::TERMINATE));
+    harness.advance(SECOND * 2);
+    harness.expect_events(&[]);
+    assert!(signal(&mut harness, &c, Signal::CONTINUE));
+    assert!(signal(&mut harness, &d, Signal::CONTINUE));
+    harness.status_is(&c, "EXITED 1 Error");
+    harness.status_is(&d, "EXITED 0 Completed");
+    assert!(!signal(&mut harness, &d, Signal::KILL));
+}
+
+#[test]
+fn a_frozen_process_is_killed_when_the_grace_period_is_over() {
+    let mut harness = Harness::new(Behaviour::default());
+    let pod = harness.sandbox("pod");
+    let c = harness.running(&pod, "c", &Workload::UntilTerm);
+    harness
+        .machine
+        .signal_container(harness.now, &c, Signal::STOP);
+    assert_eq!(harness.try_call(stop(&c, 2)), None);
+    harness.advance(SECOND * 2);
+    harness.status_is(&c, "EXITED 137 Error");
+}
+
+#[test]
 fn a_stop_sends_the_signal_that_the_container_was_given() {
     for (behaviour, reported, end) in [
         (StopSignals::Supported, Signal::USER_1, "EXITED 5 Error"),

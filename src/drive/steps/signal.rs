@@ -1,0 +1,20 @@
+//! Sending a signal to a container's process from the host.
+
+use std::time::Duration;
+
+use super::{Abort, Effect, StepContext};
+use crate::case::SignalStep;
+use crate::history::Signal;
+
+impl Effect for SignalStep {
+    async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
+        let container = ctx.container(&self.container)?;
+        let kernel = &ctx.session().options().kernel;
+        let signal = Signal::from(self.signal);
+        let sent = kernel.signal_process(container.as_str(), signal);
+        let pid = sent.map_err(|fault| Abort::Inconclusive(fault.to_string()))?;
+        let wanted = format!("{signal} to be sent to {}'s process {pid}", self.container);
+        ctx.case.waits.record(wanted, true, Duration::ZERO);
+        Ok(())
+    }
+}
