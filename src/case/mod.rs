@@ -168,6 +168,9 @@ pub enum Need {
     HostPid,
     /// The containers' processes can be seen on this host.
     ContainerPid,
+    /// The runtime's monitors of containers, such as containerd-shim and conmon, can be found on
+    /// this host, and killed.
+    Monitor,
     /// The host's core dumps go to a program, which a dying process waits for.
     CorePipe,
     /// The runtime reports two runtime handlers or more.

@@ -11,7 +11,9 @@ mod calls_return_within;
 mod create;
 mod exec;
 mod for_each_handler;
+mod freeze_monitor;
 mod kill;
+mod kill_monitor;
 mod kill_sandbox;
 mod list_with_filters;
 mod measure;
@@ -53,7 +55,9 @@ pub use calls_return_within::CallsReturnWithinStep;
 pub use create::{CreateStep, ImageName};
 pub use exec::ExecStep;
 pub use for_each_handler::ForEachHandlerStep;
+pub use freeze_monitor::FreezeMonitorStep;
 pub use kill::KillStep;
+pub use kill_monitor::KillMonitorStep;
 pub use kill_sandbox::KillSandboxStep;
 pub use list_with_filters::ListWithFiltersStep;
 pub use measure::MeasureStep;
@@ -105,6 +109,10 @@ macro_rules! for_each_step {
             "kill" Kill(KillStep),
             /// Send a signal to a container's process from the host.
             "signal" Signal(SignalStep),
+            /// Kill the runtime's monitor of a container from the host.
+            "kill-monitor" KillMonitor(KillMonitorStep),
+            /// Take steps while the runtime's monitor of a container is frozen.
+            "freeze-monitor" FreezeMonitor(FreezeMonitorStep),
             /// Wait until an event has arrived.
             "await" Await(AwaitStep),
             /// Wait until the host shows no process of a container.
@@ -290,6 +298,11 @@ mod tests {
                 &[Need::ContainerPid],
             ),
             ("process-exited: {container: c}", &[Need::ContainerPid]),
+            ("kill-monitor: {container: c}", &[Need::Monitor]),
+            (
+                "freeze-monitor: {container: c, steps: [{kill: {container: c}}]}",
+                &[Need::Monitor, Need::ContainerPid],
+            ),
             (
                 "list-with-filters: {sandbox: pod, streamed: true}",
                 &[Need::StreamedLists],

@@ -10,6 +10,7 @@ mod faulty_handler;
 mod handlers;
 mod host_pid;
 mod memory_limit;
+mod monitor;
 mod network;
 mod no_events;
 mod outside_cri;
@@ -86,6 +87,7 @@ async fn probe(need: Need, session: &Session) -> Result<(), Unavailable> {
         Need::Handlers => handlers::probe_handlers(session).await,
         Need::HostPid => host_pid::probe_host_pid(session).await,
         Need::MemoryLimit => memory_limit::probe_memory_limit(session),
+        Need::Monitor => monitor::probe_monitor(session).await,
         Need::Network => network::probe_network(session).await,
         Need::NoEvents => no_events::probe_no_events(),
         Need::OutsideCri => outside_cri::probe_outside_cri(session),

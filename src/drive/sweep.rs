@@ -63,6 +63,7 @@ pub async fn sweep(
     let mut done = Sweep::default();
     let sandboxes = to_remove(client, run, keep, &mut done).await?;
     let containers = containers(client).await;
+    thaw(kernel, &sandboxes, containers.as_deref());
     let mut refused = Vec::new();
     let until = Instant::now() + limits::SWEEP_WAIT;
     for id in &sandboxes {
@@ -109,6 +110,16 @@ pub async fn sweep(
         sweep_cgroups(kernel, run, &mut done).await;
     }
     Ok(done)
+}
+
+/// Lets the processes of these sandboxes run on: a run that was killed may have frozen their
+/// monitors, without which nothing can be removed.
+fn thaw(kernel: &Kernel, sandboxes: &[SandboxId], containers: Option<&[(String, SandboxId)]>) {
+    let ids = Ids::of(sandboxes, containers.unwrap_or_default(), |_| false);
+    for process in kernel.leftovers(&ids.removed) {
+        // One that cannot be continued may still be removed.
+        let _ = process.thaw();
+    }
 }
 
 /// The sandboxes of one run, or of all runs that no longer go on, but those to keep.

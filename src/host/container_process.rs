@@ -31,6 +31,9 @@ pub enum ProcessError {
     /// Several processes are in its cgroup.
     #[error("{1} processes of this host are in a cgroup of {0}")]
     Several(String, usize),
+    /// Its parent is not known to monitor it.
+    #[error("the parent of the process of {0}, {1}, is no known monitor of it")]
+    Unmonitored(String, String),
     /// It has not ended.
     #[error("process {0} was killed but did not end within {1:?}")]
     Lives(u32, Duration),
@@ -109,6 +112,16 @@ impl ProcessHandle {
         has_ended(&self.handle, Duration::ZERO)
     }
 
+    /// Its parent; none if one of them is gone.
+    pub(super) fn parent(&self) -> io::Result<Option<Self>> {
+        let Some(pid) = parent_of(self.pid) else {
+            return Ok(None);
+        };
+        let parent = Self::open(pid)?;
+        // The handle is that of the parent if the parent is still there.
+        Ok(parent.filter(|_| parent_of(self.pid) == Some(pid)))
+    }
+
     /// Sends it a signal.
     pub(super) fn signal(&self, signal: history::Signal) -> io::Result<()> {
         let number = signal.linux_number().map(i32::from);
@@ -138,6 +151,13 @@ pub(super) fn has_ended(handle: &OwnedFd, bound: Duration) -> io::Result<bool> {
     let bound = Timespec::try_from(bound).map_err(io::Error::other)?;
     let mut watched = [PollFd::new(handle, PollFlags::IN)];
     Ok(poll(&mut watched, Some(&bound))? > 0)
+}
+
+/// Field 4 of `/proc/PID/stat`.
+fn parent_of(pid: Pid) -> Option<Pid> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    let (_, fields) = stat.rsplit_once(") ")?;
+    Pid::from_raw(fields.split(' ').nth(1)?.parse().ok()?)
 }
 
 /// Opens a handle; none if the process is gone meanwhile.

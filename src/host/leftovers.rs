@@ -14,13 +14,12 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::cgroup::{Hierarchies, words};
+use super::command_line::{CONMON, CommandLine};
 use super::container_process::{SHORTEST_ID, has_program};
 use super::owner::Owner;
 
 /// The mount point of procfs.
 const PROC: &str = "/proc";
-/// CRI-O's monitor of a container.
-const MONITOR: &str = "conmon";
 
 /// A process that has outlived its container or sandbox, with a handle on it.
 #[derive(Debug)]
@@ -45,7 +44,19 @@ impl Leftover {
     /// # Errors
     /// If the system does not permit it.
     pub fn kill(&self) -> io::Result<()> {
-        match pidfd_send_signal(&self.handle, Signal::KILL) {
+        self.signal(Signal::KILL)
+    }
+
+    /// Lets it run on, if SIGSTOP has frozen it.
+    ///
+    /// # Errors
+    /// If the system does not permit it.
+    pub fn thaw(&self) -> io::Result<()> {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> io::Result<()> {
+        match pidfd_send_signal(&self.handle, signal) {
             Err(rustix::io::Errno::SRCH) | Ok(()) => Ok(()),
             Err(fault) => Err(fault.into()),
         }
@@ -175,7 +186,7 @@ fn monitored_by(process: &Path, is_ours: impl Fn(&Owner) -> bool) -> Option<Stri
     let command = String::from_utf8_lossy(&command);
     let command = CommandLine::parse(&command)?;
     let id = command.monitors().filter(|id| id.len() >= SHORTEST_ID)?;
-    let log = if command.program == MONITOR {
+    let log = if command.program == CONMON {
         PathBuf::from(command.after("-l")?)
     } else {
         log_directory(&process.join("cwd/config.json"))?
@@ -210,47 +221,6 @@ fn is_equal(process: &Path) -> bool {
         .is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw());
     let own = namespace(&Path::new(PROC).join("self"));
     same_user && own.is_some() && namespace(process) == own
-}
-
-/// A process's command line.
-struct CommandLine<'a> {
-    program: &'a str,
-    arguments: Vec<&'a str>,
-}
-
-impl<'a> CommandLine<'a> {
-    /// Parses `/proc/PID/cmdline`, in which each argument ends with NUL.
-    fn parse(text: &'a str) -> Option<Self> {
-        let text = text.strip_suffix('\0').unwrap_or(text);
-        let mut words = text.split('\0');
-        let program = Path::new(words.next()?).file_name()?.to_str()?;
-        let arguments = words.collect();
-        Some(Self { program, arguments })
-    }
-
-    /// The argument after this one.
-    fn after(&self, name: &str) -> Option<&'a str> {
-        let mut pairs = self.arguments.windows(2);
-        pairs.find_map(|pair| (pair[0] == name).then_some(pair[1]))
-    }
-
-    /// The container that CRI-O's monitor, or the sandbox that containerd's shim was started for.
-    fn monitors(&self) -> Option<&'a str> {
-        if self.program.starts_with("containerd-shim") {
-            let is_cris = self.after("-namespace") == Some("k8s.io");
-            self.after("-id").filter(|_| is_cris)
-        } else if self.program == MONITOR {
-            self.after("-c")
-        } else {
-            None
-        }
-    }
-
-    /// The container that an OCI runtime creates: the last argument of `runc … create … ID`.
-    fn creates(&self) -> Option<&'a str> {
-        let creates = self.arguments.contains(&"create");
-        self.arguments.last().copied().filter(|_| creates)
-    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 mod cgroup;
 mod clock;
 mod command;
+mod command_line;
 mod container_process;
 mod daemon;
 mod facts;
@@ -13,10 +14,12 @@ mod interrupts;
 mod kubelet;
 mod leftovers;
 mod logs;
+mod monitor;
 mod owner;
 mod paused_kubelet;
 mod resources;
 mod runtime_process;
+mod signalling;
 mod stopped_runtime;
 mod systemd_slice;
 
@@ -41,6 +44,7 @@ pub use interrupts::InterruptSignals;
 pub use kubelet::{KubeletProcess, KubeletSettings, Setting, UnusableFile, kubelets};
 pub use leftovers::Leftover;
 pub use logs::{LogDirectory, LogDirectoryError};
+pub use monitor::{FrozenMonitor, Monitored, thaw_monitors};
 pub use owner::Owner;
 pub use paused_kubelet::{PauseError, PausedKubelet, resume_kubelet_at_once};
 pub use resources::ResourceError;
@@ -68,6 +72,13 @@ pub trait Simulation: fmt::Debug + Send + Sync {
     fn kill(&self, id: &str) -> bool;
     /// Sends a signal to a container's process; returns whether there was one.
     fn signal(&self, container: &str, signal: Signal) -> bool;
+    /// Kills the runtime's monitor of a container, and the container's process if asked to; returns
+    /// whether there was one.
+    fn kill_monitor(&self, container: &str, with_container: bool) -> bool;
+    /// Freezes the runtime's monitor of a container; returns whether there is one.
+    fn freeze_monitor(&self, container: &str) -> bool;
+    /// Lets it run on.
+    fn thaw_monitor(&self, container: &str);
     /// Runs and removes a container outside the CRI.
     fn run_outside_cri(&self);
     /// Ends the runtime; its containers keep running. Returns how long that takes.
@@ -94,17 +105,6 @@ impl Kernel {
 }
 
 impl Kernel {
-    /// Checks that a sandbox's own process can be found and signalled.
-    ///
-    /// # Errors
-    /// If not, with the reason.
-    pub fn check_process(&self, sandbox: &str) -> Result<(), ProcessError> {
-        match self {
-            Self::Host => container_process::find(sandbox).map(drop),
-            Self::Simulated(_) => Ok(()),
-        }
-    }
-
     /// How much a holder holds of each of its resources; `ids` are those of the pods, and the
     /// runtime is the one at this socket.
     ///
@@ -125,17 +125,6 @@ impl Kernel {
                 let held = |resource| (resource, simulated.held(resource, ids));
                 Ok(Resource::of(holder).map(held).collect())
             }
-        }
-    }
-
-    /// Whether a container has a process.
-    ///
-    /// # Errors
-    /// If that cannot be determined.
-    pub fn has_process(&self, container: &str) -> Result<bool, ProcessError> {
-        match self {
-            Self::Host => container_process::exists(container),
-            Self::Simulated(simulated) => Ok(simulated.runs(container)),
         }
     }
 
@@ -176,34 +165,6 @@ impl Kernel {
         match self {
             Self::Host => std::fs::read_to_string("/proc/sys/kernel/core_pattern"),
             Self::Simulated(_) => Ok("|simulated".to_owned()),
-        }
-    }
-
-    /// Kills the process of a sandbox or a container and waits for its end; returns its pid.
-    ///
-    /// # Errors
-    /// As [`check_process`](Self::check_process), or if it does not end within `bound`.
-    pub async fn kill_process(&self, id: &str, bound: Duration) -> Result<u32, ProcessError> {
-        match self {
-            Self::Host => container_process::find(id)?.kill(bound).await,
-            Self::Simulated(simulated) if simulated.kill(id) => Ok(1),
-            Self::Simulated(_) => Err(ProcessError::Missing(id.to_owned())),
-        }
-    }
-
-    /// Sends a signal to a container's process; returns its pid.
-    ///
-    /// # Errors
-    /// As [`check_process`](Self::check_process).
-    pub fn signal_process(&self, container: &str, signal: Signal) -> Result<u32, ProcessError> {
-        match self {
-            Self::Host => {
-                let process = container_process::find(container)?;
-                process.signal(signal)?;
-                Ok(process.number())
-            }
-            Self::Simulated(simulated) if simulated.signal(container, signal) => Ok(1),
-            Self::Simulated(_) => Err(ProcessError::Missing(container.to_owned())),
         }
     }
 

@@ -164,6 +164,34 @@ pub enum Restart {
     Forgets,
 }
 
+/// What happens to a container whose monitor is killed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MonitorDeath {
+    /// Its process is killed, and its exit detected at once.
+    #[default]
+    EndsContainer,
+    /// Its process is killed, and its exit detected twice.
+    EndsContainerTwice,
+    /// Its exit is detected, but its process lives on, as with containerd 2.x.
+    LeavesProcess,
+    /// Its process is killed, and its exit never detected.
+    Unnoticed,
+    /// It runs on, and its exit is never detected.
+    Unwatched,
+}
+
+/// What happens while the monitor of a container is frozen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MonitorFreeze {
+    /// The container's exit is detected when the monitor runs on.
+    #[default]
+    DelaysExit,
+    /// No container's exit is detected until the monitor runs on.
+    DelaysAllExits,
+    /// The container's exit is never detected.
+    LosesExit,
+}
+
 /// The order of items for which the CRI defines none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
@@ -284,6 +312,10 @@ pub struct Behaviour {
     /// Whether streams stay open, and silent, when the runtime ends: another process holds their
     /// connections.
     pub streams_outlive_daemon: bool,
+    /// What happens to a container whose monitor is killed.
+    pub monitor_death: MonitorDeath,
+    /// What happens while the monitor of a container is frozen.
+    pub monitor_freeze: MonitorFreeze,
     /// How much of a grace period is waited for, in percent.
     pub grace_percent: u32,
     /// How long a removed container is still listed.
@@ -366,6 +398,8 @@ impl Default for Behaviour {
             loses_created_containers: false,
             stops_after_streams: false,
             streams_outlive_daemon: false,
+            monitor_death: MonitorDeath::default(),
+            monitor_freeze: MonitorFreeze::default(),
             grace_percent: 100,
             listed_after_removal: Duration::ZERO,
             detects_sandbox_deaths: true,

@@ -1,5 +1,6 @@
 //! Containers: creation, stop, removal, status and lists; and the processes in them.
 
+mod monitors;
 mod pod_memory;
 mod signals;
 
@@ -34,6 +35,8 @@ pub(super) struct Container {
     child_left: bool,
     /// What happens to its process as soon as that is no longer frozen; none if it is not frozen.
     held: Option<Vec<Timer>>,
+    /// Whether its process lives on although the runtime has reported its end.
+    process_left: bool,
     /// The OCI runtime crash that is still to happen, if the sandbox's handler crashes on demand.
     pub(super) pending_crash: Option<Flaw>,
 }
@@ -134,6 +137,7 @@ impl Machine {
             child_killed: false,
             child_left: false,
             held: None,
+            process_left: false,
             pending_crash: spec.flaw.filter(|_| faulty),
         };
         self.created_count += 1;
@@ -191,6 +195,9 @@ impl Machine {
         let grace = grace * self.behaviour.grace_percent / 100;
         if grace.is_zero() {
             self.kill(id, true);
+            if self.awaits_monitor(id) {
+                return Outcome::WhenExited(id.clone());
+            }
             return done;
         }
         if let Some(end) = on_stop.filter(|_| self.behaviour.sends_stop_signal)
@@ -323,6 +330,9 @@ impl Machine {
     /// Detects the exit of a container's process, if it has exited, and `reports` it by an event or
     /// not.
     pub(super) fn detect_exit(&mut self, id: &ContainerId, reports: bool) {
+        if self.awaits_monitor(id) {
+            return;
+        }
         let Some(container) = self.containers.get_mut(id) else {
             return;
         };

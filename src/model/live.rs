@@ -112,6 +112,21 @@ impl Simulation for Shared {
         self.with(|machine| machine.signal_container(host::now(), &container, signal))
     }
 
+    fn kill_monitor(&self, container: &str, with_container: bool) -> bool {
+        let container = ContainerId::from(container);
+        self.with(|machine| machine.kill_monitor(host::now(), &container, with_container))
+    }
+
+    fn freeze_monitor(&self, container: &str) -> bool {
+        let container = ContainerId::from(container);
+        self.with(|machine| machine.freeze_monitor(host::now(), &container))
+    }
+
+    fn thaw_monitor(&self, container: &str) {
+        let container = ContainerId::from(container);
+        self.with(|machine| machine.thaw_monitor(host::now(), &container));
+    }
+
     fn end_runtime(&self, how: RuntimeEnd) -> Duration {
         self.with(|machine| machine.end_daemon(host::now(), how))
     }

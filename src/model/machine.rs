@@ -39,6 +39,8 @@ pub struct Machine {
     pub(super) timers: TimerQueue<Timer>,
     /// Containers whose exits are not detected.
     pub(super) unwatched: BTreeSet<ContainerId>,
+    /// Containers whose monitors are frozen.
+    pub(super) frozen_monitors: BTreeSet<ContainerId>,
     /// Whether the daemon runs; containers keep running without it.
     pub(super) up: bool,
     /// Until when exits are missed, as the daemon still starts.
@@ -108,6 +110,7 @@ impl Machine {
             created_count: 0,
             timers: TimerQueue::default(),
             unwatched: BTreeSet::new(),
+            frozen_monitors: BTreeSet::new(),
             up: true,
             deaf_until: HostInstant::default(),
             generation: 0,

@@ -32,8 +32,8 @@ mod timer_queue;
 
 pub use behaviour::{
     Answer, Behaviour, ChildKill, Delivery, EventHook, ExitDetection, FanOutPolicy, FullQueue,
-    Leftover, NonTransition, Order, PodKill, Replay, ReplyHook, Restart, StopSignals,
-    StreamSupport, Transition,
+    Leftover, MonitorDeath, MonitorFreeze, NonTransition, Order, PodKill, Replay, ReplyHook,
+    Restart, StopSignals, StreamSupport, Transition,
 };
 pub use defects::{Fault, NamedFault, VARIATIONS, Variation, fault_named, faults};
 pub use event_bus::{HookContext, StreamItem, Subscriber};

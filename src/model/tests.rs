@@ -2,6 +2,7 @@
 
 mod crashes;
 mod daemon;
+mod monitors;
 mod namespaces;
 mod pod_memory;
 mod stops;

@@ -50,6 +50,7 @@ pub(super) fn watch(
         ));
         outputs::remove(&unfinished);
         host::restore_clock();
+        host::thaw_monitors();
         if let Some(command) = host::start_stopped_runtime() {
             terminal::say(&format!(
                 "the runtime was stopped; starting it with: {command}"

@@ -100,7 +100,7 @@ impl Machine {
     #[must_use]
     pub fn runs(&self, id: &ContainerId) -> bool {
         match self.containers.get(id) {
-            Some(container) => container.process.is_some(),
+            Some(container) => container.process.is_some() || container.process_left,
             None => self.behaviour.leaks_processes,
         }
     }

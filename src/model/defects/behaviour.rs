@@ -6,8 +6,8 @@ use super::replies::behind;
 use super::{Fault, Row, Variation};
 use crate::history::{EventKind, Reply, Resource, SandboxReport};
 use crate::model::{
-    Answer, ChildKill, Delivery, ExitDetection, NonTransition, Order, Replay, Restart, StopSignals,
-    Transition,
+    Answer, ChildKill, Delivery, ExitDetection, MonitorDeath, MonitorFreeze, NonTransition, Order,
+    Replay, Restart, StopSignals, Transition,
 };
 
 pub(super) const BEHAVIOUR: &[Row] = &[
@@ -197,6 +197,31 @@ pub(super) const BEHAVIOUR: &[Row] = &[
     (
         "oom-kill-is-an-error",
         Fault::Behaviour(|behaviour| behaviour.exit_reason = |_| "Error"),
+    ),
+    // Monitors that die or are frozen.
+    (
+        "exit-unnoticed-without-a-monitor",
+        Fault::Behaviour(|behaviour| behaviour.monitor_death = MonitorDeath::Unnoticed),
+    ),
+    (
+        "container-unwatched-without-a-monitor",
+        Fault::Behaviour(|behaviour| behaviour.monitor_death = MonitorDeath::Unwatched),
+    ),
+    (
+        "stopped-twice-without-a-monitor",
+        Fault::Behaviour(|behaviour| behaviour.monitor_death = MonitorDeath::EndsContainerTwice),
+    ),
+    (
+        "process-outlives-its-monitor",
+        Fault::Behaviour(|behaviour| behaviour.monitor_death = MonitorDeath::LeavesProcess),
+    ),
+    (
+        "frozen-monitor-delays-others",
+        Fault::Behaviour(|behaviour| behaviour.monitor_freeze = MonitorFreeze::DelaysAllExits),
+    ),
+    (
+        "exit-lost-by-a-frozen-monitor",
+        Fault::Behaviour(|behaviour| behaviour.monitor_freeze = MonitorFreeze::LosesExit),
     ),
     // Sandboxes that die.
     (

@@ -1,0 +1,255 @@
+//! The runtime's monitor of a container: the parent of the container's process, which outlives it
+//! and reports its exit.
+//!
+//! A parent is a monitor if its command line says that it was started for this container or its
+//! sandbox. It serves nothing else, so to kill or freeze it harms nobody else.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::Simulation;
+use super::command_line::CommandLine;
+use super::container_process::{ProcessError, ProcessHandle, find};
+use crate::history::Signal;
+
+/// A container with a monitor, by its id and that of its sandbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Monitored {
+    /// The container.
+    pub container: String,
+    /// Its sandbox.
+    pub sandbox: String,
+}
+
+/// A monitor with its name, and the process that it monitors.
+pub(super) struct Monitor {
+    handle: ProcessHandle,
+    name: String,
+    child: ProcessHandle,
+}
+
+impl Monitor {
+    /// The monitor of a container.
+    ///
+    /// # Errors
+    /// If the container's process cannot be found, or its parent is no monitor of it.
+    pub(super) fn find(of: &Monitored) -> Result<Self, ProcessError> {
+        let child = find(&of.container)?;
+        let unmonitored = |parent| ProcessError::Unmonitored(of.container.clone(), parent);
+        let missing = || unmonitored("gone".to_owned());
+        let handle = child.parent()?.ok_or_else(missing)?;
+        let number = handle.number();
+        let command = std::fs::read(Path::new("/proc").join(number.to_string()).join("cmdline"));
+        let command = command.unwrap_or_default();
+        let command = String::from_utf8_lossy(&command);
+        let command = CommandLine::parse(&command).ok_or_else(missing)?;
+        let name = format!("{number} ({})", command.program);
+        let is_ours = command
+            .monitors()
+            .is_some_and(|id| id == of.container || id == of.sandbox);
+        if is_ours {
+            Ok(Self {
+                handle,
+                name,
+                child,
+            })
+        } else {
+            Err(unmonitored(format!("process {name}")))
+        }
+    }
+
+    /// Kills it and waits for its end, and before it the container's process if asked to, without
+    /// its notice; returns its name.
+    pub(super) async fn kill(
+        self,
+        with_container: bool,
+        bound: Duration,
+    ) -> Result<String, ProcessError> {
+        if with_container {
+            self.handle.signal(Signal::STOP)?;
+            // Killed below, the frozen monitor does not stay.
+            let killed = self.child.signal(Signal::KILL);
+            self.handle.kill(bound).await?;
+            killed?;
+        } else {
+            self.handle.kill(bound).await?;
+        }
+        Ok(self.name)
+    }
+
+    /// Freezes it until the result is dropped.
+    pub(super) fn freeze(self) -> io::Result<FrozenMonitor> {
+        let handle = Arc::new(self.handle);
+        all_frozen().push(handle.clone());
+        let frozen = FrozenMonitor {
+            name: self.name,
+            place: Some(Place::Host(handle.clone())),
+        };
+        handle.signal(Signal::STOP)?;
+        Ok(frozen)
+    }
+}
+
+/// The monitors that this process has frozen.
+static FROZEN: Mutex<Vec<Arc<ProcessHandle>>> = Mutex::new(Vec::new());
+
+fn all_frozen() -> std::sync::MutexGuard<'static, Vec<Arc<ProcessHandle>>> {
+    FROZEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lets all monitors run on that this process has frozen, before the process ends.
+pub fn thaw_monitors() {
+    for monitor in all_frozen().drain(..) {
+        // The process is ending, so the error cannot be handled.
+        let _ = monitor.signal(Signal::CONTINUE);
+    }
+}
+
+/// A monitor that is frozen by SIGSTOP, until this is dropped.
+#[derive(Debug)]
+pub struct FrozenMonitor {
+    name: String,
+    place: Option<Place>,
+}
+
+#[derive(Debug)]
+enum Place {
+    Host(Arc<ProcessHandle>),
+    Simulated(Arc<dyn Simulation>, String),
+}
+
+impl FrozenMonitor {
+    /// The frozen monitor of a container on a simulated kernel.
+    pub(super) fn simulated(kernel: Arc<dyn Simulation>, container: String) -> Self {
+        Self {
+            name: "1".to_owned(),
+            place: Some(Place::Simulated(kernel, container)),
+        }
+    }
+
+    /// Its pid and program.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    /// Lets it run on.
+    ///
+    /// # Errors
+    /// If the system does not permit it. It is no error if the monitor has ended.
+    pub fn thaw(mut self) -> io::Result<()> {
+        self.thaw_once()
+    }
+
+    fn thaw_once(&mut self) -> io::Result<()> {
+        match self.place.take() {
+            Some(Place::Host(handle)) => {
+                all_frozen().retain(|other| !Arc::ptr_eq(other, &handle));
+                match handle.signal(Signal::CONTINUE) {
+                    Err(fault) if is_gone(&fault) => Ok(()),
+                    thawed => thawed,
+                }
+            }
+            Some(Place::Simulated(kernel, container)) => {
+                kernel.thaw_monitor(&container);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for FrozenMonitor {
+    fn drop(&mut self) {
+        // Callers that handle errors have called `thaw`.
+        let _ = self.thaw_once();
+    }
+}
+
+fn is_gone(fault: &io::Error) -> bool {
+    fault.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+
+    use rustix::process::Pid;
+
+    use super::*;
+
+    /// A process of ours in the role of a monitor, and a handle on it.
+    fn sleeper() -> (Child, Monitor) {
+        let child = Command::new("sleep").arg("600").spawn().unwrap();
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        let open = || ProcessHandle::open(pid).unwrap().unwrap();
+        let monitor = Monitor {
+            handle: open(),
+            name: "a monitor".to_owned(),
+            child: open(),
+        };
+        (child, monitor)
+    }
+
+    /// Waits until the kernel shows a process stopped, or not.
+    #[track_caller]
+    fn is_stopped(process: &Child, wanted: bool) {
+        let began = crate::host::now();
+        let path = format!("/proc/{}/stat", process.id());
+        loop {
+            let stat = std::fs::read_to_string(&path).unwrap();
+            let (_, fields) = stat.rsplit_once(") ").unwrap();
+            if fields.starts_with('T') == wanted {
+                return;
+            }
+            assert!(crate::host::elapsed(began).as_secs() < 60, "{fields}");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_monitor_is_frozen_until_it_is_thawed_or_forgotten_or_the_process_ends() {
+        let (mut process, monitor) = sleeper();
+        let frozen = monitor.freeze().unwrap();
+        is_stopped(&process, true);
+        frozen.thaw().unwrap();
+        is_stopped(&process, false);
+        let (mut second, monitor) = sleeper();
+        let frozen = monitor.freeze().unwrap();
+        is_stopped(&second, true);
+        drop(frozen);
+        is_stopped(&second, false);
+        let (mut third, monitor) = sleeper();
+        let frozen = monitor.freeze().unwrap();
+        is_stopped(&third, true);
+        thaw_monitors();
+        is_stopped(&third, false);
+        for process in [&mut process, &mut second, &mut third] {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+        // It has ended, which is no error.
+        frozen.thaw().unwrap();
+    }
+
+    #[test]
+    fn the_parent_of_a_process_is_found() {
+        let (mut process, monitor) = sleeper();
+        let parent = monitor.handle.parent().unwrap().unwrap();
+        assert_eq!(parent.number(), std::process::id());
+        process.kill().unwrap();
+        process.wait().unwrap();
+        assert!(monitor.handle.parent().unwrap().is_none());
+    }
+
+    #[test]
+    fn without_a_process_there_is_no_monitor() {
+        let of = Monitored {
+            container: "no-container-has-such-an-id-at-all".to_owned(),
+            sandbox: "no-sandbox-has-such-an-id-at-all".to_owned(),
+        };
+        assert!(matches!(Monitor::find(&of), Err(ProcessError::Missing(_))));
+    }
+}

@@ -1,0 +1,106 @@
+//! Finding, killing and freezing the processes of sandboxes and containers, and their monitors.
+
+use std::time::Duration;
+
+use super::container_process::{self, ProcessError};
+use super::monitor::Monitor;
+use super::{FrozenMonitor, Kernel, Monitored};
+use crate::history::Signal;
+
+impl Kernel {
+    /// Checks that a sandbox's own process can be found and signalled.
+    ///
+    /// # Errors
+    /// If not, with the reason.
+    pub fn check_process(&self, sandbox: &str) -> Result<(), ProcessError> {
+        match self {
+            Self::Host => container_process::find(sandbox).map(drop),
+            Self::Simulated(_) => Ok(()),
+        }
+    }
+
+    /// Whether a container has a process.
+    ///
+    /// # Errors
+    /// If that cannot be determined.
+    pub fn has_process(&self, container: &str) -> Result<bool, ProcessError> {
+        match self {
+            Self::Host => container_process::exists(container),
+            Self::Simulated(simulated) => Ok(simulated.runs(container)),
+        }
+    }
+
+    /// Kills the process of a sandbox or a container and waits for its end; returns its pid.
+    ///
+    /// # Errors
+    /// As [`check_process`](Self::check_process), or if it does not end within `bound`.
+    pub async fn kill_process(&self, id: &str, bound: Duration) -> Result<u32, ProcessError> {
+        match self {
+            Self::Host => container_process::find(id)?.kill(bound).await,
+            Self::Simulated(simulated) if simulated.kill(id) => Ok(1),
+            Self::Simulated(_) => Err(ProcessError::Missing(id.to_owned())),
+        }
+    }
+
+    /// Sends a signal to a container's process; returns its pid.
+    ///
+    /// # Errors
+    /// As [`check_process`](Self::check_process).
+    pub fn signal_process(&self, container: &str, signal: Signal) -> Result<u32, ProcessError> {
+        match self {
+            Self::Host => {
+                let process = container_process::find(container)?;
+                process.signal(signal)?;
+                Ok(process.number())
+            }
+            Self::Simulated(simulated) if simulated.signal(container, signal) => Ok(1),
+            Self::Simulated(_) => Err(ProcessError::Missing(container.to_owned())),
+        }
+    }
+
+    /// Checks that the runtime's monitor of a container can be found.
+    ///
+    /// # Errors
+    /// If not, with the reason.
+    pub fn check_monitor(&self, of: &Monitored) -> Result<(), ProcessError> {
+        match self {
+            Self::Host => Monitor::find(of).map(drop),
+            Self::Simulated(_) => Ok(()),
+        }
+    }
+
+    /// Kills the runtime's monitor of a container and waits for its end; before it the container's
+    /// process if asked to, without its notice. Returns the monitor's pid and program.
+    ///
+    /// # Errors
+    /// As [`check_monitor`](Self::check_monitor), or if it does not end within `bound`.
+    pub async fn kill_monitor(
+        &self,
+        of: &Monitored,
+        with_container: bool,
+        bound: Duration,
+    ) -> Result<String, ProcessError> {
+        match self {
+            Self::Host => Monitor::find(of)?.kill(with_container, bound).await,
+            Self::Simulated(simulated) => simulated
+                .kill_monitor(&of.container, with_container)
+                .then(|| "1".to_owned())
+                .ok_or_else(|| ProcessError::Missing(of.container.clone())),
+        }
+    }
+
+    /// Freezes the runtime's monitor of a container until the result is dropped.
+    ///
+    /// # Errors
+    /// As [`check_monitor`](Self::check_monitor).
+    pub fn freeze_monitor(&self, of: &Monitored) -> Result<FrozenMonitor, ProcessError> {
+        let container = of.container.clone();
+        match self {
+            Self::Host => Ok(Monitor::find(of)?.freeze()?),
+            Self::Simulated(simulated) if simulated.freeze_monitor(&container) => {
+                Ok(FrozenMonitor::simulated(simulated.clone(), container))
+            }
+            Self::Simulated(_) => Err(ProcessError::Missing(container)),
+        }
+    }
+}
