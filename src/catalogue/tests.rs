@@ -252,7 +252,7 @@ fn a_defect_is_explained_with_how_to_see_it() {
         "\nrequirements\n  - R5 ",
         "\nnoticed by\n  - CMP-01 ",
         "\nreproduce with\n  --runtime-endpoint model --defect drop-every-ninth CMP-01 REC-05 SCL-02\n",
-        "\n  --runtime-endpoint ENDPOINT --inject drop-every-ninth CMP-01 REC-05\n",
+        "\n  --runtime-endpoint ENDPOINT --inject drop-every-ninth CMP-01 REC-05 SCL-02\n",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
