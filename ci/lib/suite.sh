@@ -6,7 +6,6 @@ suite=$repo/target/$profile/cri-event-conformance
 ctl=$repo/ci/containerd
 folder='' # Of the user's own programs, instead of Debian's.
 launcher=() # The command that runs the suite elsewhere, if anything does.
-cargo_builds=(build) # How cargo is asked to build it.
 ours=() # The runtimes that this script started, and stops.
 declare -A background=() # Background parts: the process by its name.
 interrupted='' # By a signal, after which nothing more is begun.
@@ -93,7 +92,7 @@ fetch_from_pypi() {
     die "cannot fetch ${*:2} (pip's reason is above)"
 }
 
-build_suite() { cargo "${cargo_builds[@]}" --profile "$profile" --quiet --manifest-path "$repo/Cargo.toml"; }
+build_suite() { cargo build --profile "$profile" --quiet --manifest-path "$repo/Cargo.toml"; }
 
 # prepare RUNTIME...: downloads them while cargo builds the suite.
 prepare() {
