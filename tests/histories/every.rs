@@ -58,6 +58,18 @@ fn shorten(steps: &mut [Step]) {
                 shorten(&mut repeat.steps);
             }
             Step::CallsReturnWithin(prompt) => shorten(&mut prompt.steps),
+            Step::FreezeMonitor(frozen) => shorten(&mut frozen.steps),
+            Step::Parallel(parallel) => {
+                parallel
+                    .branches
+                    .iter_mut()
+                    .for_each(|branch| shorten(&mut branch.steps));
+            }
+            Step::Resubscribe(gap) => shorten(&mut gap.meanwhile),
+            Step::RestartRuntime(restart) => {
+                shorten(&mut restart.during);
+                shorten(&mut restart.meanwhile);
+            }
             _ => {}
         }
     }

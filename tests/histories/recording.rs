@@ -9,8 +9,9 @@ use bytes::Bytes;
 use cri_event_conformance::case::Case;
 use cri_event_conformance::history::{
     Body, CallFault, CaseHistory, CaseRun, ContainerId, ContainerListing, ContainerState, Entry,
-    Event, EventKind, Labels, PodUid, Reply, Request, RuntimeNanos, SandboxId, SandboxListing,
-    SandboxMetadata, SandboxState, Seq, StatusCode, StreamEnd, SubjectKind, SubscriptionId,
+    Event, EventKind, HostFact, Labels, PodUid, Reply, Request, RuntimeNanos, SandboxId,
+    SandboxListing, SandboxMetadata, SandboxState, Seq, StatusCode, StreamEnd, SubjectKind,
+    SubscriptionId,
 };
 use cri_event_conformance::pleg::POD_UID_LABEL;
 
@@ -182,6 +183,14 @@ impl Recording {
                 result: Ok(Reply::Containers(_)),
                 ..
             } => entries[place..].iter_mut().for_each(list_wrongly),
+            Body::CallEnded {
+                result: Ok(Reply::ContainerStatus(report)),
+                ..
+            } => report.status.state = ContainerState::Unknown(7),
+            Body::Fact {
+                fact: HostFact::Held(_, count),
+                ..
+            } => *count += 1 << 30,
             Body::SubscriptionEnded { end, .. } => {
                 *end = StreamEnd::Closed;
                 let ended = entries.remove(place);
