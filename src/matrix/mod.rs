@@ -39,7 +39,8 @@ pub struct MatrixOptions {
     /// How many trials run in parallel.
     #[arg(skip = NonZeroUsize::MIN)]
     pub threads: NonZeroUsize,
-    /// Only defects whose names contain one of these; then no case has to be able to fail
+    /// Only defects whose names contain one of these; then no case has to be able to fail, and the
+    /// model is not run without a defect
     #[arg(value_name = "DEFECT")]
     pub names: Vec<String>,
     /// Try each defect on all cases, not only on those that it lists
@@ -257,7 +258,12 @@ fn trials<'a>(
         trials.extend(relayed);
         return Ok(trials);
     }
-    for seed in 0..options.clean_runs {
+    let clean_runs = if options.names.is_empty() {
+        options.clean_runs
+    } else {
+        0
+    };
+    for seed in 0..clean_runs {
         let clean = VARIATIONS
             .iter()
             .map(|variation| Trial::Clean(variation, seed));

@@ -138,6 +138,10 @@ pub(super) const BEHAVIOUR: &[Row] = &[
         Fault::Behaviour(|behaviour| behaviour.restart = Restart::Forgets),
     ),
     (
+        "exit-code-lost-while-down",
+        Fault::Behaviour(|behaviour| behaviour.restart = Restart::ReportsUnknown),
+    ),
+    (
         "exit-missed-while-starting",
         Fault::Behaviour(|behaviour| {
             behaviour.restart = Restart::MissesExitsFor(Duration::from_secs(2));
