@@ -92,7 +92,7 @@ async fn probe(need: Need, session: &Session) -> Result<(), Unavailable> {
         Need::NoEvents => no_events::probe_no_events(),
         Need::OutsideCri => outside_cri::probe_outside_cri(session),
         Need::PodCgroup => pod_cgroup::probe_pod_cgroup(session).await,
-        Need::RuntimeKill => runtime_kill::probe_runtime_kill(session),
+        Need::RuntimeKill => runtime_kill::probe_runtime_kill(session).await,
         Need::RuntimeProcess => runtime_process::probe_runtime_process(session).await,
         Need::RuntimeRestart => runtime_restart::probe_runtime_restart(session).await,
         Need::StopSignal => stop_signal::probe_stop_signal(session).await,

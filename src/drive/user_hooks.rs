@@ -48,7 +48,8 @@ pub struct UserHooks {
         help_heading = "Execution"
     )]
     pub runtime_start_cmd: Option<String>,
-    /// A command for `sh -c` that kills the runtime by SIGKILL and returns once it has ended
+    /// A command for `sh -c` that kills the runtime by SIGKILL and returns once it has ended;
+    /// without it, the process that serves the socket is killed
     #[arg(
         long,
         value_name = "COMMAND",

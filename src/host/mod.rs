@@ -49,7 +49,7 @@ pub use owner::Owner;
 pub use paused_kubelet::{PauseError, PausedKubelet, resume_kubelet_at_once};
 pub use resources::ResourceError;
 pub use runtime_process::{RuntimeProcess, RuntimeProcessError};
-pub use stopped_runtime::{RuntimeCommands, RuntimeEnd, start_stopped_runtime};
+pub use stopped_runtime::{RuntimeCommands, RuntimeEnd, RuntimeEndError, start_stopped_runtime};
 pub use systemd_slice::SliceError;
 
 use crate::history::{Holder, Host, HostInstant, Resource, RunId, Signal};
@@ -193,35 +193,40 @@ impl Kernel {
         Ok(())
     }
 
-    /// Ends the runtime with one of the user's commands. Until [`Self::start_runtime`] is called,
+    /// Ends the runtime at this socket with one of the user's commands, or kills its process if
+    /// there is no command for that. Until [`Self::start_runtime`] is called,
     /// [`start_stopped_runtime`] starts it with another.
     ///
     /// # Errors
-    /// If the command cannot be run, fails, or does not end within `bound`.
+    /// If the command cannot be run or fails, if the process cannot be found or killed, or if it
+    /// takes longer than `bound`.
     pub async fn end_runtime(
         &self,
+        socket: Option<&Path>,
         commands: &RuntimeCommands,
         how: RuntimeEnd,
         bound: Duration,
-    ) -> Result<(), CommandError> {
-        match self {
-            Self::Host => {
-                let command = match (how, &commands.kill) {
-                    (RuntimeEnd::Kill, Some(kill)) => kill,
-                    _ => &commands.stop,
-                };
-                stopped_runtime::note(Some(&commands.start));
-                command::run(command, bound).await
-            }
-            Self::Simulated(simulated) => {
-                let takes = simulated.end_runtime(how);
-                let end = tokio::time::Instant::now() + takes.min(bound);
-                tokio::time::sleep_until(end).await;
-                let output = String::new();
-                let slow = (takes > bound).then_some(CommandError::Slow { bound, output });
-                slow.map_or(Ok(()), Err)
-            }
+    ) -> Result<(), RuntimeEndError> {
+        if let Self::Simulated(simulated) = self {
+            let takes = simulated.end_runtime(how);
+            let end = tokio::time::Instant::now() + takes.min(bound);
+            tokio::time::sleep_until(end).await;
+            let output = String::new();
+            let slow = (takes > bound).then_some(CommandError::Slow { bound, output });
+            return slow.map_or(Ok(()), |slow| Err(slow.into()));
         }
+        let command = match how {
+            RuntimeEnd::Stop => Some(&commands.stop),
+            RuntimeEnd::Kill => commands.kill.as_ref(),
+        };
+        let Some(command) = command else {
+            let process = RuntimeProcess::find(socket.ok_or(RuntimeEndError::NoSocket)?).await?;
+            stopped_runtime::note(Some(&commands.start));
+            process.kill(bound).await?;
+            return Ok(());
+        };
+        stopped_runtime::note(Some(&commands.start));
+        Ok(command::run(command, bound).await?)
     }
 
     /// Starts the runtime with the user's command; processes that it leaves running are not killed.

@@ -3,12 +3,17 @@
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
+use super::command::CommandError;
+use super::container_process::ProcessError;
+use super::runtime_process::RuntimeProcessError;
+
 /// The user's commands for a shell that stop, kill and start the runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuntimeCommands {
     /// Stops it, and returns once it has ended.
     pub stop: String,
-    /// Kills it by SIGKILL, and returns once it has ended.
+    /// Kills it by SIGKILL, and returns once it has ended; if absent, the process that serves the
+    /// runtime's socket is killed.
     pub kill: Option<String>,
     /// Starts it, and returns.
     pub start: String,
@@ -21,6 +26,23 @@ pub enum RuntimeEnd {
     Stop,
     /// It is killed by SIGKILL.
     Kill,
+}
+
+/// Why the runtime was not ended.
+#[derive(Debug, thiserror::Error)]
+pub enum RuntimeEndError {
+    /// The user's command failed.
+    #[error("the command that ends the runtime: {0}")]
+    Command(#[from] CommandError),
+    /// Its process cannot be found.
+    #[error("find the process of the runtime to kill it: {0}")]
+    Unknown(#[from] RuntimeProcessError),
+    /// Its process cannot be killed.
+    #[error("kill the process of the runtime: {0}")]
+    Lives(#[from] ProcessError),
+    /// There is no socket by which its process is found.
+    #[error("the runtime has no socket by which its process is found")]
+    NoSocket,
 }
 
 /// The command that starts the runtime, while it is stopped.

@@ -399,7 +399,8 @@ pub(crate) fn a_runtime_that_is_killed_and_comes_back_is_cleaned_up(node: &Node)
 pub(crate) fn a_runtime_is_restarted_under_pods_of_others_only_where_that_is_allowed(node: &Node) {
     let [stop, start] = node.restart_commands();
     let restart = |allowed: &str| {
-        let args = ["RST-07", "--tier", "full", "--allow", allowed];
+        // RST-08 kills the process that serves the socket.
+        let args = ["RST-07", "RST-08", "--tier", "full", "--allow", allowed];
         let by = ["--runtime-stop-cmd", &stop, "--runtime-start-cmd", &start];
         node.suite(&[&args[..], &by].concat()).run()
     };

@@ -1,12 +1,12 @@
 //! Ending the runtime and starting it again, by the user's commands.
 
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 use super::{Abort, Effect, StepContext};
 use crate::case::{RestartRuntimeStep, RuntimeEndSpec};
 use crate::drive::probes::may_restart;
 use crate::history::Request;
-use crate::host::{CommandError, RuntimeCommands, RuntimeEnd};
+use crate::host::{CommandError, RuntimeCommands, RuntimeEnd, RuntimeEndError};
 use crate::limits;
 
 impl Effect for RestartRuntimeStep {
@@ -18,7 +18,7 @@ impl Effect for RestartRuntimeStep {
         let Some(commands) = session.options().asked.hooks.runtime_commands() else {
             return Err(Abort::Error("no commands were given".to_owned()));
         };
-        let under_way = self.begin(ctx).await?;
+        let mut under_way = self.begin(ctx).await?;
         session.unsubscribe().await;
         let ended = self.end(ctx, &commands).await;
         let down = match &ended {
@@ -30,14 +30,15 @@ impl Effect for RestartRuntimeStep {
         // Whatever came of that, the node needs its runtime.
         let kernel = &session.options().kernel;
         let started = kernel.start_runtime(&commands.start, bound).await;
-        started.map_err(|fault| failed("starts", &fault))?;
+        started.map_err(|fault| {
+            Abort::Error(format!("the command that starts the runtime: {fault}"))
+        })?;
         let renewed = session.renew(session.scaled(limits::RUNTIME_RETURN)).await;
         ended?;
         renewed?;
         let wanted = "the runtime's end and return".to_owned();
         ctx.case.waits.record(wanted, true, bound);
-        if let Some(under_way) = under_way {
-            let taken = under_way.await;
+        if let Some(taken) = under_way.join_next().await {
             taken.map_err(|fault| Abort::Error(format!("the suite itself failed: {fault}")))??;
         }
         down
@@ -45,20 +46,19 @@ impl Effect for RestartRuntimeStep {
 }
 
 impl RestartRuntimeStep {
-    /// Begins the steps whose calls are to be under way when the runtime ends.
-    async fn begin(
-        &self,
-        ctx: &StepContext,
-    ) -> Result<Option<JoinHandle<Result<(), Abort>>>, Abort> {
+    /// Begins the steps whose calls are to be under way when the runtime ends. They end with the
+    /// result.
+    async fn begin(&self, ctx: &StepContext) -> Result<JoinSet<Result<(), Abort>>, Abort> {
+        let mut under_way = JoinSet::new();
         if self.during.is_empty() {
-            return Ok(None);
+            return Ok(under_way);
         }
         let (mut ctx, steps) = (ctx.clone(), self.during.clone());
         let bound = ctx.session().scaled(limits::CALL_UNDER_WAY);
-        let mut under_way = tokio::spawn(async move { ctx.take(&steps).await });
-        match tokio::time::timeout(bound, &mut under_way).await {
-            Err(_) => Ok(Some(under_way)),
-            Ok(Ok(Err(abort))) => Err(abort),
+        under_way.spawn(async move { ctx.take(&steps).await });
+        match tokio::time::timeout(bound, under_way.join_next()).await {
+            Err(_) => Ok(under_way),
+            Ok(Some(Ok(Err(abort)))) => Err(abort),
             Ok(_) => Err(Abort::Inconclusive(
                 "the steps that the runtime's end was to interrupt were over before it".to_owned(),
             )),
@@ -73,18 +73,22 @@ impl RestartRuntimeStep {
             RuntimeEndSpec::Kill => RuntimeEnd::Kill,
         };
         let bound = session.scaled(self.within.unwrap_or(limits::RUNTIME_COMMAND));
-        let kernel = &session.options().kernel;
-        match (kernel.end_runtime(commands, how, bound).await, self.within) {
+        let (kernel, socket) = (
+            &session.options().kernel,
+            session.options().endpoint.socket(),
+        );
+        let ended = kernel.end_runtime(socket, commands, how, bound).await;
+        match (ended, self.within) {
             (Ok(()), None) => Ok(()),
             (Ok(()), Some(_)) => {
                 ctx.case.waits.record(runtime_end(), true, bound);
                 Ok(())
             }
-            (Err(CommandError::Slow { .. }), Some(_)) => {
+            (Err(RuntimeEndError::Command(CommandError::Slow { .. })), Some(_)) => {
                 ctx.case.waits.record(runtime_end(), false, bound);
                 Err(Abort::Unmet)
             }
-            (Err(fault), _) => Err(failed("ends", &fault)),
+            (Err(fault), _) => Err(Abort::Error(fault.to_string())),
         }
     }
 
@@ -101,8 +105,4 @@ impl RestartRuntimeStep {
 
 fn runtime_end() -> String {
     "the runtime's end".to_owned()
-}
-
-fn failed(what: &'static str, fault: &CommandError) -> Abort {
-    Abort::Error(format!("the command that {what} the runtime: {fault}"))
 }
