@@ -3,8 +3,15 @@
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 
-# The cargo profile that the suite is built with.
+# The cargo profile that the suite is built with, and the program. With CRI_CI_WITH_TESTS, its
+# dependencies have the features that the tests need, and are built once for both.
 profile=${CRI_CI_PROFILE:-release}
+suite=$repo/target/${profile/#dev/debug}/cri-event-conformance
+
+build_suite() {
+  cargo build --profile "$profile" --quiet --manifest-path "$repo/Cargo.toml" --bin cri-event-conformance \
+    ${CRI_CI_WITH_TESTS:+--test tidy}
+}
 
 say() { printf '%s: %s\n' "ci/${0##*/}" "$*" >&2; }
 

@@ -2,7 +2,6 @@
 # Building the suite, and running it against a runtime that ci/containerd or ci/crio provides.
 # A RUNTIME is named as its instance is: containerd-VERSION or crio-VERSION, with -crun for that OCI runtime.
 
-suite=$repo/target/$profile/cri-event-conformance
 ctl=$repo/ci/containerd
 folder='' # Of the user's own programs, instead of Debian's.
 launcher=() # The command that runs the suite elsewhere, if anything does.
@@ -91,8 +90,6 @@ fetch_from_pypi() {
   "$dir/bin/python" -m pip install --quiet --disable-pip-version-check "${@:2}" >&2 ||
     die "cannot fetch ${*:2} (pip's reason is above)"
 }
-
-build_suite() { cargo build --profile "$profile" --quiet --manifest-path "$repo/Cargo.toml"; }
 
 # prepare RUNTIME...: downloads them while cargo builds the suite.
 prepare() {
