@@ -60,13 +60,19 @@ build_for() {
   # Of the file names that a panic prints, none says where this was built. A statically linked program
   # cannot look up getrandom(2) in the C library at run time, and would need /dev/random instead.
   flags=(-C target-feature=+crt-static --cfg 'getrandom_backend="linux_getrandom"'
-    "--remap-path-prefix=$repo=/$program" "--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo")
+    "--remap-path-prefix=/mnt=/$program" "--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo")
   date=$(git log -1 --format=%ct)
   export SOURCE_DATE_EPOCH=$date
-  env CARGO_ENCODED_RUSTFLAGS="$(join $'\x1f' "${flags[@]}")" "CARGO_TARGET_${name}_LINKER=$(linker "$1")" \
-    "CC_${1//-/_}=$(linker "$1")" CARGO_TARGET_DIR="$repo/target" \
+  in_mnt env CARGO_ENCODED_RUSTFLAGS="$(join $'\x1f' "${flags[@]}")" "CARGO_TARGET_${name}_LINKER=$(linker "$1")" \
+    "CC_${1//-/_}=$(linker "$1")" CARGO_TARGET_DIR=/mnt/target \
     cargo auditable build --quiet --locked --profile dist --target "$1" --bin "$program"
   binary=$repo/target/$1/dist/$program
+}
+
+# in_mnt COMMAND...: runs it in this folder, which it sees as /mnt: the program depends on the path of
+# the folder it is built in. Nobody else sees that mount.
+in_mnt() {
+  unshare --mount --propagation private sh -c 'mount --bind "$0" /mnt && cd /mnt && exec "$@"' "$repo" "$@"
 }
 
 join() { local IFS=$1 && shift && echo "$*"; }
