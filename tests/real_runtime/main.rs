@@ -17,6 +17,7 @@
 mod doctor;
 #[path = "../support/logs.rs"]
 mod logs;
+mod neighbours;
 mod node;
 #[path = "../support/suite.rs"]
 #[expect(dead_code, reason = "the tests of the command line use the rest")]
@@ -60,6 +61,7 @@ const TESTS: &[Test] = tests! {
         a_panic_in_judging_a_case_is_an_error_of_that_case_alone
         a_kept_pod_stays_until_it_is_cleaned_up
         two_runs_at_once_judge_each_its_own
+        pods_of_others_change_no_verdict_and_are_left_alone
         a_watch_ends_when_nobody_reads_it
         the_doctor_finds_events;
     Own:

@@ -10,7 +10,7 @@ use cri_event_conformance::cri::{Client, Endpoint};
 use cri_event_conformance::drive::{NAMESPACE, RUN_LABEL};
 use cri_event_conformance::history::{
     CallFault, ContainerState, Labels, PodUid, Reply, Request, SandboxId, SandboxListing,
-    SandboxSpec,
+    SandboxSpec, SandboxState,
 };
 use cri_event_conformance::workload;
 use tokio::runtime::Runtime;
@@ -105,6 +105,12 @@ impl Node {
             client.call(request).await
         };
         self.runtime.block_on(asked)
+    }
+
+    /// Whether the sandbox is there, and ready.
+    pub(crate) fn is_ready(&self, id: &SandboxId) -> bool {
+        let listed = self.sandbox(id);
+        listed.is_some_and(|sandbox| sandbox.state == SandboxState::Ready)
     }
 
     fn sandbox(&self, id: &SandboxId) -> Option<SandboxListing> {

@@ -15,6 +15,7 @@ use serde_json::Value;
 
 pub(crate) use crate::doctor::*;
 use crate::logs::every_container_has_a_log;
+pub(crate) use crate::neighbours::*;
 use crate::node::{Node, run_id};
 use crate::suite::{Ended, Suite, suite};
 pub(crate) use crate::watch::*;
@@ -37,7 +38,7 @@ fn leaves_nothing(node: &Node, run: &str) {
 }
 
 #[track_caller]
-fn json(path: &Path) -> Value {
+pub(crate) fn json(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 

@@ -19,7 +19,7 @@ const AT_ONCE: Duration = Duration::from_secs(5);
 const ASKED: &str = "the event stream is requested";
 
 /// A pod that the watch has not made.
-fn run_pod(node: &Node) -> (SandboxId, Arc<SandboxSpec>) {
+pub(crate) fn run_pod(node: &Node) -> (SandboxId, Arc<SandboxSpec>) {
     let uid = uuid::Uuid::new_v4().to_string();
     let spec = Arc::new(SandboxSpec {
         name: format!("watched-{uid}"),
@@ -34,7 +34,7 @@ fn run_pod(node: &Node) -> (SandboxId, Arc<SandboxSpec>) {
     (id, spec)
 }
 
-fn remove_pod(node: &Node, id: &SandboxId) {
+pub(crate) fn remove_pod(node: &Node, id: &SandboxId) {
     node.ask(&Request::StopSandbox(id.clone()));
     node.ask(&Request::RemoveSandbox(id.clone()));
 }

@@ -1,0 +1,64 @@
+//! A run next to pods of others that come and go.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::node::Node;
+use crate::suite::Running;
+use crate::tests::json;
+use crate::watch::{remove_pod, run_pod};
+
+/// Of several areas, among them those whose checks look at all events and lists of the node.
+const CASES: [&str; 8] = [
+    "ORD-01", "ORD-02", "CMP-01", "REL-01", "SBX-01", "SBX-03", "SNP-01", "STR-01",
+];
+const PODS: usize = 20;
+/// How many of them the longest run sees coming, on a loaded machine.
+const REPLACED: usize = 2_000;
+/// The longest that a run may take, on a loaded machine.
+const RUN: Duration = Duration::from_secs(120);
+
+pub(crate) fn pods_of_others_change_no_verdict_and_are_left_alone(node: &Node) {
+    let quiet = verdicts(node, |_| ());
+    let mut pods: VecDeque<_> = (0..PODS).map(|_| run_pod(node).0).collect();
+    let mut replaced = 0;
+    let busy = verdicts(node, |running| {
+        while running.lives() {
+            let oldest = pods.pop_front().unwrap();
+            assert!(node.is_ready(&oldest), "somebody has stopped {oldest}");
+            remove_pod(node, &oldest);
+            pods.push_back(run_pod(node).0);
+            replaced += 1;
+            assert!(replaced < REPLACED, "the run has no end");
+        }
+    });
+    for pod in pods {
+        assert!(node.is_ready(&pod), "somebody has stopped {pod}");
+        remove_pod(node, &pod);
+    }
+    assert!(replaced > 0, "no pod came or went during the run");
+    assert_eq!(busy, quiet);
+}
+
+/// The verdict of each case and invariant of a run, during which this is done. What is known to fail
+/// now and then is as good as a pass.
+fn verdicts(node: &Node, during: impl FnOnce(&Running)) -> BTreeMap<String, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let args = [
+        &CASES[..],
+        &["--json", "r.json", "--expectations", "builtin"],
+    ]
+    .concat();
+    let running = node.suite(&args).inside(folder.path()).start();
+    during(&running);
+    let ended = running.end_within(RUN);
+    assert_eq!(ended.code, 0, "{ended:#?}");
+    let report = json(&folder.path().join("r.json"));
+    let outcomes = report["outcomes"].as_array().unwrap().iter();
+    let verdict = |outcome: &Value| outcome["verdict"].to_string().replace("known", "pass");
+    outcomes
+        .map(|outcome| (outcome["id"].to_string(), verdict(outcome)))
+        .collect()
+}
