@@ -32,6 +32,9 @@ use crate::outcome::{Outcome, Seen, Verdict};
 pub struct Known {
     /// What this is the file of: of a built-in one the name by which the runtime calls itself.
     pub runtime: String,
+    /// What was measured, of a built-in file: versions, and what they ran with.
+    #[serde(default)]
+    pub measured: Option<String>,
     /// Of how many runs the file is made, as long as nobody has finished it.
     #[serde(default)]
     pub runs: Option<u32>,

@@ -78,7 +78,7 @@ fn links_between_pages_lead_somewhere() {
             };
             let reached = match fs::read_to_string(&target) {
                 Ok(text) => anchor.is_empty() || anchors(&prose(&text)).contains(anchor),
-                Err(_) => target.is_dir() && anchor.is_empty(),
+                Err(_) => target.exists() && anchor.is_empty(),
             };
             if !reached {
                 broken.push(format!("{}: {link}", page.display()));

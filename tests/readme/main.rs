@@ -1,6 +1,7 @@
 //! The pages say what is so: the numbers and the output in `README.md`, the tables of known
 //! failures, generated from `ci/expectations`, and the reference of the case language.
 
+mod findings;
 mod kinds;
 mod links;
 mod output;

@@ -26,6 +26,10 @@ pub struct KnownFailure {
     pub reason: String,
     /// Where more is said of it: an issue, or the runtime's source.
     pub link: String,
+    /// The page about the runtime's defect, in a built-in file: the name of one in
+    /// `ci/findings/<runtime>`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<String>,
     /// The first versions without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fixed_in: Option<Texts>,
@@ -72,6 +76,9 @@ pub struct KnownFault {
     pub reason: String,
     /// Where more is said of it.
     pub link: String,
+    /// The page about the runtime's defect, as of a known failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<String>,
 }
 
 impl KnownFailure {

@@ -29,6 +29,7 @@ pub(super) fn new_faults(reports: &[RunReport], known: &Known) -> Vec<KnownFault
         cases: Texts::new(cases),
         reason: TODO.to_owned(),
         link: TODO.to_owned(),
+        page: None,
     };
     found.into_iter().map(fault).collect()
 }
