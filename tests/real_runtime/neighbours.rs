@@ -1,12 +1,12 @@
 //! A run next to pods of others that come and go.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::node::Node;
-use crate::suite::Running;
 use crate::tests::json;
 use crate::watch::{remove_pod, run_pod};
 
@@ -21,11 +21,12 @@ const REPLACED: usize = 2_000;
 const RUN: Duration = Duration::from_secs(120);
 
 pub(crate) fn pods_of_others_change_no_verdict_and_are_left_alone(node: &Node) {
-    let quiet = verdicts(node, |_| ());
+    let quiet = verdicts(node);
     let mut pods: VecDeque<_> = (0..PODS).map(|_| run_pod(node).0).collect();
     let mut replaced = 0;
-    let busy = verdicts(node, |running| {
-        while running.lives() {
+    let busy = thread::scope(|scope| {
+        let busy = scope.spawn(|| verdicts(node));
+        while !busy.is_finished() {
             let oldest = pods.pop_front().unwrap();
             assert!(node.is_ready(&oldest), "somebody has stopped {oldest}");
             remove_pod(node, &oldest);
@@ -33,6 +34,7 @@ pub(crate) fn pods_of_others_change_no_verdict_and_are_left_alone(node: &Node) {
             replaced += 1;
             assert!(replaced < REPLACED, "the run has no end");
         }
+        busy.join().unwrap()
     });
     for pod in pods {
         assert!(node.is_ready(&pod), "somebody has stopped {pod}");
@@ -42,18 +44,13 @@ pub(crate) fn pods_of_others_change_no_verdict_and_are_left_alone(node: &Node) {
     assert_eq!(busy, quiet);
 }
 
-/// The verdict of each case and invariant of a run, during which this is done. What is known to fail
-/// now and then is as good as a pass.
-fn verdicts(node: &Node, during: impl FnOnce(&Running)) -> BTreeMap<String, String> {
+/// The verdict of each case and invariant of a run. What is known to fail now and then is as good as
+/// a pass.
+fn verdicts(node: &Node) -> BTreeMap<String, String> {
     let folder = tempfile::tempdir().unwrap();
-    let args = [
-        &CASES[..],
-        &["--json", "r.json", "--expectations", "builtin"],
-    ]
-    .concat();
-    let running = node.suite(&args).inside(folder.path()).start();
-    during(&running);
-    let ended = running.end_within(RUN);
+    let options = ["--json", "r.json", "--expectations", "builtin"];
+    let suite = node.suite(&[&CASES[..], &options].concat());
+    let ended = suite.inside(folder.path()).start().end_within(RUN);
     assert_eq!(ended.code, 0, "{ended:#?}");
     let report = json(&folder.path().join("r.json"));
     let outcomes = report["outcomes"].as_array().unwrap().iter();

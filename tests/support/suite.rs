@@ -201,11 +201,6 @@ impl Running {
         assert!(out.contains(wanted), "no {wanted:?} came, but:\n{out}");
     }
 
-    /// Whether it still has its output open.
-    pub(crate) fn lives(&self) -> bool {
-        !self.out.text.lock().unwrap().closed
-    }
-
     /// What has ended by itself takes no signal.
     pub(crate) fn send(&self, signal: Signal) {
         let sent = kill_process(self.pid, signal);
