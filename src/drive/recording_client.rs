@@ -6,13 +6,14 @@
 
 use std::collections::BTreeSet;
 use std::future::pending;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
 
 use crate::cri::{self, Client, ConnectError, Endpoint};
 use crate::history::{Body, CallFault, CaseRun, Reply, Request};
+use crate::host::LogDirectory;
 use crate::recorder::Recorder;
 
 /// Sends calls and records both their ends. Cheap to clone.
@@ -26,6 +27,8 @@ pub struct RecordingClient {
     under_way: TaskTracker,
     /// The ids of all sandboxes and containers that were made, by all clones.
     made: Arc<Mutex<BTreeSet<String>>>,
+    /// Where they are noted, too, for the `cleanup` of a run that is killed.
+    notes: Arc<OnceLock<LogDirectory>>,
 }
 
 impl RecordingClient {
@@ -39,13 +42,19 @@ impl RecordingClient {
     #[must_use]
     pub fn recording(client: Client, recorder: Recorder) -> Self {
         let under_way = TaskTracker::new();
-        let made = Arc::default();
         Self {
             client,
             recorder,
             under_way,
-            made,
+            made: Arc::default(),
+            notes: Arc::default(),
         }
+    }
+
+    /// From now on notes in this directory what is made.
+    pub fn note_in(&self, logs: &LogDirectory) {
+        // A run has one such directory.
+        let _ = self.notes.set(logs.clone());
     }
 
     /// Another client with the same history and a connection of its own.
@@ -112,6 +121,10 @@ impl RecordingClient {
             Ok(Reply::Container(id)) => id.to_string(),
             Ok(_) | Err(_) => return,
         };
+        if let Some(logs) = self.notes.get() {
+            // What cannot be noted may still be found by its label.
+            let _ = logs.note(&id);
+        }
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         made.insert(id);
     }

@@ -234,21 +234,39 @@ pub async fn sweep_host(
     log_parent: Option<&Path>,
 ) -> Result<Sweep, SweepError> {
     let mut done = sweep((client, &Kernel::Host), run, &[]).await?;
-    sweep_logs(run, log_parent, &mut done);
+    let directories = log_directories(run, log_parent, &mut done);
+    let noted = directories.iter().flat_map(LogDirectory::noted).collect();
+    let failures = done.failures.len();
+    end_processes(&Kernel::Host, &noted, true, &mut done).await;
+    // Where a process is left, the next attempt needs the notes.
+    if done.failures.len() == failures {
+        sweep_logs(&directories, &mut done);
+    }
     Ok(done)
 }
 
-/// Removes the log directories of containers, which are gone by now.
-fn sweep_logs(run: Option<&RunId>, parent: Option<&Path>, done: &mut Sweep) {
-    for logs in LogDirectory::found(parent) {
-        let (owner, path) = (logs.owner(), logs.path().display());
-        if run.is_some_and(|run| run.as_str() != owner.run()) {
-            continue;
-        }
-        if run.is_none() && host::is_alive(owner.process()) {
+/// The log directories of one run, or of all runs that no longer go on.
+fn log_directories(
+    run: Option<&RunId>,
+    parent: Option<&Path>,
+    done: &mut Sweep,
+) -> Vec<LogDirectory> {
+    let mut found = LogDirectory::found(parent);
+    found.retain(|logs| {
+        let owner = logs.owner();
+        let is_alive = run.is_none() && host::is_alive(owner.process());
+        if is_alive {
             done.alive.insert(owner.run().to_owned());
-            continue;
         }
+        !is_alive && run.is_none_or(|run| run.as_str() == owner.run())
+    });
+    found
+}
+
+/// Removes the log directories of containers, which are gone by now.
+fn sweep_logs(directories: &[LogDirectory], done: &mut Sweep) {
+    for logs in directories {
+        let path = logs.path().display();
         match logs.remove() {
             Ok(()) => done.logs.push(path.to_string()),
             Err(fault) => done.failures.push(format!("log directory {path}: {fault}")),

@@ -5,12 +5,14 @@
 //! be files in the kubelet's working directory.
 //!
 //! The name contains the run and its process, so that `cleanup` finds the directory of a killed
-//! run.
+//! run. A file in it lists what the run has made: a process may outlive a container that the
+//! runtime no longer lists.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::owner::{Owner, PREFIX};
@@ -20,6 +22,12 @@ use crate::history::RunId;
 const DEFAULT_PARENT: &str = "/var/log";
 /// Accessible only to the suite and to the runtime, which is root.
 const MODE: u32 = 0o700;
+/// The file that lists the ids of what the run has made, a line each.
+const MADE: &str = "made-by-this-run";
+/// The mode of that file.
+const MADE_MODE: u32 = 0o600;
+/// How much of it is read: the ids of 250,000 sandboxes and containers.
+const MADE_BYTES: u64 = 16 << 20;
 
 /// The log directory of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +88,29 @@ impl LogDirectory {
     #[must_use]
     pub fn owner(&self) -> &Owner {
         &self.owner
+    }
+
+    /// Adds the id of a sandbox or container to those that the run has made.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn note(&self, id: &str) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        let options = options.append(true).create(true).mode(MADE_MODE);
+        let mut file = options.open(self.path.join(MADE))?;
+        file.write_all(format!("{id}\n").as_bytes())
+    }
+
+    /// The ids that were noted; none if they cannot be read.
+    #[must_use]
+    pub fn noted(&self) -> BTreeSet<String> {
+        let mut text = String::new();
+        let read = File::open(self.path.join(MADE))
+            .and_then(|file| file.take(MADE_BYTES).read_to_string(&mut text));
+        match read {
+            Ok(_) => text.lines().map(str::to_owned).collect(),
+            Err(_) => BTreeSet::new(),
+        }
     }
 
     /// Removes it with all logs. It is no error if it is already gone.
@@ -143,6 +174,22 @@ mod tests {
         logs.remove().expect("it is removed");
         assert!(!logs.path().exists());
         logs.remove().expect("what is gone is removed");
+        assert_eq!(LogDirectory::found(Some(parent.path())), []);
+    }
+
+    #[test]
+    fn it_remembers_what_the_run_has_made() {
+        let parent = tempfile::tempdir().expect("a directory");
+        let logs = LogDirectory::make(Some(parent.path()), &run()).expect("it is made");
+        assert_eq!(logs.noted(), BTreeSet::new());
+        for id in ["pod", "container"] {
+            logs.note(id).expect("it is written");
+        }
+        let found = LogDirectory::found(Some(parent.path()));
+        let noted = found.iter().flat_map(LogDirectory::noted);
+        assert_eq!(noted.collect::<Vec<_>>(), ["container", "pod"]);
+        logs.remove().expect("it is removed");
+        logs.note("late").expect_err("nothing is made again");
         assert_eq!(LogDirectory::found(Some(parent.path())), []);
     }
 

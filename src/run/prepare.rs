@@ -186,6 +186,9 @@ pub(super) async fn prepare(
     let asked = &preparation.options.drive;
     clean_up.kubelet = kubelet::pause_or_refuse(preparation.options, kernel, foreign, &stop)?;
     let logs = kernel.make_log_directory(asked.log_dir.as_deref(), &info.run)?;
+    if !kernel.is_simulated() {
+        caller.note_in(&logs);
+    }
     let log_directory = logs.path().to_owned();
     clean_up.logs = Some(logs);
     let image = image(asked, caller, &info.run, &mut clean_up.pulled).await?;

@@ -1,6 +1,8 @@
 //! What a runtime refuses to remove is tried again, and not for ever.
 
 use std::future;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -94,25 +96,29 @@ fn swept(refusals: u32, code: StatusCode) -> (Sweep, u32) {
     (done, backend.asked.load(Ordering::Relaxed))
 }
 
-fn swept_from(refusals: u32, code: StatusCode) -> (Sweep, Arc<Refusing>) {
-    let reactor = Reactor::simulated().expect("a reactor");
+/// A client of a runtime that refuses nothing if `refusals` is 0.
+async fn connected(refusals: u32, code: StatusCode) -> (RecordingClient, Arc<Refusing>) {
     let backend = Arc::new(Refusing {
         refusals,
         asked: AtomicU32::new(0),
         code,
         changes: Mutex::default(),
     });
-    let done = reactor.runtime().block_on(async {
-        let (endpoint, mut listener) = Listener::in_process("refusing");
-        let served = backend.clone();
-        tokio::spawn(async move { serve(served, &mut listener).await });
-        let client = Client::connect(&endpoint, &endpoint, Duration::from_secs(60)).await;
-        let client = RecordingClient::new(client.expect("it is served"));
+    let (endpoint, mut listener) = Listener::in_process("refusing");
+    let served = backend.clone();
+    tokio::spawn(async move { serve(served, &mut listener).await });
+    let client = Client::connect(&endpoint, &endpoint, Duration::from_secs(60)).await;
+    (RecordingClient::new(client.expect("it is served")), backend)
+}
+
+fn swept_from(refusals: u32, code: StatusCode) -> (Sweep, Arc<Refusing>) {
+    let reactor = Reactor::simulated().expect("a reactor");
+    reactor.runtime().block_on(async {
+        let (client, backend) = connected(refusals, code).await;
         let run = RunId::from("run".to_owned());
         let done = sweep((&client, &Kernel::Host), Some(&run), &[]).await;
-        done.expect("it can list")
-    });
-    (done, backend)
+        (done.expect("it can list"), backend)
+    })
 }
 
 #[test]
@@ -161,4 +167,27 @@ fn processes_are_looked_for_of_the_sandboxes_to_remove_and_their_containers() {
         (ids.removed, ids.refused),
         (set(["a", "one"]), set(["b", "two"]))
     );
+}
+
+/// As after a killed run: the process of a container that the runtime no longer lists.
+#[test]
+fn cleanup_ends_processes_of_what_a_killed_run_had_removed() {
+    const ID: &str = "3f0c2a9b7d5e4816a2c4e6f8091b3d5f7a9c1e3052647f8e9dacbf1d2e3f4a5b";
+    let parent = tempfile::tempdir().expect("a directory");
+    let run = RunId::from("run");
+    let logs = LogDirectory::make(Some(parent.path()), &run).expect("it is made");
+    logs.note(ID).expect("it is written");
+    // A shell that waits for its input, in the guise of an OCI runtime.
+    let mut process = Command::new("sh");
+    let process = process.arg0("crun").args(["-s", "create", "-b", "/b", ID]);
+    let mut process = process.stdin(Stdio::piped()).spawn().expect("a shell");
+    let runtime = tokio::runtime::Runtime::new().expect("a reactor");
+    let done = runtime.block_on(async {
+        let (client, _) = connected(0, StatusCode::UNKNOWN).await;
+        sweep_host(&client, Some(&run), Some(parent.path())).await
+    });
+    let done = done.expect("it can list");
+    assert_eq!(process.wait().expect("its end").signal(), Some(9));
+    assert_eq!((done.processes.len(), done.failures), (1, vec![]));
+    assert!(!logs.path().exists());
 }
