@@ -44,8 +44,8 @@ pub(crate) fn pods_of_others_change_no_verdict_and_are_left_alone(node: &Node) {
     assert_eq!(busy, quiet);
 }
 
-/// The verdict of each case and invariant of a run. What is known to fail now and then is as good as
-/// a pass.
+/// The verdict of each case and invariant of a run. What is known to fail now and then is as good
+/// as a pass.
 fn verdicts(node: &Node) -> BTreeMap<String, String> {
     let folder = tempfile::tempdir().unwrap();
     let options = ["--json", "r.json", "--expectations", "builtin"];
