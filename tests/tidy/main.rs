@@ -9,6 +9,8 @@ mod source;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
+use std::fs;
+use std::path::Path;
 
 use cri_event_conformance::case::load;
 use cri_event_conformance::oracle::INVARIANTS;
@@ -429,6 +431,32 @@ fn every_case_names_the_source_of_its_rule() {
         "Every case is one rule, and has a source.",
         &rootless.map(|case| case.id.clone()).collect::<Vec<_>>(),
     );
+}
+
+/// `- owner/repo#1 and #2` ends before the second number.
+#[test]
+fn no_source_is_cut_by_a_comment() {
+    let cut = |line: &&str| {
+        let mut comments = line.split(" #").skip(1);
+        comments.any(|comment| comment.starts_with(|letter: char| letter.is_ascii_digit()))
+    };
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
+    let mut findings = Vec::new();
+    for area in fs::read_dir(cases).expect("the cases") {
+        // What is no directory is no area.
+        for file in fs::read_dir(area.expect("an area").path())
+            .into_iter()
+            .flatten()
+        {
+            let path = file.expect("a case").path();
+            let text = fs::read_to_string(&path).expect("a case is text");
+            let lines = text.lines().filter(cut);
+            findings.extend(lines.map(|line| format!("{}: {line}", path.display())));
+        }
+    }
+    none("YAML takes what follows ` #` for a comment.", &findings);
+    assert!(cut(&"  - owner/repo#1 and #2 (why)"));
+    assert!(!cut(&"  - owner/repo#1 and owner/repo#2 (why) # a comment"));
 }
 
 /// The rules above see what they are meant to see.
