@@ -210,7 +210,8 @@ cri_has_sandbox_image() { cri_list ImageService/ListImages | grep -aF "$sandbox_
 
 # The project's own image, so that no registry is needed: its default command pauses for ever.
 make_sandbox_image() {
-  build_suite >&2 || die "cannot build the suite, which makes the sandbox image (cargo's reason is above)"
+  [[ -x $suite ]] || build_suite >&2 ||
+    die "cannot build the suite, which makes the sandbox image (cargo's reason is above)"
   "$suite" image --format docker-archive --tag "$sandbox_image" --output "$1" >&2
 }
 
