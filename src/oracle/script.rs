@@ -295,12 +295,12 @@ impl Script {
 
     /// Events: `CREATED`, `STARTED`, `STOPPED`, `DELETED`, `TYPE=9`. For the event: `on=2`
     /// (stream), `id=c.0` (another id), `at=0` (`created_at`; also `s`, `ms`, `us`, `first`,
-    /// `last`, or a shift such as `+2s`). For its sandbox: `no-sandbox`, `no-metadata`, `uid=x`,
-    /// `sandbox=x`, `pod-name=x`, `ip=x`, `ready`, `not-ready`. For its own status: `exit=`,
-    /// `reason=`, `state=`, `started=0` and `finished=-1s` (or any shift of the usual time),
-    /// `missing`, `twice`, `present`, and `status-lacks=` an `id`, `metadata`, `image` or `time`.
-    /// `ref=x` is its image's reference, from then on. For a sibling's: `stale=d:running`,
-    /// `without=d`.
+    /// `last`, `go` for Go's zero time, or a shift such as `+2s`). For its sandbox: `no-sandbox`,
+    /// `no-metadata`, `uid=x`, `sandbox=x`, `pod-name=x`, `ip=x`, `ready`, `not-ready`. For its own
+    /// status: `exit=`, `reason=`, `state=`, `started=0` and `finished=-1s` (as `at`, of the usual
+    /// time), `missing`, `twice`, `present`, and `status-lacks=` an `id`, `metadata`, `image` or
+    /// `time`. `ref=x` is its image's reference, from then on. For a sibling's:
+    /// `stale=d:running`, `without=d`.
     fn event(&mut self, name: &str, word: &str, extras: &Extras<'_>) {
         let id = self.id_of(name);
         let kind = kind(word);
@@ -483,6 +483,7 @@ fn created_at(word: Option<&str>, now_ns: i64) -> i64 {
         Some("us") => now_ns / 1_000,
         Some("first") => i64::MIN,
         Some("last") => i64::MAX,
+        Some("go") => -6_795_364_578_871_345_152,
         Some(shift) => match shift.split_at(1) {
             ("+", later) => now_ns + span(later),
             ("-", earlier) => now_ns - span(earlier),

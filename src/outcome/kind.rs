@@ -208,6 +208,10 @@ kinds! {
         "Two times of a status in an event are in the wrong order."
         "{field} not {pause} after {after-field} in {event}[, of {of}]"
         "{field} after {after-field}";
+    "zero-time-of-go" ZeroTimeOfGo
+        "A time that is not set is the zero time of Go in nanoseconds, and not 0."
+        "no {field} in {event}[, of {of}], as it never ran"
+        "the zero time of Go in nanoseconds, which is in the year 1754";
     "missing-on-subscription" MissingOnSubscription
         "A subscription lacks an event that another one got."
         "{event} on {of}, too[ ({subject})]"

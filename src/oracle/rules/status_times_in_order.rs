@@ -17,7 +17,7 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
                    finished after its STOPPED was.",
     source: "CRI api.proto, ContainerStatus; kubelet toKubeContainerStatus",
     requirements: &["R16", "R17", "C7"],
-    kinds: &[Kind::MissingTime, Kind::TimesOutOfOrder],
+    kinds: &[Kind::MissingTime, Kind::TimesOutOfOrder, Kind::ZeroTimeOfGo],
     compares_clocks: true,
     of_foreign_pods: true,
     levels: MUST_SHOULD,
@@ -25,6 +25,10 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
 };
 
 const HOUR_NS: u64 = 3_600 * 1_000_000_000;
+
+/// What Go makes of its zero time in nanoseconds since 1970, which 64 bits cannot hold: a moment of
+/// the year 1754.
+const ZERO_TIME_OF_GO_NS: i64 = -6_795_364_578_871_345_152;
 
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     rule.on_each_event(index.history, |_, arrival| {
@@ -52,6 +56,7 @@ fn wrong_times(
     let runs = status.state == ContainerState::Running;
     let (created, started) = (status.created_at.0, status.started_at.0);
     let finished = status.finished_at.0;
+    let has_zero_time = has_exited && !was_started && started == ZERO_TIME_OF_GO_NS;
     if started == 0 && (runs || has_exited && was_started) {
         return Some(missing("started_at", status));
     }
@@ -61,7 +66,8 @@ fn wrong_times(
     let is_own = |kind| event.kind == kind && status.id == event.container;
     let made = ("the event's created_at", Some(event.created_at.0));
     let created = ("created_at", Some(created));
-    let started = ("started_at", (runs || has_exited).then_some(started));
+    let is_set = runs || has_exited && !has_zero_time;
+    let started = ("started_at", is_set.then_some(started));
     let finished = ("finished_at", has_exited.then_some(finished));
     let nothing = ("", None);
     // A container can have exited before its STARTED is made. A time far from now is not in
@@ -81,7 +87,14 @@ fn wrong_times(
         [created, started, finished, made_last],
         [started, made_first, nothing, nothing],
     ];
-    orders.iter().find_map(|times| disorder(times))
+    let disorder = orders.iter().find_map(|times| disorder(times));
+    disorder.or_else(|| has_zero_time.then(zero_time_of_go))
+}
+
+/// That a container which never ran has a time at which it was started.
+fn zero_time_of_go() -> Mismatch {
+    let field = Fact::Field("started_at".to_owned());
+    Mismatch::new(Kind::ZeroTimeOfGo, [], [field])
 }
 
 fn missing(field: &str, status: &ContainerStatus) -> Mismatch {
@@ -173,6 +186,43 @@ mod tests {
             expect![[r#"
         INV-17 at #8: c (c.0.beef): expected finished_at in STOPPED: none, of what is EXITED
     "#]],
+        );
+    }
+
+    #[test]
+    fn the_zero_time_of_go_is_none_of_a_container_that_never_ran() {
+        let unstarted = |script: &str, expect| {
+            check(
+                &RULE,
+                &format!("pod run; c create; c CREATED; {script}"),
+                expect,
+            );
+        };
+        unstarted(
+            "c remove begins; c STOPPED started=go",
+            expect![[r#"
+                INV-17 at #7: c (c.0.beef): expected no started_at in STOPPED, as it never ran: the zero time of Go in nanoseconds, which is in the year 1754
+            "#]],
+        );
+        unstarted("c remove begins; c STOPPED started=0", expect![]);
+        // What else is wrong with the times is found first, and what ran has been started.
+        unstarted(
+            "c stop; c STOPPED started=go finished=-100ms",
+            expect![[r#"
+            INV-17 at #8: c (c.0.beef): expected created_at not 99.999998ms after finished_at in STOPPED: created_at after finished_at
+        "#]],
+        );
+        unstarted(
+            "c stop; c STOPPED started=-100ms",
+            expect![[r#"
+            INV-17 at #8: c (c.0.beef): expected created_at not 99.999999ms after started_at in STOPPED: created_at after started_at
+        "#]],
+        );
+        timed(
+            "c STOPPED started=go",
+            expect![[r#"
+            INV-17 at #8: c (c.0.beef): expected created_at not 8495364578.871345152s after started_at in STOPPED: created_at after started_at
+        "#]],
         );
     }
 
