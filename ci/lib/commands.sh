@@ -152,13 +152,15 @@ lock_instance() {
   use_instance "$name" # It may have changed while we waited.
 }
 
-# select_instance TARGET: the existing instance of a name, or of a version.
+# select_instance TARGET: the existing instance of a version, or of a name.
 select_instance() {
-  local target=$1
-  [[ -d $ci_dir/instances/$target ]] || target=$(usual_name "$(short_version "$target")")
+  local target
+  target=$(usual_name "$(short_version "$1")")
+  [[ -d $ci_dir/instances/$target ]] || target=$1
   [[ -d $ci_dir/instances/$target ]] ||
     die "there is no instance '$1' in $ci_dir/instances; see ci/${0##*/} list"
   use_instance "$target"
+  [[ $oci_runtime == runc || $oci_runtime == "$oci" ]] || die "$target has $oci, not $oci_runtime"
   [[ $(fact daemon) == "$daemon" ]] || die "$target is of ci/$(fact daemon)"
 }
 
