@@ -19,13 +19,15 @@ use crate::outcome::{Fact, Kind, Mismatch};
     expecting = "resources such as `{descriptors: 20}`"
 )]
 pub struct NoGrowthCheck {
-    /// Open file descriptors of the runtime.
+    /// Open file descriptors of the runtime, without pidfds: a program in Go closes those when it
+    /// collects its garbage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub descriptors: Option<u32>,
     /// Threads of the runtime.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
-    /// Resident memory of the runtime, in KiB.
+    /// Resident memory of the runtime, in KiB. The heap of a program in Go may double before it
+    /// collects its garbage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_kib: Option<u32>,
     /// Network namespaces that are mounted where the runtime runs.

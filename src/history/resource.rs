@@ -58,7 +58,7 @@ macro_rules! resources {
 }
 
 resources! {
-    /// Open file descriptors.
+    /// Open file descriptors, without pidfds.
     1 Descriptors Runtime "file descriptors of the runtime";
     /// Threads.
     2 Threads Runtime "threads of the runtime";

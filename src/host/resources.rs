@@ -1,7 +1,7 @@
 //! Counts what the runtime and its pods hold: from `/proc` and from the cgroup hierarchies.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::cgroup::{CgroupError, Hierarchies, words};
 use super::leftovers;
@@ -57,7 +57,9 @@ impl Seen {
         Ok(match resource {
             Resource::Descriptors => {
                 let listed = std::fs::read_dir(self.folder.join("fd"));
-                listed.map_err(self.system())?.count() as u64
+                let listed = listed.map_err(self.system())?.flatten();
+                let targets = listed.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+                targets.filter(|target| !is_pidfd(target)).count() as u64
             }
             Resource::Threads => self.number_in_status("Threads:")?,
             Resource::MemoryKib => self.number_in_status("VmRSS:")?,
@@ -93,6 +95,14 @@ impl Seen {
     }
 }
 
+/// Whether a descriptor refers to a process, by its link in `/proc/PID/fd`; since Linux 6.9 it may
+/// lead to pidfs. A program in Go has one for each process that it looks up until its garbage is
+/// collected, which can take two minutes.
+fn is_pidfd(target: &Path) -> bool {
+    let target = target.to_string_lossy();
+    target == "anon_inode:[pidfd]" || target.starts_with("pidfd:[")
+}
+
 /// The number after a key that begins a line of `/proc/PID/status`.
 fn number_after(status: &str, key: &str) -> Option<u64> {
     let value = status.lines().find_map(|line| line.strip_prefix(key))?;
@@ -122,6 +132,16 @@ mod tests {
         assert_eq!(number_after(status, "VmRSS:"), Some(51_234));
         assert_eq!(number_after(status, "Threads:"), Some(17));
         assert_eq!(number_after(status, "VmSwap:"), None);
+    }
+
+    #[test]
+    fn descriptors_of_processes_do_not_count() {
+        for pidfd in ["anon_inode:[pidfd]", "pidfd:[4026532741]"] {
+            assert!(is_pidfd(Path::new(pidfd)), "{pidfd}");
+        }
+        for other in ["anon_inode:[eventpoll]", "socket:[714]", "/tmp/pidfd:[1]"] {
+            assert!(!is_pidfd(Path::new(other)), "{other}");
+        }
     }
 
     #[test]
