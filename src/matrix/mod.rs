@@ -39,9 +39,9 @@ pub struct MatrixOptions {
     /// How many trials run in parallel.
     #[arg(skip = NonZeroUsize::MIN)]
     pub threads: NonZeroUsize,
-    /// Only defects whose names contain one of these; then no case has to be able to fail, and the
-    /// model is not run without a defect
-    #[arg(value_name = "DEFECT")]
+    /// Only defects and permitted variations of the model whose names contain one of these; then no
+    /// case has to be able to fail
+    #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     /// Try each defect on all cases, not only on those that it lists
     #[arg(long)]
@@ -236,16 +236,24 @@ fn trials<'a>(
         None => Err(MatrixError::NoHook(defect.name.clone())),
     };
     let hooked = defects.iter().map(hooked).collect::<Result<Vec<_>, _>>()?;
-    let mut names = options.names.iter();
-    let unknown = |name: &&String| !defects.iter().any(|defect| defect.name.contains(*name));
-    if let Some(name) = names.find(unknown) {
-        return Err(MatrixError::NoSuchDefect(name.clone()));
-    }
-    let is_named = |defect: &Defect| {
-        let mut names = options.names.iter();
-        options.names.is_empty() || names.any(|name| defect.name.contains(name))
+    let variations = || VARIATIONS.iter().map(|(name, _)| *name);
+    let all_names = || {
+        defects
+            .iter()
+            .map(|defect| &*defect.name)
+            .chain(variations())
     };
-    let hooked = hooked.into_iter().filter(|(defect, _)| is_named(defect));
+    let unknown = |wanted: &&String| !all_names().any(|name| name.contains(wanted.as_str()));
+    if let Some(name) = options.names.iter().find(unknown) {
+        return Err(MatrixError::NoSuchName(name.clone()));
+    }
+    let is_named = |name: &str| {
+        let mut wanted = options.names.iter();
+        options.names.is_empty() || wanted.any(|wanted| name.contains(wanted))
+    };
+    let hooked = hooked
+        .into_iter()
+        .filter(|(defect, _)| is_named(&defect.name));
     let mut trials = Vec::new();
     if let Some(endpoints) = &options.endpoints {
         let known = options.known.clone();
@@ -258,16 +266,9 @@ fn trials<'a>(
         trials.extend(relayed);
         return Ok(trials);
     }
-    let clean_runs = if options.names.is_empty() {
-        options.clean_runs
-    } else {
-        0
-    };
-    for seed in 0..clean_runs {
-        let clean = VARIATIONS
-            .iter()
-            .map(|variation| Trial::Clean(variation, seed));
-        trials.extend(clean);
+    for seed in 0..options.clean_runs {
+        let named = VARIATIONS.iter().filter(|(name, _)| is_named(name));
+        trials.extend(named.map(|variation| Trial::Clean(variation, seed)));
     }
     trials.extend(hooked.map(|(defect, hook)| Trial::Defect(defect, hook)));
     Ok(trials)

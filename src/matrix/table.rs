@@ -17,9 +17,11 @@ pub enum MatrixError {
     /// The list names a defect that the model does not implement.
     #[error("the defect `{0}` has no implementation in src/model/defects")]
     NoHook(String),
-    /// No defect has a name that contains this.
-    #[error("no defect has a name that contains `{0}`; `defects` lists them")]
-    NoSuchDefect(String),
+    /// No defect and no variation has a name that contains this.
+    #[error(
+        "no defect and no permitted variation has a name that contains `{0}`; `defects` lists the defects"
+    )]
+    NoSuchName(String),
     /// A table cannot be written into a file.
     #[error(transparent)]
     File(#[from] OutputError),
