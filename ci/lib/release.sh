@@ -100,6 +100,7 @@ list_licences() {
     printf 'max-depth = 1\nignore-build-dependencies = true\nignore-dev-dependencies = true\n'
     sed -n '/^allow = \[/,/^\]/{s/^allow/accepted/;p}' deny.toml # The same licences.
   } >"$config"
+  cargo fetch --locked --quiet # It reads all in Cargo.lock, also what only other systems need.
   cargo about -L error generate --config "$config" --offline --locked --target "$1" ci/lib/licences.hbs
   rm "$config"
 }
