@@ -84,10 +84,20 @@ struct Watched {
 
 /// The end of a command's output.
 #[derive(Debug, Default)]
-struct Tail(Vec<u8>);
+struct Tail {
+    bytes: Vec<u8>,
+    /// How many lines all of the output has.
+    lines: u64,
+}
 
 /// Runs a shell command and waits for its end, at most for `bound`.
 pub(super) async fn run(command: &str, bound: Duration) -> Result<(), CommandError> {
+    lines(command, bound).await.map(drop)
+}
+
+/// Runs a shell command and waits for its end, at most for `bound`; returns how many lines it has
+/// printed.
+pub(super) async fn lines(command: &str, bound: Duration) -> Result<u64, CommandError> {
     let (mut running, output) = Running::start(command)?;
     let handle = running.handle()?;
     let watching = tokio::task::spawn_blocking(move || watch(&handle, output, bound));
@@ -96,7 +106,7 @@ pub(super) async fn run(command: &str, bound: Duration) -> Result<(), CommandErr
     let output = watched.output.text();
     match watched.ended {
         false => Err(CommandError::Slow { bound, output }),
-        true if status.success() => Ok(()),
+        true if status.success() => Ok(watched.output.lines),
         true => Err(CommandError::Failed { status, output }),
     }
 }
@@ -291,23 +301,28 @@ impl Tail {
     fn from_file(mut file: &File) -> io::Result<Self> {
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(OUTPUT_BYTES as u64)))?;
-        let mut tail = Vec::new();
-        file.take(OUTPUT_BYTES as u64).read_to_end(&mut tail)?;
-        Ok(Self(tail))
+        let mut tail = Self::default();
+        file.take(OUTPUT_BYTES as u64)
+            .read_to_end(&mut tail.bytes)?;
+        Ok(tail)
     }
 
     /// Reads once; returns whether there may be more.
     fn take(&mut self, output: &mut PipeReader) -> io::Result<bool> {
         let mut read = [0; 1024];
         let length = output.read(&mut read)?;
-        self.0.extend_from_slice(&read[..length]);
-        let surplus = self.0.len().saturating_sub(OUTPUT_BYTES);
-        self.0.drain(..surplus);
+        let read = &read[..length];
+        for byte in read {
+            self.lines += u64::from(*byte == b'\n');
+        }
+        self.bytes.extend_from_slice(read);
+        let surplus = self.bytes.len().saturating_sub(OUTPUT_BYTES);
+        self.bytes.drain(..surplus);
         Ok(length > 0)
     }
 
     fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0).into_owned()
+        String::from_utf8_lossy(&self.bytes).into_owned()
     }
 }
 
@@ -343,6 +358,15 @@ mod tests {
             "kill -9 $$",
             "it ended with signal: 9 (SIGKILL), without output",
         );
+    }
+
+    #[test]
+    fn the_lines_that_a_command_prints_are_counted() {
+        let reactor = Reactor::real().unwrap();
+        let counted = |command| reactor.runtime().block_on(lines(command, LONG)).unwrap();
+        assert_eq!(counted("true"), 0);
+        let printed = "seq 100000; echo warning >&2; printf unended";
+        assert_eq!(counted(printed), 100_001);
     }
 
     #[test]
