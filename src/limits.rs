@@ -53,10 +53,6 @@ pub const RUNTIME_COMMAND: Duration = Duration::from_secs(120);
 /// hundred thousand lines a second.
 pub const LOG_WAIT: Duration = Duration::from_secs(30);
 
-/// The size of the largest file system that a case fills: one that was mounted for this, and not
-/// one that a node lives on.
-pub const FILLED_DISK_BYTES: u64 = 64 << 20;
-
 /// How long the steps of a case take to have their calls under way, before the runtime is ended: a
 /// call reaches a busy runtime within some hundred milliseconds, and nothing shows that it has.
 pub const CALL_UNDER_WAY: Duration = Duration::from_secs(1);

@@ -36,7 +36,7 @@ pub(super) async fn connect_abortable(
     endpoint.check()?;
     let (dial, process) = match endpoint.socket() {
         Some(socket) if observer.own_process => {
-            let started = SubscriberProcess::start(socket).await;
+            let started = SubscriberProcess::start(socket, limits::CONNECT_DEADLINE).await;
             let (process, stream) = started.map_err(|fault| ConnectError::Refused {
                 endpoint: endpoint.clone(),
                 detail: format!("a process for a subscriber: {fault}"),

@@ -40,7 +40,7 @@ impl<'a> CommandLine<'a> {
         }
     }
 
-    /// The directory in which a monitor leaves what it has to report, as it calls it: for CRI-O's the
+    /// The directory in which a monitor leaves what it has to report, as it calls it: CRI-O's the
     /// exit code; containerd's works in the directory of the sandbox.
     pub(super) fn reports_in(&self) -> &'a str {
         self.after("--exit-dir").unwrap_or(".")

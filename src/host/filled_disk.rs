@@ -15,7 +15,10 @@ use rustix::io::Errno;
 use super::container_process::ProcessError;
 use super::monitor::Monitor;
 use super::{Monitored, Simulation};
-use crate::limits;
+
+/// The size of the largest file system that is filled: one that was mounted for this, and not one
+/// that a node lives on.
+const LARGEST_BYTES: u64 = 64 << 20;
 
 /// Why the file system on which a monitor writes cannot be filled.
 #[derive(Debug, thiserror::Error)]
@@ -109,12 +112,12 @@ fn filler(directory: &Path, monitor: &str) -> Result<File, FillError> {
     let filler = open(directory, flags, Mode::RUSR | Mode::WUSR).map_err(system)?;
     let stated = fstatvfs(&filler).map_err(system)?;
     let size = stated.f_blocks.saturating_mul(stated.f_frsize);
-    if size > limits::FILLED_DISK_BYTES {
+    if size > LARGEST_BYTES {
         return Err(FillError::Large {
             monitor: monitor.to_owned(),
             directory: directory.to_owned(),
             mib: size >> 20,
-            largest: limits::FILLED_DISK_BYTES >> 20,
+            largest: LARGEST_BYTES >> 20,
         });
     }
     Ok(filler.into())
@@ -123,7 +126,7 @@ fn filler(directory: &Path, monitor: &str) -> Result<File, FillError> {
 /// Lets a file grow until its file system has no room left.
 fn fill(filler: &File) -> io::Result<()> {
     let block = fstatvfs(filler)?.f_frsize.max(1);
-    let (mut length, mut step) = (0, limits::FILLED_DISK_BYTES);
+    let (mut length, mut step) = (0, LARGEST_BYTES);
     while step >= block {
         match fallocate(filler, FallocateFlags::empty(), length, step) {
             Ok(()) => length += step,

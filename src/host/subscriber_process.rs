@@ -2,7 +2,7 @@
 //! consumer.
 //!
 //! The process is this program again. It connects to the runtime, and passes on what either side
-//! sends. While it is stopped by SIGSTOP, the runtime sees a peer that neither reads nor answers nor
+//! sends. While SIGSTOP has stopped it, the runtime sees a peer that neither reads nor answers nor
 //! closes: a consumer that hangs or is stopped in a debugger, and all that can be seen of one whose
 //! machine is frozen, as a unix socket cannot be cut off without an end. When it is killed, the
 //! kernel closes the connection with all that was not read.
@@ -16,6 +16,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use rustix::process::{Pid, set_parent_process_death_signal};
 use tokio::io::AsyncReadExt;
@@ -23,7 +24,6 @@ use tokio::sync::oneshot;
 
 use super::container_process::ProcessHandle;
 use crate::history::Signal;
-use crate::limits;
 
 /// The name of the process, by which the program knows that it is to be one.
 const NAME: &str = "cri-event-conformance-subscriber";
@@ -44,14 +44,20 @@ impl SubscriberProcess {
     /// end of the connection.
     ///
     /// # Errors
-    /// If the process cannot be started, or cannot connect.
-    pub async fn start(socket: &Path) -> io::Result<(Self, tokio::net::UnixStream)> {
+    /// If the process cannot be started, or cannot connect within `bound`.
+    pub async fn start(
+        socket: &Path,
+        bound: Duration,
+    ) -> io::Result<(Self, tokio::net::UnixStream)> {
         let mut command = Command::new("/proc/self/exe");
         command.arg0(NAME).arg(socket);
-        Self::start_by(command).await
+        Self::start_by(command, bound).await
     }
 
-    async fn start_by(mut command: Command) -> io::Result<(Self, tokio::net::UnixStream)> {
+    async fn start_by(
+        mut command: Command,
+        bound: Duration,
+    ) -> io::Result<(Self, tokio::net::UnixStream)> {
         let (ours, theirs) = UnixStream::pair()?;
         command
             .stdin(OwnedFd::from(theirs))
@@ -76,7 +82,7 @@ impl SubscriberProcess {
         };
         ours.set_nonblocking(true)?;
         let mut stream = tokio::net::UnixStream::from_std(ours)?;
-        let connected = tokio::time::timeout(limits::CONNECT_DEADLINE, stream.read_u8()).await;
+        let connected = tokio::time::timeout(bound, stream.read_u8()).await;
         match connected {
             Ok(Ok(CONNECTED)) => Ok((process, stream)),
             _ => Err(io::ErrorKind::ConnectionRefused.into()),
@@ -159,7 +165,6 @@ fn pass(mut from: &UnixStream, mut to: &UnixStream) {
 mod tests {
     use std::io::Read;
     use std::os::unix::net::UnixListener;
-    use std::time::Duration;
 
     use tokio::io::AsyncWriteExt;
 
@@ -194,7 +199,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("runtime.sock");
         let listener = UnixListener::bind(&socket).unwrap();
-        let (process, ours) = SubscriberProcess::start_by(command(&socket)).await.unwrap();
+        let (process, ours) = SubscriberProcess::start_by(command(&socket), BOUND)
+            .await
+            .unwrap();
         let (theirs, _) = listener.accept().unwrap();
         theirs.set_read_timeout(Some(BOUND)).unwrap();
         (process, ours, theirs)
@@ -289,7 +296,7 @@ mod tests {
     async fn a_runtime_that_is_not_there_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("nobody");
-        let fault = SubscriberProcess::start_by(command(&socket)).await;
+        let fault = SubscriberProcess::start_by(command(&socket), BOUND).await;
         assert_eq!(fault.unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
     }
 

@@ -30,9 +30,9 @@ pub struct RestartRuntimeStep {
     #[serde(with = "duration::option", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<duration::Text>")]
     pub down: Option<Duration>,
-    /// The event stream is opened again as KEP-3386 plans it for a kubelet: at once when the runtime
-    /// has ended, and then after pauses of 1 s, 2 s, 4 s and so on. The first attempt must succeed
-    /// before which the runtime has answered a list.
+    /// The event stream is opened again as KEP-3386 plans it for a kubelet: at once when the
+    /// runtime has ended, and then after pauses of 1 s, 2 s, 4 s and so on. The first attempt must
+    /// succeed before which the runtime has answered a list.
     pub back_off: bool,
     /// Steps that begin before it ends, and whose calls are under way then.
     #[serde(skip_serializing_if = "Vec::is_empty")]

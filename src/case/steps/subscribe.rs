@@ -28,8 +28,8 @@ pub struct SubscribeStep {
     #[serde(default)]
     pub stalls: bool,
     /// It is a process of its own: SIGSTOP stops it where it `stalls`, `resume` continues it, and
-    /// `hang-up` kills it. Stopped, it neither reads nor answers nor closes, as a consumer that hangs
-    /// or whose machine is frozen. On the model it is a task of the suite, like any other.
+    /// `hang-up` kills it. Stopped, it neither reads nor answers nor closes, like a consumer that
+    /// hangs or whose machine is frozen. On the model it is a task of the suite, like any other.
     #[serde(default)]
     pub own_process: bool,
     /// The deadline of the call.
