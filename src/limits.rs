@@ -49,6 +49,10 @@ pub const RUNTIME_RETURN: Duration = Duration::from_secs(30);
 /// which systemd gives up.
 pub const RUNTIME_COMMAND: Duration = Duration::from_secs(120);
 
+/// How long the user's command that prints the runtime's log may take: `journalctl` reads some
+/// hundred thousand lines a second.
+pub const LOG_WAIT: Duration = Duration::from_secs(30);
+
 /// How long the steps of a case take to have their calls under way, before the runtime is ended: a
 /// call reaches a busy runtime within some hundred milliseconds, and nothing shows that it has.
 pub const CALL_UNDER_WAY: Duration = Duration::from_secs(1);

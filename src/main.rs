@@ -3,9 +3,16 @@
 use std::process::ExitCode;
 
 use cri_event_conformance::cli::{self, Cli};
-use cri_event_conformance::terminal;
+use cri_event_conformance::{host, terminal};
 
 fn main() -> ExitCode {
+    // A run starts this program again for a subscriber that is a process of its own.
+    if let Some(socket) = host::connection_to_hold(std::env::args_os()) {
+        return match host::hold_connection(&socket) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        };
+    }
     // RUST_LOG selects log messages of the suite itself; by default only warnings and errors.
     tracing_subscriber::fmt()
         .with_env_filter(

@@ -7,6 +7,7 @@ config_file=config.toml
 outside_namespace=cri-ci-outside # The namespace of containers that are not made through the CRI.
 cgroups_of_its_own=(/k8s.io "/$outside_namespace") # They are named as its namespaces are.
 private_places=()
+reports=state # The directory where shims keep what they know.
 debian_versions=(1.6 1.7 2.1)
 
 # daemon_command: sets command, which becomes the daemon.

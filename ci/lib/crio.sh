@@ -5,6 +5,7 @@
 daemon=crio
 config_file=crio.conf
 cgroups_of_its_own=(/crio)
+reports=exits # The directory where conmon leaves exit codes.
 private_places=(/var/lib/containers) # Where layers came from is kept in a fixed place.
 
 short_version() { echo "${1#crio-}"; }
@@ -71,6 +72,7 @@ config_of_runtimes() {
 [crio.runtime]
 enable_pod_events = $(if [[ -n $no_events ]]; then echo false; else echo true; fi)
 default_runtime = "$oci"
+container_exits_dir = "$instance/exits"
 drop_infra_ctr = $(if [[ -n $infra ]]; then echo false; else echo true; fi)
 cgroup_manager = "cgroupfs"
 conmon_cgroup = "pod"

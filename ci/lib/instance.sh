@@ -27,7 +27,7 @@ fact() { cat "$instance/$1" 2>/dev/null || true; }
 
 # create_instance VERSION BIN OCI_RUNTIME NETWORK INFRA NO_EVENTS: a fresh one, with no container and no image.
 create_instance() {
-  mkdir -p "$instance"/{root,state,cni,opt,logs}
+  mkdir -p "$instance"/{root,state,exits,cni,opt,logs}
   echo "$daemon" >"$instance/daemon"
   echo "$1" >"$instance/version"
   echo "$2" >"$instance/bin"
@@ -103,6 +103,7 @@ JSON
 bridge_name() { echo "cri$(sha256sum <<<"$instance" | cut -c1-10)"; }
 
 # start_holder: the namespace, with the mark as the source of its /run, by which its processes are found.
+# What monitors write for the daemon is on a small file system, which a case fills.
 start_holder() {
   local unmount=
   [[ $oci != crun ]] || unmount=$(hybrid_mount)
@@ -112,8 +113,9 @@ start_holder() {
     mount -t tmpfs -o mode=755 "$1" /run
     mkdir /run/lock
     if [[ -n $2 ]]; then umount "$2"; fi
-    for place in "${@:3}"; do mount -t tmpfs -o mode=700 "$1" "$place"; done
-    exec sleep infinity' holder "$mark" "$unmount" "${places[@]}" </dev/null >>"$log" 2>&1 9>&- &
+    mount -t tmpfs -o mode=711,size=64m "$1" "$3"
+    for place in "${@:4}"; do mount -t tmpfs -o mode=700 "$1" "$place"; done
+    exec sleep infinity' holder "$mark" "$unmount" "$instance/$reports" "${places[@]}" </dev/null >>"$log" 2>&1 9>&- &
   echo $! >"$instance/holder.pid"
   disown # Or bash would report its end.
   { wait_until 10 holder_settled && holder_alive; } ||
@@ -240,7 +242,7 @@ stop_instance() {
   remove_cgroups "$cgroups"
   remove_network
   remove_places
-  rm -rf --one-file-system "$instance"/{root,state,logs,oci,oci-other,oci-faulty,oci-runc,faults,faulty-runtime,limited,opt,cni,seccomp}
+  rm -rf --one-file-system "$instance"/{root,state,exits,logs,oci,oci-other,oci-faulty,oci-runc,faults,faulty-runtime,limited,opt,cni,seccomp}
   rm -f "$instance"/{holder.pid,"$daemon".pid,sandbox-image.tar}
   remove_socket
 }

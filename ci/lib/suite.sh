@@ -135,6 +135,8 @@ offer() {
   : "${CRI_EVENT_CONFORMANCE_RUNTIME_STOP_CMD:=$(runtime_command stop "$1")}"
   : "${CRI_EVENT_CONFORMANCE_RUNTIME_START_CMD:=$(runtime_command start "$1")}"
   : "${CRI_EVENT_CONFORMANCE_RUNTIME_KILL_CMD:=$(runtime_command stop "$1") --signal KILL}"
+  export CRI_EVENT_CONFORMANCE_RUNTIME_LOG_CMD
+  : "${CRI_EVENT_CONFORMANCE_RUNTIME_LOG_CMD:=$(log_command "$1")}"
   export CRI_EVENT_CONFORMANCE_FAULTY_HANDLER
   : "${CRI_EVENT_CONFORMANCE_FAULTY_HANDLER:=faulty}"
 }
@@ -142,6 +144,13 @@ offer() {
 # runtime_command stop|start RUNTIME: for a shell.
 runtime_command() {
   printf 'CRI_CI_DIR=%q %q %q %q' "${CRI_CI_DIR:-$repo/target/ci/runtimes}" "$repo/ci/${2%%-*}" "$1" "$2"
+}
+
+# log_command RUNTIME: for a shell.
+log_command() {
+  local daemon=containerd
+  [[ $1 != crio-* ]] || daemon=crio
+  printf 'cat %q' "${CRI_CI_DIR:-$repo/target/ci/runtimes}/instances/$1/$daemon.log"
 }
 
 # run_suite RUNTIME ENDPOINT ARGS...: returns the suite's exit code.

@@ -171,6 +171,8 @@ pub enum Need {
     /// The runtime's monitors of containers, such as containerd-shim and conmon, can be found on
     /// this host, and killed.
     Monitor,
+    /// Those monitors write to a small file system, which can be filled.
+    SmallDisk,
     /// The host's core dumps go to a program, which a dying process waits for.
     CorePipe,
     /// The runtime reports two runtime handlers or more.
@@ -194,6 +196,8 @@ pub enum Need {
     FaultyHandler,
     /// The process of the runtime can be found on this host, and what it holds be counted.
     RuntimeProcess,
+    /// The user has a command that prints the runtime's log.
+    RuntimeLog,
     /// The user has commands that stop and start the runtime, and allows that.
     RuntimeRestart,
     /// The runtime can also be killed, by the user's command or as a process of this host.

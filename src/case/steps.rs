@@ -10,6 +10,7 @@ mod call_expectation;
 mod calls_return_within;
 mod create;
 mod exec;
+mod fill_disk;
 mod for_each_handler;
 mod freeze_monitor;
 mod kill;
@@ -54,6 +55,7 @@ pub use call_expectation::{CallExpectation, CallOutcome};
 pub use calls_return_within::CallsReturnWithinStep;
 pub use create::{CreateStep, ImageName};
 pub use exec::ExecStep;
+pub use fill_disk::FillDiskStep;
 pub use for_each_handler::ForEachHandlerStep;
 pub use freeze_monitor::FreezeMonitorStep;
 pub use kill::KillStep;
@@ -113,6 +115,8 @@ macro_rules! for_each_step {
             "kill-monitor" KillMonitor(KillMonitorStep),
             /// Take steps while the runtime's monitor of a container is frozen.
             "freeze-monitor" FreezeMonitor(FreezeMonitorStep),
+            /// Take steps while the runtime's monitor of a container has no room on the disk.
+            "fill-disk" FillDisk(FillDiskStep),
             /// Wait until an event has arrived.
             "await" Await(AwaitStep),
             /// Wait until the host shows no process of a container.
@@ -302,6 +306,14 @@ mod tests {
             (
                 "freeze-monitor: {container: c, steps: [{kill: {container: c}}]}",
                 &[Need::Monitor, Need::ContainerPid],
+            ),
+            (
+                "fill-disk: {container: c, steps: [{kill: {container: c}}]}",
+                &[Need::SmallDisk, Need::ContainerPid],
+            ),
+            (
+                "measure: {of: log, steps: [{kill: {container: c}}]}",
+                &[Need::RuntimeLog, Need::ContainerPid],
             ),
             (
                 "list-with-filters: {sandbox: pod, streamed: true}",

@@ -42,6 +42,9 @@ pub struct NoGrowthCheck {
     /// Mounts of the case's pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mounts: Option<u32>,
+    /// Lines that the runtime logs during the steps of a `measure`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_lines: Option<u32>,
 }
 
 impl NoGrowthCheck {
@@ -54,6 +57,7 @@ impl NoGrowthCheck {
             Resource::Monitors => self.monitors,
             Resource::Cgroups => self.cgroups,
             Resource::Mounts => self.mounts,
+            Resource::LogLines => self.log_lines,
         }
     }
 

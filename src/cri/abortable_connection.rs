@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use hyper_util::rt::TokioIo;
@@ -15,32 +16,49 @@ use tonic::transport::{Channel, Uri};
 use super::connect::refused;
 use super::{ConnectError, Endpoint};
 use crate::history::{CallFault, Observer, StatusCode};
+use crate::host::SubscriberProcess;
 use crate::limits;
 
 /// Aborts a connection when it is cancelled: nothing more is sent or received on it, not even a
 /// closing frame.
 pub(super) type AbortToken = CancellationToken;
 
-/// Opens an observer's connection, which `abort` ends. If the observer is to stall, its
-/// flow-control window is small, so that the sender soon has to wait.
+/// Opens an observer's connection, which `abort` ends; also returns the process that holds it, if
+/// it is to be one of its own and the runtime is another process.
+///
+/// If an observer is to stall in this process, its flow-control window is small, so that the sender
+/// soon has to wait. One that is stopped with its process stops the sender at the socket.
 pub(super) async fn connect_abortable(
     endpoint: &Endpoint,
     observer: &Observer,
     abort: &AbortToken,
-) -> Result<Channel, ConnectError> {
+) -> Result<(Channel, Option<SubscriberProcess>), ConnectError> {
     endpoint.check()?;
+    let (dial, process) = match endpoint.socket() {
+        Some(socket) if observer.own_process => {
+            let started = SubscriberProcess::start(socket, limits::CONNECT_DEADLINE).await;
+            let (process, stream) = started.map_err(|fault| ConnectError::Refused {
+                endpoint: endpoint.clone(),
+                detail: format!("a process for a subscriber: {fault}"),
+            })?;
+            (Dial::Held(Mutex::new(Some(stream))), Some(process))
+        }
+        _ => (Dial::Direct(endpoint.clone()), None),
+    };
+    let has_small_window = observer.stalls && process.is_none();
     // gRPC wants the name of a host; nothing is made of it.
     let host = observer.authority.as_deref().unwrap_or("localhost");
     let transport = Channel::from_shared(format!("http://{host}"))
         .map_err(|fault| malformed(endpoint, &fault))?
         .connect_timeout(limits::CONNECT_DEADLINE)
-        .initial_stream_window_size(observer.stalls.then_some(limits::STALLED_WINDOW_BYTES));
+        .initial_stream_window_size(has_small_window.then_some(limits::STALLED_WINDOW_BYTES));
     let connector = Connector {
-        endpoint: endpoint.clone(),
+        dial: Arc::new(dial),
         abort: abort.clone(),
     };
     let connected = transport.connect_with_connector(connector).await;
-    connected.map_err(|fault| refused(endpoint, &fault))
+    let connection = connected.map_err(|fault| refused(endpoint, &fault))?;
+    Ok((connection, process))
 }
 
 /// The observer's host cannot be part of a request.
@@ -57,8 +75,28 @@ fn malformed(endpoint: &Endpoint, fault: &dyn std::fmt::Display) -> ConnectError
 
 /// Makes abortable connections for gRPC's transport.
 struct Connector {
-    endpoint: Endpoint,
+    dial: Arc<Dial>,
     abort: AbortToken,
+}
+
+/// How the runtime is reached.
+enum Dial {
+    Direct(Endpoint),
+    /// By a process that is connected: once.
+    Held(Mutex<Option<UnixStream>>),
+}
+
+impl Dial {
+    async fn dial(&self) -> io::Result<Box<dyn Stream>> {
+        Ok(match self {
+            Self::Direct(Endpoint::Socket(path)) => Box::new(UnixStream::connect(path).await?),
+            Self::Direct(Endpoint::InProcess(server)) => Box::new(server.dial()?),
+            Self::Held(stream) => {
+                let held = stream.lock().unwrap_or_else(PoisonError::into_inner).take();
+                Box::new(held.ok_or(io::ErrorKind::NotConnected)?)
+            }
+        })
+    }
 }
 
 impl Service<Uri> for Connector {
@@ -71,12 +109,9 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, _: Uri) -> Self::Future {
-        let (endpoint, abort) = (self.endpoint.clone(), self.abort.clone());
+        let (dial, abort) = (self.dial.clone(), self.abort.clone());
         Box::pin(async move {
-            let stream: Box<dyn Stream> = match &endpoint {
-                Endpoint::Socket(path) => Box::new(UnixStream::connect(path).await?),
-                Endpoint::InProcess(server) => Box::new(server.dial()?),
-            };
+            let stream = dial.dial().await?;
             let aborted = Box::pin(abort.clone().cancelled_owned());
             Ok(TokioIo::new(AbortableConnection {
                 stream,

@@ -22,6 +22,7 @@ use super::connect::channel;
 use super::{Client, ConnectError, Endpoint, faults};
 use crate::history::messages::{self, RUNTIME_SERVICE};
 use crate::history::{Body, CallFault, Event, Observer, StreamEnd, SubscriptionId};
+use crate::host::SubscriberProcess;
 use crate::limits;
 use crate::recorder::Recorder;
 
@@ -33,6 +34,7 @@ pub struct Subscription {
     reading: JoinHandle<()>,
     reads: watch::Sender<bool>,
     abort: AbortToken,
+    process: Option<SubscriberProcess>,
 }
 
 /// The connection that a stream uses.
@@ -50,8 +52,12 @@ impl Subscription {
     /// # Errors
     /// If the runtime cannot be reached. That it refuses the stream shows as the stream's end.
     pub async fn open(endpoint: &Endpoint, recorder: &Recorder) -> Result<Self, ConnectError> {
-        let connection = channel(endpoint).await?;
-        Ok(Self::begin(connection, recorder, None, AbortToken::new()))
+        let connection = Connection {
+            channel: channel(endpoint).await?,
+            abort: AbortToken::new(),
+            process: None,
+        };
+        Ok(Self::begin(connection, recorder, None))
     }
 
     /// Asks for the event stream as an additional subscriber.
@@ -64,19 +70,24 @@ impl Subscription {
         observer: Observer,
     ) -> Result<Self, ConnectError> {
         let abort = AbortToken::new();
-        let connection = match over {
+        let (channel, process) = match over {
             Over::Own(endpoint) => connect_abortable(endpoint, &observer, &abort).await?,
-            Over::Calls(client) => client.connection(),
+            Over::Calls(client) => (client.connection(), None),
         };
-        Ok(Self::begin(connection, recorder, Some(observer), abort))
+        let connection = Connection {
+            channel,
+            abort,
+            process,
+        };
+        Ok(Self::begin(connection, recorder, Some(observer)))
     }
 
-    fn begin(
-        connection: Channel,
-        recorder: &Recorder,
-        observer: Option<Observer>,
-        abort: AbortToken,
-    ) -> Self {
+    fn begin(connection: Connection, recorder: &Recorder, observer: Option<Observer>) -> Self {
+        let Connection {
+            channel,
+            abort,
+            process,
+        } = connection;
         let id = recorder.next_subscription();
         let reads = watch::Sender::new(true);
         let reader = Reader {
@@ -94,9 +105,10 @@ impl Subscription {
         Self {
             id,
             recorder: recorder.clone(),
-            reading: tokio::spawn(reader.read(connection)),
+            reading: tokio::spawn(reader.read(channel)),
             reads,
             abort,
+            process,
         }
     }
 
@@ -112,8 +124,12 @@ impl Subscription {
         !self.reading.is_finished()
     }
 
-    /// Stops reading, or resumes it. At most one more event is read before the pause.
+    /// Stops reading, or resumes it: with its process, if it has one of its own. At most one more
+    /// event is read before the pause.
     pub fn set_reading(&self, reads: bool) {
+        if let Some(process) = &self.process {
+            process.set_running(reads);
+        }
         self.reads.send_replace(reads);
     }
 
@@ -136,10 +152,13 @@ impl Subscription {
         }
     }
 
-    /// Disconnects as a killed process does: the connection is closed without cancelling the
-    /// stream first.
+    /// Disconnects as a killed process does, and kills its own if it has one: the connection is
+    /// closed without cancelling the stream first.
     pub async fn hang_up(self) {
         self.abort.cancel();
+        if let Some(process) = &self.process {
+            process.kill();
+        }
         self.cancel().await;
     }
 }
@@ -155,6 +174,14 @@ impl Drop for Subscription {
             });
         }
     }
+}
+
+/// An open connection.
+struct Connection {
+    channel: Channel,
+    abort: AbortToken,
+    /// The process that holds it, unless it is this one.
+    process: Option<SubscriberProcess>,
 }
 
 /// How the stream is asked for.

@@ -16,8 +16,10 @@ mod no_events;
 mod outside_cri;
 mod pod_cgroup;
 mod runtime_kill;
+mod runtime_log;
 mod runtime_process;
 mod runtime_restart;
+mod small_disk;
 mod stop_signal;
 mod streamed_lists;
 mod timestamp;
@@ -93,8 +95,10 @@ async fn probe(need: Need, session: &Session) -> Result<(), Unavailable> {
         Need::OutsideCri => outside_cri::probe_outside_cri(session),
         Need::PodCgroup => pod_cgroup::probe_pod_cgroup(session).await,
         Need::RuntimeKill => runtime_kill::probe_runtime_kill(session).await,
+        Need::RuntimeLog => runtime_log::probe_runtime_log(session).await,
         Need::RuntimeProcess => runtime_process::probe_runtime_process(session).await,
         Need::RuntimeRestart => runtime_restart::probe_runtime_restart(session).await,
+        Need::SmallDisk => small_disk::probe_small_disk(session).await,
         Need::StopSignal => stop_signal::probe_stop_signal(session).await,
         Need::StreamedLists => streamed_lists::probe_streamed_lists(session).await,
         Need::Timestamp => timestamp::probe_timestamp(session).await,

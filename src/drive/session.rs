@@ -251,6 +251,15 @@ impl Session {
         self.ensure_stream().await
     }
 
+    /// Opens the event stream with a new marker pod, on a runtime that was ended and may be back.
+    ///
+    /// # Errors
+    /// As [`Self::ensure_stream`] does.
+    pub(super) async fn reopen(&self) -> Result<(), StreamError> {
+        self.marker_pod.lock().await.take();
+        self.ensure_stream().await
+    }
+
     /// Opens a new stream with a new marker pod, on a runtime that was lost and may be back: what
     /// it had before may have ended with it.
     ///

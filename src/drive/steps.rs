@@ -12,6 +12,7 @@ mod container_id;
 mod context;
 mod create;
 mod exec;
+mod fill_disk;
 mod for_each_handler;
 mod freeze_monitor;
 mod kill;

@@ -1,5 +1,7 @@
 //! What the user provides beyond the runtime's socket, for the cases that need it.
 
+use std::borrow::Cow;
+
 use clap::Args;
 
 use crate::host::RuntimeCommands;
@@ -59,8 +61,17 @@ pub struct UserHooks {
         help_heading = "Execution"
     )]
     pub runtime_kill_cmd: Option<String>,
+    /// A command for `sh -c` that prints the log of the runtime, such as 'cat /var/log/crio.log'
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        env = "CRI_EVENT_CONFORMANCE_RUNTIME_LOG_CMD",
+        hide_short_help = true,
+        help_heading = "Execution"
+    )]
+    pub runtime_log_cmd: Option<String>,
     /// The systemd unit of the runtime, such as containerd, to stop, kill and start it by
-    /// `systemctl`
+    /// `systemctl`, and to read its log by `journalctl`
     #[arg(
         long,
         value_name = "UNIT",
@@ -96,6 +107,18 @@ impl UserHooks {
             stop: by(self.runtime_stop_cmd.as_ref())?,
             kill: by(self.runtime_kill_cmd.as_ref()),
             start: by(self.runtime_start_cmd.as_ref())?,
+        })
+    }
+}
+
+impl UserHooks {
+    /// The command that prints the runtime's log.
+    #[must_use]
+    pub fn runtime_log(&self) -> Option<Cow<'_, str>> {
+        let given = given(self.runtime_log_cmd.as_ref()).map(Cow::from);
+        let unit = self.runtime_unit.as_ref();
+        given.or_else(|| {
+            unit.map(|unit| format!("journalctl --quiet --output cat --unit {unit}").into())
         })
     }
 }

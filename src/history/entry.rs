@@ -239,6 +239,8 @@ pub struct Observer {
     pub binding: String,
     /// Whether it stops reading once it is live.
     pub stalls: bool,
+    /// Whether it is a process of its own.
+    pub own_process: bool,
     /// The deadline that it asked for.
     #[cfg_attr(test, arbitrary(with = any::span_or_none))]
     pub deadline: Option<Duration>,

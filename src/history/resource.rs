@@ -9,13 +9,18 @@ use serde::{Deserialize, Serialize};
 
 /// What the resources are held by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", expecting = "a holder: `runtime` or `pods`")]
+#[serde(
+    rename_all = "kebab-case",
+    expecting = "a holder: `runtime`, `pods` or `log`"
+)]
 pub enum Holder {
     /// The process of the runtime.
     Runtime,
     /// The sandboxes and containers that the case has made, and what is left of those it has
     /// removed: what bears their ids.
     Pods,
+    /// The runtime's log.
+    Log,
 }
 
 macro_rules! resources {
@@ -72,6 +77,8 @@ resources! {
     6 Cgroups Pods "cgroups of the pods";
     /// Mounts that the runtime sees.
     7 Mounts Pods "mounts of the pods";
+    /// Lines that were logged while steps were taken.
+    8 LogLines Log "lines in the log of the runtime";
 }
 
 impl Resource {

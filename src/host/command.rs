@@ -6,6 +6,9 @@
 //! survive. A command that starts a runtime is the exception: the processes that it leaves are not
 //! killed.
 
+#[cfg(test)]
+mod tests;
+
 use std::fs::File;
 use std::io::{self, PipeReader, Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
@@ -84,10 +87,20 @@ struct Watched {
 
 /// The end of a command's output.
 #[derive(Debug, Default)]
-struct Tail(Vec<u8>);
+struct Tail {
+    bytes: Vec<u8>,
+    /// How many lines all of the output has.
+    lines: u64,
+}
 
 /// Runs a shell command and waits for its end, at most for `bound`.
 pub(super) async fn run(command: &str, bound: Duration) -> Result<(), CommandError> {
+    lines(command, bound).await.map(drop)
+}
+
+/// Runs a shell command and waits for its end, at most for `bound`; returns how many lines it has
+/// printed.
+pub(super) async fn lines(command: &str, bound: Duration) -> Result<u64, CommandError> {
     let (mut running, output) = Running::start(command)?;
     let handle = running.handle()?;
     let watching = tokio::task::spawn_blocking(move || watch(&handle, output, bound));
@@ -96,7 +109,7 @@ pub(super) async fn run(command: &str, bound: Duration) -> Result<(), CommandErr
     let output = watched.output.text();
     match watched.ended {
         false => Err(CommandError::Slow { bound, output }),
-        true if status.success() => Ok(()),
+        true if status.success() => Ok(watched.output.lines),
         true => Err(CommandError::Failed { status, output }),
     }
 }
@@ -291,202 +304,27 @@ impl Tail {
     fn from_file(mut file: &File) -> io::Result<Self> {
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(OUTPUT_BYTES as u64)))?;
-        let mut tail = Vec::new();
-        file.take(OUTPUT_BYTES as u64).read_to_end(&mut tail)?;
-        Ok(Self(tail))
+        let mut tail = Self::default();
+        file.take(OUTPUT_BYTES as u64)
+            .read_to_end(&mut tail.bytes)?;
+        Ok(tail)
     }
 
     /// Reads once; returns whether there may be more.
     fn take(&mut self, output: &mut PipeReader) -> io::Result<bool> {
         let mut read = [0; 1024];
         let length = output.read(&mut read)?;
-        self.0.extend_from_slice(&read[..length]);
-        let surplus = self.0.len().saturating_sub(OUTPUT_BYTES);
-        self.0.drain(..surplus);
+        let read = &read[..length];
+        for byte in read {
+            self.lines += u64::from(*byte == b'\n');
+        }
+        self.bytes.extend_from_slice(read);
+        let surplus = self.bytes.len().saturating_sub(OUTPUT_BYTES);
+        self.bytes.drain(..surplus);
         Ok(length > 0)
     }
 
     fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0).into_owned()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::host::{Reactor, elapsed, now, start_ticks};
-
-    const LONG: Duration = Duration::from_secs(60);
-
-    fn run_blocking(command: &str, bound: Duration) -> Result<(), String> {
-        let reactor = Reactor::real().unwrap();
-        let ran = reactor.runtime().block_on(run(command, bound));
-        ran.map_err(|fault| fault.to_string())
-    }
-
-    #[track_caller]
-    fn check(command: &str, fault: &str) {
-        let message = run_blocking(command, LONG).unwrap_err();
-        assert_eq!(message, fault);
-    }
-
-    #[test]
-    fn a_command_succeeds_or_says_why_not() {
-        assert_eq!(run_blocking("exit 0", LONG), Ok(()));
-        assert_eq!(run_blocking("echo nobody asks", LONG), Ok(()));
-        check("exit 3", "it ended with exit status: 3, without output");
-        check(
-            "echo no image; echo at all >&2; exit 1",
-            "it ended with exit status: 1; its output: no image\nat all",
-        );
-        check(
-            "kill -9 $$",
-            "it ended with signal: 9 (SIGKILL), without output",
-        );
-    }
-
-    #[test]
-    fn only_the_end_of_its_output_is_reported() {
-        let message = run_blocking("yes | head -c 1000000; echo end; exit 1", LONG).unwrap_err();
-        assert!(message.ends_with("y\nend"), "{message}");
-        assert!(message.len() < 2 * OUTPUT_BYTES);
-    }
-
-    /// Waits until the process has ended whose number is in a file: the system does not report the
-    /// end of a killed process that is not our child.
-    fn await_end(file: &Path) {
-        let pid = std::fs::read_to_string(file).unwrap();
-        let pid = pid.trim().parse().unwrap();
-        let began = now();
-        while start_ticks(pid).is_some() {
-            assert!(elapsed(began) < LONG, "{pid} lives");
-            std::thread::yield_now();
-        }
-    }
-
-    #[test]
-    fn what_takes_too_long_is_killed_with_all_that_it_has_begun() {
-        let folder = tempfile::tempdir().unwrap();
-        let pid = folder.path().join("pid");
-        let command = format!("sleep 600 & echo $! >{}; wait", pid.display());
-        let began = now();
-        let message = run_blocking(&command, Duration::from_millis(500)).unwrap_err();
-        assert!(
-            message.starts_with("it did not end within 500ms"),
-            "{message}"
-        );
-        assert!(elapsed(began) < LONG);
-        await_end(&pid);
-    }
-
-    #[test]
-    fn what_is_left_in_the_background_is_not_waited_for_and_ends() {
-        let folder = tempfile::tempdir().unwrap();
-        let pid = folder.path().join("pid");
-        let command = format!("sleep 600 & echo $! >{}", pid.display());
-        let began = now();
-        assert_eq!(run_blocking(&command, LONG), Ok(()));
-        assert!(elapsed(began) < LONG);
-        await_end(&pid);
-    }
-
-    #[test]
-    fn what_has_left_the_group_ends_too() {
-        let folder = tempfile::tempdir().unwrap();
-        let pid = folder.path().join("pid");
-        let command = format!(
-            "setsid sh -c 'echo $$ >{0}.new; mv {0}.new {0}; exec sleep 600' & while ! [ -e {0} ]; do \
-             sleep 0.01; done",
-            pid.display()
-        );
-        assert_eq!(run_blocking(&command, LONG), Ok(()));
-        await_end(&pid);
-    }
-
-    #[test]
-    fn a_command_that_says_more_than_anybody_reads_has_its_time_and_no_more() {
-        let message = run_blocking("yes", Duration::from_millis(200)).unwrap_err();
-        assert!(
-            message.starts_with("it did not end within 200ms"),
-            "{message}"
-        );
-    }
-
-    fn started(command: &str, bound: Duration) -> Result<(), String> {
-        let reactor = Reactor::real().unwrap();
-        let ran = reactor.runtime().block_on(start(command, bound));
-        ran.map_err(|fault| fault.to_string())
-    }
-
-    #[test]
-    fn what_is_started_lives_on_and_can_still_write() {
-        let folder = tempfile::tempdir().unwrap();
-        let (go, went) = (folder.path().join("go"), folder.path().join("went"));
-        let daemon = format!(
-            "{{ while ! [ -e {} ]; do sleep 0.01; done; echo output && echo $$ >{}; }} &",
-            go.display(),
-            went.display()
-        );
-        assert_eq!(started(&daemon, LONG), Ok(()));
-        std::fs::write(go, "").unwrap();
-        let began = now();
-        while !went.exists() {
-            assert!(elapsed(began) < LONG, "it has not lived on");
-            std::thread::yield_now();
-        }
-    }
-
-    #[test]
-    fn what_does_not_start_says_why() {
-        let message = started("echo no unit >&2; exit 5", LONG).unwrap_err();
-        assert_eq!(message, "it ended with exit status: 5; its output: no unit");
-        let folder = tempfile::tempdir().unwrap();
-        let pid = folder.path().join("pid");
-        let in_front = format!("echo serving; echo $$ >{}; exec sleep 600", pid.display());
-        let message = started(&in_front, Duration::from_millis(500)).unwrap_err();
-        let expected = "it did not end within 500ms and was killed; its output: serving";
-        assert_eq!(message, expected);
-        await_end(&pid);
-    }
-
-    #[test]
-    fn what_a_program_prints_is_returned_and_its_errors_are_not() {
-        let shell = |script| {
-            let printed = output(Path::new("/bin/sh"), &["-c", script], LONG);
-            printed.map_err(|fault| fault.to_string())
-        };
-        assert_eq!(
-            shell("echo version; echo warning >&2"),
-            Ok("version\n".to_owned())
-        );
-        let failed = shell("echo version; echo no unit >&2; exit 4");
-        let expected = "it ended with exit status: 4; its output: no unit\n";
-        assert_eq!(
-            failed.map_err(|fault| fault + "\n"),
-            Err(expected.to_owned())
-        );
-        let missing = output(Path::new("/no/such/program"), &[], LONG);
-        assert!(
-            matches!(missing, Err(CommandError::System(_))),
-            "{missing:?}"
-        );
-        let slow = output(
-            Path::new("/bin/sh"),
-            &["-c", "sleep 600"],
-            Duration::from_millis(50),
-        );
-        assert!(matches!(slow, Err(CommandError::Slow { .. })), "{slow:?}");
-    }
-
-    #[test]
-    fn simulated_time_stands_still_while_a_command_runs() {
-        let reactor = Reactor::simulated().unwrap();
-        let began = reactor.runtime().block_on(async {
-            let began = now();
-            let bounded = tokio::time::timeout(LONG, run("sleep 0.1", LONG)).await;
-            assert!(bounded.is_ok_and(|ran| ran.is_ok()));
-            elapsed(began)
-        });
-        assert_eq!(began, Duration::ZERO);
+        String::from_utf8_lossy(&self.bytes).into_owned()
     }
 }

@@ -40,6 +40,12 @@ impl<'a> CommandLine<'a> {
         }
     }
 
+    /// The directory in which a monitor leaves what it has to report, as it calls it: CRI-O's the
+    /// exit code; containerd's works in the directory of the sandbox.
+    pub(super) fn reports_in(&self) -> &'a str {
+        self.after("--exit-dir").unwrap_or(".")
+    }
+
     /// The container that an OCI runtime creates: the last argument of `runc … create … ID`.
     pub(super) fn creates(&self) -> Option<&'a str> {
         let creates = self.arguments.contains(&"create");

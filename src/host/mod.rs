@@ -10,6 +10,7 @@ mod container_process;
 mod daemon;
 mod facts;
 mod file_tree;
+mod filled_disk;
 mod interrupts;
 mod kubelet;
 mod leftovers;
@@ -21,6 +22,7 @@ mod resources;
 mod runtime_process;
 mod signalling;
 mod stopped_runtime;
+mod subscriber_process;
 mod systemd_slice;
 
 use std::collections::BTreeSet;
@@ -40,6 +42,7 @@ pub use command::CommandError;
 pub use container_process::ProcessError;
 pub use daemon::{Daemon, daemons};
 pub use file_tree::FileTree;
+pub use filled_disk::{FillError, FilledDisk};
 pub use interrupts::InterruptSignals;
 pub use kubelet::{KubeletProcess, KubeletSettings, Setting, UnusableFile, kubelets};
 pub use leftovers::Leftover;
@@ -50,6 +53,7 @@ pub use paused_kubelet::{PauseError, PausedKubelet, resume_kubelet_at_once};
 pub use resources::ResourceError;
 pub use runtime_process::{RuntimeProcess, RuntimeProcessError};
 pub use stopped_runtime::{RuntimeCommands, RuntimeEnd, RuntimeEndError, start_stopped_runtime};
+pub use subscriber_process::{SubscriberProcess, connection_to_hold, hold_connection};
 pub use systemd_slice::SliceError;
 
 use crate::history::{Holder, Host, HostInstant, Resource, RunId, Signal};
@@ -79,6 +83,11 @@ pub trait Simulation: fmt::Debug + Send + Sync {
     fn freeze_monitor(&self, container: &str) -> bool;
     /// Lets it run on.
     fn thaw_monitor(&self, container: &str);
+    /// Fills the file system on which the runtime's monitor of a container writes; returns whether
+    /// there is one.
+    fn fill_disk(&self, container: &str) -> bool;
+    /// Gives it its room back.
+    fn free_disk(&self, container: &str);
     /// Runs and removes a container outside the CRI.
     fn run_outside_cri(&self);
     /// Ends the runtime; its containers keep running. Returns how long that takes.
@@ -124,6 +133,25 @@ impl Kernel {
             Self::Simulated(simulated) => {
                 let held = |resource| (resource, simulated.held(resource, ids));
                 Ok(Resource::of(holder).map(held).collect())
+            }
+        }
+    }
+
+    /// The number of lines in the runtime's log, which the user's command prints; none without a
+    /// command.
+    ///
+    /// # Errors
+    /// If the command cannot be run, fails, or does not end within `bound`.
+    pub async fn log_lines(
+        &self,
+        command: Option<&str>,
+        bound: Duration,
+    ) -> Result<u64, CommandError> {
+        match (self, command) {
+            (Self::Host, Some(command)) => command::lines(command, bound).await,
+            (Self::Host, None) => Ok(0),
+            (Self::Simulated(simulated), _) => {
+                Ok(simulated.held(Resource::LogLines, &BTreeSet::new()))
             }
         }
     }

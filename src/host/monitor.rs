@@ -5,7 +5,7 @@
 //! sandbox. It serves nothing else, so to kill or freeze it harms nobody else.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -27,7 +27,17 @@ pub struct Monitored {
 pub(super) struct Monitor {
     handle: ProcessHandle,
     name: String,
+    reports_in: PathBuf,
     child: ProcessHandle,
+}
+
+/// A directory that is relative to where a process works, as this process can reach it.
+fn place_of(process: u32, directory: &str) -> PathBuf {
+    let process = PathBuf::from(format!("/proc/{process}"));
+    match directory.strip_prefix('/') {
+        Some(absolute) => process.join("root").join(absolute),
+        None => process.join("cwd").join(directory),
+    }
 }
 
 impl Monitor {
@@ -46,6 +56,7 @@ impl Monitor {
         let command = String::from_utf8_lossy(&command);
         let command = CommandLine::parse(&command).ok_or_else(missing)?;
         let name = format!("{number} ({})", command.program);
+        let reports_in = place_of(number, command.reports_in());
         let is_ours = command
             .monitors()
             .is_some_and(|id| id == of.container || id == of.sandbox);
@@ -53,11 +64,17 @@ impl Monitor {
             Ok(Self {
                 handle,
                 name,
+                reports_in,
                 child,
             })
         } else {
             Err(unmonitored(format!("process {name}")))
         }
+    }
+
+    /// Its name, and the directory in which it leaves what it has to report.
+    pub(super) fn place(&self) -> (&str, &Path) {
+        (&self.name, &self.reports_in)
     }
 
     /// Kills it and waits for its end, and before it the container's process if asked to, without
@@ -188,6 +205,7 @@ mod tests {
         let monitor = Monitor {
             handle: open(),
             name: "a monitor".to_owned(),
+            reports_in: PathBuf::new(),
             child: open(),
         };
         (child, monitor)

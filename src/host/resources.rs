@@ -67,6 +67,8 @@ impl Seen {
                 let mounts = self.read("mountinfo")?;
                 mounts.lines().filter(|line| is_namespace(line)).count() as u64
             }
+            // The user's command shows them, and nothing of the process does.
+            Resource::LogLines => 0,
             Resource::Monitors => leftovers::monitors_of(ids) as u64,
             Resource::Cgroups => Hierarchies::mounted()?.count_by_ids(ids) as u64,
             Resource::Mounts => {

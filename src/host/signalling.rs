@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::container_process::{self, ProcessError};
 use super::monitor::Monitor;
-use super::{FrozenMonitor, Kernel, Monitored};
+use super::{FillError, FilledDisk, FrozenMonitor, Kernel, Monitored};
 use crate::history::Signal;
 
 impl Kernel {
@@ -86,6 +86,33 @@ impl Kernel {
                 .kill_monitor(&of.container, with_container)
                 .then(|| "1".to_owned())
                 .ok_or_else(|| ProcessError::Missing(of.container.clone())),
+        }
+    }
+
+    /// Checks that the file system on which the runtime's monitor of a container writes can be
+    /// filled.
+    ///
+    /// # Errors
+    /// If not, with the reason.
+    pub fn check_disk(&self, of: &Monitored) -> Result<(), FillError> {
+        match self {
+            Self::Host => FilledDisk::find(of).map(drop),
+            Self::Simulated(_) => Ok(()),
+        }
+    }
+
+    /// Fills the file system on which the runtime's monitor of a container writes, until the result
+    /// is dropped.
+    ///
+    /// # Errors
+    /// As [`check_disk`](Self::check_disk).
+    pub fn fill_disk(&self, of: &Monitored) -> Result<FilledDisk, FillError> {
+        match self {
+            Self::Host => FilledDisk::fill(of),
+            Self::Simulated(simulated) if simulated.fill_disk(&of.container) => {
+                Ok(FilledDisk::simulated(simulated.clone(), &of.container))
+            }
+            Self::Simulated(_) => Err(ProcessError::Missing(of.container.clone()).into()),
         }
     }
 

@@ -180,6 +180,18 @@ pub enum MonitorDeath {
     Unwatched,
 }
 
+/// What becomes of streams that are opened in the first seconds of a restarted daemon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EarlyStreams {
+    /// They bring events like any other.
+    #[default]
+    Work,
+    /// They are refused, though lists are answered.
+    Refused,
+    /// They stay open and bring nothing.
+    Silent,
+}
+
 /// What happens while the monitor of a container is frozen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MonitorFreeze {
@@ -312,6 +324,10 @@ pub struct Behaviour {
     /// Whether streams stay open, and silent, when the runtime ends: another process holds their
     /// connections.
     pub streams_outlive_daemon: bool,
+    /// What becomes of streams that are opened in the first seconds of a restarted daemon.
+    pub early_streams: EarlyStreams,
+    /// Whether the exit of a container is lost while its monitor has no room on the disk.
+    pub loses_exits_on_full_disk: bool,
     /// What happens to a container whose monitor is killed.
     pub monitor_death: MonitorDeath,
     /// What happens while the monitor of a container is frozen.
@@ -350,6 +366,8 @@ pub struct Behaviour {
     pub leaks_processes: bool,
     /// What is not released.
     pub leaks: Option<Resource>,
+    /// Whether each event that nobody gets is a line in the log.
+    pub logs_discards: bool,
     /// Whether a container is removed again, without DELETED, when its `CreateContainer` call was
     /// abandoned.
     pub cleans_up_silently: bool,
@@ -394,6 +412,8 @@ impl Default for Behaviour {
             exit_detection: ExitDetection::default(),
             restart: Restart::default(),
             loses_monitors: false,
+            early_streams: EarlyStreams::default(),
+            loses_exits_on_full_disk: false,
             loses_interrupted_stops: false,
             loses_created_containers: false,
             stops_after_streams: false,
@@ -417,6 +437,7 @@ impl Default for Behaviour {
             refuses_removal_of_started: false,
             leaks_processes: false,
             leaks: None,
+            logs_discards: false,
             cleans_up_silently: false,
             accepts_id_prefixes: true,
             reports_requested_id: false,

@@ -12,6 +12,9 @@ use crate::host::RuntimeEnd;
 /// How long a daemon takes to stop that waits for its subscribers.
 const ENDLESS: Duration = Duration::from_secs(24 * 3600);
 
+/// How long a daemon counts as just started.
+const EARLY: Duration = Duration::from_secs(6);
+
 impl Machine {
     /// Ends the daemon; returns how long that takes. Containers keep running; calls and streams
     /// fail.
@@ -46,6 +49,7 @@ impl Machine {
     pub fn start_daemon(&mut self, now: HostInstant) {
         self.advance(now);
         self.up = true;
+        self.early_until = later(self.now, self.behaviour.scaled(EARLY));
         self.recover_exits();
         self.lose_monitors();
     }
@@ -53,7 +57,9 @@ impl Machine {
     /// Whether the daemon is able to detect the exit of this container now.
     pub(super) fn detects_exit_of(&self, container: &ContainerId) -> bool {
         let listens = self.up && self.now.monotonic_ns >= self.deaf_until.monotonic_ns;
-        listens && !self.unwatched.contains(container)
+        let is_lost =
+            self.behaviour.loses_exits_on_full_disk && self.full_disks.contains(container);
+        listens && !is_lost && !self.unwatched.contains(container)
     }
 
     /// Handles the exits that happened while the daemon was down.

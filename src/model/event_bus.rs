@@ -67,6 +67,8 @@ pub(super) struct EventBus {
     latest: VecDeque<Event>,
     /// How many disconnected subscribers still consume an event.
     zombies: usize,
+    /// How many events nobody got, each of which is a line in the log.
+    discards_logged: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -97,6 +99,11 @@ impl EventBus {
     /// The number of streams that are open.
     pub(super) fn streams_open(&self) -> u64 {
         self.streams.len() as u64
+    }
+
+    /// How many lines the log has about events that nobody got.
+    pub(super) fn discards_logged(&self) -> u64 {
+        self.discards_logged
     }
 
     /// The number of streams that were ever opened.
@@ -196,6 +203,13 @@ impl EventBus {
         self.streams.values().any(|stream| stream.end.is_none())
     }
 
+    /// Leaves a stream open without events.
+    pub(super) fn detach(&mut self, subscriber: Subscriber) {
+        if let Some(stream) = self.streams.get_mut(&subscriber) {
+            stream.is_detached = true;
+        }
+    }
+
     /// Leaves all streams open without events, and drops the backlog.
     pub(super) fn detach_all(&mut self) {
         self.backlog.clear();
@@ -224,6 +238,7 @@ impl EventBus {
             return Vec::new();
         }
         let receivers = self.receivers(behaviour, at);
+        self.discards_logged += u64::from(behaviour.logs_discards && receivers.is_empty());
         if receivers.is_empty() && behaviour.replay == Replay::ToEach {
             self.missed.push_back(event.clone());
             self.missed.truncate(behaviour.queue);

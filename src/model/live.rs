@@ -127,6 +127,16 @@ impl Simulation for Shared {
         self.with(|machine| machine.thaw_monitor(host::now(), &container));
     }
 
+    fn fill_disk(&self, container: &str) -> bool {
+        let container = ContainerId::from(container);
+        self.with(|machine| machine.fill_disk(host::now(), &container))
+    }
+
+    fn free_disk(&self, container: &str) {
+        let container = ContainerId::from(container);
+        self.with(|machine| machine.free_disk(host::now(), &container));
+    }
+
     fn end_runtime(&self, how: RuntimeEnd) -> Duration {
         self.with(|machine| machine.end_daemon(host::now(), how))
     }

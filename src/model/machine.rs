@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::behaviour::{Behaviour, Delivery, ExitDetection};
+use super::behaviour::{Behaviour, Delivery, EarlyStreams, ExitDetection};
 use super::containers::Container;
 use super::event_bus::{EventBus, StreamItem, Subscriber};
 use super::images::names;
@@ -41,8 +41,12 @@ pub struct Machine {
     pub(super) unwatched: BTreeSet<ContainerId>,
     /// Containers whose monitors are frozen.
     pub(super) frozen_monitors: BTreeSet<ContainerId>,
+    /// Containers whose monitors have no room on the disk.
+    pub(super) full_disks: BTreeSet<ContainerId>,
     /// Whether the daemon runs; containers keep running without it.
     pub(super) up: bool,
+    /// Until when streams are early, as the daemon was started lately.
+    pub(super) early_until: HostInstant,
     /// Until when exits are missed, as the daemon still starts.
     pub(super) deaf_until: HostInstant,
     /// Incremented when the daemon stops: its grace periods end with it.
@@ -111,7 +115,9 @@ impl Machine {
             timers: TimerQueue::default(),
             unwatched: BTreeSet::new(),
             frozen_monitors: BTreeSet::new(),
+            full_disks: BTreeSet::new(),
             up: true,
+            early_until: HostInstant::default(),
             deaf_until: HostInstant::default(),
             generation: 0,
             images,
@@ -128,6 +134,11 @@ impl Machine {
     #[must_use]
     pub fn oom_kills(&self) -> u64 {
         self.oom_kills
+    }
+
+    /// How many calls there have been.
+    pub(super) fn calls_made(&self) -> u64 {
+        self.next_ticket
     }
 
     /// When the next timer is due.
@@ -383,7 +394,14 @@ impl Machine {
         if !self.up {
             return Err(fault(StatusCode::UNAVAILABLE, "the runtime is down"));
         }
+        let is_early = self.now.monotonic_ns < self.early_until.monotonic_ns;
+        if is_early && self.behaviour.early_streams == EarlyStreams::Refused {
+            return Err(fault(StatusCode::UNAVAILABLE, "events are not ready yet"));
+        }
         let subscriber = self.event_bus.subscribe(&self.behaviour, self.now)?;
+        if is_early && self.behaviour.early_streams == EarlyStreams::Silent {
+            self.event_bus.detach(subscriber);
+        }
         let effective = later(self.now, self.behaviour.effective_in());
         self.timers.put(effective, Timer::SubscriptionEffective);
         let ends = EventBus::ends(&self.behaviour, self.now, subscriber, deadline);

@@ -31,9 +31,9 @@ mod tests;
 mod timer_queue;
 
 pub use behaviour::{
-    Answer, Behaviour, ChildKill, Delivery, EventHook, ExitDetection, FanOutPolicy, FullQueue,
-    Leftover, MonitorDeath, MonitorFreeze, NonTransition, Order, PodKill, Replay, ReplyHook,
-    Restart, StopSignals, StreamSupport, Transition,
+    Answer, Behaviour, ChildKill, Delivery, EarlyStreams, EventHook, ExitDetection, FanOutPolicy,
+    FullQueue, Leftover, MonitorDeath, MonitorFreeze, NonTransition, Order, PodKill, Replay,
+    ReplyHook, Restart, StopSignals, StreamSupport, Transition,
 };
 pub use defects::{Fault, NamedFault, VARIATIONS, Variation, fault_named, faults};
 pub use event_bus::{HookContext, StreamItem, Subscriber};

@@ -9,6 +9,8 @@ use crate::history::{ContainerId, Resource, SandboxId};
 const DESCRIPTORS: u64 = 20;
 const THREADS: u64 = 12;
 const MEMORY_KIB: u64 = 40_000;
+/// How many lines are logged for each call.
+const LOGGED_EACH: u64 = 2;
 /// What a container leaves behind in memory: nothing but garbage, or a leak.
 const GARBAGE_KIB: u64 = 1;
 const LEAK_KIB: u64 = 100;
@@ -35,6 +37,9 @@ impl Machine {
                 own.count() as u64
             }
             Resource::Monitors => count(ids, |id| leaks || self.is_sandbox(id)),
+            Resource::LogLines => {
+                LOGGED_EACH * self.calls_made() + self.event_bus.discards_logged()
+            }
             Resource::Cgroups | Resource::Mounts => count(ids, |id| leaks || present(id)),
         }
     }

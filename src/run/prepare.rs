@@ -262,6 +262,7 @@ fn hooks(given: &UserHooks, kernel: &Kernel) -> UserHooks {
         runtime_stop_cmd: Some(commands.stop),
         runtime_kill_cmd: commands.kill,
         runtime_start_cmd: Some(commands.start),
+        runtime_log_cmd: Some(DONE.to_owned()),
         runtime_unit: None,
     }
 }

@@ -5,14 +5,14 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::StepRules;
+use super::{Step, StepRules};
 use crate::case::validate::{Surroundings, Walk};
 use crate::case::{Need, duration};
 use crate::history::Holder;
 
 /// Count what the process of the runtime or the pods of the case hold, for a `no-growth` check.
 /// Where pods of others are, the numbers of the runtime prove nothing: the case is inconclusive.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a holder such as `{of: runtime}`")]
 pub struct MeasureStep {
     /// Whose resources. The case is inconclusive if none is seen of those that its pods use now:
@@ -27,22 +27,47 @@ pub struct MeasureStep {
     )]
     #[schemars(with = "duration::Text")]
     pub within: Option<Duration>,
+    /// Of the `log`: the steps during which lines are counted. Nothing else is counted over steps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Step>,
 }
 
 impl StepRules for MeasureStep {
     fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
         walk.span("within", self.within);
-        if self.of == Holder::Runtime {
+        if self.of != Holder::Pods {
             walk.alone("other cases would use the runtime, too");
+        }
+        match (self.of, self.steps.is_empty()) {
+            (Holder::Log, true) => walk
+                .object("lines are counted that are logged during steps, and there are none")
+                .advise("add `steps`"),
+            (Holder::Runtime | Holder::Pods, false) => walk
+                .object_to("steps", "what is held is counted at a moment")
+                .advise("take the steps before or after"),
+            _ => {}
+        }
+        if self.of == Holder::Log && self.within.is_some() {
+            walk.object_to("within", "no line of a log is released");
         }
         if around.parallel {
             walk.object("other steps would change the numbers meanwhile")
                 .advise("let it stand between the others");
         }
         walk.measured(self.of, around.times);
+        if !self.steps.is_empty() {
+            walk.steps(&self.steps, around);
+        }
     }
 
     fn needs(&self) -> Vec<Need> {
-        vec![Need::RuntimeProcess]
+        match self.of {
+            Holder::Log => vec![Need::RuntimeLog],
+            Holder::Runtime | Holder::Pods => vec![Need::RuntimeProcess],
+        }
+    }
+
+    fn inner(&self) -> Vec<&[Step]> {
+        vec![&self.steps]
     }
 }

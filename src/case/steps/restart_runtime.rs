@@ -15,6 +15,7 @@ use crate::case::{Need, duration};
 #[serde(
     deny_unknown_fields,
     default,
+    rename_all = "kebab-case",
     expecting = "how it ends, as in `restart-runtime: {by: kill}`"
 )]
 pub struct RestartRuntimeStep {
@@ -25,6 +26,14 @@ pub struct RestartRuntimeStep {
     #[serde(with = "duration::option", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<duration::Text>")]
     pub within: Option<Duration>,
+    /// How long it stays down, at least.
+    #[serde(with = "duration::option", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<duration::Text>")]
+    pub down: Option<Duration>,
+    /// The event stream is opened again as KEP-3386 plans it for a kubelet: at once when the
+    /// runtime has ended, and then after pauses of 1 s, 2 s, 4 s and so on. The first attempt must
+    /// succeed before which the runtime has answered a list.
+    pub back_off: bool,
     /// Steps that begin before it ends, and whose calls are under way then.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub during: Vec<Step>,
@@ -61,6 +70,7 @@ impl StepRules for RestartRuntimeStep {
     fn check<'a>(&'a self, walk: &mut Walk<'a, '_>, around: Surroundings) {
         walk.without_listeners(around);
         walk.span("within", self.within);
+        walk.span("down", self.down);
         if self.within.is_some() && self.by == RuntimeEndSpec::Kill {
             walk.object_to("within", "a runtime that is killed ends at once");
         }

@@ -27,6 +27,11 @@ pub struct SubscribeStep {
     /// It stops reading once it is live.
     #[serde(default)]
     pub stalls: bool,
+    /// It is a process of its own: SIGSTOP stops it where it `stalls`, `resume` continues it, and
+    /// `hang-up` kills it. Stopped, it neither reads nor answers nor closes, like a consumer that
+    /// hangs or whose machine is frozen. On the model it is a task of the suite, like any other.
+    #[serde(default)]
+    pub own_process: bool,
     /// The deadline of the call.
     #[serde(
         default,
@@ -76,6 +81,11 @@ impl StepRules for SubscribeStep {
         if self.stalls && !own {
             let message = "the calls on the same connection would be held up";
             walk.object_to("stalls", message)
+                .advise("let it have a connection of its own");
+        }
+        if self.own_process && !own {
+            let message = "the calls are made by the suite's own process";
+            walk.object_to("own-process", message)
                 .advise("let it have a connection of its own");
         }
         walk.bind_subscription(&self.binding, own);

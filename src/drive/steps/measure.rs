@@ -14,10 +14,13 @@ use crate::limits;
 
 impl Effect for MeasureStep {
     async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
-        let session = ctx.session();
-        if self.of == Holder::Runtime {
+        if self.of != Holder::Pods {
             check_alone(ctx).await?;
         }
+        if self.of == Holder::Log {
+            return self.count_logged(ctx).await;
+        }
+        let session = ctx.session();
         let history = ctx.case.view.history();
         let (first, ids) = (first_measured(&history), ids(&history));
         let until = Instant::now() + session.scaled(self.within.unwrap_or(Duration::ZERO));
@@ -35,13 +38,39 @@ impl Effect for MeasureStep {
         };
         check_seen(&history, &held)?;
         for (resource, count) in held {
-            session.recorder().record(Body::Fact {
-                case: ctx.case.run,
-                fact: HostFact::Held(resource, count),
-            });
+            record(ctx, resource, count);
         }
         Ok(())
     }
+}
+
+impl MeasureStep {
+    /// Counts the lines that the runtime logs while the steps are taken.
+    async fn count_logged(&self, ctx: &mut StepContext) -> Result<(), Abort> {
+        let before = log_lines(ctx).await?;
+        ctx.take(&self.steps).await?;
+        let after = log_lines(ctx).await?;
+        let shorter = || Abort::Inconclusive("the log was rotated meanwhile".to_owned());
+        let logged = after.checked_sub(before).ok_or_else(shorter)?;
+        record(ctx, Resource::LogLines, logged);
+        Ok(())
+    }
+}
+
+fn record(ctx: &StepContext, resource: Resource, count: u64) {
+    ctx.session().recorder().record(Body::Fact {
+        case: ctx.case.run,
+        fact: HostFact::Held(resource, count),
+    });
+}
+
+async fn log_lines(ctx: &StepContext) -> Result<u64, Abort> {
+    let options = ctx.session().options();
+    let command = options.asked.hooks.runtime_log();
+    let bound = ctx.session().scaled(limits::LOG_WAIT);
+    let counted = options.kernel.log_lines(command.as_deref(), bound).await;
+    let unknown = |fault| Abort::Inconclusive(format!("what the runtime has logged: {fault}"));
+    counted.map_err(unknown)
 }
 
 async fn count(
@@ -79,6 +108,7 @@ fn check_seen(history: &CaseHistory, held: &[(Resource, u64)]) -> Result<(), Abo
         let is_used = match resource.holder() {
             Holder::Pods => has_containers,
             Holder::Runtime => has_networks && *resource == Resource::NetworkNamespaces,
+            Holder::Log => false,
         };
         is_used && *count == 0
     });

@@ -1,13 +1,20 @@
 //! Ending the runtime and starting it again, by the user's commands.
 
+use std::sync::Arc;
+
 use tokio::task::JoinSet;
 
 use super::{Abort, Effect, StepContext};
 use crate::case::{RestartRuntimeStep, RuntimeEndSpec};
 use crate::drive::probes::may_restart;
+use crate::drive::session::Session;
+use crate::drive::stream_error::StreamError;
 use crate::history::Request;
-use crate::host::{CommandError, RuntimeCommands, RuntimeEnd, RuntimeEndError};
+use crate::host::{
+    self, CommandError, RuntimeCommands, RuntimeEnd, RuntimeEndError, RuntimeProcess,
+};
 use crate::limits;
+use crate::pleg::{Moment, Next, Policy, Reconnect, StreamFate};
 
 impl Effect for RestartRuntimeStep {
     async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
@@ -20,7 +27,16 @@ impl Effect for RestartRuntimeStep {
         };
         let mut under_way = self.begin(ctx).await?;
         session.unsubscribe().await;
+        let process = self.process(ctx).await;
         let ended = self.end(ctx, &commands).await;
+        if let (Err(Abort::Unmet), Some(process)) = (&ended, process) {
+            // As a service manager does; it may have ended by now.
+            let _ = process.kill(ctx.session().scaled(limits::KILL_WAIT)).await;
+        }
+        let mut attempts = JoinSet::new();
+        if self.back_off && ended.is_ok() {
+            attempts.spawn(reconnect(ctx.case.session.clone()));
+        }
         let down = match &ended {
             Ok(()) => self.stay_down(ctx).await,
             Err(_) => Ok(()),
@@ -33,8 +49,14 @@ impl Effect for RestartRuntimeStep {
         started.map_err(|fault| {
             Abort::Error(format!("the command that starts the runtime: {fault}"))
         })?;
-        let renewed = session.renew(session.scaled(limits::RUNTIME_RETURN)).await;
+        let reconnected = self.reconnected(ctx, &mut attempts).await;
+        let session = ctx.session();
+        let renewed = match reconnected {
+            Ok(true) => Ok(()),
+            _ => session.renew(session.scaled(limits::RUNTIME_RETURN)).await,
+        };
         ended?;
+        reconnected?;
         renewed?;
         let wanted = "the runtime's end and return".to_owned();
         ctx.case.waits.record(wanted, true, bound);
@@ -65,6 +87,16 @@ impl RestartRuntimeStep {
         }
     }
 
+    /// The process of a runtime that may take longer to stop than it should, if it is found.
+    async fn process(&self, ctx: &StepContext) -> Option<RuntimeProcess> {
+        let options = ctx.session().options();
+        let socket = options
+            .endpoint
+            .socket()
+            .filter(|_| self.within.is_some())?;
+        RuntimeProcess::find(socket).await.ok()
+    }
+
     /// Ends the runtime, in the time that it may take.
     async fn end(&self, ctx: &StepContext, commands: &RuntimeCommands) -> Result<(), Abort> {
         let session = ctx.session();
@@ -92,6 +124,29 @@ impl RestartRuntimeStep {
         }
     }
 
+    /// Waits until the attempts to open the stream are over; returns whether one was successful,
+    /// which it need not be if none was to be made.
+    async fn reconnected(
+        &self,
+        ctx: &StepContext,
+        attempts: &mut JoinSet<Result<(), Abort>>,
+    ) -> Result<bool, Abort> {
+        let session = ctx.session();
+        let bound = Policy::LONGEST_PAUSE + session.scaled(limits::RUNTIME_RETURN);
+        let over = tokio::time::timeout(bound, attempts.join_next()).await;
+        let met = match over {
+            Ok(Some(Ok(Err(Abort::Unmet)))) | Err(_) => false,
+            Ok(Some(Ok(result))) => result.map(|()| true)?,
+            Ok(Some(Err(fault))) => {
+                return Err(Abort::Error(format!("the suite itself failed: {fault}")));
+            }
+            Ok(None) => return Ok(false),
+        };
+        let wanted = "an event stream by the first attempt that the runtime can answer".to_owned();
+        ctx.case.waits.record(wanted, met, bound);
+        if met { Ok(true) } else { Err(Abort::Unmet) }
+    }
+
     /// Takes the steps for which the runtime is down, and makes sure that it is.
     async fn stay_down(&self, ctx: &mut StepContext) -> Result<(), Abort> {
         if ctx.send(Request::Version).await?.is_ok() {
@@ -99,7 +154,43 @@ impl RestartRuntimeStep {
                 "the runtime still answered when the command had ended that ends it".to_owned(),
             ));
         }
+        if let Some(time) = self.down {
+            let stopped = ctx.session().stop().cancelled();
+            // The time is the requirement.
+            if tokio::time::timeout(time, stopped).await.is_ok() {
+                return Err(Abort::interrupted());
+            }
+        }
         ctx.take(&self.meanwhile).await
+    }
+}
+
+/// Opens the event stream as KEP-3386 plans it, until an attempt is made that the runtime can
+/// answer.
+async fn reconnect(session: Arc<Session>) -> Result<(), Abort> {
+    let mut reconnect = Reconnect::new(Policy::BackOff);
+    let mut then = reconnect.begin();
+    loop {
+        let Next::Open(pause) = then.next else {
+            unreachable!("who backs off does not give up");
+        };
+        let stopped = session.stop().cancelled();
+        // The pause is that of the consumer.
+        if tokio::time::timeout(pause, stopped).await.is_ok() {
+            return Err(Abort::interrupted());
+        }
+        let lists = Request::ListSandboxes(session.labels());
+        let is_back = session.call(None, lists).await.is_ok();
+        match session.reopen().await {
+            Ok(()) => return Ok(()),
+            Err(fault @ (StreamError::Interrupted | StreamError::Marker { .. })) if is_back => {
+                return Err(fault.into());
+            }
+            Err(_) if is_back => return Err(Abort::Unmet),
+            Err(_) => {}
+        }
+        let now = Moment::from_ns(host::now().realtime_ns);
+        then = reconnect.ended(StreamFate::Refused, now, 0);
     }
 }
 

@@ -13,6 +13,7 @@ impl Effect for SubscribeStep {
             case: Some(ctx.case.run),
             binding: self.binding.clone(),
             stalls: self.stalls,
+            own_process: self.own_process,
             deadline: self.deadline,
             unknown_fields: self.unknown_fields,
             authority: self.authority.clone(),

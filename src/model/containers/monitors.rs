@@ -64,6 +64,30 @@ impl Machine {
         }
     }
 
+    /// Fills the file system on which the monitor of a container writes. Returns whether the
+    /// container is running.
+    pub fn fill_disk(&mut self, now: HostInstant, id: &ContainerId) -> bool {
+        self.advance(now);
+        let container = self.containers.get(id);
+        let runs = container.is_some_and(|container| container.process.is_some());
+        if runs {
+            self.full_disks.insert(id.clone());
+        }
+        runs
+    }
+
+    /// Gives the file system its room back. An exit that was lost meanwhile stays lost.
+    pub fn free_disk(&mut self, now: HostInstant, id: &ContainerId) {
+        self.advance(now);
+        let container = self.containers.get(id);
+        if self.full_disks.remove(id)
+            && self.behaviour.loses_exits_on_full_disk
+            && container.is_some_and(|container| container.ended.is_some())
+        {
+            self.unwatched.insert(id.clone());
+        }
+    }
+
     /// Whether the exit of a container is detected only when a monitor runs on.
     pub(in crate::model) fn awaits_monitor(&self, id: &ContainerId) -> bool {
         let all = self.behaviour.monitor_freeze == MonitorFreeze::DelaysAllExits;

@@ -6,8 +6,8 @@ use super::replies::behind;
 use super::{Fault, Row, Variation};
 use crate::history::{EventKind, Reply, Resource, SandboxReport};
 use crate::model::{
-    Answer, ChildKill, Delivery, ExitDetection, MonitorDeath, MonitorFreeze, NonTransition, Order,
-    Replay, Restart, StopSignals, Transition,
+    Answer, ChildKill, Delivery, EarlyStreams, ExitDetection, MonitorDeath, MonitorFreeze,
+    NonTransition, Order, Replay, Restart, StopSignals, Transition,
 };
 
 pub(super) const BEHAVIOUR: &[Row] = &[
@@ -216,6 +216,18 @@ pub(super) const BEHAVIOUR: &[Row] = &[
         Fault::Behaviour(|behaviour| behaviour.monitor_death = MonitorDeath::LeavesProcess),
     ),
     (
+        "exit-lost-on-a-full-disk",
+        Fault::Behaviour(|behaviour| behaviour.loses_exits_on_full_disk = true),
+    ),
+    (
+        "stream-refused-after-a-restart",
+        Fault::Behaviour(|behaviour| behaviour.early_streams = EarlyStreams::Refused),
+    ),
+    (
+        "stream-silent-after-a-restart",
+        Fault::Behaviour(|behaviour| behaviour.early_streams = EarlyStreams::Silent),
+    ),
+    (
         "frozen-monitor-delays-others",
         Fault::Behaviour(|behaviour| behaviour.monitor_freeze = MonitorFreeze::DelaysAllExits),
     ),
@@ -267,6 +279,10 @@ pub(super) const BEHAVIOUR: &[Row] = &[
     (
         "network-namespace-stays",
         Fault::Behaviour(|behaviour| behaviour.leaks = Some(Resource::NetworkNamespaces)),
+    ),
+    (
+        "discarded-events-fill-the-log",
+        Fault::Behaviour(|behaviour| behaviour.logs_discards = true),
     ),
     // Stopping.
     (
