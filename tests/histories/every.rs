@@ -59,6 +59,7 @@ fn shorten(steps: &mut [Step]) {
             }
             Step::CallsReturnWithin(prompt) => shorten(&mut prompt.steps),
             Step::FreezeMonitor(frozen) => shorten(&mut frozen.steps),
+            Step::Measure(measured) => shorten(&mut measured.steps),
             Step::Parallel(parallel) => {
                 parallel
                     .branches
