@@ -1,0 +1,634 @@
+//! Takes walks, and shrinks what they find.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use super::capabilities::Capabilities;
+use super::coverage::Coverage;
+use super::finding::{Finding, Key, findings};
+use super::generate::{Size, generate};
+use super::options::ExploreOptions;
+use super::plan::{Plan, size};
+use super::probe;
+use super::rate::{Bar, Rate};
+use super::shrink::{Answer, shrink};
+use super::text::{Head, Shown, Walk, walk};
+use crate::case::Requirement;
+use crate::drive::Allowance;
+use crate::files::{self, Draft, OutputError};
+use crate::history::{ExpectationFile, HostInstant, RunInfo};
+use crate::host;
+use crate::oracle::INVARIANTS;
+use crate::outcome::{Level, RunReport, Verdict};
+use crate::run::{Exit, Expectations, Rehearsal, RunError, Target, rehearse};
+use crate::verdicts::{JudgedRun, Known, RuntimeFacts, builtin_of};
+
+/// Why walks cannot be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum ExploreError {
+    /// No walk can run.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A case cannot be written.
+    #[error(transparent)]
+    File(#[from] OutputError),
+    /// The output is closed.
+    #[error("print what the walks have found: {0}")]
+    Output(#[from] io::Error),
+    /// The run was interrupted, or the runtime lost.
+    #[error("the walks ended early: {0}")]
+    CutShort(String),
+    /// The expectation file is malformed.
+    #[error("the expectation file {path}: {fault}")]
+    Expectations {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        fault: String,
+    },
+}
+
+/// Something that was found for the first time.
+#[derive(Clone, Debug)]
+pub struct NewFinding {
+    /// What.
+    pub finding: Finding,
+    /// The number of the walk that found it.
+    pub walk: u64,
+    /// How many steps the case has that shows it.
+    pub steps: usize,
+    /// How often that case shows it.
+    pub rate: Rate,
+    /// That case.
+    pub case: String,
+}
+
+/// What walks have found.
+#[derive(Clone, Debug, Default)]
+pub struct Explored {
+    /// How many walks were taken.
+    pub walks: u64,
+    /// How many of them were skipped or inconclusive.
+    pub open: u64,
+    /// What was found, each once.
+    pub found: Vec<NewFinding>,
+    /// What is known of the runtime, and in how many walks it was found.
+    pub known: BTreeMap<String, u64>,
+}
+
+impl Explored {
+    /// The exit code.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        let is_must = |found: &NewFinding| found.finding.level == Level::Must;
+        let is_broken = |found: &NewFinding| matches!(found.finding.key, Key::Broken { .. });
+        let must: Vec<_> = self.found.iter().filter(|found| is_must(found)).collect();
+        if must.iter().any(|found| is_broken(found)) {
+            Exit::NonConformant
+        } else if !must.is_empty() {
+            Exit::Undecided
+        } else if self.walks == 0 {
+            Exit::NothingRan
+        } else {
+            Exit::Conformant
+        }
+    }
+}
+
+/// Takes walks on a runtime until the end that the options set.
+///
+/// # Errors
+/// If no walk can be taken, or nothing can be written.
+pub fn explore(
+    options: &ExploreOptions,
+    target: &Target,
+    requirements: &[Requirement],
+    out: &mut (dyn Write + Send),
+) -> Result<Explored, ExploreError> {
+    let ground = Ground::new(options, target)?;
+    let seed = options.seed.unwrap_or_else(new_seed);
+    let mut explorer = Explorer {
+        options,
+        ground,
+        seed,
+        coverage: Coverage::default(),
+        explored: Explored::default(),
+        seen: BTreeSet::new(),
+        out,
+    };
+    explorer.announce()?;
+    let ended = explorer.run();
+    explorer.conclude(requirements)?;
+    ended?;
+    Ok(explorer.explored)
+}
+
+/// A seed that nobody has used yet.
+fn new_seed() -> u64 {
+    let (high, _) = uuid::Uuid::new_v4().as_u64_pair();
+    high >> 32
+}
+
+/// Where walks are taken.
+struct Ground<'a> {
+    options: &'a ExploreOptions,
+    target: &'a Target,
+    can: Capabilities,
+    known: Known,
+    info: RunInfo,
+}
+
+/// The result of one run of a walk.
+struct Ran {
+    findings: Vec<Finding>,
+    verdict: Option<Verdict>,
+    requirements: BTreeSet<String>,
+    fault: Option<String>,
+}
+
+impl<'a> Ground<'a> {
+    /// Finds out what can be done there.
+    fn new(options: &'a ExploreOptions, target: &'a Target) -> Result<Self, ExploreError> {
+        let allowed = [Allowance::Disruption, Allowance::DisruptionWithForeignPods];
+        let is_model = matches!(target, Target::Model { .. });
+        let allow = &options.drive.allow;
+        let disruption = allow.iter().any(|it| allowed.contains(it));
+        let mut ground = Self {
+            options,
+            target,
+            can: Capabilities::default(),
+            known: Known::default(),
+            info: RunInfo::default(),
+        };
+        let (target, cases) = (ground.target_of(0), probe::cases(disruption));
+        let report = rehearse(ground.rehearsal(target, None), cases)?;
+        if let Some(fault) = report.faults.first()
+            && !is_model
+        {
+            return Err(ExploreError::CutShort(fault.clone()));
+        }
+        ground.can = probe::read(&report, disruption);
+        ground.known = known(options.expectations.as_ref(), &report)?;
+        ground.info = report.info;
+        Ok(ground)
+    }
+
+    fn rehearsal(&self, target: Target, history: Option<PathBuf>) -> Rehearsal {
+        Rehearsal {
+            target,
+            history,
+            drive: self.options.drive.clone(),
+            ..Rehearsal::default()
+        }
+    }
+
+    /// The runtime; a model is made anew for each walk, with its number as the seed.
+    fn target_of(&self, number: u64) -> Target {
+        match self.target {
+            Target::Model {
+                behaviour,
+                deadline,
+                ..
+            } => Target::Model {
+                behaviour: behaviour.clone(),
+                seed: number,
+                deadline: *deadline,
+            },
+            other => other.clone(),
+        }
+    }
+
+    fn is_model(&self) -> bool {
+        matches!(self.target, Target::Model { .. })
+    }
+
+    fn run(&self, walk: &Walk, number: u64, history: Option<PathBuf>) -> Result<Ran, RunError> {
+        let rehearsal = self.rehearsal(self.target_of(number), history);
+        let report = rehearse(rehearsal, vec![walk.case.clone()])?;
+        let case = report.outcomes.iter().find(|outcome| !outcome.is_invariant());
+        let judged = report.outcomes.iter().filter(|outcome| {
+            matches!(outcome.verdict, Verdict::Pass | Verdict::Fail | Verdict::Known)
+        });
+        Ok(Ran {
+            findings: findings(&report, &self.known),
+            verdict: case.map(|outcome| outcome.verdict),
+            requirements: judged
+                .filter(|outcome| outcome.is_invariant())
+                .flat_map(|outcome| outcome.requirements.iter().cloned())
+                .collect(),
+            fault: report.faults.first().cloned(),
+        })
+    }
+}
+
+/// The failures that are known of the runtime.
+fn known(given: Option<&Expectations>, report: &RunReport) -> Result<Known, ExploreError> {
+    let file = match given {
+        None => None,
+        Some(Expectations::Builtin) => builtin_of(&report.info.runtime.runtime_name),
+        Some(Expectations::File(path)) => Some(ExpectationFile {
+            path: path.display().to_string(),
+            text: std::fs::read_to_string(path).map_err(|fault| ExploreError::Expectations {
+                path: path.display().to_string(),
+                fault: format!("read it: {fault}"),
+            })?,
+        }),
+    };
+    let Some(file) = file else {
+        return Ok(Known::default());
+    };
+    let known = Known::parse(&file).map_err(|fault| ExploreError::Expectations {
+        path: file.path.clone(),
+        fault,
+    })?;
+    Ok(known.for_a_run(JudgedRun {
+        facts: RuntimeFacts::of(&report.info),
+        began: report.began,
+        partial: true,
+    }))
+}
+
+struct Explorer<'a> {
+    options: &'a ExploreOptions,
+    ground: Ground<'a>,
+    seed: u64,
+    coverage: Coverage,
+    explored: Explored,
+    seen: BTreeSet<Key>,
+    out: &'a mut (dyn Write + Send),
+}
+
+/// Walks unless options say how many.
+const WALKS: u64 = 100;
+
+impl Explorer<'_> {
+    fn announce(&mut self) -> io::Result<()> {
+        let RunInfo { runtime, .. } = &self.ground.info;
+        let (seed, steps, pods) = (self.seed, self.options.steps, self.options.pods);
+        writeln!(
+            self.out,
+            "exploring {} {}: --seed {seed} --steps {steps} --pods {pods}",
+            runtime.runtime_name, runtime.runtime_version
+        )?;
+        let lacks = Capabilities::USED.into_iter().filter(|need| !self.ground.can.meets(*need));
+        let lacks: Vec<String> = lacks
+            .filter_map(|need| serde_json::to_value(need).ok())
+            .filter_map(|need| need.as_str().map(str::to_owned))
+            .collect();
+        if !lacks.is_empty() {
+            writeln!(self.out, "left out, as needs are not met: {}", lacks.join(", "))?;
+        }
+        Ok(())
+    }
+
+    /// Takes one batch of walks after the other.
+    fn run(&mut self) -> Result<(), ExploreError> {
+        let began = host::now();
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        // A walk on a real runtime has it for itself.
+        let batch = if self.ground.is_model() { 8 * processors } else { 1 };
+        let last = self.options.walk.map(|walk| walk + 1).or(self.options.walks);
+        let unbounded = if self.options.duration.is_some() { u64::MAX } else { WALKS };
+        let last = last.unwrap_or(unbounded);
+        let mut next = 0;
+        while next < last && !self.is_over(began) {
+            let end = last.min(next + batch as u64);
+            let walks: Vec<(u64, Walk)> = (next..end).map(|it| (it, self.walk(it))).collect();
+            for (_, walk) in &walks {
+                self.coverage.count(&walk.plan);
+            }
+            next = end;
+            let wanted = self.options.walk;
+            let walks = walks.into_iter();
+            let walks: Vec<_> = walks
+                .filter(|(number, _)| wanted.is_none_or(|wanted| wanted == *number))
+                .collect();
+            for (number, walk, ran) in self.run_all(walks, processors) {
+                self.take_in(number, &walk, ran?)?;
+                if self.options.fail_fast && !self.explored.found.is_empty() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_over(&self, began: HostInstant) -> bool {
+        let duration = self.options.duration;
+        duration.is_some_and(|duration| host::elapsed(began) >= duration)
+    }
+
+    fn walk(&self, number: u64) -> Walk {
+        let size_of = Size {
+            steps: self.options.steps.into(),
+            pods: self.options.pods.into(),
+        };
+        let can = &self.ground.can;
+        let plan = generate((self.seed, number), size_of, can, &self.coverage);
+        walk(plan, can, &self.head(number))
+    }
+
+    fn head(&self, number: u64) -> Head {
+        Head {
+            number: 0,
+            name: format!("walk-{number}"),
+            title: "A random walk keeps all rules.".to_owned(),
+            why: "What no case tells may break them all the same.".to_owned(),
+            source: self.origin(number),
+            repeat: None,
+            only: None,
+        }
+    }
+
+    /// The command that takes a walk again.
+    fn origin(&self, number: u64) -> String {
+        let (seed, steps, pods) = (self.seed, self.options.steps, self.options.pods);
+        format!("explore --seed {seed} --steps {steps} --pods {pods} --walk {number}")
+    }
+
+    /// Runs walks, on a model several at once; returns them in their order.
+    fn run_all(
+        &self,
+        walks: Vec<(u64, Walk)>,
+        threads: usize,
+    ) -> Vec<(u64, Walk, Result<Ran, RunError>)> {
+        let next = AtomicUsize::new(0);
+        let done = Mutex::new(BTreeMap::new());
+        let (ground, options) = (&self.ground, self.options);
+        std::thread::scope(|scope| {
+            for _ in 0..threads.min(walks.len()) {
+                scope.spawn(|| {
+                    while let Some((number, walk)) = walks.get(next.fetch_add(1, Ordering::Relaxed))
+                    {
+                        let history = history_of(options, *number);
+                        let ran = ground.run(walk, *number, history);
+                        let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                        done.insert(*number, ran);
+                    }
+                });
+            }
+        });
+        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let walks = walks.into_iter();
+        walks
+            .filter_map(|(number, walk)| Some((number, walk, done.remove(&number)?)))
+            .collect()
+    }
+
+    /// Takes in what a walk has found, and shrinks what is new.
+    fn take_in(&mut self, number: u64, walk: &Walk, ran: Ran) -> Result<(), ExploreError> {
+        self.explored.walks += 1;
+        let is_open = matches!(ran.verdict, Some(Verdict::Skip | Verdict::Inconclusive));
+        self.explored.open += u64::from(is_open);
+        self.coverage.judged(ran.requirements.iter().map(String::as_str));
+        let mut is_new = false;
+        for finding in ran.findings {
+            if let Some(known) = &finding.known {
+                let known = format!("{}: {known}", finding.key);
+                *self.explored.known.entry(known).or_default() += 1;
+            } else if self.seen.insert(finding.key.clone()) {
+                is_new = true;
+                self.shrink(number, walk, finding)?;
+                if self.options.fail_fast {
+                    break;
+                }
+            }
+        }
+        if let Some(history) = history_of(self.options, number)
+            && !is_new
+        {
+            // It shows nothing that another one does not.
+            let _ = std::fs::remove_file(history);
+        }
+        match ran.fault {
+            Some(fault) if !self.ground.is_model() => Err(ExploreError::CutShort(fault)),
+            _ => Ok(()),
+        }
+    }
+
+    fn shrink(&mut self, number: u64, walk: &Walk, finding: Finding) -> Result<(), ExploreError> {
+        writeln!(self.out, "\nwalk {number} of {} steps: {}", size(&walk.plan), finding.key)?;
+        let (expected, actual) = &finding.words;
+        if expected.is_empty() {
+            writeln!(self.out, "  {actual}")?;
+        } else {
+            writeln!(self.out, "  expected  {expected}\n  actual    {actual}")?;
+        }
+        self.out.flush()?;
+        let trials = Trials {
+            ground: &self.ground,
+            number,
+            key: finding.key.clone(),
+            head: self.head(number),
+            began: host::now(),
+            bound: self.options.shrink_for,
+        };
+        let (mut plan, mut rate) = (walk.plan.clone(), Rate { found: 1, runs: 1 });
+        if !self.options.no_shrink {
+            if !self.ground.is_model() {
+                rate = trials.rate(&plan)?;
+            }
+            let bar = if self.ground.is_model() { Bar::SURE } else { rate.bar() };
+            let mut fault = None;
+            let smaller = shrink(plan.clone(), &self.ground.can, &mut |candidate: &Plan| {
+                match trials.fails(candidate, bar) {
+                    Ok(answer) => answer,
+                    Err(found) => {
+                        fault = Some(found);
+                        Answer::OutOfTime
+                    }
+                }
+            });
+            if smaller != plan {
+                plan = smaller;
+                if !self.ground.is_model() && fault.is_none() {
+                    rate = trials.rate(&plan)?;
+                }
+            }
+            if let Some(fault) = fault {
+                writeln!(self.out, "  shrinking ended early: {fault}")?;
+            }
+        }
+        let found = self.shown(number, finding, plan, rate);
+        writeln!(
+            self.out,
+            "  shown by {} steps in {}{}",
+            found.steps,
+            found.rate,
+            if self.options.output.is_none() { ":" } else { "" }
+        )?;
+        self.write(&found)?;
+        self.explored.found.push(found);
+        Ok(())
+    }
+
+    /// The case that shows a finding.
+    fn shown(&self, number: u64, finding: Finding, plan: Plan, rate: Rate) -> NewFinding {
+        let (expected, actual) = &finding.words;
+        let why = if expected.is_empty() {
+            format!("Seen in {rate}: {actual}")
+        } else {
+            format!("Seen in {rate}: {actual}, where {expected} is expected.")
+        };
+        let sentence = if finding.sentence.ends_with('.') && !finding.sentence.contains('\n') {
+            finding.sentence.clone()
+        } else {
+            "All calls succeed that must, and all rules are kept.".to_owned()
+        };
+        let only = match &finding.key {
+            Key::Broken { rule, kind } => Some(Shown {
+                kind: *kind,
+                name: finding.name.clone(),
+                by_invariant: rule.is_some(),
+            }),
+            Key::Undecided(_) => None,
+        };
+        let times = rate.repetitions();
+        let count = u32::try_from(self.explored.found.len()).unwrap_or(u32::MAX);
+        let head = Head {
+            number: (count + 1).min(99),
+            name: file_name(&finding.key, count + 1),
+            title: sentence,
+            why,
+            source: self.origin(number),
+            repeat: (times > 1).then_some(times),
+            only,
+        };
+        let steps = size(&plan);
+        let case = walk(plan, &self.ground.can, &head).case.definition;
+        NewFinding {
+            finding,
+            walk: number,
+            steps,
+            rate,
+            case,
+        }
+    }
+
+    fn write(&mut self, found: &NewFinding) -> Result<(), ExploreError> {
+        let Some(directory) = &self.options.output else {
+            let indented = found.case.lines().map(|line| format!("    {line}\n"));
+            self.out.write_all(indented.collect::<String>().as_bytes())?;
+            return Ok(());
+        };
+        let count = u32::try_from(self.explored.found.len()).unwrap_or(u32::MAX);
+        let folder = directory.join(super::text::FOLDER);
+        files::create_directory("cases", directory)?;
+        files::create_directory("cases", &folder)?;
+        let name = file_name(&found.finding.key, count + 1);
+        let path = folder.join(format!("{name}.yaml"));
+        let draft = Draft::open("case", &path)?;
+        draft.complete(|file| file.write_all(found.case.as_bytes()))?;
+        writeln!(self.out, "  case     {}", path.display())?;
+        if let Some(history) = history_of(self.options, found.walk) {
+            writeln!(self.out, "  history  {}", history.display())?;
+        }
+        Ok(())
+    }
+
+    fn conclude(&mut self, requirements: &[Requirement]) -> io::Result<()> {
+        let ids: BTreeSet<&str> = INVARIANTS
+            .iter()
+            .flat_map(|invariant| invariant.requirements.iter().copied())
+            .collect();
+        let ids: Vec<String> = requirements
+            .iter()
+            .map(|requirement| requirement.id.clone())
+            .filter(|id| ids.contains(id.as_str()))
+            .collect();
+        let coverage = self.coverage.text(&ids);
+        writeln!(self.out, "\n{}", coverage.trim_end())?;
+        for (known, walks) in &self.explored.known {
+            writeln!(self.out, "known, in {walks} walks: {known}")?;
+        }
+        let Explored {
+            walks, open, found, ..
+        } = &self.explored;
+        writeln!(
+            self.out,
+            "{walks} walks, {open} of them inconclusive; {} new findings",
+            found.len()
+        )
+    }
+}
+
+/// The file of the history of a walk, if histories are kept.
+fn history_of(options: &ExploreOptions, number: u64) -> Option<PathBuf> {
+    let directory: &Path = options.output.as_deref()?;
+    files::create_directory("histories", directory).ok()?;
+    Some(directory.join(format!("walk-{number}.binpb")))
+}
+
+/// The name of the case that shows a finding.
+fn file_name(key: &Key, number: u32) -> String {
+    let key = match key {
+        Key::Broken { rule, kind } => {
+            let rule = rule.as_ref().map(|rule| format!("{rule}-"));
+            format!("{}{}", rule.unwrap_or_default(), kind.key()).to_lowercase()
+        }
+        Key::Undecided(_) => "undecided".to_owned(),
+    };
+    format!("found-{number}-{key}")
+}
+
+/// Runs the candidates of one finding.
+struct Trials<'a> {
+    ground: &'a Ground<'a>,
+    number: u64,
+    key: Key,
+    head: Head,
+    began: HostInstant,
+    bound: Duration,
+}
+
+/// Runs by which it is known how often a walk fails.
+const RATE_RUNS: u32 = 5;
+
+impl Trials<'_> {
+    /// Whether a run of this plan has the finding.
+    fn finds(&self, plan: &Plan) -> Result<bool, ExploreError> {
+        let walk = walk(plan.clone(), &self.ground.can, &self.head);
+        let ran = self.ground.run(&walk, self.number, None)?;
+        let found = ran.findings.iter().any(|finding| finding.key == self.key);
+        match ran.fault {
+            Some(fault) if !self.ground.is_model() => Err(ExploreError::CutShort(fault)),
+            _ => Ok(found),
+        }
+    }
+
+    /// How often a plan has it, in some runs.
+    fn rate(&self, plan: &Plan) -> Result<Rate, ExploreError> {
+        let mut rate = Rate::default();
+        while rate.runs < RATE_RUNS && !(self.is_out_of_time() && rate.runs > 0) {
+            rate.runs += 1;
+            rate.found += u32::from(self.finds(plan)?);
+        }
+        Ok(rate)
+    }
+
+    /// Whether a candidate passes the bar.
+    fn fails(&self, plan: &Plan, bar: Bar) -> Result<Answer, ExploreError> {
+        let mut found = 0;
+        for run in 0..bar.runs {
+            if self.is_out_of_time() {
+                return Ok(Answer::OutOfTime);
+            }
+            found += u32::from(self.finds(plan)?);
+            if found == bar.found {
+                return Ok(Answer::Fails);
+            }
+            if found + (bar.runs - run - 1) < bar.found {
+                break;
+            }
+        }
+        Ok(Answer::Passes)
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        host::elapsed(self.began) >= self.bound
+    }
+}

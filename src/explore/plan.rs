@@ -1,0 +1,426 @@
+//! A plan: what a walk does, as data. Names stand for pods, containers and subscriptions.
+//!
+//! A plan says what is called and not how a call must end: that follows from what came before it,
+//! which [`World`](super::world::World) knows.
+
+/// What a walk does, in order.
+pub type Plan = Vec<Op>;
+
+/// One operation.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Op {
+    /// Run a sandbox.
+    Sandbox {
+        /// Its name.
+        name: String,
+        /// The sandbox that it is the next attempt of.
+        attempt_of: Option<String>,
+        /// What is special about it.
+        kind: PodKind,
+    },
+    /// Create a container.
+    Create {
+        /// Its name.
+        name: String,
+        /// Its sandbox.
+        pod: String,
+        /// What it does.
+        work: Work,
+        /// What is special about it.
+        kind: ContainerKind,
+        /// The container that it refers to: the earlier attempt, the target or the twin.
+        other: Option<String>,
+    },
+    /// Start a container; the client may give up on the call after so many milliseconds.
+    Start(String, Option<u16>),
+    /// Stop a container with a grace period in seconds; the client may give up on the call.
+    Stop(String, u8, Option<u16>),
+    /// Remove a container.
+    Remove(String),
+    /// Remove a container by a prefix of its id.
+    RemoveByPrefix(String),
+    /// Kill a container's process from the host.
+    Kill(String),
+    /// Freeze a container's process, and let it run on.
+    Freeze(String),
+    /// Wait for an event of a sandbox or container.
+    Await(String, Moment),
+    /// Run a command in a container.
+    Exec(String, Command),
+    /// List a sandbox's containers and read their statuses.
+    Relist(String),
+    /// List by all filters, perhaps with the calls that stream lists.
+    ListWithFilters(String, bool),
+    /// Make a call about a container, a sandbox or neither that causes no event.
+    Call(&'static str, Option<String>),
+    /// Make a call on an id that does not exist.
+    CallUnknown(&'static str),
+    /// Stop a sandbox.
+    StopSandbox(String),
+    /// Remove a sandbox.
+    RemoveSandbox(String),
+    /// Take the event stream down and up again, with operations between the two.
+    Resubscribe(Plan),
+    /// Open a second subscription, which may stop reading.
+    Subscribe(String, bool),
+    /// Close a subscription, or hang up.
+    Unsubscribe(String, bool),
+    /// Let a stalled subscriber read on.
+    Resume(String),
+    /// Ask the runtime the moment an event of a container arrives.
+    OnEvent(String, Moment, Plan),
+    /// Ask the runtime repeatedly about a container or sandbox.
+    Poll(String, Plan),
+    /// Require that calls return soon.
+    Prompt(Plan),
+    /// Let nothing happen for so many seconds.
+    Silence(u8),
+    /// Kill a sandbox's own process.
+    KillSandbox(String),
+    /// Kill the monitor of a container.
+    KillMonitor(String),
+    /// Take steps while the monitor of a container is frozen.
+    FreezeMonitor(String, Plan),
+    /// End the runtime by a stop or a kill, and start it again.
+    Restart {
+        /// Kill it.
+        kill: bool,
+        /// What is under way when it ends.
+        during: Plan,
+        /// What happens while it is down.
+        meanwhile: Plan,
+    },
+    /// Take operations so many times, by so many workers at once.
+    Repeat(u8, u8, Plan),
+    /// Take operations once for each runtime handler.
+    EachHandler(Plan),
+    /// Several clients at once.
+    Parallel(Vec<Branch>),
+}
+
+/// What one of several clients does.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Branch {
+    /// Whether it has a connection of its own.
+    pub other_client: bool,
+    /// What it does.
+    pub ops: Plan,
+}
+
+/// An event to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Moment {
+    /// CREATED.
+    Created,
+    /// STARTED.
+    Started,
+    /// STOPPED.
+    Stopped,
+    /// DELETED.
+    Deleted,
+}
+
+impl Moment {
+    /// The word for it in a case.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Started => "started",
+            Self::Stopped => "stopped",
+            Self::Deleted => "deleted",
+        }
+    }
+}
+
+/// What is special about a sandbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PodKind {
+    /// Nothing.
+    #[default]
+    Plain,
+    /// It has its own network.
+    Network,
+    /// Its containers share a PID namespace.
+    SharedPid,
+    /// It has labels and annotations.
+    Labelled,
+    /// Its memory is limited as a whole.
+    Memory,
+    /// Its low-level runtime crashes on demand.
+    Faulty,
+    /// It cannot be created.
+    Refused,
+}
+
+/// What is special about a container.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ContainerKind {
+    /// Nothing.
+    #[default]
+    Plain,
+    /// It is the next attempt of another.
+    NextAttempt,
+    /// It has a terminal.
+    Tty,
+    /// It has a mount, labels and annotations.
+    Dressed,
+    /// It lacks the labels of a kubelet.
+    Unlabelled,
+    /// It has an annotation of 200 KiB.
+    Bulky,
+    /// It has a stop signal of its own.
+    StopSignal,
+    /// It joins the PID namespace of another.
+    PidTarget,
+    /// Its image does not exist: the creation must fail.
+    NoImage,
+    /// Another has its name: the creation must fail.
+    Twin,
+    /// The client gives up on the creation.
+    Abandoned,
+    /// The low-level runtime crashes at this operation.
+    CrashAtCreate,
+    /// The same at the start.
+    CrashAtStart,
+    /// The same at the kill.
+    CrashAtKill,
+    /// The same when what has ended is deleted.
+    CrashAtDelete,
+}
+
+/// What a container does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Work {
+    /// Run until SIGTERM.
+    UntilTerm,
+    /// Run until SIGKILL.
+    IgnoreTerm,
+    /// Run until SIGUSR1, which is no SIGTERM.
+    UntilSignal,
+    /// Exit with a code after so many milliseconds.
+    Exit(u8, u16),
+    /// Die of a signal after so many milliseconds.
+    Die(u8, u16),
+    /// Dump a core.
+    DumpCore,
+    /// Be OOM-killed.
+    Oom,
+    /// Be OOM-killed when SIGTERM comes.
+    OomOnTerm,
+    /// Outlive the OOM kill of a child.
+    OomOfChild,
+    /// The same, where the kill takes the whole container.
+    OomGroup,
+    /// Exit and leave an orphan behind.
+    OrphanChild,
+    /// Have no program to run: the start must fail.
+    MissingProgram,
+    /// Leave zombies behind.
+    Zombies,
+}
+
+/// A command in a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Command {
+    /// It exits at once with this code.
+    Exit(u8),
+    /// It takes so many milliseconds.
+    Slow(u16),
+    /// It dies of SIGKILL.
+    Killed,
+    /// It does not end in time.
+    TimesOut,
+}
+
+impl Op {
+    /// What it is, for the coverage.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Sandbox {
+                attempt_of: Some(_),
+                ..
+            } => "next attempt of a sandbox",
+            Self::Sandbox { kind, .. } => kind.label(),
+            Self::Create { kind, work, .. } => kind.label().unwrap_or_else(|| work.label()),
+            Self::Start(_, None) => "start",
+            Self::Start(_, Some(_)) => "abandoned start",
+            Self::Stop(_, 0, None) => "stop without grace",
+            Self::Stop(_, _, None) => "stop with grace",
+            Self::Stop(_, _, Some(_)) => "abandoned stop",
+            Self::Remove(_) => "remove",
+            Self::RemoveByPrefix(_) => "remove by prefix",
+            Self::Kill(_) => "kill",
+            Self::Freeze(_) => "freeze",
+            Self::Await(..) => "await",
+            Self::Exec(_, command) => command.label(),
+            Self::Relist(_) => "relist",
+            Self::ListWithFilters(..) => "list with filters",
+            Self::Call(..) => "call without event",
+            Self::CallUnknown(_) => "call on an unknown id",
+            Self::StopSandbox(_) => "stop sandbox",
+            Self::RemoveSandbox(_) => "remove sandbox",
+            Self::Resubscribe(_) => "resubscribe",
+            Self::Subscribe(_, false) => "second subscriber",
+            Self::Subscribe(_, true) => "stalled subscriber",
+            Self::Unsubscribe(..) => "unsubscribe",
+            Self::Resume(_) => "resume a subscriber",
+            Self::OnEvent(..) => "ask at an event",
+            Self::Poll(..) => "poll",
+            Self::Prompt(_) => "calls return soon",
+            Self::Silence(_) => "pause",
+            Self::KillSandbox(_) => "kill sandbox",
+            Self::KillMonitor(_) => "kill monitor",
+            Self::FreezeMonitor(..) => "freeze monitor",
+            Self::Restart { kill: false, .. } => "restart runtime",
+            Self::Restart { kill: true, .. } => "kill runtime",
+            Self::Repeat(_, 1, _) => "repeat",
+            Self::Repeat(..) => "repeat by several workers",
+            Self::EachHandler(_) => "for each handler",
+            Self::Parallel(_) => "parallel",
+        }
+    }
+
+    /// The lists of operations inside it.
+    pub fn inner(&self) -> Vec<&Plan> {
+        match self {
+            Self::Resubscribe(ops)
+            | Self::OnEvent(_, _, ops)
+            | Self::Poll(_, ops)
+            | Self::Prompt(ops)
+            | Self::Repeat(_, _, ops)
+            | Self::EachHandler(ops)
+            | Self::FreezeMonitor(_, ops) => vec![ops],
+            Self::Restart {
+                during, meanwhile, ..
+            } => vec![during, meanwhile],
+            Self::Parallel(branches) => branches.iter().map(|branch| &branch.ops).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The same to be changed.
+    pub fn inner_mut(&mut self) -> Vec<&mut Plan> {
+        match self {
+            Self::Resubscribe(ops)
+            | Self::OnEvent(_, _, ops)
+            | Self::Poll(_, ops)
+            | Self::Prompt(ops)
+            | Self::Repeat(_, _, ops)
+            | Self::EachHandler(ops)
+            | Self::FreezeMonitor(_, ops) => vec![ops],
+            Self::Restart {
+                during, meanwhile, ..
+            } => vec![during, meanwhile],
+            Self::Parallel(branches) => branches.iter_mut().map(|branch| &mut branch.ops).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether it only says how the operations inside it are taken.
+    pub fn is_block(&self) -> bool {
+        matches!(
+            self,
+            Self::Parallel(_) | Self::Prompt(_) | Self::Repeat(..) | Self::EachHandler(_)
+        )
+    }
+}
+
+/// How many steps a plan has, without those that only say how others are taken.
+pub fn size(plan: &[Op]) -> usize {
+    let count = |op: &Op| {
+        let inner = op.inner().into_iter().map(|ops| size(ops)).sum::<usize>();
+        inner + usize::from(!op.is_block()) + usize::from(matches!(op, Op::Freeze(_)))
+    };
+    plan.iter().map(count).sum()
+}
+
+impl PodKind {
+    fn label(self) -> &'static str {
+        match self {
+            Self::Plain => "sandbox",
+            Self::Network => "sandbox with a network",
+            Self::SharedPid => "sandbox with a shared PID namespace",
+            Self::Labelled => "sandbox with labels",
+            Self::Memory => "sandbox with a memory limit",
+            Self::Faulty => "sandbox whose low-level runtime crashes",
+            Self::Refused => "refused sandbox",
+        }
+    }
+}
+
+impl ContainerKind {
+    fn label(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Plain => return None,
+            Self::NextAttempt => "create the next attempt",
+            Self::Tty => "create with a terminal",
+            Self::Dressed => "create with mount and labels",
+            Self::Unlabelled => "create without labels",
+            Self::Bulky => "create with 200 KiB of annotations",
+            Self::StopSignal => "create with a stop signal",
+            Self::PidTarget => "create in another's PID namespace",
+            Self::NoImage => "create without an image",
+            Self::Twin => "create a twin",
+            Self::Abandoned => "abandoned creation",
+            Self::CrashAtCreate => "crash at create",
+            Self::CrashAtStart => "crash at start",
+            Self::CrashAtKill => "crash at kill",
+            Self::CrashAtDelete => "crash at delete",
+        })
+    }
+}
+
+impl Work {
+    fn label(self) -> &'static str {
+        match self {
+            Self::UntilTerm => "create: until TERM",
+            Self::IgnoreTerm => "create: ignores TERM",
+            Self::UntilSignal => "create: until USR1",
+            Self::Exit(_, 0) => "create: exits at once",
+            Self::Exit(0, _) => "create: exits with 0",
+            Self::Exit(..) => "create: exits with an error",
+            Self::Die(..) => "create: crashes",
+            Self::DumpCore => "create: dumps a core",
+            Self::Oom => "create: OOM kill",
+            Self::OomOnTerm => "create: OOM kill at TERM",
+            Self::OomOfChild => "create: OOM kill of a child",
+            Self::OomGroup => "create: OOM kill of all",
+            Self::OrphanChild => "create: leaves an orphan",
+            Self::MissingProgram => "create: no program",
+            Self::Zombies => "create: zombies",
+        }
+    }
+
+    /// Whether it ends without being told to.
+    pub fn ends(self) -> bool {
+        matches!(
+            self,
+            Self::Exit(..)
+                | Self::Die(..)
+                | Self::DumpCore
+                | Self::Oom
+                | Self::OomOfChild
+                | Self::OomGroup
+                | Self::OrphanChild
+        )
+    }
+
+    /// Whether it has to have a limit of memory.
+    pub fn needs_memory(self) -> bool {
+        matches!(
+            self,
+            Self::Oom | Self::OomOnTerm | Self::OomOfChild | Self::OomGroup
+        )
+    }
+}
+
+impl Command {
+    fn label(self) -> &'static str {
+        match self {
+            Self::Exit(_) => "exec",
+            Self::Slow(_) => "slow exec",
+            Self::Killed => "exec that is killed",
+            Self::TimesOut => "exec that times out",
+        }
+    }
+}

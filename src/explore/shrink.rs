@@ -1,0 +1,213 @@
+//! Makes a failing plan as small as it can be: tries smaller ones, and keeps what still fails.
+//!
+//! Pure: whether a plan fails is for the caller to say. Every candidate is made legal before, by
+//! leaving out what depends on what was taken away.
+
+use std::collections::BTreeSet;
+
+use super::capabilities::Capabilities;
+use super::plan::{Branch, Command, ContainerKind, Op, Plan, PodKind, Work, size};
+use super::world::{World, plan_of};
+
+/// The answer to whether a plan fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    Fails,
+    Passes,
+    /// There is no time left to find out.
+    OutOfTime,
+}
+
+/// The smallest plan found that fails, if this one does. It is that or this one when time is out.
+pub(super) fn shrink(
+    plan: Plan,
+    can: &Capabilities,
+    fails: &mut dyn FnMut(&Plan) -> Answer,
+) -> Plan {
+    let mut best = legal(plan, can);
+    let mut tried = BTreeSet::from([best.clone()]);
+    'smaller: loop {
+        let mut candidates: Vec<Plan> = edits(&best)
+            .into_iter()
+            .map(|candidate| legal(candidate, can))
+            .filter(|candidate| cost(candidate) < cost(&best))
+            .collect();
+        // The largest steps first: most of a plan has nothing to do with what it found.
+        candidates.sort_by_key(cost);
+        candidates.dedup();
+        for candidate in candidates {
+            if !tried.insert(candidate.clone()) {
+                continue;
+            }
+            match fails(&candidate) {
+                Answer::Fails => {
+                    best = candidate;
+                    continue 'smaller;
+                }
+                Answer::Passes => {}
+                Answer::OutOfTime => return best,
+            }
+        }
+        return best;
+    }
+}
+
+/// What is legal of a plan.
+fn legal(plan: Plan, can: &Capabilities) -> Plan {
+    let mut world = World::new(can.clone());
+    plan_of(&world.take_all(plan))
+}
+
+/// How large a plan is: its steps, its blocks, and what is special in it.
+fn cost(plan: &Plan) -> (usize, usize, usize) {
+    (size(plan), blocks(plan), special(plan))
+}
+
+fn blocks(plan: &[Op]) -> usize {
+    let count = |op: &Op| {
+        let inner = op.inner().into_iter().map(|ops| blocks(ops)).sum::<usize>();
+        let own = match op {
+            Op::Parallel(branches) => {
+                let others = branches.iter().filter(|branch| branch.other_client);
+                1 + branches.len() + others.count()
+            }
+            Op::Repeat(times, workers, _) => usize::from(*times) + usize::from(*workers),
+            op => usize::from(!op.inner().is_empty()),
+        };
+        inner + own
+    };
+    plan.iter().map(count).sum()
+}
+
+fn special(plan: &[Op]) -> usize {
+    let count = |op: &Op| {
+        let inner = op.inner().into_iter().map(|ops| special(ops)).sum::<usize>();
+        let own = match op {
+            Op::Sandbox {
+                kind, attempt_of, ..
+            } => usize::from(*kind != PodKind::Plain) + usize::from(attempt_of.is_some()),
+            Op::Create { work, kind, .. } => {
+                usize::from(*kind != ContainerKind::Plain)
+                    + match work {
+                        Work::UntilTerm => 0,
+                        Work::Exit(0, 300) => 1,
+                        _ => 2,
+                    }
+            }
+            Op::Stop(_, grace_s, abandoned) => {
+                usize::from(*grace_s > 0) + usize::from(abandoned.is_some())
+            }
+            Op::Start(_, abandoned) => usize::from(abandoned.is_some()),
+            Op::Exec(_, command) => usize::from(*command != Command::Exit(0)),
+            Op::Subscribe(_, stalls) => usize::from(*stalls),
+            _ => 0,
+        };
+        inner + own
+    };
+    plan.iter().map(count).sum()
+}
+
+/// Plans that differ in one place: parts left out, blocks dissolved, operations made simpler.
+fn edits(plan: &Plan) -> Vec<Plan> {
+    let mut all = Vec::new();
+    let mut chunk = plan.len();
+    while chunk > 0 {
+        for start in (0..plan.len()).step_by(chunk) {
+            let end = (start + chunk).min(plan.len());
+            all.push([&plan[..start], &plan[end..]].concat());
+        }
+        chunk /= 2;
+    }
+    for (index, op) in plan.iter().enumerate() {
+        let replaced = |ops: Plan| [&plan[..index], &ops, &plan[index + 1..]].concat();
+        all.extend(simpler(op).into_iter().map(replaced));
+        for (list, inner) in op.inner().into_iter().enumerate() {
+            for edited in edits(inner) {
+                let mut op = op.clone();
+                if let Some(inner) = op.inner_mut().into_iter().nth(list) {
+                    *inner = edited;
+                }
+                all.push(replaced(vec![op]));
+            }
+        }
+    }
+    all
+}
+
+/// What may take the place of an operation.
+fn simpler(op: &Op) -> Vec<Plan> {
+    match op {
+        Op::Parallel(branches) => of_branches(branches),
+        Op::Repeat(times, workers, ops) => {
+            let mut all = vec![ops.clone()];
+            if *workers > 1 {
+                all.push(vec![Op::Repeat(*times, 1, ops.clone())]);
+            }
+            if *times > 2 {
+                all.push(vec![Op::Repeat(times / 2, *workers, ops.clone())]);
+            }
+            all
+        }
+        Op::Sandbox {
+            name,
+            attempt_of: None,
+            ..
+        } => vec![vec![Op::Sandbox {
+            name: name.clone(),
+            attempt_of: None,
+            kind: PodKind::Plain,
+        }]],
+        Op::Sandbox {
+            name,
+            attempt_of: Some(_),
+            kind,
+        } => vec![vec![Op::Sandbox {
+            name: name.clone(),
+            attempt_of: None,
+            kind: *kind,
+        }]],
+        Op::Create {
+            name,
+            pod,
+            work,
+            kind,
+            other,
+        } => {
+            let with = |work, kind, other: &Option<String>| {
+                vec![Op::Create {
+                    name: name.clone(),
+                    pod: pod.clone(),
+                    work,
+                    kind,
+                    other: other.clone(),
+                }]
+            };
+            vec![
+                with(*work, ContainerKind::Plain, &None),
+                with(Work::UntilTerm, *kind, other),
+                with(Work::Exit(0, 300), *kind, other),
+            ]
+        }
+        Op::Start(name, Some(_)) => vec![vec![Op::Start(name.clone(), None)]],
+        Op::Stop(name, ..) => vec![vec![Op::Stop(name.clone(), 0, None)]],
+        Op::Exec(name, _) => vec![vec![Op::Exec(name.clone(), Command::Exit(0))]],
+        Op::Subscribe(name, true) => vec![vec![Op::Subscribe(name.clone(), false)]],
+        op => op.inner().into_iter().cloned().collect(),
+    }
+}
+
+fn of_branches(branches: &[Branch]) -> Vec<Plan> {
+    let mut all = vec![branches.iter().flat_map(|branch| branch.ops.clone()).collect()];
+    for index in 0..branches.len() {
+        let mut fewer = branches.to_vec();
+        let alone = fewer.remove(index);
+        all.push(vec![Op::Parallel(fewer)]);
+        all.push(alone.ops);
+        if branches[index].other_client {
+            let mut own = branches.to_vec();
+            own[index].other_client = false;
+            all.push(vec![Op::Parallel(own)]);
+        }
+    }
+    all
+}

@@ -1,0 +1,275 @@
+//! The steps of a case.
+
+use std::fmt::Write as _;
+
+use crate::explore::plan::{Command, ContainerKind, Op, PodKind, Work};
+use crate::explore::world::{End, Taken};
+
+/// Whether a plan opens subscriptions.
+pub(super) fn use_streams(taken: &[Taken]) -> bool {
+    taken.iter().any(|taken| {
+        let inside = taken.inner.iter().any(|inner| use_streams(inner));
+        inside || matches!(taken.op, Op::Subscribe(..))
+    })
+}
+
+/// Writes steps, so many columns to the right.
+pub(super) fn write(text: &mut String, taken: &[Taken], indent: usize) {
+    for taken in taken {
+        step(text, taken, indent);
+    }
+}
+
+fn step(text: &mut String, taken: &Taken, indent: usize) {
+    let pad = " ".repeat(indent);
+    let mut line = |line: &str| {
+        let _ = writeln!(text, "{pad}- {line}");
+    };
+    match &taken.op {
+        Op::Freeze(name) => {
+            line(&format!("signal: {{container: {name}, signal: SIGSTOP}}"));
+            line(&format!("signal: {{container: {name}, signal: SIGCONT}}"));
+        }
+        Op::Parallel(branches) => {
+            line("parallel:");
+            for (branch, inner) in branches.iter().zip(&taken.inner) {
+                let _ = writeln!(text, "{pad}    - steps:");
+                if branch.other_client {
+                    let _ = writeln!(text, "{pad}        - another-client:\n{pad}            steps:");
+                    write(text, inner, indent + 14);
+                } else {
+                    write(text, inner, indent + 8);
+                }
+            }
+        }
+        Op::Resubscribe(ops) if ops.is_empty() => line("resubscribe: {}"),
+        Op::Resubscribe(_) => nested(text, indent, "resubscribe:", &[], "meanwhile", taken),
+        Op::OnEvent(name, event, _) => {
+            let read = match event.word() {
+                "deleted" => "[containers]",
+                _ => "[containers, container-status, sandbox-status]",
+            };
+            let keys = [
+                format!("of: {name}"),
+                format!("event: {}", event.word()),
+                format!("read: {read}"),
+            ];
+            nested(text, indent, "on-event:", &keys, "steps", taken);
+        }
+        Op::Poll(name, _) => {
+            let keys = [
+                format!("of: {name}"),
+                "read: [containers, sandboxes, sandbox-status]".to_owned(),
+            ];
+            nested(text, indent, "poll-during:", &keys, "steps", taken);
+        }
+        Op::Prompt(_) => {
+            let keys = ["time: 30s".to_owned()];
+            nested(text, indent, "calls-return-within:", &keys, "steps", taken);
+        }
+        Op::FreezeMonitor(name, _) => {
+            let keys = [format!("container: {name}")];
+            nested(text, indent, "freeze-monitor:", &keys, "steps", taken);
+        }
+        Op::Repeat(times, workers, _) => {
+            let mut keys = vec![format!("times: {times}")];
+            if *workers > 1 {
+                keys.push(format!("workers: {workers}"));
+            }
+            nested(text, indent, "repeat:", &keys, "steps", taken);
+        }
+        Op::EachHandler(_) => nested(text, indent, "for-each-handler:", &[], "steps", taken),
+        Op::Restart { kill, .. } => restart(text, indent, *kill, taken),
+        op => line(&simple(op, taken.end)),
+    }
+}
+
+/// Writes a step with keys, and the list of steps under one of them.
+fn nested(
+    text: &mut String,
+    indent: usize,
+    word: &str,
+    keys: &[String],
+    list: &str,
+    taken: &Taken,
+) {
+    let pad = " ".repeat(indent);
+    let _ = writeln!(text, "{pad}- {word}");
+    for key in keys {
+        let _ = writeln!(text, "{pad}    {key}");
+    }
+    let _ = writeln!(text, "{pad}    {list}:");
+    if let Some(inner) = taken.inner.first() {
+        write(text, inner, indent + 6);
+    }
+}
+
+fn restart(text: &mut String, indent: usize, kill: bool, taken: &Taken) {
+    let pad = " ".repeat(indent);
+    let by = if kill { "kill" } else { "stop" };
+    let _ = writeln!(text, "{pad}- restart-runtime:\n{pad}    by: {by}");
+    for (key, inner) in ["during", "meanwhile"].into_iter().zip(&taken.inner) {
+        if !inner.is_empty() {
+            let _ = writeln!(text, "{pad}    {key}:");
+            write(text, inner, indent + 6);
+        }
+    }
+}
+
+/// A step on one line.
+fn simple(op: &Op, end: End) -> String {
+    let expect = match end {
+        End::Success => "",
+        End::Failure => ", expect: failure",
+        End::Either => ", expect: either",
+    };
+    let abandon = |after: &Option<u16>| {
+        after.map_or(String::new(), |ms| format!(", abandon-after: {ms}ms"))
+    };
+    match op {
+        Op::Sandbox {
+            name,
+            attempt_of,
+            kind,
+        } => {
+            let earlier = attempt_of.as_ref().map(|it| format!(", attempt-of: {it}"));
+            let earlier = earlier.unwrap_or_default();
+            let kind = if earlier.is_empty() { sandbox(*kind) } else { "" };
+            format!("sandbox: {{as: {name}{earlier}{kind}{expect}}}")
+        }
+        Op::Create {
+            name,
+            pod,
+            work,
+            kind,
+            other,
+        } => {
+            let other = other.as_deref().unwrap_or_default();
+            let keys = container(*kind, *work, other);
+            let work = workload(*work);
+            format!("create: {{as: {name}, in: {pod}, workload: {work}{keys}{expect}}}")
+        }
+        Op::Start(name, after) => {
+            format!("start: {{container: {name}{}{expect}}}", abandon(after))
+        }
+        Op::Stop(name, grace_s, after) => {
+            let abandon = abandon(after);
+            format!("stop: {{container: {name}, grace: {grace_s}s{abandon}{expect}}}")
+        }
+        Op::Remove(name) => format!("remove: {{container: {name}{expect}}}"),
+        Op::RemoveByPrefix(name) => format!("remove: {{container: {name}, by-prefix: true}}"),
+        Op::Kill(name) => format!("kill: {{container: {name}}}"),
+        Op::Await(name, event) => format!("await: {{of: {name}, event: {}}}", event.word()),
+        Op::Exec(name, command) => exec(name, *command, expect),
+        Op::Relist(pod) => format!("relist: {{sandbox: {pod}}}"),
+        Op::ListWithFilters(pod, streamed) => {
+            let streamed = if *streamed { ", streamed: true" } else { "" };
+            format!("list-with-filters: {{sandbox: {pod}{streamed}}}")
+        }
+        Op::Call(method, of) => {
+            let of = of.as_ref().map(|of| format!(", of: {of}"));
+            format!("call: {{method: {method}{}}}", of.unwrap_or_default())
+        }
+        Op::CallUnknown(method) => format!("call: {{method: {method}, unknown-id: true}}"),
+        Op::StopSandbox(pod) => format!("stop-sandbox: {{sandbox: {pod}}}"),
+        Op::RemoveSandbox(pod) => format!("remove-sandbox: {{sandbox: {pod}}}"),
+        Op::Subscribe(name, stalls) => {
+            let stalls = if *stalls { ", stalls: true" } else { "" };
+            format!("subscribe: {{as: {name}{stalls}}}")
+        }
+        Op::Unsubscribe(name, hang_up) => {
+            let hang_up = if *hang_up { ", hang-up: true" } else { "" };
+            format!("unsubscribe: {{subscription: {name}{hang_up}}}")
+        }
+        Op::Resume(name) => format!("resume: {{subscription: {name}}}"),
+        Op::Silence(seconds) => format!("stays-silent: {{for: {seconds}s}}"),
+        Op::KillSandbox(pod) => format!("kill-sandbox: {{sandbox: {pod}}}"),
+        Op::KillMonitor(name) => format!("kill-monitor: {{container: {name}}}"),
+        Op::Freeze(_)
+        | Op::Resubscribe(_)
+        | Op::OnEvent(..)
+        | Op::Poll(..)
+        | Op::Prompt(_)
+        | Op::FreezeMonitor(..)
+        | Op::Repeat(..)
+        | Op::EachHandler(_)
+        | Op::Restart { .. }
+        | Op::Parallel(_) => unreachable!("they are written with what is inside them"),
+    }
+}
+
+fn exec(name: &str, command: Command, expect: &str) -> String {
+    let (runs, timeout) = match command {
+        Command::Exit(code) => (format!("{{exit: {{code: {code}}}}}"), 10),
+        Command::Slow(ms) => (format!("{{exit: {{code: 0, after: {ms}ms}}}}"), 10),
+        Command::Killed => ("{die: {signal: 9}}".to_owned(), 10),
+        Command::TimesOut => ("ignore-term".to_owned(), 1),
+    };
+    format!("exec: {{container: {name}, runs: {runs}, timeout: {timeout}s{expect}}}")
+}
+
+fn sandbox(kind: PodKind) -> &'static str {
+    match kind {
+        PodKind::Plain => "",
+        PodKind::Network => ", own-network: true",
+        PodKind::SharedPid => ", shared-pid: true",
+        PodKind::Labelled => {
+            ", labels: {app: web, tier: front-end}, annotations: {kubernetes.io/config.source: api}"
+        }
+        PodKind::Memory => ", memory-mib: 64",
+        PodKind::Faulty => ", faulty: true",
+        PodKind::Refused => ", runtime-handler: no-such-handler",
+    }
+}
+
+fn container(kind: ContainerKind, work: Work, other: &str) -> String {
+    let memory = match work {
+        Work::OomGroup => ", memory-mib: 16, oom-group: true",
+        _ if work.needs_memory() => ", memory-mib: 16",
+        _ => "",
+    };
+    let kind = match kind {
+        ContainerKind::Plain => String::new(),
+        ContainerKind::NextAttempt => format!(", attempt-of: {other}"),
+        ContainerKind::Tty => ", tty: true".to_owned(),
+        ContainerKind::Dressed => {
+            ", mounted: true, labels: {app: web}, annotations: {io.kubernetes.container.hash: 8f3c}"
+                .to_owned()
+        }
+        ContainerKind::Unlabelled => ", unlabelled: true".to_owned(),
+        ContainerKind::Bulky => ", annotation-kib: 200".to_owned(),
+        ContainerKind::StopSignal => ", stop-signal: SIGUSR1".to_owned(),
+        ContainerKind::PidTarget => format!(", pid-target: {other}, may-be-refused: true"),
+        ContainerKind::NoImage => ", image: missing".to_owned(),
+        ContainerKind::Twin => format!(", same-as: {other}"),
+        ContainerKind::Abandoned => ", abandon-after: 5ms".to_owned(),
+        ContainerKind::CrashAtCreate => ", flaw: crash-at-create, may-be-refused: true".to_owned(),
+        ContainerKind::CrashAtStart => ", flaw: crash-at-start".to_owned(),
+        ContainerKind::CrashAtKill => ", flaw: crash-at-kill".to_owned(),
+        ContainerKind::CrashAtDelete => ", flaw: crash-at-delete".to_owned(),
+    };
+    format!("{memory}{kind}")
+}
+
+fn workload(work: Work) -> String {
+    match work {
+        Work::UntilTerm => "until-term".to_owned(),
+        Work::IgnoreTerm => "ignore-term".to_owned(),
+        Work::UntilSignal => "{until-signal: {signal: SIGUSR1, code: 42}}".to_owned(),
+        Work::Exit(code, 0) => format!("{{exit: {{code: {code}}}}}"),
+        Work::Exit(code, ms) => format!("{{exit: {{code: {code}, after: {ms}ms}}}}"),
+        Work::Die(signal, ms) => format!("{{die: {{signal: {signal}, after: {ms}ms}}}}"),
+        Work::DumpCore => "{dump-core: {signal: 11, after: 300ms}}".to_owned(),
+        Work::Oom => "{allocate: {mib: 128, after: 500ms}}".to_owned(),
+        Work::OomOnTerm => "{allocate-on-term: {mib: 128}}".to_owned(),
+        Work::OomOfChild => {
+            "{allocate-in-child: {mib: 128, after: 500ms, then: 1s, code: 0}}".to_owned()
+        }
+        Work::OomGroup => {
+            "{allocate-in-child: {mib: 128, after: 500ms, then: 5s, code: 0}}".to_owned()
+        }
+        Work::OrphanChild => "{orphan-child: {code: 3, after: 300ms}}".to_owned(),
+        Work::MissingProgram => "missing-program".to_owned(),
+        Work::Zombies => "{zombies: 20}".to_owned(),
+    }
+}
