@@ -30,7 +30,7 @@ pub(super) fn shrink(
         let mut candidates: Vec<Plan> = edits(&best)
             .into_iter()
             .map(|candidate| legal(candidate, can))
-            .filter(|candidate| cost(candidate) < cost(&best))
+            .filter(|candidate| makes_something(candidate) && cost(candidate) < cost(&best))
             .collect();
         // The largest steps first: most of a plan has nothing to do with what it found.
         candidates.sort_by_key(cost);
@@ -56,6 +56,14 @@ pub(super) fn shrink(
 fn legal(plan: Plan, can: &Capabilities) -> Plan {
     let mut world = World::new(can.clone());
     plan_of(&world.take_all(plan))
+}
+
+/// Whether there is anything that a case could be about.
+fn makes_something(plan: &[Op]) -> bool {
+    plan.iter().any(|op| {
+        let inside = op.inner().into_iter().any(|ops| makes_something(ops));
+        inside || matches!(op, Op::Sandbox { .. })
+    })
 }
 
 /// How large a plan is: its steps, its blocks, and what is special in it.

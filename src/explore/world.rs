@@ -35,6 +35,8 @@ pub(super) struct Taken {
 pub(super) enum Remains {
     Absent,
     Consistent,
+    /// Nobody listened to what came of it.
+    Unheard,
 }
 
 /// What is there.
@@ -80,6 +82,8 @@ pub(super) struct Pod {
     scope: Vec<usize>,
     /// Whether its STARTED has been awaited.
     seen: bool,
+    /// Whether it has a next attempt already.
+    followed: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +109,8 @@ pub(super) struct Container {
     target: Option<String>,
     /// How it is ended from outside, if it is.
     pub(super) ended_by: Option<EndedBy>,
+    /// How often it was stopped.
+    pub(super) stops: u8,
     /// Whether its program has had time to begin.
     warm: bool,
     scope: Vec<usize>,

@@ -170,7 +170,7 @@ impl Script {
         self.record(Body::StepsEnded { case: CASE, end });
     }
 
-    /// `run again=pod`, `create in=pod exit=42 mode=ignore`, `start`, `stop`, `remove`, `find`,
+    /// `run again=pod`, `create in=pod exit=42 mode=ignore joins=c`, `start`, `stop`, `remove`, `find`,
     /// `relist c=gone`; with `begins`, `returns`, `fails`, `refused`, `foreign` or `prefix`.
     fn call(&mut self, name: &str, word: &str, extras: &Extras<'_>) {
         let key = format!("{name} {word}");
@@ -255,6 +255,7 @@ impl Script {
             binding: name.to_owned(),
             attempt,
             declared_exit: extras.number("exit"),
+            pid_target: extras.value("joins").map(|target| self.id_of(target)),
             command: ["/workload", extras.value("mode").unwrap_or("until-term")]
                 .map(str::to_owned)
                 .into(),

@@ -150,11 +150,13 @@ fn simple(op: &Op, end: End) -> String {
             format!("create: {{as: {name}, in: {pod}, workload: {work}{keys}{expect}}}")
         }
         Op::Start(name, after) => {
-            format!("start: {{container: {name}{}{expect}}}", abandon(after))
+            let ends = after.map_or(expect, |_| "");
+            format!("start: {{container: {name}{}{ends}}}", abandon(after))
         }
         Op::Stop(name, grace_s, after) => {
+            let ends = after.map_or(expect, |_| "");
             let abandon = abandon(after);
-            format!("stop: {{container: {name}, grace: {grace_s}s{abandon}{expect}}}")
+            format!("stop: {{container: {name}, grace: {grace_s}s{abandon}{ends}}}")
         }
         Op::Remove(name) => format!("remove: {{container: {name}{expect}}}"),
         Op::RemoveByPrefix(name) => format!("remove: {{container: {name}, by-prefix: true}}"),

@@ -70,7 +70,10 @@ impl World {
         let kind = match attempt_of {
             Some(earlier) => {
                 let earlier = self.pods.get(earlier)?;
-                if earlier.state == PodState::Ready || !self.is_own(&earlier.scope) {
+                if earlier.state == PodState::Ready
+                    || earlier.followed
+                    || !self.is_own(&earlier.scope)
+                {
                     return None;
                 }
                 earlier.kind
@@ -79,6 +82,9 @@ impl World {
         };
         if !is_met || kind == PodKind::Memory && attempt_of.is_some() || !self.bind(name) {
             return None;
+        }
+        if let Some(earlier) = attempt_of.and_then(|earlier| self.pods.get_mut(earlier)) {
+            earlier.followed = true;
         }
         if kind == PodKind::Refused {
             self.unmade.insert(name.to_owned(), Remains::Absent);
@@ -90,6 +96,7 @@ impl World {
             heard: !self.around.deaf,
             scope: self.scopes.clone(),
             seen: false,
+            followed: false,
         };
         self.pods.insert(name.to_owned(), pod);
         Some(End::Success)
@@ -156,6 +163,7 @@ impl World {
             seen: 0,
             target: other.clone().filter(|_| joined),
             ended_by: None,
+            stops: 0,
             warm: false,
             scope: self.scopes.clone(),
         };
@@ -243,6 +251,7 @@ impl World {
         if abandoned && !matches!(container.life, Life::Running | Life::Ending) {
             return None;
         }
+        container.stops = container.stops.saturating_add(1);
         let end = match container.life {
             Life::Unsure | Life::Failed => End::Either,
             Life::Removed | Life::Created => return None,
@@ -693,6 +702,11 @@ impl World {
             let has = container.events.as_ref().map(Vec::len);
             if had != has || container.seen != has.unwrap_or(0) || container.life == Life::Ending {
                 container.events = None;
+            }
+        }
+        for remains in self.unmade.values_mut() {
+            if *remains == Remains::Consistent {
+                *remains = Remains::Unheard;
             }
         }
         let after = self.pod_states();
