@@ -500,9 +500,11 @@ impl World {
             let events = it.events.as_ref();
             events.is_some_and(|events| events.len() == it.seen) && it.life != Life::Ending
         };
+        // A second subscriber may get late what the first one has got.
         !self.around.concurrent
             && !self.around.deaf
             && self.unmade.is_empty()
+            && self.streams.is_empty()
             && self.containers.values().all(is_settled)
             && self.pods.values().all(|pod| pod.seen && pod.state == PodState::Ready)
     }

@@ -188,7 +188,15 @@ impl Pod<'_> {
             later.any(|later| later.pod == Some(uid) && later.ended.seq > relist.ended.seq);
         let waited_for = self.history.steps_end() == Some(&StepsEnd::Complete);
         if relist.pod.is_some() && !inspected_again && waited_for {
-            return Some(Seq(u64::MAX));
+            // One that the steps have asked for is not the driver's, after which nothing changes.
+            let later = |call: &Call| {
+                let ended = call.ended();
+                let ended = ended.is_none_or(|ended| ended.seq > relist.began.seq);
+                ended && self.history.within_steps(call.began().seq)
+            };
+            let changes = |call: &Call| self.is_touched_by(call.request()) && later(call);
+            let is_last = !self.history.calls().any(changes);
+            return is_last.then_some(Seq(u64::MAX));
         }
         let bound = self.history.stretched(limits::EVENT_WAIT);
         let is_foreign = self.history.is_of_foreign_pod();

@@ -69,6 +69,8 @@ fn belief<'a>(status: &'a PodStatus, deleted: &BTreeSet<String>, since: Moment) 
     let containers = status
         .containers
         .iter()
+        // One without a kubelet's labels is none of its own: no relist shows it.
+        .filter(|container| !container.name.is_empty())
         .filter(|container| !deleted.contains(container.id.as_str()))
         .filter(|container| container.created_at >= since)
         .map(|container| {

@@ -129,6 +129,12 @@ fn only_the_last_inspection_waits_for_events() {
 }
 
 #[test]
+fn an_inspection_by_the_steps_before_a_change_is_not_the_last() {
+    then("pod inspect c=running; c remove; c DELETED; end", expect![]);
+    then("pod inspect c=running; pod remove; end", expect![]);
+}
+
+#[test]
 fn a_list_without_the_statuses_is_no_inspection() {
     let inspected = "pod inspect c=exited:137";
     then(
