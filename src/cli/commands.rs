@@ -145,7 +145,10 @@ fn take_walks(cli: &Cli, options: &ExploreOptions) -> Result<Exit, Fault> {
         Err(fault @ ExploreError::Expectations { .. }) => {
             Err(Fault::new(Exit::Usage, format!("error: {fault}")))
         }
-        Err(fault) => Err(Fault::new(Exit::Undecided, format!("error: {}", chain(&fault)))),
+        Err(fault) => Err(Fault::new(
+            Exit::Undecided,
+            format!("error: {}", chain(&fault)),
+        )),
     }
 }
 

@@ -15,7 +15,7 @@ pub struct Capabilities {
 
 impl Capabilities {
     /// The needs that walks can make use of.
-    pub const USED: [Need; 14] = [
+    pub const USED: [Need; 16] = [
         Need::MemoryLimit,
         Need::CgroupV2,
         Need::PodCgroup,
@@ -29,6 +29,8 @@ impl Capabilities {
         Need::StreamedLists,
         Need::StopSignal,
         Need::FaultyHandler,
+        Need::OutsideCri,
+        Need::ClockSteps,
         Need::RuntimeKill,
     ];
 

@@ -26,7 +26,8 @@ impl Coverage {
     }
 
     pub(super) fn judged<'a>(&mut self, requirements: impl IntoIterator<Item = &'a str>) {
-        self.requirements.extend(requirements.into_iter().map(str::to_owned));
+        self.requirements
+            .extend(requirements.into_iter().map(str::to_owned));
     }
 
     /// How much is new in a plan that stands beside others: more, the less often it was part of
@@ -79,7 +80,11 @@ impl Coverage {
             text,
             "  operations    {} kinds, {all} in all; the rarest: {}",
             self.operations.len(),
-            rarest(self.operations.iter().map(|(name, count)| ((*name).to_owned(), *count)))
+            rarest(
+                self.operations
+                    .iter()
+                    .map(|(name, count)| ((*name).to_owned(), *count))
+            )
         );
         let verbs = VERBS.len() as u64;
         let possible = verbs * (verbs + 1) / 2 * RELATIONS;
@@ -88,9 +93,11 @@ impl Coverage {
             "  at once       {} of {possible} pairs of operations on the same container, in the same \
              pod or in different pods; the rarest: {}",
             self.pairs.len(),
-            rarest(self.pairs.iter().map(|((one, other, at), count)| {
-                (format!("{one} and {other} {at}"), *count)
-            }))
+            rarest(
+                self.pairs.iter().map(|((one, other, at), count)| {
+                    (format!("{one} and {other} {at}"), *count)
+                })
+            )
         );
         let missing: Vec<&str> = requirements
             .iter()
@@ -117,8 +124,14 @@ fn rarest(counts: impl Iterator<Item = (String, u64)>) -> String {
     let mut all: Vec<(u64, String)> = counts.map(|(name, count)| (count, name)).collect();
     all.sort();
     let shown = all.iter().take(SHOWN);
-    let shown: Vec<String> = shown.map(|(count, name)| format!("{name} ({count})")).collect();
-    if shown.is_empty() { "none".to_owned() } else { shown.join(", ") }
+    let shown: Vec<String> = shown
+        .map(|(count, name)| format!("{name} ({count})"))
+        .collect();
+    if shown.is_empty() {
+        "none".to_owned()
+    } else {
+        shown.join(", ")
+    }
 }
 
 const RELATIONS: u64 = 3;

@@ -5,27 +5,25 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use super::capabilities::Capabilities;
 use super::coverage::Coverage;
-use super::finding::{Finding, Key, findings};
+use super::finding::{Finding, Key};
 use super::generate::{Size, generate};
+use super::ground::{Ground, Ran};
 use super::options::ExploreOptions;
 use super::plan::{Plan, size};
-use super::probe;
 use super::rate::{Bar, Rate};
 use super::shrink::{Answer, shrink};
 use super::text::{Head, Shown, Walk, walk};
+use super::trials::Trials;
 use crate::case::Requirement;
-use crate::drive::Allowance;
 use crate::files::{self, Draft, OutputError};
-use crate::history::{ExpectationFile, HostInstant, RunInfo};
+use crate::history::{HostInstant, RunInfo};
 use crate::host;
 use crate::oracle::INVARIANTS;
-use crate::outcome::{Level, RunReport, Verdict};
-use crate::run::{Exit, Expectations, Rehearsal, RunError, Target, rehearse};
-use crate::verdicts::{JudgedRun, Known, RuntimeFacts, builtin_of};
+use crate::outcome::{Level, Verdict};
+use crate::run::{Exit, RunError, Target};
 
 /// Why walks cannot be taken.
 #[derive(Debug, thiserror::Error)]
@@ -133,125 +131,6 @@ fn new_seed() -> u64 {
     high >> 32
 }
 
-/// Where walks are taken.
-struct Ground<'a> {
-    options: &'a ExploreOptions,
-    target: &'a Target,
-    can: Capabilities,
-    known: Known,
-    info: RunInfo,
-}
-
-/// The result of one run of a walk.
-struct Ran {
-    findings: Vec<Finding>,
-    verdict: Option<Verdict>,
-    requirements: BTreeSet<String>,
-    fault: Option<String>,
-}
-
-impl<'a> Ground<'a> {
-    /// Finds out what can be done there.
-    fn new(options: &'a ExploreOptions, target: &'a Target) -> Result<Self, ExploreError> {
-        let allowed = [Allowance::Disruption, Allowance::DisruptionWithForeignPods];
-        let is_model = matches!(target, Target::Model { .. });
-        let allow = &options.drive.allow;
-        let disruption = allow.iter().any(|it| allowed.contains(it));
-        let mut ground = Self {
-            options,
-            target,
-            can: Capabilities::default(),
-            known: Known::default(),
-            info: RunInfo::default(),
-        };
-        let (target, cases) = (ground.target_of(0), probe::cases(disruption));
-        let report = rehearse(ground.rehearsal(target, None), cases)?;
-        if let Some(fault) = report.faults.first()
-            && !is_model
-        {
-            return Err(ExploreError::CutShort(fault.clone()));
-        }
-        ground.can = probe::read(&report, disruption);
-        ground.known = known(options.expectations.as_ref(), &report)?;
-        ground.info = report.info;
-        Ok(ground)
-    }
-
-    fn rehearsal(&self, target: Target, history: Option<PathBuf>) -> Rehearsal {
-        Rehearsal {
-            target,
-            history,
-            drive: self.options.drive.clone(),
-            ..Rehearsal::default()
-        }
-    }
-
-    /// The runtime; a model is made anew for each walk, with its number as the seed.
-    fn target_of(&self, number: u64) -> Target {
-        match self.target {
-            Target::Model {
-                behaviour,
-                deadline,
-                ..
-            } => Target::Model {
-                behaviour: behaviour.clone(),
-                seed: number,
-                deadline: *deadline,
-            },
-            other => other.clone(),
-        }
-    }
-
-    fn is_model(&self) -> bool {
-        matches!(self.target, Target::Model { .. })
-    }
-
-    fn run(&self, walk: &Walk, number: u64, history: Option<PathBuf>) -> Result<Ran, RunError> {
-        let rehearsal = self.rehearsal(self.target_of(number), history);
-        let report = rehearse(rehearsal, vec![walk.case.clone()])?;
-        let case = report.outcomes.iter().find(|outcome| !outcome.is_invariant());
-        let judged = report.outcomes.iter().filter(|outcome| {
-            matches!(outcome.verdict, Verdict::Pass | Verdict::Fail | Verdict::Known)
-        });
-        Ok(Ran {
-            findings: findings(&report, &self.known),
-            verdict: case.map(|outcome| outcome.verdict),
-            requirements: judged
-                .filter(|outcome| outcome.is_invariant())
-                .flat_map(|outcome| outcome.requirements.iter().cloned())
-                .collect(),
-            fault: report.faults.first().cloned(),
-        })
-    }
-}
-
-/// The failures that are known of the runtime.
-fn known(given: Option<&Expectations>, report: &RunReport) -> Result<Known, ExploreError> {
-    let file = match given {
-        None => None,
-        Some(Expectations::Builtin) => builtin_of(&report.info.runtime.runtime_name),
-        Some(Expectations::File(path)) => Some(ExpectationFile {
-            path: path.display().to_string(),
-            text: std::fs::read_to_string(path).map_err(|fault| ExploreError::Expectations {
-                path: path.display().to_string(),
-                fault: format!("read it: {fault}"),
-            })?,
-        }),
-    };
-    let Some(file) = file else {
-        return Ok(Known::default());
-    };
-    let known = Known::parse(&file).map_err(|fault| ExploreError::Expectations {
-        path: file.path.clone(),
-        fault,
-    })?;
-    Ok(known.for_a_run(JudgedRun {
-        facts: RuntimeFacts::of(&report.info),
-        began: report.began,
-        partial: true,
-    }))
-}
-
 struct Explorer<'a> {
     options: &'a ExploreOptions,
     ground: Ground<'a>,
@@ -274,13 +153,19 @@ impl Explorer<'_> {
             "exploring {} {}: --seed {seed} --steps {steps} --pods {pods}",
             runtime.runtime_name, runtime.runtime_version
         )?;
-        let lacks = Capabilities::USED.into_iter().filter(|need| !self.ground.can.meets(*need));
+        let lacks = Capabilities::USED
+            .into_iter()
+            .filter(|need| !self.ground.can.meets(*need));
         let lacks: Vec<String> = lacks
             .filter_map(|need| serde_json::to_value(need).ok())
             .filter_map(|need| need.as_str().map(str::to_owned))
             .collect();
         if !lacks.is_empty() {
-            writeln!(self.out, "left out, as needs are not met: {}", lacks.join(", "))?;
+            writeln!(
+                self.out,
+                "left out, as needs are not met: {}",
+                lacks.join(", ")
+            )?;
         }
         Ok(())
     }
@@ -290,9 +175,21 @@ impl Explorer<'_> {
         let began = host::now();
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         // A walk on a real runtime has it for itself.
-        let batch = if self.ground.is_model() { 8 * processors } else { 1 };
-        let last = self.options.walk.map(|walk| walk + 1).or(self.options.walks);
-        let unbounded = if self.options.duration.is_some() { u64::MAX } else { WALKS };
+        let batch = if self.ground.is_model() {
+            8 * processors
+        } else {
+            1
+        };
+        let last = self
+            .options
+            .walk
+            .map(|walk| walk + 1)
+            .or(self.options.walks);
+        let unbounded = if self.options.duration.is_some() {
+            u64::MAX
+        } else {
+            WALKS
+        };
         let last = last.unwrap_or(unbounded);
         let mut next = 0;
         while next < last && !self.is_over(began) {
@@ -384,7 +281,8 @@ impl Explorer<'_> {
         self.explored.walks += 1;
         let is_open = matches!(ran.verdict, Some(Verdict::Skip | Verdict::Inconclusive));
         self.explored.open += u64::from(is_open);
-        self.coverage.judged(ran.requirements.iter().map(String::as_str));
+        self.coverage
+            .judged(ran.requirements.iter().map(String::as_str));
         let mut is_new = false;
         for finding in ran.findings {
             if let Some(known) = &finding.known {
@@ -411,7 +309,12 @@ impl Explorer<'_> {
     }
 
     fn shrink(&mut self, number: u64, walk: &Walk, finding: Finding) -> Result<(), ExploreError> {
-        writeln!(self.out, "\nwalk {number} of {} steps: {}", size(&walk.plan), finding.key)?;
+        writeln!(
+            self.out,
+            "\nwalk {number} of {} steps: {}",
+            size(&walk.plan),
+            finding.key
+        )?;
         let (expected, actual) = &finding.words;
         if expected.is_empty() {
             writeln!(self.out, "  {actual}")?;
@@ -432,17 +335,24 @@ impl Explorer<'_> {
             if !self.ground.is_model() {
                 rate = trials.rate(&plan)?;
             }
-            let bar = if self.ground.is_model() { Bar::SURE } else { rate.bar() };
+            let bar = if self.ground.is_model() {
+                Bar::SURE
+            } else {
+                rate.bar()
+            };
             let mut fault = None;
-            let smaller = shrink(plan.clone(), &self.ground.can, &mut |candidate: &Plan| {
-                match trials.fails(candidate, bar) {
-                    Ok(answer) => answer,
-                    Err(found) => {
-                        fault = Some(found);
-                        Answer::OutOfTime
-                    }
-                }
-            });
+            let smaller =
+                shrink(
+                    plan.clone(),
+                    &self.ground.can,
+                    &mut |candidate: &Plan| match trials.fails(candidate, bar) {
+                        Ok(answer) => answer,
+                        Err(found) => {
+                            fault = Some(found);
+                            Answer::OutOfTime
+                        }
+                    },
+                );
             if smaller != plan {
                 plan = smaller;
                 if !self.ground.is_model() && fault.is_none() {
@@ -459,7 +369,11 @@ impl Explorer<'_> {
             "  shown by {} steps in {}{}",
             found.steps,
             found.rate,
-            if self.options.output.is_none() { ":" } else { "" }
+            if self.options.output.is_none() {
+                ":"
+            } else {
+                ""
+            }
         )?;
         self.write(&found)?;
         self.explored.found.push(found);
@@ -512,7 +426,8 @@ impl Explorer<'_> {
     fn write(&mut self, found: &NewFinding) -> Result<(), ExploreError> {
         let Some(directory) = &self.options.output else {
             let indented = found.case.lines().map(|line| format!("    {line}\n"));
-            self.out.write_all(indented.collect::<String>().as_bytes())?;
+            self.out
+                .write_all(indented.collect::<String>().as_bytes())?;
             return Ok(());
         };
         let count = u32::try_from(self.explored.found.len()).unwrap_or(u32::MAX);
@@ -573,62 +488,4 @@ fn file_name(key: &Key, number: u32) -> String {
         Key::Undecided(_) => "undecided".to_owned(),
     };
     format!("found-{number}-{key}")
-}
-
-/// Runs the candidates of one finding.
-struct Trials<'a> {
-    ground: &'a Ground<'a>,
-    number: u64,
-    key: Key,
-    head: Head,
-    began: HostInstant,
-    bound: Duration,
-}
-
-/// Runs by which it is known how often a walk fails.
-const RATE_RUNS: u32 = 5;
-
-impl Trials<'_> {
-    /// Whether a run of this plan has the finding.
-    fn finds(&self, plan: &Plan) -> Result<bool, ExploreError> {
-        let walk = walk(plan.clone(), &self.ground.can, &self.head);
-        let ran = self.ground.run(&walk, self.number, None)?;
-        let found = ran.findings.iter().any(|finding| finding.key == self.key);
-        match ran.fault {
-            Some(fault) if !self.ground.is_model() => Err(ExploreError::CutShort(fault)),
-            _ => Ok(found),
-        }
-    }
-
-    /// How often a plan has it, in some runs.
-    fn rate(&self, plan: &Plan) -> Result<Rate, ExploreError> {
-        let mut rate = Rate::default();
-        while rate.runs < RATE_RUNS && !(self.is_out_of_time() && rate.runs > 0) {
-            rate.runs += 1;
-            rate.found += u32::from(self.finds(plan)?);
-        }
-        Ok(rate)
-    }
-
-    /// Whether a candidate passes the bar.
-    fn fails(&self, plan: &Plan, bar: Bar) -> Result<Answer, ExploreError> {
-        let mut found = 0;
-        for run in 0..bar.runs {
-            if self.is_out_of_time() {
-                return Ok(Answer::OutOfTime);
-            }
-            found += u32::from(self.finds(plan)?);
-            if found == bar.found {
-                return Ok(Answer::Fails);
-            }
-            if found + (bar.runs - run - 1) < bar.found {
-                break;
-            }
-        }
-        Ok(Answer::Passes)
-    }
-
-    fn is_out_of_time(&self) -> bool {
-        host::elapsed(self.began) >= self.bound
-    }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::outcome::{Kind, Level, Outcome, RunReport, Seen, Signature, Verdict, Violation, is_invariant};
+use crate::outcome::{
+    Kind, Level, Outcome, RunReport, Seen, Signature, Verdict, Violation, is_invariant,
+};
 use crate::verdicts::{Known, KnownFault};
 
 /// What makes two findings the same: the rule and the kind of what is wrong; or why a walk could
@@ -71,7 +73,11 @@ pub(super) fn findings(report: &RunReport, known: &Known) -> Vec<Finding> {
 fn broken(outcome: &Outcome, violation: &Violation, known: &Known) -> Finding {
     let rule = outcome.is_invariant().then(|| outcome.id.to_string());
     let signature = violation.mismatch.signature();
-    let name = violation.subject.split([' ', '#']).next().unwrap_or_default();
+    let name = violation
+        .subject
+        .split([' ', '#'])
+        .next()
+        .unwrap_or_default();
     Finding {
         known: explanation(rule.as_deref(), signature, known),
         key: Key::Broken {
@@ -134,7 +140,11 @@ fn stable(reason: &str) -> String {
         let has_digit = word.bytes().any(|byte| byte.is_ascii_digit());
         !has_digit && word.len() < 40
     };
-    let words: Vec<&str> = reason.split_whitespace().filter(is_stable).take(WORDS).collect();
+    let words: Vec<&str> = reason
+        .split_whitespace()
+        .filter(is_stable)
+        .take(WORDS)
+        .collect();
     words.join(" ")
 }
 
@@ -147,6 +157,9 @@ mod tests {
         let one = stable("RemoveContainer failed: cannot delete running task 3fa8 after 12 ms");
         let other = stable("RemoveContainer failed: cannot delete running task 9b01 after 7 ms");
         assert_eq!(one, other);
-        assert_eq!(one, "RemoveContainer failed: cannot delete running task after ms");
+        assert_eq!(
+            one,
+            "RemoveContainer failed: cannot delete running task after ms"
+        );
     }
 }

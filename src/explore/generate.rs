@@ -4,11 +4,15 @@
 //! earlier walks have covered. Groups of operations are proposed as real nodes have them; of several
 //! proposals that is taken which covers most that is new.
 
+mod failures;
 mod groups;
+mod lives;
+mod questions;
+mod specials;
 
 use super::capabilities::Capabilities;
 use super::coverage::Coverage;
-use super::plan::{Branch, Op, Plan, size};
+use super::plan::{Branch, ContainerKind, Op, Plan, Work, size};
 use super::world::{Life, PodState, World, plan_of};
 use crate::model::Random;
 
@@ -59,7 +63,11 @@ impl Generator<'_> {
             let before = plan.len();
             let proposal = self.proposal();
             self.take(&mut plan, proposal);
-            fruitless = if plan.len() == before { fruitless + 1 } else { 0 };
+            fruitless = if plan.len() == before {
+                fruitless + 1
+            } else {
+                0
+            };
         }
         plan
     }
@@ -100,9 +108,8 @@ impl Generator<'_> {
             for _ in 0..3 {
                 let group = self.group();
                 let pairs = branches.iter();
-                let pairs = pairs.map(|other| {
-                    self.coverage.novelty_of_pairs(&group, other, &Vec::new())
-                });
+                let pairs =
+                    pairs.map(|other| self.coverage.novelty_of_pairs(&group, other, &Vec::new()));
                 let novelty = self.coverage.novelty(&group) + pairs.sum::<f64>();
                 if novelty > best.0 {
                     best = (novelty, group);
@@ -152,5 +159,16 @@ impl Generator<'_> {
     fn pod_of(&self, container: &str) -> String {
         let container = self.world.containers.get(container);
         container.map(|it| it.pod.clone()).unwrap_or_default()
+    }
+}
+
+/// The creation of a container.
+fn create(name: &str, pod: &str, work: Work, kind: ContainerKind, other: Option<&str>) -> Op {
+    Op::Create {
+        name: name.to_owned(),
+        pod: pod.to_owned(),
+        work,
+        kind,
+        other: other.map(str::to_owned),
     }
 }

@@ -13,14 +13,14 @@ mod coverage;
 mod explorer;
 mod finding;
 mod generate;
+mod ground;
 mod options;
 pub mod plan;
 mod probe;
 mod rate;
 mod shrink;
-#[cfg(test)]
-mod tests;
 mod text;
+mod trials;
 mod world;
 
 pub use capabilities::Capabilities;

@@ -10,9 +10,16 @@ use crate::drive::DriveOptions;
 use crate::limits::{duration, long_duration};
 use crate::run::Expectations;
 
+/// Enough for two pods that several clients act on, and few enough to be shrunk soon.
+const STEPS: u16 = 25;
+/// One pod, and another one that is not to be disturbed by it.
+const PODS: u8 = 2;
+/// Enough for a race that is lost every second time.
+const SHRINK_FOR: Duration = Duration::from_secs(600);
+
 // Doc comments of fields are the help of options.
 /// The options of `explore`.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug)]
 pub struct ExploreOptions {
     /// The seed, from which all walks follow [default: a new one, which is printed]
     #[arg(long, value_name = "N")]
@@ -21,7 +28,7 @@ pub struct ExploreOptions {
     #[arg(
         long,
         value_name = "M",
-        default_value_t = 25,
+        default_value_t = STEPS,
         value_parser = clap::value_parser!(u16).range(1..=200)
     )]
     pub steps: u16,
@@ -29,7 +36,7 @@ pub struct ExploreOptions {
     #[arg(
         long,
         value_name = "K",
-        default_value_t = 2,
+        default_value_t = PODS,
         value_parser = clap::value_parser!(u8).range(1..=8)
     )]
     pub pods: u8,
@@ -65,4 +72,23 @@ pub struct ExploreOptions {
     /// How it treats the runtime and its node.
     #[command(flatten)]
     pub drive: DriveOptions,
+}
+
+impl Default for ExploreOptions {
+    fn default() -> Self {
+        Self {
+            seed: None,
+            steps: STEPS,
+            pods: PODS,
+            walks: None,
+            duration: None,
+            walk: None,
+            shrink_for: SHRINK_FOR,
+            no_shrink: false,
+            fail_fast: false,
+            output: None,
+            expectations: None,
+            drive: DriveOptions::default(),
+        }
+    }
 }

@@ -61,8 +61,10 @@ pub enum Op {
     RemoveSandbox(String),
     /// Take the event stream down and up again, with operations between the two.
     Resubscribe(Plan),
-    /// Open a second subscription, which may stop reading.
-    Subscribe(String, bool),
+    /// Open a second subscription.
+    Subscribe(String, Reader),
+    /// Open one that ends at its deadline, and wait for that.
+    Deadline(String),
     /// Close a subscription, or hang up.
     Unsubscribe(String, bool),
     /// Let a stalled subscriber read on.
@@ -71,11 +73,17 @@ pub enum Op {
     OnEvent(String, Moment, Plan),
     /// Ask the runtime repeatedly about a container or sandbox.
     Poll(String, Plan),
-    /// Require that calls return soon.
-    Prompt(Plan),
-    /// Let nothing happen for so many seconds.
-    Silence(u8),
-    /// Kill a sandbox's own process.
+    /// Require that calls return within so many seconds.
+    Prompt(u8, Plan),
+    /// Require that for so many seconds no event comes, whatever these calls do.
+    Silence(u8, Plan),
+    /// Wait until a removed container has no process any more.
+    ProcessExited(String),
+    /// Run a container outside the CRI.
+    OutsideCri,
+    /// Take operations while the host's wall clock is wrong: behind, or else ahead.
+    StepClock(bool, Plan),
+    /// Kill a sandbox's own process, and stop the sandbox.
     KillSandbox(String),
     /// Kill the monitor of a container.
     KillMonitor(String),
@@ -188,6 +196,17 @@ pub enum ContainerKind {
     CrashAtDelete,
 }
 
+/// How a second subscription reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reader {
+    /// As the first does.
+    Reads,
+    /// It stops reading once it is live.
+    Stalls,
+    /// It counts as live after a time, whether an event has proven it or not.
+    Early,
+}
+
 /// What a container does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Work {
@@ -205,6 +224,8 @@ pub enum Work {
     DumpCore,
     /// Be OOM-killed.
     Oom,
+    /// Be OOM-killed by the limit of the pod.
+    OomByPod,
     /// Be OOM-killed when SIGTERM comes.
     OomOnTerm,
     /// Outlive the OOM kill of a child.
@@ -260,14 +281,19 @@ impl Op {
             Self::StopSandbox(_) => "stop sandbox",
             Self::RemoveSandbox(_) => "remove sandbox",
             Self::Resubscribe(_) => "resubscribe",
-            Self::Subscribe(_, false) => "second subscriber",
-            Self::Subscribe(_, true) => "stalled subscriber",
+            Self::Subscribe(_, Reader::Reads) => "second subscriber",
+            Self::Subscribe(_, Reader::Stalls) => "stalled subscriber",
+            Self::Subscribe(_, Reader::Early) => "early subscriber",
+            Self::Deadline(_) => "subscriber with a deadline",
             Self::Unsubscribe(..) => "unsubscribe",
             Self::Resume(_) => "resume a subscriber",
             Self::OnEvent(..) => "ask at an event",
             Self::Poll(..) => "poll",
-            Self::Prompt(_) => "calls return soon",
-            Self::Silence(_) => "pause",
+            Self::Prompt(..) => "calls return soon",
+            Self::Silence(..) => "pause",
+            Self::ProcessExited(_) => "await the end of a process",
+            Self::OutsideCri => "container outside the CRI",
+            Self::StepClock(..) => "wrong clock",
             Self::KillSandbox(_) => "kill sandbox",
             Self::KillMonitor(_) => "kill monitor",
             Self::FreezeMonitor(..) => "freeze monitor",
@@ -286,7 +312,9 @@ impl Op {
             Self::Resubscribe(ops)
             | Self::OnEvent(_, _, ops)
             | Self::Poll(_, ops)
-            | Self::Prompt(ops)
+            | Self::Prompt(_, ops)
+            | Self::Silence(_, ops)
+            | Self::StepClock(_, ops)
             | Self::Repeat(_, _, ops)
             | Self::EachHandler(ops)
             | Self::FreezeMonitor(_, ops) => vec![ops],
@@ -304,7 +332,9 @@ impl Op {
             Self::Resubscribe(ops)
             | Self::OnEvent(_, _, ops)
             | Self::Poll(_, ops)
-            | Self::Prompt(ops)
+            | Self::Prompt(_, ops)
+            | Self::Silence(_, ops)
+            | Self::StepClock(_, ops)
             | Self::Repeat(_, _, ops)
             | Self::EachHandler(ops)
             | Self::FreezeMonitor(_, ops) => vec![ops],
@@ -320,7 +350,11 @@ impl Op {
     pub fn is_block(&self) -> bool {
         matches!(
             self,
-            Self::Parallel(_) | Self::Prompt(_) | Self::Repeat(..) | Self::EachHandler(_)
+            Self::Parallel(_)
+                | Self::Prompt(..)
+                | Self::Repeat(..)
+                | Self::EachHandler(_)
+                | Self::StepClock(..)
         )
     }
 }
@@ -329,7 +363,12 @@ impl Op {
 pub fn size(plan: &[Op]) -> usize {
     let count = |op: &Op| {
         let inner = op.inner().into_iter().map(|ops| size(ops)).sum::<usize>();
-        inner + usize::from(!op.is_block()) + usize::from(matches!(op, Op::Freeze(_)))
+        let own = match op {
+            Op::KillSandbox(_) => 3,
+            Op::Freeze(_) | Op::Deadline(_) => 2,
+            op => usize::from(!op.is_block()),
+        };
+        inner + own
     };
     plan.iter().map(count).sum()
 }
@@ -382,6 +421,7 @@ impl Work {
             Self::Die(..) => "create: crashes",
             Self::DumpCore => "create: dumps a core",
             Self::Oom => "create: OOM kill",
+            Self::OomByPod => "create: OOM kill by the pod's limit",
             Self::OomOnTerm => "create: OOM kill at TERM",
             Self::OomOfChild => "create: OOM kill of a child",
             Self::OomGroup => "create: OOM kill of all",
@@ -399,10 +439,19 @@ impl Work {
                 | Self::Die(..)
                 | Self::DumpCore
                 | Self::Oom
+                | Self::OomByPod
                 | Self::OomOfChild
                 | Self::OomGroup
                 | Self::OrphanChild
         )
+    }
+
+    /// How long it lasts, if that is certain.
+    pub fn lasts_ms(self) -> Option<u16> {
+        match self {
+            Self::Exit(_, ms) | Self::Die(_, ms) => Some(ms),
+            _ => None,
+        }
     }
 
     /// Whether it has to have a limit of memory.

@@ -31,7 +31,10 @@ pub(super) fn read(report: &RunReport, disruption: bool) -> Capabilities {
 }
 
 fn disrupts(need: Need) -> bool {
-    matches!(need, Need::HostPid | Need::Monitor | Need::RuntimeKill)
+    matches!(
+        need,
+        Need::HostPid | Need::Monitor | Need::ClockSteps | Need::RuntimeKill
+    )
 }
 
 fn id(number: usize) -> String {
@@ -65,6 +68,8 @@ fn case(number: usize, need: Need) -> Case {
         Need::Monitor => "  - kill-monitor: {container: c}\n",
         Need::Handlers => "  - for-each-handler: {steps: [{sandbox: {as: q}}]}\n",
         Need::StreamedLists => "  - list-with-filters: {sandbox: p, streamed: true}\n",
+        Need::OutsideCri => "  - outside-cri: {}\n",
+        Need::ClockSteps => "  - step-clock: {back: 10s, steps: [{relist: {sandbox: p}}]}\n",
         Need::RuntimeKill => "  - restart-runtime: {by: kill}\n",
         _ => "",
     };

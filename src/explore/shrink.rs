@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::capabilities::Capabilities;
-use super::plan::{Branch, Command, ContainerKind, Op, Plan, PodKind, Work, size};
+use super::plan::{Branch, Command, ContainerKind, Op, Plan, PodKind, Reader, Work, size};
 use super::world::{World, plan_of};
 
 /// The answer to whether a plan fails.
@@ -89,7 +89,11 @@ fn blocks(plan: &[Op]) -> usize {
 
 fn special(plan: &[Op]) -> usize {
     let count = |op: &Op| {
-        let inner = op.inner().into_iter().map(|ops| special(ops)).sum::<usize>();
+        let inner = op
+            .inner()
+            .into_iter()
+            .map(|ops| special(ops))
+            .sum::<usize>();
         let own = match op {
             Op::Sandbox {
                 kind, attempt_of, ..
@@ -107,7 +111,8 @@ fn special(plan: &[Op]) -> usize {
             }
             Op::Start(_, abandoned) => usize::from(abandoned.is_some()),
             Op::Exec(_, command) => usize::from(*command != Command::Exit(0)),
-            Op::Subscribe(_, stalls) => usize::from(*stalls),
+            Op::Subscribe(_, reader) => usize::from(*reader != Reader::Reads),
+            Op::Silence(seconds, _) => usize::from(*seconds > 1),
             _ => 0,
         };
         inner + own
@@ -199,13 +204,19 @@ fn simpler(op: &Op) -> Vec<Plan> {
         Op::Start(name, Some(_)) => vec![vec![Op::Start(name.clone(), None)]],
         Op::Stop(name, ..) => vec![vec![Op::Stop(name.clone(), 0, None)]],
         Op::Exec(name, _) => vec![vec![Op::Exec(name.clone(), Command::Exit(0))]],
-        Op::Subscribe(name, true) => vec![vec![Op::Subscribe(name.clone(), false)]],
+        Op::Subscribe(name, _) => vec![vec![Op::Subscribe(name.clone(), Reader::Reads)]],
+        Op::Silence(_, ops) => vec![vec![Op::Silence(1, ops.clone())], ops.clone()],
         op => op.inner().into_iter().cloned().collect(),
     }
 }
 
 fn of_branches(branches: &[Branch]) -> Vec<Plan> {
-    let mut all = vec![branches.iter().flat_map(|branch| branch.ops.clone()).collect()];
+    let mut all = vec![
+        branches
+            .iter()
+            .flat_map(|branch| branch.ops.clone())
+            .collect(),
+    ];
     for index in 0..branches.len() {
         let mut fewer = branches.to_vec();
         let alone = fewer.remove(index);

@@ -86,14 +86,17 @@ fn read(head: &Head, steps: &str, checks: &[String]) -> Case {
 impl Shown {
     /// The checks of a case that can find it, of what it is about or of all.
     fn checks(&self, case: &Case, checks: Vec<String>) -> Vec<String> {
-        let kinds = case.expect.iter().map(|expectation| expectation.check.kinds());
+        let kinds = case
+            .expect
+            .iter()
+            .map(|expectation| expectation.check.kinds());
         let all: Vec<_> = checks.iter().cloned().zip(kinds).collect();
         let about = format!("of: {}", self.name);
-        let is_about = |text: &str| {
-            text.split(['{', ',', '}']).any(|key| key.trim() == about)
-        };
+        let is_about = |text: &str| text.split(['{', ',', '}']).any(|key| key.trim() == about);
         let finds = |kinds: &[Kind]| !self.by_invariant && kinds.contains(&self.kind);
-        let own = all.iter().filter(|(text, kinds)| finds(kinds) && is_about(text));
+        let own = all
+            .iter()
+            .filter(|(text, kinds)| finds(kinds) && is_about(text));
         let own: Vec<String> = own.map(|(text, _)| text.clone()).collect();
         if !own.is_empty() {
             return own;

@@ -4,7 +4,11 @@
 //! A plan is *taken* operation by operation. What is not legal at its place is left out, so any part
 //! of a plan becomes a legal plan: the shrinker relies on it.
 
+mod blocks;
+mod containers;
 mod parallel;
+mod sandboxes;
+mod streams;
 mod take;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +32,16 @@ pub(super) struct Taken {
     pub(super) end: End,
     /// The operations inside it.
     pub(super) inner: Vec<Vec<Taken>>,
+    /// The subscriptions that it ends.
+    pub(super) ends: Vec<String>,
+}
+
+/// What could not be made, or may not have been.
+#[derive(Clone, Debug)]
+pub(super) struct Unmade {
+    pub(super) remains: Remains,
+    /// The sandbox that it was to be in.
+    pub(super) pod: Option<String>,
 }
 
 /// What may remain of what could not be made.
@@ -47,13 +61,16 @@ pub(super) struct World {
     /// Subscriptions that are open.
     pub(super) streams: BTreeMap<String, Stream>,
     /// What a call was to make that has failed, or may have.
-    pub(super) unmade: BTreeMap<String, Remains>,
+    pub(super) unmade: BTreeMap<String, Unmade>,
     /// Names that are taken.
     names: BTreeSet<String>,
     can: Capabilities,
     /// The branches around, from the outermost: what they bind stands for nothing outside.
     scopes: Vec<usize>,
     branches: usize,
+    starts: u32,
+    /// Whether the host's wall clock was wrong for a time.
+    pub(super) clock_stepped: bool,
     around: Around,
 }
 
@@ -84,6 +101,10 @@ pub(super) struct Pod {
     seen: bool,
     /// Whether it has a next attempt already.
     followed: bool,
+    /// Whether its containers were listed by filters while nothing else happened.
+    pub(super) listed: bool,
+    /// Whether a step lists its containers.
+    pub(super) relisted: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +112,7 @@ pub(super) enum PodState {
     Ready,
     Stopped,
     Removed,
-    /// Its process was killed.
+    /// Its monitor was killed.
     Dead,
 }
 
@@ -109,6 +130,10 @@ pub(super) struct Container {
     target: Option<String>,
     /// How it is ended from outside, if it is.
     pub(super) ended_by: Option<EndedBy>,
+    /// Whether it was listed by filters while nothing else happened.
+    pub(super) listed: bool,
+    /// Which start it was, if it was started.
+    started: Option<u32>,
     /// How often it was stopped.
     pub(super) stops: u8,
     /// Whether its program has had time to begin.
@@ -144,7 +169,12 @@ pub(super) enum EndedBy {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stream {
+    /// Whether it does not read now.
     pub(super) stalled: bool,
+    /// Whether it has not always read, so that the runtime may have ended it.
+    pub(super) behind: bool,
+    /// Whether the first subscription has been there all the time.
+    pub(super) accompanied: bool,
 }
 
 impl World {
@@ -159,6 +189,8 @@ impl World {
             can,
             scopes: Vec::new(),
             branches: 0,
+            starts: 0,
+            clock_stepped: false,
             around: Around::default(),
         }
     }
@@ -182,8 +214,8 @@ impl World {
     /// The containers that a step here can name, with one of these lives.
     pub(super) fn containers_in(&self, lives: &[Life]) -> Vec<String> {
         let containers = self.containers.iter();
-        let containers = containers
-            .filter(|(_, it)| lives.contains(&it.life) && self.is_own(&it.scope));
+        let containers =
+            containers.filter(|(_, it)| lives.contains(&it.life) && self.is_own(&it.scope));
         containers.map(|(name, _)| name.clone()).collect()
     }
 
@@ -221,7 +253,9 @@ impl Container {
     }
 
     pub(super) fn has(&self, event: Moment) -> bool {
-        self.events.as_ref().is_some_and(|events| events.contains(&event))
+        self.events
+            .as_ref()
+            .is_some_and(|events| events.contains(&event))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The checks that follow from what is certain after a plan.
 
 use crate::explore::plan::{ContainerKind, Moment, PodKind, Work};
-use crate::explore::world::{Container, EndedBy, Life, PodState, Remains, World};
+use crate::explore::world::{Container, EndedBy, Life, Pod, PodState, Remains, World};
 
 /// The checks, each as a line of a case.
 pub(super) fn checks(world: &World) -> Vec<String> {
@@ -10,10 +10,26 @@ pub(super) fn checks(world: &World) -> Vec<String> {
         of_container(name, container, world, &mut lines);
     }
     for (name, pod) in &world.pods {
-        of_pod(name, pod.state, pod.heard, &mut lines);
+        of_pod(name, pod, &mut lines);
+        if pod.heard && pod.state == PodState::Removed {
+            for container in world.names_in(name) {
+                let is_heard = world.containers.get(&container);
+                if is_heard.is_some_and(|it| it.has(Moment::Deleted)) {
+                    let first = format!("{{of: {container}, event: deleted}}");
+                    let then = format!("{{of: {name}, event: deleted}}");
+                    push(
+                        &mut lines,
+                        "order",
+                        format!("{{first: {first}, then: {then}}}"),
+                    );
+                }
+            }
+        }
     }
-    for (name, remains) in &world.unmade {
-        let is = match remains {
+    for (name, unmade) in &world.unmade {
+        let is = match unmade.remains {
+            // What is left of it could not be told from what a client has given up.
+            Remains::Absent if has_unknown(world, unmade.pod.as_deref()) => continue,
             Remains::Absent => "absent",
             Remains::Consistent => "consistent",
             Remains::Unheard => continue,
@@ -21,11 +37,27 @@ pub(super) fn checks(world: &World) -> Vec<String> {
         push(&mut lines, "aftermath", format!("{{of: {name}, is: {is}}}"));
     }
     for (name, stream) in &world.streams {
-        if !stream.stalled {
-            push(&mut lines, "subscription", format!("{{of: {name}, stays: open}}"));
+        let stays = if stream.behind { "" } else { ", stays: open" };
+        let events = match stream {
+            stream if stream.stalled || !stream.accompanied => "",
+            _ => ", events: same-as-main-stream",
+        };
+        if !stays.is_empty() || !events.is_empty() {
+            push(
+                &mut lines,
+                "subscription",
+                format!("{{of: {name}{stays}{events}}}"),
+            );
         }
     }
     lines
+}
+
+/// Whether a sandbox may have a container of which no client knows.
+fn has_unknown(world: &World, pod: Option<&str>) -> bool {
+    world.unmade.values().any(|unmade| {
+        unmade.remains != Remains::Absent && pod.is_some() && unmade.pod.as_deref() == pod
+    })
 }
 
 fn push(lines: &mut Vec<String>, word: &str, keys: String) {
@@ -37,13 +69,32 @@ fn of_container(name: &str, container: &Container, world: &World, lines: &mut Ve
     let of = format!("of: {name}");
     push("no-repeats", format!("{{{of}}}"));
     push("matches-spec", format!("{{{of}}}"));
+    let pod = world.pods.get(&container.pod);
+    let is_relisted = pod.is_some_and(|pod| pod.relisted);
+    if let Some(state) = last_state(container).filter(|_| is_relisted) {
+        push("last-state", format!("{{{of}, is: {state}}}"));
+    }
+    if container.listed {
+        push("filtered", format!("{{{of}}}"));
+    }
     let Some(events) = &container.events else {
         return;
     };
     let words: Vec<&str> = events.iter().map(|event| event.word()).collect();
-    push("events", format!("{{{of}, exactly: [{}]}}", words.join(", ")));
-    push("created-at-valid", format!("{{{of}}}"));
-    push("status-times", format!("{{{of}}}"));
+    push(
+        "events",
+        format!("{{{of}, exactly: [{}]}}", words.join(", ")),
+    );
+    push("message-size", format!("{{{of}, at-most-kib: 4096}}"));
+    if !world.clock_stepped {
+        push("created-at-valid", format!("{{{of}}}"));
+        push("status-times", format!("{{{of}}}"));
+        let limits = "median: 1900ms, p99: 1900ms";
+        push("latency", format!("{{{of}, event: created, {limits}}}"));
+    }
+    for word in &words[1..] {
+        push("shown", format!("{{{of}, event: {word}}}"));
+    }
     if container.kind != ContainerKind::PidTarget {
         push("own-status", format!("{{{of}}}"));
     }
@@ -52,28 +103,27 @@ fn of_container(name: &str, container: &Container, world: &World, lines: &mut Ve
     }
     let stopped = format!("{of}, event: stopped");
     let killed_137 = "exit-code: {is: 137}, not-reason: [OOMKilled]";
-    let pod = world.pods.get(&container.pod);
-    let limited = pod.is_some_and(|pod| pod.kind == PodKind::Memory);
     match (container.ended_by, container.work) {
-        (None, Work::Oom | Work::OomGroup) => push(
+        (None, Work::Oom | Work::OomGroup | Work::OomByPod) => push(
             "status",
             format!("{{{stopped}, exit-code: {{is: 137}}, reason: [OOMKilled]}}"),
         ),
         (None, Work::Exit(..) | Work::Die(..) | Work::DumpCore | Work::OrphanChild)
             if container.life == Life::Exited || container.life == Life::Ending =>
         {
-            push("status", format!("{{{stopped}, exit-code: declared, not-reason: [OOMKilled]}}"));
+            push(
+                "status",
+                format!("{{{stopped}, exit-code: declared, not-reason: [OOMKilled]}}"),
+            );
             push(
                 "timing",
                 format!("{{{stopped}, after: start-returned, at-most: 9s}}"),
             );
         }
-        (Some(EndedBy::Kill | EndedBy::Stop { grace_s: 0, .. }), work)
-            if !work.needs_memory() && !limited =>
-        {
+        (Some(EndedBy::Kill | EndedBy::Stop { grace_s: 0, .. }), work) if !work.needs_memory() => {
             push("status", format!("{{{stopped}, {killed_137}}}"));
         }
-        (Some(EndedBy::Stop { grace_s, .. }), Work::IgnoreTerm) if !limited => {
+        (Some(EndedBy::Stop { grace_s, .. }), Work::IgnoreTerm) => {
             push("status", format!("{{{stopped}, {killed_137}}}"));
             if container.stops == 1 {
                 push(
@@ -86,26 +136,53 @@ fn of_container(name: &str, container: &Container, world: &World, lines: &mut Ve
                 );
             }
         }
-        (Some(EndedBy::Stop { warm: true, .. }), Work::UntilTerm) if !limited => {
+        (Some(EndedBy::Stop { warm: true, .. }), Work::UntilTerm) => {
             push("status", format!("{{{stopped}, exit-code: {{is: 0}}}}"));
+        }
+        (
+            Some(EndedBy::Stop {
+                warm: true,
+                grace_s: 2..,
+            }),
+            Work::UntilSignal,
+        ) if container.kind == ContainerKind::StopSignal => {
+            push("status", format!("{{{stopped}, exit-code: {{is: 42}}}}"));
         }
         _ => {}
     }
 }
 
-fn of_pod(name: &str, state: PodState, heard: bool, lines: &mut Vec<String>) {
+/// The state that the last list must show, and the exit code where only SIGKILL can have ended it.
+fn last_state(container: &Container) -> Option<&'static str> {
+    match container.life {
+        Life::Created => Some("created"),
+        Life::Running => Some("running"),
+        Life::Exited if container.ended_by == Some(EndedBy::Kill) => Some("exited, exit-code: 137"),
+        Life::Exited => Some("exited"),
+        Life::Ending if container.events.is_some() => Some("exited"),
+        Life::Ending | Life::Failed | Life::Removed | Life::Unsure => None,
+    }
+}
+
+fn of_pod(name: &str, pod: &Pod, lines: &mut Vec<String>) {
     let of = format!("of: {name}");
     push(lines, "no-repeats", format!("{{{of}}}"));
-    if !heard {
+    if pod.listed {
+        push(lines, "filtered", format!("{{{of}}}"));
+    }
+    if !pod.heard {
         return;
     }
     push(lines, "matches-spec", format!("{{{of}}}"));
-    let events = match state {
+    let events = match pod.state {
         PodState::Ready | PodState::Dead => "started",
         PodState::Stopped | PodState::Removed => "started, stopped",
     };
     push(lines, "includes", format!("{{{of}, in-order: [{events}]}}"));
-    if state == PodState::Ready {
+    if pod.state == PodState::Ready {
         push(lines, "never", format!("{{{of}, event: stopped}}"));
+        if pod.kind == PodKind::Network {
+            push(lines, "addresses", format!("{{{of}}}"));
+        }
     }
 }

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use crate::explore::plan::{Command, ContainerKind, Op, PodKind, Work};
+use crate::explore::plan::{Command, ContainerKind, Op, PodKind, Reader, Work};
 use crate::explore::world::{End, Taken};
 
 /// Whether a plan opens subscriptions.
 pub(super) fn use_streams(taken: &[Taken]) -> bool {
     taken.iter().any(|taken| {
         let inside = taken.inner.iter().any(|inner| use_streams(inner));
-        inside || matches!(taken.op, Op::Subscribe(..))
+        inside || matches!(taken.op, Op::Subscribe(..) | Op::Deadline(_))
     })
 }
 
@@ -30,12 +30,35 @@ fn step(text: &mut String, taken: &Taken, indent: usize) {
             line(&format!("signal: {{container: {name}, signal: SIGSTOP}}"));
             line(&format!("signal: {{container: {name}, signal: SIGCONT}}"));
         }
+        Op::Deadline(name) => {
+            line(&format!("subscribe: {{as: {name}, deadline: 2s}}"));
+            line(&format!("await-end: {{of: {name}, within: 10s}}"));
+        }
+        Op::KillSandbox(pod) => {
+            line(&format!("kill-sandbox: {{sandbox: {pod}}}"));
+            line(&format!("await: {{of: {pod}, event: stopped}}"));
+            line(&format!("stop-sandbox: {{sandbox: {pod}}}"));
+        }
+        Op::Silence(seconds, ops) if ops.is_empty() => {
+            line(&format!("stays-silent: {{for: {seconds}s}}"));
+        }
+        Op::Silence(seconds, _) => {
+            let keys = [format!("for: {seconds}s")];
+            nested(text, indent, "stays-silent:", &keys, "steps", taken);
+        }
+        Op::StepClock(back, _) => {
+            let keys = [if *back { "back: 10s" } else { "forward: 10s" }.to_owned()];
+            nested(text, indent, "step-clock:", &keys, "steps", taken);
+        }
         Op::Parallel(branches) => {
             line("parallel:");
             for (branch, inner) in branches.iter().zip(&taken.inner) {
                 let _ = writeln!(text, "{pad}    - steps:");
                 if branch.other_client {
-                    let _ = writeln!(text, "{pad}        - another-client:\n{pad}            steps:");
+                    let _ = writeln!(
+                        text,
+                        "{pad}        - another-client:\n{pad}            steps:"
+                    );
                     write(text, inner, indent + 14);
                 } else {
                     write(text, inner, indent + 8);
@@ -63,8 +86,8 @@ fn step(text: &mut String, taken: &Taken, indent: usize) {
             ];
             nested(text, indent, "poll-during:", &keys, "steps", taken);
         }
-        Op::Prompt(_) => {
-            let keys = ["time: 30s".to_owned()];
+        Op::Prompt(seconds, _) => {
+            let keys = [format!("time: {seconds}s")];
             nested(text, indent, "calls-return-within:", &keys, "steps", taken);
         }
         Op::FreezeMonitor(name, _) => {
@@ -106,13 +129,16 @@ fn nested(
 
 fn restart(text: &mut String, indent: usize, kill: bool, taken: &Taken) {
     let pad = " ".repeat(indent);
-    let by = if kill { "kill" } else { "stop" };
-    let _ = writeln!(text, "{pad}- restart-runtime:\n{pad}    by: {by}");
+    let how = if kill { "by: kill" } else { "within: 30s" };
+    let _ = writeln!(text, "{pad}- restart-runtime:\n{pad}    {how}");
     for (key, inner) in ["during", "meanwhile"].into_iter().zip(&taken.inner) {
         if !inner.is_empty() {
             let _ = writeln!(text, "{pad}    {key}:");
             write(text, inner, indent + 6);
         }
+    }
+    for stream in &taken.ends {
+        let _ = writeln!(text, "{pad}- await-end: {{of: {stream}, within: 10s}}");
     }
 }
 
@@ -123,9 +149,8 @@ fn simple(op: &Op, end: End) -> String {
         End::Failure => ", expect: failure",
         End::Either => ", expect: either",
     };
-    let abandon = |after: &Option<u16>| {
-        after.map_or(String::new(), |ms| format!(", abandon-after: {ms}ms"))
-    };
+    let abandon =
+        |after: &Option<u16>| after.map_or(String::new(), |ms| format!(", abandon-after: {ms}ms"));
     match op {
         Op::Sandbox {
             name,
@@ -134,7 +159,11 @@ fn simple(op: &Op, end: End) -> String {
         } => {
             let earlier = attempt_of.as_ref().map(|it| format!(", attempt-of: {it}"));
             let earlier = earlier.unwrap_or_default();
-            let kind = if earlier.is_empty() { sandbox(*kind) } else { "" };
+            let kind = if earlier.is_empty() {
+                sandbox(*kind)
+            } else {
+                ""
+            };
             format!("sandbox: {{as: {name}{earlier}{kind}{expect}}}")
         }
         Op::Create {
@@ -175,23 +204,31 @@ fn simple(op: &Op, end: End) -> String {
         Op::CallUnknown(method) => format!("call: {{method: {method}, unknown-id: true}}"),
         Op::StopSandbox(pod) => format!("stop-sandbox: {{sandbox: {pod}}}"),
         Op::RemoveSandbox(pod) => format!("remove-sandbox: {{sandbox: {pod}}}"),
-        Op::Subscribe(name, stalls) => {
-            let stalls = if *stalls { ", stalls: true" } else { "" };
-            format!("subscribe: {{as: {name}{stalls}}}")
+        Op::Subscribe(name, reader) => {
+            let reads = match reader {
+                Reader::Reads => "",
+                Reader::Stalls => ", stalls: true",
+                Reader::Early => ", effective: 250ms",
+            };
+            format!("subscribe: {{as: {name}{reads}}}")
         }
+        Op::ProcessExited(name) => format!("process-exited: {{container: {name}, within: 10s}}"),
+        Op::OutsideCri => "outside-cri: {}".to_owned(),
         Op::Unsubscribe(name, hang_up) => {
             let hang_up = if *hang_up { ", hang-up: true" } else { "" };
             format!("unsubscribe: {{subscription: {name}{hang_up}}}")
         }
         Op::Resume(name) => format!("resume: {{subscription: {name}}}"),
-        Op::Silence(seconds) => format!("stays-silent: {{for: {seconds}s}}"),
-        Op::KillSandbox(pod) => format!("kill-sandbox: {{sandbox: {pod}}}"),
         Op::KillMonitor(name) => format!("kill-monitor: {{container: {name}}}"),
         Op::Freeze(_)
         | Op::Resubscribe(_)
         | Op::OnEvent(..)
         | Op::Poll(..)
-        | Op::Prompt(_)
+        | Op::Prompt(..)
+        | Op::Silence(..)
+        | Op::StepClock(..)
+        | Op::Deadline(_)
+        | Op::KillSandbox(_)
         | Op::FreezeMonitor(..)
         | Op::Repeat(..)
         | Op::EachHandler(_)
@@ -262,7 +299,7 @@ fn workload(work: Work) -> String {
         Work::Exit(code, ms) => format!("{{exit: {{code: {code}, after: {ms}ms}}}}"),
         Work::Die(signal, ms) => format!("{{die: {{signal: {signal}, after: {ms}ms}}}}"),
         Work::DumpCore => "{dump-core: {signal: 11, after: 300ms}}".to_owned(),
-        Work::Oom => "{allocate: {mib: 128, after: 500ms}}".to_owned(),
+        Work::Oom | Work::OomByPod => "{allocate: {mib: 128, after: 500ms}}".to_owned(),
         Work::OomOnTerm => "{allocate-on-term: {mib: 128}}".to_owned(),
         Work::OomOfChild => {
             "{allocate-in-child: {mib: 128, after: 500ms, then: 1s, code: 0}}".to_owned()

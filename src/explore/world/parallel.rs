@@ -58,7 +58,7 @@ impl World {
                 Op::StopSandbox(pod) | Op::RemoveSandbox(pod) => {
                     *owners.entry(pod.clone()).or_insert(index) == index
                 }
-                Op::Parallel(_) | Op::Resubscribe(_) | Op::Silence(_) => false,
+                Op::Parallel(_) | Op::Resubscribe(_) | Op::Silence(..) | Op::StepClock(..) => false,
                 _ => true,
             });
             if !branch.ops.is_empty() {
@@ -97,9 +97,10 @@ impl World {
                 all.extend(container.target.clone().map(|target| (target, Use::Needs)));
             }
             if how == Use::Changes {
-                let changed = self.containers.iter().filter(|(_, it)| {
-                    it.pod == name || it.target.as_deref() == Some(&*name)
-                });
+                let changed = self
+                    .containers
+                    .iter()
+                    .filter(|(_, it)| it.pod == name || it.target.as_deref() == Some(&*name));
                 all.extend(changed.map(|(container, _)| (container.clone(), Use::Changes)));
             }
         }
@@ -142,6 +143,7 @@ pub(super) fn names(op: &Op) -> Vec<(String, Use)> {
         | Op::OnEvent(name, ..)
         | Op::Poll(name, _)
         | Op::FreezeMonitor(name, _)
+        | Op::ProcessExited(name)
         | Op::Call(_, Some(name)) => vec![(name.clone(), Use::Needs)],
         _ => Vec::new(),
     };
@@ -163,6 +165,7 @@ fn finish(mut taken: Vec<(bool, Vec<Taken>)>) -> Vec<Taken> {
                 op: Op::Parallel(branches.collect()),
                 end: End::Success,
                 inner: taken.into_iter().map(|(_, inner)| inner).collect(),
+                ends: Vec::new(),
             }]
         }
     }

@@ -1,1 +1,0 @@
-//! What must hold of walks on the model.
