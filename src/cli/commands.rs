@@ -79,8 +79,7 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         }
         Some(Command::Explore(options)) => take_walks(cli, options),
         Some(Command::Compare(args)) => {
-            let (text, exit) = reports::compare(args)?;
-            print(text.as_bytes()).map(|_| exit)
+            reports::compare(args).and_then(|(text, exit)| print(text.as_bytes()).map(|_| exit))
         }
         Some(Command::Gate(args)) => {
             let (text, exit) = reports::gate(args)?;

@@ -309,19 +309,7 @@ impl Explorer<'_> {
     }
 
     fn shrink(&mut self, number: u64, walk: &Walk, finding: Finding) -> Result<(), ExploreError> {
-        writeln!(
-            self.out,
-            "\nwalk {number} of {} steps: {}",
-            size(&walk.plan),
-            finding.key
-        )?;
-        let (expected, actual) = &finding.words;
-        if expected.is_empty() {
-            writeln!(self.out, "  {actual}")?;
-        } else {
-            writeln!(self.out, "  expected  {expected}\n  actual    {actual}")?;
-        }
-        self.out.flush()?;
+        self.announce_finding(number, walk, &finding)?;
         let trials = Trials {
             ground: &self.ground,
             number,
@@ -378,6 +366,22 @@ impl Explorer<'_> {
         self.write(&found)?;
         self.explored.found.push(found);
         Ok(())
+    }
+
+    fn announce_finding(&mut self, number: u64, walk: &Walk, finding: &Finding) -> io::Result<()> {
+        writeln!(
+            self.out,
+            "\nwalk {number} of {} steps: {}",
+            size(&walk.plan),
+            finding.key
+        )?;
+        let (expected, actual) = &finding.words;
+        if expected.is_empty() {
+            writeln!(self.out, "  {actual}")?;
+        } else {
+            writeln!(self.out, "  expected  {expected}\n  actual    {actual}")?;
+        }
+        self.out.flush()
     }
 
     /// The case that shows a finding.

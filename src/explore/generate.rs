@@ -1,8 +1,8 @@
 //! Makes plans from a seed: what a kubelet does with pods, and what several clients do at once.
 //!
 //! A plan is a pure function of the seed, the number of the walk, what the runtime can do and what
-//! earlier walks have covered. Groups of operations are proposed as real nodes have them; of several
-//! proposals that is taken which covers most that is new.
+//! earlier walks have covered. Groups of operations are proposed as real nodes have them; of
+//! several proposals that is taken which covers most that is new.
 
 mod failures;
 mod groups;

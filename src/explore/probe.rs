@@ -1,5 +1,5 @@
-//! Finds out what the runtime and its node can do: a case for each need, which a run skips where the
-//! need is not met.
+//! Finds out what the runtime and its node can do: a case for each need, which a run skips where
+//! the need is not met.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::text::FOLDER;
 use crate::case::{Case, Need, parse};
 use crate::outcome::{RunReport, Verdict};
 
-/// The cases, in the order of [`Capabilities::USED`]; those that disrupt only where that is allowed.
+/// The cases, in the order of [`Capabilities::USED`]; those that disrupt only where it is allowed.
 pub(super) fn cases(disruption: bool) -> Vec<Case> {
     let needs = Capabilities::USED.into_iter().enumerate();
     let allowed = needs.filter(|(_, need)| disruption || !disrupts(*need));

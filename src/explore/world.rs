@@ -1,8 +1,8 @@
 //! What is there after the operations so far, as far as it is sure: which operations are legal, how
 //! their calls must end, and which events must come.
 //!
-//! A plan is *taken* operation by operation. What is not legal at its place is left out, so any part
-//! of a plan becomes a legal plan: the shrinker relies on it.
+//! A plan is *taken* operation by operation. What is not legal at its place is left out, so any
+//! part of a plan becomes a legal plan: the shrinker relies on it.
 
 mod blocks;
 mod containers;
@@ -134,6 +134,8 @@ pub(super) struct Container {
     pub(super) listed: bool,
     /// Which start it was, if it was started.
     started: Option<u32>,
+    /// Whether its start had to fail.
+    pub(super) failed: bool,
     /// How often it was stopped.
     pub(super) stops: u8,
     /// Whether its program has had time to begin.

@@ -170,8 +170,9 @@ impl Script {
         self.record(Body::StepsEnded { case: CASE, end });
     }
 
-    /// `run again=pod`, `create in=pod exit=42 mode=ignore joins=c`, `start`, `stop`, `remove`, `find`,
-    /// `relist c=gone`; with `begins`, `returns`, `fails`, `refused`, `foreign` or `prefix`.
+    /// `run again=pod`, `create in=pod exit=42 mode=ignore joins=c`, `start`, `stop`, `remove`,
+    /// `find`, `relist c=gone`; with `begins`, `returns`, `fails`, `refused`, `foreign` or
+    /// `prefix`.
     fn call(&mut self, name: &str, word: &str, extras: &Extras<'_>) {
         let key = format!("{name} {word}");
         if !extras.has("returns") {

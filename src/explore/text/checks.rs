@@ -69,6 +69,9 @@ fn of_container(name: &str, container: &Container, world: &World, lines: &mut Ve
     let of = format!("of: {name}");
     push("no-repeats", format!("{{{of}}}"));
     push("matches-spec", format!("{{{of}}}"));
+    if container.failed {
+        push("never", format!("{{{of}, event: started}}"));
+    }
     let pod = world.pods.get(&container.pod);
     let is_relisted = pod.is_some_and(|pod| pod.relisted);
     if let Some(state) = last_state(container).filter(|_| is_relisted) {
@@ -98,6 +101,12 @@ fn of_container(name: &str, container: &Container, world: &World, lines: &mut Ve
     if container.kind != ContainerKind::PidTarget {
         push("own-status", format!("{{{of}}}"));
     }
+    of_exit(&of, container, lines);
+}
+
+/// How a container must have ended.
+fn of_exit(of: &str, container: &Container, lines: &mut Vec<String>) {
+    let mut push = |word, keys: String| push(lines, word, keys);
     if !container.has(Moment::Stopped) {
         return;
     }

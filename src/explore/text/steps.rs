@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::explore::plan::{Command, ContainerKind, Op, PodKind, Reader, Work};
+use crate::explore::plan::{Branch, Command, ContainerKind, Moment, Op, PodKind, Reader, Work};
 use crate::explore::world::{End, Taken};
 
 /// Whether a plan opens subscriptions.
@@ -21,103 +21,121 @@ pub(super) fn write(text: &mut String, taken: &[Taken], indent: usize) {
 }
 
 fn step(text: &mut String, taken: &Taken, indent: usize) {
-    let pad = " ".repeat(indent);
-    let mut line = |line: &str| {
-        let _ = writeln!(text, "{pad}- {line}");
-    };
-    match &taken.op {
-        Op::Freeze(name) => {
-            line(&format!("signal: {{container: {name}, signal: SIGSTOP}}"));
-            line(&format!("signal: {{container: {name}, signal: SIGCONT}}"));
+    if taken.op.inner().is_empty() {
+        for step in lines(&taken.op, taken.end) {
+            let _ = writeln!(text, "{}- {step}", " ".repeat(indent));
         }
-        Op::Deadline(name) => {
-            line(&format!("subscribe: {{as: {name}, deadline: 2s}}"));
-            line(&format!("await-end: {{of: {name}, within: 10s}}"));
-        }
-        Op::KillSandbox(pod) => {
-            line(&format!("kill-sandbox: {{sandbox: {pod}}}"));
-            line(&format!("await: {{of: {pod}, event: stopped}}"));
-            line(&format!("stop-sandbox: {{sandbox: {pod}}}"));
-        }
-        Op::Silence(seconds, ops) if ops.is_empty() => {
-            line(&format!("stays-silent: {{for: {seconds}s}}"));
-        }
-        Op::Silence(seconds, _) => {
-            let keys = [format!("for: {seconds}s")];
-            nested(text, indent, "stays-silent:", &keys, "steps", taken);
-        }
-        Op::StepClock(back, _) => {
-            let keys = [if *back { "back: 10s" } else { "forward: 10s" }.to_owned()];
-            nested(text, indent, "step-clock:", &keys, "steps", taken);
-        }
-        Op::Parallel(branches) => {
-            line("parallel:");
-            for (branch, inner) in branches.iter().zip(&taken.inner) {
-                let _ = writeln!(text, "{pad}    - steps:");
-                if branch.other_client {
-                    let _ = writeln!(
-                        text,
-                        "{pad}        - another-client:\n{pad}            steps:"
-                    );
-                    write(text, inner, indent + 14);
-                } else {
-                    write(text, inner, indent + 8);
-                }
-            }
-        }
-        Op::Resubscribe(ops) if ops.is_empty() => line("resubscribe: {}"),
-        Op::Resubscribe(_) => nested(text, indent, "resubscribe:", &[], "meanwhile", taken),
-        Op::OnEvent(name, event, _) => {
-            let read = match event.word() {
-                "deleted" => "[containers]",
-                _ => "[containers, container-status, sandbox-status]",
-            };
-            let keys = [
-                format!("of: {name}"),
-                format!("event: {}", event.word()),
-                format!("read: {read}"),
-            ];
-            nested(text, indent, "on-event:", &keys, "steps", taken);
-        }
-        Op::Poll(name, _) => {
-            let keys = [
-                format!("of: {name}"),
-                "read: [containers, sandboxes, sandbox-status]".to_owned(),
-            ];
-            nested(text, indent, "poll-during:", &keys, "steps", taken);
-        }
-        Op::Prompt(seconds, _) => {
-            let keys = [format!("time: {seconds}s")];
-            nested(text, indent, "calls-return-within:", &keys, "steps", taken);
-        }
-        Op::FreezeMonitor(name, _) => {
-            let keys = [format!("container: {name}")];
-            nested(text, indent, "freeze-monitor:", &keys, "steps", taken);
-        }
-        Op::Repeat(times, workers, _) => {
-            let mut keys = vec![format!("times: {times}")];
-            if *workers > 1 {
-                keys.push(format!("workers: {workers}"));
-            }
-            nested(text, indent, "repeat:", &keys, "steps", taken);
-        }
-        Op::EachHandler(_) => nested(text, indent, "for-each-handler:", &[], "steps", taken),
-        Op::Restart { kill, .. } => restart(text, indent, *kill, taken),
-        op => line(&simple(op, taken.end)),
+    } else {
+        block(text, taken, indent);
     }
 }
 
-/// Writes a step with keys, and the list of steps under one of them.
+/// The steps that an operation without others inside it is made of.
+fn lines(op: &Op, end: End) -> Vec<String> {
+    match op {
+        Op::Freeze(name) => vec![
+            format!("signal: {{container: {name}, signal: SIGSTOP}}"),
+            format!("signal: {{container: {name}, signal: SIGCONT}}"),
+        ],
+        Op::Deadline(name) => vec![
+            format!("subscribe: {{as: {name}, deadline: 2s}}"),
+            format!("await-end: {{of: {name}, within: 10s}}"),
+        ],
+        Op::KillSandbox(pod) => vec![
+            format!("kill-sandbox: {{sandbox: {pod}}}"),
+            format!("await: {{of: {pod}, event: stopped}}"),
+            format!("stop-sandbox: {{sandbox: {pod}}}"),
+        ],
+        op => vec![of_sandbox(op, end).unwrap_or_else(|| simple(op, end))],
+    }
+}
+
+/// Writes an operation with those inside it.
+fn block(text: &mut String, taken: &Taken, indent: usize) {
+    let (word, keys, list) = match &taken.op {
+        Op::Parallel(branches) => return parallel(text, branches, taken, indent),
+        Op::Restart { kill, .. } => return restart(text, indent, *kill, taken),
+        Op::Resubscribe(ops) if ops.is_empty() => {
+            let _ = writeln!(text, "{}- resubscribe: {{}}", " ".repeat(indent));
+            return;
+        }
+        Op::Silence(seconds, ops) if ops.is_empty() => {
+            let pad = " ".repeat(indent);
+            let _ = writeln!(text, "{pad}- stays-silent: {{for: {seconds}s}}");
+            return;
+        }
+        Op::Resubscribe(_) => ("resubscribe", Vec::new(), "meanwhile"),
+        Op::Silence(seconds, _) => ("stays-silent", vec![format!("for: {seconds}s")], "steps"),
+        Op::StepClock(back, _) => {
+            let key = if *back { "back: 10s" } else { "forward: 10s" };
+            ("step-clock", vec![key.to_owned()], "steps")
+        }
+        Op::OnEvent(name, event, _) => ("on-event", of_event(name, *event), "steps"),
+        Op::Poll(name, _) => {
+            let read = "read: [containers, sandboxes, sandbox-status]".to_owned();
+            ("poll-during", vec![format!("of: {name}"), read], "steps")
+        }
+        Op::Prompt(seconds, _) => {
+            let keys = vec![format!("time: {seconds}s")];
+            ("calls-return-within", keys, "steps")
+        }
+        Op::FreezeMonitor(name, _) => {
+            let keys = vec![format!("container: {name}")];
+            ("freeze-monitor", keys, "steps")
+        }
+        Op::Repeat(times, workers, _) => {
+            let workers = (*workers > 1).then(|| format!("workers: {workers}"));
+            let times = format!("times: {times}");
+            (
+                "repeat",
+                [times].into_iter().chain(workers).collect(),
+                "steps",
+            )
+        }
+        Op::EachHandler(_) => ("for-each-handler", Vec::new(), "steps"),
+        _ => return,
+    };
+    nested(text, indent, (word, &keys, list), taken);
+}
+
+fn of_event(name: &str, event: Moment) -> Vec<String> {
+    let read = match event {
+        Moment::Deleted => "[containers]",
+        _ => "[containers, container-status, sandbox-status]",
+    };
+    vec![
+        format!("of: {name}"),
+        format!("event: {}", event.word()),
+        format!("read: {read}"),
+    ]
+}
+
+fn parallel(text: &mut String, branches: &[Branch], taken: &Taken, indent: usize) {
+    let pad = " ".repeat(indent);
+    let _ = writeln!(text, "{pad}- parallel:");
+    for (branch, inner) in branches.iter().zip(&taken.inner) {
+        let _ = writeln!(text, "{pad}    - steps:");
+        if branch.other_client {
+            let _ = writeln!(
+                text,
+                "{pad}        - another-client:\n{pad}            steps:"
+            );
+            write(text, inner, indent + 14);
+        } else {
+            write(text, inner, indent + 8);
+        }
+    }
+}
+
+/// Writes a step with keys, and the list of steps under one more.
 fn nested(
     text: &mut String,
     indent: usize,
-    word: &str,
-    keys: &[String],
-    list: &str,
+    (word, keys, list): (&str, &[String], &str),
     taken: &Taken,
 ) {
     let pad = " ".repeat(indent);
-    let _ = writeln!(text, "{pad}- {word}");
+    let _ = writeln!(text, "{pad}- {word}:");
     for key in keys {
         let _ = writeln!(text, "{pad}    {key}");
     }
@@ -142,16 +160,19 @@ fn restart(text: &mut String, indent: usize, kill: bool, taken: &Taken) {
     }
 }
 
-/// A step on one line.
-fn simple(op: &Op, end: End) -> String {
-    let expect = match end {
+/// The key that says how a call must end.
+fn expectation(end: End) -> &'static str {
+    match end {
         End::Success => "",
         End::Failure => ", expect: failure",
         End::Either => ", expect: either",
-    };
-    let abandon =
-        |after: &Option<u16>| after.map_or(String::new(), |ms| format!(", abandon-after: {ms}ms"));
-    match op {
+    }
+}
+
+/// A step on one line that is about a sandbox.
+fn of_sandbox(op: &Op, end: End) -> Option<String> {
+    let expect = expectation(end);
+    Some(match op {
         Op::Sandbox {
             name,
             attempt_of,
@@ -166,6 +187,19 @@ fn simple(op: &Op, end: End) -> String {
             };
             format!("sandbox: {{as: {name}{earlier}{kind}{expect}}}")
         }
+        Op::StopSandbox(pod) => format!("stop-sandbox: {{sandbox: {pod}}}"),
+        Op::RemoveSandbox(pod) => format!("remove-sandbox: {{sandbox: {pod}}}"),
+        Op::Relist(pod) => format!("relist: {{sandbox: {pod}}}"),
+        _ => return None,
+    })
+}
+
+/// Any other step on one line.
+fn simple(op: &Op, end: End) -> String {
+    let expect = expectation(end);
+    let abandon =
+        |after: &Option<u16>| after.map_or(String::new(), |ms| format!(", abandon-after: {ms}ms"));
+    match op {
         Op::Create {
             name,
             pod,
@@ -192,7 +226,6 @@ fn simple(op: &Op, end: End) -> String {
         Op::Kill(name) => format!("kill: {{container: {name}}}"),
         Op::Await(name, event) => format!("await: {{of: {name}, event: {}}}", event.word()),
         Op::Exec(name, command) => exec(name, *command, expect),
-        Op::Relist(pod) => format!("relist: {{sandbox: {pod}}}"),
         Op::ListWithFilters(pod, streamed) => {
             let streamed = if *streamed { ", streamed: true" } else { "" };
             format!("list-with-filters: {{sandbox: {pod}{streamed}}}")
@@ -202,8 +235,6 @@ fn simple(op: &Op, end: End) -> String {
             format!("call: {{method: {method}{}}}", of.unwrap_or_default())
         }
         Op::CallUnknown(method) => format!("call: {{method: {method}, unknown-id: true}}"),
-        Op::StopSandbox(pod) => format!("stop-sandbox: {{sandbox: {pod}}}"),
-        Op::RemoveSandbox(pod) => format!("remove-sandbox: {{sandbox: {pod}}}"),
         Op::Subscribe(name, reader) => {
             let reads = match reader {
                 Reader::Reads => "",
@@ -220,20 +251,7 @@ fn simple(op: &Op, end: End) -> String {
         }
         Op::Resume(name) => format!("resume: {{subscription: {name}}}"),
         Op::KillMonitor(name) => format!("kill-monitor: {{container: {name}}}"),
-        Op::Freeze(_)
-        | Op::Resubscribe(_)
-        | Op::OnEvent(..)
-        | Op::Poll(..)
-        | Op::Prompt(..)
-        | Op::Silence(..)
-        | Op::StepClock(..)
-        | Op::Deadline(_)
-        | Op::KillSandbox(_)
-        | Op::FreezeMonitor(..)
-        | Op::Repeat(..)
-        | Op::EachHandler(_)
-        | Op::Restart { .. }
-        | Op::Parallel(_) => unreachable!("they are written with what is inside them"),
+        _ => unreachable!("it is written elsewhere"),
     }
 }
 

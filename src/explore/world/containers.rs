@@ -20,19 +20,10 @@ impl World {
         if !self.is_in_scope(&home.scope) || !self.can_run(*work, *kind, home.kind) {
             return None;
         }
-        if let Some(other) = other {
-            let other = self.containers.get(other)?;
-            let fits = match kind {
-                ContainerKind::NextAttempt => {
-                    !matches!(other.life, Life::Running | Life::Created | Life::Unsure)
-                }
-                ContainerKind::PidTarget => other.life == Life::Running,
-                ContainerKind::Twin => !matches!(other.life, Life::Removed | Life::Unsure),
-                _ => false,
-            };
-            if !fits || other.pod != *pod || !self.is_own(&other.scope) {
-                return None;
-            }
+        if let Some(other) = other
+            && !self.fits(*kind, pod, other)
+        {
+            return None;
         }
         let contested =
             self.is_contested(pod) || other.as_ref().is_some_and(|other| self.is_contested(other));
@@ -69,12 +60,29 @@ impl World {
             ended_by: None,
             listed: false,
             started: None,
+            failed: false,
             stops: 0,
             warm: false,
             scope: self.scopes.clone(),
         };
         self.containers.insert(name.clone(), container);
         Some(End::Success)
+    }
+
+    /// Whether a new container in a sandbox can refer to another one.
+    fn fits(&self, kind: ContainerKind, pod: &str, other: &str) -> bool {
+        let Some(other) = self.containers.get(other) else {
+            return false;
+        };
+        let fits = match kind {
+            ContainerKind::NextAttempt => {
+                !matches!(other.life, Life::Running | Life::Created | Life::Unsure)
+            }
+            ContainerKind::PidTarget => other.life == Life::Running,
+            ContainerKind::Twin => !matches!(other.life, Life::Removed | Life::Unsure),
+            _ => false,
+        };
+        fits && other.pod == pod && self.is_own(&other.scope)
     }
 
     /// Whether this runtime, and this pod, can have such a container.
@@ -139,6 +147,7 @@ impl World {
                 );
         if fails {
             container.life = Life::Failed;
+            container.failed = true;
             container.events = None;
             return Some(End::Failure);
         }
@@ -346,7 +355,7 @@ impl World {
         if !allowed || container.life != Life::Running || self.around.concurrent {
             return None;
         }
-        // A shim watches all containers of its sandbox: what becomes of others is the runtime's choice.
+        // A shim watches all containers of its sandbox: what becomes of others is not certain.
         let pod = container.pod.clone();
         let is_alone = self.names_in(&pod).iter().all(|other| {
             let other_life = self.containers.get(other).map(|it| it.life);

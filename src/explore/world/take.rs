@@ -99,7 +99,7 @@ impl World {
         self.pods.get_mut(pod)?.listed |= alone;
         for container in self.names_in(pod) {
             if let Some(container) = self.containers.get_mut(&container) {
-                container.listed |= alone;
+                container.listed |= alone && container.life != Life::Removed;
             }
         }
         Some(asked)
