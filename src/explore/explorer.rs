@@ -236,6 +236,7 @@ impl Explorer<'_> {
             title: "A random walk keeps all rules.".to_owned(),
             why: "What no case tells may break them all the same.".to_owned(),
             source: self.origin(number),
+            silent: is_silent(number),
             repeat: None,
             only: None,
         }
@@ -413,6 +414,7 @@ impl Explorer<'_> {
             title: sentence,
             why,
             source: self.origin(number),
+            silent: is_silent(number),
             repeat: (times > 1).then_some(times),
             only,
         };
@@ -473,6 +475,13 @@ impl Explorer<'_> {
             found.len()
         )
     }
+}
+
+/// Whether nothing but the steps of a walk asks the runtime: of what only a call makes it notice,
+/// others tell nothing.
+fn is_silent(number: u64) -> bool {
+    const ONE_OF: u64 = 4;
+    number % ONE_OF == ONE_OF - 1
 }
 
 /// The file of the history of a walk, if histories are kept.

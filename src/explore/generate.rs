@@ -58,6 +58,10 @@ impl Generator<'_> {
         let mut plan = Vec::new();
         let first = self.pod();
         self.take(&mut plan, first);
+        if self.chance(15) {
+            let silence = self.silence();
+            self.take(&mut plan, silence);
+        }
         let mut fruitless = 0;
         while size(&plan) < steps && fruitless < FRUITLESS {
             let before = plan.len();

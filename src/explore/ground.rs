@@ -56,6 +56,10 @@ impl<'a> Ground<'a> {
         {
             return Err(ExploreError::CutShort(fault.clone()));
         }
+        if report.capabilities.events == Some(false) {
+            let none = "the runtime has no events, or they are switched off";
+            return Err(ExploreError::CutShort(none.to_owned()));
+        }
         ground.can = probe::read(&report, disruption);
         ground.known = known(options.expectations.as_ref(), &report)?;
         ground.info = report.info;

@@ -29,6 +29,7 @@ pub(super) fn shrink(
     'smaller: loop {
         let mut candidates: Vec<Plan> = edits(&best)
             .into_iter()
+            .chain(rolled(&best))
             .map(|candidate| legal(candidate, can))
             .filter(|candidate| makes_something(candidate) && cost(candidate) < cost(&best))
             .collect();
@@ -145,6 +146,61 @@ fn edits(plan: &Plan) -> Vec<Plan> {
         }
     }
     all
+}
+
+/// Plans of which the life of one container is all that is left, many times: what needs many events
+/// needs no different ones.
+fn rolled(plan: &[Op]) -> Vec<Plan> {
+    const TIMES: [u8; 2] = [10, 70];
+    if plan.iter().any(|op| matches!(op, Op::Repeat(..))) {
+        return Vec::new();
+    }
+    let mut all = Vec::new();
+    for op in flat(plan) {
+        let Op::Create { name, pod, .. } = op else {
+            continue;
+        };
+        let mut life = flat(plan);
+        life.retain(|op| names(op).contains(&name.as_str()));
+        let mut rest = flat(plan);
+        rest.retain(|op| match op {
+            Op::Sandbox { name, .. } => name == pod,
+            Op::Subscribe(..) => true,
+            _ => false,
+        });
+        for times in TIMES {
+            let life = life.iter().copied().cloned().collect();
+            let rest = rest.iter().copied().cloned();
+            all.push(rest.chain([Op::Repeat(times, 1, life)]).collect());
+        }
+    }
+    all
+}
+
+/// All operations without others inside them.
+fn flat(plan: &[Op]) -> Vec<&Op> {
+    let mut all = Vec::new();
+    for op in plan {
+        if op.inner().is_empty() {
+            all.push(op);
+        }
+        for inner in op.inner() {
+            all.extend(flat(inner));
+        }
+    }
+    all
+}
+
+/// The container that an operation creates or changes, or waits for.
+fn names(op: &Op) -> Vec<&str> {
+    match op {
+        Op::Create { name, .. }
+        | Op::Start(name, _)
+        | Op::Stop(name, ..)
+        | Op::Remove(name)
+        | Op::Await(name, _) => vec![name],
+        _ => Vec::new(),
+    }
 }
 
 /// What may take the place of an operation.

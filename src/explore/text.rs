@@ -22,6 +22,8 @@ pub(super) struct Head {
     pub(super) title: String,
     pub(super) why: String,
     pub(super) source: String,
+    /// Whether the runtime is asked nothing but what the steps ask.
+    pub(super) silent: bool,
     /// How often the steps are repeated, if they are.
     pub(super) repeat: Option<u32>,
     /// The finding that the case is to show: it has only the checks that can find it, or one that
@@ -62,7 +64,7 @@ pub(super) fn walk(plan: Plan, can: &Capabilities, head: &Head) -> Walk {
         2
     };
     steps::write(&mut steps, &taken, indent);
-    let mut checks = checks::checks(&world);
+    let mut checks = checks::checks(&world, head.silent);
     let mut case = read(head, &steps, &checks);
     if let Some(shown) = &head.only {
         checks = shown.checks(&case, checks);
@@ -121,6 +123,7 @@ impl Head {
             ..
         } = self;
         let needs = if streams { "needs: [broadcast]\n" } else { "" };
+        let silent = if self.silent { "silent: true\n" } else { "" };
         format!(
             "id: EXP-{number:02}\n\
              title: {}\n\
@@ -129,6 +132,7 @@ impl Head {
              levels: {{cache: must, hint: must, observer: must}}\n\
              {needs}\
              exclusive: true\n\
+             {silent}\
              steps:\n",
             quoted(title),
             quoted(why),

@@ -124,6 +124,10 @@ pub(super) struct Container {
     pub(super) life: Life,
     /// The events that must come; none if that is not certain.
     pub(super) events: Option<Vec<Moment>>,
+    /// The events that must come after a time in which nobody listened.
+    pub(super) tail: Vec<Moment>,
+    /// Whether the runtime is asked for its status at its events.
+    pub(super) asked: bool,
     /// How many of them have been awaited.
     seen: usize,
     /// The container whose end ends it.
@@ -246,9 +250,19 @@ impl Container {
         }
     }
 
+    /// An event comes, unless nobody listens.
+    fn push_unless(&mut self, deaf: bool, event: Moment) {
+        match &mut self.events {
+            Some(events) => events.push(event),
+            None if !deaf => self.tail.push(event),
+            None => {}
+        }
+    }
+
     /// Nothing is certain of it any more.
     fn lose(&mut self) {
         self.events = None;
+        self.tail.clear();
         if self.life != Life::Removed {
             self.life = Life::Unsure;
         }

@@ -103,9 +103,12 @@ impl Generator<'_> {
         };
         let mut ops = vec![sandbox];
         if kind == PodKind::Faulty {
-            ops.extend(self.crash(name));
+            ops.extend(self.crash(name.clone()));
         } else {
             ops.extend(self.life_in(&name));
+        }
+        if kind == PodKind::Memory {
+            ops.extend(self.killed_sibling(&name));
         }
         ops
     }

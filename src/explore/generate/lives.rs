@@ -270,4 +270,18 @@ impl Generator<'_> {
         }
         ops
     }
+
+    /// A container that lives while another one is killed for the memory of their pod.
+    pub(super) fn killed_sibling(&mut self, pod: &str) -> Plan {
+        let (lives, hog) = (self.name("c"), self.name("c"));
+        let plain = ContainerKind::Plain;
+        vec![
+            create(&lives, pod, Work::IgnoreTerm, plain, None),
+            Op::Start(lives.clone(), None),
+            create(&hog, pod, Work::OomByPod, plain, None),
+            Op::Start(hog.clone(), None),
+            Op::Await(hog, Moment::Stopped),
+            Op::Stop(lives, self.grace(), None),
+        ]
+    }
 }

@@ -74,7 +74,9 @@ impl Generator<'_> {
             .unwrap_or(Work::UntilTerm);
         let start = Op::Start(name.clone(), None);
         let remove = Op::Remove(name.clone());
-        let mut ops = vec![create(&name, pod, work, ContainerKind::Plain, None)];
+        let kinds = [ContainerKind::Plain, ContainerKind::Dressed];
+        let kind = self.pick(&kinds).unwrap_or_default();
+        let mut ops = vec![create(&name, pod, work, kind, None)];
         if work == Work::UntilTerm {
             let stop = Op::Stop(name.clone(), 0, None);
             ops.push(Op::OnEvent(name.clone(), Moment::Started, vec![start]));

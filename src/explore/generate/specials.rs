@@ -32,13 +32,7 @@ impl Generator<'_> {
             10 => self.newest(5),
             11..14 => self.restart(),
             14 => self.pod_with(Op::KillMonitor),
-            15 => match self.some_pod() {
-                Some(pod) => vec![
-                    Op::Await(pod.clone(), Moment::Started),
-                    Op::KillSandbox(pod),
-                ],
-                None => self.life(),
-            },
+            15 => self.dying_sandbox(),
             _ => match self.some(&[Life::Running]) {
                 Some(container) => {
                     let mut inner = vec![Op::Kill(container.clone())];
@@ -65,7 +59,25 @@ impl Generator<'_> {
             Op::Start(name.clone(), None),
             Op::Await(name.clone(), Moment::Started),
             happens(name.clone()),
-            Op::Await(name, Moment::Stopped),
+            Op::Await(name.clone(), Moment::Stopped),
+            Op::ProcessExited(name),
+        ]
+    }
+
+    /// A sandbox that dies, with a container that only SIGKILL can end.
+    fn dying_sandbox(&mut self) -> Plan {
+        let (pod, name) = (self.name("p"), self.name("c"));
+        let sandbox = Op::Sandbox {
+            name: pod.clone(),
+            attempt_of: None,
+            kind: PodKind::Plain,
+        };
+        let (work, kind) = (Work::IgnoreTerm, ContainerKind::Plain);
+        vec![
+            sandbox,
+            create(&name, &pod, work, kind, None),
+            Op::Start(name, None),
+            Op::KillSandbox(pod),
         ]
     }
 
@@ -96,13 +108,16 @@ impl Generator<'_> {
             ops.extend(self.group());
         } else if let Some(pod) = self.some_pod() {
             let container = self.name("c");
-            let (work, kind) = (Work::UntilTerm, ContainerKind::Bulky);
+            let (work, kind) = (Work::UntilTerm, ContainerKind::Plain);
             let inner = vec![
                 create(&container, &pod, work, kind, None),
                 Op::Remove(container),
             ];
-            ops.push(Op::Repeat(70, 4, inner));
-            ops.push(Op::Prompt(10, vec![Op::Relist(pod)]));
+            ops.push(Op::Repeat(100, 4, inner));
+            ops.push(Op::Prompt(10, vec![Op::Relist(pod.clone())]));
+            let after = self.name("c");
+            ops.push(create(&after, &pod, work, ContainerKind::Plain, None));
+            ops.push(Op::Await(after, Moment::Created));
         }
         let end = if self.chance(70) {
             Op::Resume(name)
@@ -114,7 +129,7 @@ impl Generator<'_> {
     }
 
     /// A time in which nothing may come of what is called.
-    fn silence(&mut self) -> Plan {
+    pub(super) fn silence(&mut self) -> Plan {
         let mut ops = self.settle();
         let mut inner = Vec::new();
         for _ in 0..self.below(3) {
@@ -165,9 +180,12 @@ impl Generator<'_> {
             create(&name, &pod, Work::IgnoreTerm, plain, None),
             Op::Start(name.clone(), None),
             create(&over, &pod, Work::Exit(3, 1_500), plain, None),
-            Op::Start(over, None),
+            Op::Start(over.clone(), None),
             Op::Await(name.clone(), Moment::Started),
         ];
+        if self.chance(30) {
+            ops.push(Op::Subscribe(self.name("s"), Reader::Reads));
+        }
         ops.extend(self.settle());
         let kill = self.chance(50);
         let (mut during, mut meanwhile, mut after) = (Vec::new(), Vec::new(), Vec::new());
@@ -186,6 +204,7 @@ impl Generator<'_> {
             meanwhile,
         });
         ops.extend(after);
+        ops.push(Op::ProcessExited(over));
         let later = self.name("c");
         ops.extend([
             create(&later, &pod, Work::Exit(0, 3_000), plain, None),

@@ -4,13 +4,17 @@ use crate::explore::plan::{ContainerKind, Moment, PodKind, Work};
 use crate::explore::world::{Container, EndedBy, Life, Pod, PodState, Remains, World};
 
 /// The checks, each as a line of a case.
-pub(super) fn checks(world: &World) -> Vec<String> {
+pub(super) fn checks(world: &World, silent: bool) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, container) in &world.containers {
         of_container(name, container, world, &mut lines);
     }
     for (name, pod) in &world.pods {
         of_pod(name, pod, &mut lines);
+        let has_addresses = pod.heard && pod.kind == PodKind::Network && !silent;
+        if has_addresses && pod.state == PodState::Ready {
+            push(&mut lines, "addresses", format!("{{of: {name}}}"));
+        }
         if pod.heard && pod.state == PodState::Removed {
             for container in world.names_in(name) {
                 let is_heard = world.containers.get(&container);
@@ -72,6 +76,16 @@ fn of_container(name: &str, container: &Container, world: &World, lines: &mut Ve
     if container.failed {
         push("never", format!("{{{of}, event: started}}"));
     }
+    if container.life == Life::Failed {
+        push("explained", format!("{{{of}}}"));
+    }
+    if !container.tail.is_empty() {
+        let words: Vec<&str> = container.tail.iter().map(|event| event.word()).collect();
+        push(
+            "includes",
+            format!("{{{of}, in-order: [{}]}}", words.join(", ")),
+        );
+    }
     let pod = world.pods.get(&container.pod);
     let is_relisted = pod.is_some_and(|pod| pod.relisted);
     if let Some(state) = last_state(container).filter(|_| is_relisted) {
@@ -97,6 +111,9 @@ fn of_container(name: &str, container: &Container, world: &World, lines: &mut Ve
     }
     for word in &words[1..] {
         push("shown", format!("{{{of}, event: {word}}}"));
+    }
+    if container.asked && !world.clock_stepped {
+        push("same-status", format!("{{{of}}}"));
     }
     if container.kind != ContainerKind::PidTarget {
         push("own-status", format!("{{{of}}}"));
@@ -145,8 +162,14 @@ fn of_exit(of: &str, container: &Container, lines: &mut Vec<String>) {
                 );
             }
         }
+        (None, Work::OomOfChild) => {
+            push("status", format!("{{{stopped}, exit-code: declared}}"));
+        }
         (Some(EndedBy::Stop { warm: true, .. }), Work::UntilTerm) => {
-            push("status", format!("{{{stopped}, exit-code: {{is: 0}}}}"));
+            push(
+                "status",
+                format!("{{{stopped}, exit-code: {{is: 0}}, not-reason: [OOMKilled]}}"),
+            );
         }
         (
             Some(EndedBy::Stop {
@@ -168,7 +191,6 @@ fn last_state(container: &Container) -> Option<&'static str> {
         Life::Running => Some("running"),
         Life::Exited if container.ended_by == Some(EndedBy::Kill) => Some("exited, exit-code: 137"),
         Life::Exited => Some("exited"),
-        Life::Ending if container.events.is_some() => Some("exited"),
         Life::Ending | Life::Failed | Life::Removed | Life::Unsure => None,
     }
 }
@@ -188,10 +210,10 @@ fn of_pod(name: &str, pod: &Pod, lines: &mut Vec<String>) {
         PodState::Stopped | PodState::Removed => "started, stopped",
     };
     push(lines, "includes", format!("{{{of}, in-order: [{events}]}}"));
+    if pod.state == PodState::Stopped {
+        push(lines, "answered", format!("{{{of}}}"));
+    }
     if pod.state == PodState::Ready {
         push(lines, "never", format!("{{{of}, event: stopped}}"));
-        if pod.kind == PodKind::Network {
-            push(lines, "addresses", format!("{{{of}}}"));
-        }
     }
 }

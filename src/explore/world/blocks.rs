@@ -2,7 +2,7 @@
 
 use super::{End, Life, PodState, Remains, Taken, World, plan_of};
 use crate::case::Need;
-use crate::explore::plan::{Op, Plan, Work};
+use crate::explore::plan::{Moment, Op, Plan, Work};
 
 impl World {
     pub(super) fn take_block(&mut self, op: Op) -> Option<Taken> {
@@ -28,6 +28,7 @@ impl World {
                 let inner = self.take_all(ops);
                 let has = self.containers.get(&name)?.has(event);
                 let is_new = has && !had && !self.around.deaf;
+                self.containers.get_mut(&name)?.asked |= is_new && event != Moment::Deleted;
                 is_new.then(|| block(|ops| Op::OnEvent(name, event, ops), inner))
             }
             Op::Poll(name, ops) => self.poll(name, ops),

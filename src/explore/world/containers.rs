@@ -55,6 +55,8 @@ impl World {
             kind: *kind,
             life: Life::Created,
             events: (!self.around.deaf).then(|| vec![Moment::Created]),
+            tail: Vec::new(),
+            asked: false,
             seen: 0,
             target: other.clone().filter(|_| joined),
             ended_by: None,
@@ -88,6 +90,10 @@ impl World {
     /// Whether this runtime, and this pod, can have such a container.
     pub(super) fn can_run(&self, work: Work, kind: ContainerKind, home: PodKind) -> bool {
         let of_kind = match kind {
+            // There no container is the first process of its namespace.
+            ContainerKind::PidTarget => home != PodKind::SharedPid,
+            // Many of them would not fit into one event.
+            ContainerKind::Bulky => self.around.isolated == 0,
             ContainerKind::StopSignal => self.can.meets(Need::StopSignal),
             ContainerKind::CrashAtCreate
             | ContainerKind::CrashAtStart
@@ -196,11 +202,12 @@ impl World {
 
     /// A container that runs ends, and with it what shares its PID namespace.
     pub(super) fn end(&mut self, name: &str, by: EndedBy) {
+        let deaf = self.around.deaf;
         let Some(container) = self.containers.get_mut(name) else {
             return;
         };
         match container.life {
-            Life::Running => container.push(Moment::Stopped),
+            Life::Running => container.push_unless(deaf, Moment::Stopped),
             Life::Ending => {}
             Life::Unsure => {
                 self.end_joined(name);
@@ -246,8 +253,9 @@ impl World {
             }
         };
         self.end(name, EndedBy::Kill);
+        let deaf = self.around.deaf;
         let container = self.containers.get_mut(name)?;
-        container.push(Moment::Deleted);
+        container.push_unless(deaf, Moment::Deleted);
         container.life = Life::Removed;
         Some(end)
     }
@@ -328,10 +336,12 @@ impl World {
 
     pub(super) fn exec(&mut self, name: &str, command: Command) -> Option<End> {
         let contested = self.is_contested(name);
-        let container = self.containers.get(name)?;
-        if !self.is_own(&container.scope) {
+        if !self.is_own(&self.containers.get(name)?.scope) {
             return None;
         }
+        let container = self.containers.get_mut(name)?;
+        // A command that has run proves that the program has begun before.
+        container.warm |= container.life == Life::Running && command != Command::TimesOut;
         match (container.life, command) {
             (Life::Running, Command::TimesOut) | (Life::Ending | Life::Unsure, _) => {
                 Some(End::Either)
@@ -342,11 +352,23 @@ impl World {
         }
     }
 
-    /// A container that is removed: its processes must have ended.
+    /// A container of which no process is left, or soon will be none.
     pub(super) fn process_exited(&mut self, name: &str) -> Option<End> {
         let can = self.can.meets(Need::ContainerPid);
         let container = self.own(name)?;
-        (can && container.life == Life::Removed).then_some(End::Success)
+        let is_over = match container.life {
+            Life::Removed | Life::Exited => true,
+            Life::Ending => container.work.lasts_ms().is_some(),
+            _ => false,
+        };
+        if !can || !is_over {
+            return None;
+        }
+        if container.life == Life::Ending {
+            container.life = Life::Exited;
+            self.end_joined(name);
+        }
+        Some(End::Success)
     }
 
     pub(super) fn kill_monitor(&mut self, name: &str) -> Option<End> {
