@@ -171,9 +171,9 @@ fn verb(op: &Op) -> Option<&'static str> {
 /// What an operation acts on: a sandbox, or a container in one.
 fn target<'a>(op: &'a Op, places: &'a BTreeMap<String, String>) -> Option<(&'a str, &'a str)> {
     let name = match op {
-        Op::Sandbox { name, .. } => name,
         Op::Create { pod, name, .. } => return Some((pod, name)),
-        Op::Start(name, _)
+        Op::Sandbox { name, .. }
+        | Op::Start(name, _)
         | Op::Stop(name, ..)
         | Op::Remove(name)
         | Op::RemoveByPrefix(name)

@@ -57,7 +57,11 @@ pub(super) fn findings(report: &RunReport, known: &Known) -> Vec<Finding> {
     let mut found = BTreeMap::new();
     for outcome in &report.outcomes {
         let violations = outcome.violations.iter().chain(&outcome.advice);
-        for violation in violations.filter(|violation| violation.level > Level::May) {
+        // What a check has not seen proves nothing.
+        let proves = |violation: &&Violation| {
+            violation.level > Level::May && violation.mismatch.kind != Kind::NothingObserved
+        };
+        for violation in violations.filter(proves) {
             let finding = broken(outcome, violation, known);
             found.entry(finding.key.clone()).or_insert(finding);
         }

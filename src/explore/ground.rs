@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::capabilities::Capabilities;
-use super::explorer::ExploreError;
+use super::explored::ExploreError;
 use super::finding::{Finding, findings};
 use super::options::ExploreOptions;
 use super::probe;

@@ -4,18 +4,19 @@
 //! and put into the words of cases, executed by `run` and judged by all invariants and by checks
 //! that follow from what is certain after the plan. What fails is shrunk to a case that shows it.
 //!
-//! [`plan`] is what is done as data, `world` knows what is legal at its place and what must come of
+//! `plan` is what is done as data, `world` knows what is legal at its place and what must come of
 //! it, `text` makes a case of both; `generate` makes plans and `shrink` smaller ones. All of these
 //! are pure. Only [`explore`] runs them.
 
 mod capabilities;
 mod coverage;
+mod explored;
 mod explorer;
 mod finding;
 mod generate;
 mod ground;
 mod options;
-pub mod plan;
+mod plan;
 mod probe;
 mod rate;
 mod shrink;
@@ -24,6 +25,8 @@ mod trials;
 mod world;
 
 pub use capabilities::Capabilities;
-pub use explorer::{ExploreError, Explored, NewFinding, explore};
+pub use explored::{ExploreError, Explored, NewFinding};
+pub use explorer::explore;
 pub use finding::{Finding, Key};
 pub use options::ExploreOptions;
+pub use rate::Rate;

@@ -4,11 +4,11 @@
 //! which [`World`](super::world::World) knows.
 
 /// What a walk does, in order.
-pub type Plan = Vec<Op>;
+pub(super) type Plan = Vec<Op>;
 
 /// One operation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Op {
+pub(super) enum Op {
     /// Run a sandbox.
     Sandbox {
         /// Its name.
@@ -108,16 +108,16 @@ pub enum Op {
 
 /// What one of several clients does.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Branch {
+pub(super) struct Branch {
     /// Whether it has a connection of its own.
-    pub other_client: bool,
+    pub(super) other_client: bool,
     /// What it does.
-    pub ops: Plan,
+    pub(super) ops: Plan,
 }
 
 /// An event to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Moment {
+pub(super) enum Moment {
     /// CREATED.
     Created,
     /// STARTED.
@@ -130,7 +130,7 @@ pub enum Moment {
 
 impl Moment {
     /// The word for it in a case.
-    pub fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             Self::Created => "created",
             Self::Started => "started",
@@ -142,7 +142,7 @@ impl Moment {
 
 /// What is special about a sandbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PodKind {
+pub(super) enum PodKind {
     /// Nothing.
     #[default]
     Plain,
@@ -162,7 +162,7 @@ pub enum PodKind {
 
 /// What is special about a container.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ContainerKind {
+pub(super) enum ContainerKind {
     /// Nothing.
     #[default]
     Plain,
@@ -198,7 +198,7 @@ pub enum ContainerKind {
 
 /// How a second subscription reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reader {
+pub(super) enum Reader {
     /// As the first does.
     Reads,
     /// It stops reading once it is live.
@@ -209,7 +209,7 @@ pub enum Reader {
 
 /// What a container does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Work {
+pub(super) enum Work {
     /// Run until SIGTERM.
     UntilTerm,
     /// Run until SIGKILL.
@@ -242,7 +242,7 @@ pub enum Work {
 
 /// A command in a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Command {
+pub(super) enum Command {
     /// It exits at once with this code.
     Exit(u8),
     /// It takes so many milliseconds.
@@ -255,7 +255,7 @@ pub enum Command {
 
 impl Op {
     /// What it is, for the coverage.
-    pub fn label(&self) -> &'static str {
+    pub(super) fn label(&self) -> &'static str {
         match self {
             Self::Sandbox {
                 attempt_of: Some(_),
@@ -307,7 +307,7 @@ impl Op {
     }
 
     /// The lists of operations inside it.
-    pub fn inner(&self) -> Vec<&Plan> {
+    pub(super) fn inner(&self) -> Vec<&Plan> {
         match self {
             Self::Resubscribe(ops)
             | Self::OnEvent(_, _, ops)
@@ -327,7 +327,7 @@ impl Op {
     }
 
     /// The same to be changed.
-    pub fn inner_mut(&mut self) -> Vec<&mut Plan> {
+    pub(super) fn inner_mut(&mut self) -> Vec<&mut Plan> {
         match self {
             Self::Resubscribe(ops)
             | Self::OnEvent(_, _, ops)
@@ -347,7 +347,7 @@ impl Op {
     }
 
     /// Whether it only says how the operations inside it are taken.
-    pub fn is_block(&self) -> bool {
+    pub(super) fn is_block(&self) -> bool {
         matches!(
             self,
             Self::Parallel(_)
@@ -360,7 +360,7 @@ impl Op {
 }
 
 /// How many steps a plan has, without those that only say how others are taken.
-pub fn size(plan: &[Op]) -> usize {
+pub(super) fn size(plan: &[Op]) -> usize {
     let count = |op: &Op| {
         let inner = op.inner().into_iter().map(|ops| size(ops)).sum::<usize>();
         let own = match op {
@@ -432,7 +432,7 @@ impl Work {
     }
 
     /// Whether it ends without being told to.
-    pub fn ends(self) -> bool {
+    pub(super) fn ends(self) -> bool {
         matches!(
             self,
             Self::Exit(..)
@@ -447,7 +447,7 @@ impl Work {
     }
 
     /// How long it lasts, if that is certain.
-    pub fn lasts_ms(self) -> Option<u16> {
+    pub(super) fn lasts_ms(self) -> Option<u16> {
         match self {
             Self::Exit(_, ms) | Self::Die(_, ms) => Some(ms),
             _ => None,
@@ -455,7 +455,7 @@ impl Work {
     }
 
     /// Whether it has to have a limit of memory.
-    pub fn needs_memory(self) -> bool {
+    pub(super) fn needs_memory(self) -> bool {
         matches!(
             self,
             Self::Oom | Self::OomOnTerm | Self::OomOfChild | Self::OomGroup

@@ -27,8 +27,11 @@ impl Rate {
 
     /// The bar for what is found as often as this: two findings in as many runs as should bring
     /// five. A candidate with the same rate passes it nearly always, one with a third of it every
-    /// second time.
+    /// second time. What was always found has to come in one of two.
     pub(super) fn bar(self) -> Bar {
+        if self.found == self.runs {
+            return Bar { found: 1, runs: 2 };
+        }
         let runs = (5.0 / self.probability()).ceil().min(f64::from(MOST_RUNS));
         Bar {
             found: 2,
@@ -73,7 +76,8 @@ mod tests {
     #[test]
     fn what_is_found_rarely_is_looked_for_in_more_runs() {
         let bar = |found, runs| Rate { found, runs }.bar().runs;
-        assert_eq!(bar(5, 5), 6);
+        assert_eq!(bar(5, 5), 2);
+        assert_eq!(bar(4, 5), 7);
         assert_eq!(bar(1, 5), 18);
         assert_eq!(bar(1, 1_000), MOST_RUNS);
     }

@@ -27,15 +27,13 @@ pub(super) fn shrink(
     let mut best = legal(plan, can);
     let mut tried = BTreeSet::from([best.clone()]);
     'smaller: loop {
-        let mut candidates: Vec<Plan> = edits(&best)
+        // The largest parts first: most of a plan has nothing to do with what it found.
+        let candidates: Vec<Plan> = edits(&best)
             .into_iter()
             .chain(rolled(&best))
             .map(|candidate| legal(candidate, can))
             .filter(|candidate| makes_something(candidate) && cost(candidate) < cost(&best))
             .collect();
-        // The largest steps first: most of a plan has nothing to do with what it found.
-        candidates.sort_by_key(cost);
-        candidates.dedup();
         for candidate in candidates {
             if !tried.insert(candidate.clone()) {
                 continue;

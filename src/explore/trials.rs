@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::explorer::ExploreError;
+use super::explored::ExploreError;
 use super::finding::Key;
 use super::ground::Ground;
 use super::plan::Plan;

@@ -91,6 +91,10 @@ struct Around {
 }
 
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is certain or not by itself"
+)]
 pub(super) struct Pod {
     pub(super) state: PodState,
     pub(super) kind: PodKind,
@@ -117,6 +121,10 @@ pub(super) enum PodState {
 }
 
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is certain or not by itself"
+)]
 pub(super) struct Container {
     pub(super) pod: String,
     pub(super) work: Work,

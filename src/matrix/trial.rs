@@ -166,7 +166,6 @@ fn run(
             timeout_scale: options.timeout_scale,
             ..DriveOptions::default()
         },
-        ..Rehearsal::default()
     };
     rehearse(rehearsal, cases.to_vec())
 }

@@ -45,6 +45,7 @@ impl Generator<'_> {
     pub(super) fn crash(&mut self, pod: String) -> Plan {
         let name = self.name("c");
         let kinds = [
+            ContainerKind::CrashAtCreate,
             ContainerKind::CrashAtStart,
             ContainerKind::CrashAtKill,
             ContainerKind::CrashAtDelete,

@@ -8,6 +8,9 @@ pub(super) fn checks(world: &World, silent: bool) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, container) in &world.containers {
         of_container(name, container, world, &mut lines);
+        if !silent {
+            of_answers(name, container, world, &mut lines);
+        }
     }
     for (name, pod) in &world.pods {
         of_pod(name, pod, &mut lines);
@@ -64,6 +67,10 @@ fn has_unknown(world: &World, pod: Option<&str>) -> bool {
     })
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "every caller has made the text for this"
+)]
 fn push(lines: &mut Vec<String>, word: &str, keys: String) {
     lines.push(format!("{word}: {keys}"));
 }
@@ -76,20 +83,12 @@ fn of_container(name: &str, container: &Container, world: &World, lines: &mut Ve
     if container.failed {
         push("never", format!("{{{of}, event: started}}"));
     }
-    if container.life == Life::Failed {
-        push("explained", format!("{{{of}}}"));
-    }
     if !container.tail.is_empty() {
         let words: Vec<&str> = container.tail.iter().map(|event| event.word()).collect();
         push(
             "includes",
             format!("{{{of}, in-order: [{}]}}", words.join(", ")),
         );
-    }
-    let pod = world.pods.get(&container.pod);
-    let is_relisted = pod.is_some_and(|pod| pod.relisted);
-    if let Some(state) = last_state(container).filter(|_| is_relisted) {
-        push("last-state", format!("{{{of}, is: {state}}}"));
     }
     if container.listed {
         push("filtered", format!("{{{of}}}"));
@@ -109,9 +108,6 @@ fn of_container(name: &str, container: &Container, world: &World, lines: &mut Ve
         let limits = "median: 1900ms, p99: 1900ms";
         push("latency", format!("{{{of}, event: created, {limits}}}"));
     }
-    for word in &words[1..] {
-        push("shown", format!("{{{of}, event: {word}}}"));
-    }
     if container.asked && !world.clock_stepped {
         push("same-status", format!("{{{of}}}"));
     }
@@ -119,6 +115,23 @@ fn of_container(name: &str, container: &Container, world: &World, lines: &mut Ve
         push("own-status", format!("{{{of}}}"));
     }
     of_exit(&of, container, lines);
+}
+
+/// What the answers to the run's own calls must show, if it makes some.
+fn of_answers(name: &str, container: &Container, world: &World, lines: &mut Vec<String>) {
+    let pod = world.pods.get(&container.pod);
+    let is_relisted = pod.is_some_and(|pod| pod.relisted);
+    if let Some(state) = last_state(container).filter(|_| is_relisted) {
+        push(lines, "last-state", format!("{{of: {name}, is: {state}}}"));
+    }
+    if container.life == Life::Failed {
+        push(lines, "explained", format!("{{of: {name}}}"));
+    }
+    let events = container.events.iter().flatten().skip(1);
+    for event in events {
+        let word = event.word();
+        push(lines, "shown", format!("{{of: {name}, event: {word}}}"));
+    }
 }
 
 /// How a container must have ended.

@@ -76,7 +76,8 @@ impl World {
     pub(super) fn poll(&mut self, name: String, ops: Plan) -> Option<Taken> {
         let of_container = self.containers.get(&name).map(|it| it.scope.clone());
         let of_pod = self.pods.get(&name).map(|it| it.scope.clone());
-        if !self.is_in_scope(&of_container.or(of_pod)?) {
+        // What is read while another client removes it is no state at rest.
+        if self.is_contested(&name) || !self.is_in_scope(&of_container.or(of_pod)?) {
             return None;
         }
         let inner = self.take_all(ops);

@@ -22,7 +22,7 @@ impl World {
             let all = branches.into_iter().flat_map(|branch| branch.ops);
             return self.take_all(all.collect());
         }
-        let branches = self.without_rivals(branches);
+        let branches = without_rivals(branches);
         if let [only] = &branches[..] {
             return self.take_all(only.ops.clone());
         }
@@ -47,25 +47,6 @@ impl World {
             self.end_joined(name);
         }
         finish(taken)
-    }
-
-    /// The branches without those operations on sandboxes that an earlier branch has, too.
-    fn without_rivals(&self, branches: Vec<Branch>) -> Vec<Branch> {
-        let mut owners = BTreeMap::<String, usize>::new();
-        let mut kept = Vec::new();
-        for (index, mut branch) in branches.into_iter().enumerate() {
-            branch.ops.retain(|op| match op {
-                Op::StopSandbox(pod) | Op::RemoveSandbox(pod) => {
-                    *owners.entry(pod.clone()).or_insert(index) == index
-                }
-                Op::Parallel(_) | Op::Resubscribe(_) | Op::Silence(..) | Op::StepClock(..) => false,
-                _ => true,
-            });
-            if !branch.ops.is_empty() {
-                kept.push(branch);
-            }
-        }
-        kept
     }
 
     /// The names that one branch changes, and another changes or needs.
@@ -106,6 +87,25 @@ impl World {
         }
         all
     }
+}
+
+/// The branches without those operations on sandboxes that an earlier branch has, too.
+fn without_rivals(branches: Vec<Branch>) -> Vec<Branch> {
+    let mut owners = BTreeMap::<String, usize>::new();
+    let mut kept = Vec::new();
+    for (index, mut branch) in branches.into_iter().enumerate() {
+        branch.ops.retain(|op| match op {
+            Op::StopSandbox(pod) | Op::RemoveSandbox(pod) => {
+                *owners.entry(pod.clone()).or_insert(index) == index
+            }
+            Op::Parallel(_) | Op::Resubscribe(_) | Op::Silence(..) | Op::StepClock(..) => false,
+            _ => true,
+        });
+        if !branch.ops.is_empty() {
+            kept.push(branch);
+        }
+    }
+    kept
 }
 
 /// The names in an operation, and what it does with each.
