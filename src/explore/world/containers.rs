@@ -35,6 +35,7 @@ impl World {
                 Some((Remains::Absent, End::Failure))
             }
             (ContainerKind::NoImage | ContainerKind::Twin, _) => return None,
+            (ContainerKind::Abandoned, PodState::Removed) => return None,
             (_, PodState::Removed) => Some((Remains::Absent, End::Failure)),
             (ContainerKind::Abandoned, _) => Some((Remains::Consistent, End::Success)),
             (_, PodState::Stopped) => Some((Remains::Consistent, End::Either)),
@@ -193,6 +194,7 @@ impl World {
         }
         if abandoned {
             container.lose();
+            self.end_joined(name);
             return Some(End::Success);
         }
         let warm = container.warm;
