@@ -65,19 +65,19 @@ impl SubscriberProcess {
             .stderr(Stdio::null())
             // What interrupts the suite is not for it.
             .process_group(0);
-        let (tell, told) = oneshot::channel();
+        let (sender, started) = oneshot::channel();
         // It is killed at the end of the thread that has started it.
         let thread = std::thread::Builder::new().name("subscriber".to_owned());
         thread.spawn(move || match spawn(command) {
             Ok((mut child, handle)) => {
                 // Without a receiver the suite's end is closed, and the process ends by itself.
-                let _ = tell.send(Ok(handle));
+                let _ = sender.send(Ok(handle));
                 let _ = child.wait();
             }
-            Err(fault) => drop(tell.send(Err(fault))),
+            Err(fault) => drop(sender.send(Err(fault))),
         })?;
         let process = Self {
-            handle: told.await.map_err(io::Error::other)??,
+            handle: started.await.map_err(io::Error::other)??,
             is_stopped: AtomicBool::new(false),
         };
         ours.set_nonblocking(true)?;
