@@ -63,7 +63,9 @@ build_for() {
     "--remap-path-prefix=/mnt=/$program" "--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo")
   date=$(git log -1 --format=%ct)
   export SOURCE_DATE_EPOCH=$date
-  in_mnt env CARGO_ENCODED_RUSTFLAGS="$(join $'\x1f' "${flags[@]}")" "CARGO_TARGET_${name}_LINKER=$(linker "$1")" \
+  # The names of symbols depend on the path of cargo-auditable, too.
+  in_mnt env "PATH=/mnt/${tools#"$repo/"}/bin:$PATH" \
+    CARGO_ENCODED_RUSTFLAGS="$(join $'\x1f' "${flags[@]}")" "CARGO_TARGET_${name}_LINKER=$(linker "$1")" \
     "CC_${1//-/_}=$(linker "$1")" CARGO_TARGET_DIR=/mnt/target \
     cargo auditable build --quiet --locked --profile dist --target "$1" --bin "$program"
   binary=$repo/target/$1/dist/$program
