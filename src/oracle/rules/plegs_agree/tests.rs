@@ -150,9 +150,12 @@ fn a_container_without_the_label_of_its_pod_is_in_no_relist() {
         check(&RULE, &format!("{started}; pod inspect; end"), expect);
     };
     inspected("", expect![]);
-    inspected(" labelled", expect![[r#"
+    inspected(
+        " labelled",
+        expect![[r#"
         INV-13 at #5 #8 #9 #14: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists nothing, by events running 0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
