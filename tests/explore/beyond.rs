@@ -48,8 +48,10 @@ pub(super) const MORE_STEPS: &[(&str, usize, &str)] = &[
     ("no-stop-signal", 8, BEGUN),
     ("own-stop-signal-not-sent", 8, BEGUN),
     ("exit-while-down-is-forgotten", 9, WHILE_DOWN),
+    ("created-for-an-image", 7, IMAGE_CALL),
 ];
 
 const TWO_PODS: &str = "two pods, one of which has to be undisturbed";
 const BEGUN: &str = "a program that has surely begun before it is stopped";
 const WHILE_DOWN: &str = "what ends by itself while the runtime is down, and is listed after it";
+const IMAGE_CALL: &str = "a call to the image service when nothing else happens";
