@@ -185,7 +185,7 @@ run_suite_in_vm() {
 run_matrix() {
   local out=$repo/target/matrix expectations=$repo/ci/expectations/containerd.yaml options=() name=$1
   [[ -z $2 ]] || options=(--runtime-endpoint "$2")
-  [[ " ${*:3}" != *" --timeout-scale"* ]] || name+=-scaled
+  [[ ! " ${*:3}" =~ " --timeout-scale"[\ =]([0-9.]+) || ${BASH_REMATCH[1]} == 1 ]] || name+=-scaled
   options+=(matrix --markdown "$out/$name.md" --json "$out/$name.json")
   [[ -z $2 ]] || options+=(--expectations "$expectations")
   mkdir -p "$out"

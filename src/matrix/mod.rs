@@ -20,7 +20,6 @@ use crate::case::{Case, Defect, Tier};
 use crate::history::ExpectationFile;
 use crate::limits::TimeoutScale;
 use crate::model::{VARIATIONS, fault_named};
-use crate::outcome::is_invariant;
 use crate::run::{Endpoints, RunError};
 
 pub use table::MatrixError;
@@ -77,6 +76,8 @@ pub struct DefectResult {
     pub tried: Vec<String>,
     /// The cases and invariants that failed, in the report's order.
     pub failed: Vec<String>,
+    /// What did not fail although it should have: id, verdict and reason.
+    pub missing: Vec<String>,
     /// Why the trial has no verdicts, if it has none.
     pub fault: Option<String>,
 }
@@ -107,23 +108,10 @@ pub struct Matrix {
 }
 
 impl DefectResult {
-    /// The cases and invariants that should have failed and did not.
-    #[must_use]
-    pub fn missing(&self) -> Vec<&str> {
-        let was_tried = |id: &String| is_invariant(id) || self.tried.contains(id);
-        let missing = |id: &&String| was_tried(id) && !self.failed.contains(id);
-        self.defect
-            .noticed_by
-            .iter()
-            .filter(missing)
-            .map(String::as_str)
-            .collect()
-    }
-
     /// Whether all cases and invariants that must notice it have failed.
     #[must_use]
     pub fn is_noticed(&self) -> bool {
-        self.fault.is_none() && self.missing().is_empty()
+        self.fault.is_none() && self.missing.is_empty()
     }
 
     /// Whether the first failure is one that must notice it.

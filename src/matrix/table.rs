@@ -98,7 +98,7 @@ fn problems(matrix: &Matrix) -> String {
         if let Some(fault) = &noticed.fault {
             let _ = writeln!(text, "NOT RUN      {name}: {fault}");
         } else if !noticed.is_noticed() {
-            let missing = noticed.missing().join(" ");
+            let missing = noticed.missing.join(", ");
             let _ = writeln!(text, "UNNOTICED    {name}: not by {missing}; {failed}");
         } else if !noticed.is_precise() {
             let _ = writeln!(text, "IMPRECISE    {name}: {failed}");
@@ -150,7 +150,7 @@ fn markdown(matrix: &Matrix) -> String {
         let by = if noticed.is_noticed() {
             defect.noticed_by.join(" ")
         } else {
-            format!("**not by {}**", noticed.missing().join(" "))
+            format!("**not by {}**", noticed.missing.join(", "))
         };
         let _ = writeln!(
             text,

@@ -4,7 +4,7 @@ use super::{CleanResult, DefectResult, MatrixOptions, error_chain};
 use crate::case::{Case, Defect, Need};
 use crate::history::ExpectationFile;
 use crate::model::{Behaviour, Fault, NamedFault, VARIATIONS, Variation};
-use crate::outcome::{Level, Outcome, RunReport, Seen, Verdict, Violation};
+use crate::outcome::{Level, Outcome, RunReport, Seen, Verdict, Violation, is_invariant};
 use crate::plan::Selection;
 use crate::run::{Endpoints, Rehearsal, RunError, Target, rehearse};
 use crate::verdicts::{JudgedRun, Known, RuntimeFacts};
@@ -131,16 +131,21 @@ fn noticed(
         let wanted = defect.shown_in().filter(is_there);
         selection.filters = wanted.map(str::to_owned).collect();
     }
-    let (failed, fault) = match run(target, selection, None, cases, options) {
-        Ok(report) => (failed(&report), report.faults.first().cloned()),
+    let shown = |id: &str| all_cases || defect.shown_in().any(|it| it == id);
+    let tried: Vec<String> = cases
+        .iter()
+        .map(|case| case.id.clone())
+        .filter(|id| shown(id))
+        .collect();
+    let (outcomes, fault) = match run(target, selection, None, cases, options) {
+        Ok(report) => (report.outcomes, report.faults.first().cloned()),
         Err(fault) => (Vec::new(), Some(error_chain(&fault))),
     };
-    let tried = cases.iter().map(|case| case.id.clone());
-    let shown = |id: &String| all_cases || defect.shown_in().any(|it| it == id);
     TrialResult::Defect(DefectResult {
         defect: defect.clone(),
-        tried: tried.filter(shown).collect(),
-        failed,
+        failed: failed(&outcomes),
+        missing: missing(&outcomes, &tried, defect),
+        tried,
         fault,
     })
 }
@@ -167,9 +172,21 @@ fn run(
     rehearse(rehearsal, cases.to_vec())
 }
 
-fn failed(report: &RunReport) -> Vec<String> {
-    let failed = report.outcomes.iter().filter(|outcome| is_broken(outcome));
+fn failed(outcomes: &[Outcome]) -> Vec<String> {
+    let failed = outcomes.iter().filter(|outcome| is_broken(outcome));
     failed.map(|outcome| outcome.id.to_string()).collect()
+}
+
+/// The invariants and tried cases that should have failed and did not, with verdict and reason.
+fn missing(outcomes: &[Outcome], tried: &[String], defect: &Defect) -> Vec<String> {
+    let was_tried = |id: &&String| is_invariant(id) || tried.contains(id);
+    let ended = |id: &String| match outcomes.iter().find(|outcome| *outcome.id == **id) {
+        Some(outcome) if is_broken(outcome) => None,
+        Some(outcome) => Some(described(outcome)),
+        None => Some(format!("{id} (no verdict)")),
+    };
+    let noticed_by = defect.noticed_by.iter();
+    noticed_by.filter(was_tried).filter_map(ended).collect()
 }
 
 /// Whether a rule is broken: a failure, or advice from a rule that is no MUST, such as an invariant
@@ -205,14 +222,62 @@ fn alarms(report: &RunReport, plain: bool, listed: &Known, cases: &[Case]) -> Ve
         Verdict::Skip => plain && !without_events.contains(&&*outcome.id),
         _ => true,
     });
-    red.map(alarm)
+    red.map(described)
         .chain(report.faults.iter().cloned())
         .collect()
 }
 
-fn alarm(outcome: &Outcome) -> String {
+/// Id, verdict and reason.
+fn described(outcome: &Outcome) -> String {
     let violations = outcome.violations.iter().chain(&outcome.advice);
     let seen = violations.map(Violation::actual).next();
-    let why = seen.or_else(|| outcome.reason.clone()).unwrap_or_default();
-    format!("{} {:?}: {why}", outcome.id, outcome.verdict)
+    let id = &outcome.id;
+    let verdict = outcome.verdict;
+    match seen.or_else(|| outcome.reason.clone()) {
+        Some(why) => format!("{id} ({verdict}: {why})"),
+        None => format!("{id} ({verdict})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture::outcome;
+
+    fn defect() -> Defect {
+        let ids = |ids: &[&str]| ids.iter().map(|&id| id.to_owned()).collect();
+        Defect {
+            name: "drop-created".to_owned(),
+            description: String::new(),
+            similar_to: String::new(),
+            requirements: Vec::new(),
+            noticed_by: ids(&["ORD-01", "ORD-05", "ORD-06", "INV-01"]),
+            also_shown_in: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_missed_a_defect_is_shown_with_verdict_and_reason() {
+        let undecided = Outcome {
+            reason: Some("the runtime was lost".to_owned()),
+            ..outcome("ORD-05", "order::five", Verdict::Inconclusive)
+        };
+        let outcomes = [
+            outcome("ORD-01", "order::one", Verdict::Fail),
+            undecided,
+            outcome("INV-01", "INV-01", Verdict::Pass),
+        ];
+        let tried = ["ORD-01".to_owned(), "ORD-05".to_owned()];
+        assert_eq!(
+            missing(&outcomes, &tried, &defect()),
+            [
+                "ORD-05 (inconclusive: the runtime was lost)",
+                "INV-01 (pass)"
+            ]
+        );
+        assert_eq!(
+            missing(&outcomes[..2], &tried, &defect())[1],
+            "INV-01 (no verdict)"
+        );
+    }
 }
