@@ -9,6 +9,9 @@ use crate::plan::Selection;
 use crate::run::{Endpoints, Rehearsal, RunError, Target, rehearse};
 use crate::verdicts::{JudgedRun, Known, RuntimeFacts};
 
+/// How often a defect is tried at most until what must notice it can decide.
+const ATTEMPTS: usize = 3;
+
 /// A trial.
 pub(super) enum Trial<'a> {
     /// The model in a variation, with a seed.
@@ -137,10 +140,16 @@ fn noticed(
         .map(|case| case.id.clone())
         .filter(|id| shown(id))
         .collect();
-    let (outcomes, fault) = match run(target, selection, None, cases, options) {
+    let attempt = || match run(target.clone(), selection.clone(), None, cases, options) {
         Ok(report) => (report.outcomes, report.faults.first().cloned()),
         Err(fault) => (Vec::new(), Some(error_chain(&fault))),
     };
+    let (mut outcomes, mut fault) = attempt();
+    for _ in 1..ATTEMPTS {
+        if fault.is_none() && is_undecided(&outcomes, defect) {
+            (outcomes, fault) = attempt();
+        }
+    }
     TrialResult::Defect(DefectResult {
         defect: defect.clone(),
         failed: failed(&outcomes),
@@ -175,6 +184,14 @@ fn run(
 fn failed(outcomes: &[Outcome]) -> Vec<String> {
     let failed = outcomes.iter().filter(|outcome| is_broken(outcome));
     failed.map(|outcome| outcome.id.to_string()).collect()
+}
+
+/// Whether one that must notice the defect could not decide, as where the machine held up the suite.
+fn is_undecided(outcomes: &[Outcome], defect: &Defect) -> bool {
+    outcomes.iter().any(|outcome| {
+        let must_notice = defect.noticed_by.iter().any(|id| **id == *outcome.id);
+        must_notice && outcome.verdict == Verdict::Inconclusive
+    })
 }
 
 /// The invariants and tried cases that should have failed and did not, with verdict and reason.
@@ -279,5 +296,14 @@ mod tests {
             missing(&outcomes[..2], &tried, &defect())[1],
             "INV-01 (no verdict)"
         );
+    }
+
+    #[test]
+    fn a_defect_is_tried_again_only_if_one_that_must_notice_it_could_not_decide() {
+        let inconclusive = |id: &str| [outcome(id, "order::five", Verdict::Inconclusive)];
+        assert!(is_undecided(&inconclusive("ORD-05"), &defect()));
+        assert!(!is_undecided(&inconclusive("ORD-07"), &defect()));
+        let decided = [outcome("ORD-05", "order::five", Verdict::Pass)];
+        assert!(!is_undecided(&decided, &defect()));
     }
 }
