@@ -186,7 +186,7 @@ fn failed(outcomes: &[Outcome]) -> Vec<String> {
     failed.map(|outcome| outcome.id.to_string()).collect()
 }
 
-/// Whether one that must notice the defect could not decide, as where the machine held up the suite.
+/// Whether one that must notice the defect could not decide, as when the suite was held up.
 fn is_undecided(outcomes: &[Outcome], defect: &Defect) -> bool {
     outcomes.iter().any(|outcome| {
         let must_notice = defect.noticed_by.iter().any(|id| **id == *outcome.id);
