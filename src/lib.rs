@@ -58,6 +58,7 @@
 //! | [`matrix`] | runs every defect against the cases that must notice it | all above |
 //! | [`doctor`] | says whether a node is fit for Evented PLEG and has it switched on | all above |
 //! | [`watch`] | streams, records and judges the events of a node | all above |
+//! | [`measure`] | how late events are, what they cost, and what relists cost instead | all above |
 //! | [`cli`] | the command line | all above |
 //!
 //! # Invariants
@@ -112,6 +113,7 @@ pub mod history;
 pub mod host;
 pub mod limits;
 pub mod matrix;
+pub mod measure;
 pub mod metrics;
 pub mod model;
 pub mod oracle;

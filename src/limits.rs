@@ -194,6 +194,43 @@ pub const HEARTBEAT_SLACK: Duration = Duration::from_millis(50);
 /// The minimum number of markers to prove a subscription, however late the suite itself is.
 pub const FEWEST_MARKERS: usize = 3;
 
+/// The most pods that `measure` makes: a kubelet has 110 by default, and up to 500 where a node is
+/// set up for that.
+pub const MEASURED_PODS: u32 = 500;
+
+/// The most containers that it makes in each pod.
+pub const MEASURED_IN_POD: u32 = 20;
+
+/// The most containers that it makes in all: their list stays well below [`LIST_BYTES`].
+pub const MEASURED_CONTAINERS: u32 = 1_000;
+
+/// The most event streams that it opens at once. More show nothing new, and each has a connection.
+pub const MEASURED_SUBSCRIBERS: u32 = 64;
+
+/// The most changes that it makes for a cell of its table: at ten a second, some 20 minutes.
+pub const MEASURED_CHANGES: u32 = 10_000;
+
+/// What the logs of its containers may have in all, with `--write-every`: the room that a node has
+/// below /var/log without being short of it.
+pub const MEASURED_LOG_BYTES: u128 = 1 << 30;
+
+/// The shortest interval at which each of them writes a line there: the program that writes counts
+/// in milliseconds, and a hundred lines a second are a lot.
+pub const WRITE_PACE: Duration = Duration::from_millis(10);
+
+/// How many pods it makes at once: more only wait for one another, as containerd prepares the root
+/// file systems of containers one after the other.
+pub const PODS_AT_ONCE: usize = 4;
+
+/// The interval of the changes on a node that `measure pleg` keeps busy. Nearly two a second are
+/// what 110 containers cause that each live for a minute; two cores bear some ten. It is no part of
+/// a second, so that changes fall at all times between two relists.
+pub const BUSY_PACE: Duration = Duration::from_millis(530);
+
+/// The shortest median latency that counts as doubled: below it, doubling is up to the scheduler of
+/// the host.
+pub const LAG_FLOOR: Duration = Duration::from_millis(1);
+
 /// How many files a run must be able to open: its streams and calls, the registry, the reports.
 /// With 24 a core run on containerd still went well; with 12 the registry could accept nobody.
 pub(crate) const OPEN_FILES: u64 = 64;

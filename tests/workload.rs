@@ -124,6 +124,7 @@ fn until_term_pause_and_zombies_exit_on_sigterm() {
         Workload::UntilTerm,
         Workload::Pause,
         Workload::Zombies { count: 2 },
+        Workload::WriteUntilTerm { every: LONG },
     ] {
         let child = start(&workload);
         settle(&child);
@@ -237,6 +238,21 @@ fn write_writes_a_line() {
         .wait_with_output()
         .unwrap();
     assert_eq!(output.stdout, b"two words\n");
+}
+
+#[test]
+fn write_until_term_writes_one_line_after_the_other() {
+    let mut child = start(&Workload::WriteUntilTerm {
+        every: Duration::from_millis(1),
+    });
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    for line in lines.take(3) {
+        // And its end.
+        assert_eq!(line.unwrap().len(), 63);
+    }
+    send(&child, Signal::TERM);
+    end(child);
+    is_misused(&["write-until-term"]);
 }
 
 #[test]

@@ -19,6 +19,7 @@ use super::sonobuoy::SonobuoyArgs;
 use crate::doctor::DoctorOptions;
 use crate::limits::duration;
 use crate::matrix::MatrixOptions;
+use crate::measure::MeasureOptions;
 use crate::model::{NamedFault, fault_named, faults};
 use crate::run::{CheckOptions, EXIT_CODES, RunOptions};
 use crate::watch::WatchOptions;
@@ -135,6 +136,10 @@ pub(super) enum Command {
     ///
     /// Takes the arguments of a run.
     Sonobuoy(Box<SonobuoyArgs>),
+    /// Measure how late events are, what they cost, and what a kubelet saves by them.
+    ///
+    /// Makes pods of its own, as a run does, and removes them. Takes some minutes.
+    Measure(MeasureOptions),
     /// Say whether this node is fit for Evented PLEG, and whether it is on at both ends.
     ///
     /// Read-only. Exit codes: 0 ready, 1 not ready, 3 cannot tell.

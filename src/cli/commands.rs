@@ -14,11 +14,12 @@ use super::{Fault, chain, defects, mistyped_command, reports, sonobuoy, target};
 use crate::case::Tier;
 use crate::catalogue::Catalogue;
 use crate::cri::{Client, Endpoint};
-use crate::doctor::examine;
+use crate::doctor::{DoctorOptions, examine};
 use crate::drive::{self, RecordingClient};
 use crate::files::{self, Draft, OutputError};
 use crate::history::RunId;
 use crate::history::codec::StreamDecoder;
+use crate::measure::measure;
 use crate::model::{self, Behaviour, ServeError};
 use crate::report;
 use crate::run::{self, Endpoints, Exit, RunError, RunOptions, Target};
@@ -57,15 +58,8 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
             }
         }
         Some(Command::Watch(options)) => watch_node(cli, options),
-        Some(Command::Doctor(options)) => {
-            let found = examine(&connected(cli)?, options)?;
-            let text = if options.json {
-                reports::diagnosis(&found)
-            } else {
-                found.text()
-            };
-            print(text.as_bytes()).map(|_| found.exit())
-        }
+        Some(Command::Measure(options)) => Ok(measure(&target(cli)?, options)?),
+        Some(Command::Doctor(options)) => diagnose(cli, options),
         Some(Command::Model { listen }) => serve_model(listen, target::behaviour(&cli.connection)),
         Some(Command::Defects) => print(defects::list()?.as_bytes()),
         Some(Command::Matrix(options)) => {
@@ -131,6 +125,17 @@ pub(super) fn watch_node(cli: &Cli, options: &WatchOptions) -> Result<Exit, Faul
         return Err(RunError::Unserved.into());
     }
     Ok(watch(&target, options)?)
+}
+
+/// Says whether the node is fit for Evented PLEG.
+fn diagnose(cli: &Cli, options: &DoctorOptions) -> Result<Exit, Fault> {
+    let found = examine(&connected(cli)?, options)?;
+    let text = if options.json {
+        reports::diagnosis(&found)
+    } else {
+        found.text()
+    };
+    print(text.as_bytes()).map(|_| found.exit())
 }
 
 fn catalogue(cases: Option<&Path>) -> Result<Catalogue, Fault> {

@@ -15,6 +15,7 @@ use std::process::ExitCode;
 
 use crate::case::load::LoadError;
 use crate::doctor::DoctorError;
+use crate::measure::MeasureError;
 use crate::run::{Exit, RunError};
 use crate::terminal;
 use crate::watch::WatchError;
@@ -70,6 +71,12 @@ impl From<RunError> for Fault {
 
 impl From<WatchError> for Fault {
     fn from(fault: WatchError) -> Self {
+        Self::new(fault.exit(), format!("error: {}", chain(&fault)))
+    }
+}
+
+impl From<MeasureError> for Fault {
+    fn from(fault: MeasureError) -> Self {
         Self::new(fault.exit(), format!("error: {}", chain(&fault)))
     }
 }

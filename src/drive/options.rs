@@ -45,6 +45,21 @@ pub struct DriveOptions {
         help_heading = "Execution"
     )]
     pub pause_kubelet: bool,
+    /// How pods are made.
+    #[command(flatten)]
+    pub pods: PodOptions,
+    /// What the user provides for the cases that need it.
+    #[command(flatten)]
+    pub hooks: UserHooks,
+    /// Where this suite shall fail, for its own tests.
+    #[arg(skip = Sabotage::from_environment())]
+    pub sabotage: Sabotage,
+}
+
+// Comments of fields are the help of options.
+/// How pods are made, for every command that makes some.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct PodOptions {
     /// Make the directory for the logs of containers below this one [default: /var/log]
     #[arg(
         long,
@@ -80,12 +95,6 @@ pub struct DriveOptions {
         help_heading = "Execution"
     )]
     pub runtime_handler: String,
-    /// What the user provides for the cases that need it.
-    #[command(flatten)]
-    pub hooks: UserHooks,
-    /// Where this suite shall fail, for its own tests.
-    #[arg(skip = Sabotage::from_environment())]
-    pub sabotage: Sabotage,
 }
 
 /// Something that a node may not bear.

@@ -194,7 +194,7 @@ impl Session {
             namespace: NAMESPACE.to_owned(),
             uid: PodUid::from(uid),
             labels,
-            runtime_handler: self.options.asked.runtime_handler.clone(),
+            runtime_handler: self.options.asked.pods.runtime_handler.clone(),
             cgroup_parent: self.options.cgroup_parent.clone(),
             log_directory: self.options.log_directory.display().to_string(),
             ..SandboxSpec::default()
@@ -286,7 +286,11 @@ impl Session {
         self.stream.lock().await.take();
     }
 
-    async fn open_proven(&self) -> Result<Subscription, StreamError> {
+    /// Opens a stream in addition to those that are open; it is live when this returns.
+    ///
+    /// # Errors
+    /// As [`Self::ensure_stream`] does.
+    pub async fn open_proven(&self) -> Result<Subscription, StreamError> {
         let mut reader = self.client.recorder.reader();
         let subscription =
             Subscription::open(&self.options.endpoint, &self.client.recorder).await?;

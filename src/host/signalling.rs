@@ -1,11 +1,12 @@
 //! Finding, killing and freezing the processes of sandboxes and containers, and their monitors.
 
+use std::io;
 use std::time::Duration;
 
 use super::container_process::{self, ProcessError};
 use super::monitor::Monitor;
-use super::{FillError, FilledDisk, FrozenMonitor, Kernel, Monitored};
-use crate::history::Signal;
+use super::{FillError, FilledDisk, FrozenMonitor, Kernel, Monitored, clock};
+use crate::history::{HostInstant, Signal};
 
 impl Kernel {
     /// Checks that a sandbox's own process can be found and signalled.
@@ -39,6 +40,28 @@ impl Kernel {
             Self::Host => container_process::find(id)?.kill(bound).await,
             Self::Simulated(simulated) if simulated.kill(id) => Ok(1),
             Self::Simulated(_) => Err(ProcessError::Missing(id.to_owned())),
+        }
+    }
+
+    /// Kills the only process of a container; returns when the kernel had ended it. A thread that
+    /// waits for nothing else reads that time, so that no task delays it.
+    ///
+    /// # Errors
+    /// If the process cannot be found or killed, or does not end within `bound`.
+    pub async fn end_process(
+        &self,
+        container: &str,
+        bound: Duration,
+    ) -> Result<HostInstant, ProcessError> {
+        match self {
+            Self::Host => {
+                let id = container.to_owned();
+                let end = move || container_process::find_newest(&id)?.end(bound);
+                let ended = tokio::task::spawn_blocking(end).await;
+                ended.map_err(io::Error::from)?
+            }
+            Self::Simulated(simulated) if simulated.kill(container) => Ok(clock::now()),
+            Self::Simulated(_) => Err(ProcessError::Missing(container.to_owned())),
         }
     }
 

@@ -62,7 +62,10 @@ impl ProcessPlan {
         let is_too_much =
             |mebibytes: u32| memory_bytes.is_some_and(|limit| u64::from(mebibytes) << 20 > limit);
         Ok(match workload {
-            Workload::Pause | Workload::UntilTerm | Workload::Zombies { .. } => Self {
+            Workload::Pause
+            | Workload::UntilTerm
+            | Workload::WriteUntilTerm { .. }
+            | Workload::Zombies { .. } => Self {
                 on_term: Some(ProcessExit::exit(0)),
                 ..Self::default()
             },
@@ -113,10 +116,7 @@ impl ProcessPlan {
             },
             Workload::Write { .. } => Self::ends(Duration::ZERO, ProcessExit::exit(0)),
             Workload::MissingProgram | Workload::NotExecutable => {
-                return Err(format!(
-                    "exec: {:?}: cannot be executed: the image holds {PROGRAM_PATH} alone",
-                    command.first().map_or("", String::as_str)
-                ));
+                return Err(not_executable(command));
             }
         })
     }
@@ -173,6 +173,14 @@ fn exit_code_after(signal: u8) -> i32 {
     } else {
         99
     }
+}
+
+/// What a runtime says of a command that is no program of the image.
+fn not_executable(command: &[String]) -> String {
+    format!(
+        "exec: {:?}: cannot be executed: the image holds {PROGRAM_PATH} alone",
+        command.first().map_or("", String::as_str)
+    )
 }
 
 #[cfg(test)]

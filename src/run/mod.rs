@@ -26,6 +26,7 @@ mod target;
 mod telemetry;
 mod time_left;
 mod trace;
+mod with_session;
 
 use std::io;
 use std::path::Path;
@@ -69,6 +70,7 @@ pub use target::{Connected, Endpoints, Target};
 use telemetry::{BackgroundTasks, Telemetry};
 use time_left::{EarlierRun, TimeLeft};
 pub use trace::trace;
+pub use with_session::{Surroundings, WorkEnd, with_session};
 
 /// Why a run has no report.
 #[derive(Debug, thiserror::Error)]
@@ -238,7 +240,7 @@ fn run_plan(
     };
     let telemetry = runtime.block_on(Telemetry::serve(options.metrics_address))?;
     let connected = Connected::start(&options.target)?;
-    let handler = &options.drive.runtime_handler;
+    let handler = &options.drive.pods.runtime_handler;
     let connecting = prepare::connect(&connected, handler, run, outputs, &stop);
     let connection = runtime.block_on(connecting)?;
     let (caller, info) = (&connection.caller, &connection.info);

@@ -185,7 +185,7 @@ pub(super) async fn prepare(
     let foreign = drive::foreign_pods(caller).await?;
     let asked = &preparation.options.drive;
     clean_up.kubelet = kubelet::pause_or_refuse(preparation.options, kernel, foreign, &stop)?;
-    let logs = kernel.make_log_directory(asked.log_dir.as_deref(), &info.run)?;
+    let logs = kernel.make_log_directory(asked.pods.log_dir.as_deref(), &info.run)?;
     if !kernel.is_simulated() {
         caller.note_in(&logs);
     }
@@ -202,7 +202,7 @@ pub(super) async fn prepare(
         image,
         log_directory,
         cgroup_driver: info.cgroup_driver,
-        cgroup_parent: cgroup_parent(asked.cgroup_parent.as_deref(), info.cgroup_driver),
+        cgroup_parent: cgroup_parent(asked.pods.cgroup_parent.as_deref(), info.cgroup_driver),
         kernel: kernel.clone(),
     };
     let session = Session::new(
@@ -278,7 +278,7 @@ pub async fn image(
     run: &RunId,
     pulled: &mut Option<String>,
 ) -> Result<String, PrepareError> {
-    if let Some(given) = asked.image.clone() {
+    if let Some(given) = asked.pods.image.clone() {
         if !has_image(caller, &given).await {
             let pull = Request::PullImage(given.clone());
             if let Err(fault) = caller.call(None, pull).await {

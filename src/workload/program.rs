@@ -105,6 +105,12 @@ pub enum Workload {
         /// The line, without its end.
         text: String,
     },
+    /// Writes a line of 64 bytes to its standard output at an interval until a SIGTERM, then exits
+    /// with code 0.
+    WriteUntilTerm {
+        /// The interval.
+        every: Duration,
+    },
     /// A command missing from the image: the start of the container fails.
     MissingProgram,
     /// A file that is not executable: the start of the container fails.
@@ -147,6 +153,7 @@ impl Workload {
             }
             Self::Zombies { count } => ("zombies", vec![count.to_string()]),
             Self::Write { text } => ("write", vec![text.clone()]),
+            Self::WriteUntilTerm { every } => ("write-until-term", vec![ms(every)]),
             Self::MissingProgram => return vec!["/missing".to_owned()],
             Self::NotExecutable => return vec![NO_PROGRAM_PATH.to_owned()],
         };
@@ -226,6 +233,7 @@ impl Workload {
             [PROGRAM_PATH, "write", ref text @ ..] => Self::Write {
                 text: text.join(" "),
             },
+            [PROGRAM_PATH, "write-until-term", every] => Self::WriteUntilTerm { every: ms(every)? },
             [PROGRAM_PATH, ..] => return None,
             [NO_PROGRAM_PATH] => Self::NotExecutable,
             _ => Self::MissingProgram,
@@ -262,6 +270,7 @@ impl Workload {
             | Self::Allocate { .. }
             | Self::AllocateOnTerm { .. }
             | Self::Zombies { .. }
+            | Self::WriteUntilTerm { .. }
             | Self::MissingProgram
             | Self::NotExecutable => None,
         }
@@ -348,6 +357,9 @@ mod tests {
         let text = "a line".to_owned();
         let write = Workload::Write { text };
         check(&write, "/workload write a line", Some(0));
+        let every = SECOND;
+        let writes = Workload::WriteUntilTerm { every };
+        check(&writes, "/workload write-until-term 1000", None);
         check(&Workload::MissingProgram, "/missing", None);
     }
 

@@ -14,6 +14,7 @@ mod gate;
 mod hostile;
 #[path = "../support/logs.rs"]
 mod logs;
+mod measure;
 mod model;
 mod on_a_terminal;
 mod preflight;

@@ -45,7 +45,10 @@ const CRATES: &[(&str, &[&str])] = &[
     ("tempfile", &["src/cri/listener.rs", "src/files"]),
     ("zstd", &["src/history/codec"]),
     ("anstream", &["src/cli/", "src/terminal.rs"]),
-    ("comfy_table", &["src/watch/table.rs"]),
+    (
+        "comfy_table",
+        &["src/measure/table.rs", "src/watch/table.rs"],
+    ),
     ("indicatif", &["src/terminal.rs"]),
     (
         // An option is stated once, in the module that goes by it; the command line collects them.
@@ -59,6 +62,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "src/drive/user_hooks.rs",
             "src/run/",
             "src/matrix/mod.rs",
+            "src/measure/options.rs",
             "src/watch/",
             "src/doctor/examine.rs",
         ],

@@ -101,6 +101,13 @@ const USES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "measure",
+        &[
+            "cri", "doctor", "drive", "files", "history", "host", "limits", "metrics", "outcome",
+            "pleg", "recorder", "report", "run", "terminal", "workload",
+        ],
+    ),
+    (
         "cli",
         &[
             "case",
@@ -115,6 +122,7 @@ const USES: &[(&str, &[&str])] = &[
             "host",
             "limits",
             "matrix",
+            "measure",
             "model",
             "plan",
             "report",

@@ -1,0 +1,34 @@
+//! What is said before a measurement and meanwhile.
+
+use crate::report::printable;
+use crate::run::Surroundings;
+use crate::terminal;
+
+/// Prints what is measured, and what else is on the node.
+pub(super) fn announce(surroundings: &Surroundings) {
+    let (info, runtime) = (&surroundings.info, &surroundings.info.runtime);
+    let how = if surroundings.simulated {
+        ", in this process, in simulated time".to_owned()
+    } else {
+        format!(" at {}", info.endpoint)
+    };
+    let [name, version] = [&runtime.runtime_name, &runtime.runtime_version].map(|it| printable(it));
+    terminal::say(&format!(
+        "measuring {name} {version}{how}\nrun {}",
+        info.run
+    ));
+    let foreign = surroundings.foreign_pods;
+    if foreign > 0 {
+        terminal::say(&format!(
+            "this node has {foreign} other pods, which are left alone; what they do is part of \
+             what is measured"
+        ));
+    }
+}
+
+/// Shows on a terminal what is measured now.
+pub(super) fn progress(doing: &str) {
+    if terminal::has_status() {
+        terminal::show_status(&[format!("measuring: {doing}")]);
+    }
+}

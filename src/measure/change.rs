@@ -1,0 +1,32 @@
+//! One change: a container's process is killed, and those who watch come to know.
+
+use std::time::Duration;
+
+use super::arrivals::Arrivals;
+use super::error::MeasureError;
+use super::population::Pod;
+use crate::drive::Session;
+use crate::limits;
+
+/// Kills a container of the pod, waits until so many watchers know, and replaces it. Returns how
+/// long after its end in the kernel each of them knew; fewer if some did not within the bound.
+///
+/// # Errors
+/// If the process cannot be killed, or a call fails.
+pub(super) async fn change(
+    session: &Session,
+    pod: &mut Pod,
+    arrivals: &Arrivals,
+    watchers: usize,
+) -> Result<Vec<Duration>, MeasureError> {
+    let (place, container) = pod.next();
+    arrivals.expect(&container);
+    let kernel = &session.options().kernel;
+    let ended = kernel
+        .end_process(container.as_str(), limits::KILL_WAIT)
+        .await?;
+    let bound = session.scaled(limits::EVENT_WAIT);
+    let known = arrivals.of(&container, watchers, bound).await;
+    pod.replace(place).await?;
+    Ok(known.into_iter().map(|at| at.since(ended)).collect())
+}

@@ -1,0 +1,73 @@
+//! Keeps a node busy: kills a container at a steady pace and replaces it once that is known.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::arrivals::Arrivals;
+use super::change::change;
+use super::error::MeasureError;
+use super::population::Population;
+use super::sample::Sample;
+use crate::limits;
+
+/// The changes that were begun.
+pub(super) struct Churn<'a> {
+    population: &'a Population,
+    arrivals: Arrivals,
+    changes: JoinSet<Result<Vec<Duration>, MeasureError>>,
+    next: usize,
+}
+
+impl<'a> Churn<'a> {
+    /// Nothing has begun yet.
+    pub(super) fn new(population: &'a Population, arrivals: Arrivals) -> Self {
+        Self {
+            population,
+            arrivals,
+            changes: JoinSet::new(),
+            next: 0,
+        }
+    }
+
+    /// Begins a change at each beat until the deadline. The pace does not wait for changes: one
+    /// that its watcher hears of late makes the next ones no rarer.
+    pub(super) async fn until(&mut self, deadline: Instant) {
+        let mut pace = tokio::time::interval(limits::BUSY_PACE);
+        loop {
+            tokio::select! {
+                biased;
+                () = tokio::time::sleep_until(deadline) => return,
+                _ = pace.tick() => self.begin_one(),
+            }
+        }
+    }
+
+    /// Waits until all changes are known, or their bounds are over.
+    ///
+    /// # Errors
+    /// If one failed.
+    pub(super) async fn ended(self) -> Result<Sample, MeasureError> {
+        let mut sample = Sample::default();
+        for delays in self.changes.join_all().await {
+            sample.add(&delays?, 1);
+        }
+        Ok(sample)
+    }
+
+    /// Changes the next pod in which no change is under way; none if there is one in each.
+    fn begin_one(&mut self) {
+        let pods = self.population.pods();
+        let all = (0..pods.len()).map(|nth| (self.next + nth) % pods.len());
+        let mut free = all.filter_map(|nth| Some((nth, pods[nth].clone().try_lock_owned().ok()?)));
+        let Some((nth, mut pod)) = free.next() else {
+            return;
+        };
+        self.next = nth + 1;
+        let (session, arrivals) = (Arc::clone(self.population.session()), self.arrivals.clone());
+        self.changes
+            .spawn(async move { change(&session, &mut pod, &arrivals, 1).await });
+    }
+}

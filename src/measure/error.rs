@@ -1,0 +1,110 @@
+//! Why nothing can be measured, or nothing more.
+
+use std::io;
+
+use crate::drive::StreamError;
+use crate::files::OutputError;
+use crate::history::CallFault;
+use crate::host::ProcessError;
+use crate::limits;
+use crate::recorder::Overrun;
+use crate::run::{Exit, PrepareError, RunError};
+
+/// Why nothing can be measured, or nothing more.
+#[derive(Debug, thiserror::Error)]
+pub enum MeasureError {
+    /// The options ask for too much.
+    #[error(
+        "{pods} pods of {in_pod} containers are too many: measure makes at most {} containers",
+        limits::MEASURED_CONTAINERS
+    )]
+    TooMany {
+        /// The most pods.
+        pods: usize,
+        /// The containers of each.
+        in_pod: usize,
+    },
+    /// The containers would fill the disk.
+    #[error(
+        "the containers would write logs of more than {} MiB: write more rarely, or measure for a \
+         shorter time or with fewer containers",
+        limits::MEASURED_LOG_BYTES >> 20
+    )]
+    LongLogs,
+    /// A kubelet lives on the node.
+    #[error(
+        "a kubelet runs on this node: {0}. It removes pods that it does not know, including the \
+         suite's; nothing was measured\n\
+         Stop the kubelet, or measure another node\n\
+         To measure anyway, if the kubelet uses another runtime: --allow kubelet"
+    )]
+    Kubelet(String),
+    /// The session cannot begin.
+    #[error(transparent)]
+    Run(RunError),
+    /// The runtime has no events.
+    #[error("there are no events to measure: {0}")]
+    NoEvents(String),
+    /// A runtime sends each event to only one of its subscribers.
+    #[error(
+        "this runtime sends each event to only one of its subscribers: more than one cannot be \
+         measured; use --subscribers 1"
+    )]
+    SingleConsumer,
+    /// The stream cannot be opened, or was lost.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    /// A stream ended while it was measured.
+    #[error("an event stream ended while it was measured")]
+    StreamEnded,
+    /// The suite was too slow to take in what was recorded.
+    #[error(transparent)]
+    Overrun(#[from] Overrun),
+    /// A call failed.
+    #[error("{method}: {fault}")]
+    Call {
+        /// The call.
+        method: &'static str,
+        /// What it returned.
+        fault: CallFault,
+    },
+    /// A container's process cannot be found or killed.
+    #[error("{0}; the suite has to run on the runtime's node, in its PID namespace, as root")]
+    Process(#[from] ProcessError),
+    /// The file cannot be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// The table cannot be printed.
+    #[error("print: {0}")]
+    Print(#[from] io::Error),
+}
+
+impl MeasureError {
+    /// The exit code for this error.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::TooMany { .. } | Self::LongLogs | Self::Output(_) => Exit::Usage,
+            Self::Run(fault) => fault.exit(),
+            Self::Kubelet(_)
+            | Self::NoEvents(_)
+            | Self::SingleConsumer
+            | Self::Stream(_)
+            | Self::StreamEnded
+            | Self::Overrun(_)
+            | Self::Call { .. }
+            | Self::Process(_)
+            | Self::Print(_) => Exit::Undecided,
+        }
+    }
+}
+
+impl From<RunError> for MeasureError {
+    fn from(fault: RunError) -> Self {
+        match fault {
+            // A run can pause the kubelet: a measurement takes longer than a node can do without.
+            RunError::Prepare(PrepareError::Kubelet(sign)) => Self::Kubelet(sign),
+            fault => Self::Run(fault),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! `measure events`: latencies of STOPPED, and the rate of changes at which they grow.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::announce;
+use super::arrivals::Arrivals;
+use super::change::change;
+use super::error::MeasureError;
+use super::follower::Follower;
+use super::measurement::{EventsCell, RampStep};
+use super::options::{EventsOptions, ascending};
+use super::population::{Pod, Population};
+use super::ramp;
+use super::results::Results;
+use super::sample::{Sample, nanos};
+use crate::cri::Subscription;
+use crate::doctor::is_single_consumer;
+use crate::drive::Session;
+use crate::history::SubscriptionId;
+use crate::host;
+use crate::workload::Workload;
+
+/// Measures all cells.
+///
+/// # Errors
+/// If the runtime cannot be used any more. What was measured before is in the results.
+pub(super) async fn measure(
+    session: Arc<Session>,
+    options: EventsOptions,
+    results: Results,
+) -> Result<(), MeasureError> {
+    let subscribers = ascending(&options.subscribers);
+    let alone = subscribers.iter().all(|streams| *streams == 1);
+    if is_single_consumer(session.client().client.version()) && !alone {
+        return Err(MeasureError::SingleConsumer);
+    }
+    let mut population = Population::new(session, 1, Workload::UntilTerm);
+    for pods in ascending(&options.node.pods) {
+        announce::progress(&format!("making {pods} pods"));
+        population.grow(pods).await?;
+        for streams in &subscribers {
+            let cell = Cell::open(&population, *streams).await?;
+            results.add_events(cell.measure(&options).await?);
+        }
+    }
+    Ok(())
+}
+
+/// The pods and the streams of a cell.
+struct Cell<'a> {
+    population: &'a Population,
+    arrivals: Arrivals,
+    follower: Follower,
+    streams: usize,
+    /// Those besides the session's own.
+    _others: Vec<Subscription>,
+}
+
+impl<'a> Cell<'a> {
+    /// Opens so many streams, the session's own one among them.
+    async fn open(population: &'a Population, streams: usize) -> Result<Self, MeasureError> {
+        let session = population.session();
+        let mut ids: Vec<SubscriptionId> = vec![session.stream().await?];
+        let mut others = Vec::new();
+        while ids.len() < streams {
+            let other = session.open_proven().await?;
+            ids.push(other.id());
+            others.push(other);
+        }
+        let arrivals = Arrivals::default();
+        Ok(Self {
+            population,
+            follower: Follower::begin(session, ids, arrivals.clone()),
+            arrivals,
+            streams,
+            _others: others,
+        })
+    }
+
+    async fn measure(&self, options: &EventsOptions) -> Result<EventsCell, MeasureError> {
+        let pods = self.population.pods().len();
+        let mut steps: Vec<RampStep> = Vec::new();
+        let (mut alone, mut deadline) = (None, None);
+        for parallel in ramp::steps(pods) {
+            announce::progress(&format!(
+                "{pods} pods, {} subscribers, {parallel} changes at once",
+                self.streams
+            ));
+            let began = host::now();
+            let sample = self.step(parallel, options.changes, deadline).await?;
+            let took = host::elapsed(began);
+            self.follower.check()?;
+            let is_first = steps.is_empty();
+            if !is_first && !ramp::is_representative(sample.changes, options.changes) {
+                break;
+            }
+            let lags = !is_first && ramp::lags(alone, sample.median(), sample.missing);
+            steps.push(self.figures(parallel, &sample, took, lags));
+            if is_first {
+                alone = sample.median();
+                // The first step shows the latency, however long it takes.
+                deadline = Some(Instant::now() + options.ramp);
+            }
+            if lags || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                break;
+            }
+        }
+        Ok(EventsCell::from_steps(pods, self.streams, steps))
+    }
+
+    /// Makes so many changes, some at once, or as many as begin before the deadline.
+    async fn step(
+        &self,
+        parallel: usize,
+        changes: usize,
+        deadline: Option<Instant>,
+    ) -> Result<Sample, MeasureError> {
+        let begun = Arc::new(AtomicUsize::new(0));
+        let mut workers = JoinSet::new();
+        for _ in 0..parallel {
+            let worker = Worker {
+                session: self.population.session().clone(),
+                pods: self.population.pods().to_vec(),
+                arrivals: self.arrivals.clone(),
+                watchers: self.streams,
+                begun: begun.clone(),
+                changes,
+                deadline,
+            };
+            workers.spawn(worker.work());
+        }
+        let mut whole = Sample::default();
+        for sample in workers.join_all().await {
+            whole.merge(&sample?);
+        }
+        Ok(whole)
+    }
+
+    fn figures(&self, parallel: usize, sample: &Sample, took: Duration, lags: bool) -> RampStep {
+        let simulated = self.population.session().options().kernel.is_simulated();
+        let rate = ramp::rate(sample.changes, took);
+        RampStep {
+            parallel,
+            killed: sample.changes,
+            took_ns: nanos(took),
+            // How long the model's calls take says nothing of any runtime.
+            changes_per_second: rate.filter(|_| !simulated),
+            latency: sample.times(),
+            missing: sample.missing,
+            lags,
+        }
+    }
+}
+
+/// Makes one change after the other.
+struct Worker {
+    session: Arc<Session>,
+    pods: Vec<Arc<Mutex<Pod>>>,
+    arrivals: Arrivals,
+    watchers: usize,
+    /// The changes that all workers have begun.
+    begun: Arc<AtomicUsize>,
+    changes: usize,
+    deadline: Option<Instant>,
+}
+
+impl Worker {
+    async fn work(self) -> Result<Sample, MeasureError> {
+        let mut sample = Sample::default();
+        while self
+            .deadline
+            .is_none_or(|deadline| Instant::now() < deadline)
+        {
+            let nth = self.begun.fetch_add(1, Ordering::Relaxed);
+            if nth >= self.changes {
+                break;
+            }
+            let mut pod = self.pods[nth % self.pods.len()].lock().await;
+            let delays = change(&self.session, &mut pod, &self.arrivals, self.watchers).await?;
+            sample.add(&delays, self.watchers);
+        }
+        Ok(sample)
+    }
+}

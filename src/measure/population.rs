@@ -1,0 +1,143 @@
+//! The pods of a measurement: each with as many containers as are wanted, which wait for their end.
+
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, Semaphore};
+use tokio::task::JoinSet;
+
+use super::error::MeasureError;
+use crate::drive::Session;
+use crate::history::{ContainerId, Reply, Request, SandboxId, SandboxSpec};
+use crate::limits;
+use crate::workload::Workload;
+
+/// All pods that a measurement has made. They are removed at the end of the session.
+#[derive(Debug)]
+pub(super) struct Population {
+    session: Arc<Session>,
+    /// The containers of each pod.
+    in_pod: usize,
+    /// What they run.
+    workload: Workload,
+    pods: Vec<Arc<Mutex<Pod>>>,
+}
+
+/// One pod, with its running containers.
+#[derive(Debug)]
+pub(super) struct Pod {
+    session: Arc<Session>,
+    sandbox: SandboxId,
+    spec: Arc<SandboxSpec>,
+    workload: Workload,
+    containers: Vec<ContainerId>,
+    attempts: u32,
+}
+
+impl Population {
+    /// No pods yet.
+    pub(super) fn new(session: Arc<Session>, in_pod: usize, workload: Workload) -> Self {
+        Self {
+            session,
+            in_pod,
+            workload,
+            pods: Vec::new(),
+        }
+    }
+
+    /// The session in which they are made.
+    pub(super) fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    /// The pods.
+    pub(super) fn pods(&self) -> &[Arc<Mutex<Pod>>] {
+        &self.pods
+    }
+
+    /// Makes pods until there are so many.
+    ///
+    /// # Errors
+    /// If a call fails.
+    pub(super) async fn grow(&mut self, to: usize) -> Result<(), MeasureError> {
+        let places = Arc::new(Semaphore::new(limits::PODS_AT_ONCE));
+        let mut making = JoinSet::new();
+        for _ in self.pods.len()..to {
+            let (session, in_pod) = (self.session.clone(), self.in_pod);
+            let workload = self.workload.clone();
+            let places = places.clone();
+            making.spawn(async move {
+                let _place = places.acquire().await;
+                Pod::make(session, in_pod, workload).await
+            });
+        }
+        for made in making.join_all().await {
+            self.pods.push(Arc::new(Mutex::new(made?)));
+        }
+        Ok(())
+    }
+}
+
+impl Pod {
+    async fn make(
+        session: Arc<Session>,
+        in_pod: usize,
+        workload: Workload,
+    ) -> Result<Self, MeasureError> {
+        let spec = session.sandbox_spec("pod", "measure");
+        let run = Request::RunSandbox(spec.clone());
+        let Reply::Sandbox(sandbox) = call(&session, run).await? else {
+            unreachable!("RunPodSandbox is answered by a sandbox");
+        };
+        let mut pod = Self {
+            session,
+            sandbox,
+            spec,
+            workload,
+            containers: Vec::new(),
+            attempts: 0,
+        };
+        for place in 0..in_pod {
+            let started = pod.start(place).await?;
+            pod.containers.push(started);
+        }
+        Ok(pod)
+    }
+
+    /// The next container to be killed, in turn, and its place in the pod.
+    pub(super) fn next(&self) -> (usize, ContainerId) {
+        let place = self.attempts as usize % self.containers.len();
+        (place, self.containers[place].clone())
+    }
+
+    /// Removes the container at this place, which has ended, and starts its successor.
+    ///
+    /// # Errors
+    /// If a call fails.
+    pub(super) async fn replace(&mut self, place: usize) -> Result<(), MeasureError> {
+        let ended = self.containers[place].clone();
+        call(&self.session, Request::RemoveContainer(ended)).await?;
+        self.attempts += 1;
+        self.containers[place] = self.start(place).await?;
+        Ok(())
+    }
+
+    async fn start(&self, place: usize) -> Result<ContainerId, MeasureError> {
+        let (pod, name) = ((&self.sandbox, &self.spec), format!("c{place}"));
+        let attempt = self.attempts;
+        let spec = self
+            .session
+            .container_spec(pod, &name, attempt, &self.workload);
+        let create = Request::CreateContainer(Arc::new(spec));
+        let Reply::Container(id) = call(&self.session, create).await? else {
+            unreachable!("CreateContainer is answered by a container");
+        };
+        call(&self.session, Request::StartContainer(id.clone())).await?;
+        Ok(id)
+    }
+}
+
+async fn call(session: &Session, request: Request) -> Result<Reply, MeasureError> {
+    let method = request.method();
+    let reply = session.call(None, request).await;
+    reply.map_err(|fault| MeasureError::Call { method, fault })
+}

@@ -1,0 +1,102 @@
+//! The whole of a measurement: its session, its table and its file.
+
+use std::sync::Arc;
+
+use super::error::MeasureError;
+use super::options::{MeasureAllowance, MeasureCommand, MeasureOptions};
+use super::results::Results;
+use super::{announce, events, pleg, table};
+use crate::drive::{Allowance, DriveOptions, Session};
+use crate::files::Draft;
+use crate::run::{self, Exit, RunOptions, Surroundings, Target};
+use crate::terminal;
+
+/// Measures what the options ask for, prints the table, and removes all that was made. Returns the
+/// exit code: undecided if anything could not be measured or removed.
+///
+/// # Errors
+/// If nothing can be measured, or the figures cannot be written.
+pub fn measure(target: &Target, options: &MeasureOptions) -> Result<Exit, MeasureError> {
+    options.check()?;
+    let file = options.node().json.as_deref();
+    let draft = file
+        .map(|path| Draft::open("measurements", path))
+        .transpose()?;
+    let unfinished = draft.as_ref().and_then(Draft::temporary_path);
+    let unfinished = unfinished.map(ToOwned::to_owned).into_iter().collect();
+    let results = Results::default();
+    let work = |session, surroundings| {
+        work(
+            session,
+            surroundings,
+            options.command.clone(),
+            results.clone(),
+        )
+    };
+    let ended = run::with_session(&session_options(target, options), unfinished, work)?;
+    let mut faults = ended.faults;
+    faults.extend(
+        ended
+            .result
+            .and_then(Result::err)
+            .map(|fault| fault.to_string()),
+    );
+    let Some(mut measurement) = results.take() else {
+        return Ok(conclude(&faults));
+    };
+    measurement.faults = faults;
+    if let Some(draft) = draft {
+        draft.complete(|out| {
+            serde_json::to_writer_pretty(&mut *out, &measurement)?;
+            out.write_all(b"\n")
+        })?;
+    }
+    terminal::print(&table::text(&measurement))?;
+    Ok(conclude(&measurement.faults))
+}
+
+async fn work(
+    session: Arc<Session>,
+    surroundings: Surroundings,
+    command: MeasureCommand,
+    results: Results,
+) -> Result<(), MeasureError> {
+    if let Some(reason) = session.no_events() {
+        return Err(MeasureError::NoEvents(reason.to_owned()));
+    }
+    announce::announce(&surroundings);
+    results.begin(&surroundings);
+    match command {
+        MeasureCommand::Events(options) => events::measure(session, options, results).await,
+        MeasureCommand::Pleg(options) => pleg::measure(session, options, results).await,
+    }
+}
+
+/// A run's options, as far as its session goes by them.
+fn session_options(target: &Target, options: &MeasureOptions) -> RunOptions {
+    let node = options.node();
+    let allow = node.allow.iter().map(|allowed| match allowed {
+        MeasureAllowance::Kubelet => Allowance::Kubelet,
+    });
+    RunOptions {
+        target: target.clone(),
+        drive: DriveOptions {
+            allow: allow.collect(),
+            pods: node.made.clone(),
+            ..DriveOptions::default()
+        },
+        ..RunOptions::default()
+    }
+}
+
+/// Says what went wrong; returns the exit code.
+fn conclude(faults: &[String]) -> Exit {
+    for fault in faults {
+        terminal::say(&format!("error: {fault}"));
+    }
+    if faults.is_empty() {
+        Exit::Conformant
+    } else {
+        Exit::Undecided
+    }
+}

@@ -1,0 +1,125 @@
+//! A session for a command that makes pods and is no run of cases: prepared, interrupted and
+//! cleaned up as a run is.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::clean_up::CleanUp;
+use super::outputs::Outputs;
+use super::prepare::{self, Connection, Preparation, Prepared};
+use super::{Connected, RunError, RunOptions, abandon, interrupt};
+use crate::drive::Session;
+use crate::history::{RunId, RunInfo};
+use crate::metrics::Metrics;
+use crate::{host, limits, terminal};
+
+/// What is known of a session's runtime and node.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// The runtime and the host.
+    pub info: RunInfo,
+    /// How many sandboxes no run of this suite has made.
+    pub foreign_pods: usize,
+    /// Whether time is simulated.
+    pub simulated: bool,
+}
+
+/// How work in a session ended.
+#[derive(Debug)]
+pub struct WorkEnd<T> {
+    /// What the work returned; absent if it was interrupted or has panicked.
+    pub result: Option<T>,
+    /// Why it was cut short, and what could not be removed.
+    pub faults: Vec<String>,
+}
+
+/// Does some work in a session whose event stream is live if the runtime has one, and removes all
+/// that the session has made, however the work ends. The options are those of a run; its cases play
+/// no part. `unfinished` are files that go where a second signal ends the process at once.
+///
+/// # Errors
+/// If the work cannot begin; then nothing is left at the runtime, either.
+pub fn with_session<T, W>(
+    options: &RunOptions,
+    unfinished: Vec<PathBuf>,
+    work: impl FnOnce(Arc<Session>, Surroundings) -> W,
+) -> Result<WorkEnd<T>, RunError>
+where
+    T: Send + 'static,
+    W: Future<Output = T> + Send + 'static,
+{
+    host::allow_open_files(limits::OPEN_FILES).map_err(RunError::OpenFiles)?;
+    let reactor = options.target.reactor()?;
+    let runtime = reactor.runtime();
+    // From here on, the reactor's clock applies.
+    let _within = runtime.enter();
+    let stop = CancellationToken::new();
+    let run = RunId::from(uuid::Uuid::new_v4().to_string());
+    let interrupts = interrupt::watch(&stop, &run, unfinished)?;
+    let connected = Connected::start(&options.target)?;
+    let (mut none, handler) = (Outputs::default(), &options.drive.pods.runtime_handler);
+    let connecting = prepare::connect(&connected, handler, run, &mut none, &stop);
+    // Nobody judges the history, so that nothing of it need be kept.
+    let Connection { caller, info, .. } = runtime.block_on(connecting)?;
+    let scale = options.drive.timeout_scale;
+    let mut clean_up = CleanUp::new(&info.run, &caller, &connected.kernel, scale);
+    let preparation = Preparation {
+        options,
+        planned: &[],
+        connected: &connected,
+        metrics: &Metrics::default(),
+        caller: &caller,
+        info: &info,
+    };
+    let preparing = prepare::prepare(preparation, stop.clone(), &mut clean_up);
+    let Prepared {
+        session,
+        foreign_pods,
+    } = match runtime.block_on(preparing) {
+        Ok(prepared) => prepared,
+        Err(fault) => {
+            runtime.block_on(abandon(&fault, &caller, clean_up, None));
+            return Err(fault.into());
+        }
+    };
+    let session = Arc::new(session);
+    let surroundings = Surroundings {
+        info,
+        foreign_pods,
+        simulated: reactor.is_simulated(),
+    };
+    // In a task of its own, so that a panic of ours ends the work and not the clean-up.
+    let working = runtime.spawn(work(session.clone(), surroundings));
+    let worked = runtime.block_on(unless_stopped(working, &stop));
+    terminal::show_status(&[]);
+    let mut faults: Vec<String> = interrupts
+        .signal()
+        .map(|signal| format!("interrupted by {signal}"))
+        .into_iter()
+        .collect();
+    let result = worked.map_err(|fault| faults.extend(fault)).ok();
+    runtime.block_on(session.unsubscribe());
+    faults.extend(runtime.block_on(clean_up.all_but(&[])));
+    faults.extend(clean_up.resume_kubelet());
+    Ok(WorkEnd { result, faults })
+}
+
+/// The result of a task, which is aborted when the run shall stop.
+///
+/// # Errors
+/// If there is none: the reason, unless that is the stop itself.
+async fn unless_stopped<T>(
+    mut working: tokio::task::JoinHandle<T>,
+    stop: &CancellationToken,
+) -> Result<T, Option<String>> {
+    let failed = |fault| Some(format!("the suite itself failed: {fault}"));
+    tokio::select! {
+        done = &mut working => done.map_err(failed),
+        () = stop.cancelled() => {
+            working.abort();
+            working.await.map_err(|fault| fault.is_panic().then(|| failed(fault)).flatten())
+        }
+    }
+}
