@@ -56,6 +56,7 @@
 //! | [`drive`] | executes the steps of a case, waits, tears down | all above |
 //! | [`run`] | select, prepare, execute, clean up, report | all above |
 //! | [`matrix`] | runs every defect against the cases that must notice it | all above |
+//! | [`explore`] | takes random walks, shrinks what they find to a case | all above |
 //! | [`doctor`] | says whether a node is fit for Evented PLEG and has it switched on | all above |
 //! | [`watch`] | streams, records and judges the events of a node | all above |
 //! | [`measure`] | how late events are, what they cost, and what relists cost instead | all above |
@@ -107,6 +108,7 @@ pub mod cri;
 pub mod doctor;
 pub mod drive;
 pub mod escape;
+pub mod explore;
 pub mod files;
 pub mod gate;
 pub mod history;

@@ -107,8 +107,8 @@ impl SubjectEvents<'_, '_> {
         Some(move |state: State| admitted && wanted.is_none_or(|wanted| wanted == state))
     }
 
-    /// The state that events have reported before a call; none if an event arrived during it. The
-    /// inner option is none if the subject is deleted.
+    /// The state that events have reported before a call; none if an event arrived during it, or
+    /// if one may be on its way. The inner option is none if the subject is deleted.
     #[expect(clippy::option_option, reason = "absence is a known state")]
     fn state_at(&self, began: Seq, ended: Seq) -> Option<Option<State>> {
         let is_sandbox = matches!(self.subject.kind, SubjectKind::Sandbox(_));
@@ -119,6 +119,9 @@ impl SubjectEvents<'_, '_> {
             return None;
         }
         let last = self.all().filter(|seen| seen.seq() < began).last()?;
+        if self.is_changed_between(last.seq(), ended) {
+            return None;
+        }
         Some(match (last.event().kind, is_sandbox) {
             (EventKind::Deleted, _) => None,
             (EventKind::Created | EventKind::Started, true) => {
@@ -129,6 +132,25 @@ impl SubjectEvents<'_, '_> {
             (EventKind::Started, false) => Some(State::Container(ContainerState::Running)),
             (EventKind::Stopped, false) => Some(State::Container(ContainerState::Exited)),
             (EventKind::Unknown(_), _) => return None,
+        })
+    }
+
+    /// Whether a call may change the subject's state.
+    fn is_changed_between(&self, from: Seq, until: Seq) -> bool {
+        let id = &self.subject.id;
+        let changes = |request: &Request| match request {
+            Request::StartContainer(on)
+            | Request::StopContainer { container: on, .. }
+            | Request::RemoveContainer(on) => on == id,
+            Request::StopSandbox(on) | Request::RemoveSandbox(on) => match &self.subject.kind {
+                SubjectKind::Container(spec) => spec.sandbox == *on,
+                _ => ContainerId::from(on) == *id,
+            },
+            _ => false,
+        };
+        self.index.history.calls().any(|call| {
+            let began = call.began().seq;
+            from < began && began < until && changes(call.request())
         })
     }
 
@@ -270,6 +292,33 @@ mod tests {
             FILTERED,
             &format!("{RUNS}; pod find c=running; c find begins; c STOPPED; c find returns; end"),
             expect!["holds"],
+        );
+    }
+
+    #[test]
+    fn a_state_whose_change_has_been_called_for_is_not_judged_until_the_event_is_there() {
+        for change in ["c stop", "pod stop"] {
+            check(
+                FILTERED,
+                &format!("{RUNS}; pod find c=running; {change}; c find c=exited; c STOPPED; end"),
+                expect!["holds"],
+            );
+        }
+        check(
+            FILTERED,
+            &format!(
+                "{RUNS}; pod find c=running; d create; d stop; c find c=exited; c STOPPED; end"
+            ),
+            expect![[r#"
+                ORD-01 at #6 #9 #18 #16 #17: c (c.0.beef): expected RUNNING in ListContainers: EXITED
+            "#]],
+        );
+        check(
+            FILTERED,
+            &format!("{RUNS}; pod find c=running; c stop; c STOPPED; c find c=running; end"),
+            expect![[r#"
+                ORD-01 at #6 #9 #14 #15 #16: c (c.0.beef): expected EXITED in ListContainers: RUNNING
+            "#]],
         );
     }
 

@@ -17,6 +17,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use super::reports::{CompareArgs, GateArgs, MatrixReportArgs, SchemaArg};
 use super::sonobuoy::SonobuoyArgs;
 use crate::doctor::DoctorOptions;
+use crate::explore::ExploreOptions;
 use crate::limits::duration;
 use crate::matrix::MatrixOptions;
 use crate::measure::MeasureOptions;
@@ -157,6 +158,10 @@ pub(super) enum Command {
     /// On the model; with --runtime-endpoint, on a real runtime behind a relay that injects
     /// defects.
     Matrix(MatrixOptions),
+    /// Take random walks, judge them like cases, and shrink what they find to a case.
+    ///
+    /// A walk is a plan of legal operations by several clients, made from a seed.
+    Explore(Box<ExploreOptions>),
     /// Compare two JSON reports: regressions, improvements, new and removed cases
     ///
     /// The exit code is 1 if anything got worse.

@@ -16,6 +16,7 @@ use crate::catalogue::Catalogue;
 use crate::cri::{Client, Endpoint};
 use crate::doctor::{DoctorOptions, examine};
 use crate::drive::{self, RecordingClient};
+use crate::explore::{ExploreError, ExploreOptions, explore};
 use crate::files::{self, Draft, OutputError};
 use crate::history::RunId;
 use crate::history::codec::StreamDecoder;
@@ -70,9 +71,9 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
             };
             defects::matrix(options, endpoints, &cases)
         }
+        Some(Command::Explore(options)) => take_walks(cli, options),
         Some(Command::Compare(args)) => {
-            let (text, exit) = reports::compare(args)?;
-            print(text.as_bytes()).map(|_| exit)
+            reports::compare(args).and_then(|(text, exit)| print(text.as_bytes()).map(|_| exit))
         }
         Some(Command::Gate(args)) => {
             let (text, exit) = reports::gate(args)?;
@@ -136,6 +137,23 @@ fn diagnose(cli: &Cli, options: &DoctorOptions) -> Result<Exit, Fault> {
         found.text()
     };
     print(text.as_bytes()).map(|_| found.exit())
+}
+
+/// Takes random walks.
+fn take_walks(cli: &Cli, options: &ExploreOptions) -> Result<Exit, Fault> {
+    let target = target(cli)?;
+    let requirements = run::read_requirements(None).map_err(RunError::from)?;
+    match explore(options, &target, &requirements, &mut terminal::Output) {
+        Ok(explored) => Ok(explored.exit()),
+        Err(ExploreError::Run(fault)) => Err(fault.into()),
+        Err(fault @ ExploreError::Expectations { .. }) => {
+            Err(Fault::new(Exit::Usage, format!("error: {fault}")))
+        }
+        Err(fault) => Err(Fault::new(
+            Exit::Undecided,
+            format!("error: {}", chain(&fault)),
+        )),
+    }
 }
 
 fn catalogue(cases: Option<&Path>) -> Result<Catalogue, Fault> {

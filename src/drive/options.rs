@@ -38,12 +38,7 @@ pub struct DriveOptions {
     pub allow: Vec<Allowance>,
     /// Stop the systemd unit of a kubelet that uses the runtime, and start it again however the run
     /// ends; needs --tier core, and takes five minutes at most
-    #[arg(
-        long,
-        conflicts_with = "keep",
-        hide_short_help = true,
-        help_heading = "Execution"
-    )]
+    #[arg(long, hide_short_help = true, help_heading = "Execution")]
     pub pause_kubelet: bool,
     /// How pods are made.
     #[command(flatten)]

@@ -2,6 +2,7 @@
 
 use super::{CleanResult, DefectResult, MatrixOptions, error_chain};
 use crate::case::{Case, Defect, Need};
+use crate::drive::DriveOptions;
 use crate::history::ExpectationFile;
 use crate::model::{Behaviour, Fault, NamedFault, VARIATIONS, Variation};
 use crate::outcome::{Level, Outcome, RunReport, Seen, Verdict, Violation, is_invariant};
@@ -175,8 +176,10 @@ fn run(
         target,
         selection,
         known,
-        timeout_scale: options.timeout_scale,
-        ..Rehearsal::default()
+        drive: DriveOptions {
+            timeout_scale: options.timeout_scale,
+            ..DriveOptions::default()
+        },
     };
     rehearse(rehearsal, cases.to_vec())
 }

@@ -40,6 +40,7 @@ pub use event_bus::{HookContext, StreamItem, Subscriber};
 pub use live::Model;
 pub use machine::{Machine, Ticket};
 pub use process::ProcessExit;
+pub use random::Random;
 pub use relay::Relay;
 pub use sandboxes::FAULTY;
 pub use serve::{ServeError, serve};

@@ -69,7 +69,7 @@ impl Machine {
             id: id.clone(),
             spec: spec.clone(),
             state: SandboxState::Ready,
-            created_at: RuntimeNanos(self.now.realtime_ns),
+            created_at: self.next_timestamp(),
             created_nth: self.created_count,
             addresses: addresses(spec, self.created_count),
         };

@@ -10,7 +10,7 @@ mod fact;
 mod inspect;
 mod observe;
 
-use inspect::find;
+use inspect::{find, own_labels};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -170,8 +170,9 @@ impl Script {
         self.record(Body::StepsEnded { case: CASE, end });
     }
 
-    /// `run again=pod`, `create in=pod exit=42 mode=ignore`, `start`, `stop`, `remove`, `find`,
-    /// `relist c=gone`; with `begins`, `returns`, `fails`, `refused`, `foreign` or `prefix`.
+    /// `run again=pod`, `create in=pod exit=42 mode=ignore joins=c`, `start`, `stop`, `remove`,
+    /// `find`, `relist c=gone`; with `begins`, `returns`, `fails`, `refused`, `foreign`,
+    /// `prefix` or `labelled`.
     fn call(&mut self, name: &str, word: &str, extras: &Extras<'_>) {
         let key = format!("{name} {word}");
         if !extras.has("returns") {
@@ -237,6 +238,7 @@ impl Script {
         let spec = Arc::new(SandboxSpec {
             binding: name.to_owned(),
             uid: PodUid::from(format!("uid-of-{pod}")),
+            labels: own_labels(pod, extras),
             ..SandboxSpec::default()
         });
         self.sandboxes.insert(name.to_owned(), spec.clone());
@@ -254,7 +256,9 @@ impl Script {
             sandbox_spec: self.sandboxes[&pod].clone(),
             binding: name.to_owned(),
             attempt,
+            labels: own_labels(&pod, extras),
             declared_exit: extras.number("exit"),
+            pid_target: extras.value("joins").map(|target| self.id_of(target)),
             command: ["/workload", extras.value("mode").unwrap_or("until-term")]
                 .map(str::to_owned)
                 .into(),

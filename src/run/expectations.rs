@@ -1,5 +1,6 @@
 //! Reads the expectations that the user names: a file, or the built-in ones.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::case::Case;
@@ -14,6 +15,18 @@ pub enum Expectations {
     Builtin,
     /// A file.
     File(PathBuf),
+}
+
+impl Expectations {
+    /// Those of a value of `--expectations`: `builtin` or a file.
+    #[must_use]
+    pub fn named(value: OsString) -> Self {
+        if value == "builtin" {
+            Self::Builtin
+        } else {
+            Self::File(value.into())
+        }
+    }
 }
 
 /// The source of the accepted failures, before the runtime is known.

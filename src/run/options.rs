@@ -5,7 +5,6 @@
     reason = "doc comments are help texts here, shown as they stand"
 )]
 
-use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -87,7 +86,7 @@ pub struct RunOptions {
     #[arg(long, help_heading = "Execution")]
     pub fail_fast: bool,
     /// Keep the pods of failed cases for inspection
-    #[arg(long, help_heading = "Execution")]
+    #[arg(long, conflicts_with = "pause_kubelet", help_heading = "Execution")]
     pub keep: bool,
     /// The options of the driver.
     #[command(flatten)]
@@ -116,7 +115,7 @@ pub struct ReportOptions {
     #[arg(
         long,
         value_name = "FILE",
-        value_parser = OsStringValueParser::new().map(expectations),
+        value_parser = OsStringValueParser::new().map(Expectations::named),
         help_heading = "Verdict"
     )]
     pub expectations: Option<Expectations>,
@@ -212,14 +211,5 @@ fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(threads) if (1..=limits::TEST_THREADS).contains(&threads) => Ok(threads),
         _ => Err(format!("it must be from 1 to {}", limits::TEST_THREADS)),
-    }
-}
-
-/// Parses the value of `--expectations`: `builtin` or a file.
-fn expectations(named: OsString) -> Expectations {
-    if named == "builtin" {
-        Expectations::Builtin
-    } else {
-        Expectations::File(named.into())
     }
 }

@@ -13,9 +13,8 @@ use super::expectations::ExpectationSource;
 use super::outputs::{OutputPaths, Outputs};
 use super::{RunError, RunOptions, Target, Visibility, plan, run_plan};
 use crate::case::{Case, Need};
-use crate::drive::{DriveOptions, Sabotage};
+use crate::drive::DriveOptions;
 use crate::history::ExpectationFile;
-use crate::limits::TimeoutScale;
 use crate::model::{Behaviour, StreamSupport};
 use crate::oracle::Invariant;
 use crate::outcome::RunReport;
@@ -32,10 +31,8 @@ pub struct Rehearsal {
     pub known: Option<ExpectationFile>,
     /// Where to record the history.
     pub history: Option<PathBuf>,
-    /// The factor for all timeouts.
-    pub timeout_scale: TimeoutScale,
-    /// Faults to inject into the suite itself.
-    pub sabotage: Sabotage,
+    /// How it treats the runtime and its node.
+    pub drive: DriveOptions,
 }
 
 impl Rehearsal {
@@ -63,17 +60,13 @@ pub fn rehearse(rehearsal: Rehearsal, cases: Vec<Case>) -> Result<RunReport, Run
     const CASES_AT_ONCE: usize = 8;
     let mut target = rehearsal.target;
     if let Target::Model { deadline, .. } = &mut target {
-        *deadline = rehearsal.timeout_scale.scaled(*deadline);
+        *deadline = rehearsal.drive.timeout_scale.scaled(*deadline);
     }
     let options = RunOptions {
         target,
         selection: rehearsal.selection,
         test_threads: Some(CASES_AT_ONCE),
-        drive: DriveOptions {
-            timeout_scale: rehearsal.timeout_scale,
-            sabotage: rehearsal.sabotage,
-            ..DriveOptions::default()
-        },
+        drive: rehearsal.drive,
         ..RunOptions::default()
     };
     let planned = plan(cases, &options.selection, options.repeat)?;

@@ -134,7 +134,8 @@ impl Known {
         })
     }
 
-    fn faults_here(&self) -> impl Iterator<Item = &KnownFault> {
+    /// The faults of the run's runtime.
+    pub fn faults_here(&self) -> impl Iterator<Item = &KnownFault> {
         let holds = |when: &When| when.holds(&self.run.facts);
         let faults = self.faults.iter();
         faults.filter(move |fault| fault.when.as_ref().is_none_or(holds))

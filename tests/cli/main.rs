@@ -8,6 +8,7 @@ mod commands;
 mod doctor;
 mod endpoints;
 mod expectations;
+mod explore;
 mod fake_cri;
 mod files;
 mod gate;

@@ -59,6 +59,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "src/outcome/level.rs", // Profiles, as `--profile` takes them.
             "src/plan.rs",
             "src/drive/options.rs",
+            "src/explore/options.rs",
             "src/drive/user_hooks.rs",
             "src/run/",
             "src/matrix/mod.rs",

@@ -83,7 +83,15 @@ const USES: &[(&str, &[&str])] = &[
     (
         "matrix",
         &[
-            "case", "files", "history", "limits", "model", "outcome", "plan", "run", "verdicts",
+            "case", "drive", "files", "history", "limits", "model", "outcome", "plan", "run",
+            "verdicts",
+        ],
+    ),
+    (
+        "explore",
+        &[
+            "case", "drive", "files", "history", "host", "limits", "model", "oracle", "outcome",
+            "run", "verdicts",
         ],
     ),
     (
@@ -116,6 +124,7 @@ const USES: &[(&str, &[&str])] = &[
             "doctor",
             "drive",
             "escape",
+            "explore",
             "files",
             "gate",
             "history",

@@ -27,6 +27,7 @@ const AREAS: &[(&str, &str)] = &[
     ("CKP", "checkpoint"),
     ("SCL", "scale"),
     ("LEK", "leak"),
+    ("EXP", "explore"),
 ];
 
 /// The needs that a case states; all others follow from its steps and from what it provokes.

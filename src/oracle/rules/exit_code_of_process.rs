@@ -43,7 +43,9 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
             let ran = life.is_started && spec.ends_by_kill_alone();
             ran.then_some(KILLED)?
         } else {
-            spec.declared_exit.filter(|_| spec.memory_bytes.is_none())?
+            // The first process of a PID namespace takes those with it that have joined.
+            let alone = spec.memory_bytes.is_none() && spec.pid_target.is_none();
+            spec.declared_exit.filter(|_| alone)?
         };
         (exited && end.exit_code != code).then(|| {
             let mismatch = Mismatch::new(
@@ -114,6 +116,24 @@ mod tests {
         );
         let failed = "pod run; c create exit=7; c start fails; c STOPPED exit=128";
         check(&RULE, failed, expect![]);
+    }
+
+    #[test]
+    fn a_container_may_end_with_the_one_whose_pid_namespace_it_has_joined() {
+        let joined = |target: &str| {
+            format!(
+                "pod run; t create; t start; c create exit=7{target}; c start; c STARTED; t stop; \
+                 c STOPPED exit=137"
+            )
+        };
+        check(&RULE, &joined(" joins=t"), expect![]);
+        check(
+            &RULE,
+            &joined(""),
+            expect![[r#"
+        INV-20 at #14: c (c.0.beef): expected exit code 7 in STOPPED: exit code 137, reason `Error`
+    "#]],
+        );
     }
 
     #[test]

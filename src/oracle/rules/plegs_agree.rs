@@ -10,6 +10,7 @@
 //! A pod is at rest after a relist if no call changes it, and no later relist shows it changed, as
 //! long as its events may take; and at the driver's own inspection, which waits for the events.
 
+mod at_rest;
 mod belief;
 mod relists;
 #[cfg(test)]
@@ -19,11 +20,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::history::{
-    Body, Call, CaseHistory, ContainerId, ContainerListing, Entry, Event, EventArrival, EventKind,
-    PodUid, Request, SandboxId, SandboxListing, SandboxSpec, Seq, Shared, StepsEnd, Subject,
-    SubjectKind, SubscriptionId,
+    Body, CaseHistory, ContainerListing, Event, EventArrival, EventKind, PodUid, SandboxListing,
+    SandboxSpec, Seq, Shared, Subject, SubjectKind, SubscriptionId,
 };
-use crate::limits;
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MAY};
 use crate::oracle::name_of;
@@ -31,7 +30,8 @@ use crate::oracle::rules::snapshots_never_regress::pods_that_went_back;
 use crate::oracle::subscribers::is_split;
 use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
 use crate::pleg::{
-    Features, Generic, Kubelet, KubeletPanic, Moment, PodStatus, list_pods, pod_status, receive,
+    Features, Generic, Kubelet, KubeletPanic, Moment, POD_UID_LABEL, PodStatus, list_pods,
+    pod_status, receive,
 };
 use belief::{Belief, Believed, differences};
 use relists::{Answers, PlegRelist, relists};
@@ -142,6 +142,7 @@ struct Pod<'a> {
 impl Pod<'_> {
     /// The differences at the first place where the pod is at rest and the kubelets disagree.
     fn disagreements(&self, rule: &Invariant) -> Vec<Violation> {
+        let unlabelled = self.unlabelled();
         self.relisting
             .iter()
             .enumerate()
@@ -160,7 +161,11 @@ impl Pod<'_> {
                     .last()
                     .map_or(Moment::NEVER, |last| last.newest_sandbox());
                 let relisting = relisting.belief(newest);
-                let evented = evented.iter().map(|believed| believed.belief(newest));
+                let evented = evented.iter().map(|believed| {
+                    let mut belief = believed.belief(newest);
+                    belief.retain(|part, _| !unlabelled.contains(part.id()));
+                    belief
+                });
                 let evented: Vec<Belief<'_>> = evented.collect();
                 let differences = differences(&relisting, &evented);
                 if differences.is_empty() {
@@ -179,71 +184,22 @@ impl Pod<'_> {
             .unwrap_or_default()
     }
 
-    /// The place by which both kubelets must believe the state in a relist; none if the pod is not
-    /// at rest.
-    fn at_rest_until(&self, relist: &PlegRelist<'_>, place: usize) -> Option<Seq> {
-        let uid = self.spec.uid.as_str();
-        let mut later = self.relists.iter();
-        let inspected_again =
-            later.any(|later| later.pod == Some(uid) && later.ended.seq > relist.ended.seq);
-        let waited_for = self.history.steps_end() == Some(&StepsEnd::Complete);
-        if relist.pod.is_some() && !inspected_again && waited_for {
-            return Some(Seq(u64::MAX));
+    /// The containers that no relist shows: they lack the label that names their pod.
+    fn unlabelled(&self) -> BTreeSet<&str> {
+        if self.history.is_of_foreign_pod() || !self.spec.labels.contains_key(POD_UID_LABEL) {
+            return BTreeSet::new();
         }
-        let bound = self.history.stretched(limits::EVENT_WAIT);
-        let is_foreign = self.history.is_of_foreign_pod();
-        let in_time = |entry: &Entry| {
-            let taken = if is_foreign {
-                self.history.not_held_up(relist.ended.at, entry.at)
-            } else {
-                entry.at.since(relist.ended.at)
-            };
-            taken <= bound
-        };
-        let past = self
-            .history
-            .entries()
-            .iter()
-            .find(|entry| entry.seq > relist.ended.seq && !in_time(entry))?;
-        if !is_foreign && self.history.held_up_before(past.at, bound).is_some() {
-            return None;
-        }
-        let disturbs = |call: &Call| {
-            let ended = call
-                .ended()
-                .is_none_or(|ended| ended.seq > relist.began.seq);
-            self.is_touched_by(call.request()) && call.began().seq < past.seq && ended
-        };
-        let shown = &self.relisting[place].1;
-        let mut later = self.relisting[place..].iter();
-        let changed = later.any(|(seq, later)| *seq < past.seq && later.differs_from(shown));
-        let at_rest = !changed && !self.history.calls().any(disturbs);
-        (at_rest && self.history.within_steps(past.seq)).then_some(past.seq)
+        let subjects = self.history.subjects().iter();
+        let unlabelled = subjects.filter(|subject| match &subject.kind {
+            SubjectKind::Container(spec) => !spec.labels.contains_key(POD_UID_LABEL),
+            SubjectKind::Sandbox(_) | SubjectKind::Stray => false,
+        });
+        unlabelled.map(|subject| subject.id.as_str()).collect()
     }
 
     fn has_outage_between(&self, from: Seq, until: Seq) -> bool {
         let mut outages = self.outages.iter();
         outages.any(|(since, ended)| *since <= until && from < *ended)
-    }
-
-    /// Whether a call may change the pod.
-    fn is_touched_by(&self, request: &Request) -> bool {
-        let is_own = |sandbox: &SandboxId| sandbox.as_str() == self.subject.id.as_str();
-        let holds = |container: &ContainerId| {
-            let mut subjects = self.history.subjects().iter();
-            subjects.any(|subject| match &subject.kind {
-                SubjectKind::Container(spec) => subject.id == *container && is_own(&spec.sandbox),
-                SubjectKind::Sandbox(_) | SubjectKind::Stray => false,
-            })
-        };
-        match request {
-            Request::StopSandbox(sandbox) | Request::RemoveSandbox(sandbox) => is_own(sandbox),
-            Request::CreateContainer(spec) => is_own(&spec.sandbox),
-            Request::StartContainer(container)
-            | Request::StopContainer { container, .. }
-            | Request::RemoveContainer(container) => holds(container),
-            _ => false,
-        }
     }
 
     /// The beliefs of the evented kubelet at a place, and those that follow until another.

@@ -11,6 +11,12 @@ use crate::history::{
 use crate::pleg::POD_UID_LABEL;
 use bytes::Bytes;
 
+/// The label that names a pod, if the words ask for it: `labelled`.
+pub(super) fn own_labels(pod: &str, extras: &Extras<'_>) -> Labels {
+    let uid = (POD_UID_LABEL.to_owned(), format!("uid-of-{pod}"));
+    extras.has("labelled").then_some(uid).into_iter().collect()
+}
+
 impl Script {
     /// `pod inspect c=running d=exited:137` is the inspection of one pod by the case; `run inspect`
     /// with the same words is a relist of all pods, of which there is one, outside the cases.

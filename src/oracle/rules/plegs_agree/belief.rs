@@ -33,6 +33,14 @@ pub(super) struct Believed {
     pub(super) deleted: Shared<BTreeSet<String>>,
 }
 
+impl<'a> Part<'a> {
+    pub(super) fn id(&self) -> &'a str {
+        match self {
+            Self::Sandbox(id) | Self::Container(_, id) => id,
+        }
+    }
+}
+
 impl Believed {
     /// The belief about the parts of the pod that are not older than a sandbox. An event's snapshot
     /// has one sandbox alone, so that an evented kubelet knows the newest one.

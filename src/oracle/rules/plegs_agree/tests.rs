@@ -129,6 +129,36 @@ fn only_the_last_inspection_waits_for_events() {
 }
 
 #[test]
+fn an_inspection_by_the_steps_before_a_change_is_not_the_last() {
+    then("pod inspect c=exited:137; pod remove; end", expect![]);
+    then(
+        "c stop begins; pod inspect c=exited:137; c stop returns; end",
+        expect![],
+    );
+    then(
+        "pod2 run; pod inspect c=exited:137; pod2 remove; end",
+        expect![[r#"
+            INV-13 at #5 #8 #11 #18: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
+        "#]],
+    );
+}
+
+#[test]
+fn a_container_without_the_label_of_its_pod_is_in_no_relist() {
+    let inspected = |words: &str, expect: Expect| {
+        let started = format!("pod run labelled; c create{words}; c CREATED; c start; c STARTED");
+        check(&RULE, &format!("{started}; pod inspect; end"), expect);
+    };
+    inspected("", expect![]);
+    inspected(
+        " labelled",
+        expect![[r#"
+        INV-13 at #5 #8 #9 #14: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists nothing, by events running 0
+    "#]],
+    );
+}
+
+#[test]
 fn a_list_without_the_statuses_is_no_inspection() {
     let inspected = "pod inspect c=exited:137";
     then(

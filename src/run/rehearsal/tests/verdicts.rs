@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::super::*;
 use super::outcome;
 use crate::case::{Tier, load, parse};
+use crate::drive::Sabotage;
 use crate::model::{ExitDetection, NonTransition, StopSignals};
 use crate::outcome::{Verdict, Violation};
 
@@ -120,9 +121,12 @@ fn is_never_convicted_by_who_is_held_up(by: Duration) {
     let core = all.into_iter().filter(|case| case.tier == Tier::Core);
     let hold_up = Some((Duration::from_millis(1_700), by));
     let rehearsal = Rehearsal {
-        sabotage: Sabotage {
-            hold_up,
-            ..Sabotage::default()
+        drive: DriveOptions {
+            sabotage: Sabotage {
+                hold_up,
+                ..Sabotage::default()
+            },
+            ..DriveOptions::default()
         },
         ..Rehearsal::default()
     };

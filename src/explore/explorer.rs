@@ -1,0 +1,445 @@
+//! Takes walks, and shrinks what they find.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::capabilities::Capabilities;
+use super::coverage::Coverage;
+use super::finding::{Finding, Key};
+use super::generate::{Size, generate};
+use super::options::ExploreOptions;
+use super::plan::{Plan, size};
+use super::rate::{Rate, Threshold};
+use super::result::{ExploreError, Explored, NewFinding};
+use super::shrink::{Answer, shrink};
+use super::testbed::{Ran, Testbed};
+use super::text::{Focus, Header, Walk, walk};
+use super::trials::Trials;
+use crate::case::Requirement;
+use crate::files::{self, Draft};
+use crate::history::{HostInstant, RunInfo};
+use crate::host;
+use crate::oracle::INVARIANTS;
+use crate::outcome::Verdict;
+use crate::run::{RunError, Target};
+
+/// Takes walks on a runtime until the end that the options set.
+///
+/// # Errors
+/// If no walk can be taken, or nothing can be written.
+pub fn explore(
+    options: &ExploreOptions,
+    target: &Target,
+    requirements: &[Requirement],
+    out: &mut (dyn Write + Send),
+) -> Result<Explored, ExploreError> {
+    let testbed = Testbed::new(options, target)?;
+    let seed = options.seed.unwrap_or_else(new_seed);
+    let mut explorer = Explorer {
+        options,
+        testbed,
+        seed,
+        coverage: Coverage::default(),
+        explored: Explored::default(),
+        seen: BTreeSet::new(),
+        out,
+    };
+    explorer.announce()?;
+    let ended = explorer.run();
+    explorer.conclude(requirements)?;
+    ended?;
+    Ok(explorer.explored)
+}
+
+/// A seed that nobody has used yet.
+fn new_seed() -> u64 {
+    let (high, _) = uuid::Uuid::new_v4().as_u64_pair();
+    high >> 32
+}
+
+struct Explorer<'a> {
+    options: &'a ExploreOptions,
+    testbed: Testbed<'a>,
+    seed: u64,
+    coverage: Coverage,
+    explored: Explored,
+    seen: BTreeSet<Key>,
+    out: &'a mut (dyn Write + Send),
+}
+
+/// Walks unless options say how many.
+const WALKS: u64 = 100;
+/// On the model so many walks are made before any of them is counted as covered. Walks follow from
+/// it as from the seed, so that it does not depend on the machine.
+const WALKS_AT_ONCE: u64 = 16;
+
+impl Explorer<'_> {
+    fn announce(&mut self) -> io::Result<()> {
+        let RunInfo { runtime, .. } = &self.testbed.info;
+        let (seed, steps, pods) = (self.seed, self.options.steps, self.options.pods);
+        writeln!(
+            self.out,
+            "exploring {} {}: --seed {seed} --steps {steps} --pods {pods}",
+            runtime.runtime_name, runtime.runtime_version
+        )?;
+        let lacks = Capabilities::USED
+            .into_iter()
+            .filter(|need| !self.testbed.can.meets(*need));
+        let lacks: Vec<String> = lacks
+            .filter_map(|need| serde_json::to_value(need).ok())
+            .filter_map(|need| need.as_str().map(str::to_owned))
+            .collect();
+        if !lacks.is_empty() {
+            writeln!(
+                self.out,
+                "left out, as needs are not met: {}",
+                lacks.join(", ")
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Takes one batch of walks after the other.
+    fn run(&mut self) -> Result<(), ExploreError> {
+        let began = host::now();
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        // A walk on a real runtime has it for itself.
+        let batch = if self.testbed.is_model() {
+            WALKS_AT_ONCE
+        } else {
+            1
+        };
+        let last = self
+            .options
+            .walk
+            .map(|walk| walk + 1)
+            .or(self.options.walks);
+        let unbounded = if self.options.duration.is_some() {
+            u64::MAX
+        } else {
+            WALKS
+        };
+        let last = last.unwrap_or(unbounded);
+        let mut next = 0;
+        while next < last && !self.is_over(began) {
+            let end = last.min(next + batch);
+            let walks: Vec<(u64, Walk)> = (next..end).map(|it| (it, self.walk(it))).collect();
+            for (_, walk) in &walks {
+                self.coverage.count(&walk.plan);
+            }
+            next = end;
+            let wanted = self.options.walk;
+            let walks = walks.into_iter();
+            let mut walks: Vec<_> = walks
+                .filter(|(number, _)| wanted.is_none_or(|wanted| wanted == *number))
+                .collect();
+            while !walks.is_empty() {
+                let at_once = if self.options.fail_fast {
+                    processors.min(walks.len())
+                } else {
+                    walks.len()
+                };
+                let rest = walks.split_off(at_once);
+                for (number, walk, ran) in self.run_all(walks, processors) {
+                    self.take_in(number, &walk, ran?)?;
+                    if self.options.fail_fast && !self.explored.found.is_empty() {
+                        return Ok(());
+                    }
+                }
+                walks = rest;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_over(&self, began: HostInstant) -> bool {
+        let duration = self.options.duration;
+        duration.is_some_and(|duration| host::elapsed(began) >= duration)
+    }
+
+    fn walk(&self, number: u64) -> Walk {
+        let size_of = Size {
+            steps: self.options.steps.into(),
+            pods: self.options.pods.into(),
+        };
+        let can = &self.testbed.can;
+        let plan = generate((self.seed, number), size_of, can, &self.coverage);
+        walk(plan, can, &self.header(number))
+    }
+
+    fn header(&self, number: u64) -> Header {
+        Header {
+            number: 0,
+            name: format!("walk-{number}"),
+            title: "A random walk keeps all rules.".to_owned(),
+            why: "What no case tells may break them all the same.".to_owned(),
+            source: self.origin(number),
+            silent: is_silent(number),
+            repeat: None,
+            only: None,
+        }
+    }
+
+    /// The command that takes a walk again.
+    fn origin(&self, number: u64) -> String {
+        let (seed, steps, pods) = (self.seed, self.options.steps, self.options.pods);
+        format!("explore --seed {seed} --steps {steps} --pods {pods} --walk {number}")
+    }
+
+    /// Runs walks, on a model several at once; returns them in their order.
+    fn run_all(
+        &self,
+        walks: Vec<(u64, Walk)>,
+        threads: usize,
+    ) -> Vec<(u64, Walk, Result<Ran, RunError>)> {
+        let next = AtomicUsize::new(0);
+        let done = Mutex::new(BTreeMap::new());
+        let (testbed, options) = (&self.testbed, self.options);
+        std::thread::scope(|scope| {
+            for _ in 0..threads.min(walks.len()) {
+                scope.spawn(|| {
+                    while let Some((number, walk)) = walks.get(next.fetch_add(1, Ordering::Relaxed))
+                    {
+                        let history = history_of(options, *number);
+                        let ran = testbed.run(walk, *number, history);
+                        let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                        done.insert(*number, ran);
+                    }
+                });
+            }
+        });
+        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let walks = walks.into_iter();
+        walks
+            .filter_map(|(number, walk)| Some((number, walk, done.remove(&number)?)))
+            .collect()
+    }
+
+    /// Takes in what a walk has found, and shrinks what is new.
+    fn take_in(&mut self, number: u64, walk: &Walk, ran: Ran) -> Result<(), ExploreError> {
+        self.explored.walks += 1;
+        let is_open = matches!(ran.verdict, Some(Verdict::Skip | Verdict::Inconclusive));
+        self.explored.open += u64::from(is_open);
+        self.coverage
+            .judged(ran.requirements.iter().map(String::as_str));
+        let mut is_new = false;
+        for finding in ran.findings {
+            if let Some(known) = &finding.known {
+                let known = format!("{}: {known}", finding.key);
+                *self.explored.known.entry(known).or_default() += 1;
+            } else if self.seen.insert(finding.key.clone()) {
+                is_new = true;
+                self.shrink(number, walk, finding)?;
+                if self.options.fail_fast {
+                    break;
+                }
+            }
+        }
+        if let Some(history) = history_of(self.options, number)
+            && !is_new
+        {
+            // It shows nothing that another one does not.
+            let _ = std::fs::remove_file(history);
+        }
+        match ran.fault {
+            Some(fault) if !self.testbed.is_model() => Err(ExploreError::CutShort(fault)),
+            _ => Ok(()),
+        }
+    }
+
+    fn shrink(&mut self, number: u64, walk: &Walk, finding: Finding) -> Result<(), ExploreError> {
+        self.announce_finding(number, walk, &finding)?;
+        let trials = Trials {
+            testbed: &self.testbed,
+            number,
+            key: finding.key.clone(),
+            header: self.header(number),
+            began: host::now(),
+            bound: self.options.shrink_for,
+        };
+        let (mut plan, mut rate) = (walk.plan.clone(), Rate { found: 1, runs: 1 });
+        if !self.options.no_shrink {
+            if !self.testbed.is_model() {
+                rate = trials.rate(&plan)?;
+            }
+            let threshold = if self.testbed.is_model() {
+                Threshold::SURE
+            } else {
+                rate.threshold()
+            };
+            let mut fault = None;
+            let smaller = shrink(
+                plan.clone(),
+                &finding.name,
+                &self.testbed.can,
+                &mut |candidate: &Plan| match trials.fails(candidate, threshold) {
+                    Ok(answer) => answer,
+                    Err(found) => {
+                        fault = Some(found);
+                        Answer::OutOfTime
+                    }
+                },
+            );
+            if smaller != plan {
+                plan = smaller;
+                if !self.testbed.is_model() && fault.is_none() {
+                    rate = trials.rate(&plan)?;
+                }
+            }
+            if let Some(fault) = fault {
+                writeln!(self.out, "  shrinking ended early: {fault}")?;
+            }
+        }
+        let found = self.shown(number, finding, plan, rate);
+        writeln!(
+            self.out,
+            "  shown by {} steps in {}{}",
+            found.steps,
+            found.rate,
+            if self.options.output.is_none() {
+                ":"
+            } else {
+                ""
+            }
+        )?;
+        self.write(&found)?;
+        self.explored.found.push(found);
+        Ok(())
+    }
+
+    fn announce_finding(&mut self, number: u64, walk: &Walk, finding: &Finding) -> io::Result<()> {
+        writeln!(
+            self.out,
+            "\nwalk {number} of {} steps: {}",
+            size(&walk.plan),
+            finding.key
+        )?;
+        let (expected, actual) = &finding.words;
+        if expected.is_empty() {
+            writeln!(self.out, "  {actual}")?;
+        } else {
+            writeln!(self.out, "  expected  {expected}\n  actual    {actual}")?;
+        }
+        self.out.flush()
+    }
+
+    /// The case that shows a finding.
+    fn shown(&self, number: u64, finding: Finding, plan: Plan, rate: Rate) -> NewFinding {
+        let (expected, actual) = &finding.words;
+        let why = if expected.is_empty() {
+            format!("Seen in {rate}: {actual}")
+        } else {
+            format!("Seen in {rate}: {actual}, where {expected} is expected.")
+        };
+        let sentence = if finding.sentence.ends_with('.') && !finding.sentence.contains('\n') {
+            finding.sentence.clone()
+        } else {
+            "All calls succeed that must, and all rules are kept.".to_owned()
+        };
+        let only = match &finding.key {
+            Key::Broken { rule, kind } => Some(Focus {
+                kind: *kind,
+                name: finding.name.clone(),
+                by_invariant: rule.is_some(),
+            }),
+            Key::Undecided(_) => None,
+        };
+        let times = rate.repetitions();
+        let count = u32::try_from(self.explored.found.len()).unwrap_or(u32::MAX);
+        let header = Header {
+            number: (count + 1).min(99),
+            name: file_name(&finding.key, count + 1),
+            title: sentence,
+            why,
+            source: self.origin(number),
+            silent: is_silent(number),
+            repeat: (times > 1).then_some(times),
+            only,
+        };
+        let steps = size(&plan);
+        let case = walk(plan, &self.testbed.can, &header).case.definition;
+        NewFinding {
+            finding,
+            walk: number,
+            steps,
+            rate,
+            case,
+        }
+    }
+
+    fn write(&mut self, found: &NewFinding) -> Result<(), ExploreError> {
+        let Some(directory) = &self.options.output else {
+            let indented = found.case.lines().map(|line| format!("    {line}\n"));
+            self.out
+                .write_all(indented.collect::<String>().as_bytes())?;
+            return Ok(());
+        };
+        let count = u32::try_from(self.explored.found.len()).unwrap_or(u32::MAX);
+        let folder = directory.join(super::text::FOLDER);
+        files::create_directory("cases", directory)?;
+        files::create_directory("cases", &folder)?;
+        let name = file_name(&found.finding.key, count + 1);
+        let path = folder.join(format!("{name}.yaml"));
+        let draft = Draft::open("case", &path)?;
+        draft.complete(|file| file.write_all(found.case.as_bytes()))?;
+        writeln!(self.out, "  case     {}", path.display())?;
+        if let Some(history) = history_of(self.options, found.walk) {
+            writeln!(self.out, "  history  {}", history.display())?;
+        }
+        Ok(())
+    }
+
+    fn conclude(&mut self, requirements: &[Requirement]) -> io::Result<()> {
+        let ids: BTreeSet<&str> = INVARIANTS
+            .iter()
+            .flat_map(|invariant| invariant.requirements.iter().copied())
+            .collect();
+        let ids: Vec<String> = requirements
+            .iter()
+            .map(|requirement| requirement.id.clone())
+            .filter(|id| ids.contains(id.as_str()))
+            .collect();
+        let coverage = self.coverage.text(&ids);
+        writeln!(self.out, "\n{}", coverage.trim_end())?;
+        for (known, walks) in &self.explored.known {
+            writeln!(self.out, "known, in {walks} walks: {known}")?;
+        }
+        let Explored {
+            walks, open, found, ..
+        } = &self.explored;
+        writeln!(
+            self.out,
+            "{walks} walks, {open} of them inconclusive; {} new findings",
+            found.len()
+        )
+    }
+}
+
+/// Whether nothing but the steps of a walk asks the runtime: of what only a call makes it notice,
+/// others tell nothing.
+fn is_silent(number: u64) -> bool {
+    const ONE_OF: u64 = 4;
+    number % ONE_OF == ONE_OF - 1
+}
+
+/// The file of the history of a walk, if histories are kept.
+fn history_of(options: &ExploreOptions, number: u64) -> Option<PathBuf> {
+    let directory: &Path = options.output.as_deref()?;
+    files::create_directory("histories", directory).ok()?;
+    Some(directory.join(format!("walk-{number}.binpb")))
+}
+
+/// The name of the case that shows a finding.
+fn file_name(key: &Key, number: u32) -> String {
+    let key = match key {
+        Key::Broken { rule, kind } => {
+            let rule = rule.as_ref().map(|rule| format!("{rule}-"));
+            format!("{}{}", rule.unwrap_or_default(), kind.key()).to_lowercase()
+        }
+        Key::Undecided(_) => "undecided".to_owned(),
+    };
+    format!("found-{number}-{key}")
+}

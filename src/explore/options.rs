@@ -1,0 +1,94 @@
+//! The options of `explore`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+
+use crate::drive::DriveOptions;
+use crate::limits::{duration, long_duration};
+use crate::run::Expectations;
+
+/// Enough for two pods that several clients act on, and few enough to be shrunk soon.
+const STEPS: u16 = 25;
+/// One pod, and another one that is not to be disturbed by it.
+const PODS: u8 = 2;
+/// Enough for a race that is lost every second time.
+const SHRINK_FOR: Duration = Duration::from_secs(600);
+
+// Doc comments of fields are the help of options.
+/// The options of `explore`.
+#[derive(Args, Clone, Debug)]
+pub struct ExploreOptions {
+    /// The seed, from which all walks follow [default: a new one, which is printed]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// About how many steps each walk has
+    #[arg(
+        long,
+        value_name = "M",
+        default_value_t = STEPS,
+        value_parser = clap::value_parser!(u16).range(1..=200)
+    )]
+    pub steps: u16,
+    /// How many pods a walk has at once at most
+    #[arg(
+        long,
+        value_name = "K",
+        default_value_t = PODS,
+        value_parser = clap::value_parser!(u8).range(1..=8)
+    )]
+    pub pods: u8,
+    /// How many walks [default: 100 if no --duration is given]
+    #[arg(long, value_name = "N")]
+    pub walks: Option<u64>,
+    /// Begin no further walk after this time, such as 30m or 1h
+    #[arg(long, value_name = "TIME", value_parser = long_duration)]
+    pub duration: Option<Duration>,
+    /// Take only the walk of this number, as an earlier run with the same options has printed it
+    #[arg(long, value_name = "N", requires = "seed", conflicts_with_all = ["walks", "duration"])]
+    pub walk: Option<u64>,
+    /// How long to shrink each new finding at most
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
+    pub shrink_for: Duration,
+    /// Leave each finding as large as its walk
+    #[arg(long, conflicts_with = "shrink_for")]
+    pub no_shrink: bool,
+    /// End with the first new finding
+    #[arg(long)]
+    pub fail_fast: bool,
+    /// Write the case of each finding, and the history of the walk that found it, to a directory
+    #[arg(long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Failures that are known of the runtime, which are counted and not shrunk: those of a YAML
+    /// file or, with `builtin`, those known to this suite
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_parser = OsStringValueParser::new().map(Expectations::named)
+    )]
+    pub expectations: Option<Expectations>,
+    /// How it treats the runtime and its node.
+    #[command(flatten)]
+    pub drive: DriveOptions,
+}
+
+impl Default for ExploreOptions {
+    fn default() -> Self {
+        Self {
+            seed: None,
+            steps: STEPS,
+            pods: PODS,
+            walks: None,
+            duration: None,
+            walk: None,
+            shrink_for: SHRINK_FOR,
+            no_shrink: false,
+            fail_fast: false,
+            output: None,
+            expectations: None,
+            drive: DriveOptions::default(),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What walks have found, or why none were taken.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use super::finding::{Finding, Key};
+use super::rate::Rate;
+use crate::files::OutputError;
+use crate::outcome::Level;
+use crate::run::{Exit, RunError};
+
+/// Why walks cannot be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum ExploreError {
+    /// No walk can run.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A case cannot be written.
+    #[error(transparent)]
+    File(#[from] OutputError),
+    /// The output is closed.
+    #[error("print what the walks have found: {0}")]
+    Output(#[from] io::Error),
+    /// The run was interrupted, or the runtime lost.
+    #[error("the walks ended early: {0}")]
+    CutShort(String),
+    /// The expectation file is malformed.
+    #[error("the expectation file {path}: {fault}")]
+    Expectations {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        fault: String,
+    },
+}
+
+/// Something that was found for the first time.
+#[derive(Clone, Debug)]
+pub struct NewFinding {
+    /// What.
+    pub finding: Finding,
+    /// The number of the walk that found it.
+    pub walk: u64,
+    /// How many steps the case has that shows it.
+    pub steps: usize,
+    /// How often that case shows it.
+    pub rate: Rate,
+    /// That case.
+    pub case: String,
+}
+
+/// What walks have found.
+#[derive(Clone, Debug, Default)]
+pub struct Explored {
+    /// How many walks were taken.
+    pub walks: u64,
+    /// How many of them were skipped or inconclusive.
+    pub open: u64,
+    /// What was found, each once.
+    pub found: Vec<NewFinding>,
+    /// What is known of the runtime, and in how many walks it was found.
+    pub known: BTreeMap<String, u64>,
+}
+
+impl Explored {
+    /// The exit code.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        let is_must = |found: &NewFinding| found.finding.level == Level::Must;
+        let is_broken = |found: &NewFinding| matches!(found.finding.key, Key::Broken { .. });
+        let must: Vec<_> = self.found.iter().filter(|found| is_must(found)).collect();
+        if must.iter().any(|found| is_broken(found)) {
+            Exit::NonConformant
+        } else if !must.is_empty() {
+            Exit::Undecided
+        } else if self.walks == 0 {
+            Exit::NothingRan
+        } else {
+            Exit::Conformant
+        }
+    }
+}

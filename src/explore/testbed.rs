@@ -1,0 +1,153 @@
+//! Where walks are taken: the runtime, what it can do, and what is known of it.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use super::capabilities::Capabilities;
+use super::finding::{Finding, findings};
+use super::options::ExploreOptions;
+use super::probe;
+use super::result::ExploreError;
+use super::text::Walk;
+use crate::drive::Allowance;
+use crate::history::{ExpectationFile, RunInfo};
+use crate::outcome::{RunReport, Verdict};
+use crate::run::{Expectations, Rehearsal, RunError, Target, rehearse};
+use crate::verdicts::{JudgedRun, Known, RuntimeFacts, builtin_of};
+
+/// Where walks are taken.
+pub(super) struct Testbed<'a> {
+    pub(super) options: &'a ExploreOptions,
+    pub(super) target: &'a Target,
+    pub(super) can: Capabilities,
+    pub(super) known: Known,
+    pub(super) info: RunInfo,
+}
+
+/// The result of one run of a walk.
+pub(super) struct Ran {
+    pub(super) findings: Vec<Finding>,
+    pub(super) verdict: Option<Verdict>,
+    pub(super) requirements: BTreeSet<String>,
+    pub(super) fault: Option<String>,
+}
+
+impl<'a> Testbed<'a> {
+    /// Finds out what can be done there.
+    pub(super) fn new(
+        options: &'a ExploreOptions,
+        target: &'a Target,
+    ) -> Result<Self, ExploreError> {
+        let allowed = [Allowance::Disruption, Allowance::DisruptionWithForeignPods];
+        let is_model = matches!(target, Target::Model { .. });
+        let allow = &options.drive.allow;
+        let disruption = allow.iter().any(|it| allowed.contains(it));
+        let mut testbed = Self {
+            options,
+            target,
+            can: Capabilities::default(),
+            known: Known::default(),
+            info: RunInfo::default(),
+        };
+        let (target, cases) = (testbed.target_of(0), probe::cases(disruption));
+        let report = rehearse(testbed.rehearsal(target, None), cases)?;
+        if let Some(fault) = report.faults.first()
+            && !is_model
+        {
+            return Err(ExploreError::CutShort(fault.clone()));
+        }
+        if report.capabilities.events == Some(false) {
+            let none = "the runtime has no events, or they are switched off";
+            return Err(ExploreError::CutShort(none.to_owned()));
+        }
+        testbed.can = probe::read(&report, disruption);
+        testbed.known = known(options.expectations.as_ref(), &report)?;
+        testbed.info = report.info;
+        Ok(testbed)
+    }
+
+    fn rehearsal(&self, target: Target, history: Option<PathBuf>) -> Rehearsal {
+        Rehearsal {
+            target,
+            history,
+            drive: self.options.drive.clone(),
+            ..Rehearsal::default()
+        }
+    }
+
+    /// The runtime; a model is made anew for each walk, with its number as the seed.
+    fn target_of(&self, number: u64) -> Target {
+        match self.target {
+            Target::Model {
+                behaviour,
+                deadline,
+                ..
+            } => Target::Model {
+                behaviour: behaviour.clone(),
+                seed: number,
+                deadline: *deadline,
+            },
+            other => other.clone(),
+        }
+    }
+
+    pub(super) fn is_model(&self) -> bool {
+        matches!(self.target, Target::Model { .. })
+    }
+
+    pub(super) fn run(
+        &self,
+        walk: &Walk,
+        number: u64,
+        history: Option<PathBuf>,
+    ) -> Result<Ran, RunError> {
+        let rehearsal = self.rehearsal(self.target_of(number), history);
+        let report = rehearse(rehearsal, vec![walk.case.clone()])?;
+        let case = report
+            .outcomes
+            .iter()
+            .find(|outcome| !outcome.is_invariant());
+        let judged = report.outcomes.iter().filter(|outcome| {
+            matches!(
+                outcome.verdict,
+                Verdict::Pass | Verdict::Fail | Verdict::Known
+            )
+        });
+        Ok(Ran {
+            findings: findings(&report, &self.known),
+            verdict: case.map(|outcome| outcome.verdict),
+            requirements: judged
+                .filter(|outcome| outcome.is_invariant())
+                .flat_map(|outcome| outcome.requirements.iter().cloned())
+                .collect(),
+            fault: report.faults.first().cloned(),
+        })
+    }
+}
+
+/// The failures that are known of the runtime.
+fn known(given: Option<&Expectations>, report: &RunReport) -> Result<Known, ExploreError> {
+    let file = match given {
+        None => None,
+        Some(Expectations::Builtin) => builtin_of(&report.info.runtime.runtime_name),
+        Some(Expectations::File(path)) => Some(ExpectationFile {
+            path: path.display().to_string(),
+            text: std::fs::read_to_string(path).map_err(|fault| ExploreError::Expectations {
+                path: path.display().to_string(),
+                fault: format!("read it: {fault}"),
+            })?,
+        }),
+    };
+    let Some(file) = file else {
+        return Ok(Known::default());
+    };
+    let known = Known::parse(&file).map_err(|fault| ExploreError::Expectations {
+        path: file.path.clone(),
+        fault,
+    })?;
+    Ok(known.for_a_run(JudgedRun {
+        facts: RuntimeFacts::of(&report.info),
+        began: report.began,
+        partial: true,
+    }))
+}

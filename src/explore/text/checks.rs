@@ -1,0 +1,237 @@
+//! The checks that follow from what is certain after a plan.
+
+use crate::explore::plan::{ContainerKind, Moment, PodKind, Work};
+use crate::explore::world::{Container, EndedBy, Life, Pod, PodState, Remains, World};
+
+/// The checks, each as a line of a case.
+pub(super) fn checks(world: &World, silent: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (name, container) in &world.containers {
+        of_container(name, container, world, &mut lines);
+        if !silent {
+            of_answers(name, container, world, &mut lines);
+        }
+    }
+    for (name, pod) in &world.pods {
+        of_pod(name, pod, &mut lines);
+        let has_addresses = pod.has_certain_events && pod.kind == PodKind::Network && !silent;
+        if has_addresses && pod.state == PodState::Ready {
+            push(&mut lines, "addresses", format!("{{of: {name}}}"));
+        }
+        if pod.has_certain_events && pod.state == PodState::Removed {
+            for container in world.names_in(name) {
+                let is_heard = world.containers.get(&container);
+                if is_heard.is_some_and(|it| it.has(Moment::Deleted)) {
+                    let first = format!("{{of: {container}, event: deleted}}");
+                    let then = format!("{{of: {name}, event: deleted}}");
+                    push(
+                        &mut lines,
+                        "order",
+                        format!("{{first: {first}, then: {then}}}"),
+                    );
+                }
+            }
+        }
+    }
+    for (name, unmade) in &world.unmade {
+        let is = match unmade.remains {
+            // What is left of it could not be told from what a client has given up.
+            Remains::Absent if has_unknown(world, unmade.pod.as_deref()) => continue,
+            Remains::Absent => "absent",
+            Remains::Consistent => "consistent",
+            Remains::Unobserved => continue,
+        };
+        push(&mut lines, "aftermath", format!("{{of: {name}, is: {is}}}"));
+    }
+    for (name, stream) in &world.streams {
+        let stays = if stream.behind { "" } else { ", stays: open" };
+        let events = match stream {
+            stream if stream.stalled || !stream.accompanied => "",
+            _ => ", events: same-as-main-stream",
+        };
+        if !stays.is_empty() || !events.is_empty() {
+            push(
+                &mut lines,
+                "subscription",
+                format!("{{of: {name}{stays}{events}}}"),
+            );
+        }
+    }
+    lines
+}
+
+/// Whether a sandbox may have a container of which no client knows.
+fn has_unknown(world: &World, pod: Option<&str>) -> bool {
+    world.unmade.values().any(|unmade| {
+        unmade.remains != Remains::Absent && pod.is_some() && unmade.pod.as_deref() == pod
+    })
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "every caller has made the text for this"
+)]
+fn push(lines: &mut Vec<String>, word: &str, keys: String) {
+    lines.push(format!("{word}: {keys}"));
+}
+
+fn of_container(name: &str, container: &Container, world: &World, lines: &mut Vec<String>) {
+    let mut push = |word, keys: String| push(lines, word, keys);
+    let of = format!("of: {name}");
+    push("no-repeats", format!("{{{of}}}"));
+    push("matches-spec", format!("{{{of}}}"));
+    if container.failed {
+        push("never", format!("{{{of}, event: started}}"));
+    }
+    if !container.tail.is_empty() {
+        let words: Vec<&str> = container.tail.iter().map(|event| event.word()).collect();
+        push(
+            "includes",
+            format!("{{{of}, in-order: [{}]}}", words.join(", ")),
+        );
+    }
+    let Some(events) = &container.events else {
+        return;
+    };
+    if container.listed {
+        push("filtered", format!("{{{of}}}"));
+    }
+    let words: Vec<&str> = events.iter().map(|event| event.word()).collect();
+    push(
+        "events",
+        format!("{{{of}, exactly: [{}]}}", words.join(", ")),
+    );
+    push("message-size", format!("{{{of}, at-most-kib: 4096}}"));
+    if !world.clock_stepped {
+        push("created-at-valid", format!("{{{of}}}"));
+        push("status-times", format!("{{{of}}}"));
+        let limits = "median: 1900ms, p99: 1900ms";
+        push("latency", format!("{{{of}, event: created, {limits}}}"));
+    }
+    if container.asked && !world.clock_stepped {
+        push("same-status", format!("{{{of}}}"));
+    }
+    if container.kind != ContainerKind::PidTarget {
+        push("own-status", format!("{{{of}}}"));
+    }
+    of_exit(&of, container, lines);
+}
+
+/// What the answers to the run's own calls must show, if it makes some.
+fn of_answers(name: &str, container: &Container, world: &World, lines: &mut Vec<String>) {
+    let pod = world.pods.get(&container.pod);
+    let is_relisted = pod.is_some_and(|pod| pod.relisted);
+    if let Some(state) = last_state(container).filter(|_| is_relisted) {
+        push(lines, "last-state", format!("{{of: {name}, is: {state}}}"));
+    }
+    if container.life == Life::Failed {
+        push(lines, "explained", format!("{{of: {name}}}"));
+    }
+    let events = container.events.iter().flatten().skip(1);
+    for event in events {
+        let word = event.word();
+        push(lines, "shown", format!("{{of: {name}, event: {word}}}"));
+    }
+}
+
+/// How a container must have ended.
+fn of_exit(of: &str, container: &Container, lines: &mut Vec<String>) {
+    let mut push = |word, keys: String| push(lines, word, keys);
+    if !container.has(Moment::Stopped) {
+        return;
+    }
+    let stopped = format!("{of}, event: stopped");
+    let killed_137 = "exit-code: {is: 137}, not-reason: [OOMKilled]";
+    match (container.ended_by, container.work) {
+        (None, Work::Oom | Work::OomGroup | Work::OomByPod) => push(
+            "status",
+            format!("{{{stopped}, exit-code: {{is: 137}}, reason: [OOMKilled]}}"),
+        ),
+        (None, Work::Exit(..) | Work::Die(..) | Work::DumpCore | Work::OrphanChild)
+            if container.life == Life::Exited || container.life == Life::Ending =>
+        {
+            push(
+                "status",
+                format!("{{{stopped}, exit-code: declared, not-reason: [OOMKilled]}}"),
+            );
+            push(
+                "timing",
+                format!("{{{stopped}, after: start-returned, at-most: 9s}}"),
+            );
+        }
+        (Some(EndedBy::Kill | EndedBy::Stop { grace_s: 0, .. }), work) if !work.needs_memory() => {
+            push("status", format!("{{{stopped}, {killed_137}}}"));
+        }
+        (Some(EndedBy::Stop { grace_s, .. }), Work::IgnoreTerm) => {
+            push("status", format!("{{{stopped}, {killed_137}}}"));
+            if container.stops == 1 {
+                push(
+                    "timing",
+                    format!(
+                        "{{{stopped}, after: stop-called, at-least: {}ms, at-most: {}s}}",
+                        u32::from(grace_s) * 1_000 - 100,
+                        grace_s + 5
+                    ),
+                );
+            }
+        }
+        (None, Work::OomOfChild) => {
+            push("status", format!("{{{stopped}, exit-code: declared}}"));
+        }
+        (
+            Some(EndedBy::Stop {
+                has_begun: true, ..
+            }),
+            Work::UntilTerm,
+        ) => {
+            push(
+                "status",
+                format!("{{{stopped}, exit-code: {{is: 0}}, not-reason: [OOMKilled]}}"),
+            );
+        }
+        (
+            Some(EndedBy::Stop {
+                has_begun: true,
+                grace_s: 2..,
+            }),
+            Work::UntilSignal,
+        ) if container.kind == ContainerKind::StopSignal => {
+            push("status", format!("{{{stopped}, exit-code: {{is: 42}}}}"));
+        }
+        _ => {}
+    }
+}
+
+/// The state that the last list must show, and the exit code where only SIGKILL can have ended it.
+fn last_state(container: &Container) -> Option<&'static str> {
+    match container.life {
+        Life::Created => Some("created"),
+        Life::Running => Some("running"),
+        Life::Exited if container.ended_by == Some(EndedBy::Kill) => Some("exited, exit-code: 137"),
+        Life::Exited => Some("exited"),
+        Life::Ending | Life::Failed | Life::Removed | Life::Unsure => None,
+    }
+}
+
+fn of_pod(name: &str, pod: &Pod, lines: &mut Vec<String>) {
+    let of = format!("of: {name}");
+    push(lines, "no-repeats", format!("{{{of}}}"));
+    if !pod.has_certain_events {
+        return;
+    }
+    if pod.listed {
+        push(lines, "filtered", format!("{{{of}}}"));
+    }
+    push(lines, "matches-spec", format!("{{{of}}}"));
+    let events = match pod.state {
+        PodState::Ready | PodState::Dead => "started",
+        PodState::Stopped | PodState::Removed => "started, stopped",
+    };
+    push(lines, "includes", format!("{{{of}, in-order: [{events}]}}"));
+    if pod.state == PodState::Stopped {
+        push(lines, "answered", format!("{{{of}}}"));
+    }
+    if pod.state == PodState::Ready {
+        push(lines, "never", format!("{{{of}, event: stopped}}"));
+    }
+}

@@ -1,0 +1,82 @@
+//! When a pod is at rest: by when what a relist shows of it must have come as events, too.
+
+use super::Pod;
+use super::relists::PlegRelist;
+use crate::history::{Call, ContainerId, Entry, Request, SandboxId, Seq, StepsEnd, SubjectKind};
+use crate::limits;
+
+impl Pod<'_> {
+    /// The place by which both kubelets must believe the state in a relist; none if the pod is not
+    /// at rest.
+    pub(super) fn at_rest_until(&self, relist: &PlegRelist<'_>, place: usize) -> Option<Seq> {
+        let uid = self.spec.uid.as_str();
+        let mut later = self.relists.iter();
+        let inspected_again =
+            later.any(|later| later.pod == Some(uid) && later.ended.seq > relist.ended.seq);
+        let waited_for = self.history.steps_end() == Some(&StepsEnd::Complete);
+        if relist.pod.is_some() && !inspected_again && waited_for && self.is_left_alone(relist) {
+            return Some(Seq(u64::MAX));
+        }
+        let bound = self.history.stretched(limits::EVENT_WAIT);
+        let is_foreign = self.history.is_of_foreign_pod();
+        let in_time = |entry: &Entry| {
+            let taken = if is_foreign {
+                self.history.not_held_up(relist.ended.at, entry.at)
+            } else {
+                entry.at.since(relist.ended.at)
+            };
+            taken <= bound
+        };
+        let past = self
+            .history
+            .entries()
+            .iter()
+            .find(|entry| entry.seq > relist.ended.seq && !in_time(entry))?;
+        if !is_foreign && self.history.held_up_before(past.at, bound).is_some() {
+            return None;
+        }
+        let disturbs = |call: &Call| {
+            let ended = call
+                .ended()
+                .is_none_or(|ended| ended.seq > relist.began.seq);
+            self.is_touched_by(call.request()) && call.began().seq < past.seq && ended
+        };
+        let shown = &self.relisting[place].1;
+        let mut later = self.relisting[place..].iter();
+        let changed = later.any(|(seq, later)| *seq < past.seq && later.differs_from(shown));
+        let at_rest = !changed && !self.history.calls().any(disturbs);
+        (at_rest && self.history.within_steps(past.seq)).then_some(past.seq)
+    }
+
+    /// Whether no call of the steps changes the pod during an inspection or after it. The driver's
+    /// own inspection comes when they are over; steps may read the same of a pod that they remove.
+    fn is_left_alone(&self, relist: &PlegRelist<'_>) -> bool {
+        let changes = |call: &Call| {
+            let ended = call.ended();
+            self.is_touched_by(call.request())
+                && ended.is_none_or(|ended| ended.seq > relist.began.seq)
+                && self.history.within_steps(call.began().seq)
+        };
+        !self.history.calls().any(changes)
+    }
+
+    /// Whether a call may change the pod.
+    fn is_touched_by(&self, request: &Request) -> bool {
+        let is_own = |sandbox: &SandboxId| sandbox.as_str() == self.subject.id.as_str();
+        let holds = |container: &ContainerId| {
+            let mut subjects = self.history.subjects().iter();
+            subjects.any(|subject| match &subject.kind {
+                SubjectKind::Container(spec) => subject.id == *container && is_own(&spec.sandbox),
+                SubjectKind::Sandbox(_) | SubjectKind::Stray => false,
+            })
+        };
+        match request {
+            Request::StopSandbox(sandbox) | Request::RemoveSandbox(sandbox) => is_own(sandbox),
+            Request::CreateContainer(spec) => is_own(&spec.sandbox),
+            Request::StartContainer(container)
+            | Request::StopContainer { container, .. }
+            | Request::RemoveContainer(container) => holds(container),
+            _ => false,
+        }
+    }
+}
