@@ -13,8 +13,6 @@ fn then(script: &str, expect: Expect) {
     check(&RULE, &format!("{STARTED}; {script}"), expect);
 }
 
-// Where the driver inspects
-
 #[test]
 fn the_last_inspection_shows_the_same_as_the_events() {
     then("pod inspect c=running; end", expect![""]);

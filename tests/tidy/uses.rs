@@ -1,0 +1,127 @@
+//! The modules of the crate, and which others each may use.
+
+/// The modules, each with those that it may use. Only what stands above a module can be used by it:
+/// arrows never point up.
+pub(super) const USES: &[(&str, &[&str])] = &[
+    ("escape", &[]),
+    ("limits", &[]),
+    ("statistics", &[]),
+    ("history", &["escape", "limits"]),
+    ("workload", &[]),
+    ("metrics", &[]),
+    ("files", &[]),
+    ("host", &["history"]),
+    ("outcome", &["history"]),
+    ("pleg", &["history"]),
+    ("oracle", &["history", "limits", "outcome", "pleg"]),
+    ("checks", &["history", "limits", "oracle", "outcome"]),
+    ("case", &["checks", "history", "outcome"]),
+    ("plan", &["case", "outcome"]),
+    (
+        "verdicts",
+        &[
+            "case",
+            "checks",
+            "history",
+            "limits",
+            "oracle",
+            "outcome",
+            "plan",
+            "statistics",
+        ],
+    ),
+    ("report", &["case", "history", "outcome", "escape"]),
+    (
+        "gate",
+        &["checks", "outcome", "report", "statistics", "verdicts"],
+    ),
+    ("terminal", &["host", "escape"]),
+    ("recorder", &["files", "history", "host", "limits"]),
+    ("cri", &["history", "host", "limits", "recorder"]),
+    (
+        "model",
+        &["cri", "history", "host", "limits", "terminal", "workload"],
+    ),
+    (
+        "catalogue",
+        &[
+            "case", "history", "model", "oracle", "outcome", "plan", "report", "verdicts",
+        ],
+    ),
+    (
+        "drive",
+        &[
+            "case", "checks", "cri", "escape", "history", "host", "limits", "metrics", "oracle",
+            "pleg", "recorder", "workload",
+        ],
+    ),
+    (
+        "run",
+        &[
+            "case", "cri", "drive", "escape", "files", "history", "host", "limits", "metrics",
+            "model", "oracle", "outcome", "plan", "recorder", "report", "terminal", "verdicts",
+            "workload",
+        ],
+    ),
+    (
+        "matrix",
+        &[
+            "case", "drive", "files", "history", "limits", "model", "outcome", "plan", "run",
+            "verdicts",
+        ],
+    ),
+    (
+        "explore",
+        &[
+            "case", "drive", "files", "history", "host", "limits", "model", "oracle", "outcome",
+            "run", "verdicts",
+        ],
+    ),
+    (
+        "doctor",
+        &[
+            "cri", "drive", "escape", "history", "host", "outcome", "run", "verdicts",
+        ],
+    ),
+    (
+        "watch",
+        &[
+            "cri", "doctor", "drive", "escape", "files", "history", "host", "limits", "metrics",
+            "oracle", "outcome", "plan", "pleg", "recorder", "report", "run", "terminal",
+            "verdicts",
+        ],
+    ),
+    (
+        "measure",
+        &[
+            "cri", "doctor", "drive", "files", "history", "host", "limits", "metrics", "outcome",
+            "pleg", "recorder", "report", "run", "terminal", "workload",
+        ],
+    ),
+    (
+        "cli",
+        &[
+            "case",
+            "catalogue",
+            "cri",
+            "doctor",
+            "drive",
+            "escape",
+            "explore",
+            "files",
+            "gate",
+            "history",
+            "host",
+            "limits",
+            "matrix",
+            "measure",
+            "model",
+            "plan",
+            "report",
+            "run",
+            "terminal",
+            "watch",
+            "workload",
+        ],
+    ),
+];
