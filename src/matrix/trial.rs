@@ -66,7 +66,7 @@ impl Trial<'_> {
             }
             Self::Defect(defect, hook) => {
                 let target = model(&|behaviour| hook.fault.apply(behaviour), 0);
-                noticed(defect, target, cases, options)
+                noticed(defect, &target, cases, options)
             }
             Self::Unharmed(endpoints, known) => {
                 let target = relayed(endpoints, Vec::new());
@@ -75,7 +75,7 @@ impl Trial<'_> {
             }
             Self::Relayed(endpoints, defect, hook) => {
                 let target = relayed(endpoints, vec![*hook]);
-                noticed(defect, target, cases, options)
+                noticed(defect, &target, cases, options)
             }
         }
     }
@@ -124,7 +124,7 @@ fn clean(
 
 fn noticed(
     defect: &Defect,
-    target: Target,
+    target: &Target,
     cases: &[Case],
     options: &MatrixOptions,
 ) -> TrialResult {
