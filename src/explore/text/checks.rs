@@ -129,8 +129,8 @@ fn of_answers(name: &str, container: &Container, world: &World, lines: &mut Vec<
     }
     let events = container.events.iter().flatten().skip(1);
     for event in events {
-        let word = event.word();
-        push(lines, "shown", format!("{{of: {name}, event: {word}}}"));
+        let event = event.word();
+        push(lines, "shown", format!("{{of: {name}, event: {event}}}"));
     }
 }
 
