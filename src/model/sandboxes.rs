@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::behaviour::{Leftover, NonTransition, Order, Restart, Transition};
 use super::machine::{Machine, fault};
 use crate::history::{
-    CallFault, ContainerId, EventKind, HostInstant, Labels, Reply, RuntimeNanos, RuntimeStatus,
-    SandboxFilter, SandboxId, SandboxListing, SandboxMetadata, SandboxReport, SandboxSpec,
-    SandboxState, SandboxStatus, StatusCode,
+    CallFault, ContainerId, EventKind, HostInstant, Labels, PodUid, Reply, RuntimeNanos,
+    RuntimeStatus, SandboxFilter, SandboxId, SandboxListing, SandboxMetadata, SandboxReport,
+    SandboxSpec, SandboxState, SandboxStatus, StatusCode,
 };
 
 /// The runtime's record of a sandbox.
@@ -16,7 +16,7 @@ pub(super) struct Sandbox {
     id: SandboxId,
     pub(super) spec: Arc<SandboxSpec>,
     pub(super) state: SandboxState,
-    created_at: RuntimeNanos,
+    pub(super) created_at: RuntimeNanos,
     /// Position in the order of creation.
     created_nth: u64,
     addresses: Vec<String>,
@@ -69,7 +69,7 @@ impl Machine {
             id: id.clone(),
             spec: spec.clone(),
             state: SandboxState::Ready,
-            created_at: self.next_timestamp(),
+            created_at: self.creation_of(&spec.uid),
             created_nth: self.created_count,
             addresses: addresses(spec, self.created_count),
         };
@@ -88,6 +88,15 @@ impl Machine {
             self.announce(kind, ContainerId::from(&id), &id);
         }
         Ok(Reply::Sandbox(id))
+    }
+
+    /// When a new sandbox of a pod is created: now, and later than each other of the pod, as no two
+    /// of a real node are created in the same nanosecond.
+    fn creation_of(&self, pod: &PodUid) -> RuntimeNanos {
+        let sandboxes = self.sandboxes.values();
+        let others = sandboxes.filter(|other| other.spec.uid == *pod);
+        let newest = others.map(|other| other.created_at.0 + 1).max();
+        RuntimeNanos(newest.unwrap_or_default().max(self.now.realtime_ns))
     }
 
     /// Keeps or announces a sandbox that failed to run, if the behaviour says so.

@@ -222,6 +222,27 @@ fn a_life_is_reported_from_its_beginning_to_its_end() {
 }
 
 #[test]
+fn a_pods_sandboxes_differ_in_when_they_were_created_and_are_not_newer_than_their_containers() {
+    let mut harness = Harness::new(Behaviour::default());
+    harness.sandbox("other");
+    let first = harness.sandbox("pod");
+    let container = harness.create(&first, "c", &Workload::UntilTerm);
+    let again = SandboxSpec {
+        uid: PodUid::from("pod"),
+        attempt: 1,
+        ..SandboxSpec::default()
+    };
+    let again = harness.call(Request::RunSandbox(Arc::new(again)));
+    let Ok(Reply::Sandbox(second)) = again else {
+        panic!("{again:?}");
+    };
+    let of_sandbox = |id: &SandboxId| harness.machine.sandboxes[id].created_at;
+    let of_container = harness.machine.containers[&container].status.created_at;
+    assert!(of_sandbox(&first) < of_sandbox(&second));
+    assert!(of_sandbox(&first) <= of_container);
+}
+
+#[test]
 fn a_sandboxs_status_may_tell_of_its_containers() {
     let ids = |behaviour| {
         let mut harness = Harness::new(behaviour);
