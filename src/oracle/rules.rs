@@ -16,6 +16,7 @@ pub(super) mod event_within_call;
 pub(super) mod events_in_order;
 pub(super) mod exit_code_of_process;
 pub(super) mod exit_status_never_changes;
+pub(super) mod explained_snapshots;
 pub(super) mod known_type_and_full_id;
 pub(super) mod no_duplicate_events;
 pub(super) mod no_empty_snapshot;
@@ -73,4 +74,5 @@ pub const INVARIANTS: &[Invariant] = &[
     no_empty_snapshot::RULE,
     no_replay::RULE,
     event_within_call::RULE,
+    explained_snapshots::RULE,
 ];

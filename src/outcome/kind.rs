@@ -3,6 +3,8 @@
 //! In a sentence `{name}` stands for the value of a fact: in the first sentence of one that was
 //! expected, or else of one that was seen, and in the second the other way round. What stands
 //! between `[` and `]` is left out where a fact in it is missing.
+//!
+//! Long, because it lists every kind of finding.
 
 mod key;
 #[cfg(test)]
@@ -200,6 +202,22 @@ kinds! {
         "An event shows a container in a state that calls prove to have come later."
         "{state} in {event}, as {method} found it later"
         "{state}";
+    "snapshot-stale" SnapshotStale
+        "The snapshot of an event shows a state that was over before the event's cause."
+        "a state in which it was between the cause and the arrival of {event} of {of}"
+        "{state}, which was over before";
+    "snapshot-premature" SnapshotPremature
+        "The snapshot of an event shows a state that began after the event's arrival."
+        "a state in which it was between the cause and the arrival of {event} of {of}"
+        "{state}, which began later";
+    "snapshot-fractured" SnapshotFractured
+        "The snapshot of an event shows states of two containers that were not at one time."
+        "states that were at one time, in {event} of {of}"
+        "{text}, which were not at one time";
+    "snapshot-before-previous" SnapshotBeforePrevious
+        "The snapshot of an event shows an earlier time than the one before it."
+        "a state after that in the snapshot before, in {event} of {of}"
+        "{text}, which was over then";
     "missing-time" MissingTime
         "A status in an event lacks a time that its state demands."
         "{field} in {event}[, of {of}]"

@@ -6,6 +6,7 @@ mod every;
 mod mutation;
 mod recording;
 mod runs;
+mod snapshots;
 mod tables;
 mod watched;
 

@@ -399,6 +399,16 @@ pub(crate) const INVARIANTS_BROKEN: &[(&str, &[(&str, &str)])] = &[
         &[("REC-02", "replay CREATED of c behind STARTED of c#1")],
     ),
     ("INV-26", &[("ORD-01", "set created-at=later STARTED of c")]),
+    (
+        "INV-27",
+        &[
+            ("ORD-01", "set state=created STARTED of c"),
+            ("ORD-01", "set state=running CREATED of c"),
+            ("SNP-04", "set siblings=none STARTED of c"),
+            ("SNP-04", "set snapshot=c.STOPPED STOPPED of neighbour"),
+            ("SBX-04", "set sandbox-state=ready DELETED of running"),
+        ],
+    ),
 ];
 
 /// What comes close to being wrong, and is not: the case still passes, and every invariant holds.

@@ -55,8 +55,9 @@ mod tests {
         after_create(
             "c start; c STOPPED; c STARTED; end",
             expect![[r#"
-        INV-01 at #8 #9: c (c.0.beef): expected STARTED before STOPPED: STARTED after STOPPED
-    "#]],
+                INV-01 at #8 #9: c (c.0.beef): expected STARTED before STOPPED: STARTED after STOPPED
+                INV-27 at #8 #9: c (c.0.beef): expected a state after that in the snapshot before, in STARTED of c: c RUNNING, which was over then
+            "#]],
         );
     }
 
@@ -100,9 +101,10 @@ mod tests {
         after_create(
             "c STOPPED; c TYPE=9; c STARTED",
             expect![[r#"
-        INV-01 at #6 #8: c (c.0.beef): expected STARTED before STOPPED: STARTED after STOPPED
-        INV-03 at #7: c (c.0.beef): expected a type from 0 to 3: type 9
-    "#]],
+                INV-01 at #6 #8: c (c.0.beef): expected STARTED before STOPPED: STARTED after STOPPED
+                INV-03 at #7: c (c.0.beef): expected a type from 0 to 3: type 9
+                INV-27 at #7: c (c.0.beef): expected a state in which it was between the cause and the arrival of UNKNOWN(9) of c: EXITED, which began later
+            "#]],
         );
     }
 
@@ -110,7 +112,9 @@ mod tests {
     fn interleaved_containers_are_ordered_each_by_itself() {
         check_all(
             "pod run; c create; d create; c CREATED; c STARTED; d CREATED; c STOPPED; d STARTED",
-            expect![],
+            expect![[r#"
+                INV-27 at #9: c (c.0.beef): expected a state in which it was between the cause and the arrival of CREATED of d: RUNNING, which began later
+            "#]],
         );
     }
 
@@ -119,8 +123,9 @@ mod tests {
         check_all(
             "pod run; c create; d create; d CREATED; c STARTED; d STARTED; c CREATED",
             expect![[r#"
-            INV-01 at #8 #10: c (c.0.beef): expected CREATED before STARTED: CREATED after STARTED
-        "#]],
+                INV-01 at #8 #10: c (c.0.beef): expected CREATED before STARTED: CREATED after STARTED
+                INV-27 at #7: c (c.0.beef): expected a state in which it was between the cause and the arrival of CREATED of d: absent, which was over before
+            "#]],
         );
     }
 
@@ -137,8 +142,9 @@ mod tests {
         after_create(
             "c STOPPED; c DELETED; c create; c CREATED; c#0 STARTED",
             expect![[r#"
-        INV-01 at #7 #11: c (c.0.beef): expected STARTED before DELETED: STARTED after DELETED
-    "#]],
+                INV-01 at #7 #11: c (c.0.beef): expected STARTED before DELETED: STARTED after DELETED
+                INV-27 at #10 #11: c (c.0.beef): expected a state after that in the snapshot before, in STARTED of c: c RUNNING, which was over then
+            "#]],
         );
     }
 

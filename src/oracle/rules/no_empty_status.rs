@@ -104,9 +104,10 @@ mod tests {
         check_all(
             "pod run; c create; c CREATED status-lacks=id",
             expect![[r#"
-            INV-07 at #5: c (c.0.beef): expected an id, metadata, an image, its reference and created_at in each status: status 0 of CREATED has no id
-            INV-14 at #5: c (c.0.beef): expected one status of it among the 1 in CREATED: it is missing from CREATED
-        "#]],
+                INV-07 at #5: c (c.0.beef): expected an id, metadata, an image, its reference and created_at in each status: status 0 of CREATED has no id
+                INV-14 at #5: c (c.0.beef): expected one status of it among the 1 in CREATED: it is missing from CREATED
+                INV-27 at #5: c (c.0.beef): expected a state in which it was between the cause and the arrival of CREATED of c: absent, which was over before
+            "#]],
         );
     }
 
@@ -146,9 +147,10 @@ mod tests {
         check_all(
             "pod run; c create; c CREATED missing",
             expect![[r#"
-            INV-14 at #5: c (c.0.beef): expected one status of it among the 0 in CREATED: it is missing from CREATED
-            INV-24 at #5: c (c.0.beef): expected a container in CREATED, as one is there: the snapshot of CREATED is empty
-        "#]],
+                INV-14 at #5: c (c.0.beef): expected one status of it among the 0 in CREATED: it is missing from CREATED
+                INV-24 at #5: c (c.0.beef): expected a container in CREATED, as one is there: the snapshot of CREATED is empty
+                INV-27 at #5: c (c.0.beef): expected a state in which it was between the cause and the arrival of CREATED of c: absent, which was over before
+            "#]],
         );
     }
 
@@ -172,7 +174,12 @@ mod tests {
             INV-07 at #5 #7: c (c.0.beef): expected image_ref `sha256:beef`, as was shown first: image_ref `sha256:f00d`
         "#]],
         );
-        after_create("c STARTED; d create; d CREATED ref=sha256:f00d", expect![]);
+        after_create(
+            "c STARTED; d create; d CREATED ref=sha256:f00d",
+            expect![[r#"
+            INV-27 at #9: c (c.0.beef): expected a state in which it was between the cause and the arrival of CREATED of d: RUNNING, which began later
+        "#]],
+        );
         check_all(
             "pod run; c create; c CREATED ref=sha256:f00d; pod inspect c=created",
             expect![[r#"

@@ -257,8 +257,9 @@ mod tests {
             "pod run; c create; c CREATED; d create; d CREATED stale=c:running; \
          c STARTED state=created",
             expect![[r#"
-            INV-08 at #9: c (c.0.beef): expected RUNNING or EXITED in STARTED: CREATED in STARTED
-        "#]],
+                INV-08 at #9: c (c.0.beef): expected RUNNING or EXITED in STARTED: CREATED in STARTED
+                INV-27 at #8: c (c.0.beef): expected a state in which it was between the cause and the arrival of CREATED of d: RUNNING, which began later
+            "#]],
         );
     }
 
@@ -267,12 +268,15 @@ mod tests {
         check_all(
             "pod run; c create; c CREATED state=exited; c STARTED",
             expect![[r#"
-            INV-09 at #5 #6: c (c.0.beef): expected EXITED or later in the snapshots that follow: RUNNING after EXITED
-        "#]],
+                INV-09 at #5 #6: c (c.0.beef): expected EXITED or later in the snapshots that follow: RUNNING after EXITED
+                INV-27 at #5: c (c.0.beef): expected a state in which it was between the cause and the arrival of CREATED of c: EXITED, which began later
+            "#]],
         );
         check_all(
             "pod run; c create; c CREATED state=exited; c STARTED state=exited",
-            expect![],
+            expect![[r#"
+                INV-27 at #5: c (c.0.beef): expected a state in which it was between the cause and the arrival of CREATED of c: EXITED, which began later
+            "#]],
         );
     }
 }

@@ -83,7 +83,12 @@ mod tests {
 
     #[test]
     fn created_with_an_exited_container_is_newer_and_accepted() {
-        check_all("pod run; c create; c CREATED state=exited", expect![]);
+        check_all(
+            "pod run; c create; c CREATED state=exited",
+            expect![[r#"
+            INV-27 at #5: c (c.0.beef): expected a state in which it was between the cause and the arrival of CREATED of c: EXITED, which began later
+        "#]],
+        );
     }
 
     #[test]

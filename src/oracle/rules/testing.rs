@@ -30,8 +30,9 @@ fn one_violation_of_each_rule_is_reported_for_a_subject() {
     after_create(
         "c TYPE=7; c TYPE=8; c STARTED no-sandbox; c STOPPED no-sandbox",
         expect![[r#"
-        INV-03 at #6: c (c.0.beef): expected a type from 0 to 3: type 7
-        INV-06 at #8: c (c.0.beef): expected pod_sandbox_status with the UID `uid-of-pod`: no pod_sandbox_status in STARTED
-    "#]],
+            INV-03 at #6: c (c.0.beef): expected a type from 0 to 3: type 7
+            INV-06 at #8: c (c.0.beef): expected pod_sandbox_status with the UID `uid-of-pod`: no pod_sandbox_status in STARTED
+            INV-27 at #6: c (c.0.beef): expected a state in which it was between the cause and the arrival of UNKNOWN(7) of c: EXITED, which began later
+        "#]],
     );
 }

@@ -1,0 +1,38 @@
+//! INV-27 asks of each snapshot whether anything explains it. What the rules about single kinds of
+//! wrong snapshots find, it finds, too.
+
+use std::fs;
+
+use crate::folder;
+
+/// Rules about snapshots. INV-23 is about the times of events.
+const NARROWER: [&str; 4] = ["INV-09", "INV-14", "INV-15", "INV-19"];
+
+/// What INV-27 leaves to others: events that report what had not happened, whatever they show, and
+/// a status that is there twice.
+const LEFT: &[&str] = &[
+    "ORD-01  swap CREATED STARTED of c ",
+    "ORD-05  swap CREATED STARTED of c#1 ",
+    "SNP-04  set own-status=twice STOPPED of neighbour ",
+    "STP-01  insert DELETED of c behind STOPPED ",
+    "STP-02  move STOPPED of c before StopContainer ",
+];
+
+#[test]
+fn the_rule_about_all_snapshots_finds_what_narrower_ones_find() {
+    let table = fs::read_to_string(folder().join("mutations.txt")).expect("the table is there");
+    let is_found = |line: &&str| NARROWER.iter().any(|rule| line.contains(rule));
+    let (by_both, by_others): (Vec<&str>, Vec<&str>) = table
+        .lines()
+        .filter(is_found)
+        .partition(|line| line.contains("INV-27"));
+    assert!(by_both.len() > LEFT.len(), "{by_both:?}");
+    let is_left = |line: &&&str| LEFT.iter().any(|known| line.starts_with(known));
+    let missed: Vec<&&str> = by_others.iter().filter(|line| !is_left(line)).collect();
+    assert!(missed.is_empty(), "{missed:#?}");
+    assert_eq!(
+        by_others.len(),
+        LEFT.len(),
+        "one of those left is found by now"
+    );
+}
