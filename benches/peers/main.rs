@@ -131,21 +131,17 @@ fn start_up(crictl: Option<&Path>, critest: Option<&Path>) {
     }
 }
 
-/// Runs a program to its end; says how long that took and what its last lines are.
+/// Runs a program to its end; says how long that took and how many tests it made.
 fn run(name: &str, mut command: Command) -> String {
     let began = host::now();
     let output = command.stdin(Stdio::null()).output().unwrap();
     let took = host::elapsed(began).as_secs_f64();
     let text = String::from_utf8_lossy(&output.stdout);
-    let tests = text
-        .lines()
-        .filter(|line| line.starts_with("test "))
-        .count();
-    let says = text.lines().filter(|line| line.starts_with("Ran "));
-    let says = says
-        .last()
-        .map_or_else(|| format!("{tests} tests"), str::to_owned);
-    format!("run: {name}: {took:.1} s, {}: {}", output.status, says)
+    let lines = text.lines();
+    let tests = lines.clone().filter(|line| line.starts_with("test "));
+    let says = lines.rev().find(|line| line.starts_with("Ran "));
+    let says = says.map_or_else(|| format!("{} tests", tests.count()), str::to_owned);
+    format!("run: {name}: {took:.1} s, {}: {says}", output.status)
 }
 
 /// A program that prints a line for each event.
