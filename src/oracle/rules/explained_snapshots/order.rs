@@ -24,7 +24,7 @@ pub(super) struct Order {
     earlier: Vec<Vec<(usize, i64)>>,
     /// The bounds that were narrowed since all of them last agreed with the order.
     changed: VecDeque<(usize, Bound)>,
-    /// How often those of each point were narrowed since then.
+    /// How often those of each point were narrowed while they were brought to agree.
     narrowed: Vec<usize>,
     contradicted: bool,
 }
@@ -134,12 +134,11 @@ impl Order {
     pub(super) fn settle(&mut self) -> Result<(), Impossible> {
         // A point that is narrowed more often follows from itself.
         let most = 2 * self.from.len() + 2;
-        let mut touched = Vec::new();
+        self.narrowed.fill(0);
         while let Some((point, bound)) = self.changed.pop_front() {
             if self.contradicted || self.narrowed[point] > most {
                 return Err(Impossible);
             }
-            touched.push(point);
             match bound {
                 Bound::From => {
                     for nth in 0..self.later[point].len() {
@@ -154,9 +153,6 @@ impl Order {
                     }
                 }
             }
-        }
-        for point in touched {
-            self.narrowed[point] = 0;
         }
         if self.contradicted {
             Err(Impossible)
@@ -225,6 +221,14 @@ mod tests {
         assert!(order.may_come_before(early, Seq(2)) && !order.may_come_before(late, Seq(2)));
         order.after(early, Seq(2));
         assert_eq!(order.settle(), Err(Impossible));
+    }
+
+    #[test]
+    fn a_bound_may_be_narrowed_any_number_of_times() {
+        let mut order = Order::default();
+        let point = order.point(Seq(0), None);
+        (1..100).for_each(|entry| order.after(point, Seq(entry)));
+        assert_eq!(order.settle(), Ok(()));
     }
 
     #[test]
