@@ -20,7 +20,7 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/perfetto/read.p
 /// Recordings, and how many violations are found in each.
 const RECORDINGS: [(&str, usize); 4] = [
     ("containerd-2.1/ORD-01", 0),
-    ("containerd-2.1/STP-06-deleted-before-stopped", 2),
+    ("containerd-2.1/STP-06-deleted-before-stopped", 3),
     ("runs/containerd-2.1-clean", 0),
     ("runs/containerd-1.7-failing", 5),
 ];
