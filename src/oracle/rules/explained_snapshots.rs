@@ -144,7 +144,7 @@ impl<'a> Sandbox<'a> {
     fn add(&self, event: &SandboxEvent<'_>, timeline: &mut Timeline) -> Result<(), Impossible> {
         let read = self.follow(event, timeline)?;
         for (part, shown) in self.views(event.1) {
-            part.is_shown(shown, read, &mut timeline.order);
+            part.require(shown, read, &mut timeline.order);
         }
         timeline.order.settle()
     }
@@ -221,7 +221,7 @@ impl<'a> Sandbox<'a> {
             Fact::Text(views.collect::<Vec<_>>().join(", "))
         };
         if let Some(second) = first_contradiction(&views, read, &mut order.clone()) {
-            second.0.is_shown(second.1, read, &mut order);
+            second.0.require(second.1, read, &mut order);
             let first = first_contradiction(&views, read, &mut order).unwrap_or(second);
             let mismatch = Mismatch::new(Kind::SnapshotFractured, place, [text(&[first, second])]);
             let of = name_of(first.0.subject);
@@ -252,7 +252,7 @@ fn first_contradiction<'v, 'a, 'p>(
     order: &mut Order,
 ) -> Option<&'v View<'a, 'p>> {
     views.iter().find(|(part, shown)| {
-        part.is_shown(*shown, read, order);
+        part.require(*shown, read, order);
         order.settle().is_err()
     })
 }

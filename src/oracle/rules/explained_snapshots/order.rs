@@ -61,22 +61,22 @@ impl Order {
         point
     }
 
-    /// Has a point come after an entry.
+    /// Requires that a point comes after an entry.
     pub(super) fn after(&mut self, point: Point, entry: Seq) {
         self.raise(point.0, place(entry) + 1);
     }
 
-    /// Has a point come before an entry.
+    /// Requires that a point comes before an entry.
     pub(super) fn before(&mut self, point: Point, entry: Seq) {
         self.lower(point.0, place(entry) - 1);
     }
 
-    /// Has one point come at another or after it.
+    /// Requires that one point comes at another or after it.
     pub(super) fn not_before(&mut self, later: Point, earlier: Point) {
         self.follow(later, earlier, 0);
     }
 
-    /// Has one point come after another.
+    /// Requires that one point comes after another.
     pub(super) fn strictly_after(&mut self, later: Point, earlier: Point) {
         self.follow(later, earlier, 1);
     }

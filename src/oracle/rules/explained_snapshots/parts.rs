@@ -262,9 +262,10 @@ impl Part<'_> {
         Some(self.reached[nth])
     }
 
-    /// Has an event's snapshot be read while the part was in this state. It is absent twice, and a
-    /// sandbox is not ready twice: it is left open which of both it was, unless that is known.
-    pub(super) fn is_shown(&self, shown: Shown, read: Read, order: &mut Order) {
+    /// Requires that the part was in this state when a snapshot was read. A part is absent before
+    /// and after its life, and a sandbox not ready before and after it was: which of both it was
+    /// stays open unless the bounds decide it.
+    pub(super) fn require(&self, shown: Shown, read: Read, order: &mut Order) {
         let [created, .., gone] = self.reached;
         let Some((reached, left)) = self.alternative(shown) else {
             let (since, until) = self.span(shown);
@@ -283,8 +284,8 @@ impl Part<'_> {
         }
     }
 
-    /// How the calls alone contradict that the part was in this state when a snapshot was read.
-    /// What is absent and should not be counts as not there yet.
+    /// The kind of finding if the calls alone rule out that the part was in this state when a
+    /// snapshot was read. A part that is absent and should not be counts as not created yet.
     pub(super) fn contradicts(&self, shown: Shown, read: Read, order: &Order) -> Option<Kind> {
         let (since, until) = self.span(shown);
         if let Some((reached, left)) = self.alternative(shown) {
@@ -313,7 +314,7 @@ impl Part<'_> {
         }
     }
 
-    /// When the part reached and left a state. Of its absence, that it came.
+    /// The points at which the part reached and left a state; for its absence, its whole life.
     fn span(&self, shown: Shown) -> (Point, Point) {
         let [created, running, ended, gone] = self.reached;
         match shown {
