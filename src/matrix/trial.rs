@@ -10,7 +10,8 @@ use crate::plan::Selection;
 use crate::run::{Endpoints, Rehearsal, RunError, Target, rehearse};
 use crate::verdicts::{JudgedRun, Known, RuntimeFacts};
 
-/// How often a defect is tried at most until what must notice it can decide.
+/// How often a trial is run at most until what matters can decide: a case that is held up is
+/// inconclusive.
 const ATTEMPTS: usize = 3;
 
 /// A trial.
@@ -61,9 +62,14 @@ impl Trial<'_> {
             Target::model(behaviour, seed)
         };
         match self {
-            Self::Clean((variation, change), seed) => {
-                clean(variation, *seed, model(change, *seed), None, cases, options)
-            }
+            Self::Clean((variation, change), seed) => clean(
+                variation,
+                *seed,
+                &model(change, *seed),
+                None,
+                cases,
+                options,
+            ),
             Self::Defect(defect, hook) => {
                 let target = model(&|behaviour| hook.fault.apply(behaviour), 0);
                 noticed(defect, &target, cases, options)
@@ -71,7 +77,7 @@ impl Trial<'_> {
             Self::Unharmed(endpoints, known) => {
                 let target = relayed(endpoints, Vec::new());
                 let name = "a relay without a defect";
-                clean(name, 0, target, known.clone(), cases, options)
+                clean(name, 0, &target, known.as_ref(), cases, options)
             }
             Self::Relayed(endpoints, defect, hook) => {
                 let target = relayed(endpoints, vec![*hook]);
@@ -91,27 +97,29 @@ fn relayed(endpoints: &Endpoints, defects: Vec<NamedFault>) -> Target {
 fn clean(
     variation: &'static str,
     seed: u64,
-    target: Target,
-    known: Option<ExpectationFile>,
+    target: &Target,
+    known: Option<&ExpectationFile>,
     cases: &[Case],
     options: &MatrixOptions,
 ) -> TrialResult {
     let listed = known
-        .as_ref()
         .and_then(|file| Known::parse(file).ok())
         .unwrap_or_default();
-    let tried = run(target, Selection::default(), known, cases, options);
-    let (alarms, fault) = match tried {
-        Ok(report) => {
-            let plain = variation == VARIATIONS[0].0;
-            let listed = listed.for_a_run(JudgedRun {
-                facts: RuntimeFacts::of(&report.info),
-                began: report.began,
-                partial: true,
-            });
-            let alarms = alarms(&report, plain, &listed, cases);
-            (alarms, !report.faults.is_empty())
-        }
+    let plain = variation == VARIATIONS[0].0;
+    let attempt = || {
+        let selection = Selection::default();
+        let report = run(target.clone(), selection, known.cloned(), cases, options)?;
+        let listed = listed.clone().for_a_run(JudgedRun {
+            facts: RuntimeFacts::of(&report.info),
+            began: report.began,
+            partial: true,
+        });
+        Ok(Alarms::from_report(&report, plain, &listed, cases))
+    };
+    let only_undecided =
+        |tried: &Result<Alarms, RunError>| tried.as_ref().is_ok_and(Alarms::are_only_undecided);
+    let (alarms, fault) = match until_decided(attempt, only_undecided) {
+        Ok(alarms) => (alarms.described(), !alarms.faults.is_empty()),
         Err(fault) => (vec![error_chain(&fault)], true),
     };
     TrialResult::Clean(CleanResult {
@@ -145,12 +153,10 @@ fn noticed(
         Ok(report) => (report.outcomes, report.faults.first().cloned()),
         Err(fault) => (Vec::new(), Some(error_chain(&fault))),
     };
-    let (mut outcomes, mut fault) = attempt();
-    for _ in 1..ATTEMPTS {
-        if fault.is_none() && is_undecided(&outcomes, defect) {
-            (outcomes, fault) = attempt();
-        }
-    }
+    let undecided = |(outcomes, fault): &(Vec<Outcome>, Option<String>)| {
+        fault.is_none() && is_undecided(outcomes, defect)
+    };
+    let (outcomes, fault) = until_decided(attempt, undecided);
     TrialResult::Defect(DefectResult {
         defect: defect.clone(),
         failed: failed(&outcomes),
@@ -158,6 +164,18 @@ fn noticed(
         tried,
         fault,
     })
+}
+
+/// The result of the first attempt that is decided, or of the last one.
+fn until_decided<T>(attempt: impl Fn() -> T, is_undecided: impl Fn(&T) -> bool) -> T {
+    let mut result = attempt();
+    for _ in 1..ATTEMPTS {
+        if !is_undecided(&result) {
+            break;
+        }
+        result = attempt();
+    }
+    result
 }
 
 fn run(
@@ -216,35 +234,58 @@ fn is_broken(outcome: &Outcome) -> bool {
     outcome.verdict == Verdict::Fail || !binds && !outcome.advice.is_empty()
 }
 
-/// The false alarms of a run without a defect. A variation may skip cases of optional features and
-/// break a MAY; a known failure is accepted; cases for runtimes without events cannot run.
-fn alarms(report: &RunReport, plain: bool, listed: &Known, cases: &[Case]) -> Vec<String> {
-    let without_events: Vec<&str> = cases
-        .iter()
-        .filter(|case| case.needs.contains(&Need::NoEvents))
-        .map(|case| &*case.id)
-        .collect();
-    let outcomes = report.outcomes.iter();
-    let red = outcomes.filter(|outcome| match outcome.verdict {
-        Verdict::Pass | Verdict::Known => {
-            let binds = outcome.levels.highest() > Some(Level::May);
-            let mut advice = outcome.advice.iter();
-            let known = advice.all(|advice| {
-                let signature = advice.mismatch.signature();
-                let seen = Seen {
-                    signature,
-                    case: None,
-                };
-                listed.lists(&outcome.id, &seen)
-            });
-            is_broken(outcome) && (plain || binds) && !known
+/// The false alarms of a run without a defect.
+struct Alarms {
+    outcomes: Vec<Outcome>,
+    faults: Vec<String>,
+}
+
+impl Alarms {
+    /// Those of a run. A variation may skip cases of optional features and break a MAY; a known
+    /// failure is accepted; cases for runtimes without events cannot run.
+    fn from_report(report: &RunReport, plain: bool, listed: &Known, cases: &[Case]) -> Self {
+        let without_events: Vec<&str> = cases
+            .iter()
+            .filter(|case| case.needs.contains(&Need::NoEvents))
+            .map(|case| &*case.id)
+            .collect();
+        let is_alarm = |outcome: &&Outcome| match outcome.verdict {
+            Verdict::Pass | Verdict::Known => {
+                let binds = outcome.levels.highest() > Some(Level::May);
+                is_broken(outcome) && (plain || binds) && !advice_is_known(outcome, listed)
+            }
+            Verdict::Skip => plain && !without_events.contains(&&*outcome.id),
+            _ => true,
+        };
+        Self {
+            outcomes: report.outcomes.iter().filter(is_alarm).cloned().collect(),
+            faults: report.faults.clone(),
         }
-        Verdict::Skip => plain && !without_events.contains(&&*outcome.id),
-        _ => true,
-    });
-    red.map(described)
-        .chain(report.faults.iter().cloned())
-        .collect()
+    }
+
+    /// Whether there are some, each a case that could not decide, as when the suite was held up.
+    fn are_only_undecided(&self) -> bool {
+        let mut verdicts = self.outcomes.iter().map(|outcome| outcome.verdict);
+        !self.outcomes.is_empty()
+            && self.faults.is_empty()
+            && verdicts.all(|verdict| verdict == Verdict::Inconclusive)
+    }
+
+    fn described(&self) -> Vec<String> {
+        let outcomes = self.outcomes.iter().map(described);
+        outcomes.chain(self.faults.iter().cloned()).collect()
+    }
+}
+
+fn advice_is_known(outcome: &Outcome, listed: &Known) -> bool {
+    outcome.advice.iter().all(|advice| {
+        let signature = advice.mismatch.signature();
+        let seen = Seen {
+            signature,
+            case: None,
+        };
+        listed.lists(&outcome.id, &seen)
+    })
 }
 
 /// Id, verdict and reason.
@@ -308,5 +349,42 @@ mod tests {
         assert!(!is_undecided(&inconclusive("ORD-07"), &defect()));
         let decided = [outcome("ORD-05", "order::five", Verdict::Pass)];
         assert!(!is_undecided(&decided, &defect()));
+    }
+
+    #[test]
+    fn a_clean_run_is_tried_again_only_if_all_its_alarms_are_cases_that_could_not_decide() {
+        let only_undecided = |verdicts: &[Verdict], fault: Option<&str>| {
+            let outcome = |&verdict| outcome("FLR-02", "failed_creates::two", verdict);
+            Alarms {
+                outcomes: verdicts.iter().map(outcome).collect(),
+                faults: fault.into_iter().map(str::to_owned).collect(),
+            }
+            .are_only_undecided()
+        };
+        assert!(only_undecided(&[Verdict::Inconclusive], None));
+        assert!(!only_undecided(&[], None));
+        assert!(!only_undecided(
+            &[Verdict::Inconclusive, Verdict::Fail],
+            None
+        ));
+        assert!(!only_undecided(
+            &[Verdict::Inconclusive],
+            Some("the runtime was lost")
+        ));
+    }
+
+    #[test]
+    fn a_trial_is_repeated_until_it_is_decided_and_three_times_at_most() {
+        let runs_until_decided = |decided_at: usize| {
+            let runs = std::cell::Cell::new(0);
+            let attempt = || {
+                runs.set(runs.get() + 1);
+                runs.get()
+            };
+            (until_decided(attempt, |&run| run < decided_at), runs.get())
+        };
+        assert_eq!(runs_until_decided(1), (1, 1));
+        assert_eq!(runs_until_decided(3), (3, 3));
+        assert_eq!(runs_until_decided(9), (3, 3));
     }
 }
