@@ -3,7 +3,7 @@
 //!
 //! It makes pods of its own, in a session as a run has, and kills their containers: the kernel says
 //! when a process has ended, and what is measured is when a consumer knows. `ramp`, `arrivals`,
-//! `traffic` and `table` are pure; the others drive the runtime.
+//! `traffic`, `table` and `page` are pure; the others drive the runtime.
 //!
 //! One invariant: a figure that was not measured is absent, never zero.
 
@@ -17,6 +17,7 @@ mod events;
 mod follower;
 mod measurement;
 mod options;
+mod page;
 mod pleg;
 mod population;
 mod ramp;

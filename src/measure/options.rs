@@ -107,6 +107,9 @@ pub struct NodeOptions {
     /// Write all figures as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Write a page with the figures as charts and tables
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Permit what a node may not bear
     #[arg(long, value_enum, value_delimiter = ',')]
     pub allow: Vec<MeasureAllowance>,

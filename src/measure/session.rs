@@ -1,13 +1,14 @@
-//! The whole of a measurement: its session, its table and its file.
+//! The whole of a measurement: its session, its table and its files.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::error::MeasureError;
 use super::options::{MeasureAllowance, MeasureCommand, MeasureOptions};
 use super::results::Results;
-use super::{announce, events, pleg, table};
+use super::{announce, events, page, pleg, table};
 use crate::drive::{Allowance, DriveOptions, Session};
-use crate::files::Draft;
+use crate::files::{Draft, OutputError};
 use crate::run::{self, Exit, RunOptions, Surroundings, Target};
 use crate::terminal;
 
@@ -18,12 +19,15 @@ use crate::terminal;
 /// If nothing can be measured, or the figures cannot be written.
 pub fn measure(target: &Target, options: &MeasureOptions) -> Result<Exit, MeasureError> {
     options.check()?;
-    let file = options.node().json.as_deref();
-    let draft = file
-        .map(|path| Draft::open("measurements", path))
-        .transpose()?;
-    let unfinished = draft.as_ref().and_then(Draft::temporary_path);
-    let unfinished = unfinished.map(ToOwned::to_owned).into_iter().collect();
+    let node = options.node();
+    let json = draft("measurements", node.json.as_deref())?;
+    let html = draft("page of the measurements", node.html.as_deref())?;
+    if let (Some(json), Some(html)) = (&json, &html) {
+        html.differs_from(json.what(), json.path())?;
+    }
+    let drafts = [&json, &html].into_iter().flatten();
+    let unfinished = drafts.filter_map(Draft::temporary_path);
+    let unfinished = unfinished.map(ToOwned::to_owned).collect();
     let results = Results::default();
     let work = |session, surroundings| {
         work(
@@ -45,14 +49,21 @@ pub fn measure(target: &Target, options: &MeasureOptions) -> Result<Exit, Measur
         return Ok(conclude(&faults));
     };
     measurement.faults = faults;
-    if let Some(draft) = draft {
-        draft.complete(|out| {
+    if let Some(json) = json {
+        json.complete(|out| {
             serde_json::to_writer_pretty(&mut *out, &measurement)?;
             out.write_all(b"\n")
         })?;
     }
+    if let Some(html) = html {
+        html.complete(|out| out.write_all(page::page(&measurement).as_bytes()))?;
+    }
     terminal::print(&table::text(&measurement))?;
     Ok(conclude(&measurement.faults))
+}
+
+fn draft(what: &'static str, path: Option<&Path>) -> Result<Option<Draft>, OutputError> {
+    path.map(|path| Draft::open(what, path)).transpose()
 }
 
 async fn work(

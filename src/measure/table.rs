@@ -11,7 +11,8 @@ use crate::report::span;
 /// What stands for a figure that was not measured.
 const ABSENT: &str = "-";
 
-const EVENTS: [&str; 10] = [
+/// The columns of `measure events`.
+pub(super) const EVENTS: [&str; 10] = [
     "PODS",
     "SUBSCRIBERS",
     "KILLED",
@@ -24,7 +25,8 @@ const EVENTS: [&str; 10] = [
     "LAG AT",
 ];
 
-const PLEG: [&str; 13] = [
+/// The columns of `measure pleg`.
+pub(super) const PLEG: [&str; 13] = [
     "PODS",
     "CONTAINERS",
     "LOAD",
@@ -66,7 +68,8 @@ fn table<const N: usize>(header: &[&str; N], rows: impl Iterator<Item = [String;
     lines.collect()
 }
 
-fn events_row(cell: &EventsCell) -> [String; EVENTS.len()] {
+/// A row of `measure events`.
+pub(super) fn events_row(cell: &EventsCell) -> [String; EVENTS.len()] {
     let [median, p99, worst] = times(cell.latency);
     let killed = cell.steps.first().map_or(0, |step| step.killed);
     let unlagged = cell.steps.iter().filter(|step| !step.lags);
@@ -89,7 +92,8 @@ fn events_row(cell: &EventsCell) -> [String; EVENTS.len()] {
     ]
 }
 
-fn pleg_row(cell: &PlegCell) -> [String; PLEG.len()] {
+/// A row of `measure pleg`.
+pub(super) fn pleg_row(cell: &PlegCell) -> [String; PLEG.len()] {
     let [median, _, worst] = times(cell.delay);
     [
         cell.pods.to_string(),
@@ -108,14 +112,16 @@ fn pleg_row(cell: &PlegCell) -> [String; PLEG.len()] {
     ]
 }
 
-fn times(times: Option<Times>) -> [String; 3] {
+/// The median, what 99 % do not exceed, and the longest.
+pub(super) fn times(times: Option<Times>) -> [String; 3] {
     let Some(times) = times else {
         return [ABSENT; 3].map(str::to_owned);
     };
     [times.median_ns, times.p99_ns, times.worst_ns].map(|ns| span(Duration::from_nanos(ns)))
 }
 
-fn rate(rate: Option<f64>) -> String {
+/// Changes per second.
+pub(super) fn rate(rate: Option<f64>) -> String {
     rate.map_or(ABSENT.to_owned(), |rate| format!("{rate:.1}"))
 }
 
@@ -128,14 +134,15 @@ fn lag(cell: &EventsCell) -> String {
 }
 
 /// CPU time as a share of one processor.
-fn share(used_ns: Option<u64>, window_ns: u64) -> String {
+pub(super) fn share(used_ns: Option<u64>, window_ns: u64) -> String {
     let seconds = |ns| Duration::from_nanos(ns).as_secs_f64();
     used_ns.map_or(ABSENT.to_owned(), |used| {
         format!("{:.2} %", 100.0 * seconds(used) / seconds(window_ns))
     })
 }
 
-fn notes(measurement: &Measurement) -> Vec<String> {
+/// What has to be known to read the figures.
+pub(super) fn notes(measurement: &Measurement) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(cell) = measurement.pleg.first() {
         notes.push(format!(

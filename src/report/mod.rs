@@ -44,6 +44,6 @@ pub use perfetto::perfetto;
 pub use printable::{cut, folded, printable, short_id};
 pub use rate::Rate;
 pub use sheet::Sheet;
-pub use summary::summary;
+pub use summary::{counted, summary};
 pub use text::{cause, failure};
 pub use timeline::{Timeline, timeline};

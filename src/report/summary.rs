@@ -246,7 +246,9 @@ fn verdicts(outcomes: &[&Outcome]) -> String {
     counts.join(", ")
 }
 
-fn counted(count: usize, one: &str, many: &str) -> String {
+/// A number and its noun, such as `1 pod` or `2 pods`.
+#[must_use]
+pub fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 

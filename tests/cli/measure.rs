@@ -77,6 +77,19 @@ fn wrong_usage_is_reported() {
             "write the measurements to /no/such/file",
         ),
         (
+            &[
+                "measure",
+                "events",
+                "-r",
+                "model",
+                "--json",
+                "/tmp/figures",
+                "--html",
+                "/tmp/figures",
+            ],
+            "the measurements has the same path",
+        ),
+        (
             &["--keep", "measure", "events"],
             "`measure` does not accept",
         ),
@@ -242,4 +255,35 @@ fn what_no_event_reports_is_lost_without_relists() {
         let lost = cell["lost"].as_u64().unwrap();
         assert_eq!(lost > 0, cell["watching"] != "relists", "{cell:#}");
     }
+}
+
+#[test]
+fn a_page_shows_the_figures_as_charts_and_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("figures.html");
+    let html = ["--html", path(&page)];
+    let events = ["events", "--pods", "2", "--subscribers", "1,2"];
+    measured(&[&events[..], &["--changes", "3"], &html].concat());
+    let events = std::fs::read_to_string(&page).unwrap();
+    for part in [
+        "How late STOPPED is",
+        ">2 pods, 1 stream</text>",
+        ">SUBSCRIBERS</th>",
+        "in simulated time",
+    ] {
+        assert!(events.contains(part), "{part}: {events}");
+    }
+    // The model's calls have no rate.
+    assert!(!events.contains("Changes per second"), "{events}");
+    measured(&[&["pleg", "--pods", "2", "--for", "5s"], &html[..]].concat());
+    let pleg = std::fs::read_to_string(&page).unwrap();
+    for part in [
+        "Bytes per second",
+        "How late the watcher knows",
+        ">2 pods of 1 container, busy</text>",
+        ">events, relists</text>",
+    ] {
+        assert!(pleg.contains(part), "{part}: {pleg}");
+    }
+    assert!(!pleg.contains("CPU time of"), "{pleg}");
 }

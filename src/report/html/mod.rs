@@ -1,5 +1,5 @@
-//! Pages of HTML for people: a run with its failures as sequence diagrams, and many reports side by
-//! side.
+//! Pages of HTML for people: a run with its failures as sequence diagrams, many reports side by
+//! side, and figures as charts.
 //!
 //! A page is one file that a browser shows as it is: it holds its style and its script, loads
 //! nothing, and can be read without the script, which only filters. Its Content-Security-Policy
@@ -8,8 +8,10 @@
 
 mod about;
 mod cases;
+mod chart;
 mod diagram;
 mod failure;
+mod figures;
 mod grid;
 mod histogram;
 mod matrix;
@@ -21,5 +23,7 @@ mod sources;
 mod tests;
 mod verdict;
 
+pub use chart::{Chart, ChartRow, Scale};
+pub use figures::{Figures, FiguresSection, figures};
 pub use matrix::matrix;
 pub use page::page;
