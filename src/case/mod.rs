@@ -83,6 +83,12 @@ pub struct Case {
 }
 
 impl Case {
+    /// Whether it has a subscriber that does not read.
+    #[must_use]
+    pub fn stalls_a_subscriber(&self) -> bool {
+        steps::stall_a_subscriber(&self.steps)
+    }
+
     /// What it claims, as far as its verdict depends on it.
     #[must_use]
     pub fn claim(&self) -> Claim<'_> {

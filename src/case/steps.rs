@@ -246,6 +246,15 @@ pub(super) fn needs(steps: &[Step]) -> Vec<Need> {
     all
 }
 
+/// Whether a subscriber that does not read is among these steps.
+pub(super) fn stall_a_subscriber(steps: &[Step]) -> bool {
+    steps.iter().any(|step| {
+        let inner = step.rules().inner();
+        matches!(step, Step::Subscribe(subscribe) if subscribe.stalls)
+            || inner.into_iter().any(stall_a_subscriber)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -253,21 +262,37 @@ mod tests {
     use super::*;
     use crate::case::parse;
 
-    /// What a case with these keys and this one step more needs.
-    #[track_caller]
-    fn check(keys: &str, step: &str, expected: &[Need]) {
+    /// A case with these keys and this one step more.
+    fn case(keys: &str, step: &str) -> Result<Case, Problems> {
         let text = format!(
             "id: ORD-01\ntitle: A claim.\nwhy: Someone is harmed.\nsources: [the CRI]\n\
              levels: {{cache: must}}\nexclusive: true\n{keys}steps:\n  - sandbox: {{as: pod}}\n  \
              - create: {{as: c, in: pod, workload: until-term}}\n  - {step}\nexpect:\n  \
              - never: {{of: c, event: deleted}}\n"
         );
-        let case = parse(Path::new("order/needs.yaml"), &text);
+        parse(Path::new("order/needs.yaml"), &text)
+    }
+
+    #[track_caller]
+    fn check(keys: &str, step: &str, expected: &[Need]) {
+        let case = case(keys, step);
         assert_eq!(
             case.map(|case| case.needs).as_deref(),
             Ok(expected),
             "{step}"
         );
+    }
+
+    #[test]
+    fn a_subscriber_that_does_not_read_is_found_in_blocks_too() {
+        let stalls = |step: &str| {
+            let case = case("needs: [broadcast]\n", step).unwrap_or_else(|found| panic!("{found:?}"));
+            case.stalls_a_subscriber()
+        };
+        assert!(stalls("subscribe: {as: s, stalls: true}"));
+        let inside = "another-client: {steps: [{subscribe: {as: s, stalls: true}}]}";
+        assert!(stalls(inside));
+        assert!(!stalls("subscribe: {as: s}"));
     }
 
     #[test]

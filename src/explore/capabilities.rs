@@ -4,13 +4,45 @@ use std::collections::BTreeSet;
 
 use crate::case::Need;
 
-/// The needs that are met, and what the user allows.
+/// The needs that are met, how the runtime behaves, and what the user allows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
     /// The needs of cases that are met.
     pub met: BTreeSet<Need>,
+    /// In which ways the runtime behaves that not every runtime does.
+    pub behaviours: BTreeSet<Behaviour>,
     /// Whether the runtime may be restarted, and monitors and sandboxes killed.
     pub disruption: bool,
+}
+
+/// A way in which a runtime may behave or not, without which a walk would not know what must follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Behaviour {
+    /// A container whose program is missing is created, and fails to start.
+    CreatesWithoutProgram,
+    /// A second container of the same name and attempt is refused.
+    RefusesTwins,
+    /// A subscriber that does not read is not known to hold up all else.
+    OutlivesStalledSubscriber,
+}
+
+impl Behaviour {
+    /// All.
+    pub const ALL: [Self; 3] = [
+        Self::CreatesWithoutProgram,
+        Self::RefusesTwins,
+        Self::OutlivesStalledSubscriber,
+    ];
+
+    /// What walks leave out where the runtime does not behave so.
+    #[must_use]
+    pub fn allows(self) -> &'static str {
+        match self {
+            Self::CreatesWithoutProgram => "missing-program",
+            Self::RefusesTwins => "twins",
+            Self::OutlivesStalledSubscriber => "stalled-subscriber",
+        }
+    }
 }
 
 impl Capabilities {
@@ -34,6 +66,12 @@ impl Capabilities {
         Need::RuntimeKill,
         Need::SmallDisk,
     ];
+
+    /// Whether the runtime behaves so.
+    #[must_use]
+    pub fn has(&self, behaviour: Behaviour) -> bool {
+        self.behaviours.contains(&behaviour)
+    }
 
     /// Whether a need is met.
     #[must_use]

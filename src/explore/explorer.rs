@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::capabilities::Capabilities;
+use super::capabilities::{Behaviour, Capabilities};
 use super::coverage::Coverage;
 use super::finding::{Finding, Key};
 use super::generate::{Size, generate};
@@ -88,14 +88,17 @@ impl Explorer<'_> {
         let lacks = Capabilities::USED
             .into_iter()
             .filter(|need| !self.testbed.can.meets(*need));
+        let behaviours = Behaviour::ALL.into_iter();
+        let behaviours = behaviours.filter(|behaviour| !self.testbed.can.has(*behaviour));
         let lacks: Vec<String> = lacks
             .filter_map(|need| serde_json::to_value(need).ok())
             .filter_map(|need| need.as_str().map(str::to_owned))
+            .chain(behaviours.map(|behaviour| behaviour.allows().to_owned()))
             .collect();
         if !lacks.is_empty() {
             writeln!(
                 self.out,
-                "left out, as needs are not met: {}",
+                "left out, as the runtime or the node lacks it: {}",
                 lacks.join(", ")
             )?;
         }

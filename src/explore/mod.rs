@@ -24,7 +24,7 @@ mod text;
 mod trials;
 mod world;
 
-pub use capabilities::Capabilities;
+pub use capabilities::{Behaviour, Capabilities};
 pub use explorer::explore;
 pub use finding::{Finding, Key};
 pub use options::ExploreOptions;

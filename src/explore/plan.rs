@@ -178,8 +178,6 @@ pub(super) enum ContainerKind {
     Tty,
     /// It has a mount, labels and annotations.
     WithMetadata,
-    /// It lacks the labels of a kubelet.
-    Unlabelled,
     /// It has an annotation of 200 KiB.
     Bulky,
     /// It has a stop signal of its own.

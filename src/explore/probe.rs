@@ -1,31 +1,55 @@
 //! Finds out what the runtime and its node can do: a case for each need, which a run skips where
-//! the need is not met.
+//! the need is not met, and one for a behaviour, which passes only where the runtime behaves so.
 
 use std::path::Path;
 
-use super::capabilities::Capabilities;
+use super::capabilities::{Behaviour, Capabilities};
 use super::text::FOLDER;
 use crate::case::{Case, Need, parse};
 use crate::outcome::{RunReport, Verdict};
 
-/// The cases, in the order of [`Capabilities::USED`]; those that disrupt only where it is allowed.
+/// The behaviours that a case shows, and its steps.
+const BEHAVIOURS: [(Behaviour, &str); 2] = [
+    (
+        Behaviour::CreatesWithoutProgram,
+        "steps:\n  - sandbox: {as: p}\n  \
+         - create: {as: c, in: p, workload: missing-program, may-be-refused: true}\n",
+    ),
+    (
+        Behaviour::RefusesTwins,
+        "steps:\n  - sandbox: {as: p}\n  - create: {as: c, in: p, workload: until-term}\n  \
+         - create: {as: d, in: p, workload: until-term, same-as: c, expect: failure}\n",
+    ),
+];
+
+/// The cases: in the order of [`Capabilities::USED`], those that disrupt only where it is allowed,
+/// and those of the behaviours.
 pub(super) fn cases(disruption: bool) -> Vec<Case> {
     let needs = Capabilities::USED.into_iter().enumerate();
     let allowed = needs.filter(|(_, need)| disruption || !disrupts(*need));
-    allowed.map(|(number, need)| case(number, need)).collect()
+    let of_needs = allowed.map(|(number, need)| case(number, &steps_of_need(need)));
+    let of_behaviours = BEHAVIOURS.into_iter().enumerate();
+    let of_behaviours =
+        of_behaviours.map(|(nth, (_, steps))| case(number_of_behaviour(nth), steps));
+    of_needs.chain(of_behaviours).collect()
 }
 
 /// What the report on these cases says.
 pub(super) fn read(report: &RunReport, disruption: bool) -> Capabilities {
-    let is_met = |number: usize| {
+    let verdict = |number: usize| {
         let id = id(number);
-        let mut outcomes = report.outcomes.iter();
-        outcomes.any(|outcome| *outcome.id == *id && outcome.verdict != Verdict::Skip)
+        let outcome = report.outcomes.iter().find(|outcome| *outcome.id == *id);
+        outcome.map(|outcome| outcome.verdict)
     };
+    let is_met = |number| verdict(number).is_some_and(|verdict| verdict != Verdict::Skip);
     let needs = Capabilities::USED.into_iter().enumerate();
     let met = needs.filter(|(number, _)| is_met(*number));
+    let behaviours = BEHAVIOURS.into_iter().enumerate();
+    let shown =
+        behaviours.filter(|(nth, _)| verdict(number_of_behaviour(*nth)) == Some(Verdict::Pass));
     Capabilities {
         met: met.map(|(_, need)| need).collect(),
+        behaviours: shown.map(|(_, (behaviour, _))| behaviour).collect(),
         disruption,
     }
 }
@@ -41,7 +65,12 @@ fn id(number: usize) -> String {
     format!("EXP-{number:02}")
 }
 
-fn case(number: usize, need: Need) -> Case {
+fn number_of_behaviour(nth: usize) -> usize {
+    Capabilities::USED.len() + nth
+}
+
+/// The steps that have this need, and the keys before them.
+fn steps_of_need(need: Need) -> String {
     let keys = match need {
         Need::Broadcast => "needs: [broadcast]\n",
         _ => "",
@@ -74,16 +103,54 @@ fn case(number: usize, need: Need) -> Case {
         Need::SmallDisk => "  - fill-disk: {container: c, steps: [{relist: {sandbox: p}}]}\n",
         _ => "",
     };
+    format!(
+        "{keys}steps:\n  - sandbox: {{as: p{pod}}}\n  \
+         - create: {{as: c, in: p, workload: {workload}{container}}}\n  - start: {{container: c}}\n\
+         {step}"
+    )
+}
+
+fn case(number: usize, steps: &str) -> Case {
     let text = format!(
         "id: {}\ntitle: This is possible.\nwhy: Walks make use of it.\nsources: [the CRI]\n\
-         levels: {{cache: may}}\n{keys}exclusive: true\nsteps:\n  - sandbox: {{as: p{pod}}}\n  \
-         - create: {{as: c, in: p, workload: {workload}{container}}}\n  - start: {{container: c}}\n\
-         {step}expect:\n  - no-repeats: {{of: c}}\n",
+         levels: {{cache: may}}\nexclusive: true\n{steps}expect:\n  - no-repeats: {{of: c}}\n",
         id(number)
     );
     let path = format!("{FOLDER}/probe-{number}.yaml");
     match parse(Path::new(&path), &text) {
         Ok(case) => case,
         Err(problems) => panic!("a probe is a case: {problems:#?}\n{text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture::{fixture, outcome};
+
+    #[test]
+    fn a_need_is_met_unless_it_is_skipped_and_a_behaviour_shown_only_where_its_case_passes() {
+        let read_of = |number: usize, verdict: Verdict| {
+            let mut report = fixture();
+            report.outcomes = vec![outcome(&id(number), "explore::probe", verdict)];
+            read(&report, false)
+        };
+        let met = Some(&Capabilities::USED[0]);
+        assert_eq!(read_of(0, Verdict::Inconclusive).met.first(), met);
+        assert_eq!(read_of(0, Verdict::Skip).met.first(), None);
+        let twins = number_of_behaviour(1);
+        assert!(read_of(twins, Verdict::Pass).has(Behaviour::RefusesTwins));
+        // A call succeeded that must fail, or the runtime refused what is needed.
+        for verdict in [Verdict::Inconclusive, Verdict::Skip] {
+            let can = read_of(twins, verdict);
+            assert!(!can.has(Behaviour::RefusesTwins), "{verdict}");
+        }
+    }
+
+    #[test]
+    fn each_probe_is_a_case() {
+        let needs = Capabilities::USED.len();
+        assert_eq!(cases(true).len(), needs + BEHAVIOURS.len());
+        assert!(cases(false).len() < cases(true).len());
     }
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::capabilities::Capabilities;
+use super::capabilities::{Behaviour, Capabilities};
 use super::finding::{Finding, findings};
 use super::options::ExploreOptions;
 use super::probe;
 use super::result::ExploreError;
 use super::text::Walk;
+use crate::case::load;
 use crate::drive::Allowance;
 use crate::history::{ExpectationFile, RunInfo};
 use crate::outcome::{RunReport, Verdict};
@@ -62,6 +63,10 @@ impl<'a> Testbed<'a> {
         }
         testbed.can = probe::read(&report, disruption);
         testbed.known = known(options.expectations.as_ref(), &report)?;
+        if !holds_all_up(&testbed.known) {
+            let outlives = Behaviour::OutlivesStalledSubscriber;
+            testbed.can.behaviours.insert(outlives);
+        }
         testbed.info = report.info;
         Ok(testbed)
     }
@@ -123,6 +128,14 @@ impl<'a> Testbed<'a> {
             fault: report.faults.first().cloned(),
         })
     }
+}
+
+/// Whether a subscriber that does not read is known to hold up all else. Each walk that has one would
+/// end in a call without an answer, and show nothing new.
+fn holds_all_up(known: &Known) -> bool {
+    let cases = load::embedded().unwrap_or_default();
+    let mut stalling = cases.iter().filter(|case| case.stalls_a_subscriber());
+    stalling.any(|case| known.of(&case.id).next().is_some())
 }
 
 /// The failures that are known of the runtime.

@@ -177,6 +177,8 @@ pub(super) enum EndedBy {
     Stop { grace_s: u8, has_begun: bool },
     /// SIGKILL.
     Kill,
+    /// Its removal, before which a runtime may stop it with a grace period.
+    Removal,
     /// Something else, or several things.
     Other,
 }

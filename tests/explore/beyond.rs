@@ -21,6 +21,10 @@ pub(super) const BEYOND_WALKS: &[(&str, &str)] = &[
         "whether a container lives on without its monitor is the runtime's choice",
     ),
     (
+        "unlabelled-missing",
+        "no kubelet makes a container without its labels, and so walks make none",
+    ),
+    (
         "headers-with-the-first-event",
         "a second stream has its first event at once",
     ),

@@ -115,7 +115,6 @@ impl Generator<'_> {
         let kinds = [
             ContainerKind::Tty,
             ContainerKind::WithMetadata,
-            ContainerKind::Unlabelled,
             ContainerKind::Bulky,
             ContainerKind::StopSignal,
         ];

@@ -80,7 +80,6 @@ impl ContainerKind {
             Self::NextAttempt => "create the next attempt",
             Self::Tty => "create with a terminal",
             Self::WithMetadata => "create with mount and labels",
-            Self::Unlabelled => "create without labels",
             Self::Bulky => "create with 200 KiB of annotations",
             Self::StopSignal => "create with a stop signal",
             Self::PidTarget => "create in another's PID namespace",

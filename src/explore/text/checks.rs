@@ -114,7 +114,13 @@ fn of_container(name: &str, container: &Container, world: &World, lines: &mut Ve
     if container.kind != ContainerKind::PidTarget {
         push("own-status", format!("{{{of}}}"));
     }
-    of_exit(&of, container, lines);
+    let home = world.pods.get(&container.pod);
+    of_exit(
+        &of,
+        container,
+        home.is_some_and(|pod| pod.kind == PodKind::Memory),
+        lines,
+    );
 }
 
 /// What the answers to the run's own calls must show, if it makes some.
@@ -134,14 +140,20 @@ fn of_answers(name: &str, container: &Container, world: &World, lines: &mut Vec<
     }
 }
 
-/// How a container must have ended.
-fn of_exit(of: &str, container: &Container, lines: &mut Vec<String>) {
+/// How a container must have ended. Where the limit of its pod is exceeded, a runtime may call all
+/// that end there killed for it (OOM-06).
+fn of_exit(of: &str, container: &Container, shares_limit: bool, lines: &mut Vec<String>) {
     let mut push = |word, keys: String| push(lines, word, keys);
     if !container.has(Moment::Stopped) {
         return;
     }
     let stopped = format!("{of}, event: stopped");
-    let killed_137 = "exit-code: {is: 137}, not-reason: [OOMKilled]";
+    let not_oom = if shares_limit {
+        ""
+    } else {
+        ", not-reason: [OOMKilled]"
+    };
+    let killed_137 = format!("exit-code: {{is: 137}}{not_oom}");
     match (container.ended_by, container.work) {
         (None, Work::Oom | Work::OomGroup | Work::OomByPod) => push(
             "status",
@@ -152,7 +164,7 @@ fn of_exit(of: &str, container: &Container, lines: &mut Vec<String>) {
         {
             push(
                 "status",
-                format!("{{{stopped}, exit-code: declared, not-reason: [OOMKilled]}}"),
+                format!("{{{stopped}, exit-code: declared{not_oom}}}"),
             );
             push(
                 "timing",
@@ -160,6 +172,9 @@ fn of_exit(of: &str, container: &Container, lines: &mut Vec<String>) {
             );
         }
         (Some(EndedBy::Kill | EndedBy::Stop { grace_s: 0, .. }), work) if !work.needs_memory() => {
+            push("status", format!("{{{stopped}, {killed_137}}}"));
+        }
+        (Some(EndedBy::Removal), Work::IgnoreTerm) => {
             push("status", format!("{{{stopped}, {killed_137}}}"));
         }
         (Some(EndedBy::Stop { grace_s, .. }), Work::IgnoreTerm) => {
@@ -186,7 +201,7 @@ fn of_exit(of: &str, container: &Container, lines: &mut Vec<String>) {
         ) => {
             push(
                 "status",
-                format!("{{{stopped}, exit-code: {{is: 0}}, not-reason: [OOMKilled]}}"),
+                format!("{{{stopped}, exit-code: {{is: 0}}{not_oom}}}"),
             );
         }
         (

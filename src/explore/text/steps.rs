@@ -303,7 +303,6 @@ fn container(kind: ContainerKind, work: Work, other: &str) -> String {
             ", mounted: true, labels: {app: web}, annotations: {io.kubernetes.container.hash: 8f3c}"
                 .to_owned()
         }
-        ContainerKind::Unlabelled => ", unlabelled: true".to_owned(),
         ContainerKind::Bulky => ", annotation-kib: 200".to_owned(),
         ContainerKind::StopSignal => ", stop-signal: SIGUSR1".to_owned(),
         ContainerKind::PidTarget => format!(", pid-target: {other}, may-be-refused: true"),

@@ -2,6 +2,7 @@
 
 use super::{Container, End, EndedBy, Life, PodState, Remains, Unmade, World};
 use crate::case::Need;
+use crate::explore::capabilities::Behaviour;
 use crate::explore::plan::{Command, ContainerKind, Moment, Op, PodKind, Work};
 
 impl World {
@@ -97,6 +98,7 @@ impl World {
             // Many of them would not fit into one event.
             ContainerKind::Bulky => self.around.isolated == 0 && !self.around.concurrent,
             ContainerKind::StopSignal => self.can.meets(Need::StopSignal),
+            ContainerKind::Twin => self.can.has(Behaviour::RefusesTwins),
             ContainerKind::CrashAtCreate
             | ContainerKind::CrashAtStart
             | ContainerKind::CrashAtKill => home == PodKind::Faulty && work == Work::UntilTerm,
@@ -104,6 +106,7 @@ impl World {
             _ => true,
         };
         let of_work = match work {
+            Work::MissingProgram => self.can.has(Behaviour::CreatesWithoutProgram),
             Work::OomGroup => self.can.meets(Need::CgroupV2),
             Work::OomByPod => home == PodKind::Memory,
             Work::DumpCore => self.can.meets(Need::CorePipe),
@@ -255,7 +258,7 @@ impl World {
                 End::Success
             }
         };
-        self.end(name, EndedBy::Kill);
+        self.end(name, EndedBy::Removal);
         let unsubscribed = self.around.unsubscribed;
         let container = self.containers.get_mut(name)?;
         container.push_unless(unsubscribed, Moment::Deleted);

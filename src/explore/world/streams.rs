@@ -2,14 +2,18 @@
 
 use super::{Container, End, Life, PodState, Stream, World};
 use crate::case::Need;
+use crate::explore::capabilities::Behaviour;
 use crate::explore::plan::Reader;
 
 impl World {
     pub(super) fn subscribe(&mut self, name: &str, reader: Reader) -> Option<End> {
+        let stalls = matches!(reader, Reader::Stalls | Reader::StoppedProcess);
+        if stalls && !self.can.has(Behaviour::OutlivesStalledSubscriber) {
+            return None;
+        }
         if !self.can_subscribe() || !self.bind(name) {
             return None;
         }
-        let stalls = matches!(reader, Reader::Stalls | Reader::StoppedProcess);
         let stream = Stream {
             stalled: stalls,
             behind: stalls,
