@@ -131,6 +131,9 @@ pub struct Seen {
     pub case: Option<Arc<str>>,
 }
 
+/// The beginning of a fault about something of the run that stays on the node.
+pub const NOT_REMOVED: &str = "not removed: ";
+
 /// The beginning of a leftover that the end of the run removed.
 pub const REMOVED: &str = "removed at the end of the run: ";
 

@@ -260,10 +260,10 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::case::parse;
+    use crate::case::{Case, Diagnostic, parse};
 
     /// A case with these keys and this one step more.
-    fn case(keys: &str, step: &str) -> Result<Case, Problems> {
+    fn case(keys: &str, step: &str) -> Result<Case, Vec<Diagnostic>> {
         let text = format!(
             "id: ORD-01\ntitle: A claim.\nwhy: Someone is harmed.\nsources: [the CRI]\n\
              levels: {{cache: must}}\nexclusive: true\n{keys}steps:\n  - sandbox: {{as: pod}}\n  \
@@ -286,7 +286,8 @@ mod tests {
     #[test]
     fn a_subscriber_that_does_not_read_is_found_in_blocks_too() {
         let stalls = |step: &str| {
-            let case = case("needs: [broadcast]\n", step).unwrap_or_else(|found| panic!("{found:?}"));
+            let case =
+                case("needs: [broadcast]\n", step).unwrap_or_else(|found| panic!("{found:?}"));
             case.stalls_a_subscriber()
         };
         assert!(stalls("subscribe: {as: s, stalls: true}"));

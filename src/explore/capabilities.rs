@@ -15,7 +15,8 @@ pub struct Capabilities {
     pub disruption: bool,
 }
 
-/// A way in which a runtime may behave or not, without which a walk would not know what must follow.
+/// A way in which a runtime may behave or not. Unless it is known to behave so, a walk does not do
+/// what would then end otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Behaviour {
     /// A container whose program is missing is created, and fails to start.

@@ -248,8 +248,8 @@ impl Explorer<'_> {
             let _ = std::fs::remove_file(history);
         }
         match ran.fault {
-            Some(fault) if !self.testbed.is_model() => Err(ExploreError::CutShort(fault)),
-            _ => Ok(()),
+            Some(fault) => Err(ExploreError::CutShort(fault)),
+            None => Ok(()),
         }
     }
 
@@ -410,9 +410,17 @@ impl Explorer<'_> {
         for (known, walks) in &self.explored.known {
             writeln!(self.out, "known, in {walks} walks: {known}")?;
         }
+        self.explored.left = self.testbed.left();
         let Explored {
-            walks, open, found, ..
+            walks,
+            open,
+            found,
+            left,
+            ..
         } = &self.explored;
+        for left in left {
+            writeln!(self.out, "{left}")?;
+        }
         writeln!(
             self.out,
             "{walks} walks, {open} of them inconclusive; {} new findings",

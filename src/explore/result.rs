@@ -60,6 +60,8 @@ pub struct Explored {
     pub found: Vec<NewFinding>,
     /// What is known of the runtime, and in how many walks it was found.
     pub known: BTreeMap<String, u64>,
+    /// What could not be removed from the node.
+    pub left: Vec<String>,
 }
 
 impl Explored {
@@ -71,7 +73,7 @@ impl Explored {
         let must: Vec<_> = self.found.iter().filter(|found| is_must(found)).collect();
         if must.iter().any(|found| is_broken(found)) {
             Exit::NonConformant
-        } else if !must.is_empty() {
+        } else if !must.is_empty() || !self.left.is_empty() {
             Exit::Undecided
         } else if self.walks == 0 {
             Exit::NothingRan

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use super::capabilities::{Behaviour, Capabilities};
 use super::finding::{Finding, findings};
@@ -12,7 +13,7 @@ use super::text::Walk;
 use crate::case::load;
 use crate::drive::Allowance;
 use crate::history::{ExpectationFile, RunInfo};
-use crate::outcome::{RunReport, Verdict};
+use crate::outcome::{NOT_REMOVED, RunReport, Verdict};
 use crate::run::{Expectations, Rehearsal, RunError, Target, rehearse};
 use crate::verdicts::{JudgedRun, Known, RuntimeFacts, builtin_of};
 
@@ -23,13 +24,20 @@ pub(super) struct Testbed<'a> {
     pub(super) can: Capabilities,
     pub(super) known: Known,
     pub(super) info: RunInfo,
+    /// What walks could not remove.
+    left: Mutex<BTreeSet<String>>,
 }
+
+/// How much may stay on the node before walks end. The runtime loses track of something where it is
+/// killed at the wrong moment, which need not end the others.
+const MOST_LEFT: usize = 10;
 
 /// The result of one run of a walk.
 pub(super) struct Ran {
     pub(super) findings: Vec<Finding>,
     pub(super) verdict: Option<Verdict>,
     pub(super) requirements: BTreeSet<String>,
+    /// Why no further walk can be taken.
     pub(super) fault: Option<String>,
 }
 
@@ -49,6 +57,7 @@ impl<'a> Testbed<'a> {
             can: Capabilities::default(),
             known: Known::default(),
             info: RunInfo::default(),
+            left: Mutex::default(),
         };
         let (target, cases) = (testbed.target_of(0), probe::cases(disruption));
         let report = rehearse(testbed.rehearsal(target, None), cases)?;
@@ -125,13 +134,36 @@ impl<'a> Testbed<'a> {
                 .filter(|outcome| outcome.is_invariant())
                 .flat_map(|outcome| outcome.requirements.iter().cloned())
                 .collect(),
-            fault: report.faults.first().cloned(),
+            fault: self.fault(&report),
         })
+    }
+
+    /// What forbids further walks: anything but what stays on the node, unless that is too much.
+    fn fault(&self, report: &RunReport) -> Option<String> {
+        let mut faults = report.faults.iter();
+        if self.is_model() {
+            return None;
+        }
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let stays = report
+            .faults
+            .iter()
+            .filter(|it| it.starts_with(NOT_REMOVED));
+        left.extend(stays.cloned());
+        let other = faults.find(|fault| !fault.starts_with(NOT_REMOVED));
+        let latest = report.faults.first().filter(|_| left.len() > MOST_LEFT);
+        other.or(latest).cloned()
+    }
+
+    /// What walks could not remove.
+    pub(super) fn left(&self) -> Vec<String> {
+        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        left.iter().cloned().collect()
     }
 }
 
-/// Whether a subscriber that does not read is known to hold up all else. Each walk that has one would
-/// end in a call without an answer, and show nothing new.
+/// Whether a subscriber that does not read is known to hold up all else. Each walk that has one
+/// would end in a call without an answer, and show nothing new.
 fn holds_all_up(known: &Known) -> bool {
     let cases = load::embedded().unwrap_or_default();
     let mut stalling = cases.iter().filter(|case| case.stalls_a_subscriber());

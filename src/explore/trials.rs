@@ -32,8 +32,8 @@ impl Trials<'_> {
         let ran = self.testbed.run(&walk, self.number, None)?;
         let found = ran.findings.iter().any(|finding| finding.key == self.key);
         match ran.fault {
-            Some(fault) if !self.testbed.is_model() => Err(ExploreError::CutShort(fault)),
-            _ => Ok(found),
+            Some(fault) => Err(ExploreError::CutShort(fault)),
+            None => Ok(found),
         }
     }
 

@@ -7,6 +7,7 @@ use crate::drive::{self, RecordingClient};
 use crate::history::{Request, RunId, SandboxId, StatusCode};
 use crate::host::{Kernel, LogDirectory};
 use crate::limits::{self, TimeoutScale};
+use crate::outcome::NOT_REMOVED;
 use crate::{host, terminal};
 
 /// What a run has created, and how to remove it.
@@ -99,7 +100,7 @@ impl CleanUp {
         let hint = |fault: &String| {
             let again = self.hint();
             format!(
-                "not removed: {fault}; try {again}, and if that fails, restart the runtime first"
+                "{NOT_REMOVED}{fault}; try {again}, and if that fails, restart the runtime first"
             )
         };
         let mut failures: Vec<String> = swept.failures.iter().map(hint).collect();
@@ -111,14 +112,14 @@ impl CleanUp {
             failures.extend(
                 removed
                     .err()
-                    .map(|fault| format!("not removed: {image}: {fault}")),
+                    .map(|fault| format!("{NOT_REMOVED}{image}: {fault}")),
             );
         }
         if let (Some(logs), true) = (&self.logs, keep.is_empty()) {
             let removed = logs.remove().err();
             failures.extend(removed.map(|fault| {
                 format!(
-                    "not removed: {}: {fault}; try {}",
+                    "{NOT_REMOVED}{}: {fault}; try {}",
                     logs.path().display(),
                     self.hint()
                 )

@@ -114,13 +114,14 @@ fn of_container(name: &str, container: &Container, world: &World, lines: &mut Ve
     if container.kind != ContainerKind::PidTarget {
         push("own-status", format!("{{{of}}}"));
     }
-    let home = world.pods.get(&container.pod);
-    of_exit(
-        &of,
-        container,
-        home.is_some_and(|pod| pod.kind == PodKind::Memory),
-        lines,
-    );
+    let home = world.pods.get(&container.pod).map(|pod| pod.kind);
+    // Where the limit of a pod is exceeded, a runtime may say of all that ends there that it was
+    // killed for it.
+    let not_oom = match home {
+        Some(PodKind::Memory) => "",
+        _ => ", not-reason: [OOMKilled]",
+    };
+    of_exit(&of, container, not_oom, lines);
 }
 
 /// What the answers to the run's own calls must show, if it makes some.
@@ -140,19 +141,13 @@ fn of_answers(name: &str, container: &Container, world: &World, lines: &mut Vec<
     }
 }
 
-/// How a container must have ended. Where the limit of its pod is exceeded, a runtime may call all
-/// that end there killed for it (OOM-06).
-fn of_exit(of: &str, container: &Container, shares_limit: bool, lines: &mut Vec<String>) {
+/// How a container must have ended.
+fn of_exit(of: &str, container: &Container, not_oom: &str, lines: &mut Vec<String>) {
     let mut push = |word, keys: String| push(lines, word, keys);
     if !container.has(Moment::Stopped) {
         return;
     }
     let stopped = format!("{of}, event: stopped");
-    let not_oom = if shares_limit {
-        ""
-    } else {
-        ", not-reason: [OOMKilled]"
-    };
     let killed_137 = format!("exit-code: {{is: 137}}{not_oom}");
     match (container.ended_by, container.work) {
         (None, Work::Oom | Work::OomGroup | Work::OomByPod) => push(
