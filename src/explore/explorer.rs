@@ -264,6 +264,7 @@ impl Explorer<'_> {
             bound: self.options.shrink_for,
         };
         let (mut plan, mut rate) = (walk.plan.clone(), Rate { found: 1, runs: 1 });
+        let mut interruption = None;
         if !self.options.no_shrink {
             if !self.testbed.is_model() {
                 rate = trials.rate(&plan)?;
@@ -292,9 +293,10 @@ impl Explorer<'_> {
                     rate = trials.rate(&plan)?;
                 }
             }
-            if let Some(fault) = fault {
+            if let Some(fault) = &fault {
                 writeln!(self.out, "  shrinking ended early: {fault}")?;
             }
+            interruption = fault;
         }
         let found = self.shown(number, finding, plan, rate);
         writeln!(
@@ -310,7 +312,7 @@ impl Explorer<'_> {
         )?;
         self.write(&found)?;
         self.explored.found.push(found);
-        Ok(())
+        interruption.map_or(Ok(()), Err)
     }
 
     fn announce_finding(&mut self, number: u64, walk: &Walk, finding: &Finding) -> io::Result<()> {
