@@ -98,6 +98,8 @@ struct Around {
 pub(super) struct Pod {
     pub(super) state: PodState,
     pub(super) kind: PodKind,
+    /// Whether it asks for a runtime handler by its name, which its status should have.
+    pub(super) names_handler: bool,
     /// Whether its events are certain.
     pub(super) has_certain_events: bool,
     scope: Vec<usize>,

@@ -80,7 +80,7 @@ fn of_container(name: &str, container: &Container, world: &World, lines: &mut Ve
     let of = format!("of: {name}");
     push("no-repeats", format!("{{{of}}}"));
     let pod = world.pods.get(&container.pod);
-    if pod.is_none_or(must_match_spec) {
+    if pod.is_none_or(|pod| !pod.names_handler) {
         push("matches-spec", format!("{{{of}}}"));
     }
     if container.failed {
@@ -182,7 +182,7 @@ fn of_exit(of: &str, container: &Container, not_oom: &str, lines: &mut Vec<Strin
                     "timing",
                     format!(
                         "{{{stopped}, after: stop-called, at-least: {}ms, at-most: {}s}}",
-                        u32::from(grace_s) * 1_000 - 100,
+                        (u32::from(grace_s) * 1_000).saturating_sub(100),
                         grace_s + 5
                     ),
                 );
@@ -228,11 +228,6 @@ fn last_state(container: &Container) -> Option<&'static str> {
     }
 }
 
-/// Whether all of a pod's spec must be in its status: the name of a runtime handler should be.
-fn must_match_spec(pod: &Pod) -> bool {
-    pod.kind != PodKind::Faulty
-}
-
 fn of_pod(name: &str, pod: &Pod, lines: &mut Vec<String>) {
     let of = format!("of: {name}");
     push(lines, "no-repeats", format!("{{{of}}}"));
@@ -242,7 +237,7 @@ fn of_pod(name: &str, pod: &Pod, lines: &mut Vec<String>) {
     if pod.listed {
         push(lines, "filtered", format!("{{{of}}}"));
     }
-    if must_match_spec(pod) {
+    if !pod.names_handler {
         push(lines, "matches-spec", format!("{{{of}}}"));
     }
     let events = match pod.state {

@@ -1,5 +1,7 @@
 //! Operations around others.
 
+use std::collections::BTreeSet;
+
 use super::{Container, End, Life, PodState, Remains, Taken, World, plan_of};
 use crate::case::Need;
 use crate::explore::plan::{ContainerKind, Moment, Op, Plan, Work};
@@ -68,7 +70,11 @@ impl World {
                 if !self.can.meets(Need::Handlers) {
                     return None;
                 }
+                let before: BTreeSet<String> = self.pods.keys().cloned().collect();
                 let inner = self.apart(ops)?;
+                for (name, pod) in &mut self.pods {
+                    pod.names_handler |= !before.contains(name);
+                }
                 Some(block(Op::EachHandler, inner))
             }
             Op::Restart {

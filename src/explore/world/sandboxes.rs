@@ -46,6 +46,7 @@ impl World {
         let pod = Pod {
             state: PodState::Ready,
             kind,
+            names_handler: kind == PodKind::Faulty,
             has_certain_events: !self.around.unsubscribed,
             scope: self.scopes.clone(),
             seen: false,
