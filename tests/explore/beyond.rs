@@ -21,6 +21,10 @@ pub(super) const BEYOND_WALKS: &[(&str, &str)] = &[
         "whether a container lives on without its monitor is the runtime's choice",
     ),
     (
+        "oom-kill-by-the-pods-limit-marks-all",
+        "whether what outlives an OOM kill in its pod is marked, too, is advice, and no walk judges it",
+    ),
+    (
         "unlabelled-missing",
         "no kubelet makes a container without its labels, and so walks make none",
     ),
@@ -37,25 +41,13 @@ pub(super) const BEYOND_WALKS: &[(&str, &str)] = &[
         "what is replayed of a time without a stream is certain of no single container",
     ),
     (
-        "created-containers-lost-in-a-kill",
-        "the runtime is rarely killed while a container is created and not started",
-    ),
-    (
         "stopped-before-the-core-dump",
         "it needs a look at the process the moment STOPPED arrives",
     ),
 ];
 
 /// Those that need more steps than others, how many at most, and why.
-pub(super) const MORE_STEPS: &[(&str, usize, &str)] = &[
-    ("frozen-monitor-delays-others", 8, TWO_PODS),
-    ("no-stop-signal", 8, BEGUN),
-    ("own-stop-signal-not-sent", 8, BEGUN),
-    ("exit-while-down-is-forgotten", 9, WHILE_DOWN),
-    ("created-for-an-image", 7, IMAGE_CALL),
-];
+pub(super) const MORE_STEPS: &[(&str, usize, &str)] =
+    &[("frozen-monitor-delays-others", 8, TWO_PODS)];
 
 const TWO_PODS: &str = "two pods, one of which has to be undisturbed";
-const BEGUN: &str = "a program that has surely begun before it is stopped";
-const WHILE_DOWN: &str = "what ends by itself while the runtime is down, and is listed after it";
-const IMAGE_CALL: &str = "a call to the image service when nothing else happens";

@@ -20,7 +20,9 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use beyond::{BEYOND_WALKS, MORE_STEPS};
 
 /// The walks within which every defect is found that walks can find.
-const WALKS_TO_FIND: u64 = 200;
+const WALKS_TO_FIND: u64 = 400;
+/// The explorations that try to find a defect, one after the other.
+const SEEDS: [u64; 3] = [1, 2, 3];
 /// The steps to which what is found is shrunk at most.
 const STEPS: usize = 6;
 /// The walks on each variation of a correct model, unless it is said how many.
@@ -79,26 +81,37 @@ fn silent(change: fn(&mut Behaviour), walks: u64) -> Result<(), Failed> {
     }
 }
 
-/// A defect is found soon, and what is found is small.
+/// A defect is found soon by one of a few explorations, and what is found is small.
 fn found(defect: NamedFault) -> Result<(), Failed> {
-    let options = ExploreOptions {
-        walks: Some(WALKS_TO_FIND),
-        fail_fast: true,
-        ..options()
-    };
-    let explored = take_walks(&options, with(defect))?;
-    let found = explored.found.first();
-    let found = found.ok_or("no walk has found it")?;
-    let (steps, case) = (found.steps, &found.case);
     let more = MORE_STEPS.iter().find(|(name, ..)| *name == defect.name);
-    match more {
-        Some(_) if steps <= STEPS => {
-            Err(format!("{steps} steps show it: it needs no place in MORE_STEPS:\n{case}").into())
+    let most = more.map_or(STEPS, |(_, most, _)| *most);
+    let mut shown = String::from("no walk has found it");
+    let mut fewest = None;
+    for seed in SEEDS {
+        let options = ExploreOptions {
+            seed: Some(seed),
+            walks: Some(WALKS_TO_FIND),
+            fail_fast: true,
+            ..options()
+        };
+        let explored = take_walks(&options, with(defect))?;
+        let Some(found) = explored.found.first() else {
+            continue;
+        };
+        if fewest.is_none_or(|fewest| found.steps < fewest) {
+            fewest = Some(found.steps);
+            shown = format!("{} steps show it:\n{}", found.steps, found.case);
         }
-        _ if steps > more.map_or(STEPS, |(_, most, _)| *most) => {
-            Err(format!("it is shown by {steps} steps:\n{case}").into())
+        if found.steps <= STEPS {
+            break;
         }
-        _ => Ok(()),
+    }
+    match (fewest, more) {
+        (Some(..=STEPS), Some(_)) => {
+            Err(format!("it needs no place in MORE_STEPS: {shown}").into())
+        }
+        (Some(fewest), _) if fewest <= most => Ok(()),
+        _ => Err(shown.into()),
     }
 }
 
@@ -131,7 +144,7 @@ fn with(defect: NamedFault) -> Behaviour {
 
 fn options() -> ExploreOptions {
     ExploreOptions {
-        seed: Some(1),
+        seed: SEEDS.first().copied(),
         drive: DriveOptions {
             allow: vec![Allowance::Disruption],
             ..DriveOptions::default()

@@ -12,9 +12,9 @@ impl Generator<'_> {
         };
         let name = self.name("c");
         let work = Work::UntilTerm;
-        match self.below(5) {
-            0 => vec![create(&name, &pod, work, ContainerKind::NoImage, None)],
-            1 => {
+        match self.below(6) {
+            0 | 1 => vec![create(&name, &pod, work, ContainerKind::NoImage, None)],
+            2 => {
                 let lives = [Life::Running, Life::Created, Life::Exited];
                 let Some(twin) = self.some(&lives) else {
                     return self.life();
@@ -22,8 +22,8 @@ impl Generator<'_> {
                 let pod = self.pod_of(&twin);
                 vec![create(&name, &pod, work, ContainerKind::Twin, Some(&twin))]
             }
-            2 => vec![create(&name, &pod, work, ContainerKind::Abandoned, None)],
-            3 => {
+            3 => vec![create(&name, &pod, work, ContainerKind::Abandoned, None)],
+            4 => {
                 let name = self.name("p");
                 vec![Op::Sandbox {
                     name,

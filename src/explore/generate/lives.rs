@@ -30,6 +30,27 @@ impl Generator<'_> {
             return ops;
         }
         ops.push(Op::Start(name.clone(), None));
+        if work == Work::MissingProgram {
+            ops.push(Op::Relist(pod.to_owned()));
+            if self.chance(50) {
+                ops.push(Op::Remove(name));
+            }
+            return ops;
+        }
+        if kind == ContainerKind::Bulky && self.chance(50) {
+            // An event has the statuses of all containers of its pod.
+            let other = self.name("c");
+            ops.push(create(&other, pod, work, kind, None));
+        }
+        if kind == ContainerKind::StopSignal && self.chance(60) {
+            // A program that has begun obeys its own signal.
+            ops.extend([
+                Op::Await(name.clone(), Moment::Started),
+                Op::Exec(name.clone(), Command::Exit(0)),
+                Op::Stop(name, 2, None),
+            ]);
+            return ops;
+        }
         ops.extend(self.rest_of_life(&name, work));
         ops
     }
@@ -37,10 +58,6 @@ impl Generator<'_> {
     pub(super) fn rest_of_life(&mut self, name: &str, work: Work) -> Plan {
         let name = || name.to_owned();
         let mut ops = Vec::new();
-        if work == Work::MissingProgram {
-            ops.push(Op::Remove(name()));
-            return ops;
-        }
         if work.ends() {
             if self.chance(70) {
                 ops.push(Op::Await(name(), Moment::Stopped));
@@ -247,20 +264,28 @@ impl Generator<'_> {
     }
 
     pub(super) fn pid_target(&mut self) -> Plan {
-        let Some(target) = self.some(&[Life::Running]) else {
-            return self.life();
+        let mut ops = Vec::new();
+        let (target, pod) = match (self.some(&[Life::Running]), self.some_pod()) {
+            (Some(target), _) => (target.clone(), self.pod_of(&target)),
+            (None, Some(pod)) => {
+                let target = self.name("c");
+                let (work, kind) = (Work::UntilTerm, ContainerKind::Plain);
+                ops.push(create(&target, &pod, work, kind, None));
+                ops.push(Op::Start(target.clone(), None));
+                (target, pod)
+            }
+            (None, None) => return self.life(),
         };
-        let pod = self.pod_of(&target);
         let name = self.name("c");
         let work = self
             .pick(&[Work::IgnoreTerm, Work::Exit(7, 300)])
             .unwrap_or(Work::IgnoreTerm);
         let kind = ContainerKind::PidTarget;
-        let mut ops = vec![
+        ops.extend([
             create(&name, &pod, work, kind, Some(&target)),
             Op::Start(name.clone(), None),
             Op::Await(name.clone(), Moment::Started),
-        ];
+        ]);
         if work.ends() && self.chance(60) {
             ops.push(Op::Await(name, Moment::Stopped));
         }

@@ -40,14 +40,13 @@ impl Generator<'_> {
                 let kill = |name: String| Op::FillDisk(name.clone(), vec![Op::Kill(name)]);
                 self.pod_with(kill)
             }
-            _ => match self.some(&[Life::Running]) {
-                Some(container) => {
-                    let mut inner = vec![Op::Kill(container.clone())];
-                    inner.extend(self.pod());
-                    vec![Op::FreezeMonitor(container, inner)]
-                }
-                None => self.life(),
-            },
+            _ => {
+                let others = self.pod();
+                self.pod_with(|name| {
+                    let kill = vec![Op::Kill(name.clone())];
+                    Op::FreezeMonitor(name, [kill, others].concat())
+                })
+            }
         }
     }
 
