@@ -8,7 +8,8 @@ use crate::history::HostInstant;
 /// Items, each with the instant at which it is due.
 #[derive(Clone, Debug)]
 pub(super) struct TimerQueue<T> {
-    due: BTreeMap<(HostInstant, u64), T>,
+    /// By the monotonic time at which each is due: the wall clock may be stepped meanwhile.
+    due: BTreeMap<(u64, u64), (HostInstant, T)>,
     next: u64,
 }
 
@@ -23,20 +24,20 @@ impl<T> Default for TimerQueue<T> {
 
 impl<T> TimerQueue<T> {
     pub(super) fn put(&mut self, at: HostInstant, item: T) {
-        self.due.insert((at, self.next), item);
+        self.due.insert((at.monotonic_ns, self.next), (at, item));
         self.next += 1;
     }
 
     /// When the next item is due.
     pub(super) fn next_due(&self) -> Option<HostInstant> {
-        self.due.keys().next().map(|(at, _)| *at)
+        self.due.values().next().map(|(at, _)| *at)
     }
 
     /// Removes and returns the next item if it is due by now.
     pub(super) fn pop(&mut self, now: HostInstant) -> Option<(HostInstant, T)> {
         let first = self.due.first_entry()?;
-        let (at, _) = *first.key();
-        (at.monotonic_ns <= now.monotonic_ns).then(|| (at, first.remove()))
+        let (due, _) = *first.key();
+        (due <= now.monotonic_ns).then(|| first.remove())
     }
 }
 
@@ -76,5 +77,21 @@ mod tests {
         assert_eq!(queue.next_due(), Some(at(1)));
         let due: Vec<_> = std::iter::from_fn(|| queue.pop(at(5))).collect();
         assert_eq!(due, [(at(1), "first"), (at(2), "second"), (at(2), "third")]);
+    }
+    #[test]
+    fn what_is_due_at_once_comes_out_in_order_when_the_wall_clock_has_been_stepped() {
+        let ahead = HostInstant {
+            monotonic_ns: 1,
+            realtime_ns: 10_000_000_000,
+        };
+        let right = HostInstant {
+            realtime_ns: 1,
+            ..ahead
+        };
+        let mut queue = TimerQueue::default();
+        queue.put(ahead, "first");
+        queue.put(right, "second");
+        let due: Vec<_> = std::iter::from_fn(|| queue.pop(right)).collect();
+        assert_eq!(due, [(ahead, "first"), (right, "second")]);
     }
 }

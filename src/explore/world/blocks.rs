@@ -219,6 +219,8 @@ impl World {
             if had != has || container.seen != has.unwrap_or(0) || container.life == Life::Ending {
                 container.events = None;
             }
+            // What has not been seen yet may come before there is a stream again.
+            container.tail.clear();
         }
         for unmade in self.unmade.values_mut() {
             if unmade.remains == Remains::Consistent {
