@@ -317,6 +317,7 @@ fn evented_kubelet(
         outage_since: history.is_of_foreign_pod().then(Seq::default),
         live_since: None,
         outages: Vec::new(),
+        listed: BTreeSet::new(),
         deleted: Shared::default(),
         beliefs: Beliefs::new(),
     };
@@ -343,11 +344,7 @@ fn evented_kubelet(
                 while let Some(relist) = relists.next_if(|next| next.ended.seq <= entry.seq) {
                     answers.take(relist);
                     if evented.is_ended_by(relist) {
-                        evented.kubelet.relist(history.pods(), relist, &answers);
-                        history
-                            .pods()
-                            .iter()
-                            .for_each(|uid| evented.believe(entry.seq, uid.as_str()));
+                        evented.relist(history.pods(), relist, &answers);
                     }
                 }
             }
@@ -370,7 +367,10 @@ struct Evented {
     /// The place where its current stream was proven: a relist that began before is older.
     live_since: Option<Seq>,
     outages: Vec<Outage>,
-    /// A container's own DELETED does not change the cache, as in the real kubelet.
+    /// The containers in its last relist.
+    listed: BTreeSet<String>,
+    /// Containers that are gone and may stay in the cache, as in the real kubelet: their own
+    /// DELETED does not change it, nor does a relist if the one before did not list them either.
     deleted: Shared<BTreeSet<String>>,
     beliefs: Beliefs,
 }
@@ -420,6 +420,36 @@ impl Evented {
         let outages = since.map(|since| (since, relist.began.seq));
         self.outages.extend(outages);
         since.is_some()
+    }
+
+    /// Relists after the end of a stream. A relist is compared with the one before: of a container
+    /// that came and went between the two it shows no change, so that the pod is not inspected.
+    fn relist(&mut self, pods: &BTreeSet<PodUid>, relist: &PlegRelist<'_>, answers: &Answers<'_>) {
+        let listed = relist.containers.iter().map(|listed| listed.id.to_string());
+        let listed: BTreeSet<String> = listed.collect();
+        let listed_before = std::mem::replace(&mut self.listed, listed);
+        for uid in pods {
+            let held = self.held_before(uid.as_str(), relist.began.seq);
+            let held = held.map_or(&[][..], |status| &status.containers);
+            let held = held.iter().map(|container| container.id.to_string());
+            let came_and_went = |id: &String| {
+                let is_listed = self.listed.contains(id);
+                !is_listed && !listed_before.contains(id)
+            };
+            let gone: Vec<String> = held.filter(came_and_went).collect();
+            self.deleted.extend(gone);
+        }
+        self.kubelet.relist(pods, relist, answers);
+        for uid in pods {
+            self.believe(relist.ended.seq, uid.as_str());
+        }
+    }
+
+    /// What it believed of a pod at a place of the history.
+    fn held_before(&self, uid: &str, at: Seq) -> Option<&PodStatus> {
+        let of_pod = self.beliefs.get(uid)?.iter();
+        let before = of_pod.rev().find(|(since, _)| *since < at);
+        before?.1.status.as_deref()
     }
 
     fn believe(&mut self, seq: Seq, uid: &str) {

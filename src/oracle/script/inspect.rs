@@ -29,7 +29,7 @@ impl Script {
     /// With `sandbox` only the sandbox's status is asked for. Containers are `unlisted`, or listed
     /// and `unasked`, or listed and `missing` when they are asked for; in the same way the sandbox
     /// is `sandbox-unasked` or `sandbox-missing`. With `resubscribe` the stream is replaced after
-    /// the lists, and before the statuses are asked for.
+    /// the lists, and before the statuses are asked for; with `created=d` a CREATED arrives then.
     pub(super) fn inspect(&mut self, name: &str, extras: &Extras<'_>) {
         let of_run = name == "run";
         let pod = if of_run { "pod" } else { name };
@@ -50,7 +50,7 @@ impl Script {
             labels: Labels::new(),
         };
         let words = extras.0.iter().filter_map(|word| word.split_once('='));
-        let words = words.filter(|(name, _)| !["read", "reported", "ip"].contains(name));
+        let words = words.filter(|(name, _)| !["read", "reported", "ip", "created"].contains(name));
         let (gone, words): (Vec<_>, Vec<_>) = words.partition(|(_, words)| *words == "gone");
         let statuses: Vec<ContainerStatus> = words
             .into_iter()
@@ -74,9 +74,7 @@ impl Script {
             labels,
         };
         self.ask(of_run, list, Ok(listed));
-        if extras.has("resubscribe") {
-            self.resubscribe();
-        }
+        self.after_the_lists(extras);
         let refusal = extras.has("unanswered");
         let refusal = refusal.then(|| refused(StatusCode::UNAVAILABLE));
         let answer = |missing: &str, reply| {
@@ -96,6 +94,15 @@ impl Script {
         for (name, _) in gone {
             let request = Request::ContainerStatus(self.id_of(name));
             self.ask(of_run, request, Err(refused(StatusCode::NOT_FOUND)));
+        }
+    }
+
+    fn after_the_lists(&mut self, extras: &Extras<'_>) {
+        if extras.has("resubscribe") {
+            self.resubscribe();
+        }
+        if let Some(created) = extras.value("created") {
+            self.event(created, "CREATED", &Extras(&[]));
         }
     }
 

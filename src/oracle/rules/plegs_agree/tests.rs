@@ -1,5 +1,7 @@
 //! Histories in which both kubelets have the same beliefs, and similar ones in which they do not.
 
+mod outages;
+
 use expect_test::{Expect, expect};
 
 use super::RULE;
@@ -320,95 +322,6 @@ fn a_call_about_another_pod_does_not_end_the_rest() {
          pass 11s; c stop; end",
         expect![[r#"
             INV-13 at #5 #8 #11 #18: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
-        "#]],
-    );
-}
-
-// A stream that ended
-
-#[test]
-fn a_kubelet_relists_after_a_stream_that_ended() {
-    let stopped = "resubscribe; proven; c stop";
-    then(
-        &format!("{stopped}; run inspect c=exited:137; pod inspect c=exited:137; end"),
-        expect![],
-    );
-    then(
-        "resubscribe; proven; run inspect c=running; c stop; pod inspect c=exited:137; end",
-        expect![[r#"
-            INV-13 at #5 #8 #22 #29: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
-        "#]],
-    );
-}
-
-#[test]
-fn a_relist_that_began_before_its_stream_ended_is_not_the_one_after_it() {
-    let stopped = "c stop; run inspect c=exited:137; pod inspect c=exited:137; end";
-    then(
-        &format!("run inspect c=running resubscribe; proven; {stopped}"),
-        expect![],
-    );
-    then(
-        &format!("resubscribe; proven; run inspect c=running; {stopped}"),
-        expect![[r#"
-            INV-13 at #5 #8 #30 #37: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
-        "#]],
-    );
-}
-
-#[test]
-fn a_relist_without_a_stream_is_not_the_one_after_it() {
-    let stopped = "c stop; subscribe; proven; pod inspect c=exited:137; end";
-    then(
-        &format!("unsubscribe; run inspect c=running; {stopped}"),
-        expect![],
-    );
-    then(
-        &format!("unsubscribe; subscribe; proven; run inspect c=running; {stopped}"),
-        expect![[r#"
-            INV-13 at #5 #8 #24 #31: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
-        "#]],
-    );
-}
-
-#[test]
-fn a_transition_while_no_stream_is_live_is_not_judged() {
-    let exits = "run inspect c=running; pass 2s; run inspect c=exited:137; pass 11s; c stop";
-    for away in ["stream ends UNAVAILABLE", "stream ends", "unsubscribe"] {
-        then(&format!("{away}; {exits}; end error"), expect![]);
-        then(&format!("{away}; subscribe; {exits}; end error"), expect![]);
-        // The stream ended before the events had their time.
-        let rest = "run inspect c=exited:137; pass 5s";
-        then(
-            &format!("{rest}; {away}; pass 6s; c stop; end error"),
-            expect![],
-        );
-    }
-    then(
-        &format!("stream ends UNAVAILABLE; subscribe; proven; {exits}; end error"),
-        expect![[r#"
-            INV-13 at #5 #8 #20 #27: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
-        "#]],
-    );
-    // An exit by itself needs no call.
-    then(
-        "stream ends UNAVAILABLE; subscribe; proven; pod inspect c=exited:137; end",
-        expect![],
-    );
-}
-
-#[test]
-fn a_late_event_of_a_stream_that_was_given_up_is_ignored() {
-    let late = "resubscribe; c TYPE=9 on=0; c stop; c STOPPED exit=137 on=1";
-    then(&format!("{late}; pod inspect c=exited:137; end"), expect![]);
-}
-
-#[test]
-fn events_of_another_stream_do_not_reach_the_kubelet() {
-    then(
-        "c stop; c STOPPED exit=137 on=7; pod inspect c=exited:137; end",
-        expect![[r#"
-            INV-13 at #5 #8 #11 #12 #19: pod (pod.0.beef): expected both kubelets believe the same of c.0.beef: by relists exited 137 Error, by events running 0
         "#]],
     );
 }
