@@ -7,9 +7,10 @@ use super::subject_events::SubjectEvents;
 use super::word::Finding::{Broken, Holds, Pending};
 use super::word::{Finding, Word};
 use crate::history::{
-    Call, ContainerFilter, ContainerId, ContainerState, EventArrival, EventKind, Reply, Request,
-    SandboxFilter, SandboxState, Seq, SubjectKind,
+    Call, ContainerFilter, ContainerId, ContainerState, Entry, EventArrival, EventKind, Reply,
+    Request, SandboxFilter, SandboxState, Seq, SubjectKind,
 };
+use crate::limits::EVENT_WAIT;
 use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
@@ -32,33 +33,51 @@ impl Word for FilteredCheck {
 
     fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
         let mut compared = 0;
+        let mut pending = None;
         for call in events.index.history.calls() {
             let (Some(ended), Some(Ok(reply))) = (call.ended(), call.result()) else {
                 continue;
             };
-            let (began, ended) = (call.began().seq, ended.seq);
-            let (Some(passes), Some(state)) = (events.passes(call), events.state_at(began, ended))
+            let began = call.began().seq;
+            let (Some(passes), Some(state)) =
+                (events.passes(call), events.state_at(began, ended.seq))
             else {
                 continue;
             };
             compared += 1;
             let shown = events.shown_in(reply);
-            let wanted: Vec<State> = state.filter(|state| passes(*state)).into_iter().collect();
+            let listed = |state: Option<State>| state.filter(|state| passes(*state));
+            let wanted = Vec::from_iter(listed(state));
             if shown == wanted {
                 continue;
             }
+            // A list may be ahead of an event that no call has caused.
+            let next = events.all().find(|seen| seen.seq() > ended.seq);
+            if next.is_some_and(|next| {
+                events.is_in_time(ended, next)
+                    && events
+                        .state_after(next)
+                        .is_some_and(|state| shown == Vec::from_iter(listed(state)))
+            }) {
+                continue;
+            }
+            let mismatch = Mismatch::new(
+                Kind::WrongList,
+                [Fact::State(words(&wanted))],
+                [
+                    Fact::State(words(&shown)),
+                    Fact::Method(call.request().method().to_owned()),
+                ],
+            );
             let evidence = events.all().map(EventArrival::seq);
-            return Broken {
-                mismatch: Mismatch::new(
-                    Kind::WrongList,
-                    [Fact::State(words(&wanted))],
-                    [
-                        Fact::State(words(&shown)),
-                        Fact::Method(call.request().method().to_owned()),
-                    ],
-                ),
-                evidence: evidence.chain([began, ended]).collect(),
-            };
+            let evidence = evidence.chain([began, ended.seq]).collect();
+            if next.is_some() {
+                return Broken { mismatch, evidence };
+            }
+            pending.get_or_insert((mismatch, evidence));
+        }
+        if let Some((missing, evidence)) = pending {
+            return Pending { missing, evidence };
         }
         if compared > 0 {
             return Holds;
@@ -111,7 +130,6 @@ impl SubjectEvents<'_, '_> {
     /// if one may be on its way. The inner option is none if the subject is deleted.
     #[expect(clippy::option_option, reason = "absence is a known state")]
     fn state_at(&self, began: Seq, ended: Seq) -> Option<Option<State>> {
-        let is_sandbox = matches!(self.subject.kind, SubjectKind::Sandbox(_));
         if self
             .all()
             .any(|seen| seen.seq() > began && seen.seq() < ended)
@@ -122,7 +140,15 @@ impl SubjectEvents<'_, '_> {
         if self.is_changed_between(last.seq(), ended) {
             return None;
         }
-        Some(match (last.event().kind, is_sandbox) {
+        self.state_after(last)
+    }
+
+    /// The state that an event reports; none if its kind is unknown. The inner option is none if
+    /// the subject is deleted.
+    #[expect(clippy::option_option, reason = "absence is a known state")]
+    fn state_after(&self, arrival: &EventArrival) -> Option<Option<State>> {
+        let is_sandbox = matches!(self.subject.kind, SubjectKind::Sandbox(_));
+        Some(match (arrival.event().kind, is_sandbox) {
             (EventKind::Deleted, _) => None,
             (EventKind::Created | EventKind::Started, true) => {
                 Some(State::Sandbox(SandboxState::Ready))
@@ -135,13 +161,25 @@ impl SubjectEvents<'_, '_> {
         })
     }
 
-    /// Whether a call may change the subject's state.
+    /// Whether an event arrives as soon after the end of a list as it may take.
+    fn is_in_time(&self, listed: &Entry, arrival: &EventArrival) -> bool {
+        let history = self.index.history;
+        history.not_held_up(listed.at, arrival.at()) <= history.stretched(EVENT_WAIT)
+    }
+
+    /// Whether a call may change the subject's state. A container ends with the one whose PID
+    /// namespace it has joined.
     fn is_changed_between(&self, from: Seq, until: Seq) -> bool {
         let id = &self.subject.id;
+        let target = match &self.subject.kind {
+            SubjectKind::Container(spec) => spec.pid_target.as_ref(),
+            SubjectKind::Sandbox(_) | SubjectKind::Stray => None,
+        };
         let changes = |request: &Request| match request {
-            Request::StartContainer(on)
-            | Request::StopContainer { container: on, .. }
-            | Request::RemoveContainer(on) => on == id,
+            Request::StartContainer(on) => on == id,
+            Request::StopContainer { container: on, .. } | Request::RemoveContainer(on) => {
+                on == id || Some(on) == target
+            }
             Request::StopSandbox(on) | Request::RemoveSandbox(on) => match &self.subject.kind {
                 SubjectKind::Container(spec) => spec.sandbox == *on,
                 _ => ContainerId::from(on) == *id,
@@ -220,15 +258,17 @@ mod tests {
             FILTERED,
             &format!("{RUNS}; c find; end"),
             expect![[r#"
-            ORD-01 at #6 #9 #10 #11: c (c.0.beef): expected RUNNING in ListContainers: nothing of it
-        "#]],
+                waits for RUNNING in ListContainers of c
+                ORD-01 at #6 #9 #10 #11: c (c.0.beef): expected RUNNING in ListContainers: nothing of it
+            "#]],
         );
         check(
             FILTERED,
             &format!("{RUNS}; pod find state=running d=running; end"),
             expect![[r#"
-            ORD-01 at #6 #9 #10 #11: c (c.0.beef): expected RUNNING in ListContainers: nothing of it
-        "#]],
+                waits for RUNNING in ListContainers of c
+                ORD-01 at #6 #9 #10 #11: c (c.0.beef): expected RUNNING in ListContainers: nothing of it
+            "#]],
         );
     }
 
@@ -243,15 +283,17 @@ mod tests {
             FILTERED,
             &format!("{RUNS}; pod find state=exited c=running; end"),
             expect![[r#"
-            ORD-01 at #6 #9 #10 #11: c (c.0.beef): expected nothing of it in ListContainers: RUNNING
-        "#]],
+                waits for nothing of it in ListContainers of c
+                ORD-01 at #6 #9 #10 #11: c (c.0.beef): expected nothing of it in ListContainers: RUNNING
+            "#]],
         );
         check(
             FILTERED,
             &format!("{RUNS}; d create; d find d=created c=running; end"),
             expect![[r#"
-            ORD-01 at #6 #9 #12 #13: c (c.0.beef): expected nothing of it in ListContainers: RUNNING
-        "#]],
+                waits for nothing of it in ListContainers of c
+                ORD-01 at #6 #9 #12 #13: c (c.0.beef): expected nothing of it in ListContainers: RUNNING
+            "#]],
         );
     }
 
@@ -263,8 +305,9 @@ mod tests {
             FILTERED,
             &format!("{gone}; pod find c=exited; end"),
             expect![[r#"
-            ORD-01 at #6 #9 #10 #11 #12 #13: c (c.0.beef): expected nothing of it in ListContainers: EXITED
-        "#]],
+                waits for nothing of it in ListContainers of c
+                ORD-01 at #6 #9 #10 #11 #12 #13: c (c.0.beef): expected nothing of it in ListContainers: EXITED
+            "#]],
         );
     }
 
@@ -274,15 +317,17 @@ mod tests {
             FILTERED,
             &format!("{RUNS}; pod find streamed c=running c=running; end"),
             expect![[r#"
-            ORD-01 at #6 #9 #10 #11: c (c.0.beef): expected RUNNING in StreamContainers: RUNNING and RUNNING
-        "#]],
+                waits for RUNNING in StreamContainers of c
+                ORD-01 at #6 #9 #10 #11: c (c.0.beef): expected RUNNING in StreamContainers: RUNNING and RUNNING
+            "#]],
         );
         check(
             FILTERED,
             &format!("{RUNS}; c find c=created; end"),
             expect![[r#"
-            ORD-01 at #6 #9 #10 #11: c (c.0.beef): expected RUNNING in ListContainers: CREATED
-        "#]],
+                waits for RUNNING in ListContainers of c
+                ORD-01 at #6 #9 #10 #11: c (c.0.beef): expected RUNNING in ListContainers: CREATED
+            "#]],
         );
     }
 
@@ -307,7 +352,8 @@ mod tests {
         check(
             FILTERED,
             &format!(
-                "{RUNS}; pod find c=running; d create; d stop; c find c=exited; c STOPPED; end"
+                "{RUNS}; pod find c=running; d create; d stop; c find c=exited; pass 11s; \
+                 c STOPPED; end"
             ),
             expect![[r#"
                 ORD-01 at #6 #9 #18 #16 #17: c (c.0.beef): expected RUNNING in ListContainers: EXITED
@@ -317,8 +363,74 @@ mod tests {
             FILTERED,
             &format!("{RUNS}; pod find c=running; c stop; c STOPPED; c find c=running; end"),
             expect![[r#"
+                waits for EXITED in ListContainers of c
                 ORD-01 at #6 #9 #14 #15 #16: c (c.0.beef): expected EXITED in ListContainers: RUNNING
             "#]],
+        );
+    }
+
+    #[test]
+    fn a_list_may_be_ahead_of_an_event_that_no_call_caused() {
+        let exits = format!("{RUNS}; pod find c=running; c find c=exited");
+        check(
+            FILTERED,
+            &format!("{exits}; c STOPPED; end"),
+            expect!["holds"],
+        );
+        check(
+            FILTERED,
+            &format!("{exits}; pass 9s; c STOPPED; end"),
+            expect!["holds"],
+        );
+        check(
+            FILTERED,
+            &format!("{exits}; pass 11s; c STOPPED; end"),
+            expect![[r#"
+                ORD-01 at #6 #9 #14 #12 #13: c (c.0.beef): expected RUNNING in ListContainers: EXITED
+            "#]],
+        );
+        check(
+            FILTERED,
+            &format!("{exits}; c DELETED; end"),
+            expect![[r#"
+            ORD-01 at #6 #9 #14 #12 #13: c (c.0.beef): expected RUNNING in ListContainers: EXITED
+        "#]],
+        );
+        check(
+            FILTERED,
+            &format!("{exits}; end; c STOPPED"),
+            expect![[r#"
+            waits for RUNNING in ListContainers of c
+            ORD-01 at #6 #9 #12 #13: c (c.0.beef): expected RUNNING in ListContainers: EXITED
+        "#]],
+        );
+        // Not ahead, but behind.
+        check(
+            FILTERED,
+            &format!("{RUNS}; pod find c=created; c STOPPED; end"),
+            expect![[r#"
+                ORD-01 at #6 #9 #12 #10 #11: c (c.0.beef): expected RUNNING in ListContainers: CREATED
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_container_ends_with_the_one_whose_pid_namespace_it_has_joined() {
+        let listed = |joins: &str, ended: &str| {
+            format!(
+                "pod run; t create; t start; c create{joins}; c CREATED; c start; c STARTED; \
+                 pod find c=running t=running; {ended}; c find c=exited; end"
+            )
+        };
+        check(FILTERED, &listed(" joins=t", "t stop"), expect!["holds"]);
+        check(FILTERED, &listed(" joins=t", "t remove"), expect!["holds"]);
+        check(
+            FILTERED,
+            &listed("", "t stop"),
+            expect![[r#"
+            waits for RUNNING in ListContainers of c
+            ORD-01 at #9 #12 #17 #18: c (c.0.beef): expected RUNNING in ListContainers: EXITED
+        "#]],
         );
     }
 
@@ -352,15 +464,17 @@ mod tests {
             filtered,
             &format!("{runs}; pod find-sandbox state=notready pod=ready; end"),
             expect![[r#"
-            ORD-01 at #3 #4 #5: pod (pod.0.beef): expected nothing of it in ListPodSandbox: READY
-        "#]],
+                waits for nothing of it in ListPodSandbox of pod
+                ORD-01 at #3 #4 #5: pod (pod.0.beef): expected nothing of it in ListPodSandbox: READY
+            "#]],
         );
         check(
             filtered,
             &format!("{runs}; pod STOPPED; pod find-sandbox pod=ready; end"),
             expect![[r#"
-            ORD-01 at #3 #4 #5 #6: pod (pod.0.beef): expected NOTREADY in ListPodSandbox: READY
-        "#]],
+                waits for NOTREADY in ListPodSandbox of pod
+                ORD-01 at #3 #4 #5 #6: pod (pod.0.beef): expected NOTREADY in ListPodSandbox: READY
+            "#]],
         );
     }
 }
