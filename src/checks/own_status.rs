@@ -1,10 +1,11 @@
-//! `own-status`: every event has its own container's status exactly once.
+//! `own-status`: every event has its own container's status exactly once, until DELETED. What
+//! follows it breaks INV-01.
 
 use super::name_refs::{NameRef, check_on};
 use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::{Finding, Word};
-use crate::history::{EventArrival, EventKind, Subject};
+use crate::history::{EventArrival, EventKind};
 use crate::outcome::{Fact, Kind, Mismatch};
 
 check_on! {
@@ -26,11 +27,17 @@ impl Word for OwnStatusCheck {
     }
 
     fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
-        events.each(wrong_number)
+        let deleted = events.first(EventKind::Deleted).map(EventArrival::seq);
+        events.find(|arrival| {
+            let seq = arrival.seq();
+            let is_after = deleted.is_some_and(|deleted| deleted < seq);
+            let mismatch = wrong_number(arrival).filter(|_| !is_after);
+            mismatch.map(|mismatch| (mismatch, vec![seq]))
+        })
     }
 }
 
-fn wrong_number(_: &Subject, arrival: &EventArrival) -> Option<Mismatch> {
+fn wrong_number(arrival: &EventArrival) -> Option<Mismatch> {
     let event = arrival.event();
     let times = event
         .containers
@@ -87,6 +94,21 @@ mod tests {
             expect![[r#"
             ORD-01 at #6: c (c.0.beef): expected 0 status of the container in DELETED: 1, among 1 statuses
         "#]],
+        );
+    }
+
+    /// A container that is gone has no status any more.
+    #[test]
+    fn own_status_is_not_demanded_after_deleted() {
+        let own_status = "own-status: {of: c}";
+        let ends = "pod run; c create; c CREATED; c DELETED; c STOPPED missing; end";
+        check(own_status, ends, expect!["holds"]);
+        check(
+            own_status,
+            "pod run; c create; c CREATED; c STOPPED missing; c DELETED; end",
+            expect![[r#"
+                ORD-01 at #6: c (c.0.beef): expected 1 status of the container in STOPPED: 0, among 0 statuses
+            "#]],
         );
     }
 
