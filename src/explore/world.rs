@@ -285,6 +285,13 @@ impl Container {
             .as_ref()
             .is_some_and(|events| events.contains(&event))
     }
+
+    /// Whether SIGTERM cannot end it, if its program ignores SIGTERM: the program has had time to
+    /// begin, or the kernel protects it as the first process of its PID namespace.
+    pub(super) fn withstands_term(&self, home: Option<PodKind>) -> bool {
+        let is_first = self.target.is_none() && home != Some(PodKind::SharedPid);
+        is_first || self.has_begun
+    }
 }
 
 /// The plan of what was taken.

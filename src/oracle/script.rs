@@ -239,6 +239,7 @@ impl Script {
             binding: name.to_owned(),
             uid: PodUid::from(format!("uid-of-{pod}")),
             labels: own_labels(pod, extras),
+            shared_pid: extras.has("shared"),
             ..SandboxSpec::default()
         });
         self.sandboxes.insert(name.to_owned(), spec.clone());

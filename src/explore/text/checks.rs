@@ -125,7 +125,9 @@ fn of_container(name: &str, container: &Container, world: &World, lines: &mut Ve
         Some(PodKind::Memory) => "",
         _ => ", not-reason: [OOMKilled]",
     };
-    of_exit(&of, container, not_oom, lines);
+    let withstands_term = container.withstands_term(pod.map(|pod| pod.kind));
+    of_own_exit(&of, container, not_oom, lines);
+    of_ending(&of, container, withstands_term, not_oom, lines);
 }
 
 /// What the answers to the run's own calls must show, if it makes some.
@@ -145,20 +147,19 @@ fn of_answers(name: &str, container: &Container, world: &World, lines: &mut Vec<
     }
 }
 
-/// How a container must have ended.
-fn of_exit(of: &str, container: &Container, not_oom: &str, lines: &mut Vec<String>) {
+/// How a container must have ended by itself.
+fn of_own_exit(of: &str, container: &Container, not_oom: &str, lines: &mut Vec<String>) {
     let mut push = |word, keys: String| push(lines, word, keys);
-    if !container.has(Moment::Stopped) {
+    if !container.has(Moment::Stopped) || container.ended_by.is_some() {
         return;
     }
     let stopped = format!("{of}, event: stopped");
-    let killed_137 = format!("exit-code: {{is: 137}}{not_oom}");
-    match (container.ended_by, container.work) {
-        (None, Work::Oom | Work::OomGroup | Work::OomByPod) => push(
+    match container.work {
+        Work::Oom | Work::OomGroup | Work::OomByPod => push(
             "status",
             format!("{{{stopped}, exit-code: {{is: 137}}, reason: [OOMKilled]}}"),
         ),
-        (None, Work::Exit(..) | Work::Die(..) | Work::DumpCore | Work::OrphanChild)
+        Work::Exit(..) | Work::Die(..) | Work::DumpCore | Work::OrphanChild
             if container.life == Life::Exited || container.life == Life::Ending =>
         {
             push(
@@ -170,13 +171,38 @@ fn of_exit(of: &str, container: &Container, not_oom: &str, lines: &mut Vec<Strin
                 format!("{{{stopped}, after: start-returned, at-most: 9s}}"),
             );
         }
-        (Some(EndedBy::Kill), _) | (Some(EndedBy::Removal), Work::IgnoreTerm)
-            if !container.work.needs_memory() =>
-        {
-            push("status", format!("{{{stopped}, {killed_137}}}"));
-        }
-        (Some(EndedBy::Stop { grace_s, .. }), Work::IgnoreTerm) => {
-            push("status", format!("{{{stopped}, {killed_137}}}"));
+        Work::OomOfChild => push("status", format!("{{{stopped}, exit-code: declared}}")),
+        _ => {}
+    }
+}
+
+/// How a container must have been ended.
+fn of_ending(
+    of: &str,
+    container: &Container,
+    withstands_term: bool,
+    not_oom: &str,
+    lines: &mut Vec<String>,
+) {
+    let mut push = |word, keys: String| push(lines, word, keys);
+    let Some(ended_by) = container
+        .ended_by
+        .filter(|_| container.has(Moment::Stopped))
+    else {
+        return;
+    };
+    let stopped = format!("{of}, event: stopped");
+    let mut exits_with = |code: u8| {
+        push(
+            "status",
+            format!("{{{stopped}, exit-code: {{is: {code}}}{not_oom}}}"),
+        );
+    };
+    match (ended_by, container.work) {
+        (EndedBy::Kill, work) if !work.needs_memory() => exits_with(137),
+        (EndedBy::Removal, Work::IgnoreTerm) if withstands_term => exits_with(137),
+        (EndedBy::Stop { grace_s, .. }, Work::IgnoreTerm) if withstands_term => {
+            exits_with(137);
             if container.stops == 1 {
                 push(
                     "timing",
@@ -188,31 +214,21 @@ fn of_exit(of: &str, container: &Container, not_oom: &str, lines: &mut Vec<Strin
                 );
             }
         }
-        (None, Work::OomOfChild) => {
-            push("status", format!("{{{stopped}, exit-code: declared}}"));
-        }
         (
             // Without a grace period, some runtimes send the stop signal all the same.
-            Some(EndedBy::Stop {
+            EndedBy::Stop {
                 has_begun: true,
                 grace_s: 1..,
-            }),
+            },
             Work::UntilTerm,
-        ) => {
-            push(
-                "status",
-                format!("{{{stopped}, exit-code: {{is: 0}}{not_oom}}}"),
-            );
-        }
+        ) => exits_with(0),
         (
-            Some(EndedBy::Stop {
+            EndedBy::Stop {
                 has_begun: true,
                 grace_s: 2..,
-            }),
+            },
             Work::UntilSignal,
-        ) if container.kind == ContainerKind::StopSignal => {
-            push("status", format!("{{{stopped}, exit-code: {{is: 42}}}}"));
-        }
+        ) if container.kind == ContainerKind::StopSignal => exits_with(42),
         _ => {}
     }
 }

@@ -23,9 +23,13 @@ pub(in crate::oracle) const RULE: Invariant = Invariant {
 
 /// The exit code of a process that SIGKILL ended.
 const KILLED: i32 = 137;
+/// The exit code of a process that SIGTERM ended.
+const TERMINATED: i32 = 143;
 
 /// For a container that no call stopped and that has no limit, its command determines the code. One
-/// that only SIGKILL can end has the code of SIGKILL, however it was ended.
+/// that only SIGKILL can end has the code of SIGKILL, however it was ended. Its program ignores
+/// SIGTERM from its first steps on; before them the kernel protects only the first process of a
+/// PID namespace, so that another one may have the code of SIGTERM.
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let history = index.history;
     let wrong = |subject: &Subject| {
@@ -39,9 +43,11 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
         let sandbox = index.sandbox(spec.sandbox.as_str());
         let endings = [life.ending, sandbox.and_then(|life| life.ending)];
         let mut endings = endings.into_iter().flatten();
+        let has_own_namespace = spec.pid_target.is_none() && !spec.sandbox_spec.shared_pid;
         let code = if endings.any(|ending| ending < stopped.seq()) {
             let ran = life.is_started && spec.ends_by_kill_alone();
-            ran.then_some(KILLED)?
+            let by_term = !has_own_namespace && end.exit_code == TERMINATED;
+            (ran && !by_term).then_some(KILLED)?
         } else {
             // The first process of a PID namespace takes those with it that have joined.
             let alone = spec.memory_bytes.is_none() && spec.pid_target.is_none();
@@ -168,6 +174,33 @@ mod tests {
             "#]],
             );
         }
+    }
+
+    #[test]
+    fn in_a_namespace_of_others_sigterm_may_come_before_it_is_ignored() {
+        for (pod, joins) in [("shared", ""), ("", " joins=t")] {
+            let ended = |code: u8| {
+                format!(
+                    "pod run {pod}; t create; t start; c create mode=ignore{joins}; c start; \
+                     c stop; c STOPPED exit={code}"
+                )
+            };
+            check(&RULE, &ended(137), expect![]);
+            check(&RULE, &ended(143), expect![]);
+            check(
+                &RULE,
+                &ended(0),
+                expect![[r#"
+                INV-20 at #13: c (c.0.beef): expected exit code 137 in STOPPED: exit code 0, reason `Completed`
+                "#]],
+            );
+        }
+        stubborn(
+            "c stop; c STOPPED exit=143",
+            expect![[r#"
+            INV-20 at #11: c (c.0.beef): expected exit code 137 in STOPPED: exit code 143, reason `Error`
+        "#]],
+        );
     }
 
     #[test]
