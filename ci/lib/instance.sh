@@ -40,7 +40,7 @@ create_instance() {
   : >"$log"
   write_config
   write_faulty_runtime
-  [[ $network == none ]] || write_network >"$instance/cni/bridge.conflist"
+  [[ $network == none ]] || make_network
   {
     "$(daemon_bin "$daemon")" --version | sed -n 1p  # head would end it with SIGPIPE
     "$(oci_bin)" --version | sed -n 1p
@@ -75,17 +75,23 @@ write_faulty_runtime() {
   chmod 755 "$instance/faulty-runtime"
 }
 
-# A bridge without an address: pods see each other on it, and nothing else. Addresses are of those
-# that are kept for documentation, so that none is anybody's.
-write_network() {
-  cat <<JSON
+# A bridge for the pods: they see each other on it, and nothing else. They get addresses of 192.0.2.0/24,
+# which is kept for documentation. A bridge that has no MAC address of its own takes one of its ports', and
+# another when that pod goes; a network plugin that sees it change in between fails.
+make_network() {
+  local bridge mac
+  bridge=$(bridge_name)
+  mac=02$(sha256sum <<<"$instance" | cut -c1-10 | sed 's/../:&/g')
+  ip link show "$bridge" &>/dev/null || ip link add "$bridge" address "$mac" type bridge
+  ip link set "$bridge" up
+  cat >"$instance/cni/bridge.conflist" <<JSON
 {
   "cniVersion": "1.0.0",
   "name": "cri-ci",
   "plugins": [
     {
       "type": "bridge",
-      "bridge": "$(bridge_name)",
+      "bridge": "$bridge",
       "isGateway": false,
       "ipMasq": false,
       "ipam": {
@@ -250,7 +256,7 @@ stop_instance() {
 # The pods' ends of the bridge went with their namespaces, and those with the instance's processes.
 remove_network() {
   [[ -n $network && $network != none ]] || return 0
-  ip link delete "$(bridge_name)" 2>/dev/null || true # No pod has had one.
+  ip link delete "$(bridge_name)" 2>/dev/null || true # An up that failed may not have made it.
   rm -f "$instance/network"
 }
 
