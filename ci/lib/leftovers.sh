@@ -36,11 +36,20 @@ count_cri() {
 
 # Of the runtime's namespace, and so shims, monitors and containers; and of the suite's session.
 count_processes() {
-  local pid
+  local pid kind
   for pid in $(instance_pids) $([[ -z $trial ]] || pgrep --session "$trial"); do
     [[ $pid != "$(fact holder.pid)" && $pid != "$(fact "$daemon.pid")" ]] && alive "$pid" || continue
-    echo "$pid $(cat "/proc/$pid/comm" 2>/dev/null)"
-  done | of_kind process
+    kind=process
+    ! is_forgotten_shim "$pid" || kind="runtime's shim"
+    cat "/proc/$pid/comm" 2>/dev/null | sed "s/^/$pid /" | of_kind "$kind"
+  done
+}
+
+# is_forgotten_shim PID: a shim without a child, whose working folder, the bundle, containerd has deleted. So
+# nothing tells whose sandbox it was for: only containerd could have ended it.
+is_forgotten_shim() {
+  [[ $(cat "/proc/$1/comm" 2>/dev/null) == containerd-shim* && $(readlink "/proc/$1/cwd") == *' (deleted)' ]] &&
+    ! pgrep --parent "$1" >/dev/null
 }
 
 # A container's is the runtime's to remove; other runtimes on this machine make such, too.
@@ -109,8 +118,10 @@ left_since() {
 
 none_of_ours() { left_since "$1" || ! grep -qv "^runtime's" "$scratch/left"; }
 
-# is_of_another_run PATH: its name has the process of its run.
-is_of_another_run() { [[ $1 =~ cri-event-conformance-.*\.([0-9]+)-[0-9]+$ && ${BASH_REMATCH[1]} != "$trial" ]]; }
+# is_of_another_run PATH: its name has the process of its run, and that of a pod's cgroup a number, too.
+is_of_another_run() {
+  [[ $1 =~ cri.event.conformance..*\.([0-9]+)[-_][0-9]+(\.[0-9]+(\.slice)?)?$ && ${BASH_REMATCH[1]} != "$trial" ]]
+}
 
 # is_of_others CGROUP: gone by now, or of another run, or others on this machine have a process in it.
 is_of_others() {
