@@ -7,7 +7,7 @@ use super::super::printable::cut;
 
 /// Widths and heights in pixels.
 const NAME_WIDTH: usize = 290;
-const PLOT_WIDTH: usize = 420;
+const PLOT_WIDTH: usize = 340;
 const VALUE_WIDTH: usize = 260;
 const LINE: usize = 20;
 const HEAD: usize = 28;
@@ -238,7 +238,7 @@ mod tests {
             Scale::Linear,
             vec![row(&[Some(2.0), None]), row(&[Some(4.0), Some(0.0)])],
         );
-        for width in ["width=\"210\"", "width=\"420\"", "width=\"0\""] {
+        for width in ["width=\"170\"", "width=\"340\"", "width=\"0\""] {
             assert!(svg.contains(width), "{width}: {svg}");
         }
         assert!(svg.contains(">None</text>"), "{svg}");
