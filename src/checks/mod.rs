@@ -81,7 +81,8 @@ check::checks! {
     "status" Status(status::StatusCheck);
     /// Every event carries the status of its sandbox, with the UID that the case gave to the pod.
     "sandbox-status" SandboxStatus(sandbox_status::SandboxStatusCheck);
-    /// Every event's snapshot shows the event's own container exactly once, and DELETED's does not.
+    /// Until its DELETED, every event's snapshot shows the event's own container exactly once; that
+    /// of DELETED does not show it.
     "own-status" OwnStatus(own_status::OwnStatusCheck);
     /// When an event arrives, measured from a call.
     "timing" Timing(timing::TimingCheck);
