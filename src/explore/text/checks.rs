@@ -1,7 +1,7 @@
 //! The checks that follow from what is certain after a plan.
 
 use crate::explore::plan::{ContainerKind, Moment, PodKind, Work};
-use crate::explore::world::{Container, EndedBy, Life, Pod, PodState, Remains, World};
+use crate::explore::world::{Container, EndedBy, Life, Pod, PodState, Remains, Unmade, World};
 
 /// The checks, each as a line of a case.
 pub(super) fn checks(world: &World, silent: bool) -> Vec<String> {
@@ -36,8 +36,9 @@ pub(super) fn checks(world: &World, silent: bool) -> Vec<String> {
     for (name, unmade) in &world.unmade {
         let is = match unmade.remains {
             // What is left of it could not be told from what a client has given up.
-            Remains::Absent if has_unknown(world, unmade.pod.as_deref()) => continue,
+            Remains::Absent if has_unknown(world, unmade, &OF_GIVEN_UP) => continue,
             Remains::Absent => "absent",
+            Remains::Consistent if has_unknown(world, unmade, &[Remains::Unobserved]) => continue,
             Remains::Consistent => "consistent",
             Remains::Unobserved => continue,
         };
@@ -60,10 +61,15 @@ pub(super) fn checks(world: &World, silent: bool) -> Vec<String> {
     lines
 }
 
-/// Whether a sandbox may have a container of which no client knows.
-fn has_unknown(world: &World, pod: Option<&str>) -> bool {
-    world.unmade.values().any(|unmade| {
-        unmade.remains != Remains::Absent && pod.is_some() && unmade.pod.as_deref() == pod
+/// What may remain of a creation that a client has given up.
+const OF_GIVEN_UP: [Remains; 2] = [Remains::Consistent, Remains::Unobserved];
+
+/// Whether the sandbox of what could not be made may have a container of which no client knows, and
+/// of which one of these may remain.
+fn has_unknown(world: &World, unmade: &Unmade, remains: &[Remains]) -> bool {
+    let mut others = world.unmade.values();
+    others.any(|other| {
+        remains.contains(&other.remains) && unmade.pod.is_some() && unmade.pod == other.pod
     })
 }
 
