@@ -113,7 +113,7 @@ async fn bare_loop(
     let client = Client::connect(&endpoints.runtime, &endpoints.images, endpoints.deadline).await?;
     let caller = RecordingClient::new(client.clone());
     let run = RunId::from(uuid::Uuid::new_v4().to_string());
-    let image = run::image(&options.drive, &caller, &run, &mut None).await?;
+    let (image, _registry) = run::image(&options.drive, &caller, &run, &mut None).await?;
     let logs = LogDirectory::make(options.drive.pods.log_dir.as_deref(), &run)?;
     let replay = || Replay::new(client.clone(), run.clone(), image.clone(), logs.path());
     let places = Arc::new(Semaphore::new(options.threads()));

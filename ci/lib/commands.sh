@@ -3,7 +3,7 @@
 
 main() {
   local command=${1:-} targets=() oci_runtime=runc cni=none new_name='' signal=TERM all='' wipe='' folder=''
-  local real_infra='' events_off=''
+  local real_infra='' events_off='' with_criu=''
   shift || true
   while (($#)); do
     case $1 in
@@ -14,6 +14,7 @@ main() {
       --signal) signal=${2#SIG} && shift ;;
       --bin) folder=$(realpath -m "$2") && shift ;;
       --infra) real_infra=yes ;;
+      --criu) with_criu=yes ;;
       --no-events) events_off=yes ;;
       --all) all=yes ;;
       --wipe) wipe=yes ;;
@@ -55,6 +56,7 @@ command_get() {
   for number in "${targets[@]}"; do
     download_runtime "$(canonical_version "$number")" "$oci_runtime" &
     jobs+=($!)
+    [[ -z $with_criu ]] || { download_criu & jobs+=($!); }
   done
   for job in "${jobs[@]}"; do wait "$job"; done
 }
@@ -69,12 +71,13 @@ command_up() {
   lock_instance
   if holder_alive; then
     ensure_same "$number"
+    [[ -z $with_criu || -n $criu ]] || say "$name is up without CRIU, and stays so"
     [[ $cni == none || $network == bridge ]] || say "$name is up without a network, and stays so"
     daemon_alive || start_daemon
   else
     ensure_tools
     download_companions "$number"
-    bring_up "$number" "$folder" "$oci_runtime" "$cni" "$real_infra" "$events_off"
+    bring_up "$number" "$folder" "$oci_runtime" "$cni" "$real_infra" "$events_off" "$with_criu"
   fi
   echo "unix://$socket"
 }
@@ -118,6 +121,7 @@ download_companions() {
   fi
   download_more "$suite"
   [[ $cni == none ]] || ensure_network "$suite"
+  [[ -z $with_criu ]] || download_criu
 }
 
 # ensure_network SUITE: what a bridge is made with.

@@ -93,6 +93,7 @@ $(nri_setting)
   stream_server_port = "0"
 $(sandbox_image_setting)
   restrict_oom_score_adj = $(restrict_oom_score)
+$(restore_setting)
   disable_apparmor = true  # It would load a profile into the machine's kernel.
 TOML
 }
@@ -100,6 +101,11 @@ TOML
 # NRI is on by default since 2.0, with a socket at a fixed place.
 nri_setting() {
   ((${version%%.*} < 2)) || echo 'disabled_plugins = ["io.containerd.nri.v1.nri"]'
+}
+
+# containerd 2.3 restores containers only if it is told to.
+restore_setting() {
+  [[ -z $criu ]] || ((${version%%.*} < 2)) || echo '  enable_experimental_restore_via_create = true'
 }
 
 sandbox_image_setting() {

@@ -16,8 +16,9 @@ canonical_version() { bad_usage "Debian has no CRI-O: name a folder of your own,
 download_more() { obtain "$1" skopeo skopeo; }
 
 # daemon_command: sets command, which becomes the daemon. Nothing of the machine's configuration counts.
+# CRI-O restores no container under a signature_policy, so the policy lies where the user's would.
 daemon_command() {
-  command=(env "CONTAINERS_STORAGE_CONF=$instance/storage.conf"
+  command=(env "HOME=$instance" "CONTAINERS_STORAGE_CONF=$instance/storage.conf"
     "$(daemon_bin crio)" --config "$instance/$config_file" --config-dir ''
     --registries-conf "$instance/registries.conf" --registries-conf-dir "$instance/opt")
 }
@@ -27,7 +28,8 @@ oci_program() { if may_lower_oom_score; then oci_bin; else echo "$instance/limit
 
 write_config() {
   write_limited_runtime
-  echo '{"default": [{"type": "insecureAcceptAnything"}]}' >"$instance/policy.json"
+  mkdir -p "$instance/.config/containers"
+  echo '{"default": [{"type": "insecureAcceptAnything"}]}' >"$instance/.config/containers/policy.json"
   printf '[storage]\ndriver = "overlay"\nroot = "%s"\nrunroot = "%s"\n' \
     "$instance/root" /run/containers/storage >"$instance/storage.conf"
   # The suite serves its image there, over plain HTTP.
@@ -53,8 +55,7 @@ stream_port = "0"
 [crio.image]
 pause_image = "$sandbox_image"
 pause_command = ""
-signature_policy = "$instance/policy.json"
-signature_policy_dir = "$instance/state/policies"  # CRI-O makes both, by default in /etc/crio.
+signature_policy_dir = "$instance/state/policies"  # CRI-O makes it, by default in /etc/crio.
 namespaced_auth_dir = "$instance/state/auth"
 
 [crio.network]

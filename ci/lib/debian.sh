@@ -23,6 +23,9 @@ download_runtime() {
   obtain "$suite" "$2" "$2"
 }
 
+# CRIU, which makes checkpoints of processes: older suites have one that newer kernels are too new for.
+download_criu() { obtain "$newest_suite" criu criu; }
+
 # obtain SUITE PACKAGE [BINARY...]: after it, find_binary works for them, and they run here.
 obtain() {
   mkdir -p "$ci_dir/$1"

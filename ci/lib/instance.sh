@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # One private runtime, whose daemon containerd.sh or crio.sh describes. use_instance sets the variables
 # that the other functions work on: name, instance (its directory), version, bin (a folder of the user's
-# own programs, or empty), oci, network, infra, no_events, socket.
+# own programs, or empty), oci, network, infra, no_events, criu, socket.
 #
 # Its processes share a mount namespace with a /run of its own: shims put their sockets in
 # /run/containerd whatever the configuration says, and so nothing of it shows on the machine. A "holder"
@@ -18,6 +18,7 @@ use_instance() {
   network=$(fact network)
   infra=$(fact infra)
   no_events=$(fact no-events)
+  criu=$(fact criu)
   socket=$(fact socket)
   log=$instance/$daemon.log
   mark=cri-ci:$instance
@@ -25,7 +26,7 @@ use_instance() {
 
 fact() { cat "$instance/$1" 2>/dev/null || true; }
 
-# create_instance VERSION BIN OCI_RUNTIME NETWORK INFRA NO_EVENTS: a fresh one, with no container and no image.
+# create_instance VERSION BIN OCI_RUNTIME NETWORK INFRA NO_EVENTS CRIU: a fresh one, with no container and no image.
 create_instance() {
   mkdir -p "$instance"/{root,state,exits,cni,opt,logs}
   echo "$daemon" >"$instance/daemon"
@@ -35,6 +36,7 @@ create_instance() {
   echo "$4" >"$instance/network"
   echo "$5" >"$instance/infra"
   echo "$6" >"$instance/no-events"
+  echo "$7" >"$instance/criu"
   socket_path >"$instance/socket"
   use_instance "$name"
   : >"$log"
@@ -168,11 +170,13 @@ holder_alive() {
 in_instance() { nsenter --mount --target "$(<"$instance/holder.pid")" "$@"; }
 
 start_daemon() {
-  local command
+  local command path
+  path=$(dirname "$(daemon_bin "$daemon")")
+  [[ -z $criu ]] || path+=:$(dirname "$(find_binary "$newest_suite" criu criu)")
   daemon_command
   rm -f "$socket" "$socket.ttrpc"
   # Neither setsid nor nsenter forks here, so $! is the daemon's own pid.
-  PATH=$(dirname "$(daemon_bin "$daemon")"):$PATH setsid nsenter --mount --target "$(<"$instance/holder.pid")" \
+  PATH=$path:$PATH setsid nsenter --mount --target "$(<"$instance/holder.pid")" \
     "${command[@]}" </dev/null >>"$log" 2>&1 9>&- &
   echo $! >"$instance/$daemon.pid"
   disown

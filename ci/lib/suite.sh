@@ -93,13 +93,14 @@ fetch_from_pypi() {
 
 # prepare RUNTIME...: downloads them while cargo builds the suite.
 prepare() {
-  local runtime jobs=() job built=0
+  local runtime jobs=() job built=0 with
   require_root
   ensure_build_tools
   ensure_commands dpkg-deb:dpkg unshare:util-linux flock:util-linux curl:curl
   for runtime; do
     [[ -z $folder ]] || break
-    runtime_do get "$runtime" 2>/dev/null &
+    read -ra with < <(with_criu "$runtime")
+    runtime_do get "$runtime" "${with[@]}" 2>/dev/null &
     jobs+=($!)
   done
   build_suite || built=$?
@@ -110,10 +111,15 @@ prepare() {
 
 # start_runtime RUNTIME: sets endpoint. One that was up already belongs to somebody else and stays up.
 start_runtime() {
+  local with
   "$repo/ci/${1%%-*}" list | grep "^$1"$'\tup' >/dev/null || ours+=("$1")
   trap clean_up EXIT
-  endpoint=$(runtime_do up "$1" --cni bridge)
+  read -ra with < <(with_criu "$1")
+  endpoint=$(runtime_do up "$1" --cni bridge "${with[@]}")
 }
+
+# with_criu RUNTIME: the option that gives it CRIU. containerd 1.x makes no checkpoints through the CRI.
+with_criu() { [[ $1 == containerd-1.* ]] || echo --criu; }
 
 clean_up() {
   local name runtime

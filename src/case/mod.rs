@@ -174,6 +174,10 @@ pub enum Need {
     HostPid,
     /// The containers' processes can be seen on this host.
     ContainerPid,
+    /// The runtime makes checkpoints of containers, for which its node needs CRIU.
+    Checkpoint,
+    /// It also creates containers from checkpoints.
+    Restore,
     /// The runtime's monitors of containers, such as containerd-shim and conmon, can be found on
     /// this host, and killed.
     Monitor,

@@ -8,6 +8,7 @@ mod await_event;
 mod call;
 mod call_expectation;
 mod calls_return_within;
+mod checkpoint;
 mod create;
 mod exec;
 mod fill_disk;
@@ -21,6 +22,7 @@ mod measure;
 mod on_event;
 mod outside_cri;
 mod parallel;
+mod pause;
 mod poll_during;
 mod process_exited;
 mod query;
@@ -53,6 +55,7 @@ pub use await_event::AwaitStep;
 pub use call::{CallStep, Method};
 pub use call_expectation::{CallExpectation, CallOutcome};
 pub use calls_return_within::CallsReturnWithinStep;
+pub use checkpoint::CheckpointStep;
 pub use create::{CreateStep, ImageName};
 pub use exec::ExecStep;
 pub use fill_disk::FillDiskStep;
@@ -66,6 +69,7 @@ pub use measure::MeasureStep;
 pub use on_event::OnEventStep;
 pub use outside_cri::OutsideCriStep;
 pub use parallel::{Branch, ParallelStep};
+pub use pause::PauseStep;
 pub use poll_during::PollDuringStep;
 pub use process_exited::ProcessExitedStep;
 pub use query::Query;
@@ -111,6 +115,8 @@ macro_rules! for_each_step {
             "kill" Kill(KillStep),
             /// Send a signal to a container's process from the host.
             "signal" Signal(SignalStep),
+            /// Take steps while a container is paused from the host.
+            "pause" Pause(PauseStep),
             /// Kill the runtime's monitor of a container from the host.
             "kill-monitor" KillMonitor(KillMonitorStep),
             /// Take steps while the runtime's monitor of a container is frozen.
@@ -147,6 +153,8 @@ macro_rules! for_each_step {
             "on-event" OnEvent(OnEventStep),
             /// Take steps, and make calls repeatedly until they are over.
             "poll-during" PollDuring(PollDuringStep),
+            /// Make a checkpoint of a container, which runs on.
+            "checkpoint" Checkpoint(CheckpointStep),
             /// Run a command in a container.
             "exec" Exec(ExecStep),
             /// Make a call that no other step makes, by the name of its method in the CRI.
@@ -357,6 +365,24 @@ mod tests {
             ("restart-runtime: {}", &[Need::RuntimeRestart]),
             ("measure: {of: pods}", &[Need::RuntimeProcess]),
             ("relist: {sandbox: pod}", &[]),
+        ] {
+            check("", step, needs);
+        }
+    }
+
+    #[test]
+    fn what_is_paused_and_restored_needs_more() {
+        for (step, needs) in [
+            (
+                "pause: {container: c, steps: [{relist: {sandbox: pod}}]}",
+                &[Need::ContainerPid][..],
+            ),
+            ("checkpoint: {container: c}", &[Need::Checkpoint]),
+            (
+                "pause: {container: c, steps: [{checkpoint: {container: c}}, \
+                 {create: {as: d, in: pod, workload: until-term, checkpoint-of: c}}]}",
+                &[Need::ContainerPid, Need::Checkpoint, Need::Restore],
+            ),
         ] {
             check("", step, needs);
         }

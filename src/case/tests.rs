@@ -67,6 +67,7 @@ bad_cases! {
     billion_laughs_in_a_list
     bound_twice
     calls_that_cannot_be
+    checkpoint_that_is_not_made
     claim_without_a_value
     claim_without_meaning
     clock_set_without_asking

@@ -3,6 +3,7 @@
 
 mod broadcast;
 mod cgroup_v2;
+mod checkpoint;
 mod clock_steps;
 mod container_pid;
 mod core_pipe;
@@ -15,6 +16,7 @@ mod network;
 mod no_events;
 mod outside_cri;
 mod pod_cgroup;
+mod restore;
 mod runtime_kill;
 mod runtime_log;
 mod runtime_process;
@@ -23,6 +25,7 @@ mod small_disk;
 mod stop_signal;
 mod streamed_lists;
 mod timestamp;
+mod trial_container;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -81,6 +84,8 @@ impl ProbeResults {
 async fn probe(need: Need, session: &Session) -> Result<(), Unavailable> {
     match need {
         Need::Broadcast => broadcast::probe_broadcast(session).await,
+        Need::Checkpoint => checkpoint::probe_checkpoint(session).await,
+        Need::Restore => restore::probe_restore(session).await,
         Need::CgroupV2 => cgroup_v2::probe_cgroup_v2(session),
         Need::ClockSteps => clock_steps::probe_clock_steps(session),
         Need::ContainerPid => container_pid::probe_container_pid(session).await,

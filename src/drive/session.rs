@@ -229,6 +229,13 @@ impl Session {
         }
     }
 
+    /// Where a container's checkpoint is written.
+    #[must_use]
+    pub fn checkpoint_location(&self, of: &ContainerId) -> String {
+        let folder = self.options.log_directory.display();
+        format!("{folder}/checkpoint-{of}.tar")
+    }
+
     /// Makes sure that the event stream is open and live.
     ///
     /// # Errors

@@ -112,14 +112,15 @@ pub async fn sweep(
     Ok(done)
 }
 
-/// Lets the processes of these sandboxes run on: a run that was killed may have frozen their
-/// monitors, without which nothing can be removed.
+/// Lets the processes of these sandboxes run on: a run that was killed may have frozen them, or
+/// their monitors, without which nothing can be removed.
 fn thaw(kernel: &Kernel, sandboxes: &[SandboxId], containers: Option<&[(String, SandboxId)]>) {
     let ids = Ids::of(sandboxes, containers.unwrap_or_default(), |_| false);
     for process in kernel.leftovers(&ids.removed) {
         // One that cannot be continued may still be removed.
         let _ = process.thaw();
     }
+    kernel.resume_containers(&ids.removed);
 }
 
 /// The sandboxes of one run, or of all runs that no longer go on, but those to keep.

@@ -4,14 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 use super::any;
 use super::{
-    ContainerId, ContainerListing, ContainerReport, ContainerState, ImageListing, Labels,
-    NoEventCall, PodUid, SandboxId, SandboxListing, SandboxReport, SandboxState, Signal,
+    ContainerId, ContainerListing, ContainerReport, ContainerSpec, ContainerState, ImageListing,
+    Labels, NoEventCall, PodUid, SandboxId, SandboxListing, SandboxReport, SandboxState,
 };
 use crate::escape::printable;
 
@@ -78,6 +77,13 @@ pub enum Request {
         #[cfg_attr(test, arbitrary(with = any::seconds))]
         timeout: Duration,
     },
+    /// `CheckpointContainer`: the container goes on.
+    CheckpointContainer {
+        /// Which container.
+        container: ContainerId,
+        /// The file that the runtime writes, as it sees it.
+        location: String,
+    },
     /// A call that changes no state, with the id of its subject; empty if that has none.
     #[cfg_attr(test, arbitrary(skip))]
     NoEventCall(NoEventCall, String),
@@ -108,6 +114,7 @@ impl Request {
             Self::RemoveImage(_) => "RemoveImage",
             Self::ListImages => "ListImages",
             Self::ExecSync { .. } => "ExecSync",
+            Self::CheckpointContainer { .. } => "CheckpointContainer",
             Self::NoEventCall(call, _) => call.method(),
         }
     }
@@ -135,6 +142,7 @@ impl Request {
             | Self::StopContainer { .. }
             | Self::RemoveContainer(_)
             | Self::RemoveImage(_)
+            | Self::CheckpointContainer { .. }
             | Self::NoEventCall(..) => "",
         }
     }
@@ -204,120 +212,6 @@ pub struct SandboxSpec {
     /// The host directory of its containers' logs. The suite always sets it: a kubelet deletes
     /// files by the log path of every container that it finds.
     pub log_directory: String,
-}
-
-/// A container to create.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ContainerSpec {
-    /// Its sandbox.
-    pub sandbox: SandboxId,
-    /// The specification of that sandbox, which `CreateContainer` repeats.
-    pub sandbox_spec: Arc<SandboxSpec>,
-    /// Its name in the case.
-    pub binding: String,
-    /// Its name in the pod; the binding if absent.
-    pub name: Option<String>,
-    /// The attempt: 0, then 1, 2 and so on when the same name is created again.
-    pub attempt: u32,
-    /// The image's reference.
-    pub image: String,
-    /// The whole command line.
-    pub command: Vec<String>,
-    /// The exit code that the workload declares if nothing interferes with it.
-    pub declared_exit: Option<i32>,
-    /// The memory limit in bytes, without swap; none if absent.
-    #[cfg_attr(test, arbitrary(with = any::limit))]
-    pub memory_bytes: Option<u64>,
-    /// Whether it has a terminal.
-    pub tty: bool,
-    /// Labels.
-    pub labels: Labels,
-    /// Annotations.
-    pub annotations: Labels,
-    /// What makes it fail on purpose; nothing if absent.
-    pub flaw: Option<Flaw>,
-    /// Its stop signal.
-    pub stop_signal: Signal,
-    /// The container whose PID namespace it joins instead of the pod's.
-    pub pid_target: Option<ContainerId>,
-    /// Whether an OOM kill of one of its processes kills all of them (`memory.oom.group`).
-    pub oom_group: bool,
-    /// Whether a file of the host is mounted into it.
-    pub mounted: bool,
-    /// Its log, relative to the sandbox's `log_directory`. The suite always sets it.
-    pub log_path: String,
-}
-
-/// A deliberate flaw of a container: one that keeps it from running, or the operation at which the
-/// faulty OCI runtime of a test handler crashes, once.
-#[cfg_attr(test, derive(arbitrary::Arbitrary))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    rename_all = "kebab-case",
-    expecting = "a flaw such as `user` or `crash-at-kill`"
-)]
-pub enum Flaw {
-    /// Its user does not exist in the image.
-    User,
-    /// Its working directory is a file.
-    Directory,
-    /// A host directory is mounted over the program, which is a file.
-    Mount,
-    /// The OCI runtime crashes at `create`.
-    CrashAtCreate,
-    /// The OCI runtime crashes at `start`.
-    CrashAtStart,
-    /// The OCI runtime crashes at the first `kill`.
-    CrashAtKill,
-    /// The OCI runtime crashes at the first `delete`.
-    CrashAtDelete,
-}
-
-impl Flaw {
-    /// The crashes of the OCI runtime, each with its operation.
-    pub const CRASHES: [(Self, &str); 4] = [
-        (Self::CrashAtCreate, "create"),
-        (Self::CrashAtStart, "start"),
-        (Self::CrashAtKill, "kill"),
-        (Self::CrashAtDelete, "delete"),
-    ];
-
-    /// The operation at which the OCI runtime crashes, if it does.
-    #[must_use]
-    pub fn crashes_at(self) -> Option<&'static str> {
-        let (_, verb) = Self::CRASHES.iter().find(|(flaw, _)| *flaw == self)?;
-        Some(verb)
-    }
-}
-
-impl ContainerSpec {
-    /// Its name in the pod.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        self.name.as_deref().unwrap_or(&self.binding)
-    }
-
-    /// The path of its log, as its status shows it; empty if it has none.
-    #[must_use]
-    pub fn full_log_path(&self) -> String {
-        if self.log_path.is_empty() {
-            return String::new();
-        }
-        format!("{}/{}", self.sandbox_spec.log_directory, self.log_path)
-    }
-
-    /// Whether only SIGKILL ends its process: its workload ignores SIGTERM and never exits, it has
-    /// no flaw, and no memory limit that it could exceed.
-    #[must_use]
-    pub fn ends_by_kill_alone(&self) -> bool {
-        // Older recordings have `ignore`.
-        let mode = self.command.get(1).map(String::as_str);
-        let ignores = matches!(mode, Some("ignore-term" | "ignore"));
-        let limited = self.memory_bytes.or(self.sandbox_spec.memory_bytes);
-        let given = self.stop_signal == Signal::DEFAULT && self.flaw.is_none();
-        ignores && given && limited.is_none()
-    }
 }
 
 /// What a call returned.

@@ -10,6 +10,8 @@ use super::{ContainerSpec, Flaw, Labels, Text};
 const A_FILE: &str = "/dev/null";
 /// Where it is mounted.
 const MOUNTED: &str = "/mounted";
+/// The file that CRI-O mounts into every container, and demands of one that is restored.
+const HOSTS: &str = "/etc/hosts";
 /// A directory that is on every host.
 const A_DIRECTORY: &str = "/proc";
 
@@ -71,19 +73,20 @@ impl ContainerSpec {
             ..Mount::default()
         };
         let file = self.mounted.then(|| of(MOUNTED, A_FILE));
+        let hosts = self.checkpoint().map(|_| of(HOSTS, HOSTS));
         let program = self.command.first();
         let program = program.filter(|_| self.flaw == Some(Flaw::Mount));
         let over = program.map(|program| of(program, A_DIRECTORY));
-        file.into_iter().chain(over).collect()
+        file.into_iter().chain(hosts).chain(over).collect()
     }
 
     /// Takes in what was asked to be mounted.
     pub(crate) fn set_mounts<'a>(&mut self, paths: impl IntoIterator<Item = &'a str>) {
         for path in paths {
-            if path == MOUNTED {
-                self.mounted = true;
-            } else {
-                self.flaw = self.flaw.or(Some(Flaw::Mount));
+            match path {
+                MOUNTED => self.mounted = true,
+                HOSTS => {}
+                _ => self.flaw = self.flaw.or(Some(Flaw::Mount)),
             }
         }
     }

@@ -11,6 +11,7 @@ mod case_history;
 mod clock;
 pub mod codec;
 mod container_setup;
+mod container_spec;
 mod entry;
 mod foreign;
 mod held_up;
@@ -27,11 +28,12 @@ mod status;
 mod subject;
 
 pub use call::{
-    CallFault, ContainerFilter, ContainerSpec, Flaw, Reply, Request, RuntimeStatus, RuntimeVersion,
-    SandboxFilter, SandboxSpec, StatusCode,
+    CallFault, ContainerFilter, Reply, Request, RuntimeStatus, RuntimeVersion, SandboxFilter,
+    SandboxSpec, StatusCode,
 };
 pub use case_history::CaseHistory;
 pub use container_setup::{ContainerSetup, Mount, User};
+pub use container_spec::{ContainerSpec, Flaw};
 pub use entry::{Body, Entry, HostFact, Observer, StepsEnd, StreamEnd, Took};
 pub use ids::{
     CallId, CaseRun, ContainerId, HostInstant, PodUid, RunId, RuntimeNanos, SandboxId, Seq,

@@ -4,6 +4,7 @@
 //! Nothing else is changed: it is removed with `rmdir`, which refuses a cgroup with processes, and
 //! only if no process is left below it.
 
+mod freezer;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +18,8 @@ use std::path::{Path, PathBuf};
 use super::owner::{Owner, PREFIX};
 use super::{ProcessError, SliceError, systemd_slice};
 use crate::history::{CgroupDriver, RunId};
+
+pub(super) use freezer::Freezer;
 
 /// The suffix of a systemd slice.
 const SLICE: &str = ".slice";
@@ -38,11 +41,14 @@ pub enum CgroupError {
     /// There is no hierarchy with the memory controller.
     #[error("this host has no complete cgroup hierarchy that limits memory")]
     NoHierarchy,
+    /// No cgroup can freeze the container's processes.
+    #[error("this host has no complete cgroup hierarchy that freezes processes")]
+    NoFreezer,
     /// systemd failed.
     #[error(transparent)]
     Slice(#[from] SliceError),
     /// The runtime's cgroups are not visible here.
-    #[error("the cgroup of a sandbox, {0}, is not visible to this process")]
+    #[error("the cgroup {0} is not visible to this process")]
     Elsewhere(String),
     /// The sandbox's process cannot be found.
     #[error(transparent)]
@@ -64,14 +70,17 @@ pub enum CgroupError {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Hierarchies {
     roots: Vec<PathBuf>,
-    memory: Option<Memory>,
+    memory: Option<Hierarchy>,
+    freezer: Option<Hierarchy>,
 }
 
-/// The hierarchy with the memory controller.
+/// The hierarchy with a controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Memory {
+struct Hierarchy {
     root: PathBuf,
     version: Version,
+    /// Its name in version 1.
+    controller: &'static str,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +160,7 @@ impl Hierarchies {
         let mut found = Self {
             roots: Vec::new(),
             memory: None,
+            freezer: None,
         };
         for line in mounts.lines() {
             let Some((mount, kind)) = line.split_once(" - ") else {
@@ -168,19 +178,27 @@ impl Hierarchies {
                 Some("cgroup2") => Version::Two,
                 _ => continue,
             };
-            let limits = version == Version::Two || options.split(',').any(|it| it == "memory");
-            // If both versions are mounted, version 1 has the memory controller.
-            let known = found.memory.as_ref().map(|memory| memory.version);
-            if limits && (known.is_none() || version == Version::One) {
-                let root = root.clone();
-                found.memory = Some(Memory { root, version });
+            let places = [
+                ("memory", &mut found.memory),
+                ("freezer", &mut found.freezer),
+            ];
+            for (controller, known) in places {
+                let has = version == Version::Two || options.split(',').any(|it| it == controller);
+                // If both versions are mounted, version 1 has the controller.
+                if has && (known.is_none() || version == Version::One) {
+                    *known = Some(Hierarchy {
+                        root: root.clone(),
+                        version,
+                        controller,
+                    });
+                }
             }
             found.roots.push(root);
         }
         found
     }
 
-    fn memory(&self) -> Result<&Memory, CgroupError> {
+    fn memory(&self) -> Result<&Hierarchy, CgroupError> {
         self.memory.as_ref().ok_or(CgroupError::NoHierarchy)
     }
 
@@ -249,8 +267,8 @@ impl Hierarchies {
 
     /// The number of cgroups with one of these ids in their names, in all hierarchies.
     pub(super) fn count_by_ids(&self, ids: &BTreeSet<String>) -> usize {
-        let counts = self.roots.iter().map(|root| count_below(root, ids, DEPTH));
-        counts.sum()
+        let found = self.roots.iter().map(|root| named(root, ids, DEPTH).len());
+        found.sum()
     }
 
     /// The cgroups that runs of this suite have created, in any hierarchy.
@@ -265,14 +283,14 @@ impl Hierarchies {
     }
 }
 
-impl Memory {
+impl Hierarchy {
     /// The path in `/proc/PID/cgroup`, whose lines have a number, controllers and a path.
     fn path<'a>(&self, cgroups: &'a str) -> Option<&'a str> {
         cgroups.lines().find_map(|line| {
             let mut parts = line.splitn(3, ':');
             let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
             let own = match self.version {
-                Version::One => controllers.split(',').any(|it| it == "memory"),
+                Version::One => controllers.split(',').any(|it| it == self.controller),
                 Version::Two => controllers.is_empty(),
             };
             own.then_some(path)
@@ -361,20 +379,18 @@ fn remove_below(path: &Path, ids: &BTreeSet<&str>, depth: usize) -> bool {
     all_gone
 }
 
-/// The number of cgroups below a path with one of these ids in their names, without those below
-/// them.
-fn count_below(path: &Path, ids: &BTreeSet<String>, depth: usize) -> usize {
-    let counts = folders_in(path).into_iter().map(|below| {
+/// The cgroups below a path with one of these ids in their names, without those below them.
+fn named(path: &Path, ids: &BTreeSet<String>, depth: usize) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for below in folders_in(path) {
         let name = below.file_name().and_then(OsStr::to_str);
         if name.is_some_and(|name| words(name).any(|word| ids.contains(word))) {
-            1
-        } else if depth == 0 {
-            0
-        } else {
-            count_below(&below, ids, depth - 1)
+            found.push(below);
+        } else if depth > 0 {
+            found.extend(named(&below, ids, depth - 1));
         }
-    });
-    counts.sum()
+    }
+    found
 }
 
 /// The words of a cgroup path: ids, and what runtimes add to them.

@@ -3,6 +3,7 @@
 //! The only module that reads a clock or the kernel's files.
 
 mod cgroup;
+mod checkpoint;
 mod clock;
 mod command;
 mod command_line;
@@ -18,6 +19,7 @@ mod leftovers;
 mod logs;
 mod monitor;
 mod owner;
+mod paused_container;
 mod paused_kubelet;
 mod resources;
 mod runtime_process;
@@ -51,6 +53,7 @@ pub use leftovers::Leftover;
 pub use logs::{LogDirectory, LogDirectoryError};
 pub use monitor::{FrozenMonitor, Monitored, thaw_monitors};
 pub use owner::Owner;
+pub use paused_container::PausedContainer;
 pub use paused_kubelet::{PauseError, PausedKubelet, resume_kubelet_at_once};
 pub use resources::ResourceError;
 pub use runtime_process::{RuntimeProcess, RuntimeProcessError};
@@ -78,6 +81,10 @@ pub trait Simulation: fmt::Debug + Send + Sync {
     fn kill(&self, id: &str) -> bool;
     /// Sends a signal to a container's process; returns whether there was one.
     fn signal(&self, container: &str, signal: Signal) -> bool;
+    /// Freezes the processes of a container; returns whether there is one.
+    fn pause(&self, container: &str) -> bool;
+    /// Lets them run on.
+    fn resume(&self, container: &str);
     /// Kills the runtime's monitor of a container, and the container's process if asked to; returns
     /// whether there was one.
     fn kill_monitor(&self, container: &str, with_container: bool) -> bool;

@@ -1,8 +1,8 @@
 //! Sends the machine's events to its subscribers.
 
-use super::behaviour::NonTransition;
 use super::event_bus::ScheduledDelivery;
 use super::machine::{Machine, Timer};
+use super::transition::NonTransition;
 use crate::history::{ContainerId, Event, EventKind, RuntimeNanos, SandboxId};
 
 impl Machine {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::event_bus::HookContext;
 use super::process::ProcessExit;
+use super::transition::{Leftover, NonTransition, Transition};
 use crate::history::{CallFault, Event, Reply, Request, Resource, StreamEnd};
 use crate::limits;
 
@@ -212,60 +213,6 @@ pub enum Order {
     Creation,
     /// Shuffled.
     Random,
-}
-
-/// A state transition within a call that requires an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transition {
-    /// A container that failed to start has exited: STOPPED.
-    FailedStart,
-    /// A container is killed in order to be removed: STOPPED.
-    ForcedRemoval,
-    /// A container is killed when its sandbox is stopped: STOPPED.
-    EndWithSandbox,
-    /// A container is removed together with its sandbox: DELETED.
-    RemovalWithSandbox,
-    /// A container ends with the container whose PID namespace it shares: STOPPED.
-    EndWithTarget,
-    /// A container has exited and the OCI runtime crashes while deleting it: STOPPED.
-    EndInCrash,
-}
-
-/// An occurrence that changes no container's state and must not cause the event named here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NonTransition {
-    /// A stopped container is stopped again: STOPPED.
-    RepeatedStop,
-    /// A container that never ran is removed: STOPPED, as with CRI-O.
-    StopOfNeverRun,
-    /// The start of a running or exited container is refused: STARTED.
-    RefusedStart,
-    /// A command executed in a container ends: STOPPED of the container.
-    ExecEnd,
-    /// A call that changes no state: STARTED of the container in question.
-    NoEventCall,
-    /// A call to the image service: CREATED of all containers.
-    ImageCall,
-    /// An unknown or removed id is stopped or removed: STOPPED or DELETED of this id.
-    UnknownId,
-    /// A container is run outside the CRI: all of its events.
-    OutsideCri,
-    /// Stopping a container fails and it keeps running: STOPPED.
-    FailedKill,
-    /// A container's process is frozen by SIGSTOP: STOPPED.
-    Freeze,
-}
-
-/// What remains after a sandbox or a container could not be created.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Leftover {
-    /// Nothing.
-    #[default]
-    None,
-    /// A CREATED event, although the object does not exist.
-    Announced,
-    /// The object is listed, although no event announced it.
-    Listed,
 }
 
 /// How a runtime behaves.

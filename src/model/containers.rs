@@ -7,11 +7,12 @@ mod signals;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::behaviour::{ChildKill, Leftover, NonTransition, Order, StopSignals, Transition};
+use super::behaviour::{ChildKill, Order, StopSignals};
 use super::machine::{Machine, Outcome, Timer, fault};
 use super::process::{ProcessExit, ProcessPlan};
 use super::sandboxes::{FAULTY, carries, no_sandbox};
 use super::timer_queue::later;
+use super::transition::{Leftover, NonTransition, Transition};
 use crate::history::{
     CallFault, ContainerFilter, ContainerId, ContainerListing, ContainerMetadata, ContainerReport,
     ContainerSetup, ContainerSpec, ContainerState, ContainerStatus, EventKind, Flaw, HostInstant,
@@ -75,8 +76,9 @@ impl Machine {
 
     fn try_create(&mut self, spec: &Arc<ContainerSpec>) -> Result<Reply, CallFault> {
         self.running_sandbox(&spec.sandbox)?;
-        let Some(image) = self.image(&spec.image) else {
-            let message = format!("no image {}: pull it first", spec.image);
+        let reference = self.reference_of(spec);
+        let Some(image) = self.image(reference) else {
+            let message = format!("no image {reference}: pull it first");
             return Err(fault(StatusCode::NOT_FOUND, message));
         };
         let image_ref = Text::from(image.id.as_str());
@@ -118,7 +120,7 @@ impl Machine {
             started_at: RuntimeNanos(0),
             finished_at: RuntimeNanos(0),
             exit_code: 0,
-            image: Some(spec.image.as_str().into()),
+            image: Some(self.reference_of(spec).into()),
             image_ref,
             reason: Text::default(),
             message: String::new(),
@@ -349,9 +351,12 @@ impl Machine {
         status.reason = (self.behaviour.exit_reason)(end).into();
         let sandbox = container.spec.sandbox.clone();
         let target = container.spec.pid_target.clone();
+        let was_paused = container.held.is_some();
         let mistaken = target.filter(|_| self.behaviour.reports_pid_target);
         let crashes = self.crashes(id, Flaw::CrashAtDelete);
         let reports = reports && (!crashes || self.behaviour.reports(Transition::EndInCrash));
+        let reports =
+            reports && (!was_paused || self.behaviour.reports(Transition::EndWhilePaused));
         if reports {
             let reported_id = mistaken.unwrap_or_else(|| id.clone());
             self.announce(EventKind::Stopped, reported_id, &sandbox);

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::behaviour::NonTransition;
 use super::machine::{Machine, Outcome, Timer, fault};
 use super::process::ProcessPlan;
 use super::timer_queue::later;
+use super::transition::NonTransition;
 use crate::history::{
     CallFault, ContainerId, ContainerState, EventKind, NoEventCall, NoEventCallTarget, Reply,
     SandboxId, StatusCode,

@@ -112,6 +112,14 @@ impl Simulation for Shared {
         self.with(|machine| machine.signal_container(host::now(), &container, signal))
     }
 
+    fn pause(&self, container: &str) -> bool {
+        self.signal(container, Signal::STOP)
+    }
+
+    fn resume(&self, container: &str) {
+        self.signal(container, Signal::CONTINUE);
+    }
+
     fn kill_monitor(&self, container: &str, with_container: bool) -> bool {
         let container = ContainerId::from(container);
         self.with(|machine| machine.kill_monitor(host::now(), &container, with_container))

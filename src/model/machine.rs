@@ -52,6 +52,8 @@ pub struct Machine {
     /// Incremented when the daemon stops: its grace periods end with it.
     pub(super) generation: u32,
     pub(super) images: Vec<ImageListing>,
+    /// The checkpoints: where each is, and the image of its container.
+    pub(super) checkpoints: BTreeMap<String, String>,
     oom_kills: u64,
     pub(super) event_bus: EventBus,
     next_ticket: u64,
@@ -121,6 +123,7 @@ impl Machine {
             deaf_until: HostInstant::default(),
             generation: 0,
             images,
+            checkpoints: BTreeMap::new(),
             oom_kills: 0,
             event_bus: EventBus::default(),
             next_ticket: 0,
@@ -297,6 +300,10 @@ impl Machine {
                 command,
                 timeout,
             } => return self.exec_sync(container, command, *timeout),
+            Request::CheckpointContainer {
+                container,
+                location,
+            } => self.checkpoint_container(container, location),
             Request::NoEventCall(call, id) => self.answer_no_event_call(*call, id),
         })
     }

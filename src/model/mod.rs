@@ -9,6 +9,7 @@
 
 mod announce;
 mod behaviour;
+mod checkpoints;
 mod containers;
 mod daemon;
 mod defects;
@@ -29,11 +30,12 @@ mod start;
 #[cfg(test)]
 mod tests;
 mod timer_queue;
+mod transition;
 
 pub use behaviour::{
     Answer, Behaviour, ChildKill, Delivery, EarlyStreams, EventHook, ExitDetection, FanOutPolicy,
-    FullQueue, Leftover, MonitorDeath, MonitorFreeze, NonTransition, Order, PodKill, Replay,
-    ReplyHook, Restart, StopSignals, StreamSupport, Transition,
+    FullQueue, MonitorDeath, MonitorFreeze, Order, PodKill, Replay, ReplyHook, Restart,
+    StopSignals, StreamSupport,
 };
 pub use defects::{Fault, NamedFault, VARIATIONS, Variation, fault_named, faults};
 pub use event_bus::{HookContext, StreamItem, Subscriber};
@@ -44,3 +46,4 @@ pub use random::Random;
 pub use relay::Relay;
 pub use sandboxes::FAULTY;
 pub use serve::{ServeError, serve};
+pub use transition::{Leftover, NonTransition, Transition};

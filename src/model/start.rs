@@ -1,12 +1,13 @@
 //! The start of containers, and crashes of the OCI runtime.
 
-use super::behaviour::{NonTransition, Transition};
 use super::containers::no_container;
 use super::machine::{Machine, Timer, fault};
 use super::process::ProcessPlan;
 use super::timer_queue::later;
+use super::transition::{NonTransition, Transition};
 use crate::history::{
-    CallFault, ContainerId, ContainerState, EventKind, Flaw, Reply, RuntimeNanos, StatusCode,
+    CallFault, ContainerId, ContainerSpec, ContainerState, EventKind, Flaw, Reply, RuntimeNanos,
+    StatusCode,
 };
 
 impl Machine {
@@ -28,7 +29,7 @@ impl Machine {
         self.running_sandbox(&spec.sandbox)?;
         let now = RuntimeNanos(self.now.realtime_ns);
         let process = match spec.flaw {
-            Some(Flaw::User | Flaw::Directory | Flaw::Mount) => {
+            Some(Flaw::User | Flaw::Directory | Flaw::Mount | Flaw::Checkpoint) => {
                 Err(format!("cannot be run: {:?}", spec.flaw))
             }
             _ if self.crashes(id, Flaw::CrashAtCreate) || self.crashes(id, Flaw::CrashAtStart) => {
@@ -55,16 +56,16 @@ impl Machine {
                 container.status.exit_code = 128;
                 container.status.reason = "StartError".into();
                 container.status.message.clone_from(&message);
-                if self.behaviour.reports(Transition::FailedStart) {
-                    self.announce(EventKind::Stopped, id.clone(), &spec.sandbox);
-                }
+                self.announce_failed_start(id, &spec);
                 return Err(fault(StatusCode::UNKNOWN, message));
             }
         };
         container.status.state = ContainerState::Running;
         container.status.started_at = now;
         container.process = Some(process);
-        self.announce(EventKind::Started, id.clone(), &spec.sandbox);
+        if spec.checkpoint().is_none() || self.behaviour.reports(Transition::Restore) {
+            self.announce(EventKind::Started, id.clone(), &spec.sandbox);
+        }
         if let Some(after) = process.child_killed {
             let timer = Timer::KillChild(id.clone());
             self.timers.put(later(self.now, after), timer);
@@ -75,6 +76,16 @@ impl Machine {
             self.timers.put(later(self.now, after), timer);
         }
         Ok(Reply::Done)
+    }
+
+    fn announce_failed_start(&mut self, id: &ContainerId, spec: &ContainerSpec) {
+        let failed = match spec.checkpoint() {
+            Some(_) => Transition::FailedRestore,
+            None => Transition::FailedStart,
+        };
+        if self.behaviour.reports(failed) {
+            self.announce(EventKind::Stopped, id.clone(), &spec.sandbox);
+        }
     }
 
     /// Whether the OCI runtime crashes at this point, which it does once.

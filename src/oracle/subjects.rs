@@ -10,7 +10,8 @@ pub(crate) fn is_about(call: &Call, subject: &Subject) -> bool {
         | Request::RemoveContainer(on)
         | Request::ContainerStatus(on)
         | Request::StopContainer { container: on, .. }
-        | Request::ExecSync { container: on, .. } => on == id,
+        | Request::ExecSync { container: on, .. }
+        | Request::CheckpointContainer { container: on, .. } => on == id,
         Request::StopSandbox(on) | Request::RemoveSandbox(on) | Request::SandboxStatus(on) => {
             ContainerId::from(on) == *id
         }

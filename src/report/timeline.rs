@@ -307,6 +307,13 @@ impl<'a> Timeline<'a> {
                 let timeout = humantime::format_duration(*timeout);
                 format!("{method} `{command}` in {container}, at most {timeout}")
             }
+            Request::CheckpointContainer {
+                container,
+                location,
+            } => {
+                let container = self.name_and_id(container.as_str());
+                format!("{method} {container} to {}", cut(location, MESSAGE))
+            }
             Request::NoEventCall(_, id) if id.is_empty() => method.to_owned(),
             Request::NoEventCall(_, id) => format!("{method} {}", self.name_and_id(id)),
         }
@@ -453,6 +460,7 @@ pub(super) fn asks_only(request: &Request) -> bool {
         | Request::RemoveImage(_)
         | Request::ListImages
         | Request::ExecSync { .. }
+        | Request::CheckpointContainer { .. }
         | Request::NoEventCall(..) => false,
     }
 }

@@ -8,6 +8,7 @@ use crate::history::{Request, RunId, SandboxId, StatusCode};
 use crate::host::{Kernel, LogDirectory};
 use crate::limits::{self, TimeoutScale};
 use crate::outcome::NOT_REMOVED;
+use crate::workload::Registry;
 use crate::{host, terminal};
 
 /// What a run has created, and how to remove it.
@@ -22,6 +23,8 @@ pub(super) struct CleanUp {
     pub(super) waits: bool,
     /// The user's image, if the run had to pull it.
     pub(super) pulled: Option<String>,
+    /// What serves the suite's image, if a case needs it after the pull.
+    pub(super) registry: Option<Registry>,
     /// The directory of its containers' logs, once it exists.
     pub(super) logs: Option<LogDirectory>,
     /// The kubelet that it has paused. It is started last, when this is dropped at the latest.
@@ -50,6 +53,7 @@ impl CleanUp {
             patience: timeout_scale.scaled(limits::RUNTIME_RETURN),
             waits: true,
             pulled: None,
+            registry: None,
             logs: None,
             kubelet: None,
         }

@@ -191,7 +191,15 @@ pub(super) async fn prepare(
     }
     let log_directory = logs.path().to_owned();
     clean_up.logs = Some(logs);
-    let image = image(asked, caller, &info.run, &mut clean_up.pulled).await?;
+    let needs: BTreeSet<Need> = preparation
+        .planned
+        .iter()
+        .flat_map(|planned| &planned.case.needs)
+        .copied()
+        .collect();
+    let (image, registry) = image(asked, caller, &info.run, &mut clean_up.pulled).await?;
+    // containerd pulls an image again for what it restores.
+    clean_up.registry = registry.filter(|_| needs.contains(&Need::Restore));
     let session_options = SessionOptions {
         asked: DriveOptions {
             hooks: hooks(&asked.hooks, kernel),
@@ -211,12 +219,6 @@ pub(super) async fn prepare(
         preparation.metrics.clone(),
         stop,
     );
-    let needs: BTreeSet<Need> = preparation
-        .planned
-        .iter()
-        .flat_map(|planned| &planned.case.needs)
-        .copied()
-        .collect();
     match session.ensure_stream().await {
         // Each case reports that itself, as does the report.
         Err(fault) if fault.is_refusal() => {
@@ -267,8 +269,8 @@ fn hooks(given: &UserHooks, kernel: &Kernel) -> UserHooks {
     }
 }
 
-/// Provides the test image and returns its reference. `pulled` is set if the user's image had to be
-/// pulled.
+/// Provides the test image; returns its reference, and the registry that it was pulled from if that
+/// is the suite's. `pulled` is set if the user's image had to be pulled.
 ///
 /// # Errors
 /// If the runtime can neither find nor pull it.
@@ -277,7 +279,7 @@ pub async fn image(
     caller: &RecordingClient,
     run: &RunId,
     pulled: &mut Option<String>,
-) -> Result<String, PrepareError> {
+) -> Result<(String, Option<Registry>), PrepareError> {
     if let Some(given) = asked.pods.image.clone() {
         if !has_image(caller, &given).await {
             let pull = Request::PullImage(given.clone());
@@ -287,11 +289,11 @@ pub async fn image(
             }
             *pulled = Some(given.clone());
         }
-        return Ok(given);
+        return Ok((given, None));
     }
     let imported = workload::imported_name();
     if has_image(caller, &imported).await {
-        return Ok(imported);
+        return Ok((imported, None));
     }
     // Its label makes the image unique to this run, so that removing it affects no other run.
     let labels = drive::run_labels(run);
@@ -307,7 +309,7 @@ pub async fn image(
         fault,
         is_crio: caller.client.version().runtime_name == "cri-o",
     })?;
-    Ok(reference)
+    Ok((reference, Some(registry)))
 }
 
 async fn has_image(caller: &RecordingClient, reference: &str) -> bool {

@@ -87,7 +87,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "src/doctor/finding.rs",
             "src/gate/policy.rs",
             "src/history/no_event_call.rs", // Words of case files, too.
-            "src/history/call.rs",
+            "src/history/container_spec.rs",
             "src/history/resource.rs",
             "src/outcome",
             "src/report/document.rs",

@@ -64,6 +64,9 @@ pub struct CreateStep {
     /// The image; the suite's own if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageName>,
+    /// The container from whose checkpoint it is restored; its workload must be the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint_of: Option<String>,
     /// The container whose name and attempt it has, so that the two conflict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_as: Option<String>,
@@ -123,6 +126,16 @@ impl StepRules for CreateStep {
         if let Some(target) = &self.pid_target {
             walk.container("pid-target", target);
         }
+        if let Some(original) = &self.checkpoint_of {
+            walk.container("checkpoint-of", original);
+            if !walk.has_checkpoint(original) {
+                walk.object_to("checkpoint-of", "no checkpoint of it has been made")
+                    .advise("make one with the step `checkpoint` before");
+            }
+        } else if self.flaw == Some(Flaw::Checkpoint) {
+            walk.object_to("flaw", "it is not restored from a checkpoint")
+                .advise("name a container under `checkpoint-of`");
+        }
         walk.expectation(self.expect, self.abandon_after);
         walk.is_made(&self.binding, self.expectation());
         if let Some(mib) = self.memory_mib {
@@ -147,6 +160,9 @@ impl StepRules for CreateStep {
         }
         if self.flaw.and_then(Flaw::crashes_at).is_some() {
             needs.push(Need::FaultyHandler);
+        }
+        if self.checkpoint_of.is_some() {
+            needs.push(Need::Restore);
         }
         needs
     }

@@ -2,6 +2,7 @@
 //! and what the names in it stand for. What makes one step wrong is in its own file, below
 //! `case::steps`.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::findings::Findings;
@@ -19,6 +20,7 @@ pub(super) fn check<'a>(file: &'a CaseFile, found: &mut Findings) -> Names<'a> {
         file,
         found,
         names: Names::default(),
+        checkpoints: BTreeSet::new(),
         rounds: Vec::new(),
         repeats: 0,
         written: 0,
@@ -34,6 +36,8 @@ pub(in crate::case) struct Walk<'a, 'f> {
     file: &'a CaseFile,
     found: &'f mut Findings,
     names: Names<'a>,
+    /// The containers of which checkpoints are made.
+    checkpoints: BTreeSet<&'a str>,
     /// The numbers of the steps around whose names end with them, from the outermost.
     rounds: Vec<usize>,
     repeats: usize,
@@ -112,6 +116,16 @@ impl<'a> Walk<'a, '_> {
         self.rounds.push(self.repeats);
         self.list(key, steps, around);
         self.rounds.pop();
+    }
+
+    /// A checkpoint of this container is made.
+    pub(in crate::case) fn makes_checkpoint(&mut self, of: &'a str) {
+        self.checkpoints.insert(of);
+    }
+
+    /// Whether a checkpoint of this container has been made.
+    pub(in crate::case) fn has_checkpoint(&self, of: &str) -> bool {
+        self.checkpoints.contains(of)
     }
 
     /// Checks what stands in an element of the list at which the walk is.

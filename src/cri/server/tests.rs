@@ -165,29 +165,9 @@ fn spec(handler: &str) -> Arc<SandboxSpec> {
 /// Every request with what it may be answered by. What only the suite knows is not sent.
 fn calls() -> Vec<(Request, Reply)> {
     let (c, s) = (|| ContainerId::from("c"), || SandboxId::from("s"));
-    let container = ContainerSpec {
-        sandbox: s(),
-        sandbox_spec: spec(""),
-        binding: "container".to_owned(),
-        attempt: 2,
-        image: "image".to_owned(),
-        command: vec!["/workload".to_owned(), "until-term".to_owned()],
-        name: None,
-        tty: true,
-        declared_exit: None,
-        memory_bytes: Some(16 << 20),
-        labels: labels("l"),
-        annotations: labels("a"),
-        flaw: Some(Flaw::Mount),
-        stop_signal: Signal::USER_1,
-        pid_target: Some(ContainerId::from("target")),
-        oom_group: true,
-        mounted: true,
-        log_path: "container_2.log".to_owned(),
-    };
-    let flawed = |flaw: Option<Flaw>| {
-        let container = container.clone();
-        Request::CreateContainer(Arc::new(ContainerSpec { flaw, ..container }))
+    let checkpoint = Request::CheckpointContainer {
+        container: c(),
+        location: "/checkpoint.tar".to_owned(),
     };
     let stop = Request::StopContainer {
         container: c(),
@@ -206,11 +186,7 @@ fn calls() -> Vec<(Request, Reply)> {
             Request::SandboxStatus(s()),
             Reply::SandboxStatus(sandbox_status().into()),
         ),
-        (flawed(None), Reply::Container(c())),
-        (flawed(Some(Flaw::User)), Reply::Container(c())),
-        (flawed(Some(Flaw::Directory)), Reply::Container(c())),
-        (flawed(Some(Flaw::Mount)), Reply::Container(c())),
-        (flawed(Some(Flaw::CrashAtKill)), Reply::Container(c())),
+        (checkpoint, Reply::Done),
         (Request::StartContainer(c()), Reply::Done),
         (stop, Reply::Done),
         (Request::RemoveContainer(c()), Reply::Done),
@@ -226,9 +202,56 @@ fn calls() -> Vec<(Request, Reply)> {
             }),
         ),
     ];
+    calls.extend(
+        creations()
+            .into_iter()
+            .map(|create| (create, Reply::Container(c()))),
+    );
     calls.extend(lists());
     calls.extend(others());
     calls
+}
+
+/// Creations of containers with and without flaws, from an image and from a checkpoint.
+fn creations() -> Vec<Request> {
+    let container = ContainerSpec {
+        sandbox: SandboxId::from("s"),
+        sandbox_spec: spec(""),
+        binding: "container".to_owned(),
+        attempt: 2,
+        image: "image".to_owned(),
+        command: vec!["/workload".to_owned(), "until-term".to_owned()],
+        name: None,
+        tty: true,
+        declared_exit: None,
+        memory_bytes: Some(16 << 20),
+        labels: labels("l"),
+        annotations: labels("a"),
+        flaw: Some(Flaw::Mount),
+        stop_signal: Signal::USER_1,
+        pid_target: Some(ContainerId::from("target")),
+        oom_group: true,
+        mounted: true,
+        log_path: "container_2.log".to_owned(),
+    };
+    let created = |image: &str, flaw| {
+        let container = container.clone();
+        Request::CreateContainer(Arc::new(ContainerSpec {
+            image: image.to_owned(),
+            flaw,
+            ..container
+        }))
+    };
+    let damaged = format!("/checkpoint.tar{}", ContainerSpec::DAMAGED);
+    vec![
+        created("image", None),
+        created("image", Some(Flaw::User)),
+        created("image", Some(Flaw::Directory)),
+        created("image", Some(Flaw::Mount)),
+        created("image", Some(Flaw::CrashAtKill)),
+        created("/checkpoint.tar", None),
+        created(&damaged, Some(Flaw::Checkpoint)),
+    ]
 }
 
 /// Calls outside the life cycle of containers.

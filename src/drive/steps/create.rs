@@ -1,10 +1,11 @@
 //! Creating a container.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::{Abort, Effect, MISSING_IMAGE, StepContext};
 use crate::case::{CreateStep, ImageName};
-use crate::history::{ContainerSpec, Reply, Request, Signal};
+use crate::history::{ContainerSpec, Flaw, Reply, Request, Signal};
 
 impl Effect for CreateStep {
     async fn perform(&self, ctx: &mut StepContext) -> Result<(), Abort> {
@@ -65,6 +66,9 @@ fn container_spec(step: &CreateStep, ctx: &StepContext) -> Result<ContainerSpec,
     if step.image == Some(ImageName::Missing) {
         MISSING_IMAGE.clone_into(&mut spec.image);
     }
+    if let Some(original) = &step.checkpoint_of {
+        spec.image = checkpoint(original, step.flaw, ctx)?;
+    }
     if let Some(twin) = &step.same_as {
         let twin = made(twin)?;
         spec.name = Some(twin.name().to_owned());
@@ -72,6 +76,22 @@ fn container_spec(step: &CreateStep, ctx: &StepContext) -> Result<ContainerSpec,
         spec.attempt = twin.attempt;
     }
     Ok(spec)
+}
+
+/// The path of a container's checkpoint, or of a damaged copy.
+fn checkpoint(of: &str, flaw: Option<Flaw>, ctx: &StepContext) -> Result<String, Abort> {
+    let whole = ctx.session().checkpoint_location(&ctx.container(of)?);
+    if flaw != Some(Flaw::Checkpoint) {
+        return Ok(whole);
+    }
+    let damaged = format!("{whole}{}", ContainerSpec::DAMAGED);
+    let kernel = &ctx.session().options().kernel;
+    let copied = kernel.damage_checkpoint(Path::new(&whole), Path::new(&damaged));
+    copied.map_err(|fault| {
+        let reason = format!("the checkpoint {whole} cannot be damaged here: {fault}");
+        Abort::NotApplicable(reason)
+    })?;
+    Ok(damaged)
 }
 
 /// An annotation of so many KiB.

@@ -16,8 +16,8 @@ use super::{
 };
 use crate::history::messages::encode_event;
 use crate::history::{
-    Body, CaseRun, Entry, Event, EventKind, Flaw, HostInstant, Request, RunInfo, RuntimeNanos, Seq,
-    SubscriptionId, Took,
+    Body, CaseRun, ContainerSpec, Entry, Event, EventKind, Flaw, HostInstant, Request, RunInfo,
+    RuntimeNanos, Seq, SubscriptionId, Took,
 };
 
 /// Any value that some bytes make.
@@ -64,6 +64,9 @@ fn canonical(entry: &mut Entry) {
         let spec = Arc::make_mut(spec);
         if spec.command.is_empty() && spec.flaw == Some(Flaw::Mount) {
             spec.flaw = None;
+        }
+        if spec.flaw == Some(Flaw::Checkpoint) {
+            spec.image += ContainerSpec::DAMAGED;
         }
         spec.name = spec.name.take().filter(|name| *name != spec.binding);
     }

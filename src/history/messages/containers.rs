@@ -72,7 +72,12 @@ pub(super) fn decode(
     let joins = namespaces.pid == v1::NamespaceMode::Target as i32;
     let resources = linux.resources.unwrap_or_default();
     let oom_group = resources.unified.get(OOM_GROUP);
+    let image = config.image.unwrap_or_default().image;
     let flaws = [
+        (
+            Some(Flaw::Checkpoint),
+            image.ends_with(ContainerSpec::DAMAGED),
+        ),
         (Some(Flaw::User), !security.run_as_username.is_empty()),
         (Some(Flaw::Directory), !config.working_dir.is_empty()),
         (container_setup::demanded(&config.envs), true),
@@ -85,7 +90,7 @@ pub(super) fn decode(
         sandbox_spec: Arc::new(sandbox_spec),
         binding: metadata.name,
         attempt: metadata.attempt,
-        image: config.image.unwrap_or_default().image,
+        image,
         command,
         name: None,
         tty: config.tty,

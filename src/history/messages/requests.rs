@@ -71,7 +71,8 @@ pub fn encode_request(request: &Request) -> Vec<u8> {
         | Request::StopContainer { .. }
         | Request::RemoveContainer(_)
         | Request::ContainerStatus(_)
-        | Request::ExecSync { .. } => encode_for_container(request),
+        | Request::ExecSync { .. }
+        | Request::CheckpointContainer { .. } => encode_for_container(request),
     }
 }
 
@@ -106,6 +107,15 @@ fn encode_for_container(request: &Request) -> Vec<u8> {
             container_id: container.to_string(),
             cmd: command.clone(),
             timeout: seconds(*timeout),
+        }
+        .encode_to_vec(),
+        Request::CheckpointContainer {
+            container,
+            location,
+        } => v1::CheckpointContainerRequest {
+            container_id: container.to_string(),
+            location: location.clone(),
+            timeout: 0,
         }
         .encode_to_vec(),
         _ => unreachable!("`encode_request` has encoded all others"),
@@ -187,6 +197,13 @@ fn decode_for_container(method: &str, bytes: &[u8]) -> Result<Request, RequestEr
                 container: ContainerId::from(request.container_id),
                 command: request.cmd,
                 timeout: duration(request.timeout),
+            }
+        }
+        "CheckpointContainer" => {
+            let request = v1::CheckpointContainerRequest::decode(bytes)?;
+            Request::CheckpointContainer {
+                container: ContainerId::from(request.container_id),
+                location: request.location,
             }
         }
         _ => {

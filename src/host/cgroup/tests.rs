@@ -20,12 +20,19 @@ fn two_hierarchies() -> (TempDir, Hierarchies) {
     for root in &roots {
         fs::create_dir(root).expect("a new folder");
     }
-    let memory = Memory {
+    let memory = Hierarchy {
         root: roots[0].clone(),
         version: Version::One,
+        controller: "memory",
     };
     let memory = Some(memory);
-    (folder, Hierarchies { roots, memory })
+    let freezer = None;
+    let hierarchies = Hierarchies {
+        roots,
+        memory,
+        freezer,
+    };
+    (folder, hierarchies)
 }
 
 fn make(folder: &TempDir, path: &str) -> PathBuf {
@@ -124,7 +131,7 @@ fn the_limit_is_on_memory_and_on_swap_with_it() {
     }
     let limit = |version| {
         let memory = hierarchies.memory.clone().expect("there is one");
-        Memory { version, ..memory }.limit(&own, 4096)
+        Hierarchy { version, ..memory }.limit(&own, 4096)
     };
     limit(Version::One).expect("the kernel has made the files");
     let content = |file| fs::read_to_string(own.join(file)).expect("it is there");
@@ -156,10 +163,16 @@ fn one_that_cannot_be_limited_is_not_left_behind() {
 #[test]
 fn hierarchies_are_those_that_are_mounted_whole() {
     let of = |mounts: &[&str]| Hierarchies::parse(&mounts.join("\n"));
-    let memory = |root: &str, version| {
-        let root = PathBuf::from(root);
-        Some(Memory { root, version })
+    let with = |controller| {
+        move |root: &str, version| {
+            Some(Hierarchy {
+                root: PathBuf::from(root),
+                version,
+                controller,
+            })
+        }
     };
+    let (memory, freezes) = (with("memory"), with("freezer"));
     let one = "35 31 0:32 / /cg/memory rw shared:9 - cgroup cgroup rw,memory";
     let pids = "39 31 0:36 / /cg/pids rw - cgroup cgroup rw,pids";
     let two = "41 31 0:37 / /cg/unified rw - cgroup2 cgroup2 rw,nsdelegate";
@@ -172,6 +185,13 @@ fn hierarchies_are_those_that_are_mounted_whole() {
         memory("/cg/unified", Version::Two)
     );
     assert_eq!(of(&[pids, part, other]).memory, None);
+    // Each controller is where it is.
+    let found = of(&[two, one]).freezer;
+    assert_eq!(found, freezes("/cg/unified", Version::Two));
+    let own = "36 31 0:33 / /cg/freezer rw - cgroup cgroup rw,freezer";
+    let found = of(&[one, own]).freezer;
+    assert_eq!(found, freezes("/cg/freezer", Version::One));
+    assert_eq!(of(&[one]).freezer, None);
     assert_eq!(of(&[one, pids, two, part, other]).roots.len(), 3);
 }
 

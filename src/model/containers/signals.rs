@@ -1,10 +1,10 @@
 //! Signals that a container's process receives. A fatal one leaves it until its core dump has been
 //! written; a frozen process does nothing until it is continued.
 
-use super::super::behaviour::NonTransition;
 use super::super::machine::{Machine, Timer};
 use super::super::process::{ProcessExit, ProcessPlan};
 use super::super::timer_queue::later;
+use super::super::transition::NonTransition;
 use super::Container;
 use crate::history::{ContainerId, EventKind, HostInstant, Signal};
 

@@ -32,6 +32,18 @@ pub(super) const BEHAVIOUR: &[Row] = &[
         "no-stopped-after-a-failed-deletion",
         Fault::Behaviour(|behaviour| behaviour.suppressed = &[Transition::EndInCrash]),
     ),
+    (
+        "no-stopped-after-a-pause",
+        Fault::Behaviour(|behaviour| behaviour.suppressed = &[Transition::EndWhilePaused]),
+    ),
+    (
+        "no-started-after-a-restore",
+        Fault::Behaviour(|behaviour| behaviour.suppressed = &[Transition::Restore]),
+    ),
+    (
+        "no-stopped-after-a-failed-restore",
+        Fault::Behaviour(|behaviour| behaviour.suppressed = &[Transition::FailedRestore]),
+    ),
     // Spurious events.
     (
         "stopped-for-a-repeated-stop",
@@ -113,6 +125,10 @@ pub(super) const BEHAVIOUR: &[Row] = &[
     (
         "stopped-for-a-frozen-process",
         Fault::Behaviour(|behaviour| behaviour.spurious = &[NonTransition::Freeze]),
+    ),
+    (
+        "stopped-for-a-checkpoint",
+        Fault::Behaviour(|behaviour| behaviour.spurious = &[NonTransition::Checkpoint]),
     ),
     // Exits.
     (

@@ -216,9 +216,9 @@ fn subject(request: &Request) -> Option<&str> {
         Request::StartContainer(id)
         | Request::RemoveContainer(id)
         | Request::ContainerStatus(id) => Some(id.as_str()),
-        Request::StopContainer { container, .. } | Request::ExecSync { container, .. } => {
-            Some(container.as_str())
-        }
+        Request::StopContainer { container, .. }
+        | Request::ExecSync { container, .. }
+        | Request::CheckpointContainer { container, .. } => Some(container.as_str()),
         Request::ListContainers { sandbox, .. } => sandbox.as_ref().map(SandboxId::as_str),
         Request::NoEventCall(_, id) => Some(id),
         Request::Version

@@ -99,6 +99,9 @@ impl Timeline<'_> {
                 self.name(container.as_str()),
                 cut(&command.join(" "), MESSAGE),
             ),
+            Request::CheckpointContainer { container, .. } => {
+                (self.name(container.as_str()), String::new())
+            }
             Request::NoEventCall(_, id) if !id.is_empty() => (self.name(id), String::new()),
             _ => (String::new(), String::new()),
         };

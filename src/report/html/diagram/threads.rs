@@ -247,7 +247,8 @@ fn subject(request: &Request) -> Option<&str> {
         | Request::RemoveContainer(id)
         | Request::ContainerStatus(id)
         | Request::StopContainer { container: id, .. }
-        | Request::ExecSync { container: id, .. } => Some(id.as_str()),
+        | Request::ExecSync { container: id, .. }
+        | Request::CheckpointContainer { container: id, .. } => Some(id.as_str()),
         Request::NoEventCall(_, id) if !id.is_empty() => Some(id),
         _ => None,
     }
