@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::active_case::ActiveCase;
 use super::inspection::{inspect, list_pods};
-use super::remaining::{containers_left, pods_in_doubt, sandboxes_left, unreadable};
+use super::remaining::{checkpoints, containers_left, pods_in_doubt, sandboxes_left, unreadable};
 use super::session::Session;
 use super::steps::{Abort, Scope, StepContext};
 use super::stream_error::stream_ended;
@@ -207,7 +207,7 @@ impl CaseRunner {
     }
 
     /// Stops and removes every sandbox of the case that has not been removed, and then what was
-    /// made for them.
+    /// made for them. Checkpoints go, too: they may have hundreds of MB.
     async fn tear_down(&self) {
         let active = &self.active;
         let mut removed = true;
@@ -222,6 +222,9 @@ impl CaseRunner {
             let _ = active.call(Request::StopSandbox(sandbox.clone())).await;
             let ended = active.call(Request::RemoveSandbox(sandbox)).await;
             removed &= ended.is_ok();
+        }
+        for location in checkpoints(&active.view.history()) {
+            active.session.options().kernel.remove_checkpoint(&location);
         }
         for cgroup in active.take_cgroups().iter().filter(|_| removed) {
             active.session.remove_cgroup(cgroup).await;

@@ -46,6 +46,15 @@ pub(super) fn sandboxes_left(history: &CaseHistory) -> Vec<SandboxId> {
     left
 }
 
+/// Where checkpoints have been asked for.
+pub(super) fn checkpoints(history: &CaseHistory) -> Vec<String> {
+    let locations = history.calls().filter_map(|call| match call.request() {
+        Request::CheckpointContainer { location, .. } => Some(location.clone()),
+        _ => None,
+    });
+    locations.collect()
+}
+
 /// The containers in such sandboxes that a successful call made, that no successful call removed,
 /// and that have not been seen to stop.
 pub(super) fn containers_left(history: &CaseHistory) -> Vec<ContainerId> {

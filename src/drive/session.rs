@@ -18,8 +18,8 @@ use super::recording_client::RecordingClient;
 use super::stream_error::{StreamError, stream_ended};
 use crate::cri::{Endpoint, Subscription};
 use crate::history::{
-    Body, CallFault, CaseRun, CgroupDriver, ContainerId, ContainerSpec, Entry, Labels, PodUid,
-    Reply, Request, RunId, SandboxId, SandboxSpec, StreamEnd, SubscriptionId,
+    Body, CallFault, CaseRun, CgroupDriver, ContainerId, ContainerSpec, Entry, Labels, OciRuntime,
+    PodUid, Reply, Request, RunId, SandboxId, SandboxSpec, StreamEnd, SubscriptionId,
 };
 use crate::host::Kernel;
 use crate::metrics::Metrics;
@@ -62,6 +62,8 @@ pub struct SessionOptions {
     pub image: String,
     /// The directory on the host in which the logs of all containers stand.
     pub log_directory: PathBuf,
+    /// The OCI runtime, if it is reported.
+    pub oci: Option<OciRuntime>,
     /// The driver of the runtime's cgroups; absent if it does not report it.
     pub cgroup_driver: Option<CgroupDriver>,
     /// The cgroup below which those of pods are made; empty for the runtime's default.

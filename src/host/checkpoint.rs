@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::Kernel;
+use crate::history::ContainerSpec;
 
 /// The folder in the archive with what CRIU has written, which a runtime does not look into when it
 /// creates the container.
@@ -22,6 +23,15 @@ impl Kernel {
         match self {
             Self::Host => damage(archive, copy),
             Self::Simulated(_) => Ok(()),
+        }
+    }
+
+    /// Removes a checkpoint and its damaged copy. What cannot be removed goes with the run's logs.
+    pub fn remove_checkpoint(&self, archive: &str) {
+        if let Self::Host = self {
+            for file in [archive, &format!("{archive}{}", ContainerSpec::DAMAGED)] {
+                let _ = fs::remove_file(file);
+            }
         }
     }
 }
@@ -84,6 +94,19 @@ mod tests {
         assert_eq!(read(&whole), files.map(text));
         let damaged = [files[0], (files[1].0, "\0\0\0")];
         assert_eq!(read(&copy), damaged.map(text));
+    }
+
+    #[test]
+    fn a_checkpoint_is_removed_with_its_copy_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        for name in ["a.tar", "a.tar.damaged", "b.tar"] {
+            fs::write(path(name), "").unwrap();
+        }
+        Kernel::Host.remove_checkpoint(path("a.tar").to_str().unwrap());
+        let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+        assert_eq!(left.len(), 1);
+        assert!(path("b.tar").exists());
     }
 
     #[test]

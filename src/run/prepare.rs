@@ -209,6 +209,7 @@ pub(super) async fn prepare(
         endpoint: endpoints.runtime.clone(),
         image,
         log_directory,
+        oci: info.oci.clone(),
         cgroup_driver: info.cgroup_driver,
         cgroup_parent: cgroup_parent(asked.pods.cgroup_parent.as_deref(), info.cgroup_driver),
         kernel: kernel.clone(),

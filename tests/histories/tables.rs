@@ -3,6 +3,17 @@
 /// What is to be made wrong so that a case fails by its own expectations. Each history is one in
 /// which the case passes.
 pub(crate) const CASES: &[(&str, &[&str])] = &[
+    ("CKP-01", &["drop STOPPED of c", "repeat STOPPED of c"]),
+    ("CKP-02", &["repeat STOPPED of c", "drop DELETED of c"]),
+    (
+        "CKP-03",
+        &[
+            "drop CREATED of restored",
+            "drop STARTED of restored",
+            "drop STOPPED of restored",
+        ],
+    ),
+    ("CKP-04", &["insert STARTED of restored before DELETED"]),
     (
         "CMP-01",
         &[
@@ -426,6 +437,7 @@ pub(crate) const NEIGHBOURS: &[(&str, &str)] = &[
 
 /// What a runtime must do otherwise for a case to pass that it fails.
 pub(crate) const REPAIRS: &[(&str, &str)] = &[
+    ("CKP-04", "insert STOPPED of restored before DELETED"),
     ("FLR-02", "insert STOPPED of c before DELETED"),
     ("FLR-10", "insert STOPPED of c before DELETED"),
     ("FLR-10a", "insert STOPPED of c before DELETED"),

@@ -9,6 +9,7 @@ use crate::history::Request;
 pub(super) async fn probe_checkpoint(session: &Session) -> Result<(), Unavailable> {
     let trial = TrialContainer::run(session, "checkpointed").await?;
     let made = checkpoint(session, &trial).await;
+    remove_checkpoint(session, &trial);
     trial.end().await;
     made.map(drop).map_err(|fault| {
         format!(
@@ -35,4 +36,10 @@ pub(super) async fn checkpoint(
     let made = session.call(None, request).await;
     made.map_err(|fault| fault.to_string())?;
     Ok(location)
+}
+
+/// Removes the checkpoint of a trial container.
+pub(super) fn remove_checkpoint(session: &Session, trial: &TrialContainer<'_>) {
+    let location = session.checkpoint_location(&trial.id);
+    session.options().kernel.remove_checkpoint(&location);
 }
