@@ -119,7 +119,7 @@ start_runtime() {
 }
 
 # with_criu RUNTIME: the option that gives it CRIU. containerd 1.x makes no checkpoints through the CRI.
-with_criu() { [[ $1 == containerd-1.* ]] || echo --criu; }
+with_criu() { if [[ $1 == containerd-1.* ]]; then echo; else echo --criu; fi; }
 
 clean_up() {
   local name runtime
