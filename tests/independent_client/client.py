@@ -137,9 +137,14 @@ def main(folder, socket):
     expect("pods at the end", len(runtime.ListPodSandbox(cri.ListPodSandboxRequest()).items), 0)
     try:
         runtime.CheckpointContainer(cri.CheckpointContainerRequest(container_id=exits))
-        sys.exit("CheckpointContainer was done")
+        sys.exit("a checkpoint of a removed container was made")
     except grpc.RpcError as fault:
-        expect("CheckpointContainer", fault.code(), grpc.StatusCode.UNIMPLEMENTED)
+        expect("checkpoint", fault.code(), grpc.StatusCode.NOT_FOUND)
+    try:
+        runtime.ListMetricDescriptors(cri.ListMetricDescriptorsRequest())
+        sys.exit("ListMetricDescriptors was done")
+    except grpc.RpcError as fault:
+        expect("ListMetricDescriptors", fault.code(), grpc.StatusCode.UNIMPLEMENTED)
     for event in events.seen:
         what = "the second subscriber"
         expect(what, second.next(what, event.container_id, event.container_event_type), event)
