@@ -274,3 +274,44 @@ fn of_pod(name: &str, pod: &Pod, lines: &mut Vec<String>) {
         push(lines, "never", format!("{{{of}, event: stopped}}"));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explore::capabilities::Capabilities;
+
+    /// The lines on what remains of these creations in one sandbox.
+    fn lines(creations: &[(&str, Remains)]) -> Vec<String> {
+        let mut world = World::new(Capabilities::default());
+        for (name, remains) in creations {
+            let unmade = Unmade {
+                remains: *remains,
+                pod: Some("pod".to_owned()),
+            };
+            world.unmade.insert((*name).to_owned(), unmade);
+        }
+        checks(&world, true)
+    }
+
+    #[test]
+    fn no_rest_is_judged_that_could_be_that_of_another_creation() {
+        use Remains::{Absent, Consistent, Unobserved};
+        assert_eq!(lines(&[("a", Absent), ("b", Absent)]).len(), 2);
+        assert_eq!(lines(&[("a", Absent), ("b", Consistent)]).len(), 1);
+        assert_eq!(lines(&[("a", Consistent), ("b", Consistent)]).len(), 2);
+        assert_eq!(lines(&[("a", Consistent), ("b", Unobserved)]).len(), 0);
+        assert_eq!(lines(&[("a", Absent), ("b", Unobserved)]).len(), 0);
+    }
+
+    #[test]
+    fn a_rest_in_another_sandbox_is_judged() {
+        let mut world = World::new(Capabilities::default());
+        for (name, remains) in [("a", Remains::Absent), ("b", Remains::Unobserved)] {
+            let pod = Some(format!("pod-of-{name}"));
+            world
+                .unmade
+                .insert(name.to_owned(), Unmade { remains, pod });
+        }
+        assert_eq!(checks(&world, true).len(), 1);
+    }
+}
