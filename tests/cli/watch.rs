@@ -1,6 +1,5 @@
 //! `watch` without a working runtime: permanent errors are reported at once, others are retried.
 
-use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
