@@ -110,7 +110,7 @@ fn start_up(crictl: Option<&Path>, critest: Option<&Path>) {
     let suite = Some(Path::new(SUITE));
     let starts: [(_, &[&str]); 4] = [
         (suite, &["--version"]),
-        (suite, &["list"]),
+        (suite, &["--list"]),
         (crictl, &["--version"]),
         (critest, &["-ginkgo.dry-run", "-ginkgo.v"]),
     ];
@@ -123,7 +123,8 @@ fn start_up(crictl: Option<&Path>, critest: Option<&Path>) {
                 .args(words)
                 .stdout(Stdio::null())
                 .stderr(Stdio::null());
-            command.status().unwrap();
+            let status = command.status().unwrap();
+            assert!(status.success(), "{command:?}: {status}");
             host::elapsed(began)
         });
         let name = program.file_name().unwrap().display();
