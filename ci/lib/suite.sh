@@ -161,13 +161,14 @@ log_command() {
 
 # run_suite RUNTIME ENDPOINT ARGS...: returns the suite's exit code.
 run_suite() {
-  local out=$repo/target/conformance options=(--expectations builtin)
+  local out=$repo/target/conformance options=(--expectations builtin) reports
+  reports=(--junit "$out/junit.xml" --json "$out/report.json" --history "$out/history.binpb")
+  [[ ! " ${*:3} " =~ \ --(report-dir|junit|json|history)[\ =] ]] || reports=()
   # Expectations that the user names replace the built-in ones; the model has none.
   [[ $1 != model && " ${*:3} " != *" --expectations"[\ =]* ]] || options=()
   mkdir -p "$out"
   [[ $1 == model || -n ${launcher[*]} ]] || offer "$1"
-  await "${launcher[@]}" "$suite" --runtime-endpoint "$2" --junit "$out/junit.xml" --json "$out/report.json" \
-    --history "$out/history.binpb" "${options[@]}" "${@:3}"
+  await "${launcher[@]}" "$suite" --runtime-endpoint "$2" "${reports[@]}" "${options[@]}" "${@:3}"
 }
 
 # run_suite_in_vm DIST DRIVER ARGS...: runs the suite on containerd in an emulated machine.
