@@ -6,7 +6,8 @@ use super::scope::{Scope, Wanted};
 use super::subject_events::SubjectEvents;
 use super::word::{Finding, Word};
 use crate::history::{EventArrival, EventKind};
-use crate::outcome::{Fact, Kind, Mismatch};
+use crate::oracle::{own_container_not_once, status_in_deleted};
+use crate::outcome::Kind;
 
 check_on! {
     /// The check `own-status`.
@@ -23,7 +24,11 @@ impl Word for OwnStatusCheck {
     }
 
     fn kinds(&self) -> Vec<Kind> {
-        vec![Kind::WrongStatusCount]
+        vec![
+            Kind::OwnContainerMissing,
+            Kind::OwnContainerRepeated,
+            Kind::StatusInDeleted,
+        ]
     }
 
     fn assess(&self, events: &SubjectEvents<'_, '_>) -> Finding {
@@ -31,33 +36,15 @@ impl Word for OwnStatusCheck {
         events.find(|arrival| {
             let seq = arrival.seq();
             let is_after = deleted.is_some_and(|deleted| deleted < seq);
-            let mismatch = wrong_number(arrival).filter(|_| !is_after);
+            let event = arrival.event();
+            let mismatch = match event.kind {
+                EventKind::Deleted => status_in_deleted(event),
+                _ => own_container_not_once(event),
+            };
+            let mismatch = mismatch.filter(|_| !is_after);
             mismatch.map(|mismatch| (mismatch, vec![seq]))
         })
     }
-}
-
-fn wrong_number(arrival: &EventArrival) -> Option<Mismatch> {
-    let event = arrival.event();
-    let times = event
-        .containers
-        .iter()
-        .filter(|status| status.id == event.container)
-        .count();
-    let wanted = usize::from(event.kind != EventKind::Deleted);
-    (times != wanted).then(|| {
-        let [wanted, times, among] = [wanted, times, event.containers.len()]
-            .map(|count| i64::try_from(count).unwrap_or(i64::MAX));
-        Mismatch::new(
-            Kind::WrongStatusCount,
-            [Fact::Count(wanted)],
-            [
-                Fact::Event(event.kind),
-                Fact::Count(times),
-                Fact::Among(among),
-            ],
-        )
-    })
 }
 
 #[cfg(test)]
@@ -78,22 +65,22 @@ mod tests {
             own_status,
             "pod run; c create; c CREATED missing; end",
             expect![[r#"
-            ORD-01 at #5: c (c.0.beef): expected 1 status of the container in CREATED: 0, among 0 statuses
-        "#]],
+                ORD-01 at #5: c (c.0.beef): expected one status of it among the 0 in CREATED: it is missing from CREATED
+            "#]],
         );
         check(
             own_status,
             "pod run; c create; c CREATED twice; end",
             expect![[r#"
-            ORD-01 at #5: c (c.0.beef): expected 1 status of the container in CREATED: 2, among 2 statuses
-        "#]],
+                ORD-01 at #5: c (c.0.beef): expected one status of it among the 2 in CREATED: there are 2 in CREATED
+            "#]],
         );
         check(
             own_status,
             "pod run; c create; c CREATED; c DELETED present; end",
             expect![[r#"
-            ORD-01 at #6: c (c.0.beef): expected 0 status of the container in DELETED: 1, among 1 statuses
-        "#]],
+                ORD-01 at #6: c (c.0.beef): expected no status of it in DELETED: EXITED in DELETED
+            "#]],
         );
     }
 
@@ -107,7 +94,7 @@ mod tests {
             own_status,
             "pod run; c create; c CREATED; c STOPPED missing; c DELETED; end",
             expect![[r#"
-                ORD-01 at #6: c (c.0.beef): expected 1 status of the container in STOPPED: 0, among 0 statuses
+                ORD-01 at #6: c (c.0.beef): expected one status of it among the 0 in STOPPED: it is missing from STOPPED
             "#]],
         );
     }

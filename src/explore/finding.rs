@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::outcome::{
-    Kind, Level, Outcome, RunReport, Seen, Signature, Verdict, Violation, is_invariant,
-};
+use crate::outcome::{Kind, Level, Outcome, RunReport, Seen, Signature, Verdict, Violation};
 use crate::verdicts::{Known, KnownFault};
 
 /// What makes two findings the same: the rule and the kind of what is wrong; or why a walk could
@@ -95,8 +93,8 @@ fn broken(outcome: &Outcome, violation: &Violation, known: &Known) -> Finding {
     }
 }
 
-/// Why a finding is known: the entry is of the same invariant in whatever case; or of a case with
-/// the same finding.
+/// Why a finding is known: the entry is of the same invariant in whatever case; or, of what a check
+/// of the walk itself has found, of any case or invariant with the same finding.
 fn explanation(rule: Option<&str>, signature: Signature, known: &Known) -> Option<String> {
     let seen = Seen {
         signature,
@@ -106,7 +104,7 @@ fn explanation(rule: Option<&str>, signature: Signature, known: &Known) -> Optio
     let entry = entries.find(|entry| {
         let is_of_rule = match rule {
             Some(rule) => entry.case == rule,
-            None => !is_invariant(&entry.case) && entry.finding.is_some(),
+            None => entry.finding.is_some(),
         };
         is_of_rule && entry.covers(&seen)
     });
@@ -155,6 +153,37 @@ fn stable(reason: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::{EventKind, ExpectationFile};
+    use crate::outcome::{Fact, Mismatch};
+
+    /// A check of a walk finds what an invariant finds, too; two invariants are two rules.
+    #[test]
+    fn what_an_entry_of_an_invariant_explains() {
+        let known = Known::parse(&ExpectationFile {
+            path: "known.yaml".to_owned(),
+            text: "runtime: any\n\
+                   known:\n\
+                   - {case: INV-14, reason: why, link: there, in: [ORD-01],\n   \
+                   finding: {kind: own-container-missing, event: STOPPED}}\n\
+                   - {case: INV-09, reason: why, link: there}\n"
+                .to_owned(),
+        });
+        let known = known.expect("it is right");
+        let is_known = |rule, kind, event| {
+            let missing = Mismatch::new(kind, [], [Fact::Event(event)]);
+            explanation(rule, missing.signature(), &known).is_some()
+        };
+        let missing = Kind::OwnContainerMissing;
+        assert!(is_known(None, missing, EventKind::Stopped));
+        assert!(is_known(Some("INV-14"), missing, EventKind::Stopped));
+        assert!(!is_known(None, missing, EventKind::Started));
+        assert!(!is_known(
+            None,
+            Kind::OwnContainerRepeated,
+            EventKind::Stopped
+        ));
+        assert!(!is_known(Some("INV-15"), missing, EventKind::Stopped));
+    }
 
     #[test]
     fn a_reason_is_the_same_whatever_it_is_about() {

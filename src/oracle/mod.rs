@@ -33,6 +33,8 @@ pub use invariants::{Invariant, context, invariant, invariants};
 pub(crate) use relist::relists_of;
 pub(crate) use rules::exit_status_never_changes::{exit_status_changed, statuses_after_stopped};
 pub use rules::no_missed_events::unannounced;
+pub(crate) use rules::own_container_once::own_container_not_once;
+pub(crate) use rules::status_as_new_as_event::status_in_deleted;
 pub use rules::{INVARIANTS, NO_MISSED_EVENT, PLEGS_AGREE};
 pub(crate) use streams::{lost_with_the_runtime, unasked};
 pub(crate) use subjects::{entries_about, is_about, makes, name_of};

@@ -326,10 +326,6 @@ kinds! {
         "A replayed event has a new `created_at`."
         "the time at which it happened"
         "a new created_at in {event}";
-    "wrong-status-count" WrongStatusCount
-        "An event has another number of statuses of its own container than it should."
-        "{count} status of the container in {event}"
-        "{count}, among {among} statuses";
     "too-late" TooLate
         "An event came later than a check allows."
         "{event} within {within}"

@@ -1,6 +1,6 @@
 //! INV-14: a snapshot has its event's own container exactly once.
 
-use crate::history::{EventKind, SubjectKind};
+use crate::history::{Event, EventKind, SubjectKind};
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_SHOULD};
 use crate::outcome::{Fact, Facts, Kind, Mismatch, Violation};
@@ -30,22 +30,26 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
         if is_deleted || !matches!(subject.kind, SubjectKind::Container(_)) {
             return None;
         }
-        let statuses = event.containers.iter();
-        let times = statuses
-            .filter(|status| status.id == event.container)
-            .count();
-        (times != 1).then(|| {
-            let (kind, among) = (event.kind, event.containers.len());
-            let [among, times_shown] =
-                [among, times].map(|count| i64::try_from(count).unwrap_or(i64::MAX));
-            let (is, actual) = match times {
-                0 => (Kind::OwnContainerMissing, None),
-                _ => (Kind::OwnContainerRepeated, Some(Fact::Count(times_shown))),
-            };
-            let actual = [Fact::Event(kind)].into_iter().chain(actual);
-            let expected = [Fact::Event(kind), Fact::Among(among)];
-            Mismatch::new(is, expected, actual.collect::<Facts>())
-        })
+        own_container_not_once(event)
+    })
+}
+
+/// That the snapshot of an event has the event's own container not at all, or more than once.
+pub(crate) fn own_container_not_once(event: &Event) -> Option<Mismatch> {
+    let statuses = event.containers.iter();
+    let times = statuses
+        .filter(|status| status.id == event.container)
+        .count();
+    (times != 1).then(|| {
+        let [among, times_shown] =
+            [event.containers.len(), times].map(|count| i64::try_from(count).unwrap_or(i64::MAX));
+        let (is, actual) = match times {
+            0 => (Kind::OwnContainerMissing, None),
+            _ => (Kind::OwnContainerRepeated, Some(Fact::Count(times_shown))),
+        };
+        let actual = [Fact::Event(event.kind)].into_iter().chain(actual);
+        let expected = [Fact::Event(event.kind), Fact::Among(among)];
+        Mismatch::new(is, expected, actual.collect::<Facts>())
     })
 }
 

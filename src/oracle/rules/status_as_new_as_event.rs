@@ -1,6 +1,6 @@
 //! INV-08: an event's status of its own container is as new as the event.
 
-use crate::history::{ContainerState, EventKind};
+use crate::history::{ContainerState, Event, EventKind};
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MAY};
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
@@ -25,11 +25,8 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     rule.on_each_event(history, |_, arrival| {
         let event = arrival.event();
         let status = event.own_status()?;
-        let state = Fact::State(status.state.to_string());
         let allowed: &[&str] = match (event.kind, status.state) {
-            (EventKind::Deleted, _) => {
-                return Some(Mismatch::new(Kind::StatusInDeleted, [], [state]));
-            }
+            (EventKind::Deleted, _) => return status_in_deleted(event),
             (EventKind::Stopped, ContainerState::Exited)
             | (EventKind::Started, ContainerState::Running | ContainerState::Exited)
             | (
@@ -45,9 +42,21 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
         Some(Mismatch::new(
             Kind::OutdatedStatus,
             [Fact::States(allowed), Fact::Event(event.kind)],
-            [state, Fact::Event(event.kind)],
+            [
+                Fact::State(status.state.to_string()),
+                Fact::Event(event.kind),
+            ],
         ))
     })
+}
+
+/// That a DELETED has a status of its own container.
+pub(crate) fn status_in_deleted(event: &Event) -> Option<Mismatch> {
+    let status = event
+        .own_status()
+        .filter(|_| event.kind == EventKind::Deleted)?;
+    let state = Fact::State(status.state.to_string());
+    Some(Mismatch::new(Kind::StatusInDeleted, [], [state]))
 }
 
 #[cfg(test)]
