@@ -221,12 +221,16 @@ await_process() {
   return "$code"
 }
 
-# begin NAME COMMAND...: starts it in the background, with the processor time that the runtimes and the
-# suite leave: in the kernel's idle class, and in a session of its own with the least weight, since
-# Linux shares the processors among sessions first.
+# begin NAME COMMAND...: starts it in the background, in a session of its own.
 begin() {
   trap clean_up EXIT
-  setsid sh -c 'echo 19 2>/dev/null >/proc/self/autogroup; exec chrt --idle 0 "$@"' sh "${@:2}" \
-    >"$logs/$1.log" 2>"$logs/$1.err" </dev/null &
+  setsid "${@:2}" >"$logs/$1.log" 2>"$logs/$1.err" </dev/null &
   background[$1]=$!
+}
+
+# begin_idle NAME COMMAND...: the same, with the processor time that the runtimes and the suite leave: in the
+# kernel's idle class, and its session with the least weight, since Linux shares the processors among
+# sessions first.
+begin_idle() {
+  begin "$1" sh -c 'echo 19 2>/dev/null >/proc/self/autogroup; exec chrt --idle 0 "$@"' sh "${@:2}"
 }
