@@ -60,9 +60,9 @@ check() {
 trap 'code=$?; ((code == 0)) || { say "failed"; tail -n 40 "$log"; systemctl status --no-pager "$unit" "$timer"; }' EXIT
 
 make_kubelet() {
-  # The name of a script is that of its process.
-  cat >/usr/local/bin/kubelet <<'KUBELET'
-#!/bin/bash
+  # A kubelet is known by the name of its program.
+  install /bin/bash /usr/local/bin/kubelet
+  cat >/usr/local/lib/stand-in <<'KUBELET'
 # call METHOD ID: with a message that has the id as its first field.
 call() {
   printf "\\0\\0\\0\\0\\x$(printf %x $((${#2} + 2)))\\x0a\\x$(printf %x ${#2})%s" "$2" |
@@ -83,8 +83,8 @@ while sleep 1; do
   done
 done
 KUBELET
-  chmod 755 /usr/local/bin/kubelet
-  printf '[Service]\nExecStart=/usr/local/bin/kubelet\nRestart=always\n' >"/etc/systemd/system/$unit"
+  printf '[Service]\nExecStart=/usr/local/bin/kubelet /usr/local/lib/stand-in\nRestart=always\n' \
+    >"/etc/systemd/system/$unit"
   systemctl daemon-reload
   systemctl start "$unit"
 }

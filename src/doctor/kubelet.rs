@@ -1,5 +1,6 @@
 //! The kubelet: which one uses the runtime, its version, its feature gate, and its log.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::configz::{self, KubeletConfig};
@@ -7,7 +8,7 @@ use super::finding::{Area, Finding, Status};
 use super::kubelet_log::{self, Log};
 use super::runtime::RuntimeFacts;
 use crate::history::CgroupDriver;
-use crate::host::{FileTree, KubeletProcess, KubeletSettings, kubelets};
+use crate::host::{FileTree, KubeletProcess, KubeletSettings, kubelets, socket_clients};
 use crate::outcome::Profile;
 
 const GATE: &str = "EventedPLEG";
@@ -57,7 +58,17 @@ struct Gate {
 impl Kubelets {
     /// Reads what is known of the kubelet that uses the runtime at this socket.
     pub(super) fn read(root: &FileTree, socket: Option<&Path>) -> Self {
-        let all = kubelets(root);
+        let clients = socket.and_then(socket_clients);
+        Self::read_among(root, socket, clients.as_ref())
+    }
+
+    /// The same, with these sockets that are connected to the runtime's.
+    pub(super) fn read_among(
+        root: &FileTree,
+        socket: Option<&Path>,
+        clients: Option<&BTreeSet<u64>>,
+    ) -> Self {
+        let all = kubelets(root, clients);
         let uses = |kubelet: &&KubeletProcess| socket.is_none_or(|socket| kubelet.uses(socket));
         let own = all.iter().find(uses).map(|process| Kubelet {
             settings: process.settings(),

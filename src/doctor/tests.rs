@@ -80,7 +80,9 @@ fn diagnose(ready: &str, mistake: Option<&Path>) -> Diagnosis {
         lay_over(mistake, tree);
     }
     for process in fs::read_dir(tree.join("proc")).unwrap() {
-        symlink(tree, process.unwrap().path().join("root")).unwrap();
+        let process = process.unwrap().path();
+        symlink(tree, process.join("root")).unwrap();
+        fs::write(process.join("status"), "Uid:\t0\t0\t0\t0\n").unwrap();
     }
     let socket = match ready {
         "crio" => tree.join("run/crio/crio.sock"),
@@ -89,7 +91,7 @@ fn diagnose(ready: &str, mistake: Option<&Path>) -> Diagnosis {
     fs::create_dir_all(socket.parent().unwrap()).unwrap();
     let _listener = UnixListener::bind(&socket).unwrap();
     let root = FileTree::at(tree);
-    let mut kubelets = Kubelets::read(&root, Some(&socket));
+    let mut kubelets = Kubelets::read_among(&root, Some(&socket), None);
     let configz = tree.join("configz.json");
     if configz.exists() {
         let reactor = tokio::runtime::Runtime::new().unwrap();

@@ -40,6 +40,11 @@ impl<'a> CommandLine<'a> {
         }
     }
 
+    /// Whether it is the monitor of a container, whatever its arguments.
+    pub(super) fn is_monitor(&self) -> bool {
+        self.program.starts_with("containerd-shim") || self.program.starts_with(CONMON)
+    }
+
     /// The directory in which a monitor leaves what it has to report, as it calls it: CRI-O's the
     /// exit code; containerd's works in the directory of the sandbox.
     pub(super) fn reports_in(&self) -> &'a str {

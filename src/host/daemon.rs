@@ -1,11 +1,15 @@
-//! Finds daemons among the processes of a host by their names.
+//! Finds daemons among the processes of a host.
+//!
+//! Every user can give a process a name and arguments, and run a program of root that has the
+//! setuid bit: only a process whose real, effective, saved and file system user are trusted is
+//! believed, and its name is that of its program's file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::file_tree::FileTree;
+use super::file_tree::{FileTree, is_trusted_user};
 
-/// A running process of a known name. A process in a container is visible as well if the container
-/// is on this host.
+/// A running process of root, or of the user of this process. A process in a container is visible
+/// as well if the container is on this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Daemon {
     /// Its pid.
@@ -19,9 +23,10 @@ pub struct Daemon {
     pub unit: Option<String>,
     /// The files as it sees them.
     pub files: FileTree,
-    /// Whether it belongs to root or to the user of this process, and has the host's root
-    /// directory. Any user and any container can give a process the name of a daemon: what others
-    /// say of themselves is not relied on.
+    /// Its working directory, as it calls it; `/` if that cannot be read.
+    pub directory: PathBuf,
+    /// Whether it has the host's root directory. Any container can run a program with the name of
+    /// a daemon: what others say of themselves is not relied on.
     pub is_native: bool,
 }
 
@@ -67,40 +72,99 @@ impl Daemon {
     }
 }
 
-/// The processes of a host with one of these names, of at most 15 bytes each, by pid: by the name
-/// of the process or that of its program.
+/// The processes of a host with one of these names, of at most 15 bytes each, by pid.
 #[must_use]
 pub fn daemons(host: &FileTree, names: &[&str]) -> Vec<Daemon> {
+    find(host, |process| known_name(host, process, names))
+}
+
+/// The processes to which this gives a name, by their paths such as `/proc/812`; by pid.
+pub(super) fn find(host: &FileTree, name: impl Fn(&Path) -> Option<String>) -> Vec<Daemon> {
     let entries = host.list("/proc").unwrap_or_default();
     let processes = entries.iter();
     let mut found: Vec<_> = processes
-        .filter_map(|process| read(host, process, names))
+        .filter_map(|process| {
+            let pid = pid_of(process)?;
+            read(
+                host,
+                process,
+                pid,
+                name(process).filter(|_| is_trusted(host, process))?,
+            )
+        })
         .collect();
     found.sort_by_key(|process| process.pid);
     found
 }
 
-/// The daemon at this path of `/proc`, such as `/proc/812`; none if it is another process.
-fn read(host: &FileTree, process: &Path, names: &[&str]) -> Option<Daemon> {
-    let pid = process.file_name()?.to_str()?.parse().ok()?;
-    let comm = host.read(process.join("comm")).ok()?;
+/// Which of these names a process has: that of its program's file, or its own if that begins with
+/// the file's, as `k3s-server` does, or if the file cannot be seen.
+pub(super) fn known_name(host: &FileTree, process: &Path, names: &[&str]) -> Option<String> {
+    let program = program(host, process);
+    let own = || {
+        let own = host.read(process.join("comm")).ok()?;
+        let own = own.trim_end().to_owned();
+        let fits = program
+            .as_ref()
+            .is_none_or(|program| own.starts_with(program));
+        fits.then_some(own)
+    };
+    let known = |name: &String| names.contains(&name.as_str());
+    program
+        .clone()
+        .filter(known)
+        .or_else(|| own().filter(known))
+}
+
+/// The name of the file of a process's program; none if it cannot be read.
+pub(super) fn program(host: &FileTree, process: &Path) -> Option<String> {
+    let file = host.read_link(process.join("exe")).ok()?;
+    let name = file.file_name()?.to_str()?;
+    // It was upgraded since.
+    Some(name.strip_suffix(" (deleted)").unwrap_or(name).to_owned())
+}
+
+/// The systemd unit of each process of a host whose cgroup can be read, by pid.
+pub(super) fn units(host: &FileTree) -> impl Iterator<Item = (u32, String)> {
+    let entries = host.list("/proc").unwrap_or_default();
+    let host = host.clone();
+    entries.into_iter().filter_map(move |process| {
+        let pid = pid_of(&process)?;
+        Some((pid, unit(&host.read(process.join("cgroup")).ok()?)?))
+    })
+}
+
+fn pid_of(process: &Path) -> Option<u32> {
+    process.file_name()?.to_str()?.parse().ok()
+}
+
+/// Whether all users of a process are trusted: its real, effective, saved and file system user.
+fn is_trusted(host: &FileTree, process: &Path) -> bool {
+    let status = host.read(process.join("status")).unwrap_or_default();
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    let mut users = users.unwrap_or_default().split_whitespace().peekable();
+    let is_known = users.peek().is_some();
+    is_known && users.all(|user| user.parse().is_ok_and(is_trusted_user))
+}
+
+/// The daemon at this path of `/proc`; none if it has ended.
+fn read(host: &FileTree, process: &Path, pid: u32, name: String) -> Option<Daemon> {
     let command = host.read(process.join("cmdline")).ok()?;
     // An argument may be empty. A zombie has none, not even a program.
     let mut words = command.strip_suffix('\0').unwrap_or(&command).split('\0');
-    let program = Path::new(words.next()?).file_name()?.to_str()?;
-    let mut known = [comm.trim_end(), program].into_iter();
-    let name = known.find(|name| names.contains(name))?;
+    words.next().filter(|program| !program.is_empty())?;
     let cgroups = host.read(process.join("cgroup")).unwrap_or_default();
     let files = FileTree::at(host.outside(&process.join("root")));
     let root = Path::new("/");
-    let has_root = matches!((files.identify(root), host.identify(root)), (Ok(a), Ok(b)) if a == b);
-    let is_native = has_root && host.belongs_to_trusted_user(process);
+    let is_native = matches!((files.identify(root), host.identify(root)), (Ok(a), Ok(b)) if a == b);
+    let directory = host.read_link(process.join("cwd"));
     Some(Daemon {
         pid,
-        name: name.to_owned(),
+        name,
         arguments: words.map(str::to_owned).collect(),
         unit: unit(&cgroups).filter(|_| is_native),
         files,
+        directory: directory.unwrap_or_else(|_| root.to_owned()),
         is_native,
     })
 }

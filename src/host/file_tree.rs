@@ -1,8 +1,10 @@
 //! A directory that stands for `/`: this host's root, that of a process, or one of a test.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -51,16 +53,40 @@ impl FileTree {
     /// # Errors
     /// If it cannot be read or is larger.
     pub fn read(&self, path: impl AsRef<Path>) -> io::Result<String> {
+        let text = self.read_start(path, LARGEST_BYTES + 1)?;
+        if text.len() as u64 > LARGEST_BYTES {
+            return Err(io::Error::other("it is larger than 1 MiB"));
+        }
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// The first bytes of a file, at most this many.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(super) fn read_start(&self, path: impl AsRef<Path>, bytes: u64) -> io::Result<Vec<u8>> {
         let file = File::from(self.open(path.as_ref(), OFlags::RDONLY | OFlags::NONBLOCK)?);
         if !file.metadata()?.is_file() {
             return Err(io::Error::other("it is not a regular file"));
         }
-        let mut bytes = Vec::new();
-        file.take(LARGEST_BYTES + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > LARGEST_BYTES {
-            return Err(io::Error::other("it is larger than 1 MiB"));
-        }
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        let mut start = Vec::new();
+        file.take(bytes).read_to_end(&mut start)?;
+        Ok(start)
+    }
+
+    /// Whether this is a link.
+    pub(super) fn is_link(&self, path: &Path) -> bool {
+        self.read_link(path).is_ok()
+    }
+
+    /// The target of a link.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is no link.
+    pub(super) fn read_link(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
+        let link = self.open(path.as_ref(), OFlags::PATH | OFlags::NOFOLLOW)?;
+        let target = rustix::fs::readlinkat(link, c"", Vec::new())?;
+        Ok(OsString::from_vec(target.into_bytes()).into())
     }
 
     /// The end of a text file, at most this many bytes, from the beginning of a line.
@@ -139,13 +165,6 @@ impl FileTree {
         command::output(&program, arguments, bound)
     }
 
-    /// Whether this file belongs to root or to the user of this process.
-    pub(super) fn belongs_to_trusted_user(&self, path: &Path) -> bool {
-        let opened = self.open(path, OFlags::PATH);
-        let stat = opened.and_then(|file| Ok(fstat(file)?));
-        stat.is_ok_and(|stat| is_trusted_user(stat.st_uid))
-    }
-
     /// The identity of a file.
     pub(super) fn identify(&self, path: &Path) -> io::Result<FileId> {
         let stat = fstat(self.open(path, OFlags::PATH)?)?;
@@ -167,7 +186,8 @@ impl FileTree {
     }
 }
 
-fn is_trusted_user(user: u32) -> bool {
+/// Whether this is root or the user of this process.
+pub(super) fn is_trusted_user(user: u32) -> bool {
     user == 0 || user == rustix::process::geteuid().as_raw()
 }
 

@@ -27,6 +27,7 @@ mod signalling;
 mod stopped_runtime;
 mod subscriber_process;
 mod systemd_slice;
+mod unix_clients;
 
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
@@ -60,6 +61,7 @@ pub use runtime_process::{RuntimeProcess, RuntimeProcessError};
 pub use stopped_runtime::{RuntimeCommands, RuntimeEnd, RuntimeEndError, start_stopped_runtime};
 pub use subscriber_process::{SubscriberProcess, connection_to_hold, hold_connection};
 pub use systemd_slice::SliceError;
+pub use unix_clients::socket_clients;
 
 use crate::history::{Holder, Host, HostInstant, Resource, RunId, Signal};
 
@@ -290,7 +292,11 @@ impl Kernel {
     pub fn kubelet(&self, socket: Option<&Path>) -> Option<KubeletProcess> {
         let uses = |kubelet: &KubeletProcess| socket.is_none_or(|socket| kubelet.uses(socket));
         match self {
-            Self::Host => kubelets(&FileTree::default()).into_iter().find(uses),
+            Self::Host => {
+                let clients = socket.and_then(socket_clients);
+                let found = kubelets(&FileTree::default(), clients.as_ref());
+                found.into_iter().find(uses)
+            }
             Self::Simulated(_) => None,
         }
     }

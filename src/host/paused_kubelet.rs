@@ -1,21 +1,34 @@
 //! Stops a kubelet's systemd unit for a while, and starts it again however this process ends.
 //!
+//! Stopping a unit ends all its processes, and the units that need it. So only a unit is stopped
+//! whose main process is the kubelet, that holds nothing of the runtime, and that no other unit
+//! needs.
+//!
 //! Before the unit is stopped, a transient systemd timer is set that starts it at the latest after
 //! some time, also if this process is killed. The timer has a fixed name, so that two runs cannot
 //! pause the same kubelet.
+
+#[cfg(test)]
+mod tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::command::{self, CommandError};
+use super::command_line::CommandLine;
+use super::daemon;
+use super::file_tree::FileTree;
 use super::kubelet::KubeletProcess;
+use super::runtime_process::holds_listener;
 
 /// The timeout of a command of systemd: more than the 90 s after which it gives up stopping or
 /// starting a unit.
 const COMMAND: Duration = Duration::from_secs(120);
 /// It exists where systemd is PID 1, see `sd_booted(3)`.
 const BOOTED: &str = "/run/systemd/system";
+/// The properties by which systemd stops a unit together with another one, see `systemd.unit(5)`.
+const NEEDED: [&str; 3] = ["RequiredBy", "BoundBy", "ConsistsOf"];
 /// The timers of all kubelets.
 const TIMERS: &str = "cri-event-conformance-start-*.timer";
 
@@ -32,6 +45,38 @@ pub enum PauseError {
         "process {0}, the kubelet, is not a service of this host's systemd: stop it by other means"
     )]
     NoUnit(u32),
+    /// The unit has another main process.
+    #[error(
+        "process {pid}, the kubelet, is a part of {unit}, whose main process is {main}: stopping \
+         {unit} would end more than the kubelet. Stop the kubelet by other means"
+    )]
+    NotMain {
+        /// The unit.
+        unit: String,
+        /// The kubelet.
+        pid: u32,
+        /// The main process.
+        main: String,
+    },
+    /// The unit holds a process of the runtime.
+    #[error(
+        "{unit} holds process {pid} of the runtime, `{name}`, which would end with the kubelet: \
+         stop the kubelet by other means"
+    )]
+    HoldsRuntime {
+        /// The unit.
+        unit: String,
+        /// The process.
+        pid: u32,
+        /// Its name.
+        name: String,
+    },
+    /// systemd stops other units with this one, and does not start them again.
+    #[error("systemd would stop {1} together with {0}: stop the kubelet by other means")]
+    Needed(String, String),
+    /// systemd does not describe the unit.
+    #[error("ask systemd about {0}: {1}")]
+    Unknown(String, #[source] CommandError),
     /// systemd is not running, or not visible.
     #[error(
         "there is no {BOOTED}: systemd is not running on this host, or is not visible in this \
@@ -79,26 +124,34 @@ pub struct PausedKubelet {
 }
 
 impl PausedKubelet {
-    /// Sets the timer, which starts the unit after `at_most`, and stops the unit.
+    /// Sets the timer, which starts the unit after `at_most`, and stops the unit. `runtime` is the
+    /// socket of the tested runtime.
     ///
     /// # Errors
     /// If it cannot be stopped safely.
-    pub fn pause(kubelet: &KubeletProcess, at_most: Duration) -> Result<Self, PauseError> {
+    pub fn pause(
+        kubelet: &KubeletProcess,
+        runtime: Option<&Path>,
+        at_most: Duration,
+    ) -> Result<Self, PauseError> {
         if !kubelet.is_kubelet_only() {
             let name = kubelet.name.clone();
             return Err(PauseError::NotOnlyKubelet(kubelet.pid, name));
         }
         let unit = kubelet.unit.clone();
         let unit = unit.ok_or(PauseError::NoUnit(kubelet.pid))?;
+        let is_served_by = |pid| runtime.is_some_and(|socket| may_hold(pid, socket));
+        check_holds_no_runtime(&FileTree::default(), &unit, is_served_by)?;
         let systemd = Systemd::default();
-        Self::stop(Pause { systemd, unit }, at_most)
+        Self::stop(Pause { systemd, unit }, kubelet.pid, at_most)
     }
 
-    fn stop(pause: Pause, at_most: Duration) -> Result<Self, PauseError> {
+    fn stop(pause: Pause, kubelet: u32, at_most: Duration) -> Result<Self, PauseError> {
         if !pause.systemd.booted.exists() {
             return Err(PauseError::NoSystemd);
         }
         pause.systemd.check_none_is_paused()?;
+        pause.check_is_only(kubelet)?;
         let unit = pause.unit.clone();
         pause
             .set_timer(at_most)
@@ -171,7 +224,61 @@ impl Default for Systemd {
     }
 }
 
+/// Whether a process holds the runtime's listening socket; also if that cannot be seen.
+fn may_hold(pid: u32, socket: &Path) -> bool {
+    let held = holds_listener(pid, socket);
+    held.unwrap_or_else(|fault| fault.kind() != std::io::ErrorKind::NotFound)
+}
+
+/// Checks that a unit holds neither the process that serves the runtime's socket nor a monitor of a
+/// container.
+fn check_holds_no_runtime(
+    host: &FileTree,
+    unit: &str,
+    is_served_by: impl Fn(u32) -> bool,
+) -> Result<(), PauseError> {
+    for (pid, _) in daemon::units(host).filter(|(_, of)| of == unit) {
+        let command = host
+            .read(format!("/proc/{pid}/cmdline"))
+            .unwrap_or_default();
+        let command = CommandLine::parse(&command);
+        if command.as_ref().is_some_and(CommandLine::is_monitor) || is_served_by(pid) {
+            let name = command.map(|command| command.program.to_owned());
+            return Err(PauseError::HoldsRuntime {
+                unit: unit.to_owned(),
+                pid,
+                name: name.unwrap_or_default(),
+            });
+        }
+    }
+    Ok(())
+}
+
 impl Pause {
+    /// Checks that systemd stops nothing but this process with the unit.
+    fn check_is_only(&self, kubelet: u32) -> Result<(), PauseError> {
+        let properties = format!("--property=MainPID,{}", NEEDED.join(","));
+        let shown = self.systemctl(&["show", &properties, &self.unit]);
+        let shown = shown.map_err(|fault| PauseError::Unknown(self.unit.clone(), fault))?;
+        let value = |name: &str| {
+            let mut lines = shown.lines().filter_map(|line| line.split_once('='));
+            lines.find_map(|(property, value)| (property == name).then_some(value))
+        };
+        let main = value("MainPID").unwrap_or("unknown");
+        if main != kubelet.to_string() {
+            return Err(PauseError::NotMain {
+                unit: self.unit.clone(),
+                pid: kubelet,
+                main: main.to_owned(),
+            });
+        }
+        let needing = NEEDED.iter().filter_map(|property| value(property));
+        match needing.collect::<Vec<_>>().join(" ").trim() {
+            "" => Ok(()),
+            needing => Err(PauseError::Needed(self.unit.clone(), needing.to_owned())),
+        }
+    }
+
     /// The name of the timer and its service, without the ending.
     fn start_unit(&self) -> String {
         let name = Path::new(&self.unit).file_stem().unwrap_or_default();
@@ -221,172 +328,5 @@ impl Systemd {
 
     fn systemctl(&self, arguments: &[&str]) -> Result<String, CommandError> {
         command::output(&self.systemctl, arguments, COMMAND)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::os::unix::fs::PermissionsExt;
-    use std::panic::{AssertUnwindSafe, catch_unwind};
-    use std::process::Command;
-    use std::sync::MutexGuard;
-
-    use super::*;
-
-    const AT_MOST: Duration = Duration::from_secs(300);
-    /// Only one kubelet can be paused at a time.
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-    /// A systemd of scripts, which write down what they are asked to do.
-    struct FakeSystemd {
-        folder: tempfile::TempDir,
-        _turn: MutexGuard<'static, ()>,
-    }
-
-    impl FakeSystemd {
-        /// With commands that fail: those that contain this text.
-        fn failing(pattern: &str) -> Self {
-            let turn = ONE_AT_A_TIME.lock();
-            let fake = Self {
-                folder: tempfile::tempdir().unwrap(),
-                _turn: turn.unwrap_or_else(PoisonError::into_inner),
-            };
-            for name in ["systemctl", "systemd-run"] {
-                let log = fake.log().display().to_string();
-                let script = format!(
-                    "#!/bin/sh\necho \"{name} $*\" >>{log}\ncase \"{name} $*\" in\n  \
-                     *is-active*) exit 3 ;;\n  *'{pattern}'*) echo no >&2; exit 1 ;;\nesac\n"
-                );
-                // Another program writes it: it cannot be run while it is open for writing here, as
-                // in a process that another test starts meanwhile.
-                let place = fake.folder.path().join(name);
-                let written = Command::new("sh")
-                    .args(["-c", "printf %s \"$1\" >\"$2\" && chmod 755 \"$2\"", "sh"])
-                    .args([script.as_ref(), place.as_os_str()])
-                    .status();
-                assert!(written.unwrap().success());
-                assert!(fs::metadata(place).unwrap().permissions().mode() & 0o100 != 0);
-            }
-            fake
-        }
-
-        fn working() -> Self {
-            Self::failing("nothing")
-        }
-
-        fn log(&self) -> PathBuf {
-            self.folder.path().join("log")
-        }
-
-        fn pause(&self) -> Result<PausedKubelet, PauseError> {
-            let systemd = Systemd {
-                systemctl: self.folder.path().join("systemctl"),
-                run: self.folder.path().join("systemd-run"),
-                booted: self.folder.path().to_owned(),
-            };
-            let unit = "kubelet.service".to_owned();
-            PausedKubelet::stop(Pause { systemd, unit }, AT_MOST)
-        }
-
-        fn asked(&self) -> Vec<String> {
-            let log = fs::read_to_string(self.log()).unwrap_or_default();
-            log.lines().map(str::to_owned).collect()
-        }
-    }
-
-    const IS_SET: &str = "systemctl is-active --quiet cri-event-conformance-start-*.timer";
-    const SET: &str = "systemd-run --quiet --collect --unit=cri-event-conformance-start-kubelet \
-                       --on-active=300s --timer-property=AccuracySec=1s systemctl start \
-                       kubelet.service";
-    const STOP: &str = "systemctl stop kubelet.service";
-    const START: &str = "systemctl start kubelet.service";
-    const UNSET: &str = "systemctl stop cri-event-conformance-start-kubelet.timer";
-
-    #[test]
-    fn the_timer_is_set_before_the_unit_is_stopped_and_removed_after_it_is_started() {
-        let fake = FakeSystemd::working();
-        let paused = fake.pause().unwrap();
-        assert_eq!(fake.asked(), [IS_SET, SET, STOP]);
-        paused.resume().unwrap();
-        assert_eq!(fake.asked(), [IS_SET, SET, STOP, START, UNSET]);
-        assert_eq!(resume_kubelet_at_once(), None);
-    }
-
-    #[test]
-    fn a_panic_starts_the_unit() {
-        let fake = FakeSystemd::working();
-        let panicked = catch_unwind(AssertUnwindSafe(|| {
-            let _paused = fake.pause().unwrap();
-            panic!("as the test asked for");
-        }));
-        assert!(panicked.is_err());
-        assert_eq!(fake.asked(), [IS_SET, SET, STOP, START, UNSET]);
-    }
-
-    #[test]
-    fn a_process_that_exits_at_once_starts_the_unit_without_waiting_and_leaves_the_timer() {
-        let fake = FakeSystemd::working();
-        let paused = fake.pause().unwrap();
-        let unit = resume_kubelet_at_once();
-        assert_eq!(unit.as_deref(), Some(paused.unit()));
-        drop(paused);
-        let no_wait = "systemctl start --no-block kubelet.service";
-        assert_eq!(fake.asked(), [IS_SET, SET, STOP, no_wait]);
-    }
-
-    #[test]
-    fn nothing_is_stopped_where_the_timer_cannot_be_set() {
-        let fake = FakeSystemd::failing("systemd-run");
-        let fault = fake.pause().unwrap_err().to_string();
-        let expected = "set the timer that starts kubelet.service again: it ended with exit \
-                        status: 1; its output: no";
-        assert_eq!(fault, expected);
-        assert_eq!(fake.asked(), [IS_SET, SET]);
-    }
-
-    #[test]
-    fn a_unit_that_does_not_stop_is_started() {
-        let fake = FakeSystemd::failing("stop kubelet.service");
-        assert!(matches!(fake.pause(), Err(PauseError::Stop(..))));
-        assert_eq!(fake.asked(), [IS_SET, SET, STOP, START, UNSET]);
-    }
-
-    #[test]
-    fn the_timer_stays_where_the_unit_does_not_start() {
-        let fake = FakeSystemd::failing("systemctl start kubelet");
-        // The timer's command contains these words, too.
-        let systemd_run = fake.folder.path().join("systemd-run");
-        fs::remove_file(&systemd_run).unwrap();
-        fs::hard_link("/bin/true", &systemd_run)
-            .or_else(|_| std::os::unix::fs::symlink("/bin/true", &systemd_run))
-            .unwrap();
-        let paused = fake.pause().unwrap();
-        assert!(paused.resume().is_err());
-        assert_eq!(fake.asked(), [IS_SET, STOP, START]);
-    }
-
-    #[test]
-    fn two_runs_do_not_pause_the_same_kubelet() {
-        let fake = FakeSystemd::working();
-        let systemctl = fake.folder.path().join("systemctl");
-        fs::remove_file(&systemctl).unwrap();
-        // The timer is active.
-        std::os::unix::fs::symlink("/bin/true", &systemctl).unwrap();
-        let fault = fake.pause().unwrap_err();
-        assert!(matches!(fault, PauseError::Paused), "{fault}");
-        assert_eq!(fake.asked(), Vec::<String>::new());
-    }
-
-    #[test]
-    fn nothing_is_asked_where_systemd_does_not_run() {
-        let fake = FakeSystemd::working();
-        let systemd = Systemd {
-            booted: fake.folder.path().join("missing"),
-            ..Systemd::default()
-        };
-        let unit = "kubelet.service".to_owned();
-        let fault = PausedKubelet::stop(Pause { systemd, unit }, AT_MOST).unwrap_err();
-        assert!(matches!(fault, PauseError::NoSystemd), "{fault}");
     }
 }

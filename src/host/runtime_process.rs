@@ -120,7 +120,7 @@ fn shares_pid_namespace(pid: u32) -> io::Result<bool> {
 }
 
 /// Whether a process holds a socket that listens at this path, by whatever name.
-fn holds_listener(pid: u32, socket: &Path) -> io::Result<bool> {
+pub(super) fn holds_listener(pid: u32, socket: &Path) -> io::Result<bool> {
     let process = PathBuf::from(format!("/proc/{pid}"));
     let wanted = FileTree::default().identify(socket)?;
     let theirs = FileTree::at(process.join("root"));

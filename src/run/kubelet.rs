@@ -44,7 +44,7 @@ pub(super) fn pause_or_refuse(
     let found = kernel.kubelet(socket);
     match found {
         Some(kubelet) if options.drive.pause_kubelet => {
-            let paused = PausedKubelet::pause(&kubelet, limits::KUBELET_PAUSE)?;
+            let paused = PausedKubelet::pause(&kubelet, socket, limits::KUBELET_PAUSE)?;
             if let Some(other) = kernel.kubelet(socket) {
                 let unit = paused.unit();
                 let sign = format!("{}, though {unit} was stopped", sign_of(&other));

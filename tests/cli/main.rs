@@ -13,6 +13,7 @@ mod fake_cri;
 mod files;
 mod gate;
 mod hostile;
+mod kubelet;
 #[path = "../support/logs.rs"]
 mod logs;
 mod measure;

@@ -1,13 +1,13 @@
 //! `watch` without a working runtime: permanent errors are reported at once, others are retried.
 
 use std::net::{Ipv4Addr, TcpListener};
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::fake_cri::{FakeCri, Flaw};
+use crate::kubelet::{StandInKubelet, own_user};
 use crate::suite::{Suite, suite};
 
 const AT_ONCE: Duration = Duration::from_secs(5);
@@ -200,7 +200,7 @@ fn it_sends_no_call_that_changes_state() {
 #[test]
 fn events_are_not_taken_from_a_kubelet() {
     let fake = FakeCri::start(Flaw::SingleConsumer);
-    let kubelet = StandInKubelet::start(&fake);
+    let kubelet = StandInKubelet::start(&fake, own_user());
     let pid = format!("process {}", kubelet.pid());
     let ended = watch(&fake, &["--for", "3s"]).run();
     ended.fails(
@@ -219,36 +219,4 @@ fn events_are_not_taken_from_a_kubelet() {
     watch(&fake, &["--for", "3s"])
         .run()
         .fails(4, &["warning: containerd 1.7 sends"]);
-}
-
-/// A process that has a kubelet's name and uses a runtime, until it is dropped.
-struct StandInKubelet(Child);
-
-impl StandInKubelet {
-    fn start(fake: &FakeCri) -> Self {
-        let program = fake.folder().join("kubelet");
-        // Not a copy: a child of another test would hold that open while it is run, ETXTBSY.
-        std::os::unix::fs::symlink("/bin/bash", &program).unwrap();
-        let endpoint = format!(
-            "--container-runtime-endpoint=unix://{}",
-            fake.socket().display()
-        );
-        let child = Command::new(&program)
-            .args(["-c", "read", "kubelet"])
-            .arg(endpoint)
-            .stdin(Stdio::piped())
-            .spawn();
-        Self(child.unwrap())
-    }
-
-    fn pid(&self) -> u32 {
-        self.0.id()
-    }
-}
-
-impl Drop for StandInKubelet {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }

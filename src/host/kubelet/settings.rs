@@ -1,15 +1,18 @@
-//! How a kubelet is configured: by its configuration file, its drop-ins and its flags.
+//! How a kubelet is configured: by its configuration file, its drop-ins and its flags, as kubelets
+//! 1.28 and later read them.
 //!
 //! Precedence, lowest first: the file of `--config`, the drop-ins of `--config-dir` in the order of
 //! their paths, flags. Feature gates are merged one by one.
 //! See <https://kubernetes.io/docs/tasks/administer-cluster/kubelet-config-file/>.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::{FileTree, KubeletProcess, absolute};
+use super::{FileTree, KubeletProcess};
 
 /// The endpoint that a kubelet uses if none is configured, since 1.27:
 /// <https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1/>.
@@ -18,6 +21,9 @@ pub(super) const DEFAULT_ENDPOINT: &str = "unix:///run/containerd/containerd.soc
 const DEPTH: usize = 4;
 /// The maximum number of entries among which drop-ins are looked for.
 const ENTRIES: usize = 1_000;
+
+/// A configuration file or a part of one.
+type Map = serde_json::Map<String, Value>;
 
 /// A setting, and where it is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,31 +62,18 @@ pub struct KubeletSettings {
     entries: usize,
 }
 
-/// A configuration file or a part of one. Other keys are the kubelet's business.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct ConfigFile {
-    feature_gates: Option<BTreeMap<String, bool>>,
-    container_runtime_endpoint: Option<String>,
-    cgroup_driver: Option<String>,
-}
-
 impl KubeletSettings {
     pub(super) fn read(kubelet: &KubeletProcess) -> Self {
         let mut settings = Self::default();
-        if let Some(path) = kubelet
-            .flag("config")
-            .last()
-            .filter(|path| !path.is_empty())
-        {
-            settings.add_file(&kubelet.files, absolute(path));
+        let path = |flag: &str| {
+            let path = kubelet.flag(flag).last().filter(|path| !path.is_empty())?;
+            Some(kubelet.directory.join(path))
+        };
+        if let Some(path) = path("config") {
+            settings.add_file(&kubelet.files, path);
         }
-        if let Some(path) = kubelet
-            .flag("config-dir")
-            .last()
-            .filter(|path| !path.is_empty())
-        {
-            settings.add_directory(&kubelet.files, &absolute(path), DEPTH);
+        if let Some(path) = path("config-dir") {
+            settings.add_directory(&kubelet.files, &path, DEPTH);
         }
         settings.add_flags(kubelet);
         settings
@@ -106,15 +99,14 @@ impl KubeletSettings {
             Ok(text) => text,
             Err(fault) => return self.cannot_use(path, false, &fault),
         };
-        // An empty document is no mapping.
-        match serde_yaml::from_str::<Option<ConfigFile>>(&text) {
-            Ok(config) => self.merge(config.unwrap_or_default(), &path),
-            Err(fault) => return self.cannot_use(path, true, &fault),
+        let merged = parse(&text).and_then(|config| self.merge(&config, &text, &path));
+        match merged {
+            Ok(()) => self.files.push(path),
+            Err(reason) => self.cannot_use(path, true, &reason),
         }
-        self.files.push(path);
     }
 
-    fn cannot_use(&mut self, path: PathBuf, is_invalid: bool, fault: &dyn std::error::Error) {
+    fn cannot_use(&mut self, path: PathBuf, is_invalid: bool, fault: &dyn fmt::Display) {
         self.unusable.push(UnusableFile {
             path,
             is_invalid,
@@ -123,7 +115,11 @@ impl KubeletSettings {
     }
 
     /// Adds the drop-ins, as the kubelet finds them: files named `*.conf`, also in subdirectories.
+    /// A link to a directory is no directory for it, not even the first one.
     fn add_directory(&mut self, files: &FileTree, directory: &Path, depth: usize) {
+        if depth == DEPTH && files.is_link(directory) {
+            return;
+        }
         let entries = match files.list(directory) {
             Ok(entries) => entries,
             Err(fault) => return self.cannot_use(directory.to_owned(), false, &fault),
@@ -134,7 +130,7 @@ impl KubeletSettings {
                 let fault = std::io::Error::other("it has too many entries");
                 return self.cannot_use(directory.to_owned(), false, &fault);
             }
-            if files.list(&path).is_ok() {
+            if !files.is_link(&path) && files.list(&path).is_ok() {
                 if depth > 0 {
                     self.add_directory(files, &path, depth - 1);
                 }
@@ -144,23 +140,46 @@ impl KubeletSettings {
         }
     }
 
-    fn merge(&mut self, config: ConfigFile, path: &Path) {
+    /// Merges a file over those before it, see RFC 7396: null takes away what they have set.
+    ///
+    /// # Errors
+    /// If a setting is of the wrong type.
+    fn merge(&mut self, config: &Map, text: &str, path: &Path) -> Result<(), String> {
         let origin = path.display().to_string();
-        let of = |value| Setting {
-            value,
-            origin: origin.clone(),
-        };
-        for (gate, value) in config.feature_gates.unwrap_or_default() {
-            let origin = origin.clone();
-            self.feature_gates.insert(gate, Setting { value, origin });
+        match config.get("featureGates") {
+            None => {}
+            Some(Value::Null) => self.feature_gates.clear(),
+            Some(Value::Object(gates)) => {
+                for (gate, value) in gates {
+                    let value = match value {
+                        Value::Null => None,
+                        value => Some(boolean(gate, value, text)?),
+                    };
+                    self.feature_gates.remove(gate);
+                    let origin = origin.clone();
+                    let set = value.map(|value| (gate.clone(), Setting { value, origin }));
+                    self.feature_gates.extend(set);
+                }
+            }
+            Some(other) => return Err(format!("featureGates is {other}, no mapping of gates")),
         }
-        let given = |text: Option<String>| text.filter(|text| !text.is_empty());
-        if let Some(endpoint) = given(config.container_runtime_endpoint) {
-            self.endpoint = Some(of(endpoint));
+        let texts = [
+            ("containerRuntimeEndpoint", &mut self.endpoint),
+            ("cgroupDriver", &mut self.cgroup_driver),
+        ];
+        for (key, setting) in texts {
+            match config.get(key) {
+                None => {}
+                Some(Value::Null) => *setting = None,
+                Some(Value::String(text)) if text.is_empty() => {}
+                Some(Value::String(text)) => {
+                    let (value, origin) = (text.clone(), origin.clone());
+                    *setting = Some(Setting { value, origin });
+                }
+                Some(other) => return Err(format!("{key} is {other}, no text")),
+            }
         }
-        if let Some(driver) = given(config.cgroup_driver) {
-            self.cgroup_driver = Some(of(driver));
-        }
+        Ok(())
     }
 
     fn add_flags(&mut self, kubelet: &KubeletProcess) {
@@ -183,7 +202,7 @@ impl KubeletSettings {
             let Some((gate, value)) = gate.split_once('=') else {
                 continue;
             };
-            // As Go parses booleans.
+            // As Go parses booleans of flags.
             let value = match value.trim() {
                 "1" | "t" | "T" | "true" | "TRUE" | "True" => true,
                 "0" | "f" | "F" | "false" | "FALSE" | "False" => false,
@@ -194,4 +213,53 @@ impl KubeletSettings {
             self.feature_gates.insert(gate.trim().to_owned(), setting);
         }
     }
+}
+
+/// A configuration file or a drop-in: the first document of it, in which the last of equal keys
+/// counts.
+///
+/// # Errors
+/// If a kubelet would refuse it: one that is empty or does not say what it is, too.
+fn parse(text: &str) -> Result<Map, String> {
+    let mut documents = serde_yaml::Deserializer::from_str(text);
+    let first = documents.next().map(Value::deserialize).transpose();
+    let config = match first.map_err(|fault| fault.to_string())? {
+        Some(Value::Object(config)) => config,
+        Some(Value::Null) | None => return Err("it is empty".to_owned()),
+        Some(other) => return Err(format!("it is {other}, no mapping")),
+    };
+    for key in ["apiVersion", "kind"] {
+        let named = config.get(key).and_then(Value::as_str);
+        if named.is_none_or(str::is_empty) {
+            return Err(format!("it has no {key}"));
+        }
+    }
+    Ok(config)
+}
+
+/// The value of a gate, as a kubelet reads YAML 1.1, for which a bare `yes` or `on` is a boolean.
+///
+/// # Errors
+/// If it is something else.
+fn boolean(gate: &str, value: &Value, text: &str) -> Result<bool, String> {
+    const TRUE: [&str; 8] = ["y", "Y", "yes", "Yes", "YES", "on", "On", "ON"];
+    const FALSE: [&str; 8] = ["n", "N", "no", "No", "NO", "off", "Off", "OFF"];
+    match value {
+        Value::Bool(value) => Ok(*value),
+        Value::String(word) if TRUE.contains(&word.as_str()) && is_bare(gate, text) => Ok(true),
+        Value::String(word) if FALSE.contains(&word.as_str()) && is_bare(gate, text) => Ok(false),
+        other => Err(format!("featureGates.{gate} is {other}, not true or false")),
+    }
+}
+
+/// Whether the value of this key is written without quotes, wherever the key is in the text.
+fn is_bare(key: &str, text: &str) -> bool {
+    let mut places = text.match_indices(key);
+    places.all(|(place, _)| {
+        let rest = text[place + key.len()..]
+            .trim_start_matches(['"', '\''])
+            .trim_start();
+        let value = rest.strip_prefix(':').map(str::trim_start);
+        !value.is_some_and(|value| value.starts_with(['"', '\'']))
+    })
 }
