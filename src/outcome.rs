@@ -161,6 +161,9 @@ pub struct Outcome {
     pub levels: Levels,
     /// The word on it.
     pub verdict: Verdict,
+    /// Of a known failure: whether all that was found is listed as a race, which may not show in
+    /// another run.
+    pub race: bool,
     /// Why the verdict is not a plain pass or fail: of a skip, an error, a known failure.
     pub reason: Option<String>,
     /// The broken rules that convict, in order of discovery.

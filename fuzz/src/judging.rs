@@ -105,6 +105,7 @@ fn outcome(case: &Case, evidence: &[Arc<Entry>]) -> Outcome {
         sources: case.sources.as_slice().into(),
         requirements: [].into(),
         levels: case.levels,
+        race: false,
         broken_in: Vec::new(),
         broken_levels: Levels::default(),
         seen: BTreeMap::new(),

@@ -1,7 +1,7 @@
 //! Where walks are taken: the runtime, what it can do, and what is known of it.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::capabilities::{Behaviour, Capabilities};
@@ -14,7 +14,7 @@ use crate::case::load;
 use crate::drive::Allowance;
 use crate::history::{ExpectationFile, RunInfo};
 use crate::outcome::{NOT_REMOVED, RunReport, Verdict};
-use crate::run::{Expectations, Rehearsal, RunError, Target, rehearse};
+use crate::run::{Expectations, Rehearsal, RunError, Target, rehearse, require_runtime};
 use crate::verdicts::{JudgedRun, Known, RuntimeFacts, builtin_of};
 
 /// Where walks are taken.
@@ -190,6 +190,7 @@ fn known(given: Option<&Expectations>, report: &RunReport) -> Result<Known, Expl
         path: file.path.clone(),
         fault,
     })?;
+    require_runtime(&known, Path::new(&file.path), &report.info).map_err(RunError::from)?;
     Ok(known.for_a_run(JudgedRun {
         facts: RuntimeFacts::of(&report.info),
         began: report.began,

@@ -10,13 +10,14 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::document::{Broken, CaseOutcome, Document};
 use super::printable::{cut, printable};
 use super::rate::Rate;
-use crate::outcome::{Conformance, Level, Profile, Verdict};
+use crate::outcome::{Conformance, Level, Profile, Standing, Verdict};
 
 /// Characters kept of a name in a report.
 const NAME: usize = 200;
@@ -29,7 +30,7 @@ pub struct Comparison {
     /// The later one.
     pub after: About,
     /// Ids that fail and did not, that fail otherwise than is known, or that passed and cannot be
-    /// decided.
+    /// decided. A known failure counts where it passed before and is no race.
     pub worse: Vec<Change>,
     /// Ids that pass and failed or could not be decided.
     pub better: Vec<Change>,
@@ -121,7 +122,7 @@ impl Comparison {
         let before = Document::parse(before).map_err(Incomparable::Before)?;
         let after = Document::parse(after).map_err(Incomparable::After)?;
         let mut compared = Self {
-            profiles: profiles(&before, &after),
+            profiles: Vec::new(),
             should_broken: after.should_unlike(&before),
             should_mended: before.should_unlike(&after),
             worse: Vec::new(),
@@ -134,17 +135,20 @@ impl Comparison {
         };
         let (earlier, later) = (before.worst(), after.worst());
         let (earlier_rates, later_rates) = (before.rates(), after.rates());
+        let certain = after.certainly_known();
         for (id, name) in names(&before, &after) {
             let rate = |rates: &BTreeMap<&str, Rate>| rates.get(id).copied().unwrap_or_default();
-            compared.sort_in(Change {
+            let change = Change {
                 id: id.to_owned(),
                 name: name.to_owned(),
                 before: earlier.get(id).copied(),
                 after: later.get(id).copied(),
                 before_rate: rate(&earlier_rates),
                 after_rate: rate(&later_rates),
-            });
+            };
+            compared.sort_in(change, certain.contains(id));
         }
+        compared.profiles = profiles(&before, &after, &compared.worse);
         Ok(compared)
     }
 
@@ -189,10 +193,9 @@ impl Comparison {
                 } = should;
                 let (id, name) = (cut(&should.id, NAME), cut(&should.name, NAME));
                 let (expected, actual) = (cut(expected, NAME), cut(actual, NAME));
-                let was = if word == "should" { "is" } else { "was" };
                 let _ = writeln!(
                     text,
-                    "{word:<8} {id} {name}: should be {expected}, {was} {actual}"
+                    "{word:<8} {id} {name}: expected {expected}; actual {actual}"
                 );
             }
         }
@@ -214,7 +217,8 @@ impl Comparison {
         text
     }
 
-    fn sort_in(&mut self, change: Change) {
+    /// Adds a change to its list; `certain` says that what fails is known and no race.
+    fn sort_in(&mut self, change: Change, certain: bool) {
         let list = match (change.before, change.after) {
             (None, _) => &mut self.new,
             (_, None) => &mut self.gone,
@@ -224,6 +228,7 @@ impl Comparison {
                 }
                 &mut self.other
             }
+            (Some(before), Some(Verdict::Known)) if !(certain && passed(before)) => &mut self.other,
             (Some(before), Some(after)) if is_worse(before, after) => &mut self.worse,
             (Some(before), Some(after)) if is_better(before, after) => &mut self.better,
             _ => &mut self.other,
@@ -288,6 +293,13 @@ impl Document {
         broken.collect()
     }
 
+    /// The ids of which a known failure is no race.
+    fn certainly_known(&self) -> BTreeSet<&str> {
+        let known = |it: &&CaseOutcome| it.verdict == Verdict::Known && !it.race;
+        let known = self.outcomes.iter().filter(known);
+        known.map(|outcome| &*outcome.id).collect()
+    }
+
     /// The worst verdict of each id.
     pub(super) fn worst(&self) -> BTreeMap<&str, Verdict> {
         let mut worst = BTreeMap::<&str, Verdict>::new();
@@ -320,24 +332,32 @@ fn names<'a>(before: &'a Document, after: &'a Document) -> Vec<(&'a str, &'a str
         .collect()
 }
 
-fn profiles(before: &Document, after: &Document) -> Vec<ProfileChange> {
+/// The profiles whose verdict has changed. Known failures promise less only if one of them is
+/// worse.
+fn profiles(before: &Document, after: &Document, worse: &[Change]) -> Vec<ProfileChange> {
     let of = |report: &Document, profile| {
         let mut standings = report.profiles.iter();
-        let found = standings.find(|standing| standing.profile == profile)?;
-        Some(found.verdict)
+        standings
+            .find(|standing| standing.profile == profile)
+            .cloned()
     };
+    let is_worse = |id: &Arc<str>| worse.iter().any(|change| *change.id == **id);
     let change = |profile: &Profile| {
         let (before, after) = (of(before, *profile), of(after, *profile));
-        let promised = |verdict: Option<Conformance>| verdict.and_then(promise);
-        let worse = match (promised(before), promised(after)) {
+        let promised = |standing: &Option<Standing>| promise(standing.as_ref()?.verdict);
+        let excused = after.as_ref().is_some_and(|after| {
+            after.verdict == Conformance::KnownFailures && !after.broken.iter().any(is_worse)
+        });
+        let less = match (promised(&before), promised(&after)) {
             (Some(before), Some(after)) => after < before,
             _ => false,
         };
+        let [before, after] = [before, after].map(|standing| Some(standing?.verdict));
         (before != after).then_some(ProfileChange {
             profile: *profile,
             before,
             after,
-            worse,
+            worse: less && !excused,
         })
     };
     Profile::ALL.iter().filter_map(change).collect()

@@ -229,6 +229,10 @@ pub struct CaseOutcome {
     pub levels: Levels,
     /// The verdict.
     pub verdict: Verdict,
+    /// Of a known failure: whether it is a race, which may not show in another run. Left out where
+    /// it is not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub race: bool,
     /// Why the verdict is no plain pass or fail; null for those.
     pub reason: Option<String>,
     /// Why it failed, where that is known of the runtime and was not expected.
@@ -379,6 +383,7 @@ impl CaseOutcome {
             requirements: outcome.requirements.to_vec(),
             levels: outcome.levels,
             verdict: outcome.verdict,
+            race: outcome.race,
             reason: outcome.reason.clone(),
             hint: outcome.hint.clone(),
             began: rfc3339(outcome.began),

@@ -280,6 +280,7 @@ pub(crate) fn outcome(id: &str, name: &str, verdict: Verdict) -> Outcome {
         seen: BTreeMap::new(),
         hint: None,
         advice: Vec::new(),
+        race: false,
         broken_in: Vec::new(),
         broken_levels: Levels::default(),
         leftovers: Vec::new(),

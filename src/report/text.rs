@@ -127,14 +127,13 @@ fn write_outcome(text: &mut String, outcome: &Outcome, in_full: usize) -> fmt::R
     let on_page = (&evidence, &mut page);
     write_violations(text, outcome, on_page, &outcome.violations, in_full)?;
     if !outcome.advice.is_empty() {
-        writeln!(text, "\nadvice (no MUST, so it fails no run):")?;
-        write_violations(
-            text,
-            outcome,
-            (&evidence, &mut page),
-            &outcome.advice,
-            in_full,
-        )?;
+        let mut advice = String::new();
+        let on_page = (&evidence, &mut page);
+        write_violations(&mut advice, outcome, on_page, &outcome.advice, in_full)?;
+        // All of it may be above.
+        if !advice.is_empty() {
+            write!(text, "\nadvice (no MUST, so it fails no run):\n{advice}")?;
+        }
     }
     for leftover in &outcome.leftovers {
         if leftover.starts_with(REMOVED) {
@@ -299,6 +298,17 @@ mod tests {
         outcome.violations[1].evidence = vec![Seq(19)];
         let text = failure(&outcome);
         assert_eq!(text.matches("subject").count(), 2, "{text}");
+    }
+
+    #[test]
+    fn advice_has_a_heading_only_if_something_follows() {
+        let mut outcome = failed();
+        outcome.violations.truncate(1);
+        for (advice, headings) in [(outcome.violations.clone(), 0), (vec![violation("it")], 1)] {
+            outcome.advice = advice;
+            let text = failure(&outcome);
+            assert_eq!(text.matches("advice (").count(), headings, "{text}");
+        }
     }
 
     #[test]

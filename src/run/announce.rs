@@ -74,7 +74,8 @@ pub(super) fn plan(
         image: session.options().image.clone(),
         foreign_pods: *foreign_pods as u64,
         expectations,
-        partial: options.selection.is_partial(),
+        // Own cases are not all that a profile demands.
+        partial: options.selection.is_partial() || options.cases.is_some(),
         profiles: judged.iter().map(ToString::to_string).collect(),
         tier: options.selection.tier.map(|tier| tier.to_string()),
         fan_out: session.fan_out(),

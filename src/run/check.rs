@@ -84,6 +84,9 @@ pub fn check(options: &CheckOptions) -> Result<Exit, RunError> {
     if !verdicts.has_cases() && options.selection.is_partial() {
         return Err(nothing_recorded(&options.selection, &options.history));
     }
+    if let Some(Expectations::File(path)) = &options.report.expectations {
+        expectations::require_runtime(verdicts.known(), path, &report.info)?;
+    }
     if options.report.expectations == Some(Expectations::Builtin)
         && verdicts.known().known.is_empty()
     {

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::case::Case;
+use crate::escape::printable;
 use crate::history::{ExpectationFile, RunInfo};
 use crate::terminal;
 use crate::verdicts::{Known, builtin_of, kinds_by_id};
@@ -40,19 +41,49 @@ pub(super) enum ExpectationSource {
 
 impl ExpectationSource {
     /// The expectation file for a run's runtime; prints a note if there is no built-in one.
-    pub(super) fn resolve(self, info: &RunInfo) -> Option<ExpectationFile> {
+    ///
+    /// # Errors
+    /// If the user's file is that of another runtime.
+    pub(super) fn resolve(
+        self,
+        info: &RunInfo,
+    ) -> Result<Option<ExpectationFile>, ExpectationsError> {
         let runtime = &info.runtime.runtime_name;
         match self {
-            Self::Given(file) => file,
+            Self::Given(Some(file)) => {
+                if let Ok(known) = Known::parse(&file) {
+                    require_runtime(&known, Path::new(&file.path), info)?;
+                }
+                Ok(Some(file))
+            }
+            Self::Given(None) => Ok(None),
             Self::Builtin => {
                 let file = builtin_of(runtime);
                 if file.is_none() {
                     terminal::say(&none_for(runtime));
                 }
-                file
+                Ok(file)
             }
         }
     }
+}
+
+/// # Errors
+/// If the file is that of another runtime than the one of the run.
+pub fn require_runtime(
+    known: &Known,
+    path: &Path,
+    info: &RunInfo,
+) -> Result<(), ExpectationsError> {
+    let found = &info.runtime.runtime_name;
+    if known.is_for(found) {
+        return Ok(());
+    }
+    Err(ExpectationsError::OtherRuntime {
+        path: path.to_owned(),
+        listed: printable(&known.runtime).into_owned(),
+        found: printable(found).into_owned(),
+    })
 }
 
 /// The note that there are no built-in expectations for a runtime.
@@ -88,6 +119,19 @@ pub enum ExpectationsError {
         path: PathBuf,
         /// The place and the problem.
         fault: String,
+    },
+    /// It is that of another runtime.
+    #[error(
+        "the expectation file {path} has `runtime: {listed}`, and this runtime is {found}: name the \
+         file of this one, or write `runtime: any` if all entries hold for it"
+    )]
+    OtherRuntime {
+        /// The file.
+        path: PathBuf,
+        /// Its runtime.
+        listed: String,
+        /// The runtime of the run.
+        found: String,
     },
     /// It lists an unknown id.
     #[error("the expectation file {path} lists `{id}`, which is neither a case nor an invariant")]

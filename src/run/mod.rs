@@ -54,7 +54,7 @@ use console::{ConsoleOptions, OutputLost, Trial};
 use execution::Execution;
 pub use exit::{EXIT_CODES, Exit};
 use expectations::ExpectationSource;
-pub use expectations::{Expectations, ExpectationsError};
+pub use expectations::{Expectations, ExpectationsError, require_runtime};
 use interrupt::Interrupts;
 pub use options::{Format, ReportOptions, RunOptions};
 use outputs::{Conclusion, OutputPaths, Outputs, conclude};
@@ -81,6 +81,9 @@ pub enum RunError {
     /// Nothing is selected.
     #[error("no case matches {0}")]
     NothingSelected(String),
+    /// A value of `--skip` matches nothing.
+    #[error("no case or invariant matches --skip {0}")]
+    NothingSkipped(String),
     /// The expectation file cannot be used.
     #[error(transparent)]
     Expectations(#[from] ExpectationsError),
@@ -130,6 +133,7 @@ impl RunError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Cases(_)
+            | Self::NothingSkipped(_)
             | Self::Expectations(_)
             | Self::Rerun(_)
             | Self::Output(_)
@@ -245,6 +249,14 @@ fn run_plan(
     let connection = runtime.block_on(connecting)?;
     let (caller, info) = (&connection.caller, &connection.info);
     let scale = options.drive.timeout_scale;
+    let known = match known.resolve(info) {
+        Ok(known) => known,
+        Err(fault) => {
+            end(caller, true, vec![fault.to_string()]);
+            runtime.block_on(finish_history(connection.file));
+            return Err(fault.into());
+        }
+    };
     let mut clean_up = CleanUp::new(&info.run, caller, &connected.kernel, scale);
     let preparation = Preparation {
         options,
@@ -263,7 +275,6 @@ fn run_plan(
         }
     };
     let invariants = invariants(&options.selection);
-    let known = known.resolve(info);
     let plan = announce::plan(options, &planned, &invariants, known, &prepared);
     let session = prepared.session;
     if shown == Visibility::Console {

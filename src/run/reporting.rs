@@ -54,9 +54,11 @@ impl Reporting {
     }
 
     /// The expectation file for this runtime; prints a note if there is no built-in one.
-    #[must_use]
-    pub fn expectations(&self, info: &RunInfo) -> Option<ExpectationFile> {
-        self.accepted.clone().resolve(info)
+    ///
+    /// # Errors
+    /// If the file is that of another runtime.
+    pub fn expectations(&self, info: &RunInfo) -> Result<Option<ExpectationFile>, RunError> {
+        Ok(self.accepted.clone().resolve(info)?)
     }
 
     /// Writes the reports and prints the summary, `head` first. Returns the exit code: `exit`,

@@ -47,7 +47,15 @@ pub(super) fn plan(
     repeat: u32,
 ) -> Result<Vec<Planned>, RunError> {
     if let Some(fault) = unmatched_filter(selection, &cases) {
-        return Err(fault);
+        return Err(RunError::NothingSelected(fault));
+    }
+    // A mistyped one would run the cases that it is to leave out.
+    let skipped = Selection {
+        filters: selection.skip.clone(),
+        ..selection.clone()
+    };
+    if let Some(fault) = unmatched_filter(&skipped, &cases) {
+        return Err(RunError::NothingSkipped(fault));
     }
     if !cases
         .iter()
@@ -58,8 +66,8 @@ pub(super) fn plan(
     Ok(selection.plan(cases, repeat))
 }
 
-/// The error for a filter that matches nothing in any tier or profile: presumably a typing error.
-fn unmatched_filter(selection: &Selection, cases: &[Case]) -> Option<RunError> {
+/// A filter that matches nothing in any tier or profile, presumably a typing error, with a hint.
+fn unmatched_filter(selection: &Selection, cases: &[Case]) -> Option<String> {
     let mut all: Vec<_> = cases.iter().map(Facts::from_case).collect();
     for invariant in INVARIANTS {
         all.push(invariant_facts(invariant));
@@ -77,7 +85,7 @@ fn unmatched_filter(selection: &Selection, cases: &[Case]) -> Option<RunError> {
         Some(meant) => format!("did you mean {meant}?"),
         None => "`--list` shows all cases".to_owned(),
     };
-    Some(RunError::NothingSelected(format!("`{filter}`; {hint}")))
+    Some(format!("`{filter}`; {hint}"))
 }
 
 /// The error for a filter that names invariants of which there is none.
@@ -90,7 +98,7 @@ pub(super) fn unmatched_invariant(selection: &Selection) -> Option<RunError> {
         filters: named.cloned().collect(),
         ..selection.clone()
     };
-    unmatched_filter(&of_invariants, &[])
+    unmatched_filter(&of_invariants, &[]).map(RunError::NothingSelected)
 }
 
 /// The error for a selection that takes none of the cases in a recorded history.

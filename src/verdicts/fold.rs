@@ -465,6 +465,7 @@ impl Verdicts {
         };
         if let Some(reason) = known.broken_bound(&outcome, losses) {
             outcome.verdict = Verdict::Fail;
+            outcome.race = false;
             outcome.reason = Some(reason);
             outcome.hint = None;
         }

@@ -30,7 +30,7 @@ use crate::outcome::{Outcome, Seen, Verdict};
     expecting = "a file with `runtime:` and `known:`, and perhaps `faults:`"
 )]
 pub struct Known {
-    /// What this is the file of: of a built-in one the name by which the runtime calls itself.
+    /// The name by which the runtime calls itself, or `any`; in a written file also its version.
     pub runtime: String,
     /// What was measured, of a built-in file: versions, and what they ran with.
     #[serde(default)]
@@ -79,6 +79,13 @@ pub struct Losses {
 }
 
 impl Known {
+    /// Whether it is a file of this runtime. A file that a run has written names its version, too.
+    #[must_use]
+    pub fn is_for(&self, runtime_name: &str) -> bool {
+        let listed = self.runtime.split_whitespace().next().unwrap_or_default();
+        listed == "any" || listed.eq_ignore_ascii_case(runtime_name)
+    }
+
     /// The same under another name.
     pub(super) fn named(self, path: &str) -> Self {
         Self {
@@ -177,8 +184,13 @@ impl Known {
         match outcome.verdict {
             Verdict::Error => self.excuse(outcome),
             Verdict::Fail => {
-                if let Some(reason) = self.explanation(outcome) {
-                    (outcome.verdict, outcome.reason) = (Verdict::Known, Some(reason));
+                let known = self.explaining(outcome).map(|entries| {
+                    let race = entries.iter().all(|entry| entry.is_race());
+                    (race, explanations(&entries))
+                });
+                if let Some((race, reason)) = known {
+                    (outcome.verdict, outcome.race) = (Verdict::Known, race);
+                    outcome.reason = Some(reason);
                 }
             }
             Verdict::Pass => {
@@ -198,15 +210,15 @@ impl Known {
     /// Why it failed, if all that was seen is listed.
     #[must_use]
     pub fn explanation(&self, outcome: &Outcome) -> Option<String> {
-        let mut reasons: Vec<String> = Vec::new();
-        for seen in outcome.seen.keys() {
-            let entry = self.of(&outcome.id).find(|entry| entry.covers(seen))?;
-            let reason = entry.explanation();
-            if !reasons.contains(&reason) {
-                reasons.push(reason);
-            }
-        }
-        (!reasons.is_empty()).then(|| reasons.join("; "))
+        Some(explanations(&self.explaining(outcome)?))
+    }
+
+    /// The entries that list all that was seen, at least one.
+    fn explaining<'a>(&'a self, outcome: &'a Outcome) -> Option<Vec<&'a KnownFailure>> {
+        let seen = outcome.seen.keys();
+        let covering = |seen| self.of(&outcome.id).find(|entry| entry.covers(seen));
+        let entries: Option<Vec<_>> = seen.map(covering).collect();
+        entries.filter(|entries| !entries.is_empty())
     }
 
     /// What says that a race was lost more often than its bound permits, if one was. `losses` says
@@ -259,4 +271,16 @@ impl Known {
             (outcome.verdict, outcome.reason) = (Verdict::Inconclusive, Some(reason));
         }
     }
+}
+
+/// Why something failed that these entries list, each reason once.
+fn explanations(entries: &[&KnownFailure]) -> String {
+    let mut reasons: Vec<String> = Vec::new();
+    for entry in entries {
+        let reason = entry.explanation();
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    reasons.join("; ")
 }

@@ -306,6 +306,7 @@ fn blank(id: &str, name: &str, began: HostInstant) -> Outcome {
         seen: BTreeMap::new(),
         hint: None,
         advice: Vec::new(),
+        race: false,
         broken_in: Vec::new(),
         broken_levels: Levels::default(),
         leftovers: Vec::new(),

@@ -56,7 +56,7 @@ impl Beginning {
         let rules = INVARIANTS.iter().filter(|rule| rule.of_foreign_pods);
         let plan = RunPlan {
             invariants: rules.map(|rule| rule.id.to_owned()).collect(),
-            expectations: reporting.expectations(&info),
+            expectations: reporting.expectations(&info)?,
             profiles: profiles.map(|profile| profile.name().to_owned()).collect(),
             watch_within: Some(options.within),
             ..RunPlan::default()

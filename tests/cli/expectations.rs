@@ -57,6 +57,26 @@ fn expectations_that_are_built_in_are_taken_by_the_runtime() {
         .fails(0, &["there are no built-in expectations for model"]);
 }
 
+#[test]
+fn a_file_of_another_runtime_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("known.yaml");
+    fs::write(&file, "{runtime: cri-o, known: []}").unwrap();
+    let message = |found: &str| {
+        format!(
+            "the expectation file known.yaml has `runtime: cri-o`, and this runtime is {found}: \
+             name the file of this one, or write `runtime: any`"
+        )
+    };
+    let args = ["SBX-01", "--expectations", "known.yaml"];
+    model(&folder, &args).fails(2, &[&message("model")]);
+    let judged = ["check", &failing(), "--expectations", "known.yaml"];
+    inside(&folder, &judged).fails(2, &[&message("containerd")]);
+    let walks = ["-r", "model", "explore", "--walks", "1"];
+    let walks = [&walks[..], &args[1..]].concat();
+    inside(&folder, &walks).fails(2, &[&message("model")]);
+}
+
 /// Neither an invariant nor a case can have a finding that none of its rules and checks makes.
 #[test]
 fn a_finding_that_its_case_cannot_have_is_refused() {

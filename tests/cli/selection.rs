@@ -291,6 +291,21 @@ fn what_is_skipped_is_left_out_even_if_a_filter_takes_it() {
     assert!(!rest.contains(&"ORD-01".to_owned()));
 }
 
+/// A mistyped one would run the cases that it is to leave out.
+#[test]
+fn what_is_to_be_skipped_must_exist() {
+    for (skip, message) in [
+        (
+            "ORD-O1",
+            "no case or invariant matches --skip `ORD-O1`; did you mean `ORD-",
+        ),
+        ("XYZ", "--skip `XYZ`; `--list` shows all cases"),
+    ] {
+        suite(["--list", "--skip", skip]).run().fails(2, &[message]);
+    }
+    suite(["--list", "--skip", "INV-02"]).run().fails(0, &[]);
+}
+
 #[test]
 fn repetitions_are_listed_once() {
     assert_eq!(listed(&["--repeat", "3", "ORD-01"]), ["ORD-01"]);

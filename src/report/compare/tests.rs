@@ -49,6 +49,7 @@ fn what_fails_and_did_not_is_worse() {
     check(Verdict::Pass, Verdict::Known, ("worse", true));
     check(Verdict::Known, Verdict::Fail, ("worse", true));
     check(Verdict::Skip, Verdict::Fail, ("worse", true));
+    check(Verdict::UnexpectedPass, Verdict::Known, ("worse", true));
     check(Verdict::Pass, Verdict::Error, ("worse", true));
 }
 
@@ -65,8 +66,32 @@ fn other_changes_are_neither() {
     check(Verdict::Fail, Verdict::Known, ("other", false));
     check(Verdict::Fail, Verdict::Skip, ("other", false));
     check(Verdict::Skip, Verdict::Pass, ("other", false));
+    check(Verdict::Skip, Verdict::Known, ("other", false));
+    check(Verdict::Inconclusive, Verdict::Known, ("other", false));
+    check(Verdict::Error, Verdict::Known, ("other", false));
     // The verdict in the profile promises less: a MUST was not looked at.
     check(Verdict::Pass, Verdict::Inconclusive, ("other", true));
+}
+
+#[test]
+fn a_race_that_shows_is_not_worse_unless_it_shows_what_is_no_race() {
+    let of = |races: &[bool]| {
+        let known = races.iter().map(|race| Outcome {
+            race: *race,
+            ..outcome("ORD-01", "order::one", Verdict::Known)
+        });
+        written(known.collect())
+    };
+    for (races, list, worse) in [
+        (&[true][..], "changed", false),
+        (&[true, false], "worse", true),
+    ] {
+        let compared = Comparison::of(&one(Verdict::Pass), &of(races)).unwrap();
+        assert_eq!(compared.is_worse(), worse, "{compared:#?}");
+        let text = compared.text();
+        assert!(text.contains(&format!("{list:<8} ORD-01 ")), "{text}");
+        assert!(text.contains(&format!("{list:<8} profile cache")), "{text}");
+    }
 }
 
 #[test]
@@ -200,7 +225,7 @@ fn newly_broken_and_mended_shoulds_are_reported() {
     assert!(!compared.is_worse(), "it is advice");
     let text = compared.text();
     assert!(
-        text.contains("\nshould   ORD-01 order::one: should be "),
+        text.contains("\nshould   ORD-01 order::one: expected "),
         "{text}"
     );
     assert!(
