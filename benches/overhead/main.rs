@@ -114,7 +114,8 @@ async fn bare_loop(
     let caller = RecordingClient::new(client.clone());
     let run = RunId::from(uuid::Uuid::new_v4().to_string());
     let (image, _registry) = run::image(&options.drive, &caller, &run, &mut None).await?;
-    let logs = LogDirectory::make(options.drive.pods.log_dir.as_deref(), &run)?;
+    let socket = endpoints.runtime.socket();
+    let logs = LogDirectory::make(options.drive.pods.log_dir.as_deref(), &run, socket)?;
     let replay = || Replay::new(client.clone(), run.clone(), image.clone(), logs.path());
     let places = Arc::new(Semaphore::new(options.threads()));
     let began = host::now();
@@ -132,7 +133,8 @@ async fn bare_loop(
         replay().script(script).await;
     }
     let took = host::elapsed(began);
-    drive::sweep_host(&caller, Some(&run), options.drive.pods.log_dir.as_deref()).await?;
+    let log_parent = options.drive.pods.log_dir.as_deref();
+    drive::sweep_host((&caller, socket), Some(&run), log_parent).await?;
     Ok(took)
 }
 

@@ -277,7 +277,8 @@ fn cleanup(endpoints: &Endpoints, run: Option<&RunId>, logs: Option<&Path>) -> R
         let client =
             Client::connect(&endpoints.runtime, &endpoints.images, endpoints.deadline).await;
         let client = client.map_err(|fault| undecided(&fault))?;
-        drive::sweep_host(&RecordingClient::new(client), run, logs)
+        let caller = RecordingClient::new(client);
+        drive::sweep_host((&caller, endpoints.runtime.socket()), run, logs)
             .await
             .map_err(|fault| undecided(&fault))
     })?;
@@ -297,6 +298,8 @@ fn cleanup(endpoints: &Endpoints, run: Option<&RunId>, logs: Option<&Path>) -> R
             format!("skipped: run {run} is still in progress; use --run-id {run} to remove it\n");
         lines.push_str(&line);
     }
+    let skipped = swept.skipped.iter();
+    lines.extend(skipped.map(|reason| format!("skipped: {reason}\n")));
     if lines.is_empty() && swept.failures.is_empty() {
         lines.push_str("nothing to remove\n");
     }

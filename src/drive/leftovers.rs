@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use tokio::time::Instant;
 
-use crate::host::{Kernel, Leftover};
+use crate::host::{Kernel, Leftover, OwnIds};
 use crate::limits;
 
 /// What became of processes that lived on.
@@ -19,7 +19,7 @@ pub(super) struct Ended {
 
 /// Ends the processes of these containers and sandboxes, and removes the cgroups that are empty
 /// then. If those are removed, their processes have a while to end by themselves.
-pub(super) async fn end(kernel: &Kernel, ids: &BTreeSet<String>, removed: bool) -> Ended {
+pub(super) async fn end(kernel: &Kernel, ids: &OwnIds, removed: bool) -> Ended {
     let patience = if removed {
         limits::PROCESS_END
     } else {
@@ -45,7 +45,7 @@ pub(super) async fn end(kernel: &Kernel, ids: &BTreeSet<String>, removed: bool) 
 }
 
 /// Removes the empty cgroups. Those of processes that were just killed are in use for a moment.
-async fn remove_cgroups(kernel: &Kernel, ids: &BTreeSet<String>, killed: bool) {
+async fn remove_cgroups(kernel: &Kernel, ids: &OwnIds, killed: bool) {
     let until = Instant::now() + limits::CGROUP_RELEASE;
     let mut pace = tokio::time::interval(limits::PROCESS_LOOK);
     loop {
@@ -57,11 +57,7 @@ async fn remove_cgroups(kernel: &Kernel, ids: &BTreeSet<String>, killed: bool) {
 }
 
 /// What is there once all have ended, or so much time has passed.
-async fn after(
-    kernel: &Kernel,
-    ids: &BTreeSet<String>,
-    patience: std::time::Duration,
-) -> Vec<Leftover> {
+async fn after(kernel: &Kernel, ids: &OwnIds, patience: std::time::Duration) -> Vec<Leftover> {
     let until = Instant::now() + patience;
     let mut pace = tokio::time::interval(limits::PROCESS_LOOK);
     loop {

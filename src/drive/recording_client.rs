@@ -4,16 +4,16 @@
 //! call of the CRI reaches any more (containerd 2.1, after a cancelled `StartContainer`). So each
 //! call has a task of its own, which goes on to the call's end though nobody waits for it any more.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
 
 use crate::cri::{self, Client, ConnectError, Endpoint};
-use crate::history::{Body, CallFault, CaseRun, Reply, Request};
-use crate::host::LogDirectory;
+use crate::history::{Body, CallFault, CaseRun, Reply, Request, StatusCode};
+use crate::host::{BootTicks, Kernel, LogDirectory, OwnId, OwnIds};
 use crate::recorder::Recorder;
 
 /// Sends calls and records both their ends. Cheap to clone.
@@ -25,10 +25,67 @@ pub struct RecordingClient {
     pub recorder: Recorder,
     /// The calls that have not ended, those of all clones among them.
     under_way: TaskTracker,
-    /// The ids of all sandboxes and containers that were made, by all clones.
-    made: Arc<Mutex<BTreeSet<String>>>,
-    /// Where they are noted, too, for the `cleanup` of a run that is killed.
+    /// The ids of sandboxes and containers, of all clones.
+    ids: Arc<Mutex<KnownIds>>,
+    /// Where those that were made are noted, too, for the `cleanup` of a run that is killed.
     notes: Arc<OnceLock<LogDirectory>>,
+    /// When this was created, before all calls.
+    began: BootTicks,
+}
+
+/// The ids of sandboxes and containers: those that this run made, and those that others did.
+#[derive(Debug, Default)]
+struct KnownIds {
+    made: OwnIds,
+    /// Those that the runtime listed when the run began.
+    foreign: BTreeSet<String>,
+    /// The host before the first call for each object of which no call has ended for good.
+    before: BTreeMap<String, Arc<Before>>,
+}
+
+/// The host before a call that creates an object. A repeated call may return the object that an
+/// abandoned one has created meanwhile, so both have one such state.
+#[derive(Debug)]
+struct Before {
+    at: BootTicks,
+    /// The ids in the names of cgroups.
+    cgroups: BTreeSet<String>,
+}
+
+/// A call that creates an object: the object's name, and the host before the first such call.
+type Creation = (String, Arc<Before>);
+
+impl KnownIds {
+    /// The object that a call creates, by what identifies it for a runtime.
+    fn object(request: &Request) -> Option<String> {
+        match request {
+            Request::RunSandbox(spec) => {
+                Some(format!("{}/{}/{}", spec.name, spec.uid, spec.attempt))
+            }
+            Request::CreateContainer(spec) => {
+                let name = spec.name.as_ref().unwrap_or(&spec.binding);
+                Some(format!("{}/{name}/{}", spec.sandbox, spec.attempt))
+            }
+            _ => None,
+        }
+    }
+
+    /// Checks that a call has created what it returns, and adds the id to those that were made.
+    fn admit(&mut self, id: &str, before: &Before) -> Result<OwnId, &'static str> {
+        if let Some(made) = self.made.get(id) {
+            return Ok(made);
+        }
+        if self.foreign.contains(id) {
+            return Err("the runtime listed it when the run began");
+        }
+        if before.cgroups.contains(id) {
+            return Err("a cgroup of this host had it before the call");
+        }
+        let (id, since) = (id.to_owned(), before.at);
+        let made = OwnId { id, since };
+        self.made.insert(made.clone());
+        Ok(made)
+    }
 }
 
 impl RecordingClient {
@@ -46,8 +103,9 @@ impl RecordingClient {
             client,
             recorder,
             under_way,
-            made: Arc::default(),
+            ids: Arc::default(),
             notes: Arc::default(),
+            began: BootTicks::now(),
         }
     }
 
@@ -55,6 +113,11 @@ impl RecordingClient {
     pub fn note_in(&self, logs: &LogDirectory) {
         // A run has one such directory.
         let _ = self.notes.set(logs.clone());
+    }
+
+    /// From now on rejects these ids as those of objects of the run: others have made them.
+    pub fn know_foreign(&self, ids: impl IntoIterator<Item = String>) {
+        self.ids().foreign.extend(ids);
     }
 
     /// Another client with the same history and a connection of its own.
@@ -97,15 +160,16 @@ impl RecordingClient {
             message: message.clone(),
         });
         let this = self.clone();
+        let creation = self.before(&request);
         let sent = self.under_way.spawn(async move {
             let answer = this.client.exchange(&request, message, deadline).await;
-            this.note(&answer.result);
+            let result = this.admit(answer.result, creation);
             this.recorder.record(Body::CallEnded {
                 call,
-                result: answer.result.clone(),
+                result: result.clone(),
                 message: answer.message,
             });
-            answer.result
+            result
         });
         match sent.await.map_err(tokio::task::JoinError::try_into_panic) {
             Ok(result) => result,
@@ -115,24 +179,81 @@ impl RecordingClient {
         }
     }
 
-    fn note(&self, result: &Result<Reply, CallFault>) {
-        let id = match result {
+    /// The state of the host before a call that creates an object.
+    fn before(&self, request: &Request) -> Option<Creation> {
+        let object = KnownIds::object(request)?;
+        let known = self.ids().before.get(&object).cloned();
+        let before = known.unwrap_or_else(|| {
+            let at = BootTicks::now();
+            // Only a run on this host's kernel has notes.
+            let has_cgroups = self.notes.get().is_some();
+            let cgroups = has_cgroups.then(|| Kernel::Host.ids_of_cgroups());
+            let cgroups = cgroups.unwrap_or_default();
+            Arc::new(Before { at, cgroups })
+        });
+        let mut ids = self.ids();
+        ids.before.insert(object.clone(), before.clone());
+        Some((object, before))
+    }
+
+    /// Rejects an answer with the id of an object that the call has not created.
+    fn admit(
+        &self,
+        result: Result<Reply, CallFault>,
+        creation: Option<Creation>,
+    ) -> Result<Reply, CallFault> {
+        let Some((object, before)) = creation else {
+            return result;
+        };
+        let mut ids = self.ids();
+        let id = match &result {
             Ok(Reply::Sandbox(id)) => id.to_string(),
             Ok(Reply::Container(id)) => id.to_string(),
-            Ok(_) | Err(_) => return,
+            Err(fault) if may_go_on(fault.code) => return result,
+            Ok(_) | Err(_) => {
+                ids.before.remove(&object);
+                return result;
+            }
         };
+        ids.before.remove(&object);
+        let made = ids.admit(&id, &before).map_err(|reason| CallFault {
+            code: StatusCode::DATA_LOSS,
+            message: format!("the answer is {id}, which the call has not created: {reason}"),
+            deadline: Duration::ZERO,
+        })?;
+        drop(ids);
         if let Some(logs) = self.notes.get() {
             // What cannot be noted may still be found by its label.
-            let _ = logs.note(&id);
+            let _ = logs.note(&made);
         }
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        made.insert(id);
+        result
+    }
+
+    fn ids(&self) -> MutexGuard<'_, KnownIds> {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The ids of all sandboxes and containers that were made.
-    pub(super) fn made(&self) -> BTreeSet<String> {
-        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        made.clone()
+    pub(super) fn made(&self) -> OwnIds {
+        self.ids().made.clone()
+    }
+
+    /// The id of what was made, with the time of its call; that of something else owns no process.
+    #[must_use]
+    pub fn own(&self, id: &str) -> OwnId {
+        self.ids().made.get(id).unwrap_or_else(|| OwnId {
+            id: id.to_owned(),
+            since: BootTicks::NEVER,
+        })
+    }
+
+    /// The id of what the runtime lists as the run's; none if others have made it.
+    pub(super) fn adopt(&self, id: &str) -> Option<OwnId> {
+        let ids = self.ids();
+        let (is_foreign, id) = (ids.foreign.contains(id), id.to_owned());
+        let since = self.began;
+        let listed = (!is_foreign).then_some(OwnId { id, since })?;
+        Some(ids.made.get(&listed.id).unwrap_or(listed))
     }
 
     /// Waits until each call that was sent has ended, which its deadline bounds.
@@ -140,4 +261,14 @@ impl RecordingClient {
         self.under_way.close();
         self.under_way.wait().await;
     }
+}
+
+/// Whether a call that ended so may go on in the runtime.
+fn may_go_on(code: StatusCode) -> bool {
+    [
+        StatusCode::DEADLINE_EXCEEDED,
+        StatusCode::CANCELLED,
+        StatusCode::UNAVAILABLE,
+    ]
+    .contains(&code)
 }

@@ -12,7 +12,7 @@ pub(super) fn unreadable(history: &CaseHistory) -> Option<String> {
     history.calls().find_map(|call| match call.result() {
         Some(Err(fault)) if fault.code == StatusCode::DATA_LOSS => {
             let method = call.request().method();
-            Some(format!("the answer of {method} cannot be read: {fault}"))
+            Some(format!("the answer of {method} is unusable: {fault}"))
         }
         _ => None,
     })

@@ -1,5 +1,6 @@
 //! Removing what runs have left behind, found by the label that every run puts on what it makes.
 
+mod listing;
 #[cfg(test)]
 mod tests;
 
@@ -12,14 +13,15 @@ use tokio::time::Instant;
 use super::leftovers::{self, Ended};
 use super::pod_cgroup;
 use super::recording_client::RecordingClient;
-use super::session::{KUBELET_LABELS, PROCESS_LABEL, RUN_LABEL};
+use super::session::{PROCESS_LABEL, RUN_LABEL};
 use crate::history::{
-    CallFault, ContainerId, Labels, Reply, Request, RunId, SandboxId, SandboxListing, SandboxState,
-    StatusCode,
+    CallFault, ContainerId, Labels, Reply, Request, RunId, SandboxId, SandboxListing, StatusCode,
 };
-use crate::host::{Kernel, LogDirectory};
+use crate::host::{Kernel, LogDirectory, OwnIds, Owner};
 use crate::workload;
 use crate::{host, limits};
+
+pub use listing::{ForeignPods, foreign_pods, list_leftovers, listed_ids};
 
 /// What a sweep found and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,6 +38,8 @@ pub struct Sweep {
     pub processes: Vec<String>,
     /// Runs that still go on, and were left alone.
     pub alive: BTreeSet<String>,
+    /// What was left alone for another reason, one sentence each.
+    pub skipped: Vec<String>,
     /// What could not be removed, one sentence each.
     pub failures: Vec<String>,
 }
@@ -50,25 +54,59 @@ pub struct SweepError {
     pub fault: CallFault,
 }
 
-/// Removes the sandboxes, images and cgroups of one run, or of all runs that no longer go on; but
-/// not the sandboxes to keep, nor then the image that they use and what cgroups are left.
+/// What of the host belongs to the runs that are swept.
+#[derive(Debug)]
+struct Owned {
+    /// What they made.
+    ids: OwnIds,
+    /// The runs whose monitors are theirs.
+    runs: Vec<Owner>,
+    /// Runs on other runtimes.
+    elsewhere: BTreeSet<String>,
+}
+
+/// Removes the sandboxes, images and cgroups of a run of this process; but not the sandboxes to
+/// keep, nor then the image that they use and what cgroups are left.
 ///
 /// # Errors
 /// If the runtime cannot list what it has. What it cannot remove is in the result.
 pub async fn sweep(
+    place: (&RecordingClient, &Kernel),
+    run: &RunId,
+    keep: &[SandboxId],
+) -> Result<Sweep, SweepError> {
+    let owned = Owned {
+        ids: place.0.made(),
+        runs: vec![Owner::new(run)],
+        elsewhere: BTreeSet::new(),
+    };
+    sweep_owned(place, Some(run), keep, owned).await
+}
+
+async fn sweep_owned(
     (client, kernel): (&RecordingClient, &Kernel),
     run: Option<&RunId>,
     keep: &[SandboxId],
+    mut owned: Owned,
 ) -> Result<Sweep, SweepError> {
     let mut done = Sweep::default();
-    let sandboxes = to_remove(client, run, keep, &mut done).await?;
+    let (sandboxes, foreign) = to_remove(client, run, keep, &mut done).await?;
     let containers = containers(client).await;
-    thaw(kernel, &sandboxes, containers.as_deref());
+    let listed = containers.as_deref().unwrap_or_default();
+    let of_others = Ids::of(&foreign, listed, |_| false).removed;
+    // Those of a run of this process that no call has returned: one that was given up made them.
+    if run.is_some_and(|run| owned.runs.contains(&Owner::new(run))) {
+        let ids = Ids::of(&sandboxes, listed, |_| false).removed;
+        owned
+            .ids
+            .extend(ids.iter().filter_map(|id| client.adopt(id)));
+    }
+    let own = owned.ids.only(|id| !of_others.contains(id));
+    thaw(kernel, &own, &sandboxes, listed);
     let mut refused = Vec::new();
     let until = Instant::now() + limits::SWEEP_WAIT;
     for id in &sandboxes {
-        let inside = containers.iter().flatten();
-        let inside = inside.filter(|(_, sandbox)| sandbox == id);
+        let inside = listed.iter().filter(|(_, sandbox)| sandbox == id);
         for (container, _) in inside {
             kill(client, container).await;
         }
@@ -88,55 +126,57 @@ pub async fn sweep(
         return Ok(done);
     }
     let of_refused = |sandbox: &SandboxId| refused.iter().any(|(id, _)| id == sandbox);
-    let listed = containers.as_deref().unwrap_or_default();
     let ids = Ids::of(&sandboxes, listed, of_refused);
-    retry((client, kernel), &ids.refused, refused, &mut done).await;
-    let mut removed = ids.removed;
+    let in_the_way = own.only(|id| ids.refused.contains(id));
+    retry((client, kernel), &in_the_way, refused, &mut done).await;
     // What the runtime does not list any more, or never has; but nothing of what is kept.
-    if run.is_some() && (keep.is_empty() || containers.is_some()) {
-        removed.extend(client.made());
-    }
     if keep.is_empty() || containers.is_some() {
-        removed.extend(kernel.monitored(|owner| match run {
-            Some(run) => run.as_str() == owner.run(),
-            None => !host::is_alive(owner.process()),
-        }));
-        let kept = Ids::of(keep, listed, |_| false);
-        removed.retain(|id| !kept.removed.contains(id));
+        let kept = Ids::of(keep, listed, |_| false).removed;
+        let mut left = own;
+        left.extend(kernel.monitored(&owned.runs).iter());
+        let left = left
+            .only(|id| !kept.contains(id) && !of_others.contains(id) && !ids.refused.contains(id));
+        end_processes(kernel, &left, true, &mut done).await;
     }
-    end_processes(kernel, &removed, true, &mut done).await;
     if keep.is_empty() {
         sweep_images(client, run, &mut done).await?;
-        sweep_cgroups(kernel, run, &mut done).await;
+        sweep_cgroups(kernel, run, &owned.elsewhere, &mut done).await;
     }
     Ok(done)
 }
 
-/// Lets the processes of these sandboxes run on: a run that was killed may have frozen them, or
-/// their monitors, without which nothing can be removed.
-fn thaw(kernel: &Kernel, sandboxes: &[SandboxId], containers: Option<&[(String, SandboxId)]>) {
-    let ids = Ids::of(sandboxes, containers.unwrap_or_default(), |_| false);
-    for process in kernel.leftovers(&ids.removed) {
+/// Lets the processes of these sandboxes run on, if they are own ones: a run that was killed may
+/// have frozen them, or their monitors, without which nothing can be removed.
+fn thaw(
+    kernel: &Kernel,
+    own: &OwnIds,
+    sandboxes: &[SandboxId],
+    containers: &[(String, SandboxId)],
+) {
+    let ids = Ids::of(sandboxes, containers, |_| false);
+    let own = own.only(|id| ids.removed.contains(id));
+    for process in kernel.leftovers(&own) {
         // One that cannot be continued may still be removed.
         let _ = process.thaw();
     }
-    kernel.resume_containers(&ids.removed);
+    kernel.resume_containers(&own);
 }
 
-/// The sandboxes of one run, or of all runs that no longer go on, but those to keep.
+/// The sandboxes of one run, or of all runs that no longer go on, but those to keep; and those that
+/// no run has made.
 async fn to_remove(
     client: &RecordingClient,
     run: Option<&RunId>,
     keep: &[SandboxId],
     done: &mut Sweep,
-) -> Result<Vec<SandboxId>, SweepError> {
-    let mut found = Vec::new();
-    for sandbox in listed(client, run).await? {
+) -> Result<(Vec<SandboxId>, Vec<SandboxId>), SweepError> {
+    let (mut found, mut foreign) = (Vec::new(), Vec::new());
+    for sandbox in listed(client, None).await? {
         let Some(owner) = sandbox.labels.get(RUN_LABEL) else {
+            foreign.push(sandbox.id);
             continue;
         };
         let process = sandbox.labels.get(PROCESS_LABEL);
-        // A runtime that ignores the filter lists the pods of other runs, too.
         if keep.contains(&sandbox.id) || run.is_some_and(|run| run.as_str() != &**owner) {
             continue;
         }
@@ -146,7 +186,7 @@ async fn to_remove(
         }
         found.push(sandbox.id);
     }
-    Ok(found)
+    Ok((found, foreign))
 }
 
 /// All containers that the runtime lists, with their sandboxes; nothing if it does not say.
@@ -197,7 +237,7 @@ impl Ids {
 /// Ends the processes of what could not be removed, for they may be in the way, and tries again.
 async fn retry(
     (client, kernel): (&RecordingClient, &Kernel),
-    ids: &BTreeSet<String>,
+    ids: &OwnIds,
     refused: Vec<(SandboxId, CallFault)>,
     done: &mut Sweep,
 ) {
@@ -218,50 +258,84 @@ async fn retry(
     }
 }
 
-async fn end_processes(kernel: &Kernel, ids: &BTreeSet<String>, removed: bool, done: &mut Sweep) {
+async fn end_processes(kernel: &Kernel, ids: &OwnIds, removed: bool, done: &mut Sweep) {
     let Ended { ended, left } = leftovers::end(kernel, ids, removed).await;
     done.processes.extend(ended);
     done.failures.extend(left);
 }
 
-/// The same, of a run that has made nothing in this process, or of all; and their log directories
-/// below this one, or below the usual ones.
+/// The same, of a run that has made nothing in this process, or of all, on the runtime at this
+/// socket; and their log directories below this one, or below the usual ones. Only what the records
+/// in such a directory name is ended on the host.
 ///
 /// # Errors
 /// As [`sweep`].
 pub async fn sweep_host(
-    client: &RecordingClient,
+    (client, socket): (&RecordingClient, Option<&Path>),
     run: Option<&RunId>,
     log_parent: Option<&Path>,
 ) -> Result<Sweep, SweepError> {
-    let mut done = sweep((client, &Kernel::Host), run, &[]).await?;
-    let directories = log_directories(run, log_parent, &mut done);
-    let noted = directories.iter().flat_map(LogDirectory::noted).collect();
-    let failures = done.failures.len();
-    end_processes(&Kernel::Host, &noted, true, &mut done).await;
-    // Where a process is left, the next attempt needs the notes.
-    if done.failures.len() == failures {
+    let mut skipped = Sweep::default();
+    let (directories, owned) = log_directories(run, (socket, log_parent), &mut skipped);
+    let mut done = sweep_owned((client, &Kernel::Host), run, &[], owned).await?;
+    done.alive.append(&mut skipped.alive);
+    done.skipped.append(&mut skipped.skipped);
+    // Where a process is left, the next attempt needs the records.
+    if done.failures.is_empty() {
         sweep_logs(&directories, &mut done);
     }
     Ok(done)
 }
 
-/// The log directories of one run, or of all runs that no longer go on.
+/// The log directories of one run, or of all runs that no longer go on, on the runtime at this
+/// socket; and what their records name.
 fn log_directories(
     run: Option<&RunId>,
-    parent: Option<&Path>,
+    (socket, parent): (Option<&Path>, Option<&Path>),
     done: &mut Sweep,
-) -> Vec<LogDirectory> {
+) -> (Vec<LogDirectory>, Owned) {
+    let mut owned = Owned {
+        ids: OwnIds::default(),
+        runs: Vec::new(),
+        elsewhere: BTreeSet::new(),
+    };
     let mut found = LogDirectory::found(parent);
     found.retain(|logs| {
         let owner = logs.owner();
-        let is_alive = run.is_none() && host::is_alive(owner.process());
-        if is_alive {
-            done.alive.insert(owner.run().to_owned());
+        if run.is_some_and(|run| run.as_str() != owner.run()) {
+            return false;
         }
-        !is_alive && run.is_none_or(|run| run.as_str() == owner.run())
+        let records = logs.records();
+        if !records.are_of(socket) {
+            done.skipped
+                .push(elsewhere(logs, records.socket.as_deref()));
+            owned.elsewhere.insert(owner.run().to_owned());
+            return false;
+        }
+        if run.is_none() && host::is_alive(owner.process()) {
+            done.alive.insert(owner.run().to_owned());
+            return false;
+        }
+        owned.ids.extend(records.made.iter());
+        owned.runs.push(owner.clone());
+        true
     });
-    found
+    (found, owned)
+}
+
+/// Why the log directory of a run on another runtime stays.
+fn elsewhere(logs: &LogDirectory, socket: Option<&Path>) -> String {
+    let (run, path) = (logs.owner().run(), logs.path().display());
+    match socket {
+        Some(socket) => {
+            let endpoint = format!("unix://{}", socket.display());
+            format!(
+                "run {run} was on {endpoint}: {path} and its processes stay; clean up there with \
+                 cri-event-conformance cleanup --runtime-endpoint {endpoint}"
+            )
+        }
+        None => format!("{path} does not say on which runtime run {run} was: remove it yourself"),
+    }
 }
 
 /// Removes the log directories of containers, which are gone by now.
@@ -276,10 +350,15 @@ fn sweep_logs(directories: &[LogDirectory], done: &mut Sweep) {
 }
 
 /// Removes what was made for pods, which are gone by now.
-async fn sweep_cgroups(kernel: &Kernel, run: Option<&RunId>, done: &mut Sweep) {
+async fn sweep_cgroups(
+    kernel: &Kernel,
+    run: Option<&RunId>,
+    elsewhere: &BTreeSet<String>,
+    done: &mut Sweep,
+) {
     for cgroup in kernel.cgroups() {
         let (owner, process) = (cgroup.owner().run(), cgroup.owner().process());
-        if run.is_some_and(|run| run.as_str() != owner) {
+        if run.is_some_and(|run| run.as_str() != owner) || elsewhere.contains(owner) {
             continue;
         }
         if run.is_none() && host::is_alive(process) {
@@ -367,38 +446,6 @@ async fn sweep_images(
     Ok(())
 }
 
-/// What runs that no longer go on have left, a line each: sandboxes, images, cgroups, and log
-/// directories below this one. Nothing is changed.
-///
-/// # Errors
-/// If the runtime cannot list what it has.
-pub async fn list_leftovers(
-    client: &RecordingClient,
-    log_parent: &Path,
-) -> Result<Vec<String>, SweepError> {
-    let mut found = Vec::new();
-    for sandbox in listed(client, None).await? {
-        let process = sandbox.labels.get(PROCESS_LABEL);
-        let is_alive = process.is_some_and(|process| host::is_alive(process));
-        if sandbox.labels.contains_key(RUN_LABEL) && !is_alive {
-            found.push(format!("sandbox {}", sandbox.id));
-        }
-    }
-    if let Reply::Images(images) = ask(client, Request::ListImages).await? {
-        let tags = images.iter().flat_map(|image| &image.tags);
-        let dead = tags
-            .filter(|tag| owner_of_image(tag).is_some_and(|(_, process)| !host::is_alive(process)));
-        found.extend(dead.map(|tag| format!("image {tag}")));
-    }
-    let cgroups = Kernel::Host.cgroups().into_iter();
-    let dead = cgroups.filter(|cgroup| !host::is_alive(cgroup.owner().process()));
-    found.extend(dead.map(|cgroup| format!("cgroup {cgroup}")));
-    let logs = LogDirectory::found(Some(log_parent)).into_iter();
-    let dead = logs.filter(|logs| !host::is_alive(logs.owner().process()));
-    found.extend(dead.map(|logs| format!("log directory {}", logs.path().display())));
-    Ok(found)
-}
-
 /// The tag of the image that a run serves, by which its run is known.
 #[must_use]
 pub fn image_tag(run: &RunId) -> String {
@@ -410,35 +457,6 @@ fn owner_of_image(reference: &str) -> Option<(&str, &str)> {
     let (repository, tag) = reference.rsplit_once(':')?;
     let ours = repository.starts_with("127.0.0.1:") && repository.ends_with(workload::REPOSITORY);
     if ours { tag.split_once('.') } else { None }
-}
-
-/// Sandboxes on the node that no run of this suite has made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ForeignPods {
-    /// How many there are.
-    pub all: usize,
-    /// How many of them are ready and have the labels that a kubelet gives.
-    pub kubelets: usize,
-}
-
-/// The sandboxes on the node that no run of this suite has made.
-///
-/// # Errors
-/// If the runtime cannot list what it has.
-pub async fn foreign_pods(client: &RecordingClient) -> Result<ForeignPods, SweepError> {
-    let listed = listed(client, None).await?;
-    let is_foreign = |sandbox: &&SandboxListing| !sandbox.labels.contains_key(RUN_LABEL);
-    let is_kubelets = |sandbox: &&SandboxListing| {
-        let labelled = KUBELET_LABELS
-            .iter()
-            .all(|label| sandbox.labels.contains_key(*label));
-        labelled && sandbox.state == SandboxState::Ready
-    };
-    let foreign = listed.iter().filter(is_foreign);
-    Ok(ForeignPods {
-        all: foreign.clone().count(),
-        kubelets: foreign.filter(is_kubelets).count(),
-    })
 }
 
 async fn ask(client: &RecordingClient, request: Request) -> Result<Reply, SweepError> {

@@ -15,7 +15,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use super::owner::{Owner, PREFIX};
+use super::owner::{OwnIds, Owner, PREFIX, SHORTEST_ID, id_in};
 use super::{ProcessError, SliceError, systemd_slice};
 use crate::history::{CgroupDriver, RunId};
 
@@ -257,7 +257,7 @@ impl Hierarchies {
 
     /// Removes the empty cgroups with one of these ids in their names, which a runtime leaves
     /// behind when it has lost track of the container. Returns whether none is left.
-    pub(super) fn remove_by_ids(&self, ids: &BTreeSet<&str>) -> bool {
+    pub(super) fn remove_by_ids(&self, ids: &OwnIds) -> bool {
         let mut all_gone = true;
         for root in &self.roots {
             all_gone &= remove_below(root, ids, DEPTH);
@@ -267,8 +267,18 @@ impl Hierarchies {
 
     /// The number of cgroups with one of these ids in their names, in all hierarchies.
     pub(super) fn count_by_ids(&self, ids: &BTreeSet<String>) -> usize {
-        let found = self.roots.iter().map(|root| named(root, ids, DEPTH).len());
-        found.sum()
+        let is_one = |id: &str| ids.contains(id);
+        let found = self.roots.iter();
+        found.map(|root| named(root, &is_one, DEPTH).len()).sum()
+    }
+
+    /// The ids in the names of all cgroups.
+    pub(super) fn ids(&self) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        for root in &self.roots {
+            collect_ids(root, DEPTH, &mut found);
+        }
+        found
     }
 
     /// The cgroups that runs of this suite have created, in any hierarchy.
@@ -348,8 +358,11 @@ fn is_folder(path: &Path) -> bool {
 
 fn folders_in(path: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(path).into_iter().flatten();
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    paths.filter(|path| is_folder(path)).collect()
+    let folders = entries.filter_map(|entry| {
+        let entry = entry.ok()?;
+        entry.file_type().ok()?.is_dir().then(|| entry.path())
+    });
+    folders.collect()
 }
 
 /// Whether a process is in this cgroup or below it; true if that cannot be read.
@@ -365,11 +378,11 @@ fn is_populated(path: &Path, depth: usize) -> bool {
 
 /// Removes the empty cgroups below a path with one of these ids in their names; returns whether
 /// none is left.
-fn remove_below(path: &Path, ids: &BTreeSet<&str>, depth: usize) -> bool {
+fn remove_below(path: &Path, ids: &OwnIds, depth: usize) -> bool {
     let mut all_gone = true;
     for below in folders_in(path) {
         let name = below.file_name().and_then(OsStr::to_str);
-        let is_one = name.is_some_and(|name| words(name).any(|word| ids.contains(word)));
+        let is_one = name.is_some_and(|name| ids.contains(id_in(name)));
         all_gone &= if is_one {
             !is_populated(&below, DEPTH) && remove(&below, DEPTH).is_ok()
         } else {
@@ -380,22 +393,28 @@ fn remove_below(path: &Path, ids: &BTreeSet<&str>, depth: usize) -> bool {
 }
 
 /// The cgroups below a path with one of these ids in their names, without those below them.
-fn named(path: &Path, ids: &BTreeSet<String>, depth: usize) -> Vec<PathBuf> {
+fn named(path: &Path, is_one: &impl Fn(&str) -> bool, depth: usize) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for below in folders_in(path) {
         let name = below.file_name().and_then(OsStr::to_str);
-        if name.is_some_and(|name| words(name).any(|word| ids.contains(word))) {
+        if name.is_some_and(|name| is_one(id_in(name))) {
             found.push(below);
         } else if depth > 0 {
-            found.extend(named(&below, ids, depth - 1));
+            found.extend(named(&below, is_one, depth - 1));
         }
     }
     found
 }
 
-/// The words of a cgroup path: ids, and what runtimes add to them.
-pub(super) fn words(path: &str) -> impl Iterator<Item = &str> {
-    path.split(|letter: char| !letter.is_ascii_alphanumeric())
+fn collect_ids(path: &Path, depth: usize, found: &mut BTreeSet<String>) {
+    for below in folders_in(path) {
+        let name = below.file_name().and_then(OsStr::to_str);
+        let id = name.map(id_in).filter(|id| id.len() >= SHORTEST_ID);
+        found.extend(id.map(str::to_owned));
+        if depth > 0 {
+            collect_ids(&below, depth - 1, found);
+        }
+    }
 }
 
 /// Removes empty cgroups bottom-up. One that is already gone is no error.

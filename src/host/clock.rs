@@ -101,6 +101,46 @@ pub fn now() -> HostInstant {
     simulated_now().unwrap_or_else(real_now)
 }
 
+/// The ticks of a second in `/proc/PID/stat`: `USER_HZ` of every architecture that the suite is
+/// built for.
+const TICKS_PER_SECOND: u64 = 100;
+
+/// A time since boot in clock ticks, the unit in which `/proc/PID/stat` shows a process's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BootTicks(pub(super) u64);
+
+impl BootTicks {
+    /// After every process.
+    pub const NEVER: Self = Self(u64::MAX);
+
+    /// The current time, rounded down as the kernel does.
+    #[must_use]
+    pub fn now() -> Self {
+        let now = clock_gettime(ClockId::Boottime);
+        let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+        let below = u64::try_from(now.tv_nsec).unwrap_or(0) / (1_000_000_000 / TICKS_PER_SECOND);
+        Self(
+            seconds
+                .saturating_mul(TICKS_PER_SECOND)
+                .saturating_add(below),
+        )
+    }
+}
+
+impl std::str::FromStr for BootTicks {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse().map(Self)
+    }
+}
+
+impl std::fmt::Display for BootTicks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// Advances a simulated clock while no task can run, whatever is due.
 pub async fn hold_up(by: std::time::Duration) {
     if simulated_now().is_some() {

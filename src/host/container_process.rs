@@ -1,8 +1,8 @@
 //! Finds the processes of the runtime's sandboxes and containers in `/proc`.
 //!
-//! A process belongs to a sandbox or container if its cgroup path contains the id, which is unique.
-//! It is signalled only through a handle that was opened before that check, so that a reused pid
-//! does no harm.
+//! A process belongs to a sandbox or container if its cgroup is named by the id, and if it began
+//! after the call that made the object. It is signalled only through a handle that was opened before
+//! that check, so that a reused pid does no harm.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,11 +12,9 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::clock;
+use super::clock::{self, BootTicks};
+use super::owner::{OwnId, SHORTEST_ID, id_in};
 use crate::history::{self, HostInstant};
-
-/// The minimum length of an id, in bytes. Those of containerd and CRI-O have 64.
-pub(super) const SHORTEST_ID: usize = 32;
 
 /// Why the process of a sandbox or container cannot be found or signalled.
 #[derive(Debug, thiserror::Error)]
@@ -54,21 +52,26 @@ pub(super) struct ProcessHandle {
 ///
 /// # Errors
 /// If it cannot be found, or is not unique.
-pub(super) fn find(id: &str) -> Result<ProcessHandle, ProcessError> {
-    if id.len() < SHORTEST_ID {
-        return Err(ProcessError::Vague(id.to_owned()));
-    }
+pub(super) fn find(own: &OwnId) -> Result<ProcessHandle, ProcessError> {
+    check(own)?;
     let mut found = Vec::new();
     for pid in processes()? {
-        if is_in_cgroup_of(pid, id) {
-            found.extend(hold(pid, id)?);
+        if is_of(pid, own) {
+            found.extend(hold(pid, own)?);
         }
     }
     match (found.pop(), found.len()) {
         (Some(held), 0) => Ok(held),
-        (None, _) => Err(ProcessError::Missing(id.to_owned())),
-        (Some(_), others) => Err(ProcessError::Several(id.to_owned(), others + 1)),
+        (None, _) => Err(ProcessError::Missing(own.to_string())),
+        (Some(_), others) => Err(ProcessError::Several(own.to_string(), others + 1)),
     }
+}
+
+fn check(own: &OwnId) -> Result<(), ProcessError> {
+    if own.id.len() < SHORTEST_ID {
+        return Err(ProcessError::Vague(own.to_string()));
+    }
+    Ok(())
 }
 
 /// The process of the container with this id, which has only one. The processes with the highest
@@ -77,20 +80,18 @@ pub(super) fn find(id: &str) -> Result<ProcessHandle, ProcessError> {
 ///
 /// # Errors
 /// If it cannot be found.
-pub(super) fn find_newest(id: &str) -> Result<ProcessHandle, ProcessError> {
-    if id.len() < SHORTEST_ID {
-        return Err(ProcessError::Vague(id.to_owned()));
-    }
+pub(super) fn find_newest(own: &OwnId) -> Result<ProcessHandle, ProcessError> {
+    check(own)?;
     let mut processes = processes()?;
     processes.sort_unstable_by_key(|pid| std::cmp::Reverse(pid.as_raw_nonzero()));
     for pid in processes {
-        if is_in_cgroup_of(pid, id)
-            && let Some(held) = hold(pid, id)?
+        if is_of(pid, own)
+            && let Some(held) = hold(pid, own)?
         {
             return Ok(held);
         }
     }
-    Err(ProcessError::Missing(id.to_owned()))
+    Err(ProcessError::Missing(own.to_string()))
 }
 
 /// All processes of this host, by their numbers.
@@ -108,8 +109,8 @@ fn processes() -> io::Result<Vec<Pid>> {
 ///
 /// # Errors
 /// If that cannot be determined.
-pub(super) fn exists(id: &str) -> Result<bool, ProcessError> {
-    match find(id) {
+pub(super) fn exists(own: &OwnId) -> Result<bool, ProcessError> {
+    match find(own) {
         Ok(_) | Err(ProcessError::Several(..)) => Ok(true),
         Err(ProcessError::Missing(_)) => Ok(false),
         Err(fault) => Err(fault),
@@ -200,21 +201,25 @@ fn parent_of(pid: Pid) -> Option<Pid> {
 }
 
 /// Opens a handle; none if the process is gone meanwhile.
-fn hold(pid: Pid, id: &str) -> io::Result<Option<ProcessHandle>> {
+fn hold(pid: Pid, own: &OwnId) -> io::Result<Option<ProcessHandle>> {
     let held = ProcessHandle::open(pid)?;
-    Ok(held.filter(|_| is_in_cgroup_of(pid, id)))
+    Ok(held.filter(|_| is_of(pid, own)))
 }
 
-fn is_in_cgroup_of(pid: Pid, id: &str) -> bool {
+fn is_of(pid: Pid, own: &OwnId) -> bool {
     let folder = Path::new("/proc").join(pid.as_raw_nonzero().to_string());
-    names(&cgroups_of(pid), id) && has_program(&folder)
+    names(&cgroups_of(pid), &own.id) && began(&folder).is_some_and(|began| began >= own.since)
 }
 
-/// Whether the process is not a zombie, which cannot be killed.
-pub(super) fn has_program(process: &Path) -> bool {
-    let status = std::fs::read_to_string(process.join("stat")).unwrap_or_default();
-    let state = status.rsplit_once(") ").map(|(_, fields)| fields);
-    state.is_some_and(|fields| !fields.starts_with('Z') && !fields.starts_with('X'))
+/// When the process of this folder in `/proc` began, field 22 of its `stat`; none if it is gone or
+/// a zombie, which cannot be killed.
+pub(super) fn began(process: &Path) -> Option<BootTicks> {
+    let stat = std::fs::read_to_string(process.join("stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(") ")?;
+    if fields.starts_with(['Z', 'X']) {
+        return None;
+    }
+    fields.split(' ').nth(19)?.parse().ok()
 }
 
 fn cgroups_of(pid: Pid) -> String {
@@ -226,29 +231,42 @@ fn cgroups_of(pid: Pid) -> String {
 fn names(cgroups: &str, id: &str) -> bool {
     let mut own = cgroups.lines().filter_map(|line| line.rsplit('/').next());
     // The cgroup of CRI-O's monitor contains the id, too.
-    own.any(|own| own.contains(id) && !own.contains("conmon"))
+    own.any(|own| id_in(own) == id && !own.contains("conmon"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn own(id: &str) -> OwnId {
+        let (id, since) = (id.to_owned(), BootTicks(0));
+        OwnId { id, since }
+    }
+
     #[test]
     fn a_cgroup_names_its_sandbox_in_its_last_part() {
         assert!(names("0::/k8s.io/abc\n", "abc"));
         assert!(names("9:cpu:/\n8:memory:/pods/crio-abc.scope\n", "abc"));
         assert!(!names("0::/pods/crio-conmon-abc.scope\n", "abc"));
-        assert!(!names("0::/abc/another\n", "abc"));
+        for other in [
+            "/abc/another",
+            "/k8s.io/abcd",
+            "/x.abc",
+            "/crio-abc.service",
+            "/1-abc",
+        ] {
+            assert!(!names(&format!("0::{other}\n"), "abc"), "{other}");
+        }
         assert!(!names("", "abc"));
     }
 
     #[test]
     fn no_process_is_that_of_a_sandbox_that_is_not_there() {
         for find in [find, find_newest] {
-            let missing = find("no-sandbox-has-such-an-id-at-all").unwrap_err();
+            let missing = find(&own("no-sandbox-has-such-an-id-at-all")).unwrap_err();
             assert!(matches!(missing, ProcessError::Missing(_)), "{missing}");
         }
-        assert!(!exists("no-sandbox-has-such-an-id-at-all").unwrap());
+        assert!(!exists(&own("no-sandbox-has-such-an-id-at-all")).unwrap());
     }
 
     #[test]
@@ -269,10 +287,10 @@ mod tests {
     fn an_id_that_others_may_bear_kills_nobody() {
         for id in ["", "a", "no-sandbox-has-such-an-id-at-al"] {
             for find in [find, find_newest] {
-                let vague = find(id).unwrap_err();
+                let vague = find(&own(id)).unwrap_err();
                 assert!(matches!(vague, ProcessError::Vague(_)), "{vague}");
             }
-            assert!(exists(id).is_err(), "{id}");
+            assert!(exists(&own(id)).is_err(), "{id}");
         }
     }
 }

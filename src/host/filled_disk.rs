@@ -152,9 +152,13 @@ mod tests {
 
     #[test]
     fn a_monitor_that_is_not_there_fills_nothing() {
+        let own = |id: &str| crate::host::OwnId {
+            id: id.to_owned(),
+            since: crate::host::BootTicks::NEVER,
+        };
         let of = Monitored {
-            container: "no-container-has-such-an-id-at-all".to_owned(),
-            sandbox: "no-sandbox-has-such-an-id-at-all".to_owned(),
+            container: own("no-container-has-such-an-id-at-all"),
+            sandbox: own("no-sandbox-has-such-an-id-at-all"),
         };
         let fault = FilledDisk::fill(&of).unwrap_err();
         assert!(matches!(fault, FillError::Monitor(_)), "{fault}");

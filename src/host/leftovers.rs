@@ -1,7 +1,7 @@
 //! Finds processes that have outlived their container or sandbox.
 //!
-//! A process belongs to a container or sandbox if its cgroup path contains the id, or if it is a
-//! shim or a monitor started for the id. Ids have 64 random digits, so they are unique.
+//! A process belongs to a container or sandbox if a cgroup in its path is named by the id, or if it
+//! is a shim or a monitor started for the id; and if it began after the call that made the object.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::cgroup::{Hierarchies, words};
+use super::cgroup::Hierarchies;
 use super::command_line::{CONMON, CommandLine};
-use super::container_process::{SHORTEST_ID, has_program};
-use super::owner::Owner;
+use super::container_process::began;
+use super::owner::{OwnId, OwnIds, Owner, SHORTEST_ID, id_in};
 
 /// The mount point of procfs.
 const PROC: &str = "/proc";
@@ -71,28 +71,21 @@ impl fmt::Display for Leftover {
     }
 }
 
-/// The processes of these containers and sandboxes. Ids that are too short are ignored.
-pub(super) fn find(ids: &BTreeSet<String>) -> Vec<Leftover> {
+/// The processes of these containers and sandboxes.
+pub(super) fn find(ids: &OwnIds) -> Vec<Leftover> {
     find_in(Path::new(PROC), ids)
 }
 
 /// Removes the empty cgroups of these containers and sandboxes; returns whether no visible one is
 /// left.
-pub(super) fn remove_cgroups(ids: &BTreeSet<String>) -> bool {
-    let ids = long_enough(ids);
+pub(super) fn remove_cgroups(ids: &OwnIds) -> bool {
     match Hierarchies::mounted() {
-        Ok(hierarchies) if !ids.is_empty() => hierarchies.remove_by_ids(&ids),
+        Ok(hierarchies) if !ids.is_empty() => hierarchies.remove_by_ids(ids),
         Ok(_) | Err(_) => true,
     }
 }
 
-fn long_enough(ids: &BTreeSet<String>) -> BTreeSet<&str> {
-    let ids = ids.iter().map(String::as_str);
-    ids.filter(|id| id.len() >= SHORTEST_ID).collect()
-}
-
-fn find_in(proc: &Path, ids: &BTreeSet<String>) -> Vec<Leftover> {
-    let ids = long_enough(ids);
+fn find_in(proc: &Path, ids: &OwnIds) -> Vec<Leftover> {
     let entries = match std::fs::read_dir(proc) {
         Ok(entries) if !ids.is_empty() => entries,
         Ok(_) | Err(_) => return Vec::new(),
@@ -101,12 +94,12 @@ fn find_in(proc: &Path, ids: &BTreeSet<String>) -> Vec<Leftover> {
         let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
         Pid::from_raw(pid)
     });
-    pids.filter_map(|pid| hold(proc, pid, &ids)).collect()
+    pids.filter_map(|pid| hold(proc, pid, ids)).collect()
 }
 
 /// Opens a handle on a process before finally checking its owner, so that a reused pid does no
 /// harm.
-fn hold(proc: &Path, pid: Pid, ids: &BTreeSet<&str>) -> Option<Leftover> {
+fn hold(proc: &Path, pid: Pid, ids: &OwnIds) -> Option<Leftover> {
     let own = proc.join(pid.as_raw_nonzero().to_string());
     belongs(&own, ids)?;
     let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
@@ -120,22 +113,21 @@ fn hold(proc: &Path, pid: Pid, ids: &BTreeSet<&str>) -> Option<Leftover> {
     })
 }
 
-fn belongs(process: &Path, ids: &BTreeSet<&str>) -> Option<Ownership> {
-    if !has_program(process) {
-        return None;
-    }
+fn belongs(process: &Path, ids: &OwnIds) -> Option<Ownership> {
+    let began = began(process)?;
+    let is_one = |id: &str| ids.may_own(id, began);
     let cgroups = std::fs::read_to_string(process.join("cgroup")).unwrap_or_default();
-    by_cgroup(&cgroups, ids).or_else(|| {
+    by_cgroup(&cgroups, is_one).or_else(|| {
         let command = std::fs::read(process.join("cmdline")).unwrap_or_default();
-        by_command(&String::from_utf8_lossy(&command), ids)
+        by_command(&String::from_utf8_lossy(&command), is_one)
     })
 }
 
 /// Finds an id in `/proc/PID/cgroup`, whose lines have a number, controllers and a path.
-fn by_cgroup(cgroups: &str, ids: &BTreeSet<&str>) -> Option<Ownership> {
+fn by_cgroup(cgroups: &str, is_one: impl Fn(&str) -> bool) -> Option<Ownership> {
     cgroups.lines().find_map(|line| {
         let path = line.splitn(3, ':').nth(2)?;
-        let id = words(path).find(|word| ids.contains(word))?;
+        let id = path.split('/').map(id_in).find(|id| is_one(id))?;
         Some(Ownership {
             id: id.to_owned(),
             seen_in: format!("its cgroup {path}"),
@@ -145,23 +137,24 @@ fn by_cgroup(cgroups: &str, ids: &BTreeSet<&str>) -> Option<Ownership> {
 
 /// Finds an id in a command line: of a containerd shim, of CRI-O's monitor, or of an OCI runtime
 /// that creates the container.
-fn by_command(command: &str, ids: &BTreeSet<&str>) -> Option<Ownership> {
+fn by_command(command: &str, is_one: impl Fn(&str) -> bool) -> Option<Ownership> {
     let command = CommandLine::parse(command)?;
     let id = command.monitors().or_else(|| command.creates())?;
-    ids.contains(id).then(|| Ownership {
+    is_one(id).then(|| Ownership {
         id: id.to_owned(),
         seen_in: "its command line".to_owned(),
     })
 }
 
-/// The ids of containers and sandboxes with a shim or monitor whose log path belongs to one of the
-/// given runs. If the runtime or its client was killed during a creation, no list contains them.
-pub(super) fn monitored(is_ours: impl Fn(&Owner) -> bool) -> BTreeSet<String> {
+/// The ids of containers and sandboxes with a shim or monitor whose log path belongs to one of
+/// these runs, and that began after the run did. If the runtime or its client was killed during a
+/// creation, no list contains them.
+pub(super) fn monitored(runs: &[Owner]) -> OwnIds {
     let entries = std::fs::read_dir(PROC).into_iter().flatten();
     let processes = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let equal = processes.filter(|process| is_equal(process));
     equal
-        .filter_map(|process| monitored_by(&process, &is_ours))
+        .filter_map(|process| monitored_by(&process, runs))
         .collect()
 }
 
@@ -181,7 +174,7 @@ pub(super) fn monitors_of(ids: &BTreeSet<String>) -> usize {
 
 /// The container or sandbox that this process monitors, if its logs belong to one of the given
 /// runs.
-fn monitored_by(process: &Path, is_ours: impl Fn(&Owner) -> bool) -> Option<String> {
+fn monitored_by(process: &Path, runs: &[Owner]) -> Option<OwnId> {
     let command = std::fs::read(process.join("cmdline")).ok()?;
     let command = String::from_utf8_lossy(&command);
     let command = CommandLine::parse(&command)?;
@@ -191,12 +184,13 @@ fn monitored_by(process: &Path, is_ours: impl Fn(&Owner) -> bool) -> Option<Stri
     } else {
         log_directory(&process.join("cwd/config.json"))?
     };
-    let mut folders = log.iter();
-    let is_log_of_ours = folders.any(|name| {
-        let owner = name.to_str().and_then(Owner::from_name);
-        owner.is_some_and(|owner| is_ours(&owner))
-    });
-    is_log_of_ours.then(|| id.to_owned())
+    let owners = log
+        .iter()
+        .filter_map(|name| Owner::from_name(name.to_str()?));
+    let mut owners = owners.filter(|owner| runs.contains(owner));
+    let since = owners.next()?.began()?;
+    let id = id.to_owned();
+    (began(process)? >= since).then_some(OwnId { id, since })
 }
 
 /// The log directory of a sandbox, from an annotation in the OCI specification in the working
@@ -230,12 +224,26 @@ mod tests {
     use std::process::{Child, Command};
 
     use super::*;
+    use crate::host::BootTicks;
 
     const ID: &str = "0d4e4a3df1f4c1b3ad9a7d1c54dbb8b0c0f1a9d3d4ad2a51f4e1c9be2f1d6a11";
     const OTHER: &str = "1d4e4a3df1f4c1b3ad9a7d1c54dbb8b0c0f1a9d3d4ad2a51f4e1c9be2f1d6a11";
 
-    fn ids() -> BTreeSet<&'static str> {
-        BTreeSet::from([ID])
+    /// When the process of the run began, and the call that made the objects.
+    const SINCE: BootTicks = BootTicks(345);
+
+    fn own(id: &str) -> OwnId {
+        let (id, since) = (id.to_owned(), SINCE);
+        OwnId { id, since }
+    }
+
+    fn is_one(id: &str) -> bool {
+        id == ID
+    }
+
+    /// The line of a process that began then, in `stat`.
+    fn stat(state: char, began: BootTicks) -> String {
+        format!("1 (a) b) {state} 1{} {began} 0\n", " 0".repeat(17))
     }
 
     #[test]
@@ -247,22 +255,25 @@ mod tests {
             format!("0::/pods/crio-conmon-{ID}.scope"),
             format!("0::/k8s.io/{ID}/below"),
         ] {
-            let owner = by_cgroup(&path, &ids());
+            let owner = by_cgroup(&path, is_one);
             assert_eq!(owner.unwrap().id, ID, "{path}");
         }
         for path in [
             format!("0::/k8s.io/{OTHER}"),
             format!("0::/k8s.io/{ID}0"),
             format!("0::/k8s.io/{}", &ID[..63]),
+            format!("0::/k8s.io/x.{ID}"),
+            format!("0::/user.slice/{ID}.service"),
+            format!("0::/user.slice/app-1-{ID}.scope"),
             format!("8:name={ID}:/"),
         ] {
-            assert_eq!(by_cgroup(&path, &ids()), None, "{path}");
+            assert_eq!(by_cgroup(&path, is_one), None, "{path}");
         }
     }
 
     #[test]
     fn a_shim_or_a_monitor_is_of_the_container_that_it_was_started_for() {
-        let of = |arguments: &[&str]| by_command(&arguments.join("\0"), &ids()).is_some();
+        let of = |arguments: &[&str]| by_command(&arguments.join("\0"), is_one).is_some();
         let shim = "/usr/bin/containerd-shim-runc-v2";
         assert!(of(&[
             shim,
@@ -313,7 +324,13 @@ mod tests {
         });
         let specification = serde_json::json!({ "annotations": annotations }).to_string();
         fs::write(process.path().join("cwd/config.json"), specification).unwrap();
-        monitored_by(process.path(), |owner| owner.run() == "this-run")
+        let runs = [Owner::from_name("cri-event-conformance-this-run.12-345").unwrap()];
+        let mut found = [BootTicks(344), SINCE].map(|began| {
+            fs::write(process.path().join("stat"), stat('S', began)).unwrap();
+            monitored_by(process.path(), &runs)
+        });
+        assert_eq!(found[0], None, "older than the run");
+        found[1].take().map(|own| own.id)
     }
 
     #[test]
@@ -356,22 +373,24 @@ mod tests {
     }
 
     /// A process that waits, and is shown in a `/proc` of the test's own, in this cgroup.
-    fn sleeper(proc: &Path, id: &str) -> Child {
+    fn sleeper(proc: &Path, id: &str, began: BootTicks) -> Child {
         let child = Command::new("sleep").arg("600").spawn().unwrap();
         let own = proc.join(child.id().to_string());
         fs::create_dir(&own).unwrap();
         fs::write(own.join("cgroup"), format!("0::/k8s.io/{id}\n")).unwrap();
         fs::write(own.join("comm"), "sleep\n").unwrap();
-        fs::write(own.join("stat"), "1 (sleep) S 1").unwrap();
+        fs::write(own.join("stat"), stat('S', began)).unwrap();
         child
     }
 
     #[test]
     fn what_is_found_is_killed_and_nothing_else() {
         let proc = tempfile::tempdir().unwrap();
-        let (mut ours, mut another) = (sleeper(proc.path(), ID), sleeper(proc.path(), OTHER));
+        let mut ours = sleeper(proc.path(), ID, SINCE);
+        let older = sleeper(proc.path(), ID, BootTicks(344));
+        let another = sleeper(proc.path(), OTHER, SINCE);
         fs::create_dir(proc.path().join("self")).unwrap();
-        let wanted = BTreeSet::from([ID.to_owned(), "short".to_owned()]);
+        let wanted = [own(ID), own("short")].into_iter().collect();
         let found = find_in(proc.path(), &wanted);
         let message: Vec<_> = found.iter().map(ToString::to_string).collect();
         let pid = ours.id();
@@ -381,24 +400,24 @@ mod tests {
             found.kill().unwrap();
         }
         assert_eq!(ours.wait().unwrap().signal(), Some(9));
-        assert_eq!(another.try_wait().unwrap(), None);
-        another.kill().unwrap();
-        another.wait().unwrap();
+        for mut spared in [older, another] {
+            assert_eq!(spared.try_wait().unwrap(), None);
+            spared.kill().unwrap();
+            spared.wait().unwrap();
+        }
     }
 
     #[test]
     fn nothing_is_found_by_no_id() {
         let proc = tempfile::tempdir().unwrap();
-        let mut child = sleeper(proc.path(), ID);
-        assert!(find_in(proc.path(), &BTreeSet::new()).is_empty());
-        let short = BTreeSet::from(["k8s".to_owned(), "io".to_owned()]);
+        let mut child = sleeper(proc.path(), ID, SINCE);
+        assert!(find_in(proc.path(), &OwnIds::default()).is_empty());
+        let short = [own("k8s.io"), own("io")].into_iter().collect();
         assert!(find_in(proc.path(), &short).is_empty());
-        fs::write(
-            proc.path().join(format!("{}/stat", child.id())),
-            "1 (s) Z 1",
-        )
-        .unwrap();
-        assert!(find_in(proc.path(), &BTreeSet::from([ID.to_owned()])).is_empty());
+        let shown = proc.path().join(format!("{}/stat", child.id()));
+        fs::write(shown, stat('Z', SINCE)).unwrap();
+        let wanted = [own(ID)].into_iter().collect();
+        assert!(find_in(proc.path(), &wanted).is_empty());
         child.kill().unwrap();
         child.wait().unwrap();
     }

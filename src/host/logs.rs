@@ -5,35 +5,51 @@
 //! be files in the kubelet's working directory.
 //!
 //! The name contains the run and its process, so that `cleanup` finds the directory of a killed
-//! run. A file in it lists what the run has made: a process may outlive a container that the
-//! runtime no longer lists.
+//! run. A file in it names the runtime and lists what the run has made: a process may outlive a
+//! container that the runtime no longer lists. Only this user can write to either: both are opened
+//! by handles, without following links, and belong to this user or are not used.
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::owner::{Owner, PREFIX};
+use rustix::fs::{Mode, OFlags, open, openat};
+
+use super::owner::{OwnId, OwnIds, Owner, PREFIX};
 use crate::history::RunId;
 
 /// The usual parent of logs on a node, where the runtime may write.
 const DEFAULT_PARENT: &str = "/var/log";
 /// Accessible only to the suite and to the runtime, which is root.
 const MODE: u32 = 0o700;
-/// The file that lists the ids of what the run has made, a line each.
-const MADE: &str = "made-by-this-run";
-/// The mode of that file.
-const MADE_MODE: u32 = 0o600;
-/// How much of it is read: the ids of 250,000 sandboxes and containers.
-const MADE_BYTES: u64 = 16 << 20;
+/// The file with the records of the run: its owner, the boot of the host and the runtime's socket,
+/// a line each, then the ids of what it has made, a line each, with the times of the calls.
+const RECORDS: &str = "made-by-this-run";
+/// How much of it is read: the ids of 200,000 sandboxes and containers.
+const RECORDS_BYTES: u64 = 16 << 20;
+/// Groups with higher numbers are those of people, not of the system.
+const LAST_SYSTEM_GROUP: u32 = 999;
 
 /// The log directory of one run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct LogDirectory {
     path: PathBuf,
     owner: Owner,
+    /// None if there is only a path, on a simulated kernel.
+    handle: Option<Arc<OwnedFd>>,
+}
+
+/// What the records of a run hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunRecords {
+    /// The socket of its runtime; none if the run ended before it was recorded.
+    pub socket: Option<PathBuf>,
+    /// What the run has made since the host was booted.
+    pub made: OwnIds,
 }
 
 /// The log directory could not be created.
@@ -54,28 +70,46 @@ impl LogDirectory {
         // The runtime has another working directory.
         let parent = std::path::absolute(parent).unwrap_or_else(|_| parent.to_owned());
         let path = parent.join(format!("{PREFIX}{owner}"));
-        Self { path, owner }
+        Self {
+            path,
+            owner,
+            handle: None,
+        }
     }
 
     /// Creates the directory of a run in this process: below the given parent, else below
     /// `/var/log`, or below the temporary directory if the former is not writable.
     ///
     /// # Errors
-    /// If it cannot be created.
-    pub fn make(parent: Option<&Path>, run: &RunId) -> Result<Self, LogDirectoryError> {
+    /// If it cannot be created, or if other users could replace it.
+    pub fn make(
+        parent: Option<&Path>,
+        run: &RunId,
+        socket: Option<&Path>,
+    ) -> Result<Self, LogDirectoryError> {
         let parents = parent.map_or_else(default_parents, |parent| vec![parent.to_owned()]);
-        let mut made = Err(io::Error::from(io::ErrorKind::NotFound));
         let mut path = PathBuf::new();
+        let mut made = Err(io::Error::from(io::ErrorKind::NotFound));
         for parent in parents {
-            let logs = Self::new(&parent, run);
-            made = DirBuilder::new().mode(MODE).create(&logs.path);
+            path = Self::new(&parent, run).path;
+            made = Self::make_below(&parent, run, socket);
             if made.is_ok() {
-                return Ok(logs);
+                break;
             }
-            path = logs.path;
         }
-        let source = made.expect_err("a directory that was made has been returned");
-        Err(LogDirectoryError { path, source })
+        made.map_err(|source| LogDirectoryError { path, source })
+    }
+
+    fn make_below(parent: &Path, run: &RunId, socket: Option<&Path>) -> io::Result<Self> {
+        let parent = parent.canonicalize()?;
+        check_trusted(&parent)?;
+        let mut logs = Self::new(&parent, run);
+        DirBuilder::new().mode(MODE).create(&logs.path)?;
+        logs.handle = Some(Arc::new(open_own(&logs.path)?));
+        let socket = socket.map(|socket| resolved(socket).display().to_string());
+        let header = [logs.owner.to_string(), boot(), socket.unwrap_or_default()];
+        logs.record(OFlags::CREATE | OFlags::EXCL, &header.join("\n"))?;
+        Ok(logs)
     }
 
     /// Its path.
@@ -94,22 +128,49 @@ impl LogDirectory {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn note(&self, id: &str) -> io::Result<()> {
-        let mut options = OpenOptions::new();
-        let options = options.append(true).create(true).mode(MADE_MODE);
-        let mut file = options.open(self.path.join(MADE))?;
-        file.write_all(format!("{id}\n").as_bytes())
+    pub fn note(&self, OwnId { id, since }: &OwnId) -> io::Result<()> {
+        self.record(OFlags::empty(), &format!("{id} {since}"))
     }
 
-    /// The ids that were noted; none if they cannot be read.
+    fn record(&self, flags: OFlags, line: &str) -> io::Result<()> {
+        let flags = flags | OFlags::WRONLY | OFlags::APPEND;
+        let mut file = self.open_records(flags)?;
+        file.write_all(format!("{line}\n").as_bytes())
+    }
+
+    fn open_records(&self, flags: OFlags) -> io::Result<File> {
+        let handle = self.handle.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = File::from(openat(handle, RECORDS, flags, Mode::RUSR | Mode::WUSR)?);
+        let found = file.metadata()?;
+        if found.is_file() && is_of_this_user(found.uid()) {
+            Ok(file)
+        } else {
+            Err(io::ErrorKind::PermissionDenied.into())
+        }
+    }
+
+    /// The records of the run; empty if they cannot be read, or are of another run.
     #[must_use]
-    pub fn noted(&self) -> BTreeSet<String> {
+    pub fn records(&self) -> RunRecords {
         let mut text = String::new();
-        let read = File::open(self.path.join(MADE))
-            .and_then(|file| file.take(MADE_BYTES).read_to_string(&mut text));
-        match read {
-            Ok(_) => text.lines().map(str::to_owned).collect(),
-            Err(_) => BTreeSet::new(),
+        let read = self
+            .open_records(OFlags::RDONLY)
+            .and_then(|file| file.take(RECORDS_BYTES).read_to_string(&mut text));
+        let mut lines = text.lines();
+        if read.is_err() || lines.next() != Some(self.owner.to_string().as_str()) {
+            return RunRecords::default();
+        }
+        let is_of_this_boot = lines.next() == Some(boot().as_str());
+        let socket = lines.next().filter(|socket| !socket.is_empty());
+        let made = lines.filter_map(|line| {
+            let (id, since) = line.split_once(' ')?;
+            let (id, since) = (id.to_owned(), since.parse().ok()?);
+            Some(OwnId { id, since })
+        });
+        RunRecords {
+            socket: socket.map(PathBuf::from),
+            made: made.filter(|_| is_of_this_boot).collect(),
         }
     }
 
@@ -141,10 +202,69 @@ impl LogDirectory {
     fn at(path: PathBuf) -> Option<Self> {
         let name = path.file_name().and_then(OsStr::to_str)?;
         let owner = Owner::from_name(name)?;
-        let found = fs::symlink_metadata(&path).ok()?;
-        let ours = found.is_dir() && found.uid() == rustix::process::geteuid().as_raw();
-        ours.then_some(Self { path, owner })
+        let handle = Some(Arc::new(open_own(&path).ok()?));
+        Some(Self {
+            path,
+            owner,
+            handle,
+        })
     }
+}
+
+impl RunRecords {
+    /// Whether the run was on the runtime at this socket.
+    #[must_use]
+    pub fn are_of(&self, socket: Option<&Path>) -> bool {
+        self.socket.is_some() && self.socket == socket.map(resolved)
+    }
+}
+
+/// Opens a directory that is this user's alone, and no link to one.
+fn open_own(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = File::from(open(path, flags, Mode::empty())?);
+    let found = file.metadata()?;
+    if is_of_this_user(found.uid()) && found.mode() & 0o777 == MODE {
+        Ok(file.into())
+    } else {
+        Err(io::Error::other("it is not this user's alone"))
+    }
+}
+
+/// Checks that only root, this user and groups of the system can replace what is below this path.
+fn check_trusted(parent: &Path) -> io::Result<()> {
+    const GROUP: u32 = 0o020;
+    const OTHERS: u32 = 0o002;
+    const STICKY: u32 = 0o1000;
+    for folder in parent.ancestors() {
+        let found = fs::symlink_metadata(folder)?;
+        let has = |bits: u32| found.mode() & bits != 0;
+        let is_shared = has(OTHERS) || has(GROUP) && found.gid() > LAST_SYSTEM_GROUP;
+        let is_trusted = found.uid() == 0 || is_of_this_user(found.uid());
+        if !is_trusted || is_shared && !has(STICKY) {
+            let fault = format!(
+                "users other than root can replace what is in {}",
+                folder.display()
+            );
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, fault));
+        }
+    }
+    Ok(())
+}
+
+fn is_of_this_user(user: u32) -> bool {
+    user == rustix::process::geteuid().as_raw()
+}
+
+/// The path of a socket without links, by which a runtime is known.
+fn resolved(socket: &Path) -> PathBuf {
+    socket.canonicalize().unwrap_or_else(|_| socket.to_owned())
+}
+
+/// The boot of the host, of which the times of processes count; empty if it cannot be read.
+fn boot() -> String {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    boot.unwrap_or_default().trim().to_owned()
 }
 
 fn default_parents() -> Vec<PathBuf> {
@@ -153,44 +273,94 @@ fn default_parents() -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
     use super::*;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use crate::host::BootTicks;
+
+    const ID: &str = "0d4e4a3df1f4c1b3ad9a7d1c54dbb8b0c0f1a9d3d4ad2a51f4e1c9be2f1d6a11";
+    const SOCKET: &str = "/run/a/runtime.sock";
 
     fn run() -> RunId {
         RunId::from("6f1c")
     }
 
+    fn made(parent: &Path) -> LogDirectory {
+        let socket = Some(Path::new(SOCKET));
+        LogDirectory::make(Some(parent), &run(), socket).expect("it is made")
+    }
+
+    fn found(parent: &Path) -> Vec<PathBuf> {
+        let found = LogDirectory::found(Some(parent)).into_iter();
+        found.map(|logs| logs.path).collect()
+    }
+
+    fn own() -> OwnId {
+        let (id, since) = (ID.to_owned(), BootTicks(7));
+        OwnId { id, since }
+    }
+
     #[test]
     fn it_is_private_found_again_and_removed_with_its_logs() {
         let parent = tempfile::tempdir().expect("a directory");
-        let logs = LogDirectory::make(Some(parent.path()), &run()).expect("it is made");
+        let logs = made(parent.path());
         let mode = fs::metadata(logs.path())
             .expect("it is there")
             .permissions();
         assert_eq!(mode.mode() & 0o777, MODE);
-        let found = LogDirectory::found(Some(parent.path()));
-        assert_eq!(found.first(), Some(&logs));
+        assert_eq!(found(parent.path()), [logs.path()]);
         fs::write(logs.path().join("c_0.log"), "a line").expect("a log");
         logs.remove().expect("it is removed");
         assert!(!logs.path().exists());
         logs.remove().expect("what is gone is removed");
-        assert_eq!(LogDirectory::found(Some(parent.path())), []);
+        assert!(found(parent.path()).is_empty());
     }
 
     #[test]
-    fn it_remembers_what_the_run_has_made() {
+    fn it_remembers_the_runtime_and_what_the_run_has_made() {
         let parent = tempfile::tempdir().expect("a directory");
-        let logs = LogDirectory::make(Some(parent.path()), &run()).expect("it is made");
-        assert_eq!(logs.noted(), BTreeSet::new());
-        for id in ["pod", "container"] {
-            logs.note(id).expect("it is written");
-        }
+        let logs = made(parent.path());
+        logs.note(&own()).expect("it is written");
         let found = LogDirectory::found(Some(parent.path()));
-        let noted = found.iter().flat_map(LogDirectory::noted);
-        assert_eq!(noted.collect::<Vec<_>>(), ["container", "pod"]);
+        let records = found.first().expect("it is found").records();
+        assert_eq!(records.made, [own()].into_iter().collect());
+        assert!(records.are_of(Some(Path::new(SOCKET))));
+        assert!(!records.are_of(Some(Path::new("/run/b/runtime.sock"))));
+        assert!(!records.are_of(None));
         logs.remove().expect("it is removed");
-        logs.note("late").expect_err("nothing is made again");
-        assert_eq!(LogDirectory::found(Some(parent.path())), []);
+        logs.note(&own()).expect_err("nothing is made again");
+    }
+
+    /// What is read after the records were changed so.
+    fn changed(change: impl FnOnce(&Path)) -> RunRecords {
+        let parent = tempfile::tempdir().expect("a directory");
+        let logs = made(parent.path());
+        logs.note(&own()).expect("it is written");
+        change(&logs.path().join(RECORDS));
+        logs.records()
+    }
+
+    #[test]
+    fn only_records_of_the_run_itself_since_this_boot_are_believed() {
+        let with = |from: String, to: &str| {
+            changed(|file| {
+                let text = fs::read_to_string(file).expect("it is there");
+                fs::write(file, text.replace(&from, to)).expect("it is written");
+            })
+        };
+        let other_run = with(run().to_string(), "another-run");
+        assert_eq!(other_run, RunRecords::default());
+        let other_boot = with(boot(), "another-boot");
+        assert_eq!(
+            (other_boot.socket.is_some(), other_boot.made),
+            (true, OwnIds::default())
+        );
+        let linked = changed(|file| {
+            let target = file.with_file_name("target");
+            fs::rename(file, &target).expect("it is moved");
+            symlink(target, file).expect("a link");
+        });
+        assert_eq!(linked, RunRecords::default());
     }
 
     #[test]
@@ -198,9 +368,29 @@ mod tests {
         let parent = tempfile::tempdir().expect("a directory");
         let logs = LogDirectory::new(parent.path(), &run());
         symlink("/", logs.path()).expect("a link");
-        let fault = LogDirectory::make(Some(parent.path()), &run()).expect_err("it is there");
+        let fault = LogDirectory::make(Some(parent.path()), &run(), None).expect_err("it is there");
         assert_eq!(fault.source.kind(), io::ErrorKind::AlreadyExists);
-        assert_eq!(LogDirectory::found(Some(parent.path())), []);
+        assert!(found(parent.path()).is_empty());
+    }
+
+    #[test]
+    fn none_is_made_where_others_could_replace_it() {
+        let parent = tempfile::tempdir().expect("a directory");
+        let inner = parent.path().join("inner");
+        fs::create_dir(&inner).expect("a directory");
+        let refused = |mode: u32| {
+            let mode = fs::Permissions::from_mode(mode);
+            fs::set_permissions(parent.path(), mode).expect("ours");
+            let made = LogDirectory::make(Some(&inner), &run(), None);
+            made.map(|logs| logs.remove()).is_err()
+        };
+        assert!(!refused(0o755) && !refused(0o1777));
+        assert!(refused(0o777));
+        // Only root can give a directory away.
+        if rustix::process::geteuid().is_root() {
+            chown(parent.path(), Some(65534), None).expect("root may");
+            assert!(refused(0o755));
+        }
     }
 
     #[test]
@@ -210,10 +400,12 @@ mod tests {
             "cri-event-conformance-",
             "cri-event-conformance-a",
             "other-a.1-2",
+            // Others can write to it.
+            "cri-event-conformance-b.1-2",
         ] {
             fs::create_dir(parent.path().join(name)).expect("a directory");
         }
         fs::write(parent.path().join("cri-event-conformance-a.1-2"), "").expect("a file");
-        assert_eq!(LogDirectory::found(Some(parent.path())), []);
+        assert!(found(parent.path()).is_empty());
     }
 }

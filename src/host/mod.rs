@@ -41,7 +41,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource as Limited, getrlimit, setrlimit};
 
 pub use cgroup::{CgroupError, PodCgroup};
-pub use clock::{Reactor, SteppedClock, hold_up, now, restore_clock};
+pub use clock::{BootTicks, Reactor, SteppedClock, hold_up, now, restore_clock};
 pub use command::CommandError;
 pub use container_process::ProcessError;
 pub use cpu_time::own_cpu_time;
@@ -51,9 +51,9 @@ pub use filled_disk::{FillError, FilledDisk};
 pub use interrupts::InterruptSignals;
 pub use kubelet::{KubeletProcess, KubeletSettings, Setting, UnusableFile, kubelets};
 pub use leftovers::Leftover;
-pub use logs::{LogDirectory, LogDirectoryError};
+pub use logs::{LogDirectory, LogDirectoryError, RunRecords};
 pub use monitor::{FrozenMonitor, Monitored, thaw_monitors};
-pub use owner::Owner;
+pub use owner::{OwnId, OwnIds, Owner};
 pub use paused_container::PausedContainer;
 pub use paused_kubelet::{PauseError, PausedKubelet, resume_kubelet_at_once};
 pub use resources::ResourceError;
@@ -169,7 +169,7 @@ impl Kernel {
 
     /// The remaining processes of containers and sandboxes with these ids.
     #[must_use]
-    pub fn leftovers(&self, ids: &BTreeSet<String>) -> Vec<Leftover> {
+    pub fn leftovers(&self, ids: &OwnIds) -> Vec<Leftover> {
         match self {
             Self::Host => leftovers::find(ids),
             Self::Simulated(_) => Vec::new(),
@@ -177,19 +177,28 @@ impl Kernel {
     }
 
     /// The ids of containers and sandboxes with a shim or monitor whose log path belongs to one of
-    /// the given runs.
+    /// these runs, and that began after the run did.
     #[must_use]
-    pub fn monitored(&self, is_ours: impl Fn(&Owner) -> bool) -> BTreeSet<String> {
+    pub fn monitored(&self, runs: &[Owner]) -> OwnIds {
         match self {
-            Self::Host => leftovers::monitored(is_ours),
-            Self::Simulated(_) => BTreeSet::new(),
+            Self::Host => leftovers::monitored(runs),
+            Self::Simulated(_) => OwnIds::default(),
+        }
+    }
+
+    /// The ids in the names of all cgroups.
+    #[must_use]
+    pub fn ids_of_cgroups(&self) -> BTreeSet<String> {
+        match (self, Hierarchies::mounted()) {
+            (Self::Host, Ok(hierarchies)) => hierarchies.ids(),
+            _ => BTreeSet::new(),
         }
     }
 
     /// Removes the empty cgroups of containers and sandboxes with these ids; returns whether none
     /// is left.
     #[must_use]
-    pub fn remove_empty_cgroups(&self, ids: &BTreeSet<String>) -> bool {
+    pub fn remove_empty_cgroups(&self, ids: &OwnIds) -> bool {
         match self {
             Self::Host => leftovers::remove_cgroups(ids),
             Self::Simulated(_) => true,
@@ -302,7 +311,7 @@ impl Kernel {
     }
 
     /// Creates the directory for the logs of a run's containers, below the given parent or a
-    /// default one. With a simulated kernel none is created, since nothing is written.
+    /// default one; `socket` is that of the runtime. With a simulated kernel none is created, since nothing is written.
     ///
     /// # Errors
     /// If it cannot be created.
@@ -310,9 +319,10 @@ impl Kernel {
         &self,
         parent: Option<&Path>,
         run: &RunId,
+        socket: Option<&Path>,
     ) -> Result<LogDirectory, LogDirectoryError> {
         match self {
-            Self::Host => LogDirectory::make(parent, run),
+            Self::Host => LogDirectory::make(parent, run, socket),
             Self::Simulated(_) => Ok(LogDirectory::new(parent.unwrap_or(Path::new("/")), run)),
         }
     }
@@ -328,7 +338,7 @@ impl Kernel {
     ///
     /// # Errors
     /// If not, with the reason.
-    pub fn check_pod_cgroups(&self, sandbox: &str) -> Result<(), CgroupError> {
+    pub fn check_pod_cgroups(&self, sandbox: &OwnId) -> Result<(), CgroupError> {
         match self {
             Self::Host => {
                 let held = container_process::find(sandbox)?;
@@ -353,7 +363,7 @@ impl Kernel {
     ///
     /// # Errors
     /// If not, or if that cannot be determined.
-    pub fn is_in_cgroup(&self, cgroup: &PodCgroup, sandbox: &str) -> Result<(), CgroupError> {
+    pub fn is_in_cgroup(&self, cgroup: &PodCgroup, sandbox: &OwnId) -> Result<(), CgroupError> {
         match self {
             Self::Host => {
                 let cgroups = container_process::find(sandbox)?.cgroups();
@@ -413,7 +423,8 @@ fn oom_kills() -> io::Result<u64> {
 #[must_use]
 pub fn this_process() -> String {
     let pid = std::process::id();
-    format!("{pid}-{}", start_ticks(pid).unwrap_or(0))
+    let began = container_process::began(Path::new("/proc/self"));
+    format!("{pid}-{}", began.unwrap_or(BootTicks::NEVER))
 }
 
 /// Raises the soft limit of open files (`RLIMIT_NOFILE`) to this number if it is lower.
@@ -436,20 +447,10 @@ pub fn is_alive(process: &str) -> bool {
     let Some((pid, ticks)) = process.split_once('-') else {
         return false;
     };
-    let (Ok(pid), Ok(ticks)) = (pid.parse(), ticks.parse::<u64>()) else {
+    let (Ok(pid), Ok(ticks)) = (pid.parse::<u32>(), ticks.parse()) else {
         return false;
     };
-    start_ticks(pid) == Some(ticks)
-}
-
-/// Field 22 of `/proc/PID/stat`; none for a process that is gone or a zombie.
-fn start_ticks(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, fields) = stat.rsplit_once(") ")?;
-    if fields.starts_with('Z') {
-        return None;
-    }
-    fields.split(' ').nth(19)?.parse().ok()
+    container_process::began(&Path::new("/proc").join(pid.to_string())) == Some(ticks)
 }
 
 /// Whether the reading end of this pipe is still open. True for anything other than a pipe.

@@ -9,18 +9,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::Simulation;
 use super::command_line::CommandLine;
-use super::container_process::{ProcessError, ProcessHandle, find};
+use super::container_process::{ProcessError, ProcessHandle, began, find};
+use super::{OwnId, Simulation};
 use crate::history::Signal;
 
 /// A container with a monitor, by its id and that of its sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Monitored {
     /// The container.
-    pub container: String,
+    pub container: OwnId,
     /// Its sandbox.
-    pub sandbox: String,
+    pub sandbox: OwnId,
 }
 
 /// A monitor with its name, and the process that it monitors.
@@ -47,7 +47,7 @@ impl Monitor {
     /// If the container's process cannot be found, or its parent is no monitor of it.
     pub(super) fn find(of: &Monitored) -> Result<Self, ProcessError> {
         let child = find(&of.container)?;
-        let unmonitored = |parent| ProcessError::Unmonitored(of.container.clone(), parent);
+        let unmonitored = |parent| ProcessError::Unmonitored(of.container.to_string(), parent);
         let missing = || unmonitored("gone".to_owned());
         let handle = child.parent()?.ok_or_else(missing)?;
         let number = handle.number();
@@ -57,9 +57,12 @@ impl Monitor {
         let command = CommandLine::parse(&command).ok_or_else(missing)?;
         let name = format!("{number} ({})", command.program);
         let reports_in = place_of(number, command.reports_in());
-        let is_ours = command
-            .monitors()
-            .is_some_and(|id| id == of.container || id == of.sandbox);
+        let started_for = |own: &OwnId| {
+            let is_of = command.monitors() == Some(own.id.as_str());
+            let folder = Path::new("/proc").join(number.to_string());
+            is_of && began(&folder).is_some_and(|began| began >= own.since)
+        };
+        let is_ours = started_for(&of.container) || started_for(&of.sandbox);
         if is_ours {
             Ok(Self {
                 handle,
@@ -196,6 +199,7 @@ mod tests {
     use rustix::process::Pid;
 
     use super::*;
+    use crate::host::BootTicks;
 
     /// A process of ours in the role of a monitor, and a handle on it.
     fn sleeper() -> (Child, Monitor) {
@@ -264,9 +268,13 @@ mod tests {
 
     #[test]
     fn without_a_process_there_is_no_monitor() {
+        let own = |id: &str| OwnId {
+            id: id.to_owned(),
+            since: BootTicks(0),
+        };
         let of = Monitored {
-            container: "no-container-has-such-an-id-at-all".to_owned(),
-            sandbox: "no-sandbox-has-such-an-id-at-all".to_owned(),
+            container: own("no-container-has-such-an-id-at-all"),
+            sandbox: own("no-sandbox-has-such-an-id-at-all"),
         };
         assert!(matches!(Monitor::find(&of), Err(ProcessError::Missing(_))));
     }

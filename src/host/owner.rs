@@ -1,7 +1,10 @@
-//! The owner of files and cgroups on this host: the run and its process, as encoded in names.
+//! What of this host is a run's: files and cgroups by the run and its process in their names,
+//! processes by the id of what a call of the run made and by their age.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
+use super::clock::BootTicks;
 use super::this_process;
 use crate::history::RunId;
 
@@ -37,6 +40,11 @@ impl Owner {
         &self.process
     }
 
+    /// When the process began; none if its name does not say.
+    pub(super) fn began(&self) -> Option<BootTicks> {
+        self.process.split_once('-')?.1.parse().ok()
+    }
+
     /// Parses the name of a file or cgroup; none if it is not the name of a run's.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         let (run, process) = name.strip_prefix(PREFIX)?.split_once('.')?;
@@ -53,6 +61,107 @@ impl Owner {
             run: run.to_owned(),
             process: process.to_owned(),
         })
+    }
+}
+
+/// The minimum length of an id, in bytes. Those of containerd and CRI-O have 64.
+pub(super) const SHORTEST_ID: usize = 32;
+
+/// The id of a sandbox or container that a call of a run made. Its processes began after that call
+/// did: an older one is of something else that bears the id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnId {
+    /// The id.
+    pub id: String,
+    /// When the call began.
+    pub since: BootTicks,
+}
+
+impl fmt::Display for OwnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.id)
+    }
+}
+
+/// The ids of sandboxes and containers that calls of a run made. Ids that are too short to be
+/// unique are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnIds(BTreeMap<String, BootTicks>);
+
+impl OwnIds {
+    /// Adds an id. One that is there keeps its time.
+    pub fn insert(&mut self, OwnId { id, since }: OwnId) {
+        if id.len() >= SHORTEST_ID {
+            self.0.entry(id).or_insert(since);
+        }
+    }
+
+    /// The id with its time; none if it is not among these.
+    #[must_use]
+    pub fn get(&self, id: &str) -> Option<OwnId> {
+        let (id, since) = self.0.get_key_value(id)?;
+        let (id, since) = (id.clone(), *since);
+        Some(OwnId { id, since })
+    }
+
+    /// Whether it is among these.
+    #[must_use]
+    pub fn contains(&self, id: &str) -> bool {
+        self.0.contains_key(id)
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Those for which this holds.
+    #[must_use]
+    pub fn only(&self, holds: impl Fn(&str) -> bool) -> Self {
+        self.iter().filter(|own| holds(&own.id)).collect()
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = OwnId> {
+        let all = self.0.iter();
+        all.map(|(id, since)| OwnId {
+            id: id.clone(),
+            since: *since,
+        })
+    }
+
+    /// Whether a process that began then may be of this id.
+    pub(super) fn may_own(&self, id: &str, began: BootTicks) -> bool {
+        self.0.get(id).is_some_and(|since| began >= *since)
+    }
+}
+
+impl FromIterator<OwnId> for OwnIds {
+    fn from_iter<T: IntoIterator<Item = OwnId>>(ids: T) -> Self {
+        let mut all = Self::default();
+        all.extend(ids);
+        all
+    }
+}
+
+impl Extend<OwnId> for OwnIds {
+    fn extend<T: IntoIterator<Item = OwnId>>(&mut self, ids: T) {
+        ids.into_iter().for_each(|own| self.insert(own));
+    }
+}
+
+/// The id in a component of a cgroup's path: all of the component, or what follows the prefix of a
+/// runtime, as in `cri-containerd-ID.scope` and `crio-conmon-ID`.
+pub(super) fn id_in(component: &str) -> &str {
+    let plain = component.strip_suffix(".scope").unwrap_or(component);
+    let is_prefix = |text: &str| {
+        let mut letters = text.bytes();
+        letters.all(|letter| letter.is_ascii_lowercase() || letter == b'-')
+    };
+    match plain.rsplit_once('-') {
+        Some((prefix, id)) if is_prefix(prefix) => id,
+        _ => plain,
     }
 }
 

@@ -1,10 +1,9 @@
 //! Pauses a container outside the CRI, as `runc pause` does: by the freezer of its cgroup.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::cgroup::{CgroupError, Freezer, Hierarchies};
-use super::{Kernel, ProcessError, Simulation, container_process};
+use super::{Kernel, OwnId, OwnIds, ProcessError, Simulation, container_process};
 
 /// A container whose processes are frozen, until this is dropped.
 #[derive(Debug)]
@@ -24,17 +23,17 @@ impl Kernel {
     ///
     /// # Errors
     /// If its cgroup is not visible here, or the system does not permit it.
-    pub fn pause_container(&self, container: &str) -> Result<PausedContainer, CgroupError> {
+    pub fn pause_container(&self, container: &OwnId) -> Result<PausedContainer, CgroupError> {
         let place = match self {
             Self::Host => {
                 let cgroups = container_process::find(container)?.cgroups();
-                Place::Host(Hierarchies::mounted()?.freezer_of(container, &cgroups)?)
+                Place::Host(Hierarchies::mounted()?.freezer_of(&container.id, &cgroups)?)
             }
-            Self::Simulated(simulated) if simulated.pause(container) => {
-                Place::Simulated(simulated.clone(), container.to_owned())
+            Self::Simulated(simulated) if simulated.pause(&container.id) => {
+                Place::Simulated(simulated.clone(), container.to_string())
             }
             Self::Simulated(_) => {
-                return Err(ProcessError::Missing(container.to_owned()).into());
+                return Err(ProcessError::Missing(container.to_string()).into());
             }
         };
         let name = match &place {
@@ -53,7 +52,7 @@ impl Kernel {
     }
 
     /// Lets these containers run on if they are paused.
-    pub fn resume_containers(&self, ids: &BTreeSet<String>) {
+    pub fn resume_containers(&self, ids: &OwnIds) {
         if let (Self::Host, Ok(hierarchies)) = (self, Hierarchies::mounted()) {
             hierarchies.thaw_by_ids(ids);
         }

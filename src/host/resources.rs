@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::cgroup::{CgroupError, Hierarchies, words};
+use super::cgroup::{CgroupError, Hierarchies};
 use super::leftovers;
+use super::owner::id_in;
 use super::runtime_process::{RuntimeProcess, RuntimeProcessError};
 use crate::history::{Holder, Resource};
 
@@ -74,7 +75,7 @@ impl Seen {
             Resource::Mounts => {
                 let mounts = self.read("mountinfo")?;
                 let places = mounts.lines().filter_map(|line| line.split(' ').nth(4));
-                let is_one = |place: &&str| words(place).any(|word| ids.contains(word));
+                let is_one = |place: &&str| place.split('/').any(|part| ids.contains(id_in(part)));
                 places.filter(is_one).count() as u64
             }
         })

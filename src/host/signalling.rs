@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::container_process::{self, ProcessError};
 use super::monitor::Monitor;
-use super::{FillError, FilledDisk, FrozenMonitor, Kernel, Monitored, clock};
+use super::{FillError, FilledDisk, FrozenMonitor, Kernel, Monitored, OwnId, clock};
 use crate::history::{HostInstant, Signal};
 
 impl Kernel {
@@ -13,7 +13,7 @@ impl Kernel {
     ///
     /// # Errors
     /// If not, with the reason.
-    pub fn check_process(&self, sandbox: &str) -> Result<(), ProcessError> {
+    pub fn check_process(&self, sandbox: &OwnId) -> Result<(), ProcessError> {
         match self {
             Self::Host => container_process::find(sandbox).map(drop),
             Self::Simulated(_) => Ok(()),
@@ -24,10 +24,10 @@ impl Kernel {
     ///
     /// # Errors
     /// If that cannot be determined.
-    pub fn has_process(&self, container: &str) -> Result<bool, ProcessError> {
+    pub fn has_process(&self, container: &OwnId) -> Result<bool, ProcessError> {
         match self {
             Self::Host => container_process::exists(container),
-            Self::Simulated(simulated) => Ok(simulated.runs(container)),
+            Self::Simulated(simulated) => Ok(simulated.runs(&container.id)),
         }
     }
 
@@ -35,11 +35,11 @@ impl Kernel {
     ///
     /// # Errors
     /// As [`check_process`](Self::check_process), or if it does not end within `bound`.
-    pub async fn kill_process(&self, id: &str, bound: Duration) -> Result<u32, ProcessError> {
+    pub async fn kill_process(&self, own: &OwnId, bound: Duration) -> Result<u32, ProcessError> {
         match self {
-            Self::Host => container_process::find(id)?.kill(bound).await,
-            Self::Simulated(simulated) if simulated.kill(id) => Ok(1),
-            Self::Simulated(_) => Err(ProcessError::Missing(id.to_owned())),
+            Self::Host => container_process::find(own)?.kill(bound).await,
+            Self::Simulated(simulated) if simulated.kill(&own.id) => Ok(1),
+            Self::Simulated(_) => Err(ProcessError::Missing(own.to_string())),
         }
     }
 
@@ -50,18 +50,18 @@ impl Kernel {
     /// If the process cannot be found or killed, or does not end within `bound`.
     pub async fn end_process(
         &self,
-        container: &str,
+        container: &OwnId,
         bound: Duration,
     ) -> Result<HostInstant, ProcessError> {
         match self {
             Self::Host => {
-                let id = container.to_owned();
-                let end = move || container_process::find_newest(&id)?.end(bound);
+                let own = container.clone();
+                let end = move || container_process::find_newest(&own)?.end(bound);
                 let ended = tokio::task::spawn_blocking(end).await;
                 ended.map_err(io::Error::from)?
             }
-            Self::Simulated(simulated) if simulated.kill(container) => Ok(clock::now()),
-            Self::Simulated(_) => Err(ProcessError::Missing(container.to_owned())),
+            Self::Simulated(simulated) if simulated.kill(&container.id) => Ok(clock::now()),
+            Self::Simulated(_) => Err(ProcessError::Missing(container.to_string())),
         }
     }
 
@@ -69,15 +69,15 @@ impl Kernel {
     ///
     /// # Errors
     /// As [`check_process`](Self::check_process).
-    pub fn signal_process(&self, container: &str, signal: Signal) -> Result<u32, ProcessError> {
+    pub fn signal_process(&self, container: &OwnId, signal: Signal) -> Result<u32, ProcessError> {
         match self {
             Self::Host => {
                 let process = container_process::find(container)?;
                 process.signal(signal)?;
                 Ok(process.number())
             }
-            Self::Simulated(simulated) if simulated.signal(container, signal) => Ok(1),
-            Self::Simulated(_) => Err(ProcessError::Missing(container.to_owned())),
+            Self::Simulated(simulated) if simulated.signal(&container.id, signal) => Ok(1),
+            Self::Simulated(_) => Err(ProcessError::Missing(container.to_string())),
         }
     }
 
@@ -106,9 +106,9 @@ impl Kernel {
         match self {
             Self::Host => Monitor::find(of)?.kill(with_container, bound).await,
             Self::Simulated(simulated) => simulated
-                .kill_monitor(&of.container, with_container)
+                .kill_monitor(&of.container.id, with_container)
                 .then(|| "1".to_owned())
-                .ok_or_else(|| ProcessError::Missing(of.container.clone())),
+                .ok_or_else(|| ProcessError::Missing(of.container.to_string())),
         }
     }
 
@@ -132,10 +132,10 @@ impl Kernel {
     pub fn fill_disk(&self, of: &Monitored) -> Result<FilledDisk, FillError> {
         match self {
             Self::Host => FilledDisk::fill(of),
-            Self::Simulated(simulated) if simulated.fill_disk(&of.container) => {
-                Ok(FilledDisk::simulated(simulated.clone(), &of.container))
+            Self::Simulated(simulated) if simulated.fill_disk(&of.container.id) => {
+                Ok(FilledDisk::simulated(simulated.clone(), &of.container.id))
             }
-            Self::Simulated(_) => Err(ProcessError::Missing(of.container.clone()).into()),
+            Self::Simulated(_) => Err(ProcessError::Missing(of.container.to_string()).into()),
         }
     }
 
@@ -144,7 +144,7 @@ impl Kernel {
     /// # Errors
     /// As [`check_monitor`](Self::check_monitor).
     pub fn freeze_monitor(&self, of: &Monitored) -> Result<FrozenMonitor, ProcessError> {
-        let container = of.container.clone();
+        let container = of.container.to_string();
         match self {
             Self::Host => Ok(Monitor::find(of)?.freeze()?),
             Self::Simulated(simulated) if simulated.freeze_monitor(&container) => {

@@ -22,9 +22,8 @@ pub(super) async fn change(
     let (place, container) = pod.next();
     arrivals.expect(&container);
     let kernel = &session.options().kernel;
-    let ended = kernel
-        .end_process(container.as_str(), limits::KILL_WAIT)
-        .await?;
+    let own = session.client().own(container.as_str());
+    let ended = kernel.end_process(&own, limits::KILL_WAIT).await?;
     let bound = session.scaled(limits::EVENT_WAIT);
     let known = arrivals.of(&container, watchers, bound).await;
     pod.replace(place).await?;

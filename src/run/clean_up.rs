@@ -87,7 +87,7 @@ impl CleanUp {
 
     async fn attempt(&self, keep: &[SandboxId]) -> Attempt {
         let place = (&self.caller, &self.kernel);
-        let swept = match drive::sweep(place, Some(&self.run), keep).await {
+        let swept = match drive::sweep(place, &self.run, keep).await {
             Ok(swept) => swept,
             Err(fault) if is_gone(fault.fault.code) => return Attempt::Gone(fault.to_string()),
             Err(fault) => {

@@ -133,7 +133,9 @@ pub(super) struct Prepared {
 
 /// Connects to the runtime and begins the run's history.
 pub(super) async fn connect(
-    Connected { endpoints, kernel }: &Connected,
+    Connected {
+        endpoints, kernel, ..
+    }: &Connected,
     handler: &str,
     run: RunId,
     outputs: &mut Outputs,
@@ -181,11 +183,19 @@ pub(super) async fn prepare(
     clean_up: &mut CleanUp,
 ) -> Result<Prepared, PrepareError> {
     let Preparation { caller, info, .. } = preparation;
-    let Connected { endpoints, kernel } = preparation.connected;
+    let Connected {
+        endpoints,
+        kernel,
+        socket,
+    } = preparation.connected;
     let foreign = drive::foreign_pods(caller).await?;
+    if !kernel.is_simulated() {
+        caller.know_foreign(drive::listed_ids(caller).await?);
+    }
     let asked = &preparation.options.drive;
     clean_up.kubelet = kubelet::pause_or_refuse(preparation.options, kernel, foreign, &stop)?;
-    let logs = kernel.make_log_directory(asked.pods.log_dir.as_deref(), &info.run)?;
+    let logs =
+        kernel.make_log_directory(asked.pods.log_dir.as_deref(), &info.run, socket.as_deref())?;
     if !kernel.is_simulated() {
         caller.note_in(&logs);
     }

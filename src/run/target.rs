@@ -1,7 +1,7 @@
 //! The runtime under test: a real one at its socket, or the model in this process.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,6 +50,8 @@ pub enum Target {
 pub struct Connected {
     /// How it is reached.
     pub endpoints: Endpoints,
+    /// The runtime's socket, also behind a relay; none for the model.
+    pub socket: Option<PathBuf>,
     /// Its kernel.
     pub kernel: Kernel,
 }
@@ -109,9 +111,11 @@ impl Connected {
     /// If a socket does not exist.
     pub fn start(target: &Target) -> Result<Self, PrepareError> {
         target.check().map_err(ConnectError::from)?;
+        let socket = target.socket().map(Path::to_owned);
         Ok(match target {
             Target::Runtime(endpoints) => Self {
                 endpoints: endpoints.clone(),
+                socket,
                 kernel: Kernel::Host,
             },
             Target::Relayed { endpoints, defects } => {
@@ -135,6 +139,7 @@ impl Connected {
                         images: endpoint,
                         deadline: endpoints.deadline,
                     },
+                    socket,
                     kernel: Kernel::Host,
                 }
             }
@@ -153,6 +158,7 @@ impl Connected {
                         images: endpoint,
                         deadline: *deadline,
                     },
+                    socket,
                     kernel,
                 }
             }

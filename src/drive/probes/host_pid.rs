@@ -5,7 +5,8 @@ use crate::drive::session::Session;
 
 pub(super) async fn probe_host_pid(session: &Session) -> Result<(), Unavailable> {
     let (sandbox, _) = session.marker_pod().await?;
-    let found = session.options().kernel.check_process(sandbox.as_str());
+    let own = session.client().own(sandbox.as_str());
+    let found = session.options().kernel.check_process(&own);
     let explain = |missing| {
         format!(
             "the own processes of sandboxes are out of reach, as was measured when the run began: \

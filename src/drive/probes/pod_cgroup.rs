@@ -13,7 +13,8 @@ const TRIAL_MEMORY_MIB: u32 = 64;
 /// one is.
 pub(super) async fn probe_pod_cgroup(session: &Session) -> Result<(), Unavailable> {
     let (sandbox, _) = session.marker_pod().await?;
-    let suits = session.options().kernel.check_pod_cgroups(sandbox.as_str());
+    let own = session.client().own(sandbox.as_str());
+    let suits = session.options().kernel.check_pod_cgroups(&own);
     let probed = match suits {
         Err(fault) => Err(fault.to_string()),
         Ok(()) => try_cgroup(session).await,
@@ -30,7 +31,8 @@ async fn try_cgroup(session: &Session) -> Result<(), String> {
     let found = match session.call(None, run).await {
         Ok(Reply::Sandbox(sandbox)) => {
             let kernel = &session.options().kernel;
-            let found = kernel.is_in_cgroup(&cgroup, sandbox.as_str());
+            let own = session.client().own(sandbox.as_str());
+            let found = kernel.is_in_cgroup(&cgroup, &own);
             // Leftovers are swept at the end of the run.
             let stop = Request::StopSandbox(sandbox.clone());
             let _ = session.call(None, stop).await;

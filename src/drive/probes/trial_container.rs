@@ -65,9 +65,10 @@ impl<'s> TrialContainer<'s> {
 
     /// As its monitor is found.
     pub(super) fn monitored(&self) -> Monitored {
+        let client = self.session.client();
         Monitored {
-            container: self.id.to_string(),
-            sandbox: self.pod.0.to_string(),
+            container: client.own(self.id.as_str()),
+            sandbox: client.own(self.pod.0.as_str()),
         }
     }
 

@@ -57,7 +57,8 @@ async fn still_runs(case: &ActiveCase, id: &ContainerId) -> bool {
         return false;
     };
     let kernel = &case.session.options().kernel;
-    let is_dead = matches!(kernel.has_process(id.as_str()), Ok(false));
+    let own = case.session.client().own(id.as_str());
+    let is_dead = matches!(kernel.has_process(&own), Ok(false));
     report.status.state == ContainerState::Running && !is_dead
 }
 

@@ -15,7 +15,8 @@ pub(super) async fn kill_process(name: &str, ctx: &StepContext) -> Result<(), Ab
     let id = ctx.subject(name)?;
     let kernel = &ctx.session().options().kernel;
     let bound = ctx.session().scaled(limits::KILL_WAIT);
-    let killed = kernel.kill_process(id.as_str(), bound).await;
+    let own = ctx.session().client().own(id.as_str());
+    let killed = kernel.kill_process(&own, bound).await;
     let pid = killed.map_err(|fault| Abort::Inconclusive(fault.to_string()))?;
     let wanted = format!("the end of {name}'s process {pid}, killed");
     ctx.case.waits.record(wanted, true, bound);

@@ -34,9 +34,10 @@ pub(super) fn monitored(name: &str, ctx: &StepContext) -> Result<Monitored, Abor
         .view
         .pod_of(&container)
         .ok_or_else(|| Abort::unbound(name))?;
+    let client = ctx.session().client();
     Ok(Monitored {
-        container: container.to_string(),
-        sandbox: sandbox.to_string(),
+        container: client.own(container.as_str()),
+        sandbox: client.own(sandbox.as_str()),
     })
 }
 

@@ -16,9 +16,8 @@ impl Effect for PauseStep {
             let name = &self.container;
             Abort::NotApplicable(format!("`{name}` cannot be paused from the host: {fault}"))
         };
-        let paused = kernel
-            .pause_container(container.as_str())
-            .map_err(out_of_reach)?;
+        let own = ctx.session().client().own(container.as_str());
+        let paused = kernel.pause_container(&own).map_err(out_of_reach)?;
         let bound = ctx.session().scaled(limits::KILL_WAIT);
         let until = Instant::now() + bound;
         let mut pace = tokio::time::interval(limits::PROCESS_LOOK);

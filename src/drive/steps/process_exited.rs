@@ -1,7 +1,5 @@
 //! Waiting until a container's process has exited, as the host shows.
 
-use std::collections::BTreeSet;
-
 use tokio::time::Instant;
 
 use super::{Abort, Effect, StepContext};
@@ -15,9 +13,10 @@ impl Effect for ProcessExitedStep {
         let bound = ctx.session().scaled(self.within.unwrap_or_default());
         let until = Instant::now() + bound;
         let mut pace = tokio::time::interval(limits::PROCESS_LOOK);
+        let own = ctx.session().client().own(container.as_str());
         let lives = loop {
             pace.tick().await;
-            let lives = kernel.has_process(container.as_str());
+            let lives = kernel.has_process(&own);
             let lives = lives.map_err(|fault| Abort::Inconclusive(fault.to_string()))?;
             if !lives || Instant::now() >= until {
                 break lives;
@@ -25,7 +24,7 @@ impl Effect for ProcessExitedStep {
         };
         let wanted = format!("no process of {} on the host any more", self.container);
         let instead = lives.then(|| {
-            let left = kernel.leftovers(&BTreeSet::from([container.to_string()]));
+            let left = kernel.leftovers(&[own].into_iter().collect());
             let left = left.iter().map(|process| format!(": {process}"));
             left.fold("a process lives on".to_owned(), |text, process| {
                 text + &process

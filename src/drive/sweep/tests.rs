@@ -2,7 +2,7 @@
 
 use std::future;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::cri::{Backend, Client, Listener, serve};
 use crate::history::{
     ContainerListing, ContainerState, Event, RuntimeNanos, RuntimeVersion, SandboxState,
 };
-use crate::host::Reactor;
+use crate::host::{BootTicks, OwnId, Reactor};
 
 /// A runtime with a sandbox and a container in it, which it refuses to remove so often, and with a
 /// sandbox of another run, which it lists whatever it is asked for.
@@ -50,7 +50,8 @@ impl Backend for Refusing {
         };
         self.changes.lock().unwrap().extend(change);
         match request {
-            Request::ListSandboxes(labels) => {
+            Request::ListSandboxes(_) => {
+                let labels = Labels::from([(RUN_LABEL.to_owned(), "run".to_owned())]);
                 let other = Labels::from([(RUN_LABEL.to_owned(), "another".to_owned())]);
                 Ok(Reply::Sandboxes(vec![
                     listed("pod", labels),
@@ -70,6 +71,7 @@ impl Backend for Refusing {
                 let listed = [("c", "pod"), ("theirs", "other")].map(inside);
                 Ok(Reply::Containers(listed.to_vec()))
             }
+            Request::RunSandbox(_) => Ok(Reply::Sandbox(SandboxId::from(ID))),
             Request::Version => Ok(Reply::Version(RuntimeVersion::default())),
             Request::ListImages => Ok(Reply::Images(Vec::new())),
             Request::RemoveSandbox(_)
@@ -116,7 +118,7 @@ fn swept_from(refusals: u32, code: StatusCode) -> (Sweep, Arc<Refusing>) {
     reactor.runtime().block_on(async {
         let (client, backend) = connected(refusals, code).await;
         let run = RunId::from("run".to_owned());
-        let done = sweep((&client, &Kernel::Host), Some(&run), &[]).await;
+        let done = sweep((&client, &Kernel::Host), &run, &[]).await;
         (done.expect("it can list"), backend)
     })
 }
@@ -169,25 +171,107 @@ fn processes_are_looked_for_of_the_sandboxes_to_remove_and_their_containers() {
     );
 }
 
-/// As after a killed run: the process of a container that the runtime no longer lists.
-#[test]
-fn cleanup_ends_processes_of_what_a_killed_run_had_removed() {
-    const ID: &str = "3f0c2a9b7d5e4816a2c4e6f8091b3d5f7a9c1e3052647f8e9dacbf1d2e3f4a5b";
+const ID: &str = "3f0c2a9b7d5e4816a2c4e6f8091b3d5f7a9c1e3052647f8e9dacbf1d2e3f4a5b";
+const SOCKET: &str = "/run/a/runtime.sock";
+
+/// A shell that waits for its input, in the guise of an OCI runtime that creates this container.
+fn guise(id: &str) -> Child {
+    let mut process = Command::new("sh");
+    let process = process.arg0("crun").args(["-s", "create", "-b", "/b", id]);
+    process.stdin(Stdio::piped()).spawn().expect("a shell")
+}
+
+/// Whether the process was killed.
+fn was_killed(mut process: Child) -> bool {
+    // Without its input it ends by itself.
+    drop(process.stdin.take());
+    process.wait().expect("its end").signal() == Some(9)
+}
+
+/// Waits until what begins now is seen to be later than what began before.
+fn later() -> BootTicks {
+    let before = BootTicks::now();
+    loop {
+        let now = BootTicks::now();
+        if now > before {
+            return now;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// The clean-up at a socket of a run that has noted the id at this time, and whether its log
+/// directory is still there.
+fn cleaned(since: BootTicks, socket: &str) -> (Sweep, bool) {
     let parent = tempfile::tempdir().expect("a directory");
     let run = RunId::from("run");
-    let logs = LogDirectory::make(Some(parent.path()), &run).expect("it is made");
-    logs.note(ID).expect("it is written");
-    // A shell that waits for its input, in the guise of an OCI runtime.
-    let mut process = Command::new("sh");
-    let process = process.arg0("crun").args(["-s", "create", "-b", "/b", ID]);
-    let mut process = process.stdin(Stdio::piped()).spawn().expect("a shell");
+    let logs = LogDirectory::make(Some(parent.path()), &run, Some(Path::new(SOCKET)));
+    let logs = logs.expect("it is made");
+    let id = ID.to_owned();
+    logs.note(&OwnId { id, since }).expect("it is written");
     let runtime = tokio::runtime::Runtime::new().expect("a reactor");
     let done = runtime.block_on(async {
         let (client, _) = connected(0, StatusCode::UNKNOWN).await;
-        sweep_host(&client, Some(&run), Some(parent.path())).await
+        let place = (&client, Some(Path::new(socket)));
+        sweep_host(place, Some(&run), Some(parent.path())).await
     });
-    let done = done.expect("it can list");
-    assert_eq!(process.wait().expect("its end").signal(), Some(9));
-    assert_eq!((done.processes.len(), done.failures), (1, vec![]));
-    assert!(!logs.path().exists());
+    (done.expect("it can list"), logs.path().exists())
+}
+
+/// As after a killed run: the process of a container that the runtime no longer lists. Each of its
+/// neighbours is left alone: an older process, and that of a run on another runtime.
+#[test]
+fn cleanup_ends_processes_of_what_a_killed_run_had_removed_and_no_others() {
+    let before = later();
+    let process = guise(ID);
+    let (done, is_left) = cleaned(before, SOCKET);
+    assert!(was_killed(process));
+    assert_eq!(
+        (done.processes.len(), done.failures, is_left),
+        (1, vec![], false)
+    );
+
+    let older = guise(ID);
+    let (done, is_left) = cleaned(later(), SOCKET);
+    assert!(!was_killed(older));
+    assert_eq!((done.processes, is_left), (vec![], false));
+
+    let elsewhere = guise(ID);
+    let (done, is_left) = cleaned(before, "/run/b/runtime.sock");
+    assert!(!was_killed(elsewhere));
+    assert_eq!((done.processes, is_left), (vec![], true));
+    let skipped = "run run was on unix:///run/a/runtime.sock: ";
+    assert!(done.skipped[0].starts_with(skipped), "{:?}", done.skipped);
+}
+
+/// A runtime that answers with the id of something that was there before.
+#[test]
+fn the_processes_of_an_id_that_a_runtime_only_names_are_left_alone() {
+    let process = guise(ID);
+    later();
+    let reactor = tokio::runtime::Runtime::new().expect("a reactor");
+    let (answer, again, done) = reactor.block_on(async {
+        let (client, _) = connected(0, StatusCode::UNKNOWN).await;
+        let make = || Request::RunSandbox(Arc::default());
+        let answer = client.call(None, make()).await;
+        client.know_foreign([ID.to_owned()]);
+        let (other, _) = connected(0, StatusCode::UNKNOWN).await;
+        other.know_foreign([ID.to_owned()]);
+        let again = other.call(None, make()).await;
+        let run = RunId::from("run");
+        (
+            answer,
+            again,
+            sweep((&client, &Kernel::Host), &run, &[]).await,
+        )
+    });
+    assert_eq!(answer, Ok(Reply::Sandbox(SandboxId::from(ID))));
+    assert!(!was_killed(process), "it is older than the call");
+    assert_eq!(done.expect("it can list").processes, Vec::<String>::new());
+    let message = again.expect_err("it is foreign").message;
+    let expected = format!(
+        "the answer is {ID}, which the call has not created: the runtime listed it when the run \
+         began"
+    );
+    assert_eq!(message, expected);
 }

@@ -1,6 +1,5 @@
 //! Freezes the processes of a container by its cgroup, and lets them run on.
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -8,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::{CgroupError, DEPTH, Hierarchies, Hierarchy, Version, at, named, words, write};
+use super::{CgroupError, DEPTH, Hierarchies, Hierarchy, Version, at, id_in, named, write};
+use crate::host::OwnIds;
 
 /// A cgroup whose processes can be frozen.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Hierarchies {
         // crun puts the processes into a cgroup below the container's.
         let own = own.into_iter().find(|path| {
             let name = path.file_name().and_then(OsStr::to_str);
-            name.is_some_and(|name| words(name).any(|word| word == id))
+            name.is_some_and(|name| id_in(name) == id)
         });
         let elsewhere = || CgroupError::Elsewhere(path.to_owned());
         let own = own
@@ -43,11 +43,11 @@ impl Hierarchies {
     }
 
     /// Lets the processes in the cgroups with one of these ids in their names run on.
-    pub(in crate::host) fn thaw_by_ids(&self, ids: &BTreeSet<String>) {
+    pub(in crate::host) fn thaw_by_ids(&self, ids: &OwnIds) {
         let Some(hierarchy) = &self.freezer else {
             return;
         };
-        for cgroup in named(&hierarchy.root, ids, DEPTH) {
+        for cgroup in named(&hierarchy.root, &|id| ids.contains(id), DEPTH) {
             // One that cannot be thawed may still be removed.
             let _ = hierarchy.freezer(cgroup).thaw();
         }
@@ -119,6 +119,9 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
+    use crate::host::{BootTicks, OwnId};
+
+    const ID: &str = "0d4e4a3df1f4c1b3ad9a7d1c54dbb8b0";
 
     /// A hierarchy of this version with such a cgroup in it, and the file that freezes that.
     fn hierarchy(version: Version, cgroup: &str) -> (TempDir, Hierarchies, PathBuf) {
@@ -201,12 +204,16 @@ mod tests {
 
     #[test]
     fn what_a_killed_run_left_frozen_is_thawed_and_nothing_else() {
-        let (folder, hierarchies, file) = hierarchy(Version::One, "k8s.io/0d4e");
-        let other = folder.path().join("k8s.io/1d4e");
+        let (folder, hierarchies, file) = hierarchy(Version::One, &format!("k8s.io/{ID}"));
+        let other = folder.path().join(format!("k8s.io/1{ID}"));
         fs::create_dir(&other).expect("a new folder");
         fs::write(other.join("freezer.state"), "FROZEN").expect("a new file");
         fs::write(&file, "FROZEN").expect("it is there");
-        hierarchies.thaw_by_ids(&BTreeSet::from(["0d4e".to_owned()]));
+        let own = OwnId {
+            id: ID.to_owned(),
+            since: BootTicks::now(),
+        };
+        hierarchies.thaw_by_ids(&[own].into_iter().collect());
         assert_eq!(content(&file), "THAWED");
         assert_eq!(content(&other.join("freezer.state")), "FROZEN");
     }

@@ -3,7 +3,9 @@
 use tempfile::TempDir;
 
 use super::*;
+use crate::host::{BootTicks, OwnId};
 
+const ID: &str = "0d4e4a3df1f4c1b3ad9a7d1c54dbb8b0";
 const NAME: &str = "cri-event-conformance-3f2a-9b.4711-123.2";
 
 fn ours() -> PodCgroup {
@@ -232,15 +234,20 @@ fn a_pods_processes_lie_below_its_cgroup() {
 #[test]
 fn the_empty_cgroups_of_what_has_ended_are_removed_and_no_others() {
     let (folder, hierarchies) = two_hierarchies();
-    let (empty, below) = ("memory/k8s.io/0d4e", "memory/k8s.io/0d4e/below");
-    make(&folder, below);
-    let busy = make(&folder, "pids/k8s.io/0d4e");
+    let empty = format!("memory/k8s.io/{ID}");
+    make(&folder, &format!("{empty}/below"));
+    let busy = make(&folder, &format!("pids/k8s.io/{ID}"));
     fs::write(busy.join("cgroup.procs"), "12\n").expect("a file");
-    let other = make(&folder, "memory/k8s.io/1d4e");
-    let above = make(&folder, "0d4e");
-    let scope = make(&folder, "memory/a.slice/crio-0d4e.scope");
-    let ids = BTreeSet::from(["0d4e"]);
-    let owned = BTreeSet::from(["0d4e".to_owned()]);
+    let other = make(&folder, &format!("memory/k8s.io/x.{ID}"));
+    let above = make(&folder, ID);
+    let scope = make(&folder, &format!("memory/a.slice/crio-{ID}.scope"));
+    let own = OwnId {
+        id: ID.to_owned(),
+        since: BootTicks::now(),
+    };
+    let ids = [own].into_iter().collect();
+    let owned = BTreeSet::from([ID.to_owned()]);
+    assert!(hierarchies.ids().contains(ID));
     assert_eq!(hierarchies.count_by_ids(&owned), 3);
     assert!(!hierarchies.remove_by_ids(&ids), "one is in use");
     assert_eq!(hierarchies.count_by_ids(&owned), 1);

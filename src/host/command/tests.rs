@@ -1,7 +1,8 @@
 //! What commands return, and that nothing of them outlives its time.
 
 use super::*;
-use crate::host::{Reactor, elapsed, now, start_ticks};
+use crate::host::container_process;
+use crate::host::{Reactor, elapsed, now};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -52,9 +53,9 @@ fn only_the_end_of_its_output_is_reported() {
 /// end of a killed process that is not our child.
 fn await_end(file: &Path) {
     let pid = std::fs::read_to_string(file).unwrap();
-    let pid = pid.trim().parse().unwrap();
+    let process = std::path::Path::new("/proc").join(pid.trim());
     let began = now();
-    while start_ticks(pid).is_some() {
+    while container_process::began(&process).is_some() {
         assert!(elapsed(began) < LONG, "{pid} lives");
         std::thread::yield_now();
     }

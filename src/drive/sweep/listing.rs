@@ -1,0 +1,82 @@
+//! What a node has before a run, and what runs have left on it. Nothing is changed.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::{SweepError, ask, containers, listed, owner_of_image};
+use crate::drive::recording_client::RecordingClient;
+use crate::drive::session::{KUBELET_LABELS, PROCESS_LABEL, RUN_LABEL};
+use crate::history::{Reply, Request, SandboxListing, SandboxState};
+use crate::host::{self, Kernel, LogDirectory};
+
+/// The ids of all sandboxes and containers that the runtime lists.
+///
+/// # Errors
+/// If it cannot list its sandboxes.
+pub async fn listed_ids(client: &RecordingClient) -> Result<BTreeSet<String>, SweepError> {
+    let sandboxes = listed(client, None).await?.into_iter();
+    let sandboxes = sandboxes.map(|sandbox| sandbox.id.to_string());
+    let containers = containers(client).await.unwrap_or_default().into_iter();
+    Ok(sandboxes.chain(containers.map(|(id, _)| id)).collect())
+}
+
+/// What runs that no longer go on have left, a line each: sandboxes, images, cgroups, and log
+/// directories below this one. Nothing is changed.
+///
+/// # Errors
+/// If the runtime cannot list what it has.
+pub async fn list_leftovers(
+    client: &RecordingClient,
+    log_parent: &Path,
+) -> Result<Vec<String>, SweepError> {
+    let mut found = Vec::new();
+    for sandbox in listed(client, None).await? {
+        let process = sandbox.labels.get(PROCESS_LABEL);
+        let is_alive = process.is_some_and(|process| host::is_alive(process));
+        if sandbox.labels.contains_key(RUN_LABEL) && !is_alive {
+            found.push(format!("sandbox {}", sandbox.id));
+        }
+    }
+    if let Reply::Images(images) = ask(client, Request::ListImages).await? {
+        let tags = images.iter().flat_map(|image| &image.tags);
+        let dead = tags
+            .filter(|tag| owner_of_image(tag).is_some_and(|(_, process)| !host::is_alive(process)));
+        found.extend(dead.map(|tag| format!("image {tag}")));
+    }
+    let cgroups = Kernel::Host.cgroups().into_iter();
+    let dead = cgroups.filter(|cgroup| !host::is_alive(cgroup.owner().process()));
+    found.extend(dead.map(|cgroup| format!("cgroup {cgroup}")));
+    let logs = LogDirectory::found(Some(log_parent)).into_iter();
+    let dead = logs.filter(|logs| !host::is_alive(logs.owner().process()));
+    found.extend(dead.map(|logs| format!("log directory {}", logs.path().display())));
+    Ok(found)
+}
+
+/// Sandboxes on the node that no run of this suite has made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ForeignPods {
+    /// How many there are.
+    pub all: usize,
+    /// How many of them are ready and have the labels that a kubelet gives.
+    pub kubelets: usize,
+}
+
+/// The sandboxes on the node that no run of this suite has made.
+///
+/// # Errors
+/// If the runtime cannot list what it has.
+pub async fn foreign_pods(client: &RecordingClient) -> Result<ForeignPods, SweepError> {
+    let listed = listed(client, None).await?;
+    let is_foreign = |sandbox: &&SandboxListing| !sandbox.labels.contains_key(RUN_LABEL);
+    let is_kubelets = |sandbox: &&SandboxListing| {
+        let labelled = KUBELET_LABELS
+            .iter()
+            .all(|label| sandbox.labels.contains_key(*label));
+        labelled && sandbox.state == SandboxState::Ready
+    };
+    let foreign = listed.iter().filter(is_foreign);
+    Ok(ForeignPods {
+        all: foreign.clone().count(),
+        kubelets: foreign.filter(is_kubelets).count(),
+    })
+}
