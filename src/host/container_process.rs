@@ -1,8 +1,8 @@
 //! Finds the processes of the runtime's sandboxes and containers in `/proc`.
 //!
 //! A process belongs to a sandbox or container if its cgroup is named by the id, and if it began
-//! after the call that made the object. It is signalled only through a handle that was opened before
-//! that check, so that a reused pid does no harm.
+//! after the call that made the object. It is signalled only through a handle that was opened
+//! before that check, so that a reused pid does no harm.
 
 use std::io;
 use std::os::fd::OwnedFd;

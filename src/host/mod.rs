@@ -311,7 +311,8 @@ impl Kernel {
     }
 
     /// Creates the directory for the logs of a run's containers, below the given parent or a
-    /// default one; `socket` is that of the runtime. With a simulated kernel none is created, since nothing is written.
+    /// default one; `socket` is that of the runtime. With a simulated kernel none is created, since
+    /// nothing is written.
     ///
     /// # Errors
     /// If it cannot be created.
