@@ -169,8 +169,10 @@ fetch_libraries() {
     --no-breaks --no-replaces --no-enhances "$package" patchelf | grep -xE '(lib|zlib)[a-z0-9.+-]+' | sort -u)
   # shellcheck disable=SC2086 # One word per package.
   download "$suite" $names patchelf
+  mkdir -p "$libs"
   for name in "$ci_dir/$suite/debs"/*.deb; do
-    dpkg-deb -x "$name" "$libs"
+    # What is there may be in use by another instance.
+    dpkg-deb --fsys-tarfile "$name" | tar -x --skip-old-files -C "$libs"
     rm "$name"
   done
   touch "$libs/.has-$package"

@@ -108,10 +108,13 @@ pub(super) enum Command {
     },
     /// Judge a recorded run again from its history, with the same verdicts and reports
     Check(CheckOptions),
-    /// Show a recorded history as a timeline
+    /// Show a recorded history, or some of its cases, as a timeline
     Show {
         /// A file written by --history
         history: PathBuf,
+        /// Cases to show [default: the whole history]: as for `check`
+        #[arg(value_name = "FILTER", conflicts_with = "perfetto")]
+        filters: Vec<String>,
         /// Write it as a trace instead, to be opened at https://ui.perfetto.dev
         #[arg(long, value_name = "FILE")]
         perfetto: Option<PathBuf>,

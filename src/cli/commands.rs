@@ -49,7 +49,11 @@ pub(super) fn execute(cli: &Cli) -> Result<Exit, Fault> {
         Some(Command::Show {
             history,
             perfetto: Some(perfetto),
+            ..
         }) => print(run::trace(history, perfetto)?.as_bytes()),
+        Some(Command::Show {
+            history, filters, ..
+        }) if !filters.is_empty() => print(run::timeline(history, filters)?.as_bytes()),
         Some(Command::Show { history, .. }) => show(history),
         Some(Command::Explain { id, pages }) => {
             let catalogue = catalogue(cli.run.cases.as_deref())?;

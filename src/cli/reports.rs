@@ -150,7 +150,7 @@ pub(super) fn matrix_report(args: &MatrixReportArgs) -> Result<String, Fault> {
     let reports: Result<Vec<_>, Fault> = args.reports.iter().map(named).collect();
     let reports = reports?;
     let Some(draft) = draft else {
-        return Ok(Matrix::new(&reports).markdown());
+        return Ok(Matrix::grouped(&reports).0.markdown());
     };
     let page = html::matrix(&reports);
     let written = draft.complete(|out| out.write_all(page.as_bytes()));

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use super::capabilities::{Behaviour, Capabilities};
 use super::coverage::Coverage;
@@ -12,19 +13,20 @@ use super::finding::{Finding, Key};
 use super::generate::{Size, generate};
 use super::options::ExploreOptions;
 use super::plan::{Plan, size};
+use super::probe::disrupts;
 use super::rate::{Rate, Threshold};
 use super::result::{ExploreError, Explored, NewFinding};
 use super::shrink::{Answer, shrink};
 use super::testbed::{Ran, Testbed};
 use super::text::{Focus, Header, Walk, walk};
 use super::trials::Trials;
-use crate::case::Requirement;
+use crate::case::{Need, Requirement};
 use crate::files::{self, Draft};
 use crate::history::{HostInstant, RunInfo};
 use crate::host;
 use crate::oracle::INVARIANTS;
 use crate::outcome::Verdict;
-use crate::run::{RunError, Target};
+use crate::run::{Exit, RunError, Target};
 
 /// Takes walks on a runtime until the end that the options set.
 ///
@@ -45,6 +47,7 @@ pub fn explore(
         coverage: Coverage::default(),
         explored: Explored::default(),
         seen: BTreeSet::new(),
+        began: host::now(),
         out,
     };
     explorer.announce()?;
@@ -67,6 +70,7 @@ struct Explorer<'a> {
     coverage: Coverage,
     explored: Explored,
     seen: BTreeSet<Key>,
+    began: HostInstant,
     out: &'a mut (dyn Write + Send),
 }
 
@@ -85,29 +89,30 @@ impl Explorer<'_> {
             "exploring {} {}: --seed {seed} --steps {steps} --pods {pods}",
             runtime.runtime_name, runtime.runtime_version
         )?;
-        let lacks = Capabilities::USED
+        let can = &self.testbed.can;
+        let missing = Capabilities::USED
             .into_iter()
-            .filter(|need| !self.testbed.can.meets(*need));
+            .filter(|need| !can.meets(*need));
+        let unasked = |need: &Need| disrupts(*need) && !can.disruption;
+        let (unasked, lacks): (Vec<Need>, Vec<Need>) = missing.partition(unasked);
         let behaviours = Behaviour::ALL.into_iter();
-        let behaviours = behaviours.filter(|behaviour| !self.testbed.can.has(*behaviour));
-        let lacks: Vec<String> = lacks
-            .filter_map(|need| serde_json::to_value(need).ok())
-            .filter_map(|need| need.as_str().map(str::to_owned))
-            .chain(behaviours.map(|behaviour| behaviour.allows().to_owned()))
-            .collect();
-        if !lacks.is_empty() {
-            writeln!(
-                self.out,
-                "left out, as the runtime or the node lacks it: {}",
-                lacks.join(", ")
-            )?;
+        let behaviours = behaviours.filter(|behaviour| !can.has(*behaviour));
+        let behaviours = behaviours.map(|behaviour| behaviour.allows().to_owned());
+        let lacks: Vec<String> = words(lacks).chain(behaviours).collect();
+        let unasked: Vec<String> = words(unasked).collect();
+        for (why, left_out) in [
+            ("as the runtime or the node lacks it", lacks),
+            ("without --allow disruption", unasked),
+        ] {
+            if !left_out.is_empty() {
+                writeln!(self.out, "left out, {why}: {}", left_out.join(", "))?;
+            }
         }
         Ok(())
     }
 
     /// Takes one batch of walks after the other.
     fn run(&mut self) -> Result<(), ExploreError> {
-        let began = host::now();
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         // A walk on a real runtime has it for itself.
         let batch = if self.testbed.is_model() {
@@ -127,7 +132,7 @@ impl Explorer<'_> {
         };
         let last = last.unwrap_or(unbounded);
         let mut next = 0;
-        while next < last && !self.is_over(began) {
+        while next < last && !self.is_over() {
             let end = last.min(next + batch);
             let walks: Vec<(u64, Walk)> = (next..end).map(|it| (it, self.walk(it))).collect();
             for (_, walk) in &walks {
@@ -158,9 +163,18 @@ impl Explorer<'_> {
         Ok(())
     }
 
-    fn is_over(&self, began: HostInstant) -> bool {
+    fn is_over(&self) -> bool {
         let duration = self.options.duration;
-        duration.is_some_and(|duration| host::elapsed(began) >= duration)
+        duration.is_some_and(|duration| host::elapsed(self.began) >= duration)
+    }
+
+    /// How long a finding may be shrunk: no longer than walks are taken.
+    fn shrink_for(&self) -> Duration {
+        let left = self.options.duration;
+        let left = left.map(|all| all.saturating_sub(host::elapsed(self.began)));
+        left.map_or(self.options.shrink_for, |left| {
+            left.min(self.options.shrink_for)
+        })
     }
 
     fn walk(&self, number: u64) -> Walk {
@@ -261,7 +275,7 @@ impl Explorer<'_> {
             key: finding.key.clone(),
             header: self.header(number),
             began: host::now(),
-            bound: self.options.shrink_for,
+            bound: self.shrink_for(),
         };
         let (mut plan, mut rate) = (walk.plan.clone(), Rate { found: 1, runs: 1 });
         let mut interruption = None;
@@ -427,8 +441,25 @@ impl Explorer<'_> {
             self.out,
             "{walks} walks, {open} of them inconclusive; {} new findings",
             found.len()
-        )
+        )?;
+        if self.explored.exit() == Exit::Undecided {
+            let why = if left.is_empty() {
+                "a walk could not be decided"
+            } else {
+                "something could not be removed, see above"
+            };
+            writeln!(self.out, "exit code 3: {why}")?;
+        }
+        Ok(())
     }
+}
+
+/// The words of needs, as cases have them.
+fn words(needs: Vec<Need>) -> impl Iterator<Item = String> {
+    let values = needs
+        .into_iter()
+        .filter_map(|need| serde_json::to_value(need).ok());
+    values.filter_map(|need| need.as_str().map(str::to_owned))
 }
 
 /// Whether nothing but the steps of a walk asks the runtime: of what only a call makes it notice,

@@ -43,7 +43,7 @@ pub struct ExploreOptions {
     /// How many walks [default: 100 if no --duration is given]
     #[arg(long, value_name = "N")]
     pub walks: Option<u64>,
-    /// Begin no further walk after this time, such as 30m or 1h
+    /// Begin no further walk after this time, such as 30m or 1h, and shrink no longer
     #[arg(long, value_name = "TIME", value_parser = long_duration)]
     pub duration: Option<Duration>,
     /// Take only the walk of this number, as an earlier run with the same options has printed it

@@ -54,7 +54,8 @@ pub(super) fn read(report: &RunReport, disruption: bool) -> Capabilities {
     }
 }
 
-fn disrupts(need: Need) -> bool {
+/// Whether a need is measured only where disruption is allowed.
+pub(super) fn disrupts(need: Need) -> bool {
     matches!(
         need,
         Need::HostPid | Need::Monitor | Need::ClockSteps | Need::RuntimeKill | Need::SmallDisk

@@ -37,10 +37,10 @@ impl Trials<'_> {
         }
     }
 
-    /// How often a plan has it, in some runs, for which there is always time.
+    /// How often a plan has it, in some runs; in one if there is no time left.
     pub(super) fn rate(&self, plan: &Plan) -> Result<Rate, ExploreError> {
         let mut rate = Rate::default();
-        while rate.runs < RATE_RUNS {
+        while rate.runs == 0 || rate.runs < RATE_RUNS && !self.is_out_of_time() {
             rate.runs += 1;
             rate.found += u32::from(self.finds(plan)?);
         }

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::policy::{Forbidden, LatencyLimits, Policy, Required, Skips};
+use super::policy::{Forbidden, LatencyLimits, Policy, Required, Skips, Watched};
 use super::ruling::{Gate, Row, Ruling};
 use super::series;
 use crate::outcome::{Profile, Verdict, is_invariant};
-use crate::report::{CaseOutcome, Document, NamedReport, Rate, span};
+use crate::report::{CaseOutcome, Document, NamedReport, Rate, Watch, span};
 
 /// Why reports cannot be judged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,6 +51,9 @@ pub fn judge(
     }
     if let Some(skips) = &policy.skips {
         rows.extend(skipped(reports, skips));
+    }
+    if let Some(limits) = &policy.watch {
+        rows.extend(watched(reports, limits));
     }
     for limits in &policy.latencies {
         rows.extend(latencies(reports, limits));
@@ -157,9 +160,12 @@ fn skipped(reports: &[NamedReport], skips: &Skips) -> Vec<Row> {
     });
     let never = skips.never.iter().map(|wanted| {
         row(format!("skipped {wanted}"), "none", reports, |report| {
+            if report.watch.is_some() {
+                return (Ruling::CannotTell, "a watch runs no cases".to_owned());
+            }
             let all = ids(report, |outcome| is_of(outcome, wanted));
             let skipped = ids(report, |outcome| {
-                is_of(outcome, wanted) && is_skipped(outcome)
+                is_of(outcome, wanted) && is_skipped(outcome) && !skips.except.contains(&outcome.id)
             });
             if all.is_empty() {
                 return (Ruling::Fail, "not in the report".to_owned());
@@ -168,6 +174,39 @@ fn skipped(reports: &[NamedReport], skips: &Skips) -> Vec<Row> {
         })
     });
     max.into_iter().chain(never).collect()
+}
+
+fn watched(reports: &[NamedReport], limits: &Watched) -> Vec<Row> {
+    let look = |rule: &str, required: String, seen: &dyn Fn(&Watch) -> (Ruling, u64)| {
+        row(rule, required, reports, |report| match &report.watch {
+            Some(watch) => {
+                let (ruling, found) = seen(watch);
+                (ruling, found.to_string())
+            }
+            None => (Ruling::CannotTell, "a run, no watch".to_owned()),
+        })
+    };
+    let least = limits.min_containers;
+    let containers = look("watch containers", format!("at least {least}"), &|watch| {
+        // A longer watch may see more.
+        let ruling = if watch.containers >= least {
+            Ruling::Pass
+        } else {
+            Ruling::CannotTell
+        };
+        (ruling, watch.containers)
+    });
+    let outages = limits.max_outages.map(|max| {
+        look("watch outages", format!("at most {max}"), &|watch| {
+            let ruling = if watch.outages <= max {
+                Ruling::Pass
+            } else {
+                Ruling::Fail
+            };
+            (ruling, watch.outages)
+        })
+    });
+    [containers].into_iter().chain(outages).collect()
 }
 
 /// Whether an outcome has an id or belongs to an area.

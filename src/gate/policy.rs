@@ -18,8 +18,8 @@ use crate::verdicts::Versions;
     deny_unknown_fields,
     default,
     rename_all = "kebab-case",
-    expecting = "a policy: a mapping with `profiles`, `max-known`, `skips`, `latencies`, `flakes`, \
-                 `forbidden-versions` or `baseline`"
+    expecting = "a policy: a mapping with `profiles`, `max-known`, `skips`, `watch`, `latencies`, \
+                 `flakes`, `forbidden-versions` or `baseline`"
 )]
 #[schemars(title = "policy", rename = "policy")]
 pub struct Policy {
@@ -31,6 +31,8 @@ pub struct Policy {
     pub max_known: Option<usize>,
     /// Cases that must not be skipped.
     pub skips: Option<Skips>,
+    /// What a watch must have seen.
+    pub watch: Option<Watched>,
     /// How long things may take.
     pub latencies: Vec<LatencyLimits>,
     /// How often a case that passes may fail, over all reports.
@@ -69,6 +71,23 @@ pub struct Skips {
     /// The ids such as `ORD-01` and areas such as `order` that each report must contain, and of
     /// which nothing may be skipped.
     pub never: Vec<String>,
+    /// The ids of cases in these areas that may be skipped: of what not every runtime has.
+    pub except: Vec<String>,
+}
+
+/// What each report of a watch must show; a run cannot.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    default,
+    rename_all = "kebab-case",
+    expecting = "`min-containers`, `max-outages`, or both"
+)]
+pub struct Watched {
+    /// Of how many containers the watch must have seen changes.
+    pub min_containers: u64,
+    /// How often the event stream may have ended.
+    pub max_outages: Option<u64>,
 }
 
 /// Limits for one kind of latency in each report.
@@ -161,6 +180,10 @@ impl Policy {
         let is_empty = |skips: &Skips| skips.max.is_none() && skips.never.is_empty();
         if self.skips.as_ref().is_some_and(is_empty) {
             let fault = "`skips` allows all: give it `max`, or `never` with ids or areas";
+            return Some(fault.to_owned());
+        }
+        if self.watch == Some(Watched::default()) {
+            let fault = "`watch` allows all: give it `min-containers` or `max-outages`";
             return Some(fault.to_owned());
         }
         let mut latencies = self.latencies.iter();

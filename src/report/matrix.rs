@@ -21,8 +21,8 @@ pub struct Matrix {
 /// What a report is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// The name that the user gave it, such as that of a node.
-    pub name: String,
+    /// The names of the reports that agree, as the user gave them, such as those of nodes.
+    pub names: Vec<String>,
     /// The runtime's name and version.
     pub runtime: String,
     /// The runtime handler, where it is known.
@@ -52,9 +52,46 @@ pub struct Cell {
 }
 
 impl Matrix {
-    /// Reports side by side.
+    /// Reports side by side; those that agree in all that is shown are one column, whose first
+    /// report is the one of the same place.
     #[must_use]
-    pub fn new(reports: &[NamedReport]) -> Self {
+    pub fn grouped(reports: &[NamedReport]) -> (Self, Vec<&NamedReport>) {
+        let mut all = Self::new(reports);
+        let mut kept: Vec<usize> = Vec::new();
+        let mut columns: Vec<Column> = Vec::new();
+        for (place, column) in all.columns.iter().enumerate() {
+            let alike = |first: usize| {
+                let [one, other] = [first, place].map(|at| &all.columns[at]);
+                let rows = || all.rows.iter().map(|row| &row.cells);
+                let mut profiles = all.profiles.iter();
+                one.known().eq(other.known())
+                    && rows().all(|cells| cells[first] == cells[place])
+                    && profiles.all(|(_, verdicts)| verdicts[first] == verdicts[place])
+            };
+            match kept.iter().position(|first| alike(*first)) {
+                Some(at) => columns[at].names.extend(column.names.iter().cloned()),
+                None => {
+                    kept.push(place);
+                    columns.push(column.clone());
+                }
+            }
+        }
+        // What few have differs, and stands first.
+        let mut order: Vec<usize> = (0..kept.len()).collect();
+        order.sort_by_key(|at| columns[*at].names.len());
+        let places: Vec<usize> = order.iter().map(|at| kept[*at]).collect();
+        all.columns = order.iter().map(|at| columns[*at].clone()).collect();
+        for (_, verdicts) in &mut all.profiles {
+            *verdicts = places.iter().map(|place| verdicts[*place]).collect();
+        }
+        for row in &mut all.rows {
+            row.cells = places.iter().map(|place| row.cells[*place]).collect();
+        }
+        let first = places.iter().map(|place| &reports[*place]).collect();
+        (all, first)
+    }
+
+    fn new(reports: &[NamedReport]) -> Self {
         let verdicts: Vec<_> = reports.iter().map(|it| it.report.worst()).collect();
         let rates: Vec<_> = reports.iter().map(|it| it.report.rates()).collect();
         let mut seen = BTreeSet::new();
@@ -80,14 +117,16 @@ impl Matrix {
         }
     }
 
+    /// How many reports there are.
+    pub(super) fn reports(&self) -> usize {
+        self.columns.iter().map(|column| column.names.len()).sum()
+    }
+
     /// A page of Markdown: what does not pass everywhere, and folded the rest.
     #[must_use]
     pub fn markdown(&self) -> String {
         let mut page = Markdown::default();
-        page.heading(
-            2,
-            &format!("Container events of {} runs", self.columns.len()),
-        );
+        page.heading(2, &format!("Container events of {} runs", self.reports()));
         let columns = self.columns.iter().map(Column::header);
         let header: Vec<String> = [String::new()].into_iter().chain(columns).collect();
         let profiles = self.profiles.iter().map(|(profile, verdicts)| {
@@ -135,7 +174,7 @@ impl Column {
     fn new(NamedReport { name, report }: &NamedReport) -> Self {
         let runtime = &report.runtime;
         Self {
-            name: name.clone(),
+            names: vec![name.clone()],
             runtime: format!("{} {}", runtime.name, runtime.version),
             handler: runtime.oci.as_ref().map(|oci| oci.handler.clone()),
             cgroup_driver: runtime.cgroup_driver.clone(),
@@ -144,8 +183,23 @@ impl Column {
 
     /// A line for each of what is known.
     fn header(&self) -> String {
-        let lines = [&*self.name].into_iter().chain(self.known());
+        let name = self.name();
+        let lines = [&*name].into_iter().chain(self.known());
         lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Its name, or how many agree and the first of their names.
+    pub(super) fn name(&self) -> String {
+        /// How many names are shown.
+        const SHOWN: usize = 3;
+        match &self.names[..] {
+            [name] => name.clone(),
+            names => {
+                let shown = names[..names.len().min(SHOWN)].join(", ");
+                let more = if names.len() > SHOWN { ", …" } else { "" };
+                format!("{} alike: {shown}{more}", names.len())
+            }
+        }
     }
 
     /// What is known besides its name.
@@ -241,6 +295,27 @@ mod tests {
 
             </details>
         "#]]
-        .assert_eq(&Matrix::new(&reports).markdown());
+        .assert_eq(&Matrix::grouped(&reports).0.markdown());
+    }
+
+    #[test]
+    fn reports_that_agree_are_one_column_and_what_differs_stands_first() {
+        let node = |nth: usize| {
+            let odd = nth == 500;
+            let verdict = if odd { Verdict::Fail } else { Verdict::Pass };
+            named(&format!("node-{nth}"), &[("ORD-01", verdict)])
+        };
+        let nodes: Vec<NamedReport> = (0..1_000).map(node).collect();
+        let (matrix, first) = Matrix::grouped(&nodes);
+        let names: Vec<String> = matrix.columns.iter().map(Column::name).collect();
+        assert_eq!(names, ["node-500", "999 alike: node-0, node-1, node-2, …"]);
+        let first: Vec<&str> = first.iter().map(|it| &*it.name).collect();
+        assert_eq!(first, ["node-500", "node-0"]);
+        let page = matrix.markdown();
+        assert!(page.contains("Container events of 1000 runs"), "{page}");
+        assert!(
+            page.contains("| ORD-01 order::one | fail | pass |"),
+            "{page}"
+        );
     }
 }

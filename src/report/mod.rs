@@ -34,7 +34,7 @@ mod xml;
 
 pub use calendar::{rfc3339, signed_span, span};
 pub use compare::{About, Change, Comparison, Incomparable, ProfileChange};
-pub use document::{CaseOutcome, Document, NamedReport, WorstLatency};
+pub use document::{CaseOutcome, Document, NamedReport, Watch, WorstLatency};
 pub use evidence::Evidence;
 pub use failed::Failed;
 pub use markdown::Markdown;

@@ -232,7 +232,7 @@ pub(super) fn replay(
 }
 
 /// Bytes per read: more than most messages have, so that they need not be copied.
-const BUFFER: usize = 1 << 17;
+pub(super) const BUFFER: usize = 1 << 17;
 
 /// Adds an entry to the verdicts, and judges the case that ends with it.
 fn take(verdicts: &mut Verdicts, entry: &Arc<Entry>) {

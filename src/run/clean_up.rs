@@ -17,6 +17,8 @@ pub(super) struct CleanUp {
     caller: RecordingClient,
     kernel: Kernel,
     run: RunId,
+    /// The command that removes what is left.
+    again: String,
     /// How long to wait for a lost runtime to come back.
     patience: Duration,
     /// Whether to wait for a lost runtime at all.
@@ -41,7 +43,7 @@ enum Attempt {
 impl CleanUp {
     /// The clean-up of a run that has created nothing but labelled pods yet.
     pub(super) fn new(
-        run: &RunId,
+        (run, again): (&RunId, String),
         caller: &RecordingClient,
         kernel: &Kernel,
         timeout_scale: TimeoutScale,
@@ -50,6 +52,7 @@ impl CleanUp {
             caller: caller.clone(),
             kernel: kernel.clone(),
             run: run.clone(),
+            again,
             patience: timeout_scale.scaled(limits::RUNTIME_RETURN),
             waits: true,
             pulled: None,
@@ -74,7 +77,7 @@ impl CleanUp {
                     pause.tick().await;
                 }
                 Attempt::Gone(fault) => {
-                    return vec![format!("not cleaned up: {fault}; try {}", self.hint())];
+                    return vec![format!("not cleaned up: {fault}; try {}", self.again)];
                 }
             }
         }
@@ -91,10 +94,7 @@ impl CleanUp {
             Ok(swept) => swept,
             Err(fault) if is_gone(fault.fault.code) => return Attempt::Gone(fault.to_string()),
             Err(fault) => {
-                return Attempt::Done(vec![format!(
-                    "not cleaned up: {fault}; try {}",
-                    self.hint()
-                )]);
+                return Attempt::Done(vec![format!("not cleaned up: {fault}; try {}", self.again)]);
             }
         };
         for process in &swept.processes {
@@ -102,7 +102,7 @@ impl CleanUp {
             terminal::say(&line);
         }
         let hint = |fault: &String| {
-            let again = self.hint();
+            let again = &self.again;
             format!(
                 "{NOT_REMOVED}{fault}; try {again}, and if that fails, restart the runtime first"
             )
@@ -125,7 +125,7 @@ impl CleanUp {
                 format!(
                     "{NOT_REMOVED}{}: {fault}; try {}",
                     logs.path().display(),
-                    self.hint()
+                    self.again
                 )
             }));
         }
@@ -136,10 +136,6 @@ impl CleanUp {
             }
             Ok(_) | Err(_) => Attempt::Done(failures),
         }
-    }
-
-    fn hint(&self) -> String {
-        format!("cri-event-conformance cleanup --run-id {}", self.run)
     }
 }
 

@@ -7,7 +7,6 @@ use std::sync::{Arc, OnceLock};
 use tokio_util::sync::CancellationToken;
 
 use super::{Exit, outputs};
-use crate::history::RunId;
 use crate::host::{self, InterruptSignals};
 use crate::terminal;
 
@@ -30,12 +29,12 @@ impl Interrupts {
 /// If the system does not allow signal handlers.
 pub(super) fn watch(
     stop: &CancellationToken,
-    run: &RunId,
+    again: String,
     unfinished: Vec<PathBuf>,
 ) -> io::Result<Interrupts> {
     let interrupts = Interrupts::default();
     let mut signals = InterruptSignals::listen()?;
-    let (stop, run, first) = (stop.clone(), run.clone(), interrupts.first.clone());
+    let (stop, first) = (stop.clone(), interrupts.first.clone());
     tokio::spawn(async move {
         let name = signals.first().await;
         // Only this task sets the cell.
@@ -45,9 +44,7 @@ pub(super) fn watch(
             "\n{name}: stopping and cleaning up; repeat to exit at once"
         ));
         signals.second().await;
-        terminal::say(&format!(
-            "exiting at once; clean up with: cri-event-conformance cleanup --run-id {run}"
-        ));
+        terminal::say(&format!("exiting at once; clean up with: {again}"));
         outputs::remove(&unfinished);
         host::restore_clock();
         host::thaw_monitors();

@@ -69,7 +69,7 @@ use select::{invariants, plan};
 pub use target::{Connected, Endpoints, Target};
 use telemetry::{BackgroundTasks, Telemetry};
 use time_left::{EarlierRun, TimeLeft};
-pub use trace::trace;
+pub use trace::{timeline, trace};
 pub use with_session::{Surroundings, WorkEnd, with_session};
 
 /// Why a run has no report.
@@ -237,10 +237,11 @@ fn run_plan(
     let _within = runtime.enter();
     let stop = CancellationToken::new();
     let run = RunId::from(uuid::Uuid::new_v4().to_string());
+    let again = options.target.clean_up_command(&run);
     let interrupts = if shown == Visibility::Silent && reactor.is_simulated() {
         Interrupts::default()
     } else {
-        interrupt::watch(&stop, &run, outputs.unfinished())?
+        interrupt::watch(&stop, again.clone(), outputs.unfinished())?
     };
     let telemetry = runtime.block_on(Telemetry::serve(options.metrics_address))?;
     let connected = Connected::start(&options.target)?;
@@ -257,7 +258,7 @@ fn run_plan(
             return Err(fault.into());
         }
     };
-    let mut clean_up = CleanUp::new(&info.run, caller, &connected.kernel, scale);
+    let mut clean_up = CleanUp::new((&info.run, again), caller, &connected.kernel, scale);
     let preparation = Preparation {
         options,
         planned: &planned,
@@ -368,7 +369,7 @@ impl PreparedRun<'_> {
         let unwritten = runtime.block_on(finish_history(file));
         report.faults.extend(outputs.history_ended(unwritten));
         if !self.reactor.is_simulated() {
-            print_kept_sandboxes(&info, &kept);
+            print_kept_sandboxes(&self.options.target, &info, &kept);
         }
         (report, execution.known())
     }
@@ -469,15 +470,15 @@ fn trials(
 }
 
 /// Prints which sandboxes were kept, and how to remove them.
-fn print_kept_sandboxes(info: &RunInfo, kept: &[SandboxId]) {
+fn print_kept_sandboxes(target: &Target, info: &RunInfo, kept: &[SandboxId]) {
     if kept.is_empty() {
         return;
     }
     let ids: Vec<&str> = kept.iter().map(SandboxId::as_str).collect();
-    let run = &info.run;
     terminal::say(&format!(
-        "kept for inspection: sandbox {}\nremove with: cri-event-conformance cleanup --run-id {run}",
-        ids.join(", ")
+        "kept for inspection: sandbox {}\nremove with: {}",
+        ids.join(", "),
+        target.clean_up_command(&info.run)
     ));
 }
 

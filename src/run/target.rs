@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::PrepareError;
+
 use crate::cri::{self, ConnectError, Endpoint, Listener, SocketError};
+use crate::history::RunId;
 use crate::host::{Kernel, Reactor};
 use crate::limits;
 use crate::model::{Behaviour, Model, NamedFault, Relay};
@@ -43,6 +45,19 @@ pub enum Target {
         /// The deadline of each call.
         deadline: Duration,
     },
+}
+
+impl Target {
+    /// The command that removes what a run has left behind.
+    pub(super) fn clean_up_command(&self, run: &RunId) -> String {
+        let endpoint = match self {
+            Self::Runtime(endpoints) | Self::Relayed { endpoints, .. } => {
+                format!(" --runtime-endpoint {}", endpoints.runtime)
+            }
+            Self::Model { .. } => String::new(),
+        };
+        format!("cri-event-conformance cleanup{endpoint} --run-id {run}")
+    }
 }
 
 /// A runtime that can be connected to, and its kernel.

@@ -1,12 +1,19 @@
-//! `show --perfetto`: a recorded run as a picture, with the violations that are found in it.
+//! `show --perfetto`: a recorded run as a picture, with the violations that are found in it; and
+//! `show FILTER`: the timeline of some of its cases.
 
+use std::collections::BTreeMap;
+use std::io::BufReader;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::RunError;
-use super::check::{CheckError, open, replay};
+use super::check::{BUFFER, CheckError, open, replay};
+use super::select::nothing_recorded;
 use crate::files::Draft;
+use crate::history::codec::StreamDecoder;
+use crate::plan::Selection;
 use crate::report;
-use crate::verdicts::Scope;
+use crate::verdicts::{Scope, Verdicts};
 
 /// Writes the trace of a history, as far as that can be read, and returns what to print.
 ///
@@ -30,4 +37,34 @@ pub fn trace(history: &Path, output: &Path) -> Result<String, RunError> {
         Some(damage) => Err(unusable(damage).into()),
         None => Ok(line),
     }
+}
+
+/// The timeline of the cases in a history that filters select, each entry once.
+///
+/// # Errors
+/// If the history cannot be read to its end, or has no such case.
+pub fn timeline(history: &Path, filters: &[String]) -> Result<String, RunError> {
+    let unusable = |fault: String| CheckError::new(history, fault);
+    let selection = Selection {
+        filters: filters.to_vec(),
+        ..Selection::default()
+    };
+    let source = BufReader::with_capacity(BUFFER, open(history).map_err(unusable)?);
+    let mut verdicts = Verdicts::new(Scope::default());
+    let (mut began, mut shown) = (None, BTreeMap::new());
+    for entry in StreamDecoder::new(source) {
+        let entry = Arc::new(entry.map_err(|fault| unusable(fault.to_string()))?);
+        began.get_or_insert(entry.at);
+        if let Some(ended) = verdicts.push(&entry)
+            && selection.selects(&ended.facts())
+        {
+            let entries = ended.entries().iter().cloned();
+            shown.extend(entries.map(|entry| (entry.seq, entry)));
+        }
+    }
+    let (Some(began), false) = (began, shown.is_empty()) else {
+        return Err(nothing_recorded(&selection, history));
+    };
+    let lines = report::timeline(began, shown.values().map(|entry| &**entry), &[]);
+    Ok(lines.join("\n") + "\n")
 }

@@ -57,14 +57,15 @@ where
     let _within = runtime.enter();
     let stop = CancellationToken::new();
     let run = RunId::from(uuid::Uuid::new_v4().to_string());
-    let interrupts = interrupt::watch(&stop, &run, unfinished)?;
+    let again = options.target.clean_up_command(&run);
+    let interrupts = interrupt::watch(&stop, again.clone(), unfinished)?;
     let connected = Connected::start(&options.target)?;
     let (mut none, handler) = (Outputs::default(), &options.drive.pods.runtime_handler);
     let connecting = prepare::connect(&connected, handler, run, &mut none, &stop);
     // Nobody judges the history, so that nothing of it need be kept.
     let Connection { caller, info, .. } = runtime.block_on(connecting)?;
     let scale = options.drive.timeout_scale;
-    let mut clean_up = CleanUp::new(&info.run, &caller, &connected.kernel, scale);
+    let mut clean_up = CleanUp::new((&info.run, again), &caller, &connected.kernel, scale);
     let preparation = Preparation {
         options,
         planned: &[],

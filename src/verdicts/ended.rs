@@ -12,6 +12,7 @@ use crate::checks::{self, Undecided};
 use crate::history::{Body, CaseHistory, CaseRun, Entry, Reply, Request, Seq, SubjectKind};
 use crate::oracle::Index;
 use crate::outcome::{LAST_SHOWN, Level, Outcome, Profile, Seen, Times, Verdict, Violation};
+use crate::plan::Facts;
 
 /// A case that is over and has not been judged.
 #[derive(Debug)]
@@ -27,6 +28,20 @@ pub struct EndedCase {
     pub(super) filled: Arc<BTreeSet<Sort>>,
     /// How long a call may take.
     pub(super) call_deadline: Option<Duration>,
+}
+
+impl EndedCase {
+    /// What a selection considers of the case.
+    #[must_use]
+    pub fn facts(&self) -> Facts<'_> {
+        self.execution.case.facts()
+    }
+
+    /// The entries that concern it, in order.
+    #[must_use]
+    pub fn entries(&self) -> &[Arc<Entry>] {
+        self.history.entries()
+    }
 }
 
 /// A case that has been judged.

@@ -192,7 +192,7 @@ impl Readable {
         }
     }
 
-    fn facts(&self) -> Facts<'_> {
+    pub(super) fn facts(&self) -> Facts<'_> {
         match self {
             Self::Case(case) => Facts::from_case(case),
             Self::Not(name, _) => Facts {

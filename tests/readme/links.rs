@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use cri_event_conformance::cli::Cli;
+
 /// The longest README that somebody reads to its end.
 const README_BYTES: usize = 10_000;
 
@@ -86,6 +88,74 @@ fn links_between_pages_lead_somewhere() {
         }
     }
     assert!(broken.is_empty(), "{broken:#?}");
+}
+
+/// `ci/docs` puts the summary of the book above all pages.
+#[test]
+fn no_page_links_to_a_summary() {
+    let mut found = Vec::new();
+    pages(root(), &mut found);
+    found.retain(|page| !page.ends_with("SUMMARY.md"));
+    for page in found {
+        let text = prose(&fs::read_to_string(&page).expect("it can be read"));
+        let linked = links(&text)
+            .into_iter()
+            .find(|link| link.contains("SUMMARY.md"));
+        assert_eq!(linked, None, "{}", page.display());
+    }
+}
+
+/// The command lines of the suite in a page's blocks of code and in its code of one line.
+fn commands(text: &str) -> Vec<String> {
+    let lines = text.replace("\\\n", " ");
+    let mut found = Vec::new();
+    let mut in_code = false;
+    for line in lines.lines() {
+        let line = line.trim();
+        if line.starts_with("```") {
+            in_code = !in_code;
+            continue;
+        }
+        let prompted = line.strip_prefix("$ ").or_else(|| line.strip_prefix("# "));
+        let Some(command) = prompted.filter(|_| in_code) else {
+            continue;
+        };
+        // What follows in the shell is none of the suite's.
+        let ends = [
+            "   #", " | ", " > ", " >> ", " && ", " & ", "; ", " 2>", " || ", "  #",
+        ];
+        let end = ends.iter().filter_map(|end| command.find(end)).min();
+        let command = &command[..end.unwrap_or(command.len())];
+        let mut words = command.split_whitespace();
+        let program = words.next().unwrap_or_default();
+        if program.rsplit('/').next() == Some("cri-event-conformance") {
+            found.push(words.collect::<Vec<_>>().join(" "));
+        }
+    }
+    found
+}
+
+#[test]
+fn commands_in_pages_are_understood() {
+    let mut found = Vec::new();
+    pages(root(), &mut found);
+    let (mut tried, mut refused) = (0, Vec::new());
+    for page in found {
+        let text = fs::read_to_string(&page).expect("it can be read");
+        for command in commands(&text) {
+            tried += 1;
+            let words = shlex::split(&command).unwrap_or_default();
+            let words = [vec!["cri-event-conformance".to_owned()], words].concat();
+            if let Err(fault) =
+                Cli::parse_from_args(words).map_err(|fault| (fault.exit_code(), fault))
+                && fault.0 != 0
+            {
+                refused.push(format!("{}: {command}: {}", page.display(), fault.1));
+            }
+        }
+    }
+    assert!(tried > 60, "{tried}");
+    assert!(refused.is_empty(), "{refused:#?}");
 }
 
 /// Paths of this project in the text: code of one word that begins with one of its folders.

@@ -46,10 +46,14 @@ const BLOCKS: [Block; 2] = [
         ],
     },
     Block {
-        arguments: "check fixtures/histories/containerd-2.1/STP-06-deleted-before-stopped.binpb",
+        arguments: "check fixtures/histories/containerd-2.1/STP-06-deleted-before-stopped.binpb STP-06",
         parts: &[
             Part {
                 from: "---- STP-06",
+                until: "why it matters",
+            },
+            Part {
+                from: "STP-06 MUST",
                 until: "---- INV-",
             },
             PROFILES,

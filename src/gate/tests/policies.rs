@@ -5,10 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::*;
+use crate::report::Watch;
 
 const PULL_REQUEST: &str = include_str!("../../../ci/policies/pull-request.yaml");
 const NIGHTLY: &str = include_str!("../../../ci/policies/nightly.yaml");
 const NODE_ROLLOUT: &str = include_str!("../../../ci/policies/node-rollout.yaml");
+const NODE_WATCH: &str = include_str!("../../../ci/policies/node-watch.yaml");
 
 /// A series of good reports: a case of each of the areas, run twenty times.
 fn good(name: &str) -> Vec<NamedReport> {
@@ -63,7 +65,9 @@ fn check_changed(text: &str, change: impl Fn(&mut Document), expected: Ruling) {
 }
 
 fn broken(report: &mut Document) {
-    report.profiles[1].verdict = Conformance::NonConformant;
+    for standing in &mut report.profiles {
+        standing.verdict = Conformance::NonConformant;
+    }
 }
 
 fn with_known(report: &mut Document) {
@@ -108,10 +112,91 @@ fn each_policy_passes_what_is_good_and_fails_what_is_not() {
 }
 
 #[test]
-fn known_failures_stop_a_rollout_alone() {
+fn known_failures_stop_nothing() {
     check_changed(PULL_REQUEST, with_known, Pass);
     check_changed(NIGHTLY, with_known, Pass);
-    check_changed(NODE_ROLLOUT, with_known, Fail);
+    check_changed(NODE_ROLLOUT, with_known, Pass);
+}
+
+fn watched(report: &mut Document) {
+    report.outcomes.retain(|outcome| outcome.id == "ORD-01");
+    report.watch = Some(Watch {
+        judged: 40,
+        containers: 20,
+        events: 80,
+        relists: 600,
+        outages: 0,
+        without_stream_s: 0.0,
+        held_up_s: 0.0,
+    });
+}
+
+#[test]
+fn a_watch_is_judged_by_its_own_policy() {
+    let with = |change: fn(&mut Watch)| {
+        move |report: &mut Document| {
+            watched(report);
+            change(report.watch.as_mut().unwrap());
+        }
+    };
+    check_changed(NODE_WATCH, watched, Pass);
+    check_changed(NODE_WATCH, with(|watch| watch.outages = 1), Fail);
+    check_changed(NODE_WATCH, with(|watch| watch.containers = 19), CannotTell);
+    let missing = |report: &mut Document| {
+        watched(report);
+        broken(report);
+    };
+    check_changed(NODE_WATCH, missing, Fail);
+    check_changed(NODE_WATCH, |_| {}, CannotTell);
+    check_changed(PULL_REQUEST, watched, CannotTell);
+}
+
+#[test]
+fn a_case_of_what_not_each_runtime_has_may_be_skipped() {
+    let with = |id: &'static str| {
+        move |report: &mut Document| {
+            report.outcomes[0].id = id.to_owned();
+            report.outcomes[0].name = "stop::b".to_owned();
+            report.outcomes[0].verdict = Verdict::Skip;
+        }
+    };
+    for text in [PULL_REQUEST, NIGHTLY, NODE_ROLLOUT] {
+        check_changed(text, with("STP-04"), Pass);
+        check_changed(text, with("STP-05"), Fail);
+    }
+}
+
+/// Recorded runs of a few cases on real runtimes: without the rules on skips and on series.
+#[test]
+fn each_policy_judges_recorded_runs() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/histories/runs");
+    let report = |name: &str| {
+        let text = fs::read_to_string(folder.join(format!("{name}.json"))).unwrap();
+        let report = Document::parse(&text).unwrap();
+        let name = name.to_owned();
+        NamedReport { name, report }
+    };
+    for text in [PULL_REQUEST, NIGHTLY, NODE_ROLLOUT] {
+        let judged = Policy {
+            skips: None,
+            flakes: None,
+            baseline: None,
+            ..policy(text)
+        };
+        let old = if text == NODE_ROLLOUT { Fail } else { Pass };
+        for (name, expected) in [
+            ("containerd-2.1-clean", Pass),
+            ("containerd-2.1-known", Pass),
+            ("containerd-2.1-failing", Fail),
+            ("containerd-1.7-known", old),
+            ("containerd-1.7-failing", Fail),
+        ] {
+            let gate = judge(&judged, &[report(name)], &[]).unwrap();
+            assert_eq!(gate.ruling(), expected, "{name}: {}", gate.text());
+        }
+    }
+    let watched = judge(&policy(NODE_WATCH), &[report("containerd-2.1-clean")], &[]).unwrap();
+    assert_eq!(watched.ruling(), CannotTell, "{}", watched.text());
 }
 
 #[test]
@@ -157,7 +242,7 @@ fn the_schema_takes_what_can_be_read() {
             policies += 1;
         }
     }
-    assert_eq!(policies, 3, "each has its tests above");
+    assert_eq!(policies, 4, "each has its tests above");
     for wrong in [
         "max-know: 0",
         "profiles: {cash: conformant}",

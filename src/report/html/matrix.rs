@@ -25,10 +25,10 @@ const EVIDENCE: usize = 700_000;
 /// Reports side by side, with the evidence of all that did not simply pass.
 #[must_use]
 pub fn matrix(reports: &[NamedReport]) -> String {
-    let matrix = Matrix::new(reports);
+    let (matrix, first) = Matrix::grouped(reports);
     let noun = if reports.len() == 1 { "run" } else { "runs" };
     let title = format!("Container events of {} {noun}", reports.len());
-    let (evidence, held) = evidence(&matrix, reports);
+    let (evidence, held) = evidence(&matrix, &first);
     let body = html! {
         a .jump href="#cases" { "To the cases" }
         header { h1 { (title) } }
@@ -62,7 +62,7 @@ fn table(matrix: &Matrix, held: &[(usize, usize)]) -> Markup {
                         th scope="col" { "Case" }
                         @for column in &matrix.columns {
                             th scope="col" {
-                                (cut(&column.name, NAME))
+                                (cut(&column.name(), NAME))
                                 @for line in column.known() { br; small { (cut(line, NAME)) } }
                             }
                         }
@@ -116,7 +116,7 @@ fn name((row, column): (usize, usize)) -> String {
 }
 
 /// The evidence of all cells that have any, and the places of these cells.
-fn evidence(matrix: &Matrix, reports: &[NamedReport]) -> (String, Vec<(usize, usize)>) {
+fn evidence(matrix: &Matrix, reports: &[&NamedReport]) -> (String, Vec<(usize, usize)>) {
     let mut room = EVIDENCE;
     let (mut text, mut held) = (String::new(), Vec::new());
     for (row, about) in matrix.rows.iter().enumerate() {
