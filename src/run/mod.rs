@@ -253,8 +253,6 @@ fn run_plan(
     let known = match known.resolve(info) {
         Ok(known) => known,
         Err(fault) => {
-            end(caller, true, vec![fault.to_string()]);
-            runtime.block_on(finish_history(connection.file));
             return Err(fault.into());
         }
     };
