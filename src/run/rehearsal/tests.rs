@@ -286,7 +286,7 @@ fn an_answer_that_nobody_can_read_decides_nothing() {
     let (unreadable, reason) = verdict(StatusCode::DATA_LOSS);
     assert_eq!(unreadable, Verdict::Error);
     assert!(
-        reason.contains("ContainerStatus cannot be read: DATA_LOSS: as the test"),
+        reason.contains("ContainerStatus is unusable: DATA_LOSS: as the test"),
         "{reason}"
     );
     assert_eq!(verdict(StatusCode::NOT_FOUND).0, Verdict::Pass);
