@@ -1,25 +1,37 @@
-//! Writes the output files. The suite runs as root, possibly in directories that others can write
-//! to, where anyone could place a link at a predictable name.
+//! Opens the files that the suite reads and writes. The suite runs as root, possibly in directories
+//! that others can write to, where anyone could place a link or a pipe at a predictable name.
 //!
-//! One invariant: no file is opened by the name that the user gave. It is written as a draft, a new
-//! file in the same directory with a random name, readable only by its owner, and then renamed.
-//! Only devices and pipes are written to directly.
+//! One invariant: no output is opened by the name that the user gave. It is written as a draft, a
+//! new file in the same directory with a random name, readable only by its owner, and then renamed.
+//! Only devices, pipes of this user, and descriptors of this process such as `/dev/stdout` are
+//! written to directly.
 
+mod folder;
+
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, Metadata, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::OFlags;
+use rustix::fs::{
+    AtFlags, FileType, OFlags, RenameFlags, fcntl_getfl, fcntl_setfl, fstat, renameat_with,
+};
+use rustix::io::Errno;
 use rustix::process::geteuid;
-use tempfile::{Builder, NamedTempFile};
+
+use folder::Place;
+pub use folder::{
+    FileId, Folder, id, is_trusted_user, kind, open, permit_own, read, read_all, read_text, stat,
+};
 
 /// The suffix of a draft.
 const DRAFT: &str = ".part";
-/// The number of random characters before the suffix: 62 to the power of 12 possibilities.
-const RANDOM: usize = 12;
+/// The number of random hexadecimal digits before the suffix.
+const RANDOM: usize = 32;
 /// How many entries of a directory are searched for the drafts of dead processes.
 const SEARCHED: usize = 100_000;
 
@@ -37,18 +49,37 @@ pub struct OutputError {
 pub struct Draft {
     what: &'static str,
     path: PathBuf,
-    place: Place,
+    target: Target,
     /// Whether it may replace an existing file.
     replaces: bool,
 }
 
 #[derive(Debug)]
-enum Place {
+enum Target {
     /// A device, a pipe, or a file that this process has already opened.
     Direct(File),
     /// A temporary file, which is removed unless it is renamed.
-    Temporary(NamedTempFile),
+    Temporary(Temporary),
 }
+
+/// A new file with a random name, in the directory where it gets its own.
+#[derive(Debug)]
+struct Temporary {
+    file: File,
+    entry: Arc<(Folder, OsString)>,
+    name: OsString,
+}
+
+/// A file that was begun, and its place if it has one.
+#[derive(Debug)]
+pub struct Output {
+    file: File,
+    written: u64,
+    place: Option<(Arc<(Folder, OsString)>, OsString)>,
+}
+
+/// The drafts of this process, by their numbers of inode.
+static DRAFTS: Mutex<BTreeMap<FileId, Arc<(Folder, OsString)>>> = Mutex::new(BTreeMap::new());
 
 impl Draft {
     /// Opens a draft of a file that replaces an existing one.
@@ -56,11 +87,11 @@ impl Draft {
     /// # Errors
     /// If the file cannot be written.
     pub fn open(what: &'static str, path: &Path) -> Result<Self, OutputError> {
-        let place = Place::choose(path).map_err(|fault| error(what, path, fault))?;
+        let target = Target::choose(path).map_err(|fault| error(what, path, fault))?;
         Ok(Self {
             what,
             path: path.to_owned(),
-            place,
+            target,
             replaces: true,
         })
     }
@@ -70,7 +101,11 @@ impl Draft {
     /// # Errors
     /// If it exists, or cannot be written.
     pub fn open_new(what: &'static str, path: &Path) -> Result<Self, OutputError> {
-        if path.symlink_metadata().is_ok() {
+        let place = Place::of(path, false).map_err(|fault| error(what, path, fault))?;
+        if place
+            .name
+            .is_some_and(|name| place.folder.stat(&name).is_ok())
+        {
             let fault = "it exists already and may have been edited; name a new file, and compare the \
                          two";
             return Err(error(what, path, io::Error::other(fault)));
@@ -94,21 +129,18 @@ impl Draft {
         &self.path
     }
 
-    /// The path of the temporary file; none if it is written directly.
-    #[must_use]
-    pub fn temporary_path(&self) -> Option<&Path> {
-        match &self.place {
-            Place::Direct(_) => None,
-            Place::Temporary(draft) => Some(draft.path()),
-        }
-    }
-
     /// Checks that two outputs have different paths.
     ///
     /// # Errors
     /// If they have the same path.
     pub fn differs_from(&self, what: &str, path: &Path) -> Result<(), OutputError> {
-        if self.temporary_path().is_none() || canonical(&self.path) != canonical(path) {
+        let own = match &self.target {
+            Target::Temporary(own) => own.entry.0.id().ok().map(|id| (id, own.name.clone())),
+            Target::Direct(_) => None,
+        };
+        let other = Place::of(path, false).ok();
+        let other = other.and_then(|place| Some((place.folder.id().ok()?, place.name?)));
+        if own.is_none() || own != other {
             return Ok(());
         }
         let fault = format!("the {what} has the same path; name another file");
@@ -119,7 +151,7 @@ impl Draft {
     ///
     /// # Errors
     /// If it cannot be renamed.
-    pub fn begin(self) -> Result<File, OutputError> {
+    pub fn begin(self) -> Result<Output, OutputError> {
         let (what, path) = (self.what, self.path.clone());
         self.persist().map_err(|fault| error(what, &path, fault))
     }
@@ -138,9 +170,9 @@ impl Draft {
     }
 
     fn fill(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-        let file = match &mut self.place {
-            Place::Direct(file) => file,
-            Place::Temporary(draft) => draft.as_file_mut(),
+        let file = match &mut self.target {
+            Target::Direct(file) => file,
+            Target::Temporary(draft) => &mut draft.file,
         };
         let mut out = BufWriter::new(&mut *file);
         write(&mut out)?;
@@ -149,21 +181,83 @@ impl Draft {
         to_disk(file)
     }
 
-    fn persist(self) -> io::Result<File> {
-        let draft = match self.place {
-            Place::Direct(file) => return Ok(file),
-            Place::Temporary(draft) => draft,
-        };
-        let moved = if self.replaces {
-            draft.persist(&self.path)
-        } else {
-            draft.persist_noclobber(&self.path)
-        };
-        let file = moved.map_err(|fault| fault.error)?;
-        // The file is visible even if its directory entry is not synced.
-        let _ = File::open(folder(&self.path)).and_then(|folder| folder.sync_all());
-        Ok(file)
+    fn persist(self) -> io::Result<Output> {
+        match self.target {
+            Target::Direct(file) => Ok(file.into()),
+            Target::Temporary(draft) => draft.persist(self.replaces),
+        }
     }
+}
+
+impl From<File> for Output {
+    fn from(file: File) -> Self {
+        Self {
+            file,
+            written: 0,
+            place: None,
+        }
+    }
+}
+
+impl Output {
+    /// How many bytes were written to it.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Syncs it, so that a full disk is noticed. Does nothing for a device.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn to_disk(&self) -> io::Result<()> {
+        to_disk(&self.file)
+    }
+
+    /// Keeps the file under its name with a suffix, and goes on in a new one with its name.
+    ///
+    /// # Errors
+    /// If it has no name or another file has it, or the new one cannot be written.
+    pub fn begin_anew(&mut self, suffix: &str) -> io::Result<()> {
+        let moved = "it is full, and no new one is begun: the path no longer names this file, or is none \
+                     of a regular file";
+        let moved = || io::Error::other(moved);
+        let (entry, name) = self.place.as_ref().ok_or_else(moved)?;
+        let (folder, own) = (&entry.0, fstat(&self.file)?);
+        let named = folder.stat(name)?;
+        if kind(&named) != FileType::RegularFile || id(&named) != id(&own) {
+            return Err(moved());
+        }
+        let mut kept = name.clone();
+        kept.push(suffix);
+        folder.rename(name, &kept)?;
+        *self = Temporary::create(folder.again()?, name)?.persist(true)?;
+        Ok(())
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.written += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Removes the drafts of this process, before it ends at once.
+pub fn remove_drafts() {
+    for draft in std::mem::take(&mut *drafts()).into_values() {
+        // A leftover does no harm.
+        let _ = draft.0.remove(&draft.1);
+    }
+}
+
+fn drafts() -> MutexGuard<'static, BTreeMap<FileId, Arc<(Folder, OsString)>>> {
+    DRAFTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Creates a directory for output files, and those above it, unless it exists.
@@ -171,7 +265,8 @@ impl Draft {
 /// # Errors
 /// If that fails.
 pub fn create_directory(what: &'static str, path: &Path) -> Result<(), OutputError> {
-    fs::create_dir_all(path).map_err(|fault| error(what, path, fault))
+    Folder::make(path).map_err(|fault| error(what, path, fault))?;
+    Ok(())
 }
 
 /// Syncs a file, so that a full disk is noticed. Does nothing for a device.
@@ -186,99 +281,140 @@ pub fn to_disk(file: &File) -> io::Result<()> {
     }
 }
 
-impl Place {
+impl Target {
     fn choose(path: &Path) -> io::Result<Self> {
-        let found = match fs::symlink_metadata(path) {
-            Ok(found) => found,
-            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Self::temporary(path),
-            Err(fault) => return Err(fault),
-        };
-        if found.is_symlink() && is_of_the_system(path) {
-            // Such as `/dev/stdout`: a file that this process has already opened.
-            let file = File::options().append(true).open(path)?;
-            return Ok(Self::Direct(file));
-        }
-        let behind = fs::metadata(path);
-        if behind.as_ref().is_ok_and(Metadata::is_dir) {
+        let Place { folder, name, .. } = Place::of(path, false)?;
+        let Some(name) = name else {
             return Err(io::Error::other("it is a directory; name a file"));
-        }
-        if found.is_file() {
-            return Self::temporary(path);
-        }
-        if found.is_symlink() {
-            return match behind {
-                Ok(behind) if !behind.is_file() => Err(io::Error::other(
-                    "it is a link to a device or a pipe; name its target",
-                )),
+        };
+        let found = match folder.stat(&name) {
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => None,
+            found => Some(kind(&found?)),
+        };
+        match found {
+            None | Some(FileType::RegularFile) => {
+                Temporary::create(folder, &name).map(Self::Temporary)
+            }
+            Some(FileType::Symlink) => match Self::behind_link(path)? {
+                Some(descriptor) => Ok(Self::Direct(descriptor)),
                 // The link is replaced, not its target.
-                _ => Self::temporary(path),
-            };
-        }
-        let mut options = File::options();
-        let file = options.write(true).custom_flags(no_link()).open(path)?;
-        let kind = file.metadata()?.file_type();
-        if kind.is_char_device() || kind.is_fifo() {
-            Ok(Self::Direct(file))
-        } else {
-            Err(io::Error::other("it is not a file, a pipe or a terminal"))
+                None => Temporary::create(folder, &name).map(Self::Temporary),
+            },
+            Some(FileType::Directory) => Err(io::Error::other("it is a directory; name a file")),
+            Some(FileType::CharacterDevice | FileType::Fifo) => {
+                direct(&folder, &name).map(Self::Direct)
+            }
+            Some(_) => Err(io::Error::other("it is not a file, a pipe or a terminal")),
         }
     }
 
-    fn temporary(path: &Path) -> io::Result<Self> {
-        let Some(name) = path.file_name() else {
-            return Err(io::ErrorKind::InvalidInput.into());
+    /// The file behind a link if this process has already opened it, such as `/dev/stdout`. None if
+    /// the link is to be replaced.
+    fn behind_link(path: &Path) -> io::Result<Option<File>> {
+        let Ok(place) = Place::of(path, true) else {
+            // It leads nowhere, or belongs to another user.
+            return Ok(None);
         };
-        remove_dead_drafts(folder(path), name);
+        if place.is_descriptor {
+            return place.append().map(Some);
+        }
+        let found = place.name.as_ref().map(|name| place.folder.stat(name));
+        match found.and_then(Result::ok).map(|found| kind(&found)) {
+            None if place.name.is_none() => Err(io::Error::other("it is a directory; name a file")),
+            Some(FileType::Directory) => Err(io::Error::other("it is a directory; name a file")),
+            None | Some(FileType::RegularFile) => Ok(None),
+            Some(_) => Err(io::Error::other(
+                "it is a link to a device or a pipe; name its target",
+            )),
+        }
+    }
+}
+
+/// Opens a device, or a pipe that this user has made and that is read.
+fn direct(folder: &Folder, name: &OsStr) -> io::Result<File> {
+    let found = folder.stat(name)?;
+    let is_pipe = |found| kind(found) == FileType::Fifo;
+    if is_pipe(&found) && found.st_uid != geteuid().as_raw() {
+        let owner = found.st_uid;
+        return Err(io::Error::other(format!(
+            "it is a pipe of user {owner}; name a file, or a pipe of your own"
+        )));
+    }
+    let file = match folder.open_entry(name, OFlags::WRONLY, 0) {
+        Err(fault) if Errno::from_io_error(&fault) == Some(Errno::NXIO) => {
+            return Err(io::Error::other(
+                "it is a pipe without a reader; start its reader first",
+            ));
+        }
+        opened => opened?,
+    };
+    let opened = fstat(&file)?;
+    if id(&opened) != id(&found) || kind(&opened) != kind(&found) {
+        return Err(io::Error::other("it was exchanged while it was opened"));
+    }
+    fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+    Ok(file)
+}
+
+impl Temporary {
+    fn create(folder: Folder, name: &OsStr) -> io::Result<Self> {
+        remove_dead_drafts(&folder, name);
         loop {
-            let draft = Builder::new()
-                .prefix(&prefix(name))
-                .suffix(DRAFT)
-                .rand_bytes(RANDOM)
-                .make_in(folder(path), create)?;
-            let (file, place) = draft.into_parts();
+            let mut random = prefix(name);
+            random.push(uuid::Uuid::new_v4().simple().to_string());
+            random.push(DRAFT);
+            let file = folder.create_file(&random, 0o600)?;
             // Without support for locks, no process removes foreign drafts either.
             let _ = file.try_lock();
             // Before the lock, another run may have removed it as a dead draft.
             if file.metadata()?.nlink() == 1 {
-                return Ok(Self::Temporary(NamedTempFile::from_parts(file, place)));
+                let entry = Arc::new((folder, random));
+                drafts().insert(id(&fstat(&file)?), entry.clone());
+                let name = name.to_owned();
+                return Ok(Self { file, entry, name });
             }
         }
     }
+
+    fn persist(self, replaces: bool) -> io::Result<Output> {
+        let (folder, draft) = &*self.entry;
+        if replaces {
+            folder.rename(draft, &self.name)?;
+        } else {
+            match renameat_with(folder, draft, folder, &*self.name, RenameFlags::NOREPLACE) {
+                // File systems such as NFS.
+                Err(Errno::INVAL | Errno::NOSYS) => {
+                    rustix::fs::linkat(folder, draft, folder, &*self.name, AtFlags::empty())?;
+                }
+                renamed => renamed?,
+            }
+        }
+        // The file is visible even if its directory entry is not synced.
+        let _ = folder.sync();
+        let place = Some((self.entry.clone(), self.name.clone()));
+        let file = self.file.try_clone()?;
+        Ok(Output {
+            file,
+            written: 0,
+            place,
+        })
+    }
 }
 
-fn create(path: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    options.read(true).write(true).create_new(true).mode(0o600);
-    options.custom_flags(no_link()).open(path)
-}
-
-fn no_link() -> i32 {
-    OFlags::NOFOLLOW.bits().cast_signed()
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let own = fstat(&self.file).map(|found| id(&found));
+        if own.is_ok_and(|own| drafts().remove(&own).is_some()) {
+            // It is gone if it was renamed.
+            let _ = self.entry.0.remove(&self.entry.1);
+        }
+    }
 }
 
 fn prefix(name: &OsStr) -> OsString {
     let mut prefix = name.to_owned();
     prefix.push(".");
     prefix
-}
-
-/// Whether a link is in a directory where only the system creates links.
-fn is_of_the_system(path: &Path) -> bool {
-    let folder = fs::canonicalize(folder(path));
-    folder.is_ok_and(|folder| folder == Path::new("/dev") || folder.starts_with("/proc"))
-}
-
-fn folder(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    }
-}
-
-/// The canonical path of a file, which need not exist.
-fn canonical(path: &Path) -> Option<PathBuf> {
-    let folder = fs::canonicalize(folder(path)).ok()?;
-    Some(folder.join(path.file_name()?))
 }
 
 fn error(what: &'static str, path: &Path, fault: io::Error) -> OutputError {
@@ -291,14 +427,11 @@ fn error(what: &'static str, path: &Path, fault: io::Error) -> OutputError {
 
 /// Removes drafts of this file that killed processes have left: files of our user with the name of
 /// a draft, which no process has locked.
-fn remove_dead_drafts(folder: &Path, name: &OsStr) {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return;
-    };
-    for entry in entries.take(SEARCHED).flatten() {
-        if is_draft(&entry.file_name(), name) && is_dead(&entry.path()).unwrap_or(false) {
+fn remove_dead_drafts(folder: &Folder, name: &OsStr) {
+    for found in folder.names(SEARCHED).unwrap_or_default() {
+        if is_draft(&found, name) && is_dead(folder, &found).unwrap_or(false) {
             // A leftover does no harm.
-            let _ = fs::remove_file(entry.path());
+            let _ = folder.remove(&found);
         }
     }
 }
@@ -309,23 +442,17 @@ fn is_draft(found: &OsStr, name: &OsStr) -> bool {
         .as_bytes()
         .strip_prefix(prefix.as_bytes())
         .and_then(|rest| rest.strip_suffix(DRAFT.as_bytes()));
-    random.is_some_and(|random| {
-        random.len() == RANDOM && random.iter().all(u8::is_ascii_alphanumeric)
-    })
+    random.is_some_and(|random| random.len() == RANDOM && random.iter().all(u8::is_ascii_hexdigit))
 }
 
 /// Whether no process writes this draft any more. It is locked during the check.
-fn is_dead(path: &Path) -> io::Result<bool> {
-    let found = fs::symlink_metadata(path)?;
-    if !found.is_file() || found.uid() != geteuid().as_raw() {
+fn is_dead(folder: &Folder, name: &OsStr) -> io::Result<bool> {
+    let file = folder.read(name)?;
+    if file.metadata()?.uid() != geteuid().as_raw() {
         return Ok(false);
     }
-    let mut options = File::options();
-    let file = options.read(true).custom_flags(no_link()).open(path)?;
-    let opened = file.metadata()?;
-    let is_same = (opened.dev(), opened.ino()) == (found.dev(), found.ino());
     match file.try_lock() {
-        Ok(()) => Ok(is_same),
+        Ok(()) => Ok(id(&folder.stat(name)?) == id(&fstat(&file)?)),
         Err(TryLockError::WouldBlock) => Ok(false),
         Err(TryLockError::Error(fault)) => Err(fault),
     }

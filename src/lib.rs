@@ -34,21 +34,21 @@
 //! |---|---|---|
 //! | [`escape`] | escapes foreign text for display | nothing |
 //! | [`statistics`] | what chance explains: tails and bounds of distributions | nothing |
+//! | [`files`] | opens all files, safely in directories that others can write to | nothing |
 //! | [`history`] | the record: [`history::Entry`], and [`history::CaseHistory`], the part of one case or of one pod of others; its files | escape |
 //! | [`outcome`] | verdicts and their evidence | history |
 //! | [`pleg`] | the kubelet's PLEGs and its pod cache | history |
 //! | [`oracle`] | what a history proves, whatever its case: the invariants of every history | history, outcome, pleg |
 //! | [`checks`] | what a case can expect: each word's shape, validation and assessment; the verdict on a case | history, oracle, outcome |
-//! | [`case`] | a case as data: parse, validate, diagnose YAML | checks, history, outcome |
+//! | [`case`] | a case as data: parse, validate, diagnose YAML | checks, files, history, outcome |
 //! | [`plan`] | selects and orders the cases of a run | case, outcome |
 //! | [`verdicts`] | what a history says of its run: every verdict, the whole report | case, checks, history, oracle, outcome, plan, statistics |
 //! | [`report`] | an outcome as text, Markdown, HTML, JUnit, JSON, annotations; reports compared; a history as a timeline or a Perfetto trace | case, history, outcome, escape |
 //! | [`gate`] | reports judged by a policy | checks, outcome, report, statistics, verdicts |
-//! | [`host`] | clocks, kernel facts, processes, cgroups, the user's commands | history |
+//! | [`host`] | clocks, kernel facts, processes, cgroups, the user's commands | files, history |
 //! | [`workload`] | the program of the test containers, its image, a loopback registry | nothing |
 //! | [`metrics`] | a kubelet's PLEG metrics, and their HTTP endpoint | nothing |
 //! | [`terminal`] | all output to the terminal | host, escape |
-//! | [`files`] | output files, safe in directories that others can write to | nothing |
 //! | [`recorder`] | the history of a run in progress: one writer, many readers | files, history, host |
 //! | [`cri`] | unary calls and subscriptions, and a server for both; alone knows gRPC | history, host, recorder |
 //! | [`model`] | a conformant runtime without containers, with optional defects | history, host, terminal, workload, cri |

@@ -6,7 +6,6 @@
 //! the limits gets an error.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,9 +13,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::files::Output;
 use crate::history::codec::FrameWriter;
 use crate::history::{Body, CallId, Entry, Seq, SubscriptionId};
-use crate::{files, host, limits};
+use crate::{host, limits};
 
 /// Appends entries. Cheap to clone; all clones record into the same history.
 #[derive(Clone, Debug)]
@@ -278,7 +278,7 @@ pub struct HistoryFile {
 impl HistoryFile {
     /// Writes to a file what is recorded from now on.
     #[must_use]
-    pub fn begin(recorder: &Recorder, file: File) -> Self {
+    pub fn begin(recorder: &Recorder, file: Output) -> Self {
         let (finish, finished) = tokio::sync::oneshot::channel();
         let task = write_entries(
             recorder.reader(),
@@ -302,7 +302,7 @@ impl HistoryFile {
 
 async fn write_entries(
     mut reader: Reader,
-    file: File,
+    file: Output,
     limit: u64,
     mut finished: tokio::sync::oneshot::Receiver<()>,
 ) -> io::Result<()> {
@@ -327,8 +327,7 @@ async fn write_entries(
             is_full = room == 0;
         }
         if last {
-            let file = out.finish()?;
-            files::to_disk(&file)?;
+            out.finish()?.to_disk()?;
             return if is_full { Err(full(limit)) } else { Ok(()) };
         }
         if case_ended || frame_ends.is_some_and(|ends| Instant::now() >= ends) {
@@ -407,7 +406,7 @@ mod tests {
         }
         let file = tempfile::NamedTempFile::new().unwrap();
         finish.0.send(()).unwrap();
-        let written = write_entries(reader, file.reopen().unwrap(), 1000, finish.1).await;
+        let written = write_entries(reader, file.reopen().unwrap().into(), 1000, finish.1).await;
         let fault = written.unwrap_err().to_string();
         assert!(fault.contains("reached its limit"), "{fault}");
         let decoded = codec::decode_file(&std::fs::read(file.path()).unwrap());
@@ -423,7 +422,7 @@ mod tests {
     async fn a_run_that_is_killed_loses_its_last_second_at_most() {
         let recorder = Recorder::new();
         let file = tempfile::NamedTempFile::new().unwrap();
-        let writing = HistoryFile::begin(&recorder, file.reopen().unwrap());
+        let writing = HistoryFile::begin(&recorder, file.reopen().unwrap().into());
         let written = || {
             let bytes = std::fs::read(file.path()).unwrap();
             codec::decode_file(&bytes).entries.len()

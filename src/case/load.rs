@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::diagnose::{Diagnostic, Diagnostics, Problem};
@@ -13,6 +12,7 @@ use super::locate::{Part, Segment};
 use super::parse::read;
 use super::{Case, Defect, Requirement, limits};
 use super::{defect, requirement};
+use crate::files::{self, FileId, Folder};
 
 /// The path and the text of each case file of this repository.
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/cases.rs"));
@@ -83,11 +83,11 @@ pub fn embedded() -> Result<Vec<Case>, Diagnostics> {
 /// If there are none, or not all of them are right.
 pub fn from_path(path: &Path) -> Result<Vec<Case>, LoadError> {
     let mut walk = Walk::default();
-    let root = fs::metadata(path).map_err(|source| LoadError::Read {
+    let root = files::stat(path).map_err(|source| LoadError::Read {
         path: path.to_owned(),
         source,
     })?;
-    if root.is_dir() {
+    if files::kind(&root).is_dir() {
         walk.folder(path, 0);
     } else if is_no_case(path) {
         let path = path.to_owned();
@@ -147,19 +147,19 @@ struct Walk {
     files: Vec<PathBuf>,
     found: Vec<Diagnostic>,
     entries: usize,
-    entered: BTreeSet<PathBuf>,
+    entered: BTreeSet<FileId>,
 }
 
 impl Walk {
     fn folder(&mut self, path: &Path, depth: usize) {
-        let listed = fs::canonicalize(path).and_then(|real| Ok((real, entries_of(path)?)));
-        let (real, entries) = match listed {
+        let listed = Folder::open(path).and_then(|it| Ok((it.id()?, entries_of(path, &it)?)));
+        let (id, entries) = match listed {
             Ok(listed) => listed,
             Err(fault) => {
                 return self.object(path, format!("the folder cannot be listed: {fault}"));
             }
         };
-        if !self.entered.insert(real) {
+        if !self.entered.insert(id) {
             return self.object(
                 path,
                 "the link leads to a folder that has been read already",
@@ -179,8 +179,8 @@ impl Walk {
 
     fn entry(&mut self, path: PathBuf, depth: usize) {
         let extension = path.extension().and_then(OsStr::to_str);
-        match fs::metadata(&path) {
-            Ok(entry) if entry.is_dir() => self.folder(&path, depth + 1),
+        match files::stat(&path) {
+            Ok(entry) if files::kind(&entry).is_dir() => self.folder(&path, depth + 1),
             Ok(_) if is_no_case(&path) => {}
             Ok(_) if extension == Some("yaml") => self.files.push(path),
             Ok(_) if extension == Some("yml") => self.found.push(
@@ -203,16 +203,10 @@ fn is_no_case(path: &Path) -> bool {
 }
 
 /// What stands in a folder, in the order of names, without what is hidden.
-fn entries_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut entries = Vec::new();
-    for entry in fs::read_dir(folder)?.take(limits::ENTRIES + 1) {
-        let entry = entry?;
-        if !entry.file_name().as_encoded_bytes().starts_with(b".") {
-            entries.push(entry.path());
-        }
-    }
-    entries.sort();
-    Ok(entries)
+fn entries_of(path: &Path, folder: &Folder) -> io::Result<Vec<PathBuf>> {
+    let names = folder.names(limits::ENTRIES + 1)?.into_iter();
+    let shown = names.filter(|name| !name.as_encoded_bytes().starts_with(b"."));
+    Ok(shown.map(|name| path.join(name)).collect())
 }
 
 /// Collects cases and all that is wrong with them.
@@ -229,7 +223,7 @@ impl Reader {
         // `.` and `..` do not contain the area's name, the real path does.
         let named = match path.parent().and_then(Path::file_name) {
             Some(_) => Ok(path.to_owned()),
-            None => fs::canonicalize(path),
+            None => std::fs::canonicalize(path),
         };
         let text = named
             .map_err(|fault| format!("the file cannot be read: {fault}"))
@@ -276,26 +270,8 @@ impl Reader {
 
 /// The text of a file, or why it cannot be a case.
 fn text_of(path: &Path) -> Result<String, String> {
-    let unread = |fault: io::Error| format!("the file cannot be read: {fault}");
-    // Asked before it is opened, for opening a pipe would wait for a writer.
-    let file = fs::metadata(path).map_err(unread)?;
-    if !file.is_file() {
-        return Err("this is neither a file nor a folder".to_owned());
-    }
-    let too_long = |bytes| {
-        let limit = limits::FILE_BYTES;
-        format!("the file is too large for a case: {bytes} bytes, where {limit} are allowed")
-    };
-    if file.len() > limits::FILE_BYTES {
-        return Err(too_long(file.len().to_string()));
-    }
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(limits::FILE_BYTES + 1).read_to_end(&mut bytes))
-        .map_err(unread)?;
-    if bytes.len() as u64 > limits::FILE_BYTES {
-        return Err(too_long("more".to_owned()));
-    }
+    let read = files::read(path, limits::FILE_BYTES);
+    let bytes = read.map_err(|fault| format!("the file cannot be read: {fault}"))?;
     String::from_utf8(bytes).map_err(|fault| {
         let at = fault.utf8_error().valid_up_to();
         let (before, rest) = fault.as_bytes().split_at(at);

@@ -205,7 +205,7 @@ fn a_file_that_is_too_large_is_refused_by_its_size() {
     check_folder(
         folder.path(),
         &expect![[r#"
-            error: the file is too large for a case: 10485760 bytes, where 65536 are allowed
+            error: the file cannot be read: it is larger than 64 KiB
             --> order/large.yaml"#]],
     );
 }
@@ -280,7 +280,7 @@ fn a_pipe_is_refused_without_waiting_for_a_writer() {
     check_folder(
         folder.path(),
         &expect![[r#"
-            error: this is neither a file nor a folder
+            error: the file cannot be read: it is not a regular file
             --> order/pipe.yaml"#]],
     );
 }

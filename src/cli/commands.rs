@@ -1,7 +1,6 @@
 //! Executes the commands.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
@@ -390,7 +389,7 @@ fn show(path: &Path) -> Result<Exit, Fault> {
             format!("error: read the history {}: {fault}", path.display()),
         )
     };
-    let file = File::open(path).map_err(|fault| failed(&fault))?;
+    let file = files::open(path).map_err(|fault| failed(&fault))?;
     let source = BufReader::with_capacity(READ_AT_ONCE, file);
     let (mut entries, mut fault) = (Vec::new(), None);
     // Entry by entry: a file that is not a history is not read to its end.

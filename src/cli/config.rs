@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::files;
+
 /// The default path.
 const DEFAULT_PATH: &str = "/etc/crictl.yaml";
 /// The maximum size of the file.
@@ -44,16 +46,12 @@ impl Config {
             path: path.to_owned(),
             detail,
         };
-        match std::fs::metadata(path) {
-            Ok(meta) if meta.len() > LARGEST_BYTES => {
-                return Err(failed("it is larger than 64 KiB".to_owned()));
-            }
+        let text = match files::read_text(path, LARGEST_BYTES) {
             Err(fault) if fault.kind() == io::ErrorKind::NotFound && named.is_none() => {
                 return Ok(Self::default());
             }
-            Ok(_) | Err(_) => {}
-        }
-        let text = std::fs::read_to_string(path).map_err(|fault| failed(fault.to_string()))?;
+            read => read.map_err(|fault| failed(fault.to_string()))?,
+        };
         if text.trim().is_empty() {
             return Ok(Self::default());
         }

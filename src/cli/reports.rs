@@ -1,7 +1,5 @@
 //! The commands `compare`, `gate`, `matrix-report` and `schema`.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -10,7 +8,7 @@ use super::Fault;
 use crate::case;
 use crate::doctor::{self, Diagnosis};
 use crate::escape::{printable, printable_json};
-use crate::files::Draft;
+use crate::files::{self, Draft};
 use crate::gate::{self, Policy, Ruling};
 use crate::report::{Comparison, Document, Incomparable, Matrix, NamedReport, html, json};
 use crate::run::{Exit, RunError};
@@ -18,6 +16,8 @@ use crate::watch::Output;
 
 /// The maximum size of a report.
 const LARGEST_REPORT: u64 = 256 << 20;
+/// The maximum size of a policy.
+const LARGEST_POLICY: u64 = 1 << 20;
 
 #[derive(Debug, Args)]
 pub(super) struct CompareArgs {
@@ -95,7 +95,8 @@ pub(super) fn compare(args: &CompareArgs) -> Result<(String, Exit), Fault> {
 
 /// Judges reports by a policy; returns the text to print and the exit code.
 pub(super) fn gate(args: &GateArgs) -> Result<(String, Exit), Fault> {
-    let policy = read(&args.policy).and_then(|text| Policy::parse(&text));
+    let policy = files::read_text(&args.policy, LARGEST_POLICY).map_err(|fault| fault.to_string());
+    let policy = policy.and_then(|text| Policy::parse(&text));
     let policy = policy.map_err(|fault| {
         let path = args.policy.display();
         usage(format!("read the policy {path}: {fault}"))
@@ -183,13 +184,7 @@ fn pretty(value: &impl serde::Serialize) -> String {
 }
 
 fn read(path: &Path) -> Result<String, String> {
-    let file = File::open(path).map_err(|fault| fault.to_string())?;
-    let mut bytes = Vec::new();
-    let read = file.take(LARGEST_REPORT + 1).read_to_end(&mut bytes);
-    read.map_err(|fault| fault.to_string())?;
-    if bytes.len() as u64 > LARGEST_REPORT {
-        return Err("it is larger than 256 MiB, which no report is".to_owned());
-    }
+    let bytes = files::read(path, LARGEST_REPORT).map_err(|fault| fault.to_string())?;
     String::from_utf8(bytes).map_err(|_| {
         "it is no text; a JSON report is made from a history by `check HISTORY --json FILE`"
             .to_owned()

@@ -4,10 +4,9 @@
 //! file `done` there. It must not end before it gets a signal: its pod would start it again. So
 //! this writes both whatever happens to the run or the watch, and then waits.
 
-use std::fs::{self, File, Permissions};
+use std::ffi::OsStr;
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{PermissionsExt, chroot};
+use std::os::unix::fs::chroot;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -15,7 +14,7 @@ use clap::{Args, Subcommand};
 use tokio::runtime::Builder;
 
 use super::{Cli, Fault, commands};
-use crate::files::Draft;
+use crate::files::{self, Draft, Folder};
 use crate::host::InterruptSignals;
 use crate::report;
 use crate::run::{Exit, JUNIT, RunOptions};
@@ -114,8 +113,7 @@ struct ResultsDirectory {
     named: PathBuf,
     /// Its path for this process, whose root directory may be another one.
     path: PathBuf,
-    /// Keeps `path` valid.
-    _opened: File,
+    folder: Folder,
 }
 
 impl ResultsDirectory {
@@ -126,22 +124,22 @@ impl ResultsDirectory {
             let message = format!("error: {what} {}: {fault}", path.display());
             Fault::new(Exit::Usage, message)
         };
-        let opened = fs::create_dir_all(&named).and_then(|()| File::open(&named));
-        let opened = opened.map_err(|fault| usage("open the results directory", &named, &fault))?;
+        let folder = Folder::make(&named).and_then(|it| it.must_be_own().map(|()| it));
+        let folder = folder.map_err(|fault| usage("open the results directory", &named, &fault))?;
         let mut path = named.clone();
         if let Some(root) = &args.host_root {
             let changed = chroot(root).and_then(|()| std::env::set_current_dir("/"));
             let what = "change the root directory to";
             changed.map_err(|fault| usage(what, root, &fault))?;
             // The link leads out of the new root directory.
-            path = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()));
-            let there = fs::metadata(&path);
+            path = folder.path_of(OsStr::new(""));
+            let there = Folder::open(&path);
             there.map_err(|fault| usage("use a root directory without /proc,", root, &fault))?;
         }
         let results = Self {
             named,
             path,
-            _opened: opened,
+            folder,
         };
         // An unwritable directory is reported before anything runs.
         drop(results.done()?);
@@ -154,7 +152,7 @@ impl ResultsDirectory {
     }
 
     fn is_handed_over(&self) -> bool {
-        self.path.join(DONE).exists()
+        self.folder.stat(OsStr::new(DONE)).is_ok()
     }
 
     /// Writes the path of the reports. A run without reports gets one with the reason.
@@ -163,11 +161,11 @@ impl ResultsDirectory {
             let message = format!("error: hand the reports over: {fault}");
             Fault::new(Exit::Undecided, message)
         };
-        let reports = self.path.join(REPORTS);
-        fs::create_dir_all(&reports).map_err(|fault| written(&fault))?;
+        let reports = self.folder.make_own(OsStr::new(REPORTS), 0o755);
+        let reports = reports.map_err(|fault| written(&fault))?;
         if let Some(fault) = fault {
             let _ = fault.report();
-            let draft = Draft::open("JUnit report", &reports.join(JUNIT));
+            let draft = Draft::open("JUnit report", &reports.path_of(OsStr::new(JUNIT)));
             let draft = draft.map_err(|fault| written(&fault))?;
             let report =
                 |out: &mut dyn io::Write| report::junit::write_undecided(&fault.message, out);
@@ -180,16 +178,74 @@ impl ResultsDirectory {
             .complete(write)
             .map_err(|fault| written(&fault))?;
         // Until then, Sonobuoy tries to read it again.
-        let done = self.path.join(DONE);
-        fs::set_permissions(done, Permissions::from_mode(0o644)).map_err(|fault| written(&fault))
+        permit(&self.folder, OsStr::new(DONE)).map_err(|fault| written(&fault))
     }
 }
 
+/// How many entries of the reports are shared.
+const ENTRIES: usize = 100;
+
 /// Lets the container that collects the directory read it and put an archive into it: it is of the
 /// same pod, but of another user.
-fn share(directory: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(directory)? {
-        fs::set_permissions(entry?.path(), Permissions::from_mode(0o644))?;
+fn share(reports: &Folder) -> io::Result<()> {
+    for name in reports.names(ENTRIES)? {
+        permit(reports, &name)?;
     }
-    fs::set_permissions(directory, Permissions::from_mode(0o777))
+    // As `/tmp`: an entry can be removed by its owner alone.
+    reports.permit(0o1777)
+}
+
+/// Lets everyone read a file that this run has written; other files stay as they are.
+fn permit(folder: &Folder, name: &OsStr) -> io::Result<()> {
+    let Ok(file) = folder.read(name) else {
+        return Ok(());
+    };
+    files::permit_own(&file, 0o644)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn only_files_of_the_run_are_shared() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let reports = Folder::open(folder.path()).unwrap();
+        let reports = reports.make_own(OsStr::new(REPORTS), 0o755).unwrap();
+        for name in ["secret", "secret-too", "reports/own"] {
+            fs::write(path(name), "").unwrap();
+            fs::set_permissions(
+                path(name),
+                std::os::unix::fs::PermissionsExt::from_mode(0o600),
+            )
+            .unwrap();
+        }
+        symlink(path("secret"), path("reports/link")).unwrap();
+        fs::hard_link(path("secret-too"), path("reports/second-name")).unwrap();
+        share(&reports).unwrap();
+        let mode = |name: &str| fs::metadata(path(name)).unwrap().mode() & 0o7777;
+        let modes = ["secret", "secret-too", "reports/own", "reports"].map(mode);
+        assert_eq!(modes, [0o600, 0o600, 0o644, 0o1777]);
+    }
+
+    #[test]
+    fn reports_do_not_go_into_a_directory_of_another_user() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let reports = folder.path().join(REPORTS);
+        fs::create_dir(&reports).unwrap();
+        std::os::unix::fs::chown(&reports, Some(65_534), None).unwrap();
+        let results = Folder::open(folder.path()).unwrap();
+        let refused = results.make_own(OsStr::new(REPORTS), 0o755).unwrap_err();
+        assert!(
+            refused.to_string().contains("belongs to user 65534"),
+            "{refused}"
+        );
+    }
 }

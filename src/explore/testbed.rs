@@ -12,9 +12,12 @@ use super::result::ExploreError;
 use super::text::Walk;
 use crate::case::load;
 use crate::drive::Allowance;
+use crate::files;
 use crate::history::{ExpectationFile, RunInfo};
 use crate::outcome::{NOT_REMOVED, RunReport, Verdict};
-use crate::run::{Expectations, Rehearsal, RunError, Target, rehearse, require_runtime};
+use crate::run::{
+    Expectations, LARGEST_EXPECTATIONS, Rehearsal, RunError, Target, rehearse, require_runtime,
+};
 use crate::verdicts::{JudgedRun, Known, RuntimeFacts, builtin_of};
 
 /// Where walks are taken.
@@ -177,9 +180,11 @@ fn known(given: Option<&Expectations>, report: &RunReport) -> Result<Known, Expl
         Some(Expectations::Builtin) => builtin_of(&report.info.runtime.runtime_name),
         Some(Expectations::File(path)) => Some(ExpectationFile {
             path: path.display().to_string(),
-            text: std::fs::read_to_string(path).map_err(|fault| ExploreError::Expectations {
-                path: path.display().to_string(),
-                fault: format!("read it: {fault}"),
+            text: files::read_text(path, LARGEST_EXPECTATIONS).map_err(|fault| {
+                ExploreError::Expectations {
+                    path: path.display().to_string(),
+                    fault: format!("read it: {fault}"),
+                }
             })?,
         }),
     };

@@ -1,7 +1,8 @@
 //! Files under attack: links, other people's drafts, places that change.
 
+use std::fs;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::{TempDir, tempdir};
@@ -126,8 +127,15 @@ fn what_cannot_be_written_leaves_the_older_file_and_no_draft() {
 
 #[test]
 fn a_draft_of_a_dead_run_is_removed_and_a_living_ones_stays() {
-    let (dead, other) = ("report.0123456789ab.part", "other.0123456789ab.part");
-    let foreign = ["report.1.part", "report.0123456789_b.part", "report.part"];
+    let (dead, other) = (
+        "report.0123456789abcdef0123456789abcdef.part",
+        "other.0123456789abcdef0123456789abcdef.part",
+    );
+    let foreign = [
+        "report.1.part",
+        "report.0123456789_bcdef0123456789abcdef.part",
+        "report.part",
+    ];
     let files = [dead, other].into_iter().chain(foreign);
     let files: Vec<_> = files.map(|name| (name, "")).collect();
     let folder = folder_with(&files);
@@ -150,12 +158,18 @@ fn a_draft_of_a_dead_run_is_removed_and_a_living_ones_stays() {
 #[test]
 fn a_link_with_the_name_of_a_draft_is_left_alone() {
     let folder = folder_with(&[("victim", "precious")]);
-    let link = folder.path().join("report.0123456789ab.part");
+    let link = folder
+        .path()
+        .join("report.0123456789abcdef0123456789abcdef.part");
     symlink(folder.path().join("victim"), &link).unwrap();
     write(&folder.path().join("report"), "new").unwrap();
     assert_eq!(
         names(&folder),
-        ["report", "report.0123456789ab.part", "victim"]
+        [
+            "report",
+            "report.0123456789abcdef0123456789abcdef.part",
+            "victim"
+        ]
     );
 }
 
@@ -174,4 +188,138 @@ fn one_place_takes_one_thing() {
     draft
         .differs_from("history", &folder.path().join("y"))
         .unwrap();
+}
+
+#[test]
+fn a_pipe_without_a_reader_is_refused_at_once() {
+    let folder = folder_with(&[]);
+    let path = folder.path().join("pipe");
+    mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let refused = write(&path, "x").unwrap_err().to_string();
+    assert!(refused.contains("without a reader"), "{refused}");
+    let refused = open(&path).unwrap_err().to_string();
+    assert!(refused.contains("not a regular file"), "{refused}");
+}
+
+/// A user other than that of this process.
+const STRANGER: u32 = 65_534;
+
+/// Gives what stands at a path to another user; false if only root may, and this is not root.
+fn give_away(path: &Path) -> bool {
+    geteuid().is_root() && {
+        std::os::unix::fs::lchown(path, Some(STRANGER), Some(STRANGER)).unwrap();
+        true
+    }
+}
+
+#[test]
+fn a_pipe_of_another_user_gets_nothing() {
+    let folder = folder_with(&[]);
+    let path = folder.path().join("pipe");
+    mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    if !give_away(&path) {
+        return;
+    }
+    let mut options = File::options();
+    let _reader = options.read(true).write(true).open(&path).unwrap();
+    let refused = write(&path, "x").unwrap_err().to_string();
+    assert!(refused.contains("a pipe of user 65534"), "{refused}");
+}
+
+#[test]
+fn a_link_of_another_user_leads_nowhere() {
+    let folder = folder_with(&[("victim", "precious")]);
+    let (file, inside) = (folder.path().join("file"), folder.path().join("folder"));
+    symlink(folder.path().join("victim"), &file).unwrap();
+    symlink(folder.path(), &inside).unwrap();
+    assert!(open(&file).is_ok() && Folder::open(&inside).is_ok());
+    if !(give_away(&file) && give_away(&inside)) {
+        return;
+    }
+    for path in [file, inside.join("victim"), inside.join("new")] {
+        let refused = open(&path).unwrap_err().to_string();
+        assert!(refused.contains("a link of user 65534"), "{refused}");
+    }
+    let refused = write(&inside.join("new"), "x").unwrap_err().to_string();
+    assert!(refused.contains("a link of user 65534"), "{refused}");
+    assert_eq!(names(&folder), ["file", "folder", "victim"]);
+}
+
+/// Another user exchanges the directory of a report for a link to one of root's, again and again:
+/// whatever is met, nothing appears behind the link.
+#[test]
+fn an_exchanged_directory_never_leads_elsewhere() {
+    const ATTEMPTS: usize = 300;
+    let victim = folder_with(&[("report", "precious")]);
+    let folder = folder_with(&[]);
+    let [place, link] = ["place", "link"].map(|name| folder.path().join(name));
+    fs::create_dir(&place).unwrap();
+    symlink(victim.path(), &link).unwrap();
+    if !(give_away(&place) && give_away(&link) && give_away(folder.path())) {
+        return;
+    }
+    let ends = std::sync::atomic::AtomicBool::new(false);
+    let mut written = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ends.load(std::sync::atomic::Ordering::Relaxed) {
+                let exchange = RenameFlags::EXCHANGE;
+                renameat_with(CWD, &place, CWD, &link, exchange).unwrap();
+            }
+        });
+        for _ in 0..ATTEMPTS {
+            written += usize::from(write(&place.join("report"), "new").is_ok());
+            if let Ok(mut file) = open(&place.join("report")) {
+                let mut text = String::new();
+                io::Read::read_to_string(&mut file, &mut text).unwrap();
+                assert_eq!(text, "new");
+            }
+        }
+        ends.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert_eq!(names(&victim), ["report"]);
+    let kept = fs::read_to_string(victim.path().join("report")).unwrap();
+    assert_eq!(kept, "precious");
+    assert!(written > 0, "each attempt met the link");
+}
+
+#[test]
+fn a_directory_is_safe_unless_others_can_exchange_it() {
+    let folder = folder_with(&[]);
+    fs::create_dir_all(folder.path().join("open/own")).unwrap();
+    let is_safe = |name: &str| Folder::open(&folder.path().join(name)).unwrap().is_safe();
+    assert!(is_safe("open/own"));
+    let mode = |mode| fs::Permissions::from_mode(mode);
+    fs::set_permissions(folder.path().join("open"), mode(0o777)).unwrap();
+    assert!(!is_safe("open/own"));
+    fs::set_permissions(folder.path().join("open"), mode(0o1777)).unwrap();
+    assert!(is_safe("open/own"));
+    if give_away(&folder.path().join("open")) {
+        assert!(!is_safe("open/own"));
+    }
+}
+
+#[test]
+fn a_path_inside_a_directory_never_leaves_it() {
+    let folder = folder_with(&[("outside", "secret")]);
+    let root = folder.path().join("root");
+    fs::create_dir_all(root.join("etc")).unwrap();
+    fs::write(root.join("etc/file"), "inside").unwrap();
+    symlink("/etc/file", root.join("absolute")).unwrap();
+    symlink("../../../../outside", root.join("etc/up")).unwrap();
+    symlink("/etc/../../outside", root.join("up")).unwrap();
+    let root = Folder::open(&root).unwrap();
+    let read = |path: &str| {
+        let file = root.read_inside(Path::new(path))?;
+        Ok::<_, io::Error>(String::from_utf8(read_all(file, 100)?).unwrap())
+    };
+    assert_eq!(read("/absolute").unwrap(), "inside");
+    assert_eq!(read("../../etc/file").unwrap(), "inside");
+    for path in ["/etc/up", "/up", "../outside"] {
+        assert_eq!(
+            read(path).unwrap_err().kind(),
+            io::ErrorKind::NotFound,
+            "{path}"
+        );
+    }
 }

@@ -1,16 +1,19 @@
 //! Damages the checkpoint of a container, so that its restore fails.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::FileExt;
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::Kernel;
+use crate::files::{self, Folder};
 use crate::history::ContainerSpec;
 
 /// The folder in the archive with what CRIU has written, which a runtime does not look into when it
 /// creates the container.
 const PROCESSES: &str = "checkpoint/";
+/// The largest archive that is copied: that of the suite's own program has some 100 KiB.
+const ARCHIVE_BYTES: u64 = 256 << 20;
+/// The mode of the copy: the runtime, which reads it, is root.
+const MODE: u32 = 0o600;
 
 impl Kernel {
     /// Copies a checkpoint, and zeroes what is known of the processes in the copy. On a simulated
@@ -30,24 +33,47 @@ impl Kernel {
     pub fn remove_checkpoint(&self, archive: &str) {
         if let Self::Host = self {
             for file in [archive, &format!("{archive}{}", ContainerSpec::DAMAGED)] {
-                let _ = fs::remove_file(file);
+                let path = Path::new(file);
+                if let (Some(parent), Some(name)) = (path.parent(), path.file_name()) {
+                    let _ = Folder::open(parent).and_then(|folder| folder.remove(name));
+                }
             }
         }
     }
 }
 
 fn damage(archive: &Path, copy: &Path) -> io::Result<()> {
-    fs::copy(archive, copy)?;
-    let file = OpenOptions::new().write(true).open(copy)?;
-    let mut archive = tar::Archive::new(File::open(archive)?);
+    let mut whole = files::open(archive)?;
+    let (Some(folder), Some(name)) = (copy.parent(), copy.file_name()) else {
+        return Err(ErrorKind::InvalidInput.into());
+    };
+    let mut file = Folder::open(folder)?.create_file(name, MODE)?;
+    let length = io::copy(&mut (&mut whole).take(ARCHIVE_BYTES + 1), &mut file)?;
+    if length > ARCHIVE_BYTES {
+        let limit = ARCHIVE_BYTES >> 20;
+        return Err(io::Error::other(format!(
+            "the archive is larger than {limit} MiB"
+        )));
+    }
+    whole.rewind()?;
+    let mut archive = tar::Archive::new(whole);
     let mut is_damaged = false;
     for entry in archive.entries()? {
         let entry = entry?;
-        if entry.size() > 0 && entry.path()?.starts_with(PROCESSES) {
-            let zeroes = vec![0; usize::try_from(entry.size()).map_err(io::Error::other)?];
-            file.write_all_at(&zeroes, entry.raw_file_position())?;
-            is_damaged = true;
+        if entry.size() == 0 || !entry.path()?.starts_with(PROCESSES) {
+            continue;
         }
+        let at = entry.raw_file_position();
+        // A header may promise more than the archive has.
+        if entry.size() > length.saturating_sub(at) {
+            return Err(io::Error::new(
+                ErrorKind::InvalidData,
+                "the archive is cut short",
+            ));
+        }
+        file.seek(SeekFrom::Start(at))?;
+        io::copy(&mut io::repeat(0).take(entry.size()), &mut file)?;
+        is_damaged = true;
     }
     let none = || io::Error::new(ErrorKind::InvalidData, "the archive holds no processes");
     is_damaged.then_some(()).ok_or_else(none)
@@ -55,7 +81,7 @@ fn damage(archive: &Path, copy: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
+    use std::fs::{self, File};
 
     use super::*;
 
@@ -122,5 +148,28 @@ mod tests {
         assert_eq!(refused.to_string(), "the archive holds no processes");
         fs::write(&whole, [0x1f; 600]).unwrap();
         damage(&whole, &copy).unwrap_err();
+    }
+
+    #[test]
+    fn a_header_that_promises_more_than_there_is_ends_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (whole, copy) = (folder.path().join("a"), folder.path().join("b"));
+        let mut header = tar::Header::new_gnu();
+        header.set_path("checkpoint/pages-1.img").unwrap();
+        header.set_size(1 << 62);
+        header.set_cksum();
+        fs::write(&whole, header.as_bytes()).unwrap();
+        let refused = damage(&whole, &copy).unwrap_err();
+        assert_eq!(refused.to_string(), "the archive is cut short");
+    }
+
+    #[test]
+    fn a_pipe_in_place_of_a_checkpoint_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let (whole, copy) = (folder.path().join("a"), folder.path().join("b"));
+        let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR);
+        rustix::fs::mknodat(rustix::fs::CWD, &whole, kind, mode, 0).unwrap();
+        let refused = damage(&whole, &copy).unwrap_err();
+        assert_eq!(refused.to_string(), "it is not a regular file");
     }
 }

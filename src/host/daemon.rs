@@ -6,7 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::file_tree::{FileTree, is_trusted_user};
+use super::file_tree::FileTree;
+use crate::files::is_trusted_user;
 
 /// A running process of root, or of the user of this process. A process in a container is visible
 /// as well if the container is on this host.

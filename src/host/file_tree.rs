@@ -1,18 +1,11 @@
 //! A directory that stands for `/`: this host's root, that of a process, or one of a test.
 
-use std::ffi::OsString;
-use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{Mode, OFlags, ResolveFlags, fstat, openat2};
-use rustix::io::Errno;
-
 use super::command::{self, CommandError};
+use crate::files::{self, FileId, Folder, is_trusted_user};
 
 /// The largest file that is read: configuration files have some kilobytes.
 const LARGEST_BYTES: u64 = 1 << 20;
@@ -24,9 +17,6 @@ const ENTRIES: usize = 100_000;
 pub struct FileTree {
     root: PathBuf,
 }
-
-/// Identifies a file: its device and inode.
-pub(super) type FileId = (u64, u64);
 
 impl Default for FileTree {
     /// The root of this process.
@@ -53,11 +43,8 @@ impl FileTree {
     /// # Errors
     /// If it cannot be read or is larger.
     pub fn read(&self, path: impl AsRef<Path>) -> io::Result<String> {
-        let text = self.read_start(path, LARGEST_BYTES + 1)?;
-        if text.len() as u64 > LARGEST_BYTES {
-            return Err(io::Error::other("it is larger than 1 MiB"));
-        }
-        Ok(String::from_utf8_lossy(&text).into_owned())
+        let bytes = files::read_all(self.folder()?.read_inside(path.as_ref())?, LARGEST_BYTES)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// The first bytes of a file, at most this many.
@@ -65,11 +52,8 @@ impl FileTree {
     /// # Errors
     /// If it cannot be read.
     pub(super) fn read_start(&self, path: impl AsRef<Path>, bytes: u64) -> io::Result<Vec<u8>> {
-        let file = File::from(self.open(path.as_ref(), OFlags::RDONLY | OFlags::NONBLOCK)?);
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::other("it is not a regular file"));
-        }
         let mut start = Vec::new();
+        let file = self.folder()?.read_inside(path.as_ref())?;
         file.take(bytes).read_to_end(&mut start)?;
         Ok(start)
     }
@@ -84,9 +68,7 @@ impl FileTree {
     /// # Errors
     /// If it cannot be read, or is no link.
     pub(super) fn read_link(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
-        let link = self.open(path.as_ref(), OFlags::PATH | OFlags::NOFOLLOW)?;
-        let target = rustix::fs::readlinkat(link, c"", Vec::new())?;
-        Ok(OsString::from_vec(target.into_bytes()).into())
+        self.folder()?.read_link_inside(path.as_ref())
     }
 
     /// The end of a text file, at most this many bytes, from the beginning of a line.
@@ -94,12 +76,8 @@ impl FileTree {
     /// # Errors
     /// If it cannot be read.
     pub fn read_end(&self, path: impl AsRef<Path>, bytes: u64) -> io::Result<String> {
-        let mut file = File::from(self.open(path.as_ref(), OFlags::RDONLY | OFlags::NONBLOCK)?);
-        let meta = file.metadata()?;
-        if !meta.is_file() {
-            return Err(io::Error::other("it is not a regular file"));
-        }
-        let skipped = meta.len().saturating_sub(bytes);
+        let mut file = self.folder()?.read_inside(path.as_ref())?;
+        let skipped = file.metadata()?.len().saturating_sub(bytes);
         file.seek(SeekFrom::Start(skipped))?;
         let mut end = Vec::new();
         file.take(bytes).read_to_end(&mut end)?;
@@ -117,17 +95,8 @@ impl FileTree {
     /// If it cannot be read.
     pub fn list(&self, path: impl AsRef<Path>) -> io::Result<Vec<PathBuf>> {
         let path = path.as_ref();
-        let directory = self.open(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
-        let mut found = Vec::new();
-        for entry in rustix::fs::Dir::read_from(directory)?.take(ENTRIES) {
-            let entry = entry?;
-            let name = entry.file_name().to_string_lossy();
-            if name != "." && name != ".." {
-                found.push(path.join(&*name));
-            }
-        }
-        found.sort();
-        Ok(found)
+        let names = self.folder()?.open_inside(path)?.names(ENTRIES)?;
+        Ok(names.into_iter().map(|name| path.join(name)).collect())
     }
 
     /// Runs a program of the tree, as a process of this host, and returns what it prints, at most
@@ -157,8 +126,8 @@ impl FileTree {
     ) -> Result<String, CommandError> {
         const WRITABLE_BY_OTHERS: u32 = 0o022;
         let program = self.outside(program);
-        let meta = fs::metadata(&program)?;
-        if !is_trusted_user(meta.uid()) || meta.mode() & WRITABLE_BY_OTHERS != 0 {
+        let found = files::stat(&program)?;
+        if !is_trusted_user(found.st_uid) || found.st_mode & WRITABLE_BY_OTHERS != 0 {
             let fault = "not run: users other than root can change this program";
             return Err(io::Error::other(fault).into());
         }
@@ -167,32 +136,17 @@ impl FileTree {
 
     /// The identity of a file.
     pub(super) fn identify(&self, path: &Path) -> io::Result<FileId> {
-        let stat = fstat(self.open(path, OFlags::PATH)?)?;
-        Ok((stat.st_dev, stat.st_ino))
+        Ok(files::id(&self.folder()?.stat_inside(path)?))
     }
 
-    fn open(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-        let root = fs::OpenOptions::new().read(true).open(&self.root)?;
-        let flags = flags | OFlags::CLOEXEC;
-        match openat2(root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT) {
-            Ok(opened) => Ok(opened),
-            // Kernels before 5.6, and sandboxed ones.
-            Err(Errno::NOSYS | Errno::PERM) => {
-                let opened = rustix::fs::open(self.outside(path), flags, Mode::empty());
-                Ok(opened?)
-            }
-            Err(fault) => Err(fault.into()),
-        }
+    fn folder(&self) -> io::Result<Folder> {
+        Folder::open(&self.root)
     }
-}
-
-/// Whether this is root or the user of this process.
-pub(super) fn is_trusted_user(user: u32) -> bool {
-    user == 0 || user == rustix::process::geteuid().as_raw()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::symlink;
 
     use super::*;

@@ -5,8 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -17,6 +16,7 @@ use super::cgroup::Hierarchies;
 use super::command_line::{CONMON, CommandLine};
 use super::container_process::began;
 use super::owner::{OwnId, OwnIds, Owner, SHORTEST_ID, id_in};
+use crate::files;
 
 /// The mount point of procfs.
 const PROC: &str = "/proc";
@@ -198,10 +198,8 @@ fn monitored_by(process: &Path, runs: &[Owner]) -> Option<OwnId> {
 fn log_directory(specification: &Path) -> Option<PathBuf> {
     /// The maximum size; that of a sandbox has some ten kilobytes.
     const LONGEST: u64 = 1 << 20;
-    let mut text = String::new();
-    let file = File::open(specification).ok()?;
-    file.take(LONGEST).read_to_string(&mut text).ok()?;
-    let specification: serde_json::Value = serde_json::from_str(&text).ok()?;
+    let text = files::read(specification, LONGEST).ok()?;
+    let specification: serde_json::Value = serde_json::from_slice(&text).ok()?;
     let annotations = specification.get("annotations")?;
     let directory = annotations.get("io.kubernetes.cri.sandbox-log-directory")?;
     Some(PathBuf::from(directory.as_str()?))

@@ -25,9 +25,6 @@ pub fn measure(target: &Target, options: &MeasureOptions) -> Result<Exit, Measur
     if let (Some(json), Some(html)) = (&json, &html) {
         html.differs_from(json.what(), json.path())?;
     }
-    let drafts = [&json, &html].into_iter().flatten();
-    let unfinished = drafts.filter_map(Draft::temporary_path);
-    let unfinished = unfinished.map(ToOwned::to_owned).collect();
     let results = Results::default();
     let work = |session, surroundings| {
         work(
@@ -37,7 +34,7 @@ pub fn measure(target: &Target, options: &MeasureOptions) -> Result<Exit, Measur
             results.clone(),
         )
     };
-    let ended = run::with_session(&session_options(target, options), unfinished, work)?;
+    let ended = run::with_session(&session_options(target, options), work)?;
     let mut faults = ended.faults;
     faults.extend(
         ended

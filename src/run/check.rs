@@ -19,7 +19,7 @@ use crate::history::{Body, Entry, Seq};
 use crate::outcome::{Outcome, RunReport};
 use crate::plan::Selection;
 use crate::verdicts::{Accepted, Scope, Verdicts};
-use crate::{report, terminal};
+use crate::{files, report, terminal};
 
 // Doc comments of fields are the help of options.
 /// What to judge again and how to report it.
@@ -158,12 +158,7 @@ fn read(path: &Path, scope: &Scope) -> Result<(RunReport, Verdicts), CheckError>
 }
 
 pub(super) fn open(path: &Path) -> Result<File, String> {
-    let file = File::open(path).map_err(|fault| fault.to_string())?;
-    match file.metadata() {
-        Ok(meta) if meta.is_dir() => Err("it is a directory; name a file".to_owned()),
-        Ok(_) => Ok(file),
-        Err(fault) => Err(fault.to_string()),
-    }
+    files::open(path).map_err(|fault| fault.to_string())
 }
 
 /// Prints a line for each outcome, and details of those that did not pass.

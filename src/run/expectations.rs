@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::case::Case;
 use crate::escape::printable;
 use crate::history::{ExpectationFile, RunInfo};
-use crate::terminal;
 use crate::verdicts::{Known, builtin_of, kinds_by_id};
+use crate::{files, terminal};
 
 /// Where the accepted failures are listed: the value of `--expectations`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub(super) fn none_for(runtime: &str) -> String {
 }
 
 /// The maximum size of an expectation file.
-const LARGEST_BYTES: u64 = 1 << 20;
+pub const LARGEST_EXPECTATIONS: u64 = 1 << 20;
 
 /// Why an expectation file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -176,12 +176,9 @@ pub(super) fn read(
         },
         fault,
     };
-    if std::fs::metadata(path()).map_err(read)?.len() > LARGEST_BYTES {
-        return Err(read(std::io::Error::other("it is larger than 1 MiB")));
-    }
     let file = ExpectationFile {
         path: path().display().to_string(),
-        text: std::fs::read_to_string(path()).map_err(read)?,
+        text: files::read_text(&path(), LARGEST_EXPECTATIONS).map_err(read)?,
     };
     let known = Known::parse(&file).map_err(|fault| ExpectationsError::Parse {
         path: path(),

@@ -1,14 +1,13 @@
 //! Handles SIGINT, SIGTERM and SIGHUP during a run.
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Exit, outputs};
+use super::Exit;
 use crate::host::{self, InterruptSignals};
-use crate::terminal;
+use crate::{files, terminal};
 
 /// The signal that stopped the run, if any.
 #[derive(Clone, Debug, Default)]
@@ -27,11 +26,7 @@ impl Interrupts {
 ///
 /// # Errors
 /// If the system does not allow signal handlers.
-pub(super) fn watch(
-    stop: &CancellationToken,
-    again: String,
-    unfinished: Vec<PathBuf>,
-) -> io::Result<Interrupts> {
+pub(super) fn watch(stop: &CancellationToken, again: String) -> io::Result<Interrupts> {
     let interrupts = Interrupts::default();
     let mut signals = InterruptSignals::listen()?;
     let (stop, first) = (stop.clone(), interrupts.first.clone());
@@ -45,7 +40,7 @@ pub(super) fn watch(
         ));
         signals.second().await;
         terminal::say(&format!("exiting at once; clean up with: {again}"));
-        outputs::remove(&unfinished);
+        files::remove_drafts();
         host::restore_clock();
         host::thaw_monitors();
         if let Some(command) = host::start_stopped_runtime() {

@@ -54,7 +54,7 @@ use console::{ConsoleOptions, OutputLost, Trial};
 use execution::Execution;
 pub use exit::{EXIT_CODES, Exit};
 use expectations::ExpectationSource;
-pub use expectations::{Expectations, ExpectationsError, require_runtime};
+pub use expectations::{Expectations, ExpectationsError, LARGEST_EXPECTATIONS, require_runtime};
 use interrupt::Interrupts;
 pub use options::{Format, ReportOptions, RunOptions};
 use outputs::{Conclusion, OutputPaths, Outputs, conclude};
@@ -241,7 +241,7 @@ fn run_plan(
     let interrupts = if shown == Visibility::Silent && reactor.is_simulated() {
         Interrupts::default()
     } else {
-        interrupt::watch(&stop, again.clone(), outputs.unfinished())?
+        interrupt::watch(&stop, again.clone())?
     };
     let telemetry = runtime.block_on(Telemetry::serve(options.metrics_address))?;
     let connected = Connected::start(&options.target)?;

@@ -1,14 +1,13 @@
 //! The files that a run writes. Each is opened before anything runs, so that an unwritable path is
 //! reported at once; a report replaces an older one only when it is complete.
 
-use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::{Exit, Format, ReportOptions};
 use crate::case::load;
-use crate::files::Draft;
 pub use crate::files::OutputError;
+use crate::files::{Draft, Output};
 use crate::outcome::RunReport;
 use crate::report::{github, html};
 use crate::verdicts::{self, Known};
@@ -166,7 +165,7 @@ impl Outputs {
     }
 
     /// Begins the history file of the run.
-    pub(super) fn begin_history(&mut self) -> Result<Option<File>, OutputError> {
+    pub(super) fn begin_history(&mut self) -> Result<Option<Output>, OutputError> {
         self.history.take().map(Draft::begin).transpose()
     }
 
@@ -179,12 +178,6 @@ impl Outputs {
     /// Whether the history file is complete.
     pub(super) fn history_is_whole(&self) -> bool {
         !self.history_is_cut
-    }
-
-    /// The files that are useless without a report.
-    pub(super) fn unfinished(&self) -> Vec<PathBuf> {
-        let paths = self.drafts().filter_map(Draft::temporary_path);
-        paths.map(Path::to_owned).collect()
     }
 
     /// Writes the reports on the first run, and the expectation file of all runs, as far as
@@ -217,13 +210,6 @@ impl Written {
             Ok(()) => self.lines.push(line),
             Err(fault) => self.faults.push(fault),
         }
-    }
-}
-
-/// Removes empty files of our own; errors are ignored, since a leftover does no harm.
-pub(super) fn remove(files: &[PathBuf]) {
-    for file in files {
-        let _ = fs::remove_file(file);
     }
 }
 

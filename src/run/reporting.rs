@@ -1,12 +1,12 @@
 //! The files and the verdict of what judges a history without running cases.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::expectations::ExpectationSource;
 use super::outputs::{Conclusion, OutputPaths, Outputs, conclude};
 use super::{Exit, Expectations, Format, ReportOptions, RunError, expectations};
 use crate::case::load;
+use crate::files;
 use crate::history::{ExpectationFile, RunInfo};
 use crate::outcome::RunReport;
 use crate::verdicts::Known;
@@ -48,7 +48,7 @@ impl Reporting {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn begin_history(&mut self) -> Result<Option<(PathBuf, File)>, RunError> {
+    pub fn begin_history(&mut self) -> Result<Option<(PathBuf, files::Output)>, RunError> {
         let file = self.outputs.begin_history()?;
         Ok(self.history.clone().zip(file))
     }

@@ -1,14 +1,14 @@
 //! Selects cases and invariants, before anything runs.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::hints;
 use super::listing::Listing;
 use super::{Format, RunError};
 use crate::case::{Case, Requirement};
+use crate::files;
 use crate::oracle::{INVARIANTS, Invariant};
 use crate::plan::{Facts, Planned, Selection, names_an_invariant};
 use crate::report::Failed;
@@ -214,10 +214,7 @@ pub fn failed_in(report: &Path, cases: &[Case]) -> Result<BTreeSet<String>, Reru
 pub(super) fn read_report(path: &Path) -> io::Result<String> {
     /// The maximum size of a report.
     const LARGEST_BYTES: u64 = 256 << 20;
-    let mut text = String::new();
-    let file = File::open(path)?;
-    file.take(LARGEST_BYTES).read_to_string(&mut text)?;
-    Ok(text)
+    files::read_text(path, LARGEST_BYTES)
 }
 
 /// The selected invariants.

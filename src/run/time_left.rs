@@ -2,11 +2,11 @@
 //! all took the same time. Pure, but for reading the report of that run.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use super::select::read_report;
+use crate::files;
 use crate::plan::Planned;
 use crate::report::json;
 
@@ -36,7 +36,7 @@ impl EarlierRun {
     /// Reads the JSON report of an earlier run; none if there is none.
     pub(super) fn read(report: &Path) -> Option<Self> {
         // Anything else, such as /dev/stdout, may never end.
-        if !fs::metadata(report).ok()?.is_file() {
+        if !files::kind(&files::stat(report).ok()?).is_file() {
             return None;
         }
         let text = read_report(report).ok()?;

@@ -1,7 +1,6 @@
 //! A session for a command that makes pods and is no run of cases: prepared, interrupted and
 //! cleaned up as a run is.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -37,13 +36,12 @@ pub struct WorkEnd<T> {
 
 /// Does some work in a session whose event stream is live if the runtime has one, and removes all
 /// that the session has made, however the work ends. The options are those of a run; its cases play
-/// no part. `unfinished` are files that go where a second signal ends the process at once.
+/// no part.
 ///
 /// # Errors
 /// If the work cannot begin; then nothing is left at the runtime, either.
 pub fn with_session<T, W>(
     options: &RunOptions,
-    unfinished: Vec<PathBuf>,
     work: impl FnOnce(Arc<Session>, Surroundings) -> W,
 ) -> Result<WorkEnd<T>, RunError>
 where
@@ -58,7 +56,7 @@ where
     let stop = CancellationToken::new();
     let run = RunId::from(uuid::Uuid::new_v4().to_string());
     let again = options.target.clean_up_command(&run);
-    let interrupts = interrupt::watch(&stop, again.clone(), unfinished)?;
+    let interrupts = interrupt::watch(&stop, again.clone())?;
     let connected = Connected::start(&options.target)?;
     let (mut none, handler) = (Outputs::default(), &options.drive.pods.runtime_handler);
     let connecting = prepare::connect(&connected, handler, run, &mut none, &stop);

@@ -1,12 +1,10 @@
 //! The history file of a watch, which may go on in a new file when it has a certain size.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::files::Draft;
+use crate::files::Output;
 use crate::history::codec::FrameWriter;
 use crate::history::{Body, Entry, HostInstant, RunEnd, Seq};
 use crate::limits;
@@ -16,7 +14,7 @@ pub(super) struct HistoryFile {
     path: PathBuf,
     /// The size in bytes at which a new file is begun; none without rotation.
     rotate: Option<u64>,
-    out: FrameWriter<Counted>,
+    out: FrameWriter<Output>,
     /// Room in bytes before compression.
     room: u64,
     /// The number of the next entry.
@@ -29,32 +27,16 @@ pub(super) struct HistoryFile {
     fault: Option<io::Error>,
 }
 
-/// A file that counts what is written to it.
-#[derive(Debug)]
-struct Counted {
-    file: File,
-    written: u64,
-}
-
-impl Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.written += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
+/// What the name of the last full file ends with.
+const FULL: &str = ".1";
 
 impl HistoryFile {
     /// Writes to this file, which is at this path.
-    pub(super) fn new(path: PathBuf, file: File, rotate: Option<u64>) -> Self {
+    pub(super) fn new(path: PathBuf, file: Output, rotate: Option<u64>) -> Self {
         Self {
             path,
             rotate,
-            out: FrameWriter::new(Counted { file, written: 0 }),
+            out: FrameWriter::new(file),
             room: limits::HISTORY_FILE_BYTES,
             next: 0,
             head: Vec::new(),
@@ -84,7 +66,7 @@ impl HistoryFile {
             file.out.end_frame()?;
             let is_full = file
                 .rotate
-                .is_some_and(|size| file.out.get_ref().written >= size);
+                .is_some_and(|size| file.out.get_ref().written() >= size);
             if is_full { file.begin_anew() } else { Ok(()) }
         });
     }
@@ -94,7 +76,7 @@ impl HistoryFile {
         self.attempt(|file| file.out.end_frame());
         let synced = match self.fault {
             Some(fault) => Err(fault),
-            None => crate::files::to_disk(&self.out.get_ref().file),
+            None => self.out.get_ref().to_disk(),
         };
         let path = self.path;
         let fault = synced.err()?;
@@ -134,34 +116,15 @@ impl HistoryFile {
         Ok(())
     }
 
-    /// Checks that its path still names this file and no device.
-    fn check_path(&self) -> io::Result<()> {
-        let (named, own) = (
-            self.path.symlink_metadata()?,
-            self.out.get_ref().file.metadata()?,
-        );
-        if named.is_file() && (named.dev(), named.ino()) == (own.dev(), own.ino()) {
-            return Ok(());
-        }
-        Err(io::Error::other(
-            "it is full, and no new one is begun: the path no longer names this file, or is none of a \
-             regular file",
-        ))
-    }
-
     /// Keeps the file under another name, and goes on in a new one, which can be judged by itself.
     fn begin_anew(&mut self) -> io::Result<()> {
-        self.check_path()?;
         for body in [Body::CasesEnded, Body::RunEnded(RunEnd::default())] {
             let (seq, at) = (Seq(self.next), self.last);
             self.out.push(&Entry { seq, at, body })?;
             self.next += 1;
         }
         self.out.end_frame()?;
-        fs::rename(&self.path, full_name(&self.path))?;
-        let draft = Draft::open("history", &self.path).and_then(Draft::begin);
-        let file = draft.map_err(io::Error::other)?;
-        self.out = FrameWriter::new(Counted { file, written: 0 });
+        self.out.get_mut().begin_anew(FULL)?;
         (self.room, self.next) = (limits::HISTORY_FILE_BYTES, 0);
         let head: Vec<_> = self.head.iter().chain(&self.stream).cloned().collect();
         for entry in head {
@@ -171,18 +134,12 @@ impl HistoryFile {
     }
 }
 
-/// The name of the last full file: `FILE.1`.
-fn full_name(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".1");
-    name.into()
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
 
     use super::*;
+    use crate::files::Draft;
     use crate::history::{RunInfo, SubscriptionId, codec};
 
     fn entry(seq: u64, body: Body) -> Arc<Entry> {

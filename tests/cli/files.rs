@@ -160,11 +160,11 @@ fn what_is_no_case_file_is_reported() {
     let empty = folder.path().join("empty");
     fs::create_dir(&empty).unwrap();
     for (path, message) in [
-        (large, "too large"),
+        (large, "larger than 64 KiB"),
         (binary, "error:"),
         (empty, "no `.yaml` file"),
         (PathBuf::from("/no/such/cases"), "No such file"),
-        (PathBuf::from("/dev/zero"), "neither a file nor a folder"),
+        (PathBuf::from("/dev/zero"), "not a regular file"),
     ] {
         let path = path.to_str().unwrap();
         suite(["--list", "--cases", path])

@@ -3,6 +3,7 @@
 
 mod crates;
 mod file_names;
+mod opening;
 mod printing;
 mod rust_version;
 mod source;

@@ -72,6 +72,11 @@ impl<W: Write> FrameWriter<W> {
         &self.out
     }
 
+    /// The same, to change it between two frames.
+    pub fn get_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+
     /// Whether there are entries that are in no frame yet.
     pub fn is_pending(&self) -> bool {
         !self.pending.is_empty()

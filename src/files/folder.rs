@@ -1,0 +1,606 @@
+//! Opens directories and the files in them, one component of a path at a time.
+//!
+//! Long, because all that is done with an open directory is one list of short functions.
+//!
+//! One invariant: a path is resolved once. A component that another user exchanges meanwhile is
+//! either not reached any more or refused, since each is opened below the descriptor of the one
+//! before it. A link is followed if it belongs to root or to the user of this process.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, PROC_SUPER_MAGIC, Stat, fstat, fstatfs, mkdirat, openat,
+    readlinkat, renameat, statat, unlinkat,
+};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+
+/// The maximum number of links on a path, as in the kernel.
+const LINKS: usize = 40;
+/// The permission bits of users other than the owner to create and remove entries.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+/// In a directory with this bit only the owner of an entry can remove it.
+const STICKY: u32 = 0o1000;
+
+/// Identifies a file: its device and inode.
+pub type FileId = (u64, u64);
+
+/// An open directory.
+#[derive(Debug)]
+pub struct Folder {
+    descriptor: OwnedFd,
+    is_safe: bool,
+}
+
+/// The end of a path: a directory and the name in it.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) folder: Folder,
+    /// None if the path ends with a directory, as `..` does.
+    pub(super) name: Option<OsString>,
+    /// Whether the name is a link to a file that a process has opened, as `/dev/stdout` is.
+    pub(super) is_descriptor: bool,
+}
+
+impl Folder {
+    /// Opens a directory.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or the path leads over a link of another user.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Place::of(path, true)?.directory()
+    }
+
+    /// The directory where a path begins.
+    fn start(path: &str) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let descriptor = openat(CWD, path, flags, Mode::empty())?;
+        let is_safe = is_safe(&fstat(&descriptor)?);
+        Ok(Self {
+            descriptor,
+            is_safe,
+        })
+    }
+
+    /// Creates a directory and those above it, unless they exist, and opens it.
+    ///
+    /// # Errors
+    /// As [`Folder::open`]; or if one cannot be created.
+    pub fn make(path: &Path) -> io::Result<Self> {
+        let missing = match Self::open(path) {
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => fault,
+            opened => return opened,
+        };
+        let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(missing);
+        };
+        let above = Self::make(if above == Path::new("") {
+            Path::new(".")
+        } else {
+            above
+        })?;
+        above.create(name, 0o777)?;
+        above.enter(name)
+    }
+
+    /// Creates a directory in this one, and opens it. One that exists is opened if it belongs to
+    /// the user of this process.
+    ///
+    /// # Errors
+    /// If it can be neither created nor opened, is a link, or belongs to another user.
+    pub fn make_own(&self, name: &OsStr, mode: u32) -> io::Result<Self> {
+        match self.create(name, mode) {
+            Err(fault) if fault.kind() != io::ErrorKind::AlreadyExists => return Err(fault),
+            _ => {}
+        }
+        let own = self.enter(name)?;
+        own.must_be_own()?;
+        Ok(own)
+    }
+
+    /// Creates a directory in this one.
+    ///
+    /// # Errors
+    /// If it exists or cannot be created.
+    pub fn create(&self, name: &OsStr, mode: u32) -> io::Result<()> {
+        Ok(mkdirat(&self.descriptor, name, Mode::from_raw_mode(mode))?)
+    }
+
+    /// Opens a directory in this one, which is no link.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn enter(&self, name: &OsStr) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let descriptor = openat(&self.descriptor, name, flags, Mode::empty())?;
+        let is_safe = self.is_safe && is_safe(&fstat(&descriptor)?);
+        Ok(Self {
+            descriptor,
+            is_safe,
+        })
+    }
+
+    /// Whether no other user can put something else at its path: each directory on it belongs to
+    /// root or to the user of this process, and others cannot exchange its entries.
+    #[must_use]
+    pub fn is_safe(&self) -> bool {
+        self.is_safe
+    }
+
+    /// Checks that it belongs to the user of this process.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub fn must_be_own(&self) -> io::Result<()> {
+        let owner = fstat(&self.descriptor)?.st_uid;
+        if owner == geteuid().as_raw() {
+            return Ok(());
+        }
+        Err(io::Error::other(format!(
+            "the directory belongs to user {owner}; name a directory of your own"
+        )))
+    }
+
+    /// Its identity.
+    ///
+    /// # Errors
+    /// If the system does not say.
+    pub fn id(&self) -> io::Result<FileId> {
+        Ok(id(&fstat(&self.descriptor)?))
+    }
+
+    /// Sets its permissions.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn permit(&self, mode: u32) -> io::Result<()> {
+        let opened = File::from(self.readable()?);
+        Ok(rustix::fs::fchmod(&opened, Mode::from_raw_mode(mode))?)
+    }
+
+    /// The names of its entries, sorted, at most `limit` of them.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn names(&self, limit: usize) -> io::Result<Vec<OsString>> {
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(self.readable()?)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                names.push(OsStr::from_bytes(name).to_owned());
+            }
+            if names.len() == limit {
+                break;
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// What an entry is, itself if it is a link.
+    ///
+    /// # Errors
+    /// If it does not exist.
+    pub fn stat(&self, name: &OsStr) -> io::Result<Stat> {
+        Ok(statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    /// Opens a regular file for reading.
+    ///
+    /// # Errors
+    /// If it cannot be opened, is a link or no regular file.
+    pub fn read(&self, name: &OsStr) -> io::Result<File> {
+        regular(self.open_entry(name, OFlags::RDONLY, 0)?)
+    }
+
+    /// Opens a regular file of the user of this process to append to it; creates it if it is
+    /// missing.
+    ///
+    /// # Errors
+    /// As [`Folder::read`]; or if it belongs to another user.
+    pub fn append(&self, name: &OsStr, mode: u32) -> io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
+        let file = regular(self.open_entry(name, flags, mode)?)?;
+        if fstat(&file)?.st_uid != geteuid().as_raw() {
+            return Err(io::Error::other("the file belongs to another user"));
+        }
+        Ok(file)
+    }
+
+    /// Creates a file, which must not exist, and opens it.
+    ///
+    /// # Errors
+    /// If it exists or cannot be created.
+    pub fn create_file(&self, name: &OsStr, mode: u32) -> io::Result<File> {
+        self.open_entry(name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, mode)
+    }
+
+    /// Opens an entry that is no link. The call does not wait for the other end of a pipe.
+    pub(super) fn open_entry(&self, name: &OsStr, flags: OFlags, mode: u32) -> io::Result<File> {
+        let always = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(mode);
+        match openat(&self.descriptor, name, flags | always, mode) {
+            Ok(opened) => Ok(File::from(opened)),
+            Err(Errno::LOOP) => Err(io::Error::other("it is a link, which is not followed")),
+            Err(fault) => Err(fault.into()),
+        }
+    }
+
+    /// Removes a file or a link.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn remove(&self, name: &OsStr) -> io::Result<()> {
+        Ok(unlinkat(&self.descriptor, name, AtFlags::empty())?)
+    }
+
+    /// Removes a directory with all that is in it; follows no link.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn remove_tree(&self, name: &OsStr) -> io::Result<()> {
+        std::fs::remove_dir_all(self.path_of(name))
+    }
+
+    /// Renames an entry; replaces one with the new name.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        Ok(renameat(&self.descriptor, from, &self.descriptor, to)?)
+    }
+
+    /// A path of an entry that leads over this directory's descriptor, for calls that take a path.
+    #[must_use]
+    pub fn path_of(&self, name: &OsStr) -> PathBuf {
+        Path::new("/proc/self/fd")
+            .join(self.descriptor.as_raw_fd().to_string())
+            .join(name)
+    }
+
+    /// Opens a regular file by a path that cannot lead out of this directory: it is `/` for the
+    /// path and for the links on it.
+    ///
+    /// # Errors
+    /// If it cannot be opened or is no regular file.
+    pub fn read_inside(&self, path: &Path) -> io::Result<File> {
+        let place = self.inside(path)?;
+        place.folder.read(place.name()?)
+    }
+
+    /// Opens a directory as [`Folder::read_inside`] does.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn open_inside(&self, path: &Path) -> io::Result<Self> {
+        self.inside(path)?.directory()
+    }
+
+    /// What stands at a path as for [`Folder::read_inside`].
+    ///
+    /// # Errors
+    /// If nothing does.
+    pub fn stat_inside(&self, path: &Path) -> io::Result<Stat> {
+        let place = self.inside(path)?;
+        match &place.name {
+            Some(name) => place.folder.stat(name),
+            None => Ok(fstat(&place.folder.descriptor)?),
+        }
+    }
+
+    /// The target of a link at a path as for [`Folder::read_inside`].
+    ///
+    /// # Errors
+    /// If none is there.
+    pub fn read_link_inside(&self, path: &Path) -> io::Result<PathBuf> {
+        let place = Walk::new(self.again()?, true).to_end(path, false)?;
+        let target = readlinkat(&place.folder.descriptor, place.name()?, Vec::new())?;
+        Ok(OsString::from_vec(target.into_bytes()).into())
+    }
+
+    fn inside(&self, path: &Path) -> io::Result<Place> {
+        Walk::new(self.again()?, true).to_end(path, true)
+    }
+
+    /// Another handle of it.
+    pub(super) fn again(&self) -> io::Result<Self> {
+        Ok(Self {
+            descriptor: self.descriptor.try_clone()?,
+            is_safe: self.is_safe,
+        })
+    }
+
+    fn readable(&self) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(openat(&self.descriptor, ".", flags, Mode::empty())?)
+    }
+
+    /// Syncs its entries to the disk.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn sync(&self) -> io::Result<()> {
+        File::from(self.readable()?).sync_all()
+    }
+
+    fn is_on_procfs(&self) -> bool {
+        fstatfs(&self.descriptor).is_ok_and(|found| found.f_type == PROC_SUPER_MAGIC)
+    }
+}
+
+impl AsFd for Folder {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+impl Place {
+    /// The end of a path. A link there is resolved if `follows`.
+    pub(super) fn of(path: &Path, follows: bool) -> io::Result<Self> {
+        Walk::new(Folder::start(".")?, false).to_end(path, follows)
+    }
+
+    pub(super) fn name(&self) -> io::Result<&OsStr> {
+        let none = || io::Error::other("it is a directory; name a file");
+        self.name.as_deref().ok_or_else(none)
+    }
+
+    fn directory(self) -> io::Result<Folder> {
+        match &self.name {
+            None => Ok(self.folder),
+            Some(name) if self.is_descriptor => {
+                let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                let descriptor = openat(&self.folder.descriptor, name, flags, Mode::empty())?;
+                let is_safe = is_safe(&fstat(&descriptor)?);
+                Ok(Folder {
+                    descriptor,
+                    is_safe,
+                })
+            }
+            Some(name) => self.folder.enter(name),
+        }
+    }
+
+    /// Opens it for reading: a regular file, or any that this process was given as a descriptor.
+    pub(super) fn read(&self) -> io::Result<File> {
+        if self.is_descriptor {
+            let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
+            let opened = openat(&self.folder.descriptor, self.name()?, flags, Mode::empty())?;
+            return Ok(File::from(opened));
+        }
+        self.folder.read(self.name()?)
+    }
+
+    /// Opens a file that this process has already opened, to append to it.
+    pub(super) fn append(&self) -> io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let opened = openat(&self.folder.descriptor, self.name()?, flags, Mode::empty())?;
+        Ok(File::from(opened))
+    }
+}
+
+/// Resolves a path.
+struct Walk {
+    /// The directory where it begins, and those that were entered.
+    folders: Vec<Folder>,
+    /// Whether the first of them stands for `/`.
+    is_closed: bool,
+    links: usize,
+}
+
+impl Walk {
+    fn new(start: Folder, is_closed: bool) -> Self {
+        Self {
+            folders: vec![start],
+            is_closed,
+            links: 0,
+        }
+    }
+
+    fn to_end(mut self, path: &Path, follows: bool) -> io::Result<Place> {
+        // With a slash behind it, a link is its target.
+        let follows = follows || path.as_os_str().as_bytes().ends_with(b"/");
+        let mut pending: VecDeque<OsString> = components(path).collect();
+        while let Some(component) = pending.pop_front() {
+            if component == "/" {
+                self.to_root()?;
+                continue;
+            }
+            if component == ".." {
+                self.up()?;
+                continue;
+            }
+            let is_last = pending.is_empty();
+            let here = self.here();
+            let found = match here.stat(&component) {
+                Err(fault) if is_last && fault.kind() == io::ErrorKind::NotFound => None,
+                found => Some(found?),
+            };
+            let is_link = found.is_some_and(|found| kind(&found) == FileType::Symlink);
+            let is_descriptor = is_link && !self.is_closed && here.is_on_procfs();
+            if is_last && (!is_link || is_descriptor || !follows) {
+                return Ok(self.end(Some(component), is_descriptor && follows));
+            }
+            if is_descriptor {
+                let folder = self.end(Some(component), true).directory()?;
+                self = Self {
+                    folders: vec![folder],
+                    is_closed: false,
+                    links: 0,
+                };
+            } else if is_link {
+                for part in self.target(&component)?.into_iter().rev() {
+                    pending.push_front(part);
+                }
+            } else {
+                let below = here.enter(&component)?;
+                self.folders.push(below);
+            }
+        }
+        Ok(self.end(None, false))
+    }
+
+    fn here(&self) -> &Folder {
+        self.folders.last().expect("the first one stays")
+    }
+
+    fn end(mut self, name: Option<OsString>, is_descriptor: bool) -> Place {
+        Place {
+            folder: self.folders.pop().expect("the first one stays"),
+            name,
+            is_descriptor,
+        }
+    }
+
+    fn to_root(&mut self) -> io::Result<()> {
+        self.folders.truncate(1);
+        if !self.is_closed {
+            self.folders = vec![Folder::start("/")?];
+        }
+        Ok(())
+    }
+
+    fn up(&mut self) -> io::Result<()> {
+        if self.folders.len() > 1 {
+            self.folders.pop();
+        } else if !self.is_closed {
+            let above = self.here().enter(OsStr::new(".."))?;
+            self.folders = vec![above];
+        }
+        Ok(())
+    }
+
+    /// The components of a link's target.
+    fn target(&mut self, link: &OsStr) -> io::Result<Vec<OsString>> {
+        self.links += 1;
+        if self.links > LINKS {
+            return Err(Errno::LOOP.into());
+        }
+        // The link itself is opened, so that its owner and its target are those of one link.
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = openat(&self.here().descriptor, link, flags, Mode::empty())?;
+        let owner = fstat(&opened)?.st_uid;
+        if !is_trusted_user(owner) {
+            return Err(io::Error::other(format!(
+                "`{}` on its path is a link of user {owner}, which is not followed: name its target",
+                link.display()
+            )));
+        }
+        let target = readlinkat(&opened, "", Vec::new())?.into_bytes();
+        Ok(components(Path::new(&OsString::from_vec(target))).collect())
+    }
+}
+
+fn components(path: &Path) -> impl Iterator<Item = OsString> {
+    let parts = path.components();
+    let parts = parts.filter(|part| !matches!(part, Component::CurDir));
+    parts.map(|part| part.as_os_str().to_owned())
+}
+
+/// Whether other users cannot exchange the entries of this directory.
+fn is_safe(found: &Stat) -> bool {
+    let sticks = found.st_mode & STICKY != 0;
+    is_trusted_user(found.st_uid) && (found.st_mode & WRITABLE_BY_OTHERS == 0 || sticks)
+}
+
+/// Whether it is root or the user of this process.
+#[must_use]
+pub fn is_trusted_user(user: u32) -> bool {
+    user == 0 || user == geteuid().as_raw()
+}
+
+/// Sets the permissions of an open file that belongs to this user and has no other name.
+///
+/// # Errors
+/// If that fails.
+pub fn permit_own(file: &File, mode: u32) -> io::Result<()> {
+    let found = fstat(file)?;
+    if found.st_uid == geteuid().as_raw() && found.st_nlink == 1 {
+        rustix::fs::fchmod(file, Mode::from_raw_mode(mode))?;
+    }
+    Ok(())
+}
+
+/// The kind of a file.
+#[must_use]
+pub fn kind(found: &Stat) -> FileType {
+    FileType::from_raw_mode(found.st_mode)
+}
+
+/// The identity of a file.
+#[must_use]
+pub fn id(found: &Stat) -> FileId {
+    (found.st_dev, found.st_ino)
+}
+
+fn regular(file: File) -> io::Result<File> {
+    match kind(&fstat(&file)?) {
+        FileType::RegularFile => Ok(file),
+        FileType::Directory => Err(io::Error::other("it is a directory; name a file")),
+        _ => Err(io::Error::other("it is not a regular file")),
+    }
+}
+
+/// Opens a file for reading: a regular one, or one that this process was given, as `/dev/stdin` is.
+///
+/// # Errors
+/// If it cannot be opened, is another kind of file, or its path leads over a link of another user.
+pub fn open(path: &Path) -> io::Result<File> {
+    Place::of(path, true)?.read()
+}
+
+/// The bytes of a file, as [`open`] opens it.
+///
+/// # Errors
+/// If it cannot be read, or has more bytes than `limit`.
+pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    read_all(open(path)?, limit)
+}
+
+/// The text of a file, as [`open`] opens it.
+///
+/// # Errors
+/// As [`read`]; or if it is not UTF-8.
+pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
+    let bytes = read(path, limit)?;
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
+}
+
+/// The rest of a file.
+///
+/// # Errors
+/// If it cannot be read, or has more bytes than `limit`.
+pub fn read_all(file: File, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        let limit = match limit >> 20 {
+            0 => format!("{} KiB", limit >> 10),
+            mebibytes => format!("{mebibytes} MiB"),
+        };
+        return Err(io::Error::other(format!("it is larger than {limit}")));
+    }
+    Ok(bytes)
+}
+
+/// What stands at a path; links on it are followed.
+///
+/// # Errors
+/// If nothing does, or its path leads over a link of another user.
+pub fn stat(path: &Path) -> io::Result<Stat> {
+    let place = Place::of(path, true)?;
+    match &place.name {
+        None => Ok(fstat(&place.folder.descriptor)?),
+        Some(name) if place.is_descriptor => {
+            Ok(statat(&place.folder.descriptor, name, AtFlags::empty())?)
+        }
+        Some(name) => place.folder.stat(name),
+    }
+}
