@@ -221,8 +221,10 @@ fn what_is_no_history_is_reported() {
     let missing = folder.path().join("missing");
     show(&missing).fails(2, &[missing.to_str().unwrap(), "No such file"]);
     show(folder.path()).fails(2, &["directory"]);
-    show(Path::new("/dev/zero")).fails(2, &["/dev/zero", "does not begin as a history"]);
+    show(Path::new("/dev/zero")).fails(2, &["/dev/zero", "not a regular file"]);
     let file = folder.path().join("file");
+    fs::write(&file, [0; 1 << 16]).unwrap();
+    show(&file).fails(2, &["does not begin as a history"]);
     fs::write(&file, "").unwrap();
     show(&file).fails(2, &[file.to_str().unwrap(), "empty"]);
     let passwd = show(Path::new("/etc/passwd")).fails(2, &["this is no history"]);
