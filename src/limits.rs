@@ -143,8 +143,8 @@ pub const KILL_WAIT: Duration = Duration::from_secs(5);
 /// Entries that may be queued for `watch`: some seconds of a busy node's events.
 pub const WATCH_ENTRIES: usize = 20_000;
 
-/// Bytes that may be queued for it.
-pub const WATCH_BYTES: usize = 32 << 20;
+/// Bytes that may be queued for it: two relists of the largest answers.
+pub const WATCH_BYTES: usize = 64 << 20;
 
 /// Containers and sandboxes that `watch` tracks at once: a kubelet runs some hundreds.
 pub const WATCHED: usize = 20_000;
@@ -162,9 +162,9 @@ pub const WATCH_CUT: Duration = Duration::from_secs(600);
 /// relist that shows its last change, and for one after the last deadline.
 pub const WATCH_SETTLING: Duration = Duration::from_secs(3);
 
-/// The maximum size of a list answer: a kubelet's node has some hundreds of containers of a
-/// kilobyte or two, and a decoded answer takes ten times as much memory, in several calls at once.
-pub const LIST_BYTES: usize = 4 << 20;
+/// How long a call or a relist of `watch` may take before that is said. A kubelet gives a call up
+/// after two minutes, and its node is not ready after three minutes without a relist.
+pub const LATE_RELIST: Duration = Duration::from_secs(10);
 
 /// The maximum number of listed containers or sandboxes; a kubelet's node has some hundreds. A
 /// larger answer is rejected, since it would exhaust the suite's memory.
@@ -201,7 +201,7 @@ pub const MEASURED_PODS: u32 = 500;
 /// The most containers that it makes in each pod.
 pub const MEASURED_IN_POD: u32 = 20;
 
-/// The most containers that it makes in all: their list stays well below [`LIST_BYTES`].
+/// The most containers that it makes in all: their list stays well below [`MESSAGE_BYTES`].
 pub const MEASURED_CONTAINERS: u32 = 1_000;
 
 /// The most event streams that it opens at once. More show nothing new, and each has a connection.

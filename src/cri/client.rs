@@ -107,7 +107,7 @@ impl Client {
         let within = self.deadline.min(limits::CONNECT_DEADLINE);
         let message = timed(message.encode_to_vec().into(), Some(within));
         let path = method_path(RUNTIME_SERVICE, method);
-        let asked = unary(&self.runtime, path, message, limits::MESSAGE_BYTES);
+        let asked = unary(&self.runtime, path, message);
         let reply = tokio::time::timeout(within, asked).await.ok()?.ok()?;
         T::decode(reply).ok()
     }
@@ -196,7 +196,7 @@ impl Client {
         if is_streamed(request) {
             return whole_list(connection, request, message).await;
         }
-        unary(connection, path(request), message, longest_reply(request)).await
+        unary(connection, path(request), message).await
     }
 }
 
@@ -260,25 +260,13 @@ fn is_streamed(request: &Request) -> bool {
     }
 }
 
-/// The longest reply that is accepted, in bytes.
-fn longest_reply(request: &Request) -> usize {
-    match request {
-        Request::ListSandboxes(_)
-        | Request::FindSandboxes(_)
-        | Request::ListContainers { .. }
-        | Request::FindContainers(_) => limits::LIST_BYTES,
-        _ => limits::MESSAGE_BYTES,
-    }
-}
-
 /// Makes a call that has one reply.
 async fn unary(
     connection: &Channel,
     path: PathAndQuery,
     message: tonic::Request<Bytes>,
-    longest: usize,
 ) -> Result<Bytes, Status> {
-    let mut client = ready(connection, longest).await?;
+    let mut client = ready(connection).await?;
     let reply = client.unary(message, path, BytesCodec).await?;
     Ok(reply.into_inner())
 }
@@ -289,8 +277,8 @@ async fn whole_list(
     request: &Request,
     message: tonic::Request<Bytes>,
 ) -> Result<Bytes, Status> {
-    let longest = longest_reply(request);
-    let mut parts = stream(connection, path(request), message, longest)
+    let longest = limits::MESSAGE_BYTES;
+    let mut parts = stream(connection, path(request), message)
         .await?
         .into_inner();
     let mut whole = BytesMut::new();
@@ -310,15 +298,14 @@ pub(super) async fn stream(
     connection: &Channel,
     path: PathAndQuery,
     message: tonic::Request<Bytes>,
-    longest: usize,
 ) -> Result<Response<Streaming<Bytes>>, Status> {
-    let mut client = ready(connection, longest).await?;
+    let mut client = ready(connection).await?;
     client.server_streaming(message, path, BytesCodec).await
 }
 
 /// A client once the connection takes calls.
-async fn ready(connection: &Channel, longest: usize) -> Result<Grpc<Channel>, Status> {
-    let mut client = Grpc::new(connection.clone()).max_decoding_message_size(longest);
+async fn ready(connection: &Channel) -> Result<Grpc<Channel>, Status> {
+    let mut client = Grpc::new(connection.clone()).max_decoding_message_size(limits::MESSAGE_BYTES);
     let ready = client.ready().await;
     ready.map_err(|fault| Status::unavailable(fault.to_string()))?;
     Ok(client)

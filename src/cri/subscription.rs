@@ -23,7 +23,6 @@ use super::{Client, ConnectError, Endpoint, faults};
 use crate::history::messages::{self, RUNTIME_SERVICE};
 use crate::history::{Body, CallFault, Event, Observer, StreamEnd, SubscriptionId};
 use crate::host::SubscriberProcess;
-use crate::limits;
 use crate::recorder::Recorder;
 
 /// An open stream. Dropped, it is cancelled.
@@ -265,7 +264,7 @@ async fn ask(connection: Channel, ask: Ask) -> Result<Streaming<Bytes>, tonic::S
     let message = later.map(|later| later.encode_to_vec()).unwrap_or_default();
     let path = method_path(RUNTIME_SERVICE, "GetContainerEvents");
     let request = ask.request(message.into());
-    let answer = stream(&connection, path, request, limits::MESSAGE_BYTES).await?;
+    let answer = stream(&connection, path, request).await?;
     Ok(answer.into_inner())
 }
 

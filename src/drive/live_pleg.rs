@@ -1,7 +1,9 @@
 //! A Generic PLEG on a runtime: relists it, and keeps what a kubelet's cache would have.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use tokio::sync::Notify;
 use tokio::sync::mpsc::Sender;
 
 use super::recording_client::RecordingClient;
@@ -60,14 +62,18 @@ impl LivePleg {
         }
     }
 
-    /// Relists, a period after the end of the last time, until nobody wants to know.
+    /// Relists, a period after the end of the last time and when it is woken, until nobody wants to
+    /// know.
     ///
     /// A runtime that is slow to answer shall not hold up events: this belongs into a task of its
     /// own.
-    pub async fn run(mut self, to: Sender<Result<Relist, RelistFault>>) {
+    pub async fn run(mut self, to: Sender<Result<Relist, RelistFault>>, wake: Arc<Notify>) {
         let mut tick = tokio::time::interval(Generic::PERIOD);
         loop {
-            tick.tick().await;
+            tokio::select! {
+                _ = tick.tick() => {}
+                () = wake.notified() => {}
+            }
             let relisted = self.relist().await;
             if to.send(relisted).await.is_err() {
                 return;

@@ -1,6 +1,10 @@
 //! The calls about a sandbox or container, and its name in a violation.
 
-use crate::history::{Call, CaseHistory, ContainerId, EventArrival, Reply, Request, Seq, Subject};
+use crate::history::{
+    Call, CaseHistory, ContainerId, ContainerState, EventArrival, EventKind, Reply, Request, Seq,
+    Subject,
+};
+use crate::outcome::{Fact, Facts};
 
 /// Whether a call is about this subject.
 pub(crate) fn is_about(call: &Call, subject: &Subject) -> bool {
@@ -58,4 +62,27 @@ pub(crate) fn name_of(subject: &Subject) -> String {
     } else {
         format!("{label} ({})", subject.id)
     }
+}
+
+/// How a container of others ended, of which STOPPED is missing, by the last status: who makes it
+/// is not seen, so that this alone shows a start that failed.
+pub(super) fn how_it_ended(history: &CaseHistory, subject: &Subject, needed: EventKind) -> Facts {
+    let is_wanted = history.is_of_foreign_pod() && needed == EventKind::Stopped;
+    let mut answers = history.calls().filter(|_| is_wanted).rev();
+    let last = answers.find_map(|call| match (call.request(), call.result()) {
+        (Request::ContainerStatus(id), Some(Ok(Reply::ContainerStatus(report))))
+            if *id == subject.id =>
+        {
+            Some(&report.status)
+        }
+        _ => None,
+    });
+    let exited = last.filter(|status| status.state == ContainerState::Exited);
+    let facts = exited.map(|status| {
+        [
+            Fact::ExitCode(status.exit_code.into()),
+            Fact::Reason(status.reason.to_string()),
+        ]
+    });
+    facts.into_iter().flatten().collect()
 }

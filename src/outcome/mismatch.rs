@@ -36,6 +36,12 @@ impl Mismatch {
         Self::new(Kind::missing(event), expected, [])
     }
 
+    /// The same with values that were.
+    #[must_use]
+    pub fn with(self, actual: Facts) -> Self {
+        Self { actual, ..self }
+    }
+
     /// That what a check looks at has not come.
     #[must_use]
     pub fn unobserved(what: impl Into<String>) -> Self {

@@ -6,7 +6,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::known::Known;
+use super::known::{Known, WATCH};
 use crate::history::{CaseHistory, CaseRun, Entry, Observed, Seq};
 use crate::limits;
 use crate::oracle::{self, INVARIANTS, Index, WholeRun};
@@ -41,7 +41,8 @@ pub(super) type Sort = (String, bool, Level);
 pub(super) struct Found {
     violation: Violation,
     evidence: Vec<Arc<Entry>>,
-    /// The id of the case that broke it; absent if it broke when that case had been judged.
+    /// The id of the case that broke it, [`WATCH`] for a pod of others; absent if it broke when its
+    /// case had been judged.
     case: Option<Arc<str>>,
     /// Whether it is listed as known.
     listed: bool,
@@ -150,12 +151,17 @@ impl Findings {
         self.filled.clone()
     }
 
-    /// Judges what came after the cases had ended.
-    pub(super) fn take_in_late(&mut self, ended: Seq, whole_run: &WholeRun, known: &Known) {
+    /// Judges what came after the cases had ended, or of a watch what is of no single pod.
+    pub(super) fn take_in_late(
+        &mut self,
+        ended: Seq,
+        (whole_run, case): (&WholeRun, Option<&str>),
+        known: &Known,
+    ) {
         let shown = self.all().map(|found| found.violation.clone());
         let earlier: Vec<Violation> = shown.chain(self.latest.iter().cloned()).collect();
         let late = whole_run.violations(&earlier).into_iter();
-        let late = late.map(|violation| Found::new(violation, None, known));
+        let late = late.map(|violation| Found::new(violation, case.map(Into::into), known));
         let of_place = self.found.entry(ended).or_default();
         of_place.1.extend(late);
     }
@@ -195,7 +201,8 @@ impl Findings {
             ));
         }
         let cases: BTreeSet<&Arc<str>> = all().filter_map(|found| found.case.as_ref()).collect();
-        outcome.broken_in = cases.into_iter().cloned().collect();
+        let cases = cases.into_iter().filter(|case| ***case != *WATCH);
+        outcome.broken_in = cases.cloned().collect();
         outcome.broken_levels = all().fold(Levels::default(), |levels, found| {
             levels.or_higher(&found.levels)
         });
@@ -238,7 +245,7 @@ pub(super) fn find(
     let mut counts = BTreeMap::<Sort, usize>::new();
     let (id, of_place): (Option<Arc<str>>, String) = match place {
         Place::Case(case, _) => (Some(case.into()), format!("in {case}")),
-        Place::Pod(pod) => (None, format!("of pod {pod}")),
+        Place::Pod(pod) => (Some(WATCH.into()), format!("of pod {pod}")),
     };
     let of_history = |mut violation: Violation| {
         let levels = match place {

@@ -1,5 +1,6 @@
 //! A run's history, folded entry by entry into its report.
 
+mod measured;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use super::ended::{EndedCase, JudgedCase, hint};
 use super::findings::Findings;
-use super::known::{Decided, Known, KnownFailure, Losses};
+use super::known::{Decided, Known, KnownFailure, Losses, WATCH};
 use super::plan::{Execution, Plan, blank_invariant};
 use super::tallies::Tallies;
 use super::watched::Watched;
@@ -17,9 +18,7 @@ use crate::history::{
 };
 use crate::limits;
 use crate::oracle::{Invariant, Measuring, WholeRun};
-use crate::outcome::{
-    Largest, Level, Limit, Outcome, REMOVED, RunReport, Spread, Times, Verdict, Worst,
-};
+use crate::outcome::{Level, Outcome, REMOVED, RunReport, Times, Verdict};
 use crate::plan::Selection;
 
 /// The part of a run to report, and by which expectations.
@@ -118,8 +117,9 @@ impl Verdicts {
             } => self.unjudged(*case, *skipped, reason, entry.at),
             Body::CasesEnded => {
                 self.cases_ended = Some(entry.at);
+                let whole_run = (&self.whole_run, self.watched.as_ref().map(|_| WATCH));
                 self.found
-                    .take_in_late(entry.seq, &self.whole_run, &self.plan.known);
+                    .take_in_late(entry.seq, whole_run, &self.plan.known);
                 self.whole_run = WholeRun::default();
             }
             Body::RunEnded(end) => self.ended = Some((entry.at, end.clone())),
@@ -201,8 +201,9 @@ impl Verdicts {
     pub fn report(&mut self, damage: Option<String>) -> RunReport {
         if !self.plan.is_recorded && self.cases_ended.is_none() {
             // A history of format 1 has no entry for the end of the cases.
+            let whole_run = (&self.whole_run, None);
             self.found
-                .take_in_late(Seq(u64::MAX), &self.whole_run, &self.plan.known);
+                .take_in_late(Seq(u64::MAX), whole_run, &self.plan.known);
             self.cases_ended = Some(self.last);
         }
         if self.cases_ended.is_none()
@@ -231,7 +232,12 @@ impl Verdicts {
         faults.extend(damage);
         let ended = self.ended.as_ref().map_or(self.last, |(at, _)| *at);
         let watched = self.watched.as_ref();
-        faults.extend(watched.and_then(|watched| watched.fault(ended.since(self.began))));
+        let spans = (ended.since(self.began), ended);
+        faults.extend(
+            watched
+                .iter()
+                .flat_map(|watched| watched.faults(spans.0, spans.1)),
+        );
         let known = &self.plan.known;
         RunReport {
             notes: known.notes(&outcomes),
@@ -251,40 +257,6 @@ impl Verdicts {
             latencies: self.worst(),
             largest_event: self.largest_event(),
         }
-    }
-
-    /// Those of each kind, and the first case that saw the longest.
-    fn worst(&self) -> Vec<Worst> {
-        let mut worst = BTreeMap::<(Limit, Duration), Worst>::new();
-        for (run, latencies) in &self.latencies {
-            let Some(outcome) = self.outcomes.get(run) else {
-                continue;
-            };
-            for Times { longest, spread } in latencies {
-                let found = worst.entry((longest.limit, longest.bound));
-                let found = found.or_insert_with(|| Worst {
-                    latency: *longest,
-                    spread: Spread::default(),
-                    case: outcome.id.clone(),
-                });
-                found.spread.merge(spread);
-                if found.latency.took < longest.took {
-                    (found.latency, found.case) = (*longest, outcome.id.clone());
-                }
-            }
-        }
-        worst.into_values().collect()
-    }
-
-    /// The largest message of an event, in the first case that saw it.
-    fn largest_event(&self) -> Option<Largest> {
-        let seen = self.largest_events.iter().filter_map(|(run, bytes)| {
-            let case = self.outcomes.get(run)?.id.clone();
-            let bytes = *bytes;
-            (bytes > 0).then_some(Largest { bytes, case })
-        });
-        // Of several of the same size, `max_by_key` gives the last.
-        seen.rev().max_by_key(|largest| largest.bytes)
     }
 
     /// Whether entries are missing at the end. Histories of format 1 do not record the end of a
@@ -458,16 +430,18 @@ impl Verdicts {
 
     /// An outcome that is known is none if a race was lost more often than is known.
     fn bounded(&self, mut outcome: Outcome, losses: impl Fn(&KnownFailure) -> Losses) -> Outcome {
-        let known = match outcome.verdict {
-            Verdict::Known => &self.plan.known,
-            Verdict::Fail if outcome.hint.is_some() => &self.plan.hints,
-            _ => return outcome,
-        };
-        if let Some(reason) = known.broken_bound(&outcome, losses) {
-            outcome.verdict = Verdict::Fail;
-            outcome.race = false;
-            outcome.reason = Some(reason);
-            outcome.hint = None;
+        match outcome.verdict {
+            Verdict::Known => {
+                if let Some(reason) = self.plan.known.broken_bound(&outcome, losses) {
+                    (outcome.verdict, outcome.reason) = (Verdict::Fail, Some(reason));
+                    (outcome.race, outcome.hint) = (false, None);
+                }
+            }
+            // What was not asked for is no reason.
+            Verdict::Fail if self.plan.hints.broken_bound(&outcome, losses).is_some() => {
+                outcome.hint = None;
+            }
+            _ => {}
         }
         outcome
     }

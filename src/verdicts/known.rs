@@ -23,6 +23,10 @@ pub use when::{RuntimeFacts, When};
 use crate::history::HostInstant;
 use crate::outcome::{Outcome, Seen, Verdict};
 
+/// The name of a watch in `in` of an entry, where those of cases stand: what names cases only is of
+/// no pod of others.
+pub(super) const WATCH: &str = "watch";
+
 /// The known failures of one runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(
@@ -156,7 +160,8 @@ impl Known {
             cases.chain([&*entry.case])
         });
         let of_faults = self.faults.iter().flat_map(|fault| &fault.cases);
-        of_entries.chain(of_faults.flat_map(Texts::iter))
+        let all = of_entries.chain(of_faults.flat_map(Texts::iter));
+        all.filter(|id| *id != WATCH)
     }
 
     /// Whether an entry is of the run's runtime.

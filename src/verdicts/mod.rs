@@ -12,6 +12,7 @@ mod fold;
 mod kinds;
 mod known;
 mod plan;
+mod relist_troubles;
 mod tallies;
 mod watched;
 mod watched_pods;

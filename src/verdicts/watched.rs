@@ -1,18 +1,24 @@
 //! The verdicts of a watch: its pods are judged as soon as they are quiet.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::findings::{Found, Place, Sort, find};
 use super::known::Known;
+use super::relist_troubles::RelistTroubles;
 use super::watched_pods::WatchedPods;
-use crate::history::{Body, CaseHistory, Entry, HostInstant, Reply, SubjectKind};
+use crate::history::{
+    Body, CaseHistory, Entry, HostInstant, Reply, Request, StatusCode, SubjectKind,
+};
 use crate::oracle::Index;
 use crate::outcome::{Profile, Violation, WatchTotals};
 
 /// The most violations that are kept for who shows them live.
 const NEWS: usize = 1_000;
+
+/// How many violations are kept to find those that are shown again.
+const LATEST: usize = 100;
 
 /// The pods of a watch, and what was found so far.
 #[derive(Debug)]
@@ -22,6 +28,11 @@ pub(super) struct Watched {
     news: Vec<WatchNews>,
     /// Since when there is no stream.
     lost: Option<HostInstant>,
+    relists: RelistTroubles,
+    /// How often a pod had no relist or no status after a change.
+    unproven: u64,
+    /// The latest violations, which the rest of a history that is judged in parts shows again.
+    latest: VecDeque<Violation>,
 }
 
 /// A violation by a pod of a watch that has just been judged.
@@ -48,11 +59,15 @@ impl Watched {
             totals: WatchTotals::default(),
             news: Vec::new(),
             lost: Some(began),
+            relists: RelistTroubles::default(),
+            unproven: 0,
+            latest: VecDeque::new(),
         }
     }
 
     /// Takes in the next entry; returns the histories that can be judged.
     pub(super) fn push(&mut self, entry: &Arc<Entry>) -> Vec<CaseHistory> {
+        self.relists.push(entry);
         match &entry.body {
             Body::Event { .. } => self.totals.events += 1,
             Body::CallEnded {
@@ -67,6 +82,7 @@ impl Watched {
             Body::SubscriptionProven { .. } => self.found_again(entry.at),
             Body::CasesEnded => {
                 self.found_again(entry.at);
+                self.unproven += self.pods.without_relist(entry.at) as u64;
                 return self.pods.finish();
             }
             _ => {}
@@ -82,7 +98,23 @@ impl Watched {
         self.totals.containers += containers.count() as u64;
         let (name, index) = (name(history), Index::new(history));
         let place = (Place::Pod(&name), by.profiles);
-        let found = find(place, &index, by.known, by.filled);
+        self.unproven += u64::from(lacks_a_status(history));
+        let mut found = find(place, &index, by.known, by.filled);
+        found.retain(|found| {
+            let same = |earlier: &Violation| {
+                let found = found.violation();
+                earlier.rule == found.rule
+                    && earlier.evidence == found.evidence
+                    && earlier.subject == found.subject
+            };
+            !self.latest.iter().any(same)
+        });
+        for found in &found {
+            if self.latest.len() == LATEST {
+                self.latest.pop_front();
+            }
+            self.latest.push_back(found.violation().clone());
+        }
         let room = NEWS.saturating_sub(self.news.len());
         self.news
             .extend(found.iter().take(room).map(|found| WatchNews {
@@ -97,8 +129,16 @@ impl Watched {
         std::mem::take(&mut self.news)
     }
 
-    /// What is wrong with a watch of this duration, as a sentence.
-    pub(super) fn fault(&self, duration: Duration) -> Option<String> {
+    /// What is wrong with a watch of this duration that ended then, one sentence each.
+    pub(super) fn faults(&self, duration: Duration, ended: HostInstant) -> Vec<String> {
+        let relists = self.relists.fault(duration, ended, self.unproven);
+        self.interruption(duration)
+            .into_iter()
+            .chain(relists)
+            .collect()
+    }
+
+    fn interruption(&self, duration: Duration) -> Option<String> {
         let whats = [
             (self.totals.without_stream, "there was no event stream"),
             (self.totals.held_up, "the suite itself was held up"),
@@ -113,6 +153,23 @@ impl Watched {
             self.totals.without_stream += at.since(lost);
         }
     }
+}
+
+/// Whether the last call for the status of a part of the pod has failed. What is gone has none.
+fn lacks_a_status(history: &CaseHistory) -> bool {
+    let mut last = BTreeMap::new();
+    for call in history.calls() {
+        let id = match call.request() {
+            Request::SandboxStatus(id) => id.as_str(),
+            Request::ContainerStatus(id) => id.as_str(),
+            _ => continue,
+        };
+        if let Some(result) = call.result() {
+            last.insert(id, result);
+        }
+    }
+    let mut last = last.into_values();
+    last.any(|result| matches!(result, Err(fault) if fault.code != StatusCode::NOT_FOUND))
 }
 
 /// The pod's namespace and name, or its UID.

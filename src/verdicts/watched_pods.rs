@@ -18,7 +18,7 @@ use crate::limits;
 
 mod relist;
 
-use relist::{PodListing, Relist, Relists, Step};
+use relist::{FailedRelist, PodListing, Relist, Relists, Step};
 
 /// All pods of a watch.
 #[derive(Debug)]
@@ -55,6 +55,23 @@ struct Followed {
     history: CaseHistory,
     since: HostInstant,
     changed: HostInstant,
+    /// When a relist ended that began after the last change.
+    relisted: Option<HostInstant>,
+}
+
+impl Followed {
+    fn changed(&mut self, at: HostInstant) {
+        (self.changed, self.relisted) = (at, None);
+    }
+
+    /// Whether it has been quiet for so long that the relist after its last change is older than
+    /// `within`, by which an event is late, and longer than a relist may take. Time in which the
+    /// suite itself was held up does not count.
+    fn is_quiet(&self, within: Duration, now: HostInstant) -> bool {
+        let passed = |since| self.history.not_held_up(since, now);
+        let is_settled = passed(self.changed) > within + limits::WATCH_SETTLING;
+        is_settled && self.relisted.is_some_and(|at| passed(at) > within)
+    }
 }
 
 impl WatchedPods {
@@ -110,6 +127,15 @@ impl WatchedPods {
         Vec::new()
     }
 
+    /// How many pods wait for the relist after their last change, longer than one may take.
+    pub(super) fn without_relist(&self, now: HostInstant) -> usize {
+        let waits = |followed: &&Followed| {
+            let passed = followed.history.not_held_up(followed.changed, now);
+            followed.relisted.is_none() && passed > limits::LATE_RELIST
+        };
+        self.followed.values().filter(waits).count()
+    }
+
     /// The histories of all pods that are still followed.
     pub(super) fn finish(&mut self) -> Vec<CaseHistory> {
         let followed = std::mem::take(&mut self.followed).into_values();
@@ -136,7 +162,7 @@ impl WatchedPods {
         }
         self.follow(&pod, entry.at);
         if let Some(followed) = self.followed.get_mut(&pod) {
-            followed.changed = entry.at;
+            followed.changed(entry.at);
             followed.history.push(entry);
         }
     }
@@ -160,8 +186,19 @@ impl WatchedPods {
         }
         match self.relists.ended(call, result, entry) {
             Step::None => {}
-            Step::Failed => self.asked.clear(),
+            Step::Failed(relist) => self.relist_failed(&relist),
             Step::Whole(relist) => self.relisted(relist),
+        }
+    }
+
+    /// Shows a relist that failed to every pod that is followed: it may prove that the runtime was
+    /// gone.
+    fn relist_failed(&mut self, relist: &FailedRelist) {
+        self.asked.clear();
+        for (pod, followed) in &mut self.followed {
+            for entry in relist.of_pod(pod) {
+                followed.history.push_earlier(&entry);
+            }
         }
     }
 
@@ -197,7 +234,7 @@ impl WatchedPods {
             if !is_first && before.unwrap_or(&PodListing::default()) != shown {
                 self.follow(pod, now);
                 if let Some(followed) = self.followed.get_mut(pod) {
-                    followed.changed = now;
+                    followed.changed(now);
                 }
             }
         }
@@ -205,6 +242,11 @@ impl WatchedPods {
         for (pod, followed) in &mut self.followed {
             for entry in relist.of_pod(pod) {
                 followed.history.push_earlier(&entry);
+            }
+            if followed.relisted.is_none()
+                && followed.changed.monotonic_ns < relist.began_at().monotonic_ns
+            {
+                followed.relisted = Some(now);
             }
         }
         listings.retain(|_, shown| *shown != PodListing::default());
@@ -258,6 +300,7 @@ impl WatchedPods {
             history,
             since: at,
             changed: at,
+            relisted: None,
         };
         self.followed.insert(pod.clone(), followed);
     }
@@ -267,22 +310,17 @@ impl WatchedPods {
         CaseHistory::of_foreign_pod(pod.clone(), u32::try_from(percent).unwrap_or(u32::MAX))
     }
 
-    /// Takes the histories of pods that have been quiet for so long that the relist after their
-    /// last change is older than an event may be late, and of those that are never quiet. Time in
-    /// which the suite itself was held up does not count.
+    /// Takes the histories of pods that are quiet, and the first parts of those that never are.
     fn quiet(&mut self, now: HostInstant) -> Vec<CaseHistory> {
-        let until_judged = self.within + limits::WATCH_SETTLING;
-        let ended = |followed: &Followed| {
-            followed.history.not_held_up(followed.changed, now) > until_judged
-        };
-        let endless = |followed: &Followed| {
+        let is_endless = |followed: &Followed| {
             now.since(followed.since) > limits::WATCH_CUT
                 || followed.history.entries().len() > limits::WATCH_POD_ENTRIES
         };
+        let is_quiet = |followed: &Followed| followed.is_quiet(self.within, now);
         let over: Vec<PodUid> = self
             .followed
             .iter()
-            .filter(|(_, followed)| ended(followed) || endless(followed))
+            .filter(|(_, followed)| is_quiet(followed) || is_endless(followed))
             .map(|(pod, _)| pod.clone())
             .collect();
         let mut histories = Vec::new();
@@ -290,21 +328,61 @@ impl WatchedPods {
             let Some(followed) = self.followed.remove(&pod) else {
                 continue;
             };
-            if !ended(&followed) {
-                // It goes on without what is known: some of its events are in the first part.
+            if !followed.is_quiet(self.within, now) {
                 let mut history = self.blank(&pod);
-                for entry in &self.stream {
-                    history.push(entry);
+                for entry in self.rest(&followed.history, now) {
+                    history.push_earlier(&entry);
                 }
                 let rest = Followed {
                     history,
                     since: now,
                     changed: followed.changed,
+                    relisted: followed.relisted,
                 };
                 self.followed.insert(pod, rest);
             }
             histories.push(followed.history);
         }
         histories
+    }
+
+    /// The entries with which the rest of the history of a pod begins that is never quiet: those
+    /// since the last relist that inspected the pod and is so old that its changes have events.
+    /// Without such a relist it begins with the stream alone.
+    fn rest(&self, history: &CaseHistory, now: HostInstant) -> Vec<Arc<Entry>> {
+        let entries = history.entries();
+        let mut relist = None;
+        let mut start = None;
+        for entry in entries {
+            if now.since(entry.at) <= self.within {
+                break;
+            }
+            match &entry.body {
+                Body::CallBegan { request, .. } => match request {
+                    Request::ListSandboxes(_) => relist = Some(entry.seq),
+                    Request::SandboxStatus(_) => start = relist,
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        let from = |start| entries.iter().filter(move |entry| entry.seq >= start);
+        let start = start.filter(|start| from(*start).count() <= limits::WATCH_POD_ENTRIES / 2);
+        let Some(start) = start else {
+            return self.stream.clone();
+        };
+        let mut stream = Vec::new();
+        for entry in entries.iter().take_while(|entry| entry.seq < start) {
+            match &entry.body {
+                Body::SubscriptionOpened { .. } => stream = vec![entry.clone()],
+                Body::SubscriptionAnswered { .. } | Body::SubscriptionProven { .. } => {
+                    stream.push(entry.clone());
+                }
+                Body::SubscriptionEnded { .. } => stream.clear(),
+                _ => {}
+            }
+        }
+        stream.extend(from(start).cloned());
+        stream
     }
 }

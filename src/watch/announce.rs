@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use super::error::WatchError;
 use super::options::{WatchAllowance, WatchOptions};
-use super::session::WatchError;
 use crate::cri::Client;
 use crate::doctor::is_single_consumer;
 use crate::history::RuntimeVersion;

@@ -19,10 +19,11 @@
 //! | `relist` | `lifecycle`: what the Generic PLEG sends |
 //! | `violation` | `rule` (its id), `level` (`must`, `should`, `may`), `finding` (its kind), `subject`, `expected`, `actual`, `known` (whether it is listed as known) |
 //! | `more-violations` | `rule`, `count`: further violations of a rule, too many to be shown |
-//! | `stream` | `what` (`opened`, `live`, `relisted`, `ended`, `overrun`, `relist-failed`, `relist-works`), `detail` |
+//! | `stream` | `what` (`opened`, `live`, `relisted`, `ended`, `overrun`, `relist-failed`, `relist-late`, `relist-works`), `detail` |
 //! | `summary` | the last line: `watched_ns`, `events` (by kind), `queued`, `lag_median_ns`, `lag_p95_ns`, `lag_max_ns` (null without events), `missed`, `disagreements`, `other_violations`, `outages` (of the stream), `without_stream_ns`, `panics`, `reconnects`, `relists` |
 
 mod announce;
+mod error;
 mod history_file;
 mod lags;
 mod notice;
@@ -31,6 +32,7 @@ mod options;
 mod output;
 mod record;
 mod redact;
+mod relisting;
 mod session;
 mod stream;
 mod table;
@@ -40,7 +42,8 @@ mod text;
 mod throttle;
 mod verdict;
 
+pub use error::WatchError;
 pub use notice::{EventSeen, Notice, Subject, Summary};
 pub use options::{FailOn, WatchAllowance, WatchOptions};
 pub use output::Output;
-pub use session::{WatchError, watch};
+pub use session::watch;

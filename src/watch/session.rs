@@ -8,26 +8,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::announce::{announce, refuse_theft};
+use super::error::WatchError;
 use super::notice::Notice;
 use super::observer::Observer;
 use super::options::WatchOptions;
 use super::output::{Output, show};
 use super::record::Record;
 use super::redact;
+use super::relisting::{RelistUnderWay, Relisting};
 use super::stream::{Stream, notice};
 use super::table;
 use super::throttle::Throttle;
 use super::verdict::{Beginning, Ending};
-use crate::cri::{Client, ConnectError};
+use crate::cri::Client;
 use crate::drive::{Heartbeat, LivePleg, RecordingClient, Relist, RelistFault, StreamError};
 use crate::history::{Body, Entry, HostInstant, Labels, StatusCode, StreamEnd};
 use crate::host::InterruptSignals;
-use crate::metrics::{Endpoint, EndpointError, Metrics};
+use crate::metrics::{Endpoint, Metrics};
 use crate::oracle::{NO_MISSED_EVENT, PLEGS_AGREE};
 use crate::recorder::{Overrun, Reader, Recorder};
 use crate::run::{Connected, Exit, RunError, Target};
@@ -39,57 +42,6 @@ const WAITING: usize = 2;
 
 /// Violations of one rule that are shown each as it is found.
 const SHOWN: u64 = 20;
-
-/// Why `watch` failed.
-#[derive(Debug, thiserror::Error)]
-pub enum WatchError {
-    /// The runtime cannot be reached.
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    /// There is no event stream.
-    #[error(transparent)]
-    Stream(#[from] StreamError),
-    /// The metrics cannot be served.
-    #[error(transparent)]
-    Metrics(#[from] EndpointError),
-    /// A report, the history or the expectation file cannot be used.
-    #[error(transparent)]
-    Report(#[from] RunError),
-    /// A kubelet would miss the events that the watch gets.
-    #[error(
-        "{runtime} sends each event to only one of its subscribers, and a kubelet runs on this \
-         node (process {pid}): it would miss the events that this command gets. To watch \
-         nevertheless, where the kubelet has EventedPLEG switched off: --allow event-theft"
-    )]
-    EventTheft {
-        /// The runtime.
-        runtime: String,
-        /// The kubelet.
-        pid: u32,
-    },
-    /// The output cannot be written to.
-    #[error("print: {0}")]
-    Output(io::Error),
-    /// The async runtime or a signal handler could not be started.
-    #[error("start: {0}")]
-    System(#[from] io::Error),
-}
-
-impl WatchError {
-    /// The exit code for this error.
-    #[must_use]
-    pub fn exit(&self) -> Exit {
-        match self {
-            Self::Metrics(_) => Exit::Usage,
-            Self::Report(fault) => fault.exit(),
-            Self::Connect(_)
-            | Self::Stream(_)
-            | Self::EventTheft { .. }
-            | Self::Output(_)
-            | Self::System(_) => Exit::Undecided,
-        }
-    }
-}
 
 /// Watches for the wanted time, or until a signal arrives or the output is closed. Returns the exit
 /// code of the verdict, if the user wants one.
@@ -119,17 +71,11 @@ enum Input {
     Reopen,
     /// The stream has been open for so long that it is taken for live.
     Prove,
+    /// The relist under way takes long.
+    Late,
 }
 
-/// The result of the last relist.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Relisting {
-    NotYet,
-    Works,
-    Fails,
-}
-
-struct Watch<'a> {
+pub(super) struct Watch<'a> {
     options: &'a WatchOptions,
     metrics: Metrics,
     observer: Observer,
@@ -145,6 +91,8 @@ struct Watch<'a> {
     support_unknown: bool,
     opened_before: bool,
     relisting: Relisting,
+    relist_now: Arc<Notify>,
+    under_way: RelistUnderWay,
     overruns: Throttle,
     /// When the table of pods was last drawn.
     drawn: HostInstant,
@@ -157,7 +105,10 @@ struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    async fn begin(target: &Target, options: &'a WatchOptions) -> Result<Self, WatchError> {
+    pub(super) async fn begin(
+        target: &Target,
+        options: &'a WatchOptions,
+    ) -> Result<Self, WatchError> {
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
         listen_for_signals(&mut tasks, &stop)?;
@@ -191,6 +142,8 @@ impl<'a> Watch<'a> {
             support_unknown: true,
             opened_before: false,
             relisting: Relisting::NotYet,
+            relist_now: Arc::default(),
+            under_way: RelistUnderWay::default(),
             overruns: Throttle::default(),
             drawn: HostInstant::default(),
             found: BTreeMap::new(),
@@ -203,7 +156,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Runs until a signal arrives, the time is over, or the output is closed.
-    async fn run(mut self) -> Result<Exit, WatchError> {
+    pub(super) async fn run(mut self) -> Result<Exit, WatchError> {
         loop {
             let shown = match self.next_input().await {
                 Input::Stop => {
@@ -224,6 +177,10 @@ impl<'a> Watch<'a> {
                 Input::Prove => {
                     self.prove();
                     Ok(())
+                }
+                Input::Late => {
+                    let late = self.under_way.late(host::now());
+                    late.map_or(Ok(()), |late| self.show(&late))
                 }
             };
             if !unless_closed(shown)? || !terminal::is_read() {
@@ -272,7 +229,7 @@ impl<'a> Watch<'a> {
     async fn next_input(&mut self) -> Input {
         let now = host::now();
         let (reopen, prove) = (self.stream.pause(now), self.stream.unproven(now));
-        let deadline = self.deadline;
+        let (deadline, late) = (self.deadline, self.under_way.late_in(now));
         tokio::select! {
             // A flood of events must not prevent stopping.
             biased;
@@ -282,6 +239,7 @@ impl<'a> Watch<'a> {
             () = after(prove) => Input::Prove,
             () = self.reader.changed() => Input::Recorded,
             () = after(reopen) => Input::Reopen,
+            () = after(late) => Input::Late,
         }
     }
 
@@ -310,7 +268,8 @@ impl<'a> Watch<'a> {
     /// Begins to relist, if that has not begun.
     fn relist(&mut self) {
         if let Some(pleg) = self.pleg.take() {
-            self.tasks.spawn(pleg.run(self.relists.0.clone()));
+            let (to, wake) = (self.relists.0.clone(), self.relist_now.clone());
+            self.tasks.spawn(pleg.run(to, wake));
         }
     }
 
@@ -334,6 +293,7 @@ impl<'a> Watch<'a> {
             if self.options.redact {
                 redact::entry(&mut entry);
             }
+            self.under_way.look_at(&entry);
             let shown = self.look_at(&entry)?;
             self.record.push(entry);
             if shown.is_err() {
@@ -376,6 +336,8 @@ impl<'a> Watch<'a> {
         self.support_unknown = false;
         self.observer.stream_lost();
         self.relist();
+        // Whether the runtime still runs shows now, not when it may be back.
+        self.relist_now.notify_one();
         let notice = self.stream.stream_ended(end);
         Ok(self.show(&notice))
     }

@@ -3,6 +3,7 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
 mod node;
+mod scenarios;
 
 use expect_test::expect;
 
@@ -91,12 +92,15 @@ fn what_happens_without_a_stream_is_no_alarm() {
 fn a_watch_without_a_stream_most_of_the_time_decides_nothing() {
     let mut node = Node::new();
     node.relist(1000);
+    node.relist(2000);
     node.loses_its_stream(40_000);
     node.opens(60_000);
     assert_eq!(node.verdicts.report(None).faults.len(), 1, "cut off");
     node.ends(70_000);
     assert_eq!(node.verdicts.report(None).faults, Vec::<String>::new());
     let mut node = Node::new();
+    node.relist(1000);
+    node.relist(2000);
     node.loses_its_stream(10_000);
     node.opens(60_000);
     node.ends(70_000);

@@ -6,6 +6,7 @@ use crate::oracle::deadlines::had_its_time;
 use crate::oracle::index::Index;
 use crate::oracle::invariants::{Invariant, MUST_MUST};
 use crate::oracle::relist::{Relist, relists_of};
+use crate::oracle::subjects::how_it_ended;
 use crate::oracle::subscribers::is_on_other_stream;
 use crate::oracle::transition::Transition;
 use crate::outcome::{Fact, Kind, Mismatch, Violation};
@@ -66,8 +67,10 @@ impl<'a> Proof<'a> {
 fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     let history = index.history;
     let missed = |subject| {
-        let mut proofs = proofs(index, subject).into_iter();
-        proofs.find_map(|proof| missed(rule, history, subject, &proof))
+        let proofs = proofs(index, subject);
+        proofs
+            .iter()
+            .find_map(|proof| missed(rule, history, subject, proof))
     };
     history.subjects().iter().filter_map(missed).collect()
 }
@@ -110,20 +113,18 @@ fn missed(
     proof: &Proof<'_>,
 ) -> Option<Violation> {
     let bound = history.stretched(limits::EVENT_WAIT);
-    let needed = proof.needed;
-    let arrival = subject.first(needed);
+    let (needed, arrival) = (proof.needed, subject.first(proof.needed));
     if arrival.is_none() && is_on_other_stream(history, subject, needed) {
         // An event that not all subscribers get breaks INV-12.
         return None;
     }
-    let late = arrival.map(|arrival| {
-        let late = arrival.at().since(proof.ended.at);
-        late.saturating_sub(history.held_up(proof.ended.at, arrival.at()))
-    });
-    let (by, shown) = proof.by;
-    let due = [Fact::Within(bound), Fact::Cause(format!("{by}{shown}"))];
+    let late = arrival.map(|arrival| history.not_held_up(proof.ended.at, arrival.at()));
+    let cause = proof.by.0.to_owned() + proof.by.1;
+    let due = [Fact::Within(bound), Fact::Cause(cause)];
     let mismatch = match late {
-        None if had_its_time(history, proof.ended.at) => Mismatch::missing(needed, due),
+        None if had_its_time(history, proof.ended.at) => {
+            Mismatch::missing(needed, due).with(how_it_ended(history, subject, needed))
+        }
         Some(late) if late > bound => Mismatch::new(
             Kind::LateEvent,
             due,
@@ -132,8 +133,9 @@ fn missed(
         None | Some(_) => return None,
     };
     let mut violation = rule.violation_by(subject, mismatch, arrival);
-    let places = [proof.began.seq, proof.ended.seq];
-    violation.evidence.extend(places);
+    violation
+        .evidence
+        .extend([proof.began.seq, proof.ended.seq]);
     violation.evidence.sort_unstable();
     Some(violation)
 }

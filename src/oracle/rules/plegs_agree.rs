@@ -103,19 +103,27 @@ fn check(rule: &Invariant, index: &Index<'_>) -> Vec<Violation> {
     disagreements.flat_map(|(_, found)| found).collect()
 }
 
-/// Whether a pod has another sandbox in addition to a DELETED one: at that event a kubelet forgets
-/// the whole pod, although the other sandbox may run, and no runtime can prevent it.
+/// Whether a pod had another sandbox when one of its sandboxes was DELETED: at that event a kubelet
+/// forgets the whole pod, although the other sandbox may run, and no runtime can prevent it. What
+/// comes of the other one later makes the pod anew, even if that is DELETED, too.
 fn is_forgotten(history: &CaseHistory, uid: &PodUid) -> bool {
     let sandboxes = history
         .subjects()
         .iter()
         .filter(|subject| matches!(&subject.kind, SubjectKind::Sandbox(spec) if spec.uid == *uid));
-    let deleted = |subject: &&Subject| {
-        let deleted = subject.first(EventKind::Deleted);
-        deleted.is_some_and(|deleted| history.within_steps(deleted.seq()))
-    };
-    let (gone, left): (Vec<_>, Vec<_>) = sandboxes.partition(deleted);
-    !gone.is_empty() && !left.is_empty()
+    let sandboxes: Vec<&Subject> = sandboxes.collect();
+    let at = |sandbox: &Subject, kind| sandbox.first(kind).map(EventArrival::seq);
+    let deleted = |sandbox| at(sandbox, EventKind::Deleted).filter(|at| history.within_steps(*at));
+    sandboxes.iter().any(|gone| {
+        let others = sandboxes.iter().filter(|other| other.id != gone.id);
+        deleted(gone).is_some_and(|gone| {
+            others.into_iter().any(|other| {
+                let was_there = at(other, EventKind::Created).is_none_or(|made| made < gone);
+                let stays = deleted(other).is_none_or(|other| other > gone);
+                was_there && stays
+            })
+        })
+    })
 }
 
 fn panicked(rule: &Invariant, history: &CaseHistory, at: Seq, panic: &KubeletPanic) -> Violation {

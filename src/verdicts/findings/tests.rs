@@ -123,7 +123,7 @@ fn what_is_only_counted_is_not_found_again_at_the_end() {
     for entry in entries(&script) {
         whole_run.push(&entry);
     }
-    findings.take_in_late(Seq(1_001), &whole_run, &known);
+    findings.take_in_late(Seq(1_001), (&whole_run, None), &known);
     let invariant = INVARIANTS.iter().find(|invariant| invariant.id == "INV-01");
     let mut outcome = blank_invariant(invariant.expect("it is there"), HostInstant::default());
     findings.add_to_outcome("INV-01", &mut outcome);

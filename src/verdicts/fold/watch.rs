@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::super::known::WATCH;
 use super::super::tallies::Tally;
 use super::super::watched::{Measure, WatchNews, Watched};
 use super::Verdicts;
 use crate::history::{CaseHistory, CaseRun, Entry, Seq};
-
-/// What stands for the id of a case in a watch.
-const WATCH: &str = "watch";
 
 impl Verdicts {
     /// Takes in the next entry of a watch, and judges the pods that are quiet now.

@@ -26,8 +26,14 @@ struct ListCall {
 /// What the end of a call means for the relist.
 pub(super) enum Step {
     None,
-    Failed,
+    Failed(FailedRelist),
     Whole(Relist),
+}
+
+/// A relist in which a list failed: the begin and the end of that, and of the one before it.
+pub(super) struct FailedRelist {
+    sandboxes: Option<[Arc<Entry>; 2]>,
+    failed: [Arc<Entry>; 2],
 }
 
 /// A relist that succeeded: the begin and the end of both lists.
@@ -85,8 +91,13 @@ impl Relists {
             return Step::None;
         };
         if result.is_err() {
+            let failed = [list.began.clone(), entry.clone()];
+            let both = self.sandboxes.as_ref().zip(self.containers.as_ref());
+            let sandboxes = both.and_then(|(sandboxes, _)| {
+                Some([sandboxes.began.clone(), sandboxes.ended.clone()?])
+            });
             *self = Self::default();
-            return Step::Failed;
+            return Step::Failed(FailedRelist { sandboxes, failed });
         }
         list.ended = Some(entry.clone());
         let both = self.sandboxes.as_ref().zip(self.containers.as_ref());
@@ -106,6 +117,17 @@ impl Relists {
     }
 }
 
+impl FailedRelist {
+    /// Its entries, with the sandboxes of one pod alone in the answer.
+    pub(super) fn of_pod(&self, pod: &PodUid) -> Vec<Arc<Entry>> {
+        let sandboxes = self.sandboxes.iter().flat_map(|[began, ended]| {
+            let own = sandboxes_of(pod, ended).cloned().collect();
+            [began.clone(), with_reply(ended, Reply::Sandboxes(own))]
+        });
+        sandboxes.chain(self.failed.iter().cloned()).collect()
+    }
+}
+
 impl Relist {
     /// The place where it began.
     pub(super) fn began(&self) -> Seq {
@@ -115,6 +137,11 @@ impl Relist {
     /// When it ended.
     pub(super) fn ended_at(&self) -> HostInstant {
         self.containers[1].at
+    }
+
+    /// When it began.
+    pub(super) fn began_at(&self) -> HostInstant {
+        self.sandboxes[0].at
     }
 
     /// What it shows of each pod.
@@ -142,11 +169,7 @@ impl Relist {
 
     /// Its entries, with the sandboxes and containers of one pod alone in the answers.
     pub(super) fn of_pod(&self, pod: &PodUid) -> Vec<Arc<Entry>> {
-        let is_own = |listing: &&SandboxListing| {
-            let metadata = listing.metadata.as_ref();
-            metadata.is_some_and(|metadata| metadata.uid == *pod)
-        };
-        let sandboxes = self.listed_sandboxes().iter().filter(is_own);
+        let sandboxes = sandboxes_of(pod, &self.sandboxes[1]);
         let sandboxes: Vec<SandboxListing> = sandboxes.cloned().collect();
         let holds = |listing: &&ContainerListing| {
             let mut sandboxes = sandboxes.iter();
@@ -163,10 +186,7 @@ impl Relist {
     }
 
     fn listed_sandboxes(&self) -> &[SandboxListing] {
-        match reply(&self.sandboxes[1]) {
-            Some(Reply::Sandboxes(listed)) => listed,
-            _ => &[],
-        }
+        sandboxes_in(&self.sandboxes[1])
     }
 
     fn listed_containers(&self) -> &[ContainerListing] {
@@ -175,6 +195,20 @@ impl Relist {
             _ => &[],
         }
     }
+}
+
+fn sandboxes_in(entry: &Entry) -> &[SandboxListing] {
+    match reply(entry) {
+        Some(Reply::Sandboxes(listed)) => listed,
+        _ => &[],
+    }
+}
+
+fn sandboxes_of<'a>(pod: &PodUid, entry: &'a Entry) -> impl Iterator<Item = &'a SandboxListing> {
+    sandboxes_in(entry).iter().filter(move |listing| {
+        let metadata = listing.metadata.as_ref();
+        metadata.is_some_and(|metadata| metadata.uid == *pod)
+    })
 }
 
 fn reply(entry: &Entry) -> Option<&Reply> {

@@ -6,7 +6,7 @@ use crate::history::{
     Call, CaseHistory, ContainerListing, ContainerStatus, Entry, Labels, Reply, Request,
     SandboxListing, SandboxReport, Seq, StatusCode,
 };
-use crate::pleg::{ListedPod, Moment, POD_UID_LABEL, State, StatusFault, Statuses};
+use crate::pleg::{ListedItem, ListedPod, Moment, POD_UID_LABEL, State, StatusFault, Statuses};
 
 /// One relist that succeeded: of all pods, or of one on demand.
 #[derive(Debug)]
@@ -142,22 +142,24 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// Whether a relist lists a part of a pod in another state than the last answer has, and did
-    /// not ask for its status.
+    /// Whether a relist lists a part of a pod that was never asked for, or in another state than
+    /// the last answer has, and did not ask for its status.
     pub(super) fn are_outdated(&self, pod: &ListedPod<'_>, relist: &PlegRelist<'_>) -> bool {
+        let is_current = |listed: &ListedItem<'_>, last: Option<Result<State, &StatusFault>>| {
+            last.is_some_and(|last| last.is_err() || last == Ok(listed.state))
+        };
         let containers = pod.containers().iter().map(|listed| {
-            let last = self.containers.get(listed.id);
-            let last = last.and_then(|last| last.as_ref().ok());
-            (listed, last.map(|last| State::from(last.state)))
+            let last = self.containers.get(listed.id).map(Result::as_ref);
+            let last = last.map(|last| last.map(|last| State::from(last.state)));
+            (listed, is_current(listed, last))
         });
         let sandboxes = pod.sandboxes().iter().map(|listed| {
-            let last = self.sandboxes.get(listed.id);
-            let last = last.and_then(|last| last.as_ref().ok());
-            (listed, last.map(|last| State::from(last.status.state)))
+            let last = self.sandboxes.get(listed.id).map(Result::as_ref);
+            let last = last.map(|last| last.map(|last| State::from(last.status.state)));
+            (listed, is_current(listed, last))
         });
-        containers.chain(sandboxes).any(|(listed, last)| {
-            last.is_some_and(|last| last != listed.state) && !relist.has_asked_for(listed.id)
-        })
+        let mut all = containers.chain(sandboxes);
+        all.any(|(listed, is_current)| !is_current && !relist.has_asked_for(listed.id))
     }
 }
 

@@ -1,0 +1,59 @@
+//! Why a watch fails.
+
+use std::io;
+
+use crate::cri::ConnectError;
+use crate::drive::StreamError;
+use crate::metrics::EndpointError;
+use crate::run::{Exit, RunError};
+
+/// Why `watch` failed.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    /// The runtime cannot be reached.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// There is no event stream.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    /// The metrics cannot be served.
+    #[error(transparent)]
+    Metrics(#[from] EndpointError),
+    /// A report, the history or the expectation file cannot be used.
+    #[error(transparent)]
+    Report(#[from] RunError),
+    /// A kubelet would miss the events that the watch gets.
+    #[error(
+        "{runtime} sends each event to only one of its subscribers, and a kubelet runs on this \
+         node (process {pid}): it would miss the events that this command gets. To watch \
+         nevertheless, where the kubelet has EventedPLEG switched off: --allow event-theft"
+    )]
+    EventTheft {
+        /// The runtime.
+        runtime: String,
+        /// The kubelet.
+        pid: u32,
+    },
+    /// The output cannot be written to.
+    #[error("print: {0}")]
+    Output(io::Error),
+    /// The async runtime or a signal handler could not be started.
+    #[error("start: {0}")]
+    System(#[from] io::Error),
+}
+
+impl WatchError {
+    /// The exit code for this error.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Metrics(_) => Exit::Usage,
+            Self::Report(fault) => fault.exit(),
+            Self::Connect(_)
+            | Self::Stream(_)
+            | Self::EventTheft { .. }
+            | Self::Output(_)
+            | Self::System(_) => Exit::Undecided,
+        }
+    }
+}

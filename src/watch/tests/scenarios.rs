@@ -1,0 +1,431 @@
+//! A watch of the model, beside a client that makes pods as a kubelet does, in simulated time:
+//! restarts, slow and failing calls, pods that are never quiet.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Parser;
+use serde_json::Value;
+
+use super::super::options::WatchOptions;
+use super::super::session::Watch;
+use crate::cri::{self, Client, Listener};
+use crate::history::{
+    ContainerId, ContainerSpec, Labels, PodUid, Reply, Request, SandboxId, SandboxSpec,
+};
+use crate::host::{Kernel, Reactor};
+use crate::limits;
+use crate::model::{Answer, Behaviour, Model, NamedFault, fault_named};
+use crate::pleg::POD_UID_LABEL;
+use crate::run::{Endpoints, Exit, Target};
+use crate::workload;
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    options: WatchOptions,
+}
+
+/// Lists and statuses that go wrong.
+#[derive(Clone, Copy)]
+enum Flaw {
+    None,
+    ListsFail,
+    ListsTake6s,
+    /// Of the containers that are called `stuck`.
+    StatusHangs,
+}
+
+impl Flaw {
+    fn behaviour(self) -> Behaviour {
+        fn lists_fail(request: &Request, mut answer: Answer) -> Answer {
+            if matches!(request, Request::ListContainers { .. }) {
+                answer.result = Err(crate::history::CallFault {
+                    code: crate::history::StatusCode(13),
+                    message: "no list today".to_owned(),
+                    deadline: Duration::ZERO,
+                });
+            }
+            answer
+        }
+        fn lists_take_6s(request: &Request, mut answer: Answer) -> Answer {
+            let lists = matches!(
+                request,
+                Request::ListContainers { .. } | Request::ListSandboxes(_)
+            );
+            if lists {
+                answer.after = Some(Duration::from_secs(6));
+            }
+            answer
+        }
+        fn status_hangs(_: &Request, mut answer: Answer) -> Answer {
+            if let Ok(Reply::ContainerStatus(report)) = &answer.result {
+                let metadata = report.status.metadata.as_ref();
+                if metadata.is_some_and(|metadata| &*metadata.name == "stuck") {
+                    answer.after = None;
+                }
+            }
+            answer
+        }
+        let hooks: Vec<crate::model::ReplyHook> = match self {
+            Self::None => Vec::new(),
+            Self::ListsFail => vec![lists_fail],
+            Self::ListsTake6s => vec![lists_take_6s],
+            Self::StatusHangs => vec![status_hangs],
+        };
+        Behaviour {
+            replies: hooks,
+            ..Behaviour::default()
+        }
+    }
+}
+
+/// A pod: its sandboxes, and its containers in order.
+#[derive(Default)]
+struct Pod {
+    sandboxes: Vec<(SandboxId, Arc<SandboxSpec>)>,
+    containers: Vec<ContainerId>,
+    attempts: u32,
+}
+
+/// A stand-in for a kubelet, and the runtime that it uses.
+struct Node {
+    model: Arc<Model>,
+    client: Client,
+    pods: BTreeMap<String, Pod>,
+}
+
+impl Node {
+    async fn ask(&self, request: Request) -> Reply {
+        self.client.call(&request).await.unwrap()
+    }
+
+    async fn sandbox(&mut self, name: &str) {
+        let pod = self.pods.entry(name.to_owned()).or_default();
+        let spec = Arc::new(SandboxSpec {
+            name: name.to_owned(),
+            namespace: "shop".to_owned(),
+            uid: PodUid::from(format!("uid-of-{name}")),
+            attempt: u32::try_from(pod.sandboxes.len()).unwrap(),
+            log_directory: std::env::temp_dir().display().to_string(),
+            ..SandboxSpec::default()
+        });
+        let Reply::Sandbox(id) = self.ask(Request::RunSandbox(spec.clone())).await else {
+            panic!("a sandbox");
+        };
+        let pod = self.pods.get_mut(name).unwrap();
+        pod.sandboxes.push((id, spec));
+        self.container(name).await;
+    }
+
+    async fn container(&mut self, name: &str) {
+        let pod = &self.pods[name];
+        let (sandbox, sandbox_spec) = pod.sandboxes.last().unwrap().clone();
+        let uid = (POD_UID_LABEL.to_owned(), sandbox_spec.uid.to_string());
+        let spec = ContainerSpec {
+            sandbox,
+            sandbox_spec,
+            binding: name.to_owned(),
+            log_path: format!("{}.log", pod.containers.len()),
+            image: workload::imported_name(),
+            attempt: pod.attempts,
+            labels: Labels::from([uid]),
+            ..ContainerSpec::default()
+        };
+        let create = Request::CreateContainer(Arc::new(spec));
+        let Reply::Container(id) = self.ask(create).await else {
+            panic!("a container");
+        };
+        self.ask(Request::StartContainer(id.clone())).await;
+        let pod = self.pods.get_mut(name).unwrap();
+        pod.containers.push(id);
+        pod.attempts += 1;
+    }
+
+    fn exit(&self, name: &str) {
+        let Kernel::Simulated(kernel) = self.model.kernel() else {
+            panic!("the model has a kernel of its own");
+        };
+        assert!(kernel.kill(self.pods[name].containers.last().unwrap().as_str()));
+    }
+
+    async fn remove(&mut self, name: &str) {
+        let pod = self.pods.remove(name).unwrap();
+        for (id, _) in &pod.sandboxes {
+            self.ask(Request::StopSandbox(id.clone())).await;
+        }
+        for id in pod.containers {
+            self.ask(Request::RemoveContainer(id)).await;
+        }
+        for (id, _) in pod.sandboxes {
+            self.ask(Request::RemoveSandbox(id)).await;
+        }
+    }
+
+    async fn step(&mut self, step: &str) {
+        match step.split_whitespace().collect::<Vec<_>>()[..] {
+            ["run", pod] => self.sandbox(pod).await,
+            ["exit", pod] => self.exit(pod),
+            ["crash", pod] => {
+                self.exit(pod);
+                pass("300ms").await;
+                self.container(pod).await;
+                let pod = self.pods.get_mut(pod).unwrap();
+                if pod.containers.len() > 2 {
+                    let oldest = pod.containers.remove(0);
+                    self.ask(Request::RemoveContainer(oldest)).await;
+                }
+            }
+            ["renew", pod] => {
+                let (id, _) = self.pods[pod].sandboxes.last().unwrap().clone();
+                self.ask(Request::StopSandbox(id)).await;
+                self.sandbox(pod).await;
+            }
+            ["remove", pod] => self.remove(pod).await,
+            ["down"] => self.model.stop_daemon(),
+            ["up"] => self.model.start_daemon(),
+            [time] => pass(time).await,
+            _ => panic!("no step: {step}"),
+        }
+    }
+
+    /// Takes steps: `run a, 3s; 20 * crash a, 2s`.
+    async fn follow(&mut self, script: &str) {
+        for part in script.split(';') {
+            let (times, steps) = part.split_once('*').unwrap_or(("1", part));
+            for _ in 0..times.trim().parse().unwrap() {
+                for step in steps.split(',') {
+                    self.step(step.trim()).await;
+                }
+            }
+        }
+    }
+}
+
+async fn pass(time: &str) {
+    let time = limits::duration(time).unwrap();
+    tokio::time::sleep_until(tokio::time::Instant::now() + time).await;
+}
+
+/// Watches the model while the script is followed; returns how it ended, and the JSON report.
+fn watched(flaw: Flaw, inject: &[&str], args: &str, script: &str) -> (Exit, Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("report.json");
+    let reactor = Reactor::simulated().unwrap();
+    let exit = reactor.runtime().block_on(async {
+        let (endpoint, mut listener) = Listener::in_process("model");
+        let model = Arc::new(Model::start(flaw.behaviour(), 0));
+        let served = model.clone();
+        tokio::spawn(async move { cri::serve(served, &mut listener).await });
+        let deadline = limits::CALL_DEADLINE;
+        let client = Client::connect(&endpoint, &endpoint, deadline)
+            .await
+            .unwrap();
+        let defects: Vec<NamedFault> = inject.iter().map(|it| fault_named(it).unwrap()).collect();
+        let target = Target::Relayed {
+            endpoints: Endpoints {
+                runtime: endpoint.clone(),
+                images: endpoint,
+                deadline,
+            },
+            defects,
+        };
+        let mut node = Node {
+            model,
+            client,
+            pods: BTreeMap::new(),
+        };
+        let options = options(args, &json);
+        let watch = Watch::begin(&target, &options).await.unwrap();
+        let script = async {
+            node.follow(&format!("3s; {script}")).await;
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            ended = watch.run() => ended.unwrap(),
+            () = script => unreachable!("it never ends"),
+        }
+    });
+    let report = std::fs::read_to_string(&json).unwrap();
+    (exit, serde_json::from_str(&report).unwrap())
+}
+
+fn options(args: &str, json: &Path) -> WatchOptions {
+    let json = json.to_str().unwrap();
+    let words = ["watch", "--json", json].into_iter();
+    Line::parse_from(words.chain(args.split_whitespace())).options
+}
+
+/// What was broken, and the faults of the watch.
+fn found(report: &Value) -> String {
+    let outcomes = report["outcomes"].as_array().unwrap().iter();
+    let failed = outcomes.filter(|outcome| outcome["verdict"] == "fail");
+    let failed: Vec<String> = failed.map(|outcome| outcome["id"].to_string()).collect();
+    format!("{} {}", failed.join(" "), report["faults"])
+}
+
+/// A pod that changes all the time, for some ten minutes.
+const NEVER_QUIET: &str = "run a; run b; 200 * crash a, 2700ms";
+
+/// A name, the flaw of calls, the options, the script, the end, and a part of what is found.
+const SCENARIOS: &[(&str, Flaw, &str, &str, Exit, &str)] = &[
+    (
+        "a quick restart",
+        Flaw::None,
+        "--for 60s",
+        "run a; run b; 3s; exit a; down; 200ms; up; crash b; 10s",
+        Exit::Conformant,
+        "",
+    ),
+    (
+        "a restart of 2 s",
+        Flaw::None,
+        "--for 60s",
+        "run a; run b; 3s; crash a; down; 2s; up; crash b; 10s",
+        Exit::Conformant,
+        "",
+    ),
+    (
+        "a slow restart",
+        Flaw::None,
+        "--for 120s",
+        "run a; run b; 3s; crash a; down; 30s; up; crash b; 10s",
+        Exit::Conformant,
+        "",
+    ),
+    (
+        "five restarts in a burst",
+        Flaw::None,
+        "--for 120s",
+        "run a; run b; run c; 5 * crash a, crash b, down, 1500ms, up, crash c, 5s",
+        Exit::Conformant,
+        "",
+    ),
+    (
+        "pods that are never quiet",
+        Flaw::None,
+        "--for 11m",
+        NEVER_QUIET,
+        Exit::Conformant,
+        "",
+    ),
+    (
+        "a sandbox made anew",
+        Flaw::None,
+        "--for 90s",
+        "run a; 15s; renew a; 15s; remove a; run b; 2s; renew b; 2s; remove b; 20s",
+        Exit::Conformant,
+        "",
+    ),
+    (
+        "lists that fail for ever",
+        Flaw::ListsFail,
+        "--for 40s",
+        "run a; crash a; 10s; remove a",
+        Exit::Undecided,
+        "only 0 relists succeeded",
+    ),
+    (
+        "lists that take 6 s",
+        Flaw::ListsTake6s,
+        "--for 180s",
+        "run a; 20s; crash a; 40s; remove a",
+        Exit::Conformant,
+        "",
+    ),
+    (
+        "a status that hangs",
+        Flaw::StatusHangs,
+        "--for 90s",
+        "run a; run stuck; 10s; exit stuck",
+        Exit::Undecided,
+        "ContainerStatus",
+    ),
+    (
+        "nothing is wrong",
+        Flaw::None,
+        "--for 40s",
+        "run a; crash a; 10s; remove a",
+        Exit::Conformant,
+        "",
+    ),
+];
+
+#[test]
+fn no_alarm_is_false_and_no_pass() {
+    use Exit::NonConformant;
+    let mut wrong = Vec::new();
+    let mut check = |name, (ended, report): (Exit, Value), exit, text: &str| {
+        let found = found(&report);
+        if ended != exit || !found.contains(text) {
+            wrong.push(format!("{name}: {ended:?}, {found}"));
+        }
+    };
+    for (name, flaw, args, script, exit, found_of_it) in SCENARIOS {
+        check(*name, watched(*flaw, &[], args, script), *exit, found_of_it);
+    }
+    let ended = watched(Flaw::None, &["drop-stopped"], "--for 11m", NEVER_QUIET);
+    check(
+        "STOPPED lost by pods that are never quiet",
+        ended,
+        NonConformant,
+        "INV-11",
+    );
+    let slow = "run a; 20s; crash a; 40s";
+    let ended = watched(Flaw::ListsTake6s, &["drop-stopped"], "--for 180s", slow);
+    check(
+        "STOPPED lost beside slow lists",
+        ended,
+        NonConformant,
+        "INV-11",
+    );
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+/// The profiles for which a defect breaks a MUST; the others take no harm from it.
+#[test]
+fn what_a_relay_does_to_events_is_noticed_by_each_profile_that_it_harms() {
+    const OF_CASES: &str = "
+runtime: model
+known:
+  - {case: INV-01, in: [FLR-02], reason: of a case, link: none}
+  - {case: INV-02, in: [FLR-02], reason: of a case, link: none}
+  - {case: INV-11, in: [FLR-02, FLR-03], reason: of a case, link: none, finding: missing-stopped}
+  - {case: INV-13, in: FLR-02, reason: of a case, link: none}
+";
+    let folder = tempfile::tempdir().unwrap();
+    let known = folder.path().join("known.yaml");
+    std::fs::write(&known, OF_CASES).unwrap();
+    let mut wrong = Vec::new();
+    let script = "run a; 3s; crash a; 10s; run b; 3s; crash b; crash b; 10s; remove a; remove b";
+    for (defect, red_for) in [
+        ("none", ""),
+        ("drop-created", "cache hint"),
+        ("drop-started", "cache hint"),
+        ("drop-stopped", "cache hint"),
+        ("drop-deleted", "cache hint"),
+        ("repeat-stopped", "cache"),
+        ("no-sandbox", "cache hint"),
+        ("deleted-before-stopped", "cache hint"),
+        ("stopped-before-started", "cache hint"),
+        ("created-at-goes-back", "cache"),
+        ("late-stopped", "cache hint"),
+    ] {
+        let inject: Vec<&str> = [defect].into_iter().filter(|it| *it != "none").collect();
+        let red = ["cache", "hint", "observer"].into_iter().filter(|profile| {
+            let args = format!(
+                "--for 60s --expectations {} --profile {profile}",
+                known.display()
+            );
+            let (exit, _) = watched(Flaw::None, &inject, &args, script);
+            exit == Exit::NonConformant
+        });
+        let red = red.collect::<Vec<&str>>().join(" ");
+        if red != red_for {
+            wrong.push(format!("{defect}: {red}, and not {red_for}"));
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
