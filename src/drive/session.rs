@@ -412,15 +412,16 @@ impl Session {
             }
         };
         // A runtime may give even a container that never ran the grace period that a removal has.
+        // The removal alone decides: some runtimes refuse to stop what never started.
         let stop = Request::StopContainer {
             container: id.clone(),
             grace: Duration::ZERO,
         };
-        for request in [stop, Request::RemoveContainer(id.clone())] {
-            let method = request.method();
-            let ended = self.call(None, request).await;
-            ended.map_err(|fault| StreamError::Marker { method, fault })?;
-        }
+        let _ = self.call(None, stop).await;
+        let remove = Request::RemoveContainer(id.clone());
+        let method = remove.method();
+        let removed = self.call(None, remove).await;
+        removed.map_err(|fault| StreamError::Marker { method, fault })?;
         Ok(id)
     }
 

@@ -92,7 +92,13 @@ impl Image {
     /// as a runtime's sandbox image too.
     #[must_use]
     pub fn build(labels: &BTreeMap<Arc<str>, Arc<str>>) -> Self {
-        let config = json!({ "Entrypoint": [PROGRAM_PATH], "WorkingDir": "/", "Labels": labels });
+        // Some OCI runtimes refuse a process without a PATH.
+        let config = json!({
+            "Entrypoint": [PROGRAM_PATH],
+            "Env": ["PATH=/"],
+            "WorkingDir": "/",
+            "Labels": labels,
+        });
         Self::with_program(PROGRAM_PATH, PROGRAM, &config)
     }
 
