@@ -122,9 +122,7 @@ impl Kernel {
             Self::Simulated(simulated) => Ok(simulated.oom_kills()),
         }
     }
-}
 
-impl Kernel {
     /// How much a holder holds of each of its resources; `ids` are those of the pods, and the
     /// runtime is the one at this socket.
     ///
